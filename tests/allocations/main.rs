@@ -66,8 +66,8 @@ impl Lease for Nowhere {
 struct Batch(Vec<u8>);
 
 impl PduSink<Nowhere> for Batch {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: Nowhere) {
@@ -179,7 +179,7 @@ impl Rig {
         for itt in 0..8 {
             let bhs = self.command(itt, false).encode();
             self.digests()
-                .put_octets(&mut Stream(&mut self.stream), bhs, &[]);
+                .put_bytes(&mut Stream(&mut self.stream), bhs, &[]);
         }
         self.run();
     }
@@ -189,7 +189,7 @@ impl Rig {
             let bhs = self.command(itt, true).encode();
             let data = &[7; LENGTH as usize];
             self.digests()
-                .put_octets(&mut Stream(&mut self.stream), bhs, data);
+                .put_bytes(&mut Stream(&mut self.stream), bhs, data);
         }
         self.run();
     }
@@ -198,7 +198,7 @@ impl Rig {
         for itt in 0..8 {
             let bhs = self.command(itt, true).encode();
             self.digests()
-                .put_octets(&mut Stream(&mut self.stream), bhs, &[]);
+                .put_bytes(&mut Stream(&mut self.stream), bhs, &[]);
         }
         self.run();
         self.answer();
@@ -222,8 +222,8 @@ impl Rig {
                 data_sn: DataSn(0),
                 offset: r2t.offset,
             };
-            let octets = &[7; LENGTH as usize];
-            digests.put_octets(&mut Stream(&mut self.stream), data.encode(), octets);
+            let bytes = &[7; LENGTH as usize];
+            digests.put_bytes(&mut Stream(&mut self.stream), data.encode(), bytes);
         }
     }
 
@@ -240,8 +240,8 @@ impl Rig {
 struct Stream<'a>(&'a mut Vec<u8>);
 
 impl PduSink<Nowhere> for Stream<'_> {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, _data: Nowhere) {}

@@ -24,7 +24,7 @@ use super::{Batch, LENGTH, Nowhere, Stream, cost};
 
 const NOW: Duration = Duration::ZERO;
 
-/// The octets that count as random.
+/// The bytes that count as random.
 const RANDOM: [u8; 37] = [7; 37];
 
 /// The CmdSN that comes of them.
@@ -78,7 +78,7 @@ impl Rig {
             self.initiator.transmit(&mut self.batch);
             let request = Bhs(*self.batch.0.first_chunk().unwrap());
             let end = 48 + request.data_len() as usize;
-            let text = self.batch.0[48..end].split(|octet| *octet == 0);
+            let text = self.batch.0[48..end].split(|byte| *byte == 0);
             let answered = text.filter(|pair| {
                 let declared = [&b"Init"[..], b"Sess", b"Targ"];
                 !pair.is_empty()
@@ -120,7 +120,7 @@ impl Rig {
 
     fn put(&mut self, bhs: Bhs, data: &[u8]) {
         self.digests
-            .put_octets(&mut Stream(&mut self.stream), bhs, data);
+            .put_bytes(&mut Stream(&mut self.stream), bhs, data);
     }
 
     /// What the target sends arrives.

@@ -193,7 +193,7 @@ fn commands_between_two_ports_do_not_use_the_heap() {
 struct Crowd {
     target: Port<FcpTarget<Nowhere>>,
     initiators: Vec<Port<IdleInitiator>>,
-    /// Memory that the target holds, in octets.
+    /// Memory that the target holds, in bytes.
     held: isize,
 }
 

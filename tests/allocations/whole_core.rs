@@ -136,19 +136,19 @@ fn a_whole_core_does_not_use_the_heap() {
         alone.warm_up();
         // Of each ring 100,000.
         for (commands, blocks) in [(30_000, 8), (16_000, 1), (4000, 128)] {
-            let octets = blocks * BLOCK;
-            let data: std::rc::Rc<[u8]> = vec![7; octets as usize].into();
+            let bytes = blocks * BLOCK;
+            let data: std::rc::Rc<[u8]> = vec![7; bytes as usize].into();
             let write = |n| {
                 (
                     cdb::write(lba(n, blocks), blocks, false),
                     Data::Out(data.clone()),
                 )
             };
-            let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(octets));
+            let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(bytes));
             let written = alone.cost(commands, write);
-            assert_eq!(written, 0, "{kind:?}: writes of {octets} bytes");
+            assert_eq!(written, 0, "{kind:?}: writes of {bytes} bytes");
             let read = alone.cost(commands, read);
-            assert_eq!(read, 0, "{kind:?}: reads of {octets} bytes");
+            assert_eq!(read, 0, "{kind:?}: reads of {bytes} bytes");
         }
     }
 }

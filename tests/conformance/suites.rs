@@ -105,7 +105,7 @@ pub(crate) enum Lun {
     Normal,
     /// `--readonly`.
     ReadOnly,
-    /// `--removable`, of 4,096-octet blocks.
+    /// `--removable`, of 4,096-byte blocks.
     Removable,
     /// A null volume, where WRITE SAME of 0 blocks goes to the end.
     Null,

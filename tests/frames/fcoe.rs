@@ -15,15 +15,15 @@ use crate::frames;
 const MTU_2500: &str = include_str!("fcoe-vn2vn-mtu2500.hex");
 const MTU_1500: &str = include_str!("fcoe-vn2vn-mtu1500.hex");
 
-/// The frames of a file that are no FIP: title and octets.
+/// The frames of a file that are no FIP: title and bytes.
 fn captured(file: &str) -> Vec<(&str, Vec<u8>)> {
     let mut frames = frames(file);
-    frames.retain(|(_, octets)| parts(octets).0.ethertype == ethernet::FCOE);
+    frames.retain(|(_, bytes)| parts(bytes).0.ethertype == ethernet::FCOE);
     frames
 }
 
-fn parts(octets: &[u8]) -> (ethernet::EthernetHeader, &[u8]) {
-    ethernet::EthernetHeader::parse(octets).unwrap()
+fn parts(bytes: &[u8]) -> (ethernet::EthernetHeader, &[u8]) {
+    ethernet::EthernetHeader::parse(bytes).unwrap()
 }
 
 /// What was asked for by exchanges, so that their answers can be read.
@@ -46,14 +46,14 @@ impl Asked {
             }
             (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => {
                 let cmnd = Cmnd::parse(payload).unwrap();
-                put(cmnd.len(), |octets| cmnd.put(octets))
+                put(cmnd.len(), |bytes| cmnd.put(bytes))
             }
             (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => {
                 XferRdy::parse(payload).unwrap().encode().into()
             }
             (FrameType::FCP, RCtl::COMMAND_STATUS) => {
                 let rsp = Rsp::parse(payload).unwrap();
-                put(rsp.len(), |octets| rsp.put(octets))
+                put(rsp.len(), |bytes| rsp.put(bytes))
             }
             (FrameType::FCP, RCtl::SOLICITED_DATA) => payload.to_vec(),
             other => panic!("{other:?} was not captured"),
@@ -62,17 +62,17 @@ impl Asked {
 }
 
 fn put(len: usize, write: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let mut octets = vec![0; len];
-    write(&mut octets);
-    octets
+    let mut bytes = vec![0; len];
+    write(&mut bytes);
+    bytes
 }
 
 #[test]
 fn captured_frames_are_encoded_as_they_came() {
     for file in [MTU_2500, MTU_1500] {
         let mut asked = Asked::default();
-        for (title, octets) in captured(file) {
-            let (ethernet, inside) = parts(&octets);
+        for (title, bytes) in captured(file) {
+            let (ethernet, inside) = parts(&bytes);
             let frame = fcoe::decode(inside).unwrap_or_else(|error| panic!("{title}: {error}"));
             let payload = asked.again(&frame);
             let mut slot = vec![0xa5; fcoe::frame_len(&ethernet, payload.len())];
@@ -80,17 +80,17 @@ fn captured_frames_are_encoded_as_they_came() {
             let write = |to: &mut [u8]| to.copy_from_slice(&payload);
             let len = payload.len();
             let len = fcoe::encode(&mut slot, &ethernet, delimiters, &frame.header, len, write);
-            assert_eq!((&slot, len), (&octets, octets.len()), "{title}");
+            assert_eq!((&slot, len), (&bytes, bytes.len()), "{title}");
         }
     }
 }
 
 #[test]
 fn a_captured_crc_does_not_survive_a_flipped_bit() {
-    for (title, mut octets) in captured(MTU_1500) {
-        octets[ethernet::EthernetHeader::BARE_LEN + 14 + 17] ^= 1;
+    for (title, mut bytes) in captured(MTU_1500) {
+        bytes[ethernet::EthernetHeader::BARE_LEN + 14 + 17] ^= 1;
         assert_eq!(
-            fcoe::decode(parts(&octets).1),
+            fcoe::decode(parts(&bytes).1),
             Err(FcoeError::Crc),
             "{title}"
         );
@@ -105,8 +105,8 @@ fn frame(file: &str, title: &str) -> Vec<u8> {
 
 #[test]
 fn a_captured_login_means_what_its_sender_meant() {
-    let octets = frame(MTU_2500, "ELS PLOGI");
-    let (ethernet, inside) = parts(&octets);
+    let bytes = frame(MTU_2500, "ELS PLOGI");
+    let (ethernet, inside) = parts(&bytes);
     let frame = fcoe::decode(inside).unwrap();
     let (from, to) = (FcId(0xd100), FcId(0x4100));
     assert_eq!((frame.header.s_id, frame.header.d_id), (from, to));
@@ -130,8 +130,8 @@ fn a_captured_login_means_what_its_sender_meant() {
 
 #[test]
 fn captured_service_parameters_are_those_of_the_kernel() {
-    let octets = frame(MTU_2500, "ELS PRLI");
-    let frame = fcoe::decode(parts(&octets).1).unwrap();
+    let bytes = frame(MTU_2500, "ELS PRLI");
+    let frame = fcoe::decode(parts(&bytes).1).unwrap();
     let Ok(Els::Prli(pages)) = Els::parse(frame.payload) else {
         panic!("{frame:?}");
     };
@@ -163,8 +163,8 @@ fn a_captured_write_is_asked_for_and_sent_by_offsets() {
 
 #[test]
 fn a_captured_response_has_status_sense_and_residual() {
-    let bad = captured(MTU_2500).into_iter().find_map(|(_, octets)| {
-        let frame = fcoe::decode(parts(&octets).1).unwrap();
+    let bad = captured(MTU_2500).into_iter().find_map(|(_, bytes)| {
+        let frame = fcoe::decode(parts(&bytes).1).unwrap();
         let rsp = (frame.header.r_ctl == RCtl::COMMAND_STATUS).then(|| Rsp::parse(frame.payload));
         let rsp = rsp?.unwrap();
         (rsp.status != 0).then(|| (rsp.status, rsp.residual, rsp.sense.to_vec()))

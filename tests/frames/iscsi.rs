@@ -21,17 +21,17 @@ const PLAIN: &str = include_str!("iscsi-plain.hex");
 const DIGEST: &str = include_str!("iscsi-digest.hex");
 
 /// The header and data that a framer finds in one frame.
-fn cut(title: &str, octets: &[u8], digests: bool) -> (Bhs, Vec<u8>) {
+fn cut(title: &str, bytes: &[u8], digests: bool) -> (Bhs, Vec<u8>) {
     let mut framer = Framer::new(1 << 18);
     framer.set_digests(digests, digests);
-    let mut rest = octets;
+    let mut rest = bytes;
     let Ok(Some(PduPiece::Header(bhs))) = framer.next(&mut rest) else {
         panic!("{title}: no header");
     };
     let mut data = Vec::new();
     while let Some(piece) = framer.next(&mut rest).unwrap() {
         match piece {
-            PduPiece::Data { octets, .. } => data.extend_from_slice(octets),
+            PduPiece::Data { bytes, .. } => data.extend_from_slice(bytes),
             other => panic!("{title}: {other:?}"),
         }
     }
@@ -64,8 +64,8 @@ fn again(bhs: &Bhs) -> Bhs {
 #[test]
 fn captured_headers_are_encoded_as_they_came() {
     for (file, digests) in [(PLAIN, false), (DIGEST, true)] {
-        for (title, octets) in frames(file) {
-            let (bhs, _) = cut(title, &octets, digests);
+        for (title, bytes) in frames(file) {
+            let (bhs, _) = cut(title, &bytes, digests);
             assert_eq!(again(&bhs), bhs, "{title}");
         }
     }
@@ -73,18 +73,18 @@ fn captured_headers_are_encoded_as_they_came() {
 
 #[test]
 fn a_captured_digest_does_not_survive_a_flipped_bit() {
-    for (title, mut octets) in frames(DIGEST) {
-        octets[17] ^= 1;
+    for (title, mut bytes) in frames(DIGEST) {
+        bytes[17] ^= 1;
         let mut framer = Framer::new(1 << 18);
         framer.set_digests(true, true);
-        assert!(framer.next(&mut &octets[..]).is_err(), "{title}");
+        assert!(framer.next(&mut &bytes[..]).is_err(), "{title}");
     }
 }
 
 fn frame(title: &str) -> (Bhs, Vec<u8>) {
     let frames = frames(PLAIN);
-    let (title, octets) = frames.iter().find(|frame| frame.0 == title).unwrap();
-    cut(title, octets, false)
+    let (title, bytes) = frames.iter().find(|frame| frame.0 == title).unwrap();
+    cut(title, bytes, false)
 }
 
 #[test]

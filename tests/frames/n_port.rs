@@ -31,28 +31,28 @@ const INITIATOR: [u8; 6] = [0x52, 0x54, 0, 0xeb, 0xd1, 0];
 /// A captured frame, and when it came.
 struct Captured {
     at: Now,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 /// What was captured of the port on an ENode.
 fn captured(enode: [u8; 6]) -> Vec<Captured> {
     let vn_port = [0x0e, 0xfd, 0, 0, enode[4], enode[5]];
     let mut all = Vec::new();
-    for (title, octets) in frames(MTU_2500) {
+    for (title, bytes) in frames(MTU_2500) {
         let (number, rest) = title.split_once(": ").unwrap();
         let (seconds, _) = rest.split_once(" s").unwrap();
         // The port that is fed starts at 1 s.
         let at = Duration::from_secs_f64(1.0 + seconds.parse::<f64>().unwrap());
-        let from = &octets[6..12];
+        let from = &bytes[6..12];
         if number.parse::<u32>().unwrap() <= LAST && (from == enode || from == vn_port) {
-            all.push(Captured { at, octets });
+            all.push(Captured { at, bytes });
         }
     }
     all
 }
 
-fn frame(octets: &[u8]) -> Option<ReceivedFrame<'_>> {
-    let (ethernet, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
+fn frame(bytes: &[u8]) -> Option<ReceivedFrame<'_>> {
+    let (ethernet, payload) = ethernet::EthernetHeader::parse(bytes).unwrap();
     (ethernet.ethertype == ethernet::FCOE).then(|| fcoe::decode(payload).unwrap())
 }
 
@@ -79,7 +79,7 @@ impl<F: Fc4Layer> Player<F> {
             self.port.expire(due);
             self.send();
         }
-        self.port.receive(heard.at, &heard.octets, None);
+        self.port.receive(heard.at, &heard.bytes, None);
         serve(&mut self.port);
         self.send();
     }
@@ -90,7 +90,7 @@ impl<F: Fc4Layer> Player<F> {
         let fcoe = out
             .frames
             .into_iter()
-            .filter(|octets| frame(octets).is_some());
+            .filter(|bytes| frame(bytes).is_some());
         self.sent.extend(fcoe);
     }
 }
@@ -124,7 +124,7 @@ fn essence(frame: &ReceivedFrame<'_>) -> String {
 #[test]
 fn in_the_place_of_the_target() {
     let kernel = captured(TARGET);
-    let kernel: Vec<_> = kernel.iter().filter_map(|one| frame(&one.octets)).collect();
+    let kernel: Vec<_> = kernel.iter().filter_map(|one| frame(&one.bytes)).collect();
     // A pure target logs in to nobody, and asks nobody for his time-outs.
     let answers = kernel
         .iter()
@@ -141,9 +141,9 @@ fn in_the_place_of_the_target() {
             while let Some(event) = port.poll() {
                 if let PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) = event {
                     assert_eq!(command.cdb[0], 0x12);
-                    let octets = data.pop_front().unwrap().to_vec();
-                    let done = good(octets.len());
-                    let data = HeapLease::from_bytes(octets);
+                    let bytes = data.pop_front().unwrap().to_vec();
+                    let done = good(bytes.len());
+                    let data = HeapLease::from_bytes(bytes);
                     port.fc4_mut().send_data_in(remote, command.tag, 0, data);
                     port.fc4_mut().complete(remote, command.tag, &done);
                 }
@@ -153,15 +153,15 @@ fn in_the_place_of_the_target() {
     let ours: Vec<_> = player
         .sent
         .iter()
-        .filter_map(|octets| frame(octets))
+        .filter_map(|bytes| frame(bytes))
         .collect();
     let ours: Vec<_> = ours.iter().map(essence).collect();
     assert_eq!(ours, answers.map(essence).collect::<Vec<_>>());
 }
 
 /// A kernel's frame under the number that the exchange has with us.
-fn renumbered(octets: &[u8], ours: OxId) -> Vec<u8> {
-    let (ethernet, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
+fn renumbered(bytes: &[u8], ours: OxId) -> Vec<u8> {
+    let (ethernet, payload) = ethernet::EthernetHeader::parse(bytes).unwrap();
     let mut frame = fcoe::decode(payload).unwrap();
     frame.header.ox_id = ours;
     let len = frame.payload.len();
@@ -182,18 +182,18 @@ fn in_the_place_of_the_initiator() {
     );
     let mut done = Vec::new();
     for mut heard in captured(TARGET) {
-        if let Some(came) = frame(&heard.octets)
+        if let Some(came) = frame(&heard.bytes)
             && came.header.f_ctl.exchange_responder()
         {
             let is_own = |sent: &ReceivedFrame<'_>| !sent.header.f_ctl.exchange_responder();
-            let mut sent = player.sent.iter().filter_map(|octets| frame(octets));
+            let mut sent = player.sent.iter().filter_map(|bytes| frame(bytes));
             let last = sent.rfind(is_own).unwrap().header;
             let is_to_last = last.kind == came.header.kind;
             let is_rtv = came.header.kind == FrameType::ELS && came.payload.len() == 16;
             if !is_to_last || is_rtv {
                 continue;
             }
-            heard.octets = renumbered(&heard.octets, last.ox_id);
+            heard.bytes = renumbered(&heard.bytes, last.ox_id);
         }
         player.hear(&heard, |port| {
             while let Some(event) = port.poll() {
@@ -208,7 +208,7 @@ fn in_the_place_of_the_initiator() {
     let ours: Vec<_> = player
         .sent
         .iter()
-        .filter_map(|octets| frame(octets))
+        .filter_map(|bytes| frame(bytes))
         .collect();
     let kinds: Vec<_> = ours
         .iter()

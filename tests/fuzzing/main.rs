@@ -32,10 +32,10 @@ fn corpus(target: Target) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Runs one input, and tells it where it fails.
-fn run(target: Target, name: &str, octets: &[u8]) {
-    let outcome = catch_unwind(AssertUnwindSafe(|| (target.body)(octets)));
+fn run(target: Target, name: &str, bytes: &[u8]) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.body)(bytes)));
     if outcome.is_err() {
-        let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         panic!("{} fails over {name}: {hex}", target.name);
     }
 }
@@ -45,14 +45,14 @@ fn replay(name: &str) {
     let target = *target.unwrap();
     let files = corpus(target);
     assert!(files.len() > 3, "a corpus of {}", files.len());
-    for (name, octets) in &files {
-        assert!(octets.len() <= LONGEST, "{name} has {} bytes", octets.len());
-        run(target, name, octets);
+    for (name, bytes) in &files {
+        assert!(bytes.len() <= LONGEST, "{name} has {} bytes", bytes.len());
+        run(target, name, bytes);
     }
     let mut chance = Chance::new(name);
     for number in 0..MUTATIONS {
-        let octets = chance.mutated(&files);
-        run(target, &format!("mutation {number}"), &octets);
+        let bytes = chance.mutated(&files);
+        run(target, &format!("mutation {number}"), &bytes);
     }
 }
 

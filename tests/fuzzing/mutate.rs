@@ -6,8 +6,8 @@ pub(crate) struct Chance(u64);
 impl Chance {
     /// A generator of its own for each name.
     pub(crate) fn new(name: &str) -> Self {
-        let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, octet| {
-            (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+        let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Self(seed)
     }
@@ -25,35 +25,35 @@ impl Chance {
 
     /// One of the files with a few changes.
     pub(crate) fn mutated(&mut self, files: &[(String, Vec<u8>)]) -> Vec<u8> {
-        let mut octets = files[self.below(files.len())].1.clone();
+        let mut bytes = files[self.below(files.len())].1.clone();
         for _ in 0..1 + self.below(4) {
             let other = &files[self.below(files.len())].1;
-            self.change(&mut octets, other);
+            self.change(&mut bytes, other);
         }
-        octets.truncate(super::LONGEST);
-        octets
+        bytes.truncate(super::LONGEST);
+        bytes
     }
 
-    fn change(&mut self, octets: &mut Vec<u8>, other: &[u8]) {
-        let at = self.below(octets.len() + 1);
-        let end = at + self.below(octets.len() - at + 1);
+    fn change(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
+        let at = self.below(bytes.len() + 1);
+        let end = at + self.below(bytes.len() - at + 1);
         match self.below(6) {
             0 | 1 => {
-                if let Some(octet) = octets.get_mut(at) {
-                    *octet ^= 1 << self.below(8);
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << self.below(8);
                 }
             }
             2 => {
-                if let Some(octet) = octets.get_mut(at) {
-                    *octet = self.next() as u8;
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = self.next() as u8;
                 }
             }
-            3 => octets.insert(at, self.next() as u8),
-            4 => drop(octets.drain(at..end)),
+            3 => bytes.insert(at, self.next() as u8),
+            4 => drop(bytes.drain(at..end)),
             _ => {
                 let from = self.below(other.len() + 1);
                 let to = from + self.below(other.len() - from + 1);
-                octets.splice(at..end, other[from..to].iter().copied());
+                bytes.splice(at..end, other[from..to].iter().copied());
             }
         }
     }

@@ -87,10 +87,10 @@ impl Rig {
 }
 
 fn command(kind: Kind, id: u64) -> ClientCommand<BlockLease> {
-    let octets = |octets: u32| BlockLease::from_bytes(vec![7; octets as usize]);
+    let bytes = |bytes: u32| BlockLease::from_bytes(vec![7; bytes as usize]);
     let (cdb, data) = match kind {
-        Kind::Read(len) => (cdb::read(id, len / BLOCK), Data::In(octets(len))),
-        Kind::Write(len) => (cdb::write(id, len / BLOCK, false), Data::Out(octets(len))),
+        Kind::Read(len) => (cdb::read(id, len / BLOCK), Data::In(bytes(len))),
+        Kind::Write(len) => (cdb::write(id, len / BLOCK, false), Data::Out(bytes(len))),
         _ => ([0; 16], Data::None),
     };
     ClientCommand {
@@ -107,8 +107,8 @@ fn command(kind: Kind, id: u64) -> ClientCommand<BlockLease> {
 struct Out<'a>(&'a mut SendBatch);
 
 impl PduSink<BlockLease> for Out<'_> {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.octets(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.bytes(bytes);
     }
 
     fn lease(&mut self, data: BlockLease) {

@@ -1,4 +1,4 @@
-//! How many instructions the hot paths take, octets in to octets out, counted by callgrind with the
+//! How many instructions the hot paths take, bytes in to bytes out, counted by callgrind with the
 //! kernel left out. `cargo xtask instructions` compares them with `baseline.txt` beside this file.
 //!
 //! Each benchmark does its work [`COMMANDS`] times, and nothing but what goes through [`counted`]

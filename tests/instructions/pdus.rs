@@ -1,4 +1,4 @@
-//! Octets to PDUs.
+//! Bytes to PDUs.
 
 use std::hint::black_box;
 
@@ -11,23 +11,23 @@ use tests::cdb;
 
 use super::{COMMANDS, Counts};
 
-fn command(number: u64, octets: u32) -> Bhs {
+fn command(number: u64, bytes: u32) -> Bhs {
     let command = ScsiCommand {
         immediate: false,
         last: true,
-        read: octets == 0,
-        write: octets > 0,
+        read: bytes == 0,
+        write: bytes > 0,
         attribute: 1,
         priority: 0,
         lun: Lun::from_index(0),
         itt: Itt(number as u32),
-        expected: octets,
+        expected: bytes,
         cmd_sn: CmdSn(number as u32),
         exp_stat_sn: StatSn(0),
         cdb: cdb::read(number, 8),
     };
     let mut bhs = command.encode();
-    bhs.set_data_len(octets);
+    bhs.set_data_len(bytes);
     bhs
 }
 
@@ -42,11 +42,11 @@ pub(crate) fn parse() {
 }
 
 /// A stream of PDUs with so much data.
-pub(crate) fn frame(octets: u32) {
+pub(crate) fn frame(bytes: u32) {
     let mut stream = Vec::new();
     for number in 0..COMMANDS {
-        stream.extend_from_slice(&command(number, octets).0);
-        stream.resize(stream.len() + octets as usize, 7);
+        stream.extend_from_slice(&command(number, bytes).0);
+        stream.resize(stream.len() + bytes as usize, 7);
     }
     let mut framer = Framer::new(1 << 20);
     Counts::Yes.run(|| {

@@ -11,7 +11,7 @@ use ::io::ring::{
     FileOp, FileRing, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
 };
 
-/// The most octets that a ring receives at once.
+/// The most bytes that a ring receives at once.
 const RECEIVED_MAX: usize = 256 << 10;
 
 /// A ring without a kernel, for one connection at a time.
@@ -25,7 +25,7 @@ pub(crate) struct Still {
     sending: Option<(Token, Box<SendBatch>)>,
 }
 
-/// Octets that came in; giving them back costs next to nothing, as with a real ring.
+/// Bytes that came in; giving them back costs next to nothing, as with a real ring.
 pub(crate) struct Lent(Rc<[u8]>);
 
 impl Deref for Lent {
@@ -46,9 +46,9 @@ impl Still {
         });
     }
 
-    /// Octets arrive, in as few pieces as they would at best.
-    pub(crate) fn arrive(&mut self, octets: &[u8]) {
-        let pieces = octets.chunks(RECEIVED_MAX);
+    /// Bytes arrive, in as few pieces as they would at best.
+    pub(crate) fn arrive(&mut self, bytes: &[u8]) {
+        let pieces = bytes.chunks(RECEIVED_MAX);
         self.arrived.extend(pieces.map(|piece| Lent(piece.into())));
     }
 
@@ -94,14 +94,14 @@ impl Ring for Still {
         if self.accepted.is_some() {
             return self.accepted.take();
         }
-        let octets = if self.arrived.is_empty() {
+        let bytes = if self.arrived.is_empty() {
             return None;
         } else {
             (self.receiving.take()?, self.arrived.pop_front()?)
         };
         Some(RingEvent::Received {
-            token: octets.0,
-            octets: Ok(octets.1),
+            token: bytes.0,
+            bytes: Ok(bytes.1),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The target's side: a core between the octets that came and the octets that go.
+//! The target's side: a core between the bytes that came and the bytes that go.
 
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     Ready,
     Inquiry,
     Nop,
-    /// So many octets.
+    /// So many bytes.
     Read(u32),
     Write(u32),
 }
@@ -44,9 +44,9 @@ impl Target {
         self.turn(counts);
     }
 
-    /// What it answers to these octets.
-    pub(crate) fn answer(&mut self, octets: &[u8], counts: Counts) -> Vec<u8> {
-        self.0.ring().arrive(octets);
+    /// What it answers to these bytes.
+    pub(crate) fn answer(&mut self, bytes: &[u8], counts: Counts) -> Vec<u8> {
+        self.0.ring().arrive(bytes);
         let mut answer = Vec::new();
         while self.0.ring().is_ready() {
             self.turn(counts);
@@ -85,8 +85,8 @@ impl Rig {
     /// Each side says all that it has to say.
     fn exchange(&mut self) {
         while !self.initiator.output().is_empty() {
-            let octets = std::mem::take(self.initiator.output());
-            let answer = self.target.answer(&octets, self.counts);
+            let bytes = std::mem::take(self.initiator.output());
+            let answer = self.target.answer(&bytes, self.counts);
             self.initiator.receive(&answer).expect("sound PDUs");
         }
     }
@@ -105,10 +105,10 @@ impl Rig {
     }
 
     fn command(&mut self, kind: Kind, number: u64) {
-        let place = |octets: u32| {
-            let blocks = octets / BLOCK;
+        let place = |bytes: u32| {
+            let blocks = bytes / BLOCK;
             (
-                number % (DISK / u64::from(octets)) * u64::from(blocks),
+                number % (DISK / u64::from(bytes)) * u64::from(blocks),
                 blocks,
             )
         };
@@ -119,13 +119,13 @@ impl Rig {
             }
             Kind::Ready => ([0; 16], Data::None),
             Kind::Inquiry => (inquiry(96), Data::In(96)),
-            Kind::Read(octets) => {
-                let (lba, blocks) = place(octets);
-                (cdb::read(lba, blocks), Data::In(octets))
+            Kind::Read(bytes) => {
+                let (lba, blocks) = place(bytes);
+                (cdb::read(lba, blocks), Data::In(bytes))
             }
-            Kind::Write(octets) => {
-                let (lba, blocks) = place(octets);
-                let data: Rc<[u8]> = vec![7; octets as usize].into();
+            Kind::Write(bytes) => {
+                let (lba, blocks) = place(bytes);
+                let data: Rc<[u8]> = vec![7; bytes as usize].into();
                 (cdb::write(lba, blocks, false), Data::Out(data))
             }
         };
@@ -148,9 +148,9 @@ impl Rig {
 }
 
 /// INQUIRY, SPC-5 §6.7.
-fn inquiry(octets: u8) -> [u8; 16] {
+fn inquiry(bytes: u8) -> [u8; 16] {
     let mut cdb = [0; 16];
-    (cdb[0], cdb[4]) = (0x12, octets);
+    (cdb[0], cdb[4]) = (0x12, bytes);
     cdb
 }
 

@@ -175,11 +175,11 @@ fn challenge(lun: &ReadyLun) -> String {
     );
     let mut header = request.encode();
     header.set_data_len(text.len() as u32);
-    let mut octets = header.0.to_vec();
-    octets.extend(text.bytes());
-    octets.resize(octets.len().next_multiple_of(4), 0);
+    let mut bytes = header.0.to_vec();
+    bytes.extend(text.bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
     let mut socket = TcpStream::connect(&lun.portals[0]).unwrap();
-    socket.write_all(&octets).unwrap();
+    socket.write_all(&bytes).unwrap();
     let mut answer = Bhs([0; BHS_LEN]);
     socket.read_exact(&mut answer.0).unwrap();
     let mut text = vec![0; answer.data_len() as usize];

@@ -146,7 +146,7 @@ fn what_lunar_copies_qemu_finds_identical_both_ways() {
 }
 
 #[test]
-fn what_qemu_copies_lunar_finds_identical_and_one_octet_else() {
+fn what_qemu_copies_lunar_finds_identical_and_one_byte_else() {
     let stage = Stage::new("copies-verified", &[]);
     let image = stage.dir.join("image");
     let image = image.to_string_lossy();
@@ -166,10 +166,10 @@ fn what_qemu_copies_lunar_finds_identical_and_one_octet_else() {
             .good(&["verify", stage.unit(), &stage.image])
             .starts_with("the same: ")
     );
-    let octet = 40_000_001;
+    let byte = 40_000_001;
     let other = stage.dir.join("image");
     let other = File::options().write(true).open(other).unwrap();
-    other.write_all_at(&[0x5a], octet).unwrap();
+    other.write_all_at(&[0x5a], byte).unwrap();
     let ran = stage.lunar(&["verify", &stage.image, stage.unit()]);
     assert_eq!(ran.status.unwrap().code(), Some(1));
     let said = "lunar: 1 of 131072 blocks differs, the first at byte 40000001 (block 78125)\n";

@@ -14,13 +14,13 @@ use tests::tool;
 /// A folder with an image in which no two blocks are the same, and a hole.
 fn scene(name: &str) -> PathBuf {
     let dir = tests::scratch(name).unwrap();
-    let words = (0..OCTETS / 8).map(|word| if word % 4096 < 1024 { 0 } else { word });
-    let octets: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-    fs::write(dir.join("image"), octets).unwrap();
+    let words = (0..BYTES / 8).map(|word| if word % 4096 < 1024 { 0 } else { word });
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    fs::write(dir.join("image"), bytes).unwrap();
     dir
 }
 
-const OCTETS: u64 = 16 << 20;
+const BYTES: u64 = 16 << 20;
 
 /// `lunar`, by a command that becomes it.
 fn lunar(before: &[&str], args: &[&str]) -> Command {
@@ -382,7 +382,7 @@ fn a_second_port_of_its_target_s_name_gets_nothing_of_a_copy() {
     tool::must(&mut lunar(&before, &["verify", &image, &unit])).unwrap();
     let untouched = fs::read(dir.join("other")).unwrap();
     assert!(
-        untouched == [0; OCTETS as usize],
+        untouched == [0; BYTES as usize],
         "the second port got some of it"
     );
     assert!(first.stop().unwrap().success());

@@ -188,7 +188,7 @@ fn used(client: &mut Client) -> u32 {
     assert_eq!(told.data[16..18], [0, 2], "{told:?}");
     told.data[20..24]
         .iter()
-        .fold(0, |sum, octet| sum << 8 | u32::from(*octet))
+        .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
 #[test]

@@ -28,11 +28,11 @@ const LEN: usize = 1_500_160;
 const LENGTHS: [usize; 4] = [LEN, 65_536, 4096, 512];
 
 /// A CDB of READ(10) or WRITE(10) from block 3 on.
-fn cdb(opcode: u8, octets: usize) -> [u8; 16] {
+fn cdb(opcode: u8, bytes: usize) -> [u8; 16] {
     let mut cdb = [0; 16];
     cdb[0] = opcode;
     cdb[5] = 3;
-    let blocks = u16::try_from(octets / 512).unwrap();
+    let blocks = u16::try_from(bytes / 512).unwrap();
     cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
     cdb
 }
@@ -44,12 +44,12 @@ fn pattern(seed: usize) -> Vec<u8> {
 /// Writes, reads back, resets, and leaves.
 #[track_caller]
 fn use_it(mut link: Link, lun: Lun, seed: usize) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for (number, len) in LENGTHS.into_iter().enumerate() {
         // Of each write there is something left to be read that no other one wrote.
         let data = pattern(LENGTHS.len() * seed + number);
-        octets.splice(..len.min(octets.len()), data[..len].iter().copied());
-        let from = HeapLease::from_bytes(octets[..len].to_vec());
+        bytes.splice(..len.min(bytes.len()), data[..len].iter().copied());
+        let from = HeapLease::from_bytes(bytes[..len].to_vec());
         let write = link.execute(lun, cdb(0x2a, len), &Data::Out(from));
         assert_eq!(write.status, 0, "write {number}: {:?}", write.sense);
     }
@@ -60,7 +60,7 @@ fn use_it(mut link: Link, lun: Lun, seed: usize) {
     };
     let mut back = vec![0; LEN];
     into.copy_out(0, &mut back);
-    assert!(back == octets, "what was read is not what was written");
+    assert!(back == bytes, "what was read is not what was written");
     // More is expected than the unit has to say, then a CDB that it refuses.
     let into = HeapLease::from_bytes(vec![0; 4096]);
     let mut inquiry = [0; 16];

@@ -141,9 +141,9 @@ fn chunks_of_a_stripe_go_round() {
     let server = Server::start("stripe", &[&stripe], &[]).unwrap();
     let write = ["write -P 0x11 32k 128k", "read -P 0x11 32k 128k", "flush"];
     io(server.address(0), &write);
-    let octets = fs::read(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
     // The second half of the first chunk, the whole second one elsewhere, and half of the third.
-    let written = |at: usize| octets[at << 10] == 0x11;
+    let written = |at: usize| bytes[at << 10] == 0x11;
     assert_eq!(
         [0, 31, 32, 95, 96].map(written),
         [false, false, true, true, false]
@@ -248,15 +248,15 @@ fn a_file_holds_what_was_flushed() {
     let volume = format!("file:{}?size=16M", path.display());
     let server = Server::start("file", &[&volume], &[]).unwrap();
     io(server.address(0), &["write -P 0x5a 4M 128k", "flush"]);
-    let octets = fs::read(&path).unwrap();
-    assert_eq!(octets.len(), 16 << 20);
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes.len(), 16 << 20);
     let (start, end) = (4 << 20, (4 << 20) + (128 << 10));
-    assert!(octets[start..end].iter().all(|octet| *octet == 0x5a));
+    assert!(bytes[start..end].iter().all(|byte| *byte == 0x5a));
     assert!(
-        octets[..start]
+        bytes[..start]
             .iter()
-            .chain(&octets[end..])
-            .all(|octet| *octet == 0)
+            .chain(&bytes[end..])
+            .all(|byte| *byte == 0)
     );
 }
 

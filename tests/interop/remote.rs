@@ -58,7 +58,7 @@ fn restart(dir: &Path, volume: &str, portal: &str) -> Server {
     Server::start_in(dir, &[volume], &options).unwrap()
 }
 
-/// Writes the block of this number with this octet, durably.
+/// Writes the block of this number with this byte, durably.
 fn write(client: &mut Client, number: u8) {
     let data = vec![number; 512].into();
     client
@@ -144,8 +144,8 @@ fn who_ends_logs_out() {
     let mut client = Client::log_in(&front.luns[0], 1).unwrap();
     write(&mut client, 1);
     assert_eq!(front.stop().unwrap().code(), Some(0));
-    for octets in heard.join().unwrap() {
-        let last = Bhs(*octets.last_chunk::<BHS_LEN>().unwrap());
+    for bytes in heard.join().unwrap() {
+        let last = Bhs(*bytes.last_chunk::<BHS_LEN>().unwrap());
         assert_eq!(last.opcode(), Opcode::LogoutRequest, "{last:?}");
     }
 }
@@ -161,10 +161,10 @@ fn relay(listener: &TcpListener, target: &str) -> Vec<u8> {
         let _ = to.shutdown(Shutdown::Write);
         copied
     });
-    let (mut heard, mut octets) = (Vec::new(), [0; 4096]);
-    while let Ok(len @ 1..) = client.read(&mut octets) {
-        heard.extend(&octets[..len]);
-        target.write_all(&octets[..len]).unwrap();
+    let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);
+    while let Ok(len @ 1..) = client.read(&mut bytes) {
+        heard.extend(&bytes[..len]);
+        target.write_all(&bytes[..len]).unwrap();
     }
     let _ = target.shutdown(Shutdown::Write);
     let _ = back.join();

@@ -1,4 +1,4 @@
-//! What tshark, which shares no code with us, makes of our octets.
+//! What tshark, which shares no code with us, makes of our bytes.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};

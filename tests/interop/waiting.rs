@@ -46,7 +46,7 @@ fn a_write_that_waits_ends_with_its_session() {
     only_the_first_block_is_written(&disk);
 }
 
-/// Serves a file that takes an octet a second.
+/// Serves a file that takes a byte a second.
 fn serve(name: &str) -> (PathBuf, Server) {
     let dir = tests::scratch(name).unwrap();
     let disk = dir.join("disk");
@@ -62,13 +62,13 @@ fn begin_to_write(client: &mut Client) -> Itt {
     client.initiator.command(0, lun, &write, block(2))
 }
 
-fn block(octet: u8) -> Data {
-    Data::Out(vec![octet; 512].into())
+fn block(byte: u8) -> Data {
+    Data::Out(vec![byte; 512].into())
 }
 
 fn only_the_first_block_is_written(disk: &Path) {
-    let octets = std::fs::read(disk).unwrap();
-    let (first, rest) = octets.split_at(512);
+    let bytes = std::fs::read(disk).unwrap();
+    let (first, rest) = bytes.split_at(512);
     assert_eq!(first, [1; 512]);
     assert!(rest == [0; (1 << 20) - 512], "something else was written");
 }

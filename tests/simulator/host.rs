@@ -38,7 +38,7 @@ pub(crate) struct Host {
 
 /// A connection.
 pub(crate) struct Link {
-    /// The octets.
+    /// The bytes.
     pub(crate) wire: SimWire,
     /// The protocol.
     pub(crate) initiator: Initiator,
@@ -172,14 +172,14 @@ impl Host {
         user
     }
 
-    /// Octets that it has not sent.
+    /// Bytes that it has not sent.
     #[must_use]
     pub(crate) fn unsent(&mut self) -> usize {
         let link = self.link.as_mut();
         link.map_or(0, |link| link.initiator.output().len())
     }
 
-    /// Octets that it could take.
+    /// Bytes that it could take.
     #[must_use]
     pub(crate) fn arrived(&self) -> usize {
         match &self.link {
@@ -188,22 +188,22 @@ impl Host {
         }
     }
 
-    /// Sends so many octets.
+    /// Sends so many bytes.
     pub(crate) fn send(&mut self, len: usize) {
         if let Some(link) = &mut self.link {
-            let octets: Vec<u8> = link.initiator.output().drain(..len).collect();
-            link.wire.put(&octets);
+            let bytes: Vec<u8> = link.initiator.output().drain(..len).collect();
+            link.wire.put(&bytes);
         }
     }
 
-    /// Takes so many octets.
+    /// Takes so many bytes.
     ///
     /// # Panics
     /// When they are not PDUs.
     pub(crate) fn take(&mut self, len: usize) {
         if let Some(link) = &mut self.link {
-            let octets = link.wire.take(len);
-            let taken = link.initiator.receive(&octets);
+            let bytes = link.wire.take(len);
+            let taken = link.initiator.receive(&bytes);
             taken.unwrap_or_else(|error| panic!("{}: {error}", self.settings.name));
         }
     }
@@ -216,8 +216,8 @@ impl Host {
     }
 }
 
-/// Data-Out of these octets.
+/// Data-Out of these bytes.
 #[must_use]
-pub(crate) fn out(octets: impl Into<Vec<u8>>) -> Data {
-    Data::Out(Rc::from(octets.into()))
+pub(crate) fn out(bytes: impl Into<Vec<u8>>) -> Data {
+    Data::Out(Rc::from(bytes.into()))
 }

@@ -50,7 +50,7 @@ pub(crate) struct Shape {
     pub(crate) disks: Vec<Disk>,
     /// Limits of the target.
     pub(crate) limits: TargetLimits,
-    /// Octets of buffers that each core may use.
+    /// Bytes of buffers that each core may use.
     pub(crate) pool_bytes: usize,
 }
 

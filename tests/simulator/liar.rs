@@ -16,7 +16,7 @@ pub(crate) struct Liar {
     /// PDUs to let pass before the first lie, and lies that are left then.
     honest: usize,
     lies: usize,
-    /// Octets of a PDU that is not whole.
+    /// Bytes of a PDU that is not whole.
     partial: Vec<u8>,
     /// What the story has to do to the connection.
     pub(crate) asks: VecDeque<Ask>,
@@ -39,7 +39,7 @@ const SCSI_RESPONSE: u8 = 0x21;
 /// A response by which a command may have been carried out, or be so later.
 const TARGET_FAILURE: u8 = 0x01;
 
-/// PDUs that nobody asked for: by opcode, octet 1, octets 2 and 3, and octet 36.
+/// PDUs that nobody asked for: by opcode, byte 1, bytes 2 and 3, and byte 36.
 const FORGED: [(u8, [u8; 3], u8); 17] = [
     (0x20, [0x80, 0, 0], 0),
     (0x21, [0x80, 0, 0], 0),
@@ -108,9 +108,9 @@ impl Liar {
         self.partial.clear();
     }
 
-    /// What the initiator gets of these octets.
-    pub(crate) fn pass(&mut self, octets: &[u8]) -> Vec<u8> {
-        self.partial.extend(octets);
+    /// What the initiator gets of these bytes.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.partial.extend(bytes);
         let mut out = Vec::new();
         while let Some(len) = whole(&self.partial) {
             let rest = self.partial.split_off(len);
@@ -146,14 +146,14 @@ impl Liar {
             7 | 8 if login => {
                 (pdu[36], pdu[37]) = (self.rng.below(5) as u8, self.rng.below(12) as u8);
             }
-            7..10 => self.octet(&mut pdu, usize::from(!login && !self.bold)),
+            7..10 => self.byte(&mut pdu, usize::from(!login && !self.bold)),
             _ => self.word(&mut pdu),
         }
         out.extend(pdu);
     }
 
     /// An opcode, a flag, a version, a response or a status.
-    fn octet(&mut self, pdu: &mut [u8], first: usize) {
+    fn byte(&mut self, pdu: &mut [u8], first: usize) {
         let at = first + self.rng.below(4 - first);
         pdu[at] = match self.rng.below(3) {
             0 => pdu[at] ^ (1 << self.rng.below(8)),
@@ -219,11 +219,11 @@ impl Liar {
 }
 
 /// The length of the first PDU, once all of it is there.
-fn whole(octets: &[u8]) -> Option<usize> {
-    let header = octets.get(..HEADER)?;
+fn whole(bytes: &[u8]) -> Option<usize> {
+    let header = bytes.get(..HEADER)?;
     let ahs = usize::from(header[4]) * 4;
     let len = HEADER + ahs + data_len(header).next_multiple_of(4);
-    (octets.len() >= len).then_some(len)
+    (bytes.len() >= len).then_some(len)
 }
 
 fn data_len(header: &[u8]) -> usize {

@@ -1,6 +1,6 @@
 //! What disks may hold and reads may return, by what was asked for and what was answered.
 //!
-//! Every write has a stamp of its own, which is in each 16 octets of each of its blocks together
+//! Every write has a stamp of its own, which is in each 16 bytes of each of its blocks together
 //! with the LBA, so that every block tells which write it is of, and whether it is the right block
 //! and all of it. A read between two instants may return a write when that had begun before the
 //! second, unless another one was acknowledged before the first that had begun after the end of
@@ -83,7 +83,7 @@ impl Oracle {
         Self::of(units)
     }
 
-    /// A book for units of zeros: octets in a block, blocks, and whether a block that is being
+    /// A book for units of zeros: bytes in a block, blocks, and whether a block that is being
     /// written is whatever has come.
     #[must_use]
     pub(crate) fn of(units: impl Iterator<Item = (usize, u64, bool)>) -> Self {
@@ -270,8 +270,8 @@ impl Oracle {
     /// Whether a block is of one of the writes, or a mixture where there can be one.
     fn is_of(&self, stamps: &[Stamp], unit: usize, lba: u64, block: &[u8]) -> bool {
         let contents = self.contents(stamps, unit, lba);
-        let has = |at: usize, octet: u8| contents.iter().any(|content| content[at] == octet);
-        let is_mixture = || block.iter().enumerate().all(|(at, octet)| has(at, *octet));
+        let has = |at: usize, byte: u8| contents.iter().any(|content| content[at] == byte);
+        let is_mixture = || block.iter().enumerate().all(|(at, byte)| has(at, *byte));
         contents.iter().any(|content| content == block) || self.units[unit].mixes && is_mixture()
     }
 
@@ -311,7 +311,7 @@ impl Oracle {
         )))
     }
 
-    /// Whether octets have changed into those of some of the writes only.
+    /// Whether bytes have changed into those of some of the writes only.
     fn is_mixed_in(
         &self,
         open: &[Stamp],
@@ -321,9 +321,9 @@ impl Oracle {
         block: &[u8],
     ) -> bool {
         let contents = self.contents(open, unit, lba);
-        let has = |at: usize, octet: u8| contents.iter().any(|content| content[at] == octet);
-        let mut octets = block.iter().zip(before).enumerate();
-        self.units[unit].mixes && octets.all(|(at, (now, old))| now == old || has(at, *now))
+        let has = |at: usize, byte: u8| contents.iter().any(|content| content[at] == byte);
+        let mut bytes = block.iter().zip(before).enumerate();
+        self.units[unit].mixes && bytes.all(|(at, (now, old))| now == old || has(at, *now))
     }
 
     fn stamp_landed(
@@ -363,23 +363,23 @@ impl Oracle {
     fn name(&self, block: &[u8]) -> String {
         match self.stamp(block) {
             Some(stamp) => format!("{stamp:?}, {:?}", self.writes[stamp.0 as usize]),
-            None if block.iter().all(|octet| *octet == 0) => "zeros".to_owned(),
+            None if block.iter().all(|byte| *byte == 0) => "zeros".to_owned(),
             None => format!("{:02x?}…", &block[..32]),
         }
     }
 }
 
-/// Sixteen octets: stamp, LBA, where in the block, and a sum of these.
+/// Sixteen bytes: stamp, LBA, where in the block, and a sum of these.
 fn content(stamp: Stamp, lba: u64, size: usize) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(size);
+    let mut bytes = Vec::with_capacity(size);
     for at in 0..size as u32 / 16 {
         let words = [stamp.0, lba as u32, at];
         let sum = words.iter().fold(0x9e37_79b9_u32, |sum, word| {
             (sum ^ word).wrapping_mul(0x85eb_ca6b).rotate_left(13)
         });
         for word in [words[0], words[1], words[2], sum] {
-            octets.extend_from_slice(&word.to_be_bytes());
+            bytes.extend_from_slice(&word.to_be_bytes());
         }
     }
-    octets
+    bytes
 }

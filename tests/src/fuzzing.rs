@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets: each takes any octets and asserts what must hold whatever comes.
+//! Bodies of the fuzz targets: each takes any bytes and asserts what must hold whatever comes.
 //!
 //! `fuzz/` runs them under libFuzzer; the test `fuzzing` replays their corpora and mutations of
 //! them, so that a finding stays found without a fuzzer. docs/fuzzing.md says what holds in each.
@@ -35,7 +35,7 @@ pub use text::text;
 pub struct Target {
     /// Its name, which is also that of its corpus.
     pub name: &'static str,
-    /// What it does with octets.
+    /// What it does with bytes.
     pub body: fn(&[u8]),
 }
 

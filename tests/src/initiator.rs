@@ -114,7 +114,7 @@ struct Task {
 pub enum Data {
     /// None.
     None,
-    /// So many octets from the target.
+    /// So many bytes from the target.
     In(u32),
     /// These to the target.
     Out(Rc<[u8]>),
@@ -219,7 +219,7 @@ impl Initiator {
         let (read, write, expected, data_out) = match data {
             Data::None => (false, false, 0, Rc::from([])),
             Data::In(len) => (true, false, len, Rc::from([])),
-            Data::Out(octets) => (false, true, octets.len() as u32, octets),
+            Data::Out(bytes) => (false, true, bytes.len() as u32, bytes),
         };
         let unsolicited = self.unsolicited(expected, write);
         let immediate = self.immediate(unsolicited);

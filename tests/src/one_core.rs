@@ -22,10 +22,10 @@ use scsi::wire::lun::Lun;
 /// The name of its target.
 pub const TARGET: &str = "iqn.2026-11.org.lunar:test";
 
-/// Octets of a block of LUN 0.
+/// Bytes of a block of LUN 0.
 pub const BLOCK: u32 = 512;
 
-/// A core on this ring, whose LUN 0 has `size` octets.
+/// A core on this ring, whose LUN 0 has `size` bytes.
 ///
 /// # Errors
 /// When there is no address space left.
@@ -92,7 +92,7 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) 
 struct Nowhere;
 
 impl Store for Nowhere {
-    fn save(&self, _unit: UnitId, _octets: &[u8]) -> io::Result<()> {
+    fn save(&self, _unit: UnitId, _bytes: &[u8]) -> io::Result<()> {
         Ok(())
     }
 }

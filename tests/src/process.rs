@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-/// The resident memory of a process, in octets.
+/// The resident memory of a process, in bytes.
 ///
 /// # Errors
 /// When it has ended.

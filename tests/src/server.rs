@@ -26,9 +26,9 @@ pub struct ReadyLun {
     pub target: String,
     /// Its number.
     pub lun: u16,
-    /// Capacity in octets.
+    /// Capacity in bytes.
     pub size_bytes: u64,
-    /// Octets in a logical block.
+    /// Bytes in a logical block.
     pub block_size: u32,
     /// The volume's address.
     pub volume: String,

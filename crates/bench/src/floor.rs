@@ -1,12 +1,12 @@
-//! The floor under every transport: bare TCP without a protocol above it. The same octets in pieces
-//! of the same length (a header of 48 octets, and data), as many under way, and data from and to
+//! The floor under every transport: bare TCP without a protocol above it. The same bytes in pieces
+//! of the same length (a header of 48 bytes, and data), as many under way, and data from and to
 //! random places of as much memory.
 //!
 //! Requests carry header and, when they write, data; answers header and, when they read, data. They
 //! come in the order of the requests. Fields are big-endian:
 //!
 //! ```text
-//! octet 0    1    2        3        4      8       16        48
+//! byte 0    1    2        3        4      8       16        48
 //!       kind|spin|together|reserved|length|offset |reserved |
 //! ```
 //!
@@ -62,7 +62,7 @@ struct FloorHeader {
     spin: bool,
     /// One thread is to answer it and others.
     together: bool,
-    /// Octets of data.
+    /// Bytes of data.
     len: u32,
     /// Where they lie; of [`FloorKind::Begin`] how much memory there is to be.
     offset: u64,
@@ -70,30 +70,30 @@ struct FloorHeader {
 
 impl FloorHeader {
     fn encode(self) -> [u8; HEADER] {
-        let mut octets = [0; HEADER];
-        octets[0] = self.kind as u8;
-        octets[1] = u8::from(self.spin);
-        octets[2] = u8::from(self.together);
-        octets[4..8].copy_from_slice(&self.len.to_be_bytes());
-        octets[8..16].copy_from_slice(&self.offset.to_be_bytes());
-        octets
+        let mut bytes = [0; HEADER];
+        bytes[0] = self.kind as u8;
+        bytes[1] = u8::from(self.spin);
+        bytes[2] = u8::from(self.together);
+        bytes[4..8].copy_from_slice(&self.len.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.offset.to_be_bytes());
+        bytes
     }
 
     /// # Errors
     ///
     /// When the peer does not speak the protocol of `floor`.
-    fn decode(octets: &[u8; HEADER]) -> io::Result<Self> {
+    fn decode(bytes: &[u8; HEADER]) -> io::Result<Self> {
         let number = |range: std::ops::Range<usize>| {
-            let octets = octets[range].iter();
-            octets.fold(0, |sum, octet| sum << 8 | u64::from(*octet))
+            let bytes = bytes[range].iter();
+            bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         };
-        let kind = KINDS.get(usize::from(octets[0]));
+        let kind = KINDS.get(usize::from(bytes[0]));
         let (len, offset) = (number(4..8) as u32, number(8..16));
         match kind {
             Some(kind) if u64::from(len) <= SEGMENT_BYTES => Ok(Self {
                 kind: *kind,
-                spin: octets[1] == 1,
-                together: octets[2] == 1,
+                spin: bytes[1] == 1,
+                together: bytes[2] == 1,
                 len,
                 offset,
             }),

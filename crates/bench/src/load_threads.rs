@@ -45,9 +45,9 @@ pub enum LiveFigures {
     Begin(Load),
     /// A volume is filled.
     Fill {
-        /// Octets written.
+        /// Bytes written.
         done: u64,
-        /// Octets to be written.
+        /// Bytes to be written.
         total: u64,
     },
     /// The next of those that take turns has its turn.
@@ -73,7 +73,7 @@ pub enum LiveFigures {
         elapsed: Duration,
         /// I/Os a second since the last time.
         iops: f64,
-        /// Millions of octets a second since the last time.
+        /// Millions of bytes a second since the last time.
         mb_per_s: f64,
     },
 }

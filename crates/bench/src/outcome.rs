@@ -145,7 +145,7 @@ impl ResultRow {
         self.reads.ios + self.writes.ios
     }
 
-    /// Octets of data moved by them.
+    /// Bytes of data moved by them.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.reads.bytes + self.writes.bytes
@@ -163,7 +163,7 @@ impl ResultRow {
         self.per_second(self.ios())
     }
 
-    /// Millions of octets a second.
+    /// Millions of bytes a second.
     #[must_use]
     pub fn mb_per_s(&self) -> f64 {
         self.per_second(self.bytes()) / 1e6
@@ -214,7 +214,7 @@ impl ResultRow {
 pub struct OperationTotals {
     /// I/Os that went well.
     pub ios: u64,
-    /// Octets of data moved by them.
+    /// Bytes of data moved by them.
     pub bytes: u64,
     /// I/Os that failed, or gave other data than was written.
     pub errors: u64,
@@ -258,6 +258,6 @@ pub struct RowInterval {
     pub end_ms: u64,
     /// I/Os that went well.
     pub ios: u64,
-    /// Octets of data moved by them.
+    /// Bytes of data moved by them.
     pub bytes: u64,
 }

@@ -69,13 +69,13 @@ impl FromStr for BlockSizes {
 }
 
 fn block_size(text: &str) -> Result<u32, String> {
-    let Size(octets) = text
+    let Size(bytes) = text
         .parse()
         .map_err(|error: engine::address::ParseError| error.one_line())?;
-    if !(512..=SEGMENT_BYTES).contains(&octets) {
+    if !(512..=SEGMENT_BYTES).contains(&bytes) {
         return Err("the size of an I/O must be from 512 bytes to 256k".to_owned());
     }
-    Ok(octets as u32)
+    Ok(bytes as u32)
 }
 
 /// Words that go together under a name.
@@ -136,7 +136,7 @@ pub const PRESETS: [Preset; 2] = [
 pub struct FioOptions {
     /// Each with each of [`Self::block_sizes`] is a row.
     pub rws: Vec<Rw>,
-    /// Octets an I/O.
+    /// Bytes an I/O.
     pub block_sizes: Vec<u32>,
     /// Whether block sizes that a volume cannot do are left out.
     pub sweep: bool,
@@ -150,7 +150,7 @@ pub struct FioOptions {
     pub runtime: Duration,
     /// How long it runs before.
     pub ramp: Duration,
-    /// Where on the volume it begins, in octets.
+    /// Where on the volume it begins, in bytes.
     pub offset: u64,
     /// How much of it is used; else all that follows.
     pub size: Option<u64>,
@@ -169,14 +169,14 @@ pub struct BlockSpan {
     pub first: u64,
     /// How many.
     pub blocks: u64,
-    /// Octets in each.
+    /// Bytes in each.
     pub block_size: u32,
 }
 
 impl BlockSpan {
     /// Its length.
     #[must_use]
-    pub const fn octets(self) -> u64 {
+    pub const fn bytes(self) -> u64 {
         self.blocks * self.block_size as u64
     }
 }
@@ -202,12 +202,12 @@ pub enum UnfitForVolume {
     #[error("it is read-only, but --rw {0} writes: give --rw read or randread")]
     ReadOnly(&'static str),
     /// Not whole blocks.
-    #[error("--{word} {octets} is not a multiple of its block size of {block_size} bytes")]
+    #[error("--{word} {bytes} is not a multiple of its block size of {block_size} bytes")]
     NotBlocks {
         /// The option.
         word: &'static str,
         /// What it says.
-        octets: u64,
+        bytes: u64,
         /// What the volume has.
         block_size: u32,
     },
@@ -226,12 +226,12 @@ pub enum UnfitForVolume {
     },
     /// Less than one I/O for each job.
     #[error(
-        "{octets} bytes from --offset are too few for I/Os of {needed} bytes: give a smaller --bs \
+        "{bytes} bytes from --offset are too few for I/Os of {needed} bytes: give a smaller --bs \
          or a larger range"
     )]
     TooSmall {
         /// What there is.
-        octets: u64,
+        bytes: u64,
         /// What is needed.
         needed: u64,
     },
@@ -340,11 +340,11 @@ impl FioOptions {
         let needed = u64::from(largest) * u64::from(parts);
         if size < needed {
             return Err(UnfitForVolume::TooSmall {
-                octets: size,
+                bytes: size,
                 needed,
             });
         }
-        let blocks = |octets: u64| octets / u64::from(block_size);
+        let blocks = |bytes: u64| bytes / u64::from(block_size);
         Ok(BlockSpan {
             first: blocks(self.offset),
             blocks: blocks(size),
@@ -353,7 +353,7 @@ impl FioOptions {
     }
 
     fn multiples(&self, block_size: u32) -> Result<(), UnfitForVolume> {
-        let odd = |octets: u64| !octets.is_multiple_of(u64::from(block_size));
+        let odd = |bytes: u64| !bytes.is_multiple_of(u64::from(block_size));
         if self.sweep && self.block_sizes_for(block_size).next().is_none() {
             return Err(UnfitForVolume::NoBlockSize(block_size));
         }
@@ -361,10 +361,10 @@ impl FioOptions {
         let sizes = sizes.filter(|_| !self.sweep);
         let size = self.size.map(|size| ("size", size));
         let mut words = sizes.chain([("offset", self.offset)]).chain(size);
-        match words.find(|(_, octets)| odd(*octets)) {
-            Some((word, octets)) => Err(UnfitForVolume::NotBlocks {
+        match words.find(|(_, bytes)| odd(*bytes)) {
+            Some((word, bytes)) => Err(UnfitForVolume::NotBlocks {
                 word,
-                octets,
+                bytes,
                 block_size,
             }),
             None => Ok(()),

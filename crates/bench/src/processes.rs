@@ -109,8 +109,8 @@ fn end(text: &str) -> Option<SocketAddr> {
         8 => Ipv4Addr::from(word(0)?).into(),
         _ => {
             let words = [word(0)?, word(8)?, word(16)?, word(24)?];
-            let octets: [u8; 16] = words.concat().try_into().ok()?;
-            Ipv6Addr::from(octets).to_canonical()
+            let bytes: [u8; 16] = words.concat().try_into().ok()?;
+            Ipv6Addr::from(bytes).to_canonical()
         }
     };
     Some((address, port).into())

@@ -138,7 +138,7 @@ impl RunPlan {
             let measured = load::measure(subjects, &self.words, load, machinery, watch)?;
             measured.take(&mut outcome.rows)?;
             if let (Some(place), false) = (self.floor, watch.stopped()) {
-                let size = subjects.iter().map(|subject| subject.span.octets());
+                let size = subjects.iter().map(|subject| subject.span.bytes());
                 let size = size.max().unwrap_or(0);
                 let measured = floor::measure(place, &self.words, load, size, watch)?;
                 measured.take(&mut outcome.floors)?;

@@ -116,7 +116,7 @@ pub(crate) fn load(direction: DataDirection, block_bytes: u32) -> Load {
     }
 }
 
-/// Costs of an I/O and of an octet, as a wire has them; each 500th I/O is late.
+/// Costs of an I/O and of a byte, as a wire has them; each 500th I/O is late.
 pub(crate) fn row(address: &str, load: Load, speed: f64) -> ResultRow {
     let way = match load.direction {
         DataDirection::Read => 1.0,

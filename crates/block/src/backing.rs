@@ -66,7 +66,7 @@ pub(crate) struct BackingRules {
     pub(crate) write_cache: bool,
     /// Every write is durable when it ends.
     pub(crate) sync: bool,
-    /// Reads and writes go past the page cache, from memory aligned to so many octets.
+    /// Reads and writes go past the page cache, from memory aligned to so many bytes.
     pub(crate) direct: Option<usize>,
     /// Blocks in the granule of UNMAP.
     pub(crate) unmap_granularity: Option<u32>,
@@ -99,7 +99,7 @@ impl Backing {
     pub(crate) fn traits(&self) -> Traits {
         let rules = &self.rules;
         Traits {
-            block_size: rules.block_size.octets(),
+            block_size: rules.block_size.bytes(),
             blocks: self.blocks.load(SeqCst),
             physical_exponent: rules.physical_exponent,
             read_only: rules.read_only,
@@ -121,10 +121,10 @@ impl Backing {
         self.rules.unmap_granularity?;
         let file = rustix::fs::fstat(&self.master).ok()?;
         let system = rustix::fs::fstatvfs(&self.master).ok()?;
-        let octets = u64::from(self.rules.block_size.octets());
-        let used = u64::try_from(file.st_blocks).ok()? * ST_BLOCK / octets;
+        let bytes = u64::from(self.rules.block_size.bytes());
+        let used = u64::try_from(file.st_blocks).ok()? * ST_BLOCK / bytes;
         let holes = self.blocks.load(SeqCst).saturating_sub(used);
-        let free = system.f_bavail.saturating_mul(system.f_frsize) / octets;
+        let free = system.f_bavail.saturating_mul(system.f_frsize) / bytes;
         Some(SpaceUsage {
             used,
             available: free.min(holes),
@@ -145,12 +145,12 @@ impl Backing {
     /// Records the current size in bytes. Returns whether the traits have changed: the volume has
     /// grown, or was found not to support UNMAP. A shorter file keeps its capacity, and its
     /// missing blocks can be neither read nor written until it is opened again.
-    pub(crate) fn resize(&self, octets: u64) -> bool {
-        if !self.rules.is_device && octets < self.octets() {
-            self.end.fetch_min(octets, SeqCst);
+    pub(crate) fn resize(&self, bytes: u64) -> bool {
+        if !self.rules.is_device && bytes < self.bytes() {
+            self.end.fetch_min(bytes, SeqCst);
         }
-        self.notices.len(&self.rules, octets, self.octets());
-        let blocks = octets / u64::from(self.rules.block_size.octets());
+        self.notices.len(&self.rules, bytes, self.bytes());
+        let blocks = bytes / u64::from(self.rules.block_size.bytes());
         let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
         let unmaps = self.unmaps();
         let is_news = self.told_to_unmap.swap(unmaps, SeqCst) != unmaps;
@@ -162,14 +162,14 @@ impl Backing {
         self.notices.removed(&self.rules);
     }
 
-    /// The byte at which the volume ends, if `octets` is less than its capacity.
-    pub(crate) fn shortened_to(&self, octets: u64) -> Option<u64> {
-        (octets < self.octets()).then_some(octets)
+    /// The byte at which the volume ends, if `bytes` is less than its capacity.
+    pub(crate) fn shortened_to(&self, bytes: u64) -> Option<u64> {
+        (bytes < self.bytes()).then_some(bytes)
     }
 
     /// The capacity.
-    fn octets(&self) -> u64 {
-        self.blocks.load(SeqCst) * u64::from(self.rules.block_size.octets())
+    fn bytes(&self) -> u64 {
+        self.blocks.load(SeqCst) * u64::from(self.rules.block_size.bytes())
     }
 
     /// Space can be given back, as far as that was tried.
@@ -252,7 +252,7 @@ impl Backing {
 
     /// A device says so too of what lies behind its end.
     fn no_space(&self) -> MediumError {
-        let has_shrunk = |octets| octets < self.octets();
+        let has_shrunk = |bytes| bytes < self.bytes();
         if self.rules.is_device && ::io::device::size(&self.master).is_ok_and(has_shrunk) {
             return MediumError::Gone;
         }
@@ -284,5 +284,5 @@ fn was_refused(error: &io::Error) -> bool {
     )
 }
 
-/// What `st_blocks` counts, in octets, whatever the blocks of the file system.
+/// What `st_blocks` counts, in bytes, whatever the blocks of the file system.
 const ST_BLOCK: u64 = 512;

@@ -94,10 +94,10 @@ impl Child {
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        octets: io::Result<&[u8]>,
+        bytes: io::Result<&[u8]>,
     ) {
         let mut cx = cx.inside(&mut self.done);
-        self.handle.received(&mut cx, node, slot, octets);
+        self.handle.received(&mut cx, node, slot, bytes);
     }
 
     pub(crate) fn sent(

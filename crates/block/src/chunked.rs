@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::io::ring::FileOp;
 
-/// What a step does to a range of octets, on a thread that may block.
+/// What a step does to a range of bytes, on a thread that may block.
 pub(crate) type ChunkStep = Arc<dyn Fn(Range<u64>) -> io::Result<()> + Send + Sync>;
 
 /// A range that is worked through.

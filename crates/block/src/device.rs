@@ -27,7 +27,7 @@ pub struct DeviceOptions {
     pub path: PathBuf,
     /// Only for reading.
     pub read_only: bool,
-    /// Octets in a logical block; `None`: the device's own.
+    /// Bytes in a logical block; `None`: the device's own.
     pub block_size: Option<u32>,
 }
 
@@ -63,8 +63,8 @@ impl Volume for DeviceVolume {
 
     fn shortened_to(&self) -> Option<u64> {
         // One that is gone may not say so much.
-        let octets = ::io::device::size(self.backing.master()).unwrap_or(0);
-        self.backing.shortened_to(octets)
+        let bytes = ::io::device::size(self.backing.master()).unwrap_or(0);
+        self.backing.shortened_to(bytes)
     }
 
     fn can_grow(&self) -> bool {
@@ -72,7 +72,7 @@ impl Volume for DeviceVolume {
     }
 
     fn refresh(&self) -> io::Result<bool> {
-        let octets = ::io::device::size(self.backing.master())?;
-        Ok(self.backing.resize(octets))
+        let bytes = ::io::device::size(self.backing.master())?;
+        Ok(self.backing.resize(bytes))
     }
 }

@@ -51,18 +51,18 @@ pub enum VolumeError {
     #[error("the device has no capacity (no medium, or a loop device without a file)")]
     NoMedium,
     /// Less than a block.
-    #[error("its size of {octets} B is less than one block of {block_size} B")]
+    #[error("its size of {bytes} B is less than one block of {block_size} B")]
     TooSmall {
         /// What there is.
-        octets: u64,
+        bytes: u64,
         /// What a block takes.
         block_size: u32,
     },
     /// Not a block size that is served.
-    #[error("a block size of {octets} bytes is not supported; only 512 and 4096 are")]
+    #[error("a block size of {bytes} bytes is not supported; only 512 and 4096 are")]
     BlockSize {
         /// What was asked for, or what the device has.
-        octets: u32,
+        bytes: u32,
     },
     /// The blocks would be smaller than what can be read and written at once.
     #[error(
@@ -121,41 +121,41 @@ pub enum VolumeError {
     #[error("the file system cannot reserve space; give ?sparse to create it without")]
     NoReservation,
     /// The file system is full.
-    #[error("no space for {octets} bytes; make room, or give ?sparse to allocate it on demand")]
+    #[error("no space for {bytes} bytes; make room, or give ?sparse to allocate it on demand")]
     NoSpace {
         /// What was to be reserved.
-        octets: u64,
+        bytes: u64,
     },
     /// Longer than files can be there.
     #[error(
-        "its file system, or the limit of file sizes (ulimit -f), does not allow {octets} bytes"
+        "its file system, or the limit of file sizes (ulimit -f), does not allow {bytes} bytes"
     )]
     TooLong {
         /// What was asked for.
-        octets: u64,
+        bytes: u64,
     },
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
-        "{one} has blocks of {one_octets} bytes, but {other} of {other_octets}; lunar serve \
+        "{one} has blocks of {one_bytes} bytes, but {other} of {other_bytes}; lunar serve \
          --block-size {larger} sets blocks of {larger} bytes for volumes without a block size of \
          their own"
     )]
     PartBlockSizes {
         /// A part.
         one: String,
-        /// The octets of its blocks.
-        one_octets: u32,
+        /// The bytes of its blocks.
+        one_bytes: u32,
         /// Another part.
         other: String,
-        /// The octets of its blocks.
-        other_octets: u32,
+        /// The bytes of its blocks.
+        other_bytes: u32,
         /// The larger of the two.
         larger: u32,
     },
     /// A chunk that would cut blocks.
     #[error("chunks of {chunk} bytes would cut blocks of {block_size}; give a multiple of that")]
     Chunk {
-        /// Its octets.
+        /// Its bytes.
         chunk: u64,
         /// What a block takes.
         block_size: u32,
@@ -165,7 +165,7 @@ pub enum VolumeError {
     PartTooShort {
         /// Which part.
         name: String,
-        /// Octets in a chunk.
+        /// Bytes in a chunk.
         chunk: u64,
     },
     /// A capacity without bounds.

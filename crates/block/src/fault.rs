@@ -40,7 +40,7 @@ pub struct Faults {
 pub enum FailureRule {
     /// With this probability, as a defective medium does.
     Seldom(f64),
-    /// All, once so many octets have been read, or for flushes as for writes written; so does the
+    /// All, once so many bytes have been read, or for flushes as for writes written; so does the
     /// operation that would exceed them.
     After(u64, MediumError),
 }
@@ -97,8 +97,8 @@ struct FaultState {
     reads: AtomicU64,
     writes: AtomicU64,
     flushes: AtomicU64,
-    octets_read: AtomicU64,
-    octets_written: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
 }
 
 impl FaultState {
@@ -106,26 +106,26 @@ impl FaultState {
     fn error_of(&self, op: &MediumOp<BlockLease>) -> Option<MediumError> {
         match op {
             MediumOp::Read { extent, .. } => {
-                let end = self.count(&self.octets_read, *extent);
+                let end = self.count(&self.bytes_read, *extent);
                 let failing = self.faults.read?;
                 self.strikes(failing, &self.reads, end, MediumError::Read)
             }
             MediumOp::Write { extent, .. }
             | MediumOp::WriteSame { extent, .. }
             | MediumOp::Sanitize { extent, .. } => {
-                let end = self.count(&self.octets_written, *extent);
+                let end = self.count(&self.bytes_written, *extent);
                 let failing = self.faults.write?;
                 self.strikes(failing, &self.writes, end, MediumError::Write)
             }
             MediumOp::Unmap { .. } => {
-                let end = self.octets_written.load(Relaxed);
+                let end = self.bytes_written.load(Relaxed);
                 let failing = self.faults.write?;
                 let error = self.strikes(failing, &self.writes, end, MediumError::Write);
                 error.filter(|error| *error != MediumError::NoSpace)
             }
             MediumOp::Flush { .. } => {
                 // It fails as soon as the number is reached: nothing could exceed it.
-                let end = self.octets_written.load(Relaxed).saturating_add(1);
+                let end = self.bytes_written.load(Relaxed).saturating_add(1);
                 let failing = self.faults.flush?;
                 self.strikes(failing, &self.flushes, end, MediumError::Write)
             }
@@ -134,16 +134,16 @@ impl FaultState {
     }
 
     /// Counts what an operation moves; how much it is with that.
-    fn count(&self, octets: &AtomicU64, extent: Extent) -> u64 {
+    fn count(&self, bytes: &AtomicU64, extent: Extent) -> u64 {
         let len = extent.blocks.saturating_mul(self.block_size);
-        octets.fetch_add(len, Relaxed).saturating_add(len)
+        bytes.fetch_add(len, Relaxed).saturating_add(len)
     }
 
     fn strikes(
         &self,
         failing: FailureRule,
         drawn: &AtomicU64,
-        octets: u64,
+        bytes: u64,
         error: MediumError,
     ) -> Option<MediumError> {
         match failing {
@@ -151,7 +151,7 @@ impl FaultState {
                 let draw = (self.draw(drawn) >> 11) as f64 / (1_u64 << 53) as f64;
                 (draw < probability).then_some(error)
             }
-            FailureRule::After(limit, error) => (octets > limit).then_some(error),
+            FailureRule::After(limit, error) => (bytes > limit).then_some(error),
         }
     }
 

@@ -35,7 +35,7 @@ pub use undo::{UndoEntries, UndoLog};
 pub struct FileOptions {
     /// Where it is.
     pub path: PathBuf,
-    /// Create it, or extend it to so many octets.
+    /// Create it, or extend it to so many bytes.
     pub size: Option<u64>,
     /// Do not reserve space for what is created or extended.
     pub sparse: bool,
@@ -51,7 +51,7 @@ pub struct FileOptions {
     pub keep_identity: bool,
     /// Where it is noted that the file was created or extended.
     pub undo: Option<UndoLog>,
-    /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
+    /// Bytes in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
     /// Where direct I/O needs more than 512 bytes, `block_size` has to say so. That depends on the
     /// kernel, the file system and the disk, so blocks whose size followed from it would change

@@ -153,9 +153,9 @@ impl<A: FilterHandle> Handle for A {
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        octets: io::Result<&[u8]>,
+        bytes: io::Result<&[u8]>,
     ) {
-        self.let_act(cx, |inside, cx| inside.received(cx, node, slot, octets));
+        self.let_act(cx, |inside, cx| inside.received(cx, node, slot, bytes));
     }
 
     fn sent(

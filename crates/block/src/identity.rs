@@ -25,8 +25,8 @@ pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
 
 /// Lower-case hexadecimal digits.
 #[must_use]
-pub fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The machine's own name (machine-id(5)); `None` in most containers, and in an image that has not

@@ -16,7 +16,7 @@
 //! | [`verify::VerifyVolume`] | any other volume, which it checks |
 //! | [`stats::Stats`] | any other volume, which it watches |
 //!
-//! A capacity is the number of whole blocks that fit: octets left over at the end of a file are
+//! A capacity is the number of whole blocks that fit: bytes left over at the end of a file are
 //! not part of the volume.
 #![forbid(unsafe_code)]
 

@@ -9,7 +9,7 @@
 //! cancelled while it waits gives its cost back, and those behind it begin as much earlier.
 //!
 //! Reads, writes, WRITE SAME, UNMAP and SANITIZE count as one operation each, and all but UNMAP by
-//! the octets of their blocks. What asks for memory or for the state of blocks, and flushes, do not
+//! the bytes of their blocks. What asks for memory or for the state of blocks, and flushes, do not
 //! count and do not wait.
 //!
 //! # Cores
@@ -36,7 +36,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Limits a volume to `iops` operations and `rate` octets a second; `None` is no limit, and 0
+    /// Limits a volume to `iops` operations and `rate` bytes a second; `None` is no limit, and 0
     /// is taken for 1.
     #[must_use]
     pub fn new(inside: Arc<dyn Volume>, iops: Option<u64>, rate: Option<u64>) -> Self {
@@ -75,42 +75,42 @@ struct TokenMeter {
 #[derive(Debug, Default)]
 struct PaidUntil {
     operations: u64,
-    octets: u64,
+    bytes: u64,
 }
 
 impl TokenMeter {
     /// What an operation costs by each limit, in nanoseconds; `None` where it does not count.
     fn costs(&self, op: &MediumOp<BlockLease>) -> Option<(u64, u64)> {
-        let octets = counted(op)?.saturating_mul(self.block_size);
+        let bytes = counted(op)?.saturating_mul(self.block_size);
         let of = |amount, limit: Option<u64>| limit.map_or(0, |a_second| cost(amount, a_second));
-        Some((of(1, self.iops), of(octets, self.rate)))
+        Some((of(1, self.iops), of(bytes, self.rate)))
     }
 }
 
 impl StartPolicy for Arc<TokenMeter> {
     fn begin(&self, now: Now, op: &MediumOp<BlockLease>) -> Option<Now> {
-        let (operation, octets) = self.costs(op)?;
+        let (operation, bytes) = self.costs(op)?;
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Nothing between locking and unlocking panics.
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        let ahead = paid.operations.max(paid.octets).saturating_sub(BURST);
+        let ahead = paid.operations.max(paid.bytes).saturating_sub(BURST);
         let begin = now.max(ahead);
         if self.iops.is_some() {
             paid.operations = paid.operations.max(begin).saturating_add(operation);
         }
         if self.rate.is_some() {
-            paid.octets = paid.octets.max(begin).saturating_add(octets);
+            paid.bytes = paid.bytes.max(begin).saturating_add(bytes);
         }
         Some(Now::from_nanos(begin))
     }
 
     fn give_back(&self, op: &MediumOp<BlockLease>) -> bool {
-        let Some((operation, octets)) = self.costs(op) else {
+        let Some((operation, bytes)) = self.costs(op) else {
             return false;
         };
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         paid.operations = paid.operations.saturating_sub(operation);
-        paid.octets = paid.octets.saturating_sub(octets);
+        paid.bytes = paid.bytes.saturating_sub(bytes);
         true
     }
 }

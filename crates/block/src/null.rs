@@ -26,7 +26,7 @@ pub struct Null {
 }
 
 impl Null {
-    /// A volume of `size` octets.
+    /// A volume of `size` bytes.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl Null {
 impl Volume for Null {
     fn traits(&self) -> Traits {
         Traits {
-            block_size: self.block_size.octets(),
+            block_size: self.block_size.bytes(),
             blocks: self.blocks,
             physical_exponent: self.block_size.physical_exponent(),
             read_only: false,
@@ -119,7 +119,7 @@ impl Handle for NullHandle {
             | MediumOp::Sanitize { extent, .. } => extent.blocks,
             _ => 0,
         };
-        if blocks * u64::from(self.block_size.octets()) <= AT_ONCE || result.is_err() {
+        if blocks * u64::from(self.block_size.bytes()) <= AT_ONCE || result.is_err() {
             return cx.done(id, result);
         }
         // What asks for the whole volume goes on with its next step as soon as this one is done: by

@@ -214,7 +214,7 @@ fn add(a: Option<SpaceUsage>, b: Option<SpaceUsage>) -> Option<SpaceUsage> {
     })
 }
 
-/// In blocks, whose octets 64 bits hold too.
+/// In blocks, whose bytes 64 bits hold too.
 fn capacity(layout: &dyn Layout, parts: &[NamedPart]) -> Option<u64> {
     let blocks = layout.capacity(&mut parts.iter().map(|part| part.volume.traits().blocks));
     blocks.filter(|blocks| blocks.checked_mul(block_size(parts).into()).is_some())
@@ -232,13 +232,13 @@ pub(crate) fn common_block_size(parts: &[NamedPart]) -> Result<u32, VolumeError>
     let other = |part: &&NamedPart| part.volume.traits().block_size != common;
     match (parts.first(), parts.iter().find(other)) {
         (Some(one), Some(other)) => {
-            let octets = other.volume.traits().block_size;
+            let bytes = other.volume.traits().block_size;
             Err(VolumeError::PartBlockSizes {
                 one: one.name.clone(),
-                one_octets: common,
+                one_bytes: common,
                 other: other.name.clone(),
-                other_octets: octets,
-                larger: common.max(octets),
+                other_bytes: bytes,
+                larger: common.max(bytes),
             })
         }
         _ => Ok(common),

@@ -59,7 +59,7 @@ pub struct Ram {
 }
 
 impl Ram {
-    /// A RAM disk of `size` octets, all holes. It may be larger than the machine's memory.
+    /// A RAM disk of `size` bytes, all holes. It may be larger than the machine's memory.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Ram {
     ) -> Result<Self, VolumeError> {
         let block_size = BlockSize::new(block_size)?;
         let blocks = block_size.capacity(size)?;
-        let len = blocks * u64::from(block_size.octets());
+        let len = blocks * u64::from(block_size.bytes());
         let region = Region::reserve(len, pages, memory).map_err(|cause| VolumeError::Kernel {
             what: "reserve address space",
             cause,
@@ -98,9 +98,9 @@ impl Ram {
 
 impl Volume for Ram {
     fn traits(&self) -> Traits {
-        let block_size = u64::from(self.block_size.octets());
+        let block_size = u64::from(self.block_size.bytes());
         Traits {
-            block_size: self.block_size.octets(),
+            block_size: self.block_size.bytes(),
             blocks: self.blocks,
             physical_exponent: self.block_size.physical_exponent(),
             read_only: false,
@@ -122,7 +122,7 @@ impl Volume for Ram {
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(RamHandle {
             read: self.region.attach(),
-            written: self.region.attach_in_blocks(self.block_size.octets()),
+            written: self.region.attach_in_blocks(self.block_size.bytes()),
             shared: Arc::clone(&self.region),
             block_size: self.block_size,
             pool: core.pool.clone(),
@@ -140,7 +140,7 @@ impl Volume for Ram {
         let used = self.region.charged();
         let holes = self.region.len().saturating_sub(used);
         let available = self.memory.limit().saturating_sub(self.memory.used());
-        let blocks = |octets: u64| octets / u64::from(self.block_size.octets());
+        let blocks = |bytes: u64| bytes / u64::from(self.block_size.bytes());
         Some(SpaceUsage {
             used: blocks(used),
             available: blocks(available.min(holes)),
@@ -272,8 +272,8 @@ impl RamHandle {
 
     fn status(&self, extent: Extent) -> MediumOutcome<BlockLease> {
         let range = self.block_size.range(extent);
-        let (mapped, octets) = self.shared.state(range.start);
-        let blocks = octets / u64::from(self.block_size.octets());
+        let (mapped, bytes) = self.shared.state(range.start);
+        let blocks = bytes / u64::from(self.block_size.bytes());
         MediumOutcome::Provisioning {
             blocks: blocks.clamp(1, extent.blocks.max(1)),
             state: if mapped {
@@ -310,10 +310,10 @@ impl RamHandle {
     /// Fills with a block, repeated.
     fn filling(&self, pattern: &Buffer, fill: StoreBytes) -> ChunkStep {
         let region = Arc::clone(&self.shared);
-        let mut octets = vec![0; pattern.len()];
-        pattern.copy_out(0, &mut octets);
-        let octets = octets.repeat((FILL_OCTETS / octets.len().max(1)).max(1));
-        Arc::new(move |range| fill(&region, range, &octets))
+        let mut bytes = vec![0; pattern.len()];
+        pattern.copy_out(0, &mut bytes);
+        let bytes = bytes.repeat((FILL_BYTES / bytes.len().max(1)).max(1));
+        Arc::new(move |range| fill(&region, range, &bytes))
     }
 
     fn sanitizing(&self, method: Sanitize<BlockLease>) -> ChunkStep {
@@ -328,29 +328,29 @@ type StoreBytes = fn(&Arc<Region>, Range<u64>, &[u8]) -> io::Result<()>;
 
 /// The same as [`fill`], but that zeros are not stored in holes: nothing is there to be
 /// overwritten, and a thin volume may have more holes than there is memory.
-fn overwrite(region: &Arc<Region>, range: Range<u64>, octets: &[u8]) -> io::Result<()> {
-    if octets.iter().any(|octet| *octet != 0) {
-        return fill(region, range, octets);
+fn overwrite(region: &Arc<Region>, range: Range<u64>, bytes: &[u8]) -> io::Result<()> {
+    if bytes.iter().any(|byte| *byte != 0) {
+        return fill(region, range, bytes);
     }
     let mut start = range.start;
     while start < range.end {
-        let (mapped, octets_alike) = region.state(start);
-        let end = range.end.min(start + octets_alike.max(1));
+        let (mapped, bytes_alike) = region.state(start);
+        let end = range.end.min(start + bytes_alike.max(1));
         if mapped {
-            fill(region, start..end, octets)?;
+            fill(region, start..end, bytes)?;
         }
         start = end;
     }
     Ok(())
 }
 
-/// Stores `octets` again and again. The range begins where they do, and has whole blocks.
-fn fill(region: &Arc<Region>, range: Range<u64>, octets: &[u8]) -> io::Result<()> {
+/// Stores `bytes` again and again. The range begins where they do, and has whole blocks.
+fn fill(region: &Arc<Region>, range: Range<u64>, bytes: &[u8]) -> io::Result<()> {
     let local = region.attach();
-    for start in range.clone().step_by(octets.len()) {
-        let end = range.end.min(start + octets.len() as u64);
+    for start in range.clone().step_by(bytes.len()) {
+        let end = range.end.min(start + bytes.len() as u64);
         let memory = local.lend(start..end).map_err(|NoSpace| Errno::NOSPC)?;
-        memory.copy_in(0, &octets[..memory.len()]);
+        memory.copy_in(0, &bytes[..memory.len()]);
     }
     Ok(())
 }
@@ -361,7 +361,7 @@ fn no_space(_: NoSpace) -> MediumError {
 
 /// What a pattern is repeated to before it is stored: enough that the length of a step does not
 /// matter, and small enough for the L2 cache.
-const FILL_OCTETS: usize = 64 << 10;
+const FILL_BYTES: usize = 64 << 10;
 
 /// Up to here a change of allocation is done on the core itself: giving a segment back takes some
 /// 20 us, about what handing it to another thread and back takes.

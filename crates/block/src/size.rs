@@ -1,4 +1,4 @@
-//! Block sizes, and how extents become ranges of octets.
+//! Block sizes, and how extents become ranges of bytes.
 
 use std::ops::Range;
 
@@ -9,22 +9,22 @@ use crate::error::VolumeError;
 /// The block size of volumes that have none of their own.
 pub(crate) const DEFAULT_BLOCK_SIZE: u32 = 512;
 
-/// What a 512-octet block is a part of: file systems and huge disks work on 4 KiB.
+/// What a 512-byte block is a part of: file systems and huge disks work on 4 KiB.
 const PHYSICAL_BLOCK_SIZE: u32 = 4096;
 
-/// Octets in a logical block: 512 or 4096.
+/// Bytes in a logical block: 512 or 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockSize(u32);
 
 impl BlockSize {
-    pub(crate) fn new(octets: u32) -> Result<Self, VolumeError> {
-        match octets {
-            512 | 4096 => Ok(Self(octets)),
-            _ => Err(VolumeError::BlockSize { octets }),
+    pub(crate) fn new(bytes: u32) -> Result<Self, VolumeError> {
+        match bytes {
+            512 | 4096 => Ok(Self(bytes)),
+            _ => Err(VolumeError::BlockSize { bytes }),
         }
     }
 
-    pub(crate) fn octets(self) -> u32 {
+    pub(crate) fn bytes(self) -> u32 {
         self.0
     }
 
@@ -33,30 +33,30 @@ impl BlockSize {
         self.exponent_of(PHYSICAL_BLOCK_SIZE)
     }
 
-    /// Logical blocks in so many octets, as a power of two; 0 where a block is larger.
-    pub(crate) fn exponent_of(self, octets: u32) -> u8 {
-        let ratio = (octets / self.0).max(1);
+    /// Logical blocks in so many bytes, as a power of two; 0 where a block is larger.
+    pub(crate) fn exponent_of(self, bytes: u32) -> u8 {
+        let ratio = (bytes / self.0).max(1);
         u8::try_from(ratio.ilog2()).unwrap_or(0)
     }
 
-    /// The whole blocks in so many octets; at least one.
-    pub(crate) fn capacity(self, octets: u64) -> Result<u64, VolumeError> {
-        match octets / u64::from(self.0) {
+    /// The whole blocks in so many bytes; at least one.
+    pub(crate) fn capacity(self, bytes: u64) -> Result<u64, VolumeError> {
+        match bytes / u64::from(self.0) {
             0 => Err(VolumeError::TooSmall {
-                octets,
+                bytes,
                 block_size: self.0,
             }),
             blocks => Ok(blocks),
         }
     }
 
-    /// Where an extent lies, in octets. It was checked against the capacity, so nothing overflows.
+    /// Where an extent lies, in bytes. It was checked against the capacity, so nothing overflows.
     pub(crate) fn range(self, extent: Extent) -> Range<u64> {
         let size = u64::from(self.0);
         extent.lba * size..extent.end() * size
     }
 
-    /// How long an extent is, in octets; one of a segment at most.
+    /// How long an extent is, in bytes; one of a segment at most.
     pub(crate) fn len(self, extent: Extent) -> usize {
         usize::try_from(extent.blocks * u64::from(self.0)).unwrap_or(usize::MAX)
     }

@@ -94,16 +94,16 @@ pub struct OperationCount {
     pub operations: u64,
     /// Those of them that failed.
     pub errors: u64,
-    /// The octets of the blocks of those that went well.
-    pub octets: u64,
+    /// The bytes of the blocks of those that went well.
+    pub bytes: u64,
     /// How long all of them took.
     pub latency: Histogram,
 }
 
 impl fmt::Display for OperationCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (operations, errors, octets) = (self.operations, self.errors, self.octets);
-        write!(f, "{operations}, {errors} of them failed, {octets} bytes")?;
+        let (operations, errors, bytes) = (self.operations, self.errors, self.bytes);
+        write!(f, "{operations}, {errors} of them failed, {bytes} bytes")?;
         let shares = [
             (0.5, "half"),
             (0.99, "99 %"),
@@ -140,7 +140,7 @@ impl Stats {
             let counter = &core.0[kind as usize];
             all.operations += counter.operations.load(Relaxed);
             all.errors += counter.errors.load(Relaxed);
-            all.octets += counter.blocks.load(Relaxed) * block_size;
+            all.bytes += counter.blocks.load(Relaxed) * block_size;
             counter.latency.add_to(&mut all.latency);
         }
         all

@@ -12,7 +12,7 @@ use crate::parts::{
     Layout, NamedPart, PartOffset, PartsVolume, common_block_size, least_common_multiple,
 };
 
-/// A stripe over `parts`, of which there are two or more, in chunks of `chunk` octets.
+/// A stripe over `parts`, of which there are two or more, in chunks of `chunk` bytes.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@
 //!
 //! # What it costs
 //!
-//! 16 octets of memory a block, in pieces of 512 blocks where something was written: 3.1 % of what
+//! 16 bytes of memory a block, in pieces of 512 blocks where something was written: 3.1 % of what
 //! was written in blocks of 512, 0.4 % in blocks of 4,096; and 1 GiB at the most, which is 32 or
 //! 256 GiB of blocks. What is written beyond is not judged, as the log says once. Everything read
 //! is copied, so that what was checked is what is sent, and nothing is received into the memory of
@@ -90,7 +90,7 @@ impl Filter for VerifyVolume {
             read_only: traits.read_only,
             pool: core.pool.clone(),
             pending: Slab::new(),
-            octets: vec![0; traits.block_size as usize],
+            bytes: vec![0; traits.block_size as usize],
             sums: Vec::new(),
             expected: Vec::new(),
         }))
@@ -128,7 +128,7 @@ struct VerifyHandle {
     pool: Pool,
     pending: Slab<CheckedOperation>,
     /// Room for one block.
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Of the blocks that are to be written.
     sums: Vec<u32>,
     /// Of the blocks that were read; `None` where they are not judged.
@@ -245,19 +245,19 @@ impl VerifyHandle {
     /// Sums up each block.
     fn sum(&mut self, data: &BlockLease) {
         self.sums.clear();
-        for offset in (0..data.len()).step_by(self.octets.len()) {
-            data.copy_out(offset, &mut self.octets);
-            self.sums.push(crc_fast::crc32_iscsi(&self.octets));
+        for offset in (0..data.len()).step_by(self.bytes.len()) {
+            data.copy_out(offset, &mut self.bytes);
+            self.sums.push(crc_fast::crc32_iscsi(&self.bytes));
         }
     }
 
     /// Sums up blocks that are all alike; of zeros without a pattern.
     fn sum_of_each(&mut self, extent: Extent, pattern: Option<&BlockLease>) {
         match pattern {
-            Some(pattern) => pattern.copy_out(0, &mut self.octets),
-            None => self.octets.fill(0),
+            Some(pattern) => pattern.copy_out(0, &mut self.bytes),
+            None => self.bytes.fill(0),
         }
-        let sum = crc_fast::crc32_iscsi(&self.octets);
+        let sum = crc_fast::crc32_iscsi(&self.bytes);
         let blocks = extent.blocks.min(SHORT) as usize;
         self.sums.clear();
         self.sums.resize(blocks, sum);
@@ -304,8 +304,8 @@ impl VerifyHandle {
         let (mut first, mut wrong) = (None, 0);
         for (at, expected) in self.expected.iter().enumerate() {
             let Some(expected) = expected else { continue };
-            data.copy_out(at * self.octets.len(), &mut self.octets);
-            if crc_fast::crc32_iscsi(&self.octets) != *expected {
+            data.copy_out(at * self.bytes.len(), &mut self.bytes);
+            if crc_fast::crc32_iscsi(&self.bytes) != *expected {
                 first = first.or(Some(extent.lba + at as u64));
                 wrong += 1;
             }

@@ -194,15 +194,15 @@ pub trait Handle {
         buffer: Option<Buffer>,
     );
 
-    /// Octets came in, on a socket of this handle or one inside it; none when the peer has closed.
+    /// Bytes came in, on a socket of this handle or one inside it; none when the peer has closed.
     fn received(
         &mut self,
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        octets: io::Result<&[u8]>,
+        bytes: io::Result<&[u8]>,
     ) {
-        let _ = (cx, node, slot, octets);
+        let _ = (cx, node, slot, bytes);
     }
 
     /// A batch has left, or could not; it comes back empty.

@@ -85,7 +85,7 @@ pub enum Address {
     Limit {
         /// Operations a second.
         iops: Option<ItemCount>,
-        /// Octets a second.
+        /// Bytes a second.
         rate: Option<ByteRate>,
         /// What is limited.
         volume: Box<Address>,
@@ -115,7 +115,7 @@ pub enum Address {
 /// `file:/path?size=10G&sparse&direct&sync&readonly`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAddress {
-    /// Where; any octets but NUL.
+    /// Where; any bytes but NUL.
     pub path: PathBuf,
     /// The file is created, or extended, to this size; never made shorter.
     pub size: Option<Size>,

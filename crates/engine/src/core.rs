@@ -221,12 +221,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         match event {
             RingEvent::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
             RingEvent::NotAccepted { cause } => self.not_accepted(now, &cause),
-            RingEvent::Received { token, octets } => match EventKey::of(token) {
-                Some(EventKey::Receive(key)) => self.received(now, key, octets),
+            RingEvent::Received { token, bytes } => match EventKey::of(token) {
+                Some(EventKey::Receive(key)) => self.received(now, key, bytes),
                 Some(EventKey::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| {
-                        let octets = octets.as_deref().map_err(|error| error.kind().into());
-                        handle.received(cx, node, slot, octets);
+                        let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                        handle.received(cx, node, slot, bytes);
                     });
                 }
                 _ => {}

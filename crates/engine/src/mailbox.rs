@@ -56,7 +56,7 @@ pub struct NewSession {
     pub heard: Option<AttentionHistory>,
     /// Its TSIH.
     pub tsih: u16,
-    /// Octets that came after the last login request.
+    /// Bytes that came after the last login request.
     pub early: Vec<u8>,
 }
 

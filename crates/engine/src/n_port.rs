@@ -453,7 +453,7 @@ impl<F: Fc4Layer> NPort<F> {
     }
 }
 
-/// Octets of data that are on their way, or soon will be, while a port rests between batches: what
+/// Bytes of data that are on their way, or soon will be, while a port rests between batches: what
 /// takes longer to come than [`PAUSE`](::io::ring::PAUSE), so that no command ends later for it.
 /// Being woken for each few frames costs either end more than all else that is done with them.
 const STREAM: u64 = 64 << 10;

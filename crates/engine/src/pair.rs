@@ -2,8 +2,8 @@
 //!
 //! `copy` and `verify` are machines without I/O: they say by [`PairMachine::poll`] what is to be
 //! asked of which volume and are told what came of it. Both ask the first volume ahead where it has
-//! holes (`spans`), work on pieces of [`CHUNK`] octets, so many at a time, and never hold
-//! more than those. `run` is the loop around either. Offsets are in octets, because the two volumes
+//! holes (`spans`), work on pieces of [`CHUNK`] bytes, so many at a time, and never hold
+//! more than those. `run` is the loop around either. Offsets are in bytes, because the two volumes
 //! may have blocks of different sizes; they are multiples of the larger one.
 
 mod copy;
@@ -26,7 +26,7 @@ pub use ranges::Ranges;
 pub use run::{Copied, CopyOptions, Verified, copy, verify};
 pub use verify::Differences;
 
-/// What is read or written by one operation, at the most, in octets.
+/// What is read or written by one operation, at the most, in bytes.
 pub const CHUNK: u64 = SEGMENT_BYTES;
 
 /// The most pieces under way: with each in two buffers they take 64 MiB.
@@ -44,13 +44,13 @@ pub enum PairSide {
 /// What has been done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// All there is to do, in octets.
+    /// All there is to do, in bytes.
     pub total: u64,
-    /// Octets done by an earlier run.
+    /// Bytes done by an earlier run.
     pub before: u64,
-    /// Octets of data done.
+    /// Bytes of data done.
     pub data: u64,
-    /// Octets that read zeros, done.
+    /// Bytes that read zeros, done.
     pub holes: u64,
     /// Bytes that cannot be read and were skipped.
     pub unreadable: u64,
@@ -59,7 +59,7 @@ pub struct CopyProgress {
 }
 
 impl CopyProgress {
-    /// Octets done, by whom and how ever.
+    /// Bytes done, by whom and how ever.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.before + self.data + self.holes + self.unreadable
@@ -71,7 +71,7 @@ impl CopyProgress {
 pub struct PairFailure {
     /// Of which volume.
     pub side: PairSide,
-    /// The octet from which on it was to work; `None` for a flush.
+    /// The byte from which on it was to work; `None` for a flush.
     pub at: Option<u64>,
     /// What was wrong.
     pub error: VolumeProblem,
@@ -135,7 +135,7 @@ pub const fn way_out(error: MediumError) -> &'static str {
 pub enum PairOrder<L> {
     /// Submit an operation, and tell its result with this number.
     Submit(PairSide, u64, MediumOp<L>),
-    /// Everything before this octet is durable at B.
+    /// Everything before this byte is durable at B.
     Durable(u64),
     /// B has lost what it had cached: it goes back to what is durable.
     Back {
@@ -168,10 +168,10 @@ pub trait PairMachine<L> {
 /// What has to be known of a volume to work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeShape {
-    /// Octets in a block.
+    /// Bytes in a block.
     pub block_size: u64,
-    /// Capacity in octets.
-    pub octets: u64,
+    /// Capacity in bytes.
+    pub bytes: u64,
     /// It can unmap.
     pub unmaps: bool,
 }
@@ -183,12 +183,12 @@ impl VolumeShape {
         let block_size = u64::from(traits.block_size);
         Self {
             block_size,
-            octets: block_size.saturating_mul(traits.blocks),
+            bytes: block_size.saturating_mul(traits.blocks),
             unmaps: traits.unmap_granularity.is_some(),
         }
     }
 
-    /// The blocks of a range of octets, which begins and ends at blocks.
+    /// The blocks of a range of bytes, which begins and ends at blocks.
     const fn extent(&self, range: &Range<u64>) -> Extent {
         Extent::new(
             range.start / self.block_size,

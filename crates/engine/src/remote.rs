@@ -117,7 +117,7 @@ impl Default for SessionEnvironment {
     fn default() -> Self {
         Self {
             connect: ::io::tcp::connect,
-            random: |octets| getrandom::fill(octets).map_err(io::Error::other),
+            random: |bytes| getrandom::fill(bytes).map_err(io::Error::other),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
-use crate::serve::options::SECRET_OCTETS;
+use crate::serve::options::SECRET_BYTES;
 
 /// Why a file holds no secret.
 #[derive(Debug, thiserror::Error)]
@@ -30,15 +30,15 @@ pub enum SecretError {
     /// Its first line is too short or too long.
     #[error(
         "the first line of {0} is not a secret: {first} to {last} bytes are needed",
-        first = SECRET_OCTETS.start(),
-        last = SECRET_OCTETS.end()
+        first = SECRET_BYTES.start(),
+        last = SECRET_BYTES.end()
     )]
     Length(String),
     /// What the environment has instead is.
     #[error(
         "the environment variable {0} is not a secret: {first} to {last} bytes are needed",
-        first = SECRET_OCTETS.start(),
-        last = SECRET_OCTETS.end()
+        first = SECRET_BYTES.start(),
+        last = SECRET_BYTES.end()
     )]
     Variable(&'static str),
 }
@@ -71,18 +71,15 @@ pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, SecretError> {
         let (file, mode) = (name(), mode & 0o777);
         return Err(SecretError::Open { file, mode });
     }
-    // One octet more than fits, and a line end, tell a secret that is too long.
-    let most = *SECRET_OCTETS.end() + 3;
+    // One byte more than fits, and a line end, tell a secret that is too long.
+    let most = *SECRET_BYTES.end() + 3;
     let mut text = Zeroizing::new(Vec::with_capacity(most));
     file.take(most as u64)
         .read_to_end(&mut text)
         .map_err(failed)?;
-    let line = text
-        .split(|&octet| octet == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let secret = line.strip_suffix(b"\r").unwrap_or(line);
-    if SECRET_OCTETS.contains(&secret.len()) {
+    if SECRET_BYTES.contains(&secret.len()) {
         return Ok(secret.to_vec().into());
     }
     Err(SecretError::Length(name()))

@@ -158,11 +158,11 @@ fn cannot_start(count: u16, cause: &io::Error) -> String {
     }
 }
 
-/// Fresh random octets; the kernel always has some after boot.
+/// Fresh random bytes; the kernel always has some after boot.
 fn random<const N: usize>() -> [u8; N] {
-    let mut octets = [0; N];
-    getrandom::fill(&mut octets).expect("the kernel gives random bytes");
-    octets
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    bytes
 }
 
 fn open_options(options: &ServeOptions, undo: UndoLog) -> Result<OpenOptions, ServeError> {
@@ -267,10 +267,10 @@ fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, ServeError
         ),
         cause,
     };
-    let Some(octets) = store.load(id).map_err(unusable)? else {
+    let Some(bytes) = store.load(id).map_err(unusable)? else {
         return Ok(None);
     };
-    let kept = Reservations::from_bytes(&octets);
+    let kept = Reservations::from_bytes(&bytes);
     let kept = kept.map_err(|cause| io::Error::new(io::ErrorKind::InvalidData, cause));
     kept.map(Some).map_err(unusable)
 }

@@ -1,7 +1,7 @@
 //! The simulator: the very cores that serve, on a simulated clock, wires, mailboxes and disks.
 //!
 //! One seed decides everything: which of the things that could happen next happens, how many
-//! octets a read gives, which disk operation ends first and whether it fails. A failure is told
+//! bytes a read gives, which disk operation ends first and whether it fails. A failure is told
 //! with its seed, and the seed repeats it.
 
 mod disk;
@@ -65,7 +65,7 @@ pub struct WorldConfig {
     pub config: TargetConfig,
     /// The units of every node: LUN 0 and up.
     pub units: Vec<Disk>,
-    /// Octets of buffers that each core may use.
+    /// Bytes of buffers that each core may use.
     pub pool_bytes: usize,
 }
 
@@ -75,13 +75,13 @@ pub struct WorldConfig {
 pub struct EventWeights {
     /// Messages between cores arrive.
     pub mail: usize,
-    /// Octets arrive or leave.
+    /// Bytes arrive or leave.
     pub wires: usize,
     /// Operations of disks end.
     pub disks: usize,
     /// One in so many of those fails; 0: none.
     pub disk_errors: usize,
-    /// Octets come and go in pieces of any size.
+    /// Bytes come and go in pieces of any size.
     pub pieces: bool,
 }
 
@@ -269,7 +269,7 @@ impl World {
         }
     }
 
-    /// All of them, or a part: often one octet, as boundaries are where mistakes are.
+    /// All of them, or a part: often one byte, as boundaries are where mistakes are.
     fn some_of(&mut self, most: usize) -> usize {
         match (most, self.rng.below(4)) {
             (0 | 1, _) | (_, 0 | 1) => most,
@@ -324,12 +324,12 @@ impl World {
         self.place(wire).map(|(core, _)| core)
     }
 
-    /// Octets that an initiator has sent and no machine has taken.
+    /// Bytes that an initiator has sent and no machine has taken.
     #[must_use]
     pub fn unread(&self, wire: &SimWire) -> usize {
         let early = self
             .place(wire)
-            .map_or(0, |(core, socket)| self.cores[core].early_octets(socket));
+            .map_or(0, |(core, socket)| self.cores[core].early_bytes(socket));
         wire.under_way() + early
     }
 
@@ -378,7 +378,7 @@ impl World {
         self.flushes.missing().len()
     }
 
-    /// Memory that the buffers of all cores take, in octets.
+    /// Memory that the buffers of all cores take, in bytes.
     #[must_use]
     pub fn resident(&self) -> usize {
         self.pools.iter().map(Pool::resident).sum()
@@ -410,7 +410,7 @@ pub struct CoreUsage {
     pub sockets: usize,
     /// Operations of disks under way.
     pub files: usize,
-    /// Octets of buffers, in whole slots of the pool.
+    /// Bytes of buffers, in whole slots of the pool.
     pub buffers: usize,
 }
 
@@ -459,7 +459,7 @@ fn front(setup: &WorldConfig, states: &[UnitState], flushes: &Arc<FinalFlushes>)
         flushes: Arc::clone(flushes),
         volumes: Vec::new(),
         cores: setup.cores,
-        random: Box::new(move || rng.octets()),
+        random: Box::new(move || rng.bytes()),
         local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
     })
 }
@@ -471,12 +471,12 @@ struct VolatileStore {
 }
 
 impl Store for VolatileStore {
-    fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
+    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
         let mut kept = self
             .kept
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        kept.insert(unit.0, octets.to_vec());
+        kept.insert(unit.0, bytes.to_vec());
         Ok(())
     }
 }

@@ -75,7 +75,7 @@ impl StateDir {
             return Ok(None);
         }
         match read(&self.path(unit)) {
-            Ok(octets) => Ok(Some(octets)),
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -111,8 +111,8 @@ impl fmt::Display for StateDir {
 }
 
 impl Store for StateDir {
-    fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
-        replace(self.dir()?, &self.names[unit.0 as usize], octets)
+    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
+        replace(self.dir()?, &self.names[unit.0 as usize], bytes)
     }
 }
 
@@ -131,11 +131,11 @@ pub(crate) fn make(dir: &Path) -> io::Result<()> {
 
 /// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
 /// power cut there is the old state or the new one.
-pub(crate) fn replace(dir: &Path, name: &str, octets: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = dir.join(name);
     let new = path.with_extension("new");
     let mut file = create(&new)?;
-    file.write_all(octets)?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&new, &path)?;
     File::open(dir)?.sync_all()
@@ -186,6 +186,6 @@ pub(crate) fn digest(key: &str) -> String {
     let digest = Sha256::digest(key.as_bytes());
     digest[..8]
         .iter()
-        .map(|octet| format!("{octet:02x}"))
+        .map(|byte| format!("{byte:02x}"))
         .collect()
 }

@@ -54,7 +54,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Worker {
     /// Opens a ring on this thread and attaches the volumes to it. Their buffers, and those of
-    /// [`Self::buffer`], are at most `memory` octets.
+    /// [`Self::buffer`], are at most `memory` bytes.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Worker {
         self.start.elapsed()
     }
 
-    /// Memory of `len` octets for data; `None` while all of it is in use.
+    /// Memory of `len` bytes for data; `None` while all of it is in use.
     #[must_use]
     pub fn buffer(&self, len: usize) -> Option<BlockLease> {
         self.pool.buffer(len).map(BlockLease::from)
@@ -187,10 +187,10 @@ impl Worker {
             } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                 handle.completed(cx, node, slot, result, buffer);
             }),
-            RingEvent::Received { token, octets } => {
+            RingEvent::Received { token, bytes } => {
                 self.with_node(now, volume_token(token), |handle, cx, node, slot| {
-                    let octets = octets.as_deref().map_err(|error| error.kind().into());
-                    handle.received(cx, node, slot, octets);
+                    let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                    handle.received(cx, node, slot, bytes);
                 });
             }
             RingEvent::Sent {

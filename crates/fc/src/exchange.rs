@@ -31,7 +31,7 @@ use crate::remote::FcpPeer;
 /// OX_IDs below this one are those of commands, and of the link services that recover them.
 pub const FCP_OX_IDS: u16 = 0xf000;
 
-/// Octets that an N_Port asks others for at once, unless it is told otherwise: half of the ring
+/// Bytes that an N_Port asks others for at once, unless it is told otherwise: half of the ring
 /// that frames come into, so that it takes them even when this end is kept from it for a while.
 pub(crate) const WINDOW: u64 = 8 << 20;
 

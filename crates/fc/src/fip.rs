@@ -156,7 +156,7 @@ pub struct Fip {
 }
 
 impl Fip {
-    /// A port whose link is down. `random` are fresh random octets; the lots it draws come of them.
+    /// A port whose link is down. `random` are fresh random bytes; the lots it draws come of them.
     #[must_use]
     pub fn new(config: FipConfig, now: Now, random: [u8; 8]) -> Self {
         Self {
@@ -383,7 +383,7 @@ const fn vn_mac(fc_id: FcId) -> Mac {
     Mac::of_port(Mac::VN2VN_FC_MAP, fc_id)
 }
 
-/// The longest FCoE frame, in octets between Ethernet header and frame check sequence, that fits an
+/// The longest FCoE frame, in bytes between Ethernet header and frame check sequence, that fits an
 /// Ethernet of this MTU: 2,158 at most, for a payload of whole words up to 2,112.
 #[must_use]
 pub const fn max_fcoe(mtu: usize) -> u16 {

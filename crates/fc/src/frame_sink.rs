@@ -2,11 +2,11 @@
 
 /// Memory for frames on their way out: a transmit ring, or [`HeapFrames`].
 pub trait FrameSink {
-    /// Memory for one frame of up to `len` octets; what it holds is not told. `None` when no more
+    /// Memory for one frame of up to `len` bytes; what it holds is not told. `None` when no more
     /// fits now. A slot that is not committed is given again.
     fn slot(&mut self, len: usize) -> Option<&mut [u8]>;
 
-    /// The slot given last holds a frame of `len` octets, at most what was asked for.
+    /// The slot given last holds a frame of `len` bytes, at most what was asked for.
     fn commit(&mut self, len: usize);
 }
 
@@ -21,7 +21,7 @@ pub struct HeapFrames {
 impl FrameSink for HeapFrames {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         self.open.clear();
-        // Not zero, so that octets which nobody wrote are seen.
+        // Not zero, so that bytes which nobody wrote are seen.
         self.open.resize(len, 0xa5);
         Some(&mut self.open)
     }

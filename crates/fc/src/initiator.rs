@@ -67,7 +67,7 @@ pub struct FcpInitiatorConfig {
     pub command: Duration,
     /// For the answer to a task management function.
     pub function: Duration,
-    /// Octets that targets are asked for at once: what certainly fits where frames are received,
+    /// Bytes that targets are asked for at once: what certainly fits where frames are received,
     /// as there is nothing between that would hold a sender back. A longer read goes alone.
     pub window: u64,
 }
@@ -95,7 +95,7 @@ pub struct FcpInitiator<L> {
     /// By [`RemoteId`].
     nexuses: Vec<Option<TargetNexus>>,
     tasks: InitiatorExchanges<L>,
-    /// Octets of Data-In that targets were asked for by commands that have not ended.
+    /// Bytes of Data-In that targets were asked for by commands that have not ended.
     awaited: u64,
     /// Of these, those that have not come.
     expected: u64,
@@ -209,7 +209,7 @@ impl<L: Lease> FcpInitiator<L> {
         !(self.controls.is_empty() && self.ready.is_empty() && self.sequences.is_empty())
     }
 
-    /// Octets of Data-In that targets were asked for and that have not come.
+    /// Bytes of Data-In that targets were asked for and that have not come.
     #[must_use]
     pub const fn expected(&self) -> u64 {
         self.expected

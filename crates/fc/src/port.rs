@@ -70,7 +70,7 @@ pub struct Port<F: Fc4Layer> {
 }
 
 impl<F: Fc4Layer> Port<F> {
-    /// A port whose link is down. `random` are fresh random octets.
+    /// A port whose link is down. `random` are fresh random bytes.
     #[must_use]
     pub fn new(config: &PortConfig, fc4: F, now: Now, random: [u8; 8]) -> Self {
         Self {
@@ -135,7 +135,7 @@ impl<F: Fc4Layer> Port<F> {
         self.local.wwnn
     }
 
-    /// The most octets of payload in a frame that the Ethernet lets through.
+    /// The most bytes of payload in a frame that the Ethernet lets through.
     #[must_use]
     pub const fn payload_max(&self) -> u16 {
         self.local.payload_max
@@ -257,7 +257,7 @@ impl<F: Fc4Layer> Port<F> {
         self.send(out)
     }
 
-    /// Octets of data that others were asked for, and that have not come.
+    /// Bytes of data that others were asked for, and that have not come.
     #[must_use]
     pub fn expected(&self) -> u64 {
         self.fc4.expected()

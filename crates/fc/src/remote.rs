@@ -206,7 +206,7 @@ impl RemotePort {
         self.pair.is_some()
     }
 
-    /// The most octets of payload in a frame to it.
+    /// The most bytes of payload in a frame to it.
     #[must_use]
     pub const fn payload_max(&self) -> u16 {
         self.login.payload_max

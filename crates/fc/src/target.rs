@@ -55,10 +55,10 @@ use crate::wire::frame::{FrameType, RCtl};
 pub struct FcpLimits {
     /// Commands at once, of all initiators. Those beyond end with TASK SET FULL.
     pub commands: u16,
-    /// Octets of Data-In that are kept so that they can be sent again, until their command has
+    /// Bytes of Data-In that are kept so that they can be sent again, until their command has
     /// ended and, of longer ones, their initiator has confirmed them.
     pub unconfirmed: usize,
-    /// Octets of Data-Out that initiators are asked for at once; more by less than one request. It
+    /// Bytes of Data-Out that initiators are asked for at once; more by less than one request. It
     /// is to fit where frames are received, as nothing between would hold a sender back. One that
     /// was asked for nothing yet is asked for up to twice of it, so that nobody can keep all of it.
     pub window: u64,
@@ -87,7 +87,7 @@ pub struct FcpTarget<L> {
     /// Commands and functions that have not ended.
     open: u32,
     queue: ExchangeQueue<L>,
-    /// Octets of Data-Out that were asked for and have not come.
+    /// Bytes of Data-Out that were asked for and have not come.
     asked: u64,
     owed: DataOutTimeout,
     confirming: Confirming,
@@ -99,9 +99,9 @@ pub struct FcpTarget<L> {
 #[derive(Debug)]
 struct InitiatorNexus {
     peer: FcpPeer,
-    /// Octets of Data-Out that it was asked for and that have not come.
+    /// Bytes of Data-Out that it was asked for and that have not come.
     asked: u64,
-    /// Octets of Data-In that wait to be transmitted.
+    /// Bytes of Data-In that wait to be transmitted.
     queued: usize,
 }
 
@@ -223,7 +223,7 @@ impl<L: Lease> FcpTarget<L> {
         }
     }
 
-    /// Octets of Data-In of an initiator that wait to be transmitted, for the device server to know
+    /// Bytes of Data-In of an initiator that wait to be transmitted, for the device server to know
     /// by.
     #[must_use]
     pub fn data_in_queued(&self, remote: RemoteId) -> usize {
@@ -242,7 +242,7 @@ impl<L: Lease> FcpTarget<L> {
         self.send_queue(out)
     }
 
-    /// Octets of Data-Out that initiators were asked for and that have not come.
+    /// Bytes of Data-Out that initiators were asked for and that have not come.
     #[must_use]
     pub const fn expected(&self) -> u64 {
         self.asked

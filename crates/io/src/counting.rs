@@ -19,20 +19,20 @@ pub fn allocations() -> usize {
     ALLOCATIONS.get()
 }
 
-/// Octets that this thread has allocated, without those that it has freed.
+/// Bytes that this thread has allocated, without those that it has freed.
 #[must_use]
 pub fn held() -> isize {
     HELD.get()
 }
 
-fn count(octets: usize) {
+fn count(bytes: usize) {
     // A thread that is being torn down counts no more.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-    hold(octets as isize);
+    hold(bytes as isize);
 }
 
-fn hold(octets: isize) {
-    let _ = HELD.try_with(|held| held.set(held.get() + octets));
+fn hold(bytes: isize) {
+    let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
 // SAFETY: every request is passed on unchanged to the system's allocator, which keeps the contract;

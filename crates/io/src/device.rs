@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-/// The size of a block device in octets. Takes no lock, other than seeking to its end, which waits
+/// The size of a block device in bytes. Takes no lock, other than seeking to its end, which waits
 /// for whatever is being discarded.
 ///
 /// # Errors

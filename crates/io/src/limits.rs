@@ -22,7 +22,7 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
 }
 
 /// The memory that this process could take now without others being swapped out or killed, in
-/// octets: what the kernel calls available, or what is left in the tightest control group around
+/// bytes: what the kernel calls available, or what is left in the tightest control group around
 /// us, if that is less.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn address_space() -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// The field MemAvailable, in octets.
+/// The field MemAvailable, in bytes.
 fn mem_available(meminfo: &str) -> Option<u64> {
     let value = meminfo
         .lines()
@@ -73,7 +73,7 @@ struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// What is left in it, in octets; `None` when it has no limit.
+    /// What is left in it, in bytes; `None` when it has no limit.
     fn left(&self) -> Option<u64> {
         let number = |name: &str| -> Option<u64> {
             let text = fs::read_to_string(self.path.join(name)).ok()?;

@@ -1,7 +1,7 @@
 //! Memory for data: pools of buffers, and regions for RAM volumes. All access is by raw copies;
-//! nobody holds a slice over octets that another core or the kernel may write.
+//! nobody holds a slice over bytes that another core or the kernel may write.
 //!
-//! - [`Buffer`]: a counted claim on some octets, wherever they lie. Bound to its core.
+//! - [`Buffer`]: a counted claim on some bytes, wherever they lie. Bound to its core.
 //! - [`Pool`]: page-aligned buffers of one core, for volumes that read into memory.
 //! - [`Region`]: the memory of a RAM volume, shared by all cores, which knows what of it was ever
 //!   written. A core works on it through its [`LocalRegion`].

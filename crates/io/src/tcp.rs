@@ -28,7 +28,7 @@ pub struct TcpOptions {
     /// After so long without a word from the peer its kernel is asked whether it lives, three
     /// times. In seconds, from 1 to 32767; other times are taken for the nearest.
     pub keepalive: Option<Duration>,
-    /// How long octets may stay unacknowledged before the connection is given up.
+    /// How long bytes may stay unacknowledged before the connection is given up.
     pub user_timeout: Option<Duration>,
 }
 

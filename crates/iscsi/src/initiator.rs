@@ -6,7 +6,7 @@
 //! | login | nothing | open, by [`InitiatorEvent::LoggedIn`]; or the end |
 //! | open | [`Initiator::execute`], [`Initiator::manage`]; for discovery [`Initiator::send_targets`] | leaving, or the end |
 //! | leaving | nothing more: what is under way ends, then it logs out | the end |
-//! | ended | nothing; octets are thrown away | |
+//! | ended | nothing; bytes are thrown away | |
 //!
 //! The last event is always [`InitiatorEvent::Ended`], and says why. Before it, each command that
 //! has not ended does so by [`InitiatorEvent::Failed`], which tells those that were never sent from
@@ -114,7 +114,7 @@ enum InitiatorPhase {
 }
 
 impl<L: Lease> Initiator<L> {
-    /// A connection that was just made. `random` are fresh random octets, used for the challenge
+    /// A connection that was just made. `random` are fresh random bytes, used for the challenge
     /// of mutual CHAP and the first CmdSN.
     ///
     /// # Errors
@@ -165,15 +165,15 @@ impl<L: Lease> Initiator<L> {
         self.outcome.as_ref()
     }
 
-    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
+    /// Takes bytes from the wire, as many as can be used now; the rest is to be given again
     /// after `poll` has given `None` and what there is has been transmitted. Stops after each
     /// event, and takes nothing while [`Initiator::is_stalled`].
-    pub fn receive(&mut self, now: Now, octets: &[u8]) -> usize {
+    pub fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
         self.now = now;
-        if !octets.is_empty() {
+        if !bytes.is_empty() {
             self.liveness.heard(now);
         }
-        self.take(octets)
+        self.take(bytes)
     }
 
     /// What happened; to be asked until `None` after each call of another function.

@@ -131,7 +131,7 @@ pub enum KeySide {
 /// How the value of a key comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRule {
-    /// One side declares a number of octets for itself.
+    /// One side declares a number of bytes for itself.
     DeclareNumber(u32, u32),
     /// One side tells the other, who does not answer.
     Declare,

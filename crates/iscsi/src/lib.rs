@@ -2,7 +2,7 @@
 //!
 //! At the target a connection begins as a [`login::Login`]; when that ends well it becomes a
 //! [`session::Session`]. At the initiator it is an [`initiator::Initiator`] from its begin to its
-//! end. Octets go in by `receive`, events come out of `poll`, and octets to be sent out of
+//! end. Bytes go in by `receive`, events come out of `poll`, and bytes to be sent out of
 //! `transmit`.
 #![forbid(unsafe_code)]
 

@@ -110,7 +110,7 @@ pub enum LoginEvent {
 }
 
 impl<L: Lease> Login<L> {
-    /// A connection that was just accepted. `random` are fresh random octets, used for
+    /// A connection that was just accepted. `random` are fresh random bytes, used for
     /// challenges and the first StatSN.
     #[must_use]
     pub fn new(
@@ -156,11 +156,11 @@ impl<L: Lease> Login<L> {
         &self.config
     }
 
-    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
+    /// Takes bytes from the wire, as many as can be used now; the rest is to be given again
     /// after `poll` has given `None`. What comes after the last request belongs to the session,
     /// and is left; what comes after a failure is thrown away.
-    pub fn receive(&mut self, _now: Now, octets: &[u8]) -> usize {
-        let mut rest = octets;
+    pub fn receive(&mut self, _now: Now, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
         while matches!(
             self.state,
             LoginState::Waiting | LoginState::Negotiating(..)
@@ -177,9 +177,9 @@ impl<L: Lease> Login<L> {
             }
         }
         if matches!(self.state, LoginState::Closed) {
-            octets.len()
+            bytes.len()
         } else {
-            octets.len() - rest.len()
+            bytes.len() - rest.len()
         }
     }
 
@@ -188,7 +188,7 @@ impl<L: Lease> Login<L> {
         self.events.pop_front()
     }
 
-    /// Whether it waits for [`Login::admit`] or [`Login::refuse`], and takes no octets until then.
+    /// Whether it waits for [`Login::admit`] or [`Login::refuse`], and takes no bytes until then.
     #[must_use]
     pub const fn is_asking(&self) -> bool {
         matches!(self.state, LoginState::Asking(_))
@@ -237,7 +237,7 @@ impl<L: Lease> Login<L> {
         if self.outgoing.is_empty() {
             return false;
         }
-        out.octets(&self.outgoing);
+        out.bytes(&self.outgoing);
         self.outgoing.clear();
         true
     }
@@ -286,8 +286,8 @@ impl<L: Lease> Login<L> {
         match piece {
             PduPiece::Header(bhs) if bhs.data_len() == 0 => self.request(bhs),
             PduPiece::Header(bhs) => self.header = Some(bhs),
-            PduPiece::Data { octets, end } => {
-                self.data.extend_from_slice(octets);
+            PduPiece::Data { bytes, end } => {
+                self.data.extend_from_slice(bytes);
                 if end && let Some(bhs) = self.header.take() {
                     self.request(bhs);
                 }
@@ -471,12 +471,12 @@ impl<L: Lease> Login<L> {
     }
 }
 
-/// Whether a Login Request may begin so. The first octet tells, and is not waited for: the rest of
+/// Whether a Login Request may begin so. The first byte tells, and is not waited for: the rest of
 /// what is none may never come.
-fn begins_login(octets: &[u8]) -> bool {
-    octets
+fn begins_login(bytes: &[u8]) -> bool {
+    bytes
         .first()
-        .is_none_or(|octet| Opcode::from_code(*octet) == Opcode::LoginRequest)
+        .is_none_or(|byte| Opcode::from_code(*byte) == Opcode::LoginRequest)
 }
 
 const BEFORE_LOGIN: Violation = Violation {

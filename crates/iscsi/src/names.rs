@@ -16,7 +16,7 @@ pub const PORTAL_GROUP: u16 = 1;
 /// Why a string is no iSCSI name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Over [`ISCSI_NAME_MAX`] octets.
+    /// Over [`ISCSI_NAME_MAX`] bytes.
     #[error("an iSCSI name has at most 223 bytes")]
     TooLong,
     /// Neither `iqn.`, `eui.` nor `naa.`.
@@ -33,7 +33,7 @@ pub enum NameError {
     Character,
 }
 
-/// Checks a name and brings it to the form in which names are compared octet by octet: upper case
+/// Checks a name and brings it to the form in which names are compared byte by byte: upper case
 /// becomes lower case, as the stringprep profile of RFC 3722 does.
 ///
 /// Two things are handled leniently. Letters outside ASCII are not brought to normalization form
@@ -67,7 +67,7 @@ fn qualified(rest: &str) -> Result<(), NameError> {
     }
     let (date, authority) = rest.split_once('.').ok_or(NameError::Authority)?;
     let (year, month) = date.split_once('-').ok_or(NameError::Authority)?;
-    let numeric = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
+    let numeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let month_number = month.parse::<u8>().unwrap_or(0);
     let dated = year.len() == 4 && numeric(year) && month.len() == 2 && numeric(month);
     if !dated || !(1..=12).contains(&month_number) || authority.starts_with([':', '.', '-']) {
@@ -99,12 +99,12 @@ fn unwritable(character: char) -> bool {
 }
 
 fn digits(rest: &str, lengths: &[usize]) -> Result<(), NameError> {
-    let fits = lengths.contains(&rest.len()) && rest.bytes().all(|octet| octet.is_ascii_hexdigit());
+    let fits = lengths.contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
     if fits { Ok(()) } else { Err(NameError::Digits) }
 }
 
 /// The TransportID of an iSCSI initiator port (SPC-5 §7.6.4.6, format code 01b), in the one form
-/// by which the device server knows it from reservations: a multiple of 4 octets.
+/// by which the device server knows it from reservations: a multiple of 4 bytes.
 #[must_use]
 pub fn transport_id(port: &InitiatorPort) -> Vec<u8> {
     scsi::wire::transport_id::iscsi(&port.name, port.isid).into_vec()
@@ -147,11 +147,11 @@ fn name_string(name: &str, association: u8) -> Vec<u8> {
     descriptor
 }
 
-/// With its null and as many more as make it a multiple of 4 octets and at least `shortest`.
+/// With its null and as many more as make it a multiple of 4 bytes and at least `shortest`.
 fn padded(name: &str, shortest: usize) -> Vec<u8> {
-    let mut octets = name.as_bytes().to_vec();
-    octets.resize((octets.len() + 1).next_multiple_of(4).max(shortest), 0);
-    octets
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.resize((bytes.len() + 1).next_multiple_of(4).max(shortest), 0);
+    bytes
 }
 
 /// PROTOCOL IDENTIFIER of iSCSI (SPC-5 §7.6.1).

@@ -79,7 +79,7 @@ pub enum SessionPurpose {
     Discovery(Vec<Arc<TargetNode>>),
 }
 
-/// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in octets.
+/// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operational {
     /// HeaderDigest=CRC32C.

@@ -1,9 +1,9 @@
-//! The boundary of RFC 5047: what is above it speaks of data in leases, below it are octets.
+//! The boundary of RFC 5047: what is above it speaks of data in leases, below it are bytes.
 
 /// Where a machine puts what is to be sent, in order.
 pub trait PduSink<L> {
-    /// Octets to copy.
-    fn octets(&mut self, octets: &[u8]);
+    /// Bytes to copy.
+    fn bytes(&mut self, bytes: &[u8]);
 
     /// Data to send from where it lies.
     fn lease(&mut self, data: L);

@@ -75,7 +75,7 @@ pub struct Session<L> {
     window: CommandWindow,
     deferred: Vec<Deferred>,
     tasks: SessionTasks<L>,
-    /// Octets in the `held` of all tasks, and in deferred requests.
+    /// Bytes in the `held` of all tasks, and in deferred requests.
     held: usize,
     next_ttt: u16,
     retired: RetiredTags,
@@ -179,13 +179,13 @@ impl<L: Lease> Session<L> {
         &self.parameters
     }
 
-    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
+    /// Takes bytes from the wire, as many as can be used now; the rest is to be given again
     /// after `poll` has given `None` and what came of it is done. Stops after each event, and
     /// takes nothing while [`Session::is_stalled`].
-    pub fn receive(&mut self, now: Now, octets: &[u8]) -> usize {
+    pub fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
         self.now = now;
-        self.liveness.heard(now, octets);
-        self.take(octets)
+        self.liveness.heard(now, bytes);
+        self.take(bytes)
     }
 
     /// What to do next; to be asked until `None` after each call of another function.
@@ -263,7 +263,7 @@ impl<L: Lease> Session<L> {
         self.queue.len()
     }
 
-    /// Octets of Data-In that wait to be transmitted, for the device server to know by.
+    /// Bytes of Data-In that wait to be transmitted, for the device server to know by.
     #[must_use]
     pub fn data_in_queued(&self) -> usize {
         self.queue.data()

@@ -209,7 +209,7 @@ impl TargetLimits {
     /// retained.
     #[must_use]
     pub fn preferences(&self) -> Operational {
-        let length = |octets: u32| octets.clamp(512, MAX_DATA_LEN);
+        let length = |bytes: u32| bytes.clamp(512, MAX_DATA_LEN);
         Operational {
             max_connections: 1,
             initial_r2t: false,

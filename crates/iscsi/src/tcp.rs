@@ -19,11 +19,11 @@ pub struct Digests {
 
 impl Digests {
     /// Puts a PDU without additional header segments; its DataSegmentLength is set here.
-    pub fn put_octets<L>(self, out: &mut impl PduSink<L>, mut bhs: Bhs, data: &[u8]) {
+    pub fn put_bytes<L>(self, out: &mut impl PduSink<L>, mut bhs: Bhs, data: &[u8]) {
         bhs.set_data_len(data.len() as u32);
         self.put_header(out, &bhs);
         if !data.is_empty() {
-            out.octets(data);
+            out.bytes(data);
             let digest = self.data.then(|| crc32c_padded(data));
             put_trailer(out, data.len() as u32, digest);
         }
@@ -31,7 +31,7 @@ impl Digests {
 
     /// Puts a PDU whose data segment is not empty and leaves from where it lies; with a data
     /// digest, from a copy: the memory is the volume's own and may change, and the digest must be
-    /// that of the octets that leave.
+    /// that of the bytes that leave.
     pub fn put_lease<L: Lease>(self, out: &mut impl PduSink<L>, mut bhs: Bhs, data: L) {
         let len = data.len() as u32;
         bhs.set_data_len(len);
@@ -47,13 +47,13 @@ impl Digests {
 
     fn put_header<L>(self, out: &mut impl PduSink<L>, bhs: &Bhs) {
         if !self.header {
-            out.octets(&bhs.0);
+            out.bytes(&bhs.0);
             return;
         }
         let mut header = [0; BHS_LEN + DIGEST_LEN];
         header[..BHS_LEN].copy_from_slice(&bhs.0);
         header[BHS_LEN..].copy_from_slice(&crc32c(&bhs.0));
-        out.octets(&header);
+        out.bytes(&header);
     }
 }
 
@@ -66,6 +66,6 @@ fn put_trailer<L>(out: &mut impl PduSink<L>, len: u32, digest: Option<[u8; DIGES
         trailer[padding..end].copy_from_slice(&digest);
     }
     if end > 0 {
-        out.octets(&trailer[..end]);
+        out.bytes(&trailer[..end]);
     }
 }

@@ -3,20 +3,20 @@
 #[cfg(test)]
 mod tests;
 
-/// The longest key-name, in octets.
+/// The longest key-name, in bytes.
 pub const MAX_KEY: usize = 63;
 
-/// The longest simple value, in octets.
+/// The longest simple value, in bytes.
 pub const MAX_VALUE: usize = 255;
 
 /// The most text that one side may send before the other answers. §6.1 asks for at least 8,192
-/// octets, and for 65,536 only with authentication methods that are not offered here.
+/// bytes, and for 65,536 only with authentication methods that are not offered here.
 pub const MAX_TEXT: usize = 16_384;
 
 /// What makes a text unusable. None of these can be answered by key, as the key is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedText {
-    /// More octets than [`MAX_TEXT`].
+    /// More bytes than [`MAX_TEXT`].
     #[error("text that does not end")]
     TooLong,
     /// The last pair has no null delimiter.
@@ -25,7 +25,7 @@ pub enum MalformedText {
     /// A pair without `=`.
     #[error("a key without a value")]
     NoValue,
-    /// Not a key-name: empty, over [`MAX_KEY`] octets, or of other characters.
+    /// Not a key-name: empty, over [`MAX_KEY`] bytes, or of other characters.
     #[error("an invalid key name")]
     BadKey,
     /// The value is not UTF-8.
@@ -47,26 +47,26 @@ pub struct KeyValue<'a> {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn parse(octets: &[u8]) -> Result<Vec<KeyValue<'_>>, MalformedText> {
-    let Some((last, terminated)) = octets.split_last() else {
+pub fn parse(bytes: &[u8]) -> Result<Vec<KeyValue<'_>>, MalformedText> {
+    let Some((last, terminated)) = bytes.split_last() else {
         return Ok(Vec::new());
     };
     if *last != 0 {
         return Err(MalformedText::Unterminated);
     }
     terminated
-        .split(|octet| *octet == 0)
+        .split(|byte| *byte == 0)
         .filter(|pair| !pair.is_empty())
         .map(pair)
         .collect()
 }
 
-fn pair(octets: &[u8]) -> Result<KeyValue<'_>, MalformedText> {
-    let at = octets
+fn pair(bytes: &[u8]) -> Result<KeyValue<'_>, MalformedText> {
+    let at = bytes
         .iter()
-        .position(|octet| *octet == b'=')
+        .position(|byte| *byte == b'=')
         .ok_or(MalformedText::NoValue)?;
-    let (key, value) = octets.split_at(at);
+    let (key, value) = bytes.split_at(at);
     let key = key_name(key).ok_or(MalformedText::BadKey)?;
     let value = std::str::from_utf8(value.get(1..).unwrap_or_default());
     Ok(KeyValue {
@@ -77,19 +77,19 @@ fn pair(octets: &[u8]) -> Result<KeyValue<'_>, MalformedText> {
 
 /// §6.1 wants a capital letter first, which `iSCSIProtocolLevel` (RFC 7144) has not, and knows no
 /// `#`, which `X#NodeArchitecture` (§13.26) has: both are let in.
-fn key_name(octets: &[u8]) -> Option<&str> {
-    let first = octets.first()?;
-    let fits = |octet: &u8| octet.is_ascii_alphanumeric() || b".-+@_#".contains(octet);
-    if octets.len() > MAX_KEY || !first.is_ascii_alphabetic() || !octets.iter().all(fits) {
+fn key_name(bytes: &[u8]) -> Option<&str> {
+    let first = bytes.first()?;
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(byte);
+    if bytes.len() > MAX_KEY || !first.is_ascii_alphabetic() || !bytes.iter().all(fits) {
         return None;
     }
-    std::str::from_utf8(octets).ok()
+    std::str::from_utf8(bytes).ok()
 }
 
 /// Text that comes in several PDUs, the C bit set in all but the last.
 #[derive(Debug, Default)]
 pub struct Assembly {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Assembly {
@@ -98,31 +98,31 @@ impl Assembly {
     /// # Errors
     /// [`MalformedText::TooLong`]; what was held is dropped.
     pub fn push(&mut self, data: &[u8]) -> Result<(), MalformedText> {
-        if self.octets.len() + data.len() > MAX_TEXT {
-            self.octets = Vec::new();
+        if self.bytes.len() + data.len() > MAX_TEXT {
+            self.bytes = Vec::new();
             return Err(MalformedText::TooLong);
         }
-        self.octets.extend_from_slice(data);
+        self.bytes.extend_from_slice(data);
         Ok(())
     }
 
     /// The whole, after the PDU whose C bit is 0; the next text starts empty.
     #[must_use]
     pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.octets)
+        std::mem::take(&mut self.bytes)
     }
 
     /// Whether nothing is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 }
 
 /// Text on its way out, written pair by pair and sent in as many PDUs as it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     sent: usize,
 }
 
@@ -131,28 +131,28 @@ impl Text {
     pub fn put(&mut self, key: &str, value: &str) {
         if self.is_empty() {
             // A negotiation may go on for as long as its initiator likes.
-            self.octets.clear();
+            self.bytes.clear();
             self.sent = 0;
         }
-        self.octets.extend_from_slice(key.as_bytes());
-        self.octets.push(b'=');
-        self.octets.extend_from_slice(value.as_bytes());
-        self.octets.push(0);
+        self.bytes.extend_from_slice(key.as_bytes());
+        self.bytes.push(b'=');
+        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.push(0);
     }
 
     /// Whether nothing is left to be sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sent == self.octets.len()
+        self.sent == self.bytes.len()
     }
 
-    /// What the next PDU carries, at most `limit` octets, and whether more follows (the C bit).
+    /// What the next PDU carries, at most `limit` bytes, and whether more follows (the C bit).
     pub fn next_segment(&mut self, limit: u32) -> (&[u8], bool) {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let end = self.octets.len().min(self.sent.saturating_add(limit));
-        let segment = self.octets.get(self.sent..end).unwrap_or_default();
+        let end = self.bytes.len().min(self.sent.saturating_add(limit));
+        let segment = self.bytes.get(self.sent..end).unwrap_or_default();
         self.sent = end;
-        (segment, end < self.octets.len())
+        (segment, end < self.bytes.len())
     }
 }
 
@@ -178,31 +178,31 @@ pub fn number(value: &str) -> Option<u64> {
     if let Some(digits) = hex_digits(value) {
         return u64::from_str_radix(digits, 16).ok();
     }
-    let plain = !value.is_empty() && value.bytes().all(|octet| octet.is_ascii_digit());
+    let plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if !plain || (value.starts_with('0') && value != "0") {
         return None;
     }
     value.parse().ok()
 }
 
-/// A binary-value of at most `limit` octets, as a hex-constant or a base64-constant. (A
+/// A binary-value of at most `limit` bytes, as a hex-constant or a base64-constant. (A
 /// decimal-constant has no implicit length, and no key here gives it one.)
 #[must_use]
 pub fn binary(value: &str, limit: usize) -> Option<Vec<u8>> {
-    let octets = match hex_digits(value) {
+    let bytes = match hex_digits(value) {
         Some(digits) => from_hex(digits)?,
         None => from_base64(prefixed(value, 'b')?)?,
     };
-    (octets.len() <= limit).then_some(octets)
+    (bytes.len() <= limit).then_some(bytes)
 }
 
 /// A hex-constant.
 #[must_use]
-pub fn hex(octets: &[u8]) -> String {
-    let mut out = String::with_capacity(2 + 2 * octets.len());
+pub fn hex(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * bytes.len());
     out.push_str("0x");
-    for octet in octets {
-        for nibble in [octet >> 4, octet & 15] {
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
             out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
         }
     }
@@ -214,7 +214,7 @@ fn hex_digits(value: &str) -> Option<&str> {
     let digits = prefixed(value, 'x')?;
     digits
         .bytes()
-        .all(|octet| octet.is_ascii_hexdigit())
+        .all(|byte| byte.is_ascii_hexdigit())
         .then_some(digits)
 }
 
@@ -224,7 +224,7 @@ fn prefixed(value: &str, letter: char) -> Option<&str> {
     (!digits.is_empty()).then_some(digits)
 }
 
-/// An odd number of digits stands for (n + 1) / 2 octets, the first with one digit.
+/// An odd number of digits stands for (n + 1) / 2 bytes, the first with one digit.
 fn from_hex(digits: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| {
         char::from(digit)
@@ -232,15 +232,15 @@ fn from_hex(digits: &str) -> Option<Vec<u8>> {
             .and_then(|v| u8::try_from(v).ok())
     };
     let (first, pairs) = digits.as_bytes().split_at(digits.len() % 2);
-    let mut octets = Vec::with_capacity(digits.len().div_ceil(2));
+    let mut bytes = Vec::with_capacity(digits.len().div_ceil(2));
     if let [digit] = first {
-        octets.push(value(*digit)?);
+        bytes.push(value(*digit)?);
     }
     for pair in pairs.chunks_exact(2) {
         let [high, low] = pair else { return None };
-        octets.push(value(*high)? << 4 | value(*low)?);
+        bytes.push(value(*high)? << 4 | value(*low)?);
     }
-    Some(octets)
+    Some(bytes)
 }
 
 /// RFC 4648 §4, with padding and without stray bits.
@@ -250,7 +250,7 @@ fn from_base64(digits: &str) -> Option<Vec<u8>> {
     if !digits.len().is_multiple_of(4) || padding > 2 {
         return None;
     }
-    let mut octets = Vec::with_capacity(digits.len() / 4 * 3);
+    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3);
     for group in body.as_bytes().chunks(4) {
         let mut bits = 0_u32;
         for digit in group {
@@ -259,12 +259,12 @@ fn from_base64(digits: &str) -> Option<Vec<u8>> {
         let spare = 6 * (4 - u32::try_from(group.len()).ok()?);
         let [_, decoded @ ..] = (bits << spare).to_be_bytes();
         let (kept, rest) = decoded.split_at_checked(group.len() * 6 / 8)?;
-        if rest.iter().any(|octet| *octet != 0) {
+        if rest.iter().any(|byte| *byte != 0) {
             return None;
         }
-        octets.extend_from_slice(kept);
+        bytes.extend_from_slice(kept);
     }
-    Some(octets)
+    Some(bytes)
 }
 
 fn base64_digit(digit: u8) -> Option<u32> {

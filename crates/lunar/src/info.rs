@@ -70,7 +70,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, VerbError> {
 impl<'a> InfoReport<'a> {
     fn of(address: &Address, particulars: &'a Details) -> Self {
         let traits = &particulars.traits;
-        let octets = |blocks: u64| blocks * u64::from(traits.block_size);
+        let bytes = |blocks: u64| blocks * u64::from(traits.block_size);
         let groups = particulars.groups.iter().map(|group| {
             let values = group.values.iter();
             let values = values.map(|(name, value)| (*name, value.as_str()));
@@ -79,14 +79,14 @@ impl<'a> InfoReport<'a> {
         let parts = address.inner().iter().zip(&particulars.parts);
         Self {
             address: address.to_string(),
-            size_bytes: octets(traits.blocks),
+            size_bytes: bytes(traits.blocks),
             block_size: traits.block_size,
-            physical_block_bytes: octets(1) << traits.physical_exponent,
+            physical_block_bytes: bytes(1) << traits.physical_exponent,
             read_only: traits.read_only,
             write_cache: traits.write_cache,
-            unmap_granularity_bytes: traits.unmap_granularity.map(|n| octets(n.into())),
+            unmap_granularity_bytes: traits.unmap_granularity.map(|n| bytes(n.into())),
             anchor: traits.anchor,
-            atomic_write_bytes: traits.atomic.map(|atomic| octets(atomic.max_blocks.into())),
+            atomic_write_bytes: traits.atomic.map(|atomic| bytes(atomic.max_blocks.into())),
             solid_state: traits.solid_state,
             identity: particulars.identity.as_deref(),
             serial: particulars.serial(),
@@ -121,8 +121,8 @@ impl<'a> InfoReport<'a> {
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let or_no = |octets: Option<u64>, how: &str| match octets {
-            Some(octets) => format!("yes, {how} {}", human_size(octets)),
+        let or_no = |bytes: Option<u64>, how: &str| match bytes {
+            Some(bytes) => format!("yes, {how} {}", human_size(bytes)),
             None => "no".to_owned(),
         };
         let capacity = format!(

@@ -272,8 +272,8 @@ fn table(targets: &[DiscoveredTarget]) -> String {
 fn size_and_address(unit: &DiscoveredUnit) -> (String, String) {
     match &unit.particulars {
         Ok(told) => {
-            let octets = told.traits.blocks * u64::from(told.traits.block_size);
-            (human_size(octets), unit.address.to_string())
+            let bytes = told.traits.blocks * u64::from(told.traits.block_size);
+            (human_size(bytes), unit.address.to_string())
         }
         Err(cause) => ("-".to_owned(), words(cause)),
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use engine::secret::{self, SecretError};
-use engine::serve::options::SECRET_OCTETS;
+use engine::serve::options::SECRET_BYTES;
 
 use crate::{VerbError, documents};
 
@@ -62,9 +62,9 @@ fn not_created(path: &Path, cause: &io::Error) -> VerbError {
 }
 
 fn length(text: &str) -> Result<usize, String> {
-    let length = text.parse().ok().filter(|n| SECRET_OCTETS.contains(n));
+    let length = text.parse().ok().filter(|n| SECRET_BYTES.contains(n));
     length.ok_or_else(|| {
-        let (first, last) = (SECRET_OCTETS.start(), SECRET_OCTETS.end());
+        let (first, last) = (SECRET_BYTES.start(), SECRET_BYTES.end());
         format!("a secret has {first} to {last} bytes")
     })
 }

@@ -39,7 +39,7 @@ pub(crate) fn printable(text: &str, keep: &[char]) -> String {
 /// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     match text.parse() {
-        Ok(Size(octets)) => Ok(octets),
+        Ok(Size(bytes)) => Ok(bytes),
         Err(error) => Err(ParseError::one_line(&error)),
     }
 }
@@ -84,8 +84,8 @@ pub(crate) fn without_codes(text: &str) -> String {
 }
 
 /// A rate.
-pub(crate) fn per_second(octets: u64, time: Duration) -> u64 {
-    (octets as f64 / time.as_secs_f64().max(1e-6)) as u64
+pub(crate) fn per_second(bytes: u64, time: Duration) -> u64 {
+    (bytes as f64 / time.as_secs_f64().max(1e-6)) as u64
 }
 
 #[cfg(test)]

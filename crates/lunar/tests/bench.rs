@@ -28,8 +28,8 @@ fn lunar(args: &[&str]) -> Command {
     command
 }
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8(octets.to_vec()).unwrap()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Runs it with what cannot work, and gives the line it answers with.
@@ -216,7 +216,7 @@ fn holes_are_told_and_filled() {
 }
 
 #[test]
-fn one_wrong_octet_is_found() {
+fn one_wrong_byte_is_found() {
     let path = file("bench-verified.img");
     let address = format!("file:{}?size=1M", path.display());
     let check = ["bench", &address, "--rw", "read", "--verify"];
@@ -226,9 +226,9 @@ fn one_wrong_octet_is_found() {
     assert_eq!(code, Some(0), "{line}");
 
     let file = File::options().read(true).write(true).open(&path).unwrap();
-    let (at, mut octet) = (8192 + 300, [0]);
-    file.read_exact_at(&mut octet, at).unwrap();
-    file.write_all_at(&[octet[0] ^ 0x80], at).unwrap();
+    let (at, mut byte) = (8192 + 300, [0]);
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x80], at).unwrap();
     let (code, _, line) = measured(&check);
     assert_eq!(code, Some(1));
     assert!(

@@ -186,7 +186,7 @@ fn a_user_that_no_login_can_name_is_refused() {
 }
 
 #[test]
-fn a_secret_is_12_to_255_octets_of_the_first_line() {
+fn a_secret_is_12_to_255_bytes_of_the_first_line() {
     let long = "x".repeat(256);
     let texts = [
         "",

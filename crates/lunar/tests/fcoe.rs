@@ -13,8 +13,8 @@ fn serve(args: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(octets: &[u8]) -> &str {
-    str::from_utf8(octets).unwrap()
+fn text(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).unwrap()
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn lunar(args: &[&str]) -> Output {
     program().arg("race").args(args).output().unwrap()
 }
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8(octets.to_vec()).unwrap()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Runs it with what cannot work, and gives the line it answers with.

@@ -8,7 +8,7 @@
 use crate::commands::{Query, QueryResult};
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
-use crate::wire::cdb::{be16, octet};
+use crate::wire::cdb::{be16, byte};
 use crate::wire::sense::Sense;
 
 /// TPGS of standard INQUIRY data: explicit transitions, by SET TARGET PORT GROUPS. There are no
@@ -42,7 +42,7 @@ impl AccessState {
 /// REPORT TARGET PORT GROUPS (SPC-5 §6.34), with a header as PARAMETER DATA FORMAT asks for it.
 #[must_use]
 pub fn report_target_port_groups(query: &Query<'_>) -> QueryResult {
-    let extended: &[u8] = match octet(query.cdb, 1) >> 5 {
+    let extended: &[u8] = match byte(query.cdb, 1) >> 5 {
         0 => &[],
         1 => &[0x10, 0, 0, 0],
         _ => return QueryResult::Fail(CommandFailure::Check(Sense::cdb_field(1, Some(7)))),
@@ -52,7 +52,7 @@ pub fn report_target_port_groups(query: &Query<'_>) -> QueryResult {
     QueryResult::Data([&length.to_be_bytes(), extended, &group].concat())
 }
 
-/// The target port group descriptor. TARGET PORT COUNT has one octet, which bounds the ports told.
+/// The target port group descriptor. TARGET PORT COUNT has one byte, which bounds the ports told.
 fn group(query: &Query<'_>) -> Vec<u8> {
     let ports = &query.nexus.target.ports;
     let ports = &ports[..ports.len().min(255)];
@@ -103,7 +103,7 @@ fn wanted(list: &[u8]) -> Result<Option<AccessState>, Sense> {
         if wanted.is_some() || be16(descriptor, 2) != GROUP {
             return Err(Sense::parameter_field(at + 2, None));
         }
-        let state = AccessState::from_code(octet(descriptor, 0) & 0x0f);
+        let state = AccessState::from_code(byte(descriptor, 0) & 0x0f);
         wanted = Some(state.ok_or(Sense::parameter_field(at, Some(3)))?);
     }
     Ok(wanted)

@@ -95,8 +95,8 @@ pub enum Data<L> {
 }
 
 impl<L: Lease> Data<L> {
-    /// How many octets they are.
-    pub fn octets(&self) -> usize {
+    /// How many bytes they are.
+    pub fn bytes(&self) -> usize {
         match self {
             Self::None => 0,
             Self::In(lease) | Self::Out(lease) => lease.len(),
@@ -382,7 +382,7 @@ fn pause(tries: u8) -> Duration {
         .min(LONGEST_PAUSE)
 }
 
-/// Octets of a piece that is read or written by one command, at the most.
+/// Bytes of a piece that is read or written by one command, at the most.
 const PIECE_BYTES: u64 = SEGMENT_BYTES;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::asc;
-use crate::wire::cdb::{Field, octet};
+use crate::wire::cdb::{Field, byte};
 use crate::wire::lun::Lun;
 use crate::wire::sense::{Sense, SenseKey};
 
@@ -23,7 +23,7 @@ pub use table::TABLE;
 /// INVALID COMMAND OPERATION CODE; INVALID FIELD IN CDB pointing at an unknown service action or at
 /// the first bit that is set though the row's usage mask does not have it.
 pub fn find(cdb: &[u8]) -> Result<&'static CommandRow, Sense> {
-    let row = match table::rows(octet(cdb, 0)) {
+    let row = match table::rows(byte(cdb, 0)) {
         [] => return Err(INVALID_OPCODE),
         [row] if row.service_action.is_none() => row,
         rows => rows
@@ -48,7 +48,7 @@ const INVALID_OPCODE: Sense = Sense::new(
 const INVALID_SERVICE_ACTION: Sense = Sense::cdb_field(1, Some(4));
 
 fn service_action(cdb: &[u8]) -> u16 {
-    u16::from(octet(cdb, 1) & 0x1f)
+    u16::from(byte(cdb, 1) & 0x1f)
 }
 
 /// One command: an opcode, or an opcode with a service action.
@@ -63,7 +63,7 @@ pub struct CommandRow {
     /// CDB USAGE DATA (SPC-5 §6.30.3): a one for each bit that is evaluated. Its length is that of
     /// the CDB. A set bit outside it is INVALID FIELD IN CDB.
     pub usage: &'static [u8],
-    /// The bits of the first 16 octets that are not in `usage`, as one big-endian number; octets
+    /// The bits of the first 16 bytes that are not in `usage`, as one big-endian number; bytes
     /// beyond the CDB are nobody's.
     reserved: u128,
     /// What a reservation of another nexus does to it.
@@ -110,7 +110,7 @@ impl CommandRow {
         Extent::new(self.lba(cdb), self.blocks(cdb))
     }
 
-    /// ALLOCATION LENGTH in octets; 0 where there is none.
+    /// ALLOCATION LENGTH in bytes; 0 where there is none.
     #[must_use]
     pub fn allocation_length(&self, cdb: &[u8]) -> u32 {
         match self.length {
@@ -119,7 +119,7 @@ impl CommandRow {
         }
     }
 
-    /// PARAMETER LIST LENGTH in octets; 0 where there is none.
+    /// PARAMETER LIST LENGTH in bytes; 0 where there is none.
     #[must_use]
     pub fn parameter_length(&self, cdb: &[u8]) -> u32 {
         match self.length {
@@ -133,8 +133,8 @@ impl CommandRow {
     #[must_use]
     pub fn access_for(&self, cdb: &[u8]) -> Access {
         match self.opcode {
-            START_STOP_UNIT if octet(cdb, 4) & 0xf1 == 0x01 => Access::Any,
-            PREVENT_ALLOW_MEDIUM_REMOVAL if octet(cdb, 4) & 0x01 == 0 => Access::Any,
+            START_STOP_UNIT if byte(cdb, 4) & 0xf1 == 0x01 => Access::Any,
+            PREVENT_ALLOW_MEDIUM_REMOVAL if byte(cdb, 4) & 0x01 == 0 => Access::Any,
             _ => self.access,
         }
     }
@@ -157,17 +157,17 @@ impl CommandRow {
     }
 
     fn check_reserved(&self, cdb: &[u8]) -> Result<(), Sense> {
-        // Every command comes by here, and hardly one has a stray bit: sixteen octets at once.
-        if let Some(octets) = cdb.first_chunk()
-            && u128::from_be_bytes(*octets) & self.reserved == 0
+        // Every command comes by here, and hardly one has a stray bit: sixteen bytes at once.
+        if let Some(bytes) = cdb.first_chunk()
+            && u128::from_be_bytes(*bytes) & self.reserved == 0
         {
             return Ok(());
         }
-        let stray = |(octet, mask): (&u8, &u8)| octet & !mask;
+        let stray = |(byte, mask): (&u8, &u8)| byte & !mask;
         match cdb.iter().zip(self.usage).position(|pair| stray(pair) != 0) {
             None => Ok(()),
             Some(at) => {
-                let bits = octet(cdb, at) & !octet(self.usage, at);
+                let bits = byte(cdb, at) & !byte(self.usage, at);
                 Err(Sense::cdb_field(at as u16, Some(bits.ilog2() as u8)))
             }
         }
@@ -182,9 +182,9 @@ const PREVENT_ALLOW_MEDIUM_REMOVAL: u8 = 0x1e;
 pub enum Length {
     /// None: nothing is moved.
     None,
-    /// ALLOCATION LENGTH: the most parameter data, in octets, that the initiator takes.
+    /// ALLOCATION LENGTH: the most parameter data, in bytes, that the initiator takes.
     Allocation(Field),
-    /// PARAMETER LIST LENGTH: what the initiator sends, in octets.
+    /// PARAMETER LIST LENGTH: what the initiator sends, in bytes.
     Parameters(Field),
     /// A number of logical blocks.
     Blocks(Field),

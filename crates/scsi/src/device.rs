@@ -282,13 +282,13 @@ impl<L: Lease> DeviceServer<L> {
         self.wake_waiters();
     }
 
-    /// The transport holds so many octets of Data-In of a nexus that it could not send yet. To be
+    /// The transport holds so many bytes of Data-In of a nexus that it could not send yet. To be
     /// told after it has sent some or dropped some; what [`DeviceOutput::SendDataIn`] adds is
     /// counted here. While much is held, no more is read from media for the nexus, so that a peer
     /// that does not read stops its own commands and holds no memory that others need. Data that
     /// has been handed to a kernel need not be told as long as that is bounded.
-    pub fn data_in_queued(&mut self, nexus: NexusId, octets: usize) {
-        if self.set_queued(nexus, octets) {
+    pub fn data_in_queued(&mut self, nexus: NexusId, bytes: usize) {
+        if self.set_queued(nexus, bytes) {
             self.wake_waiters();
         }
     }

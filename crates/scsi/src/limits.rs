@@ -3,15 +3,15 @@
 
 use crate::medium::{SEGMENT_BYTES, Traits};
 
-/// The longest READ, WRITE, VERIFY and the like, in octets (MAXIMUM TRANSFER LENGTH): 65,536 blocks
-/// of 512 octets, the first number that needs more than two octets. libiscsi's tests write as many
+/// The longest READ, WRITE, VERIFY and the like, in bytes (MAXIMUM TRANSFER LENGTH): 65,536 blocks
+/// of 512 bytes, the first number that needs more than two bytes. libiscsi's tests write as many
 /// at once without asking whether they may.
 pub const TRANSFER_BYTES: u64 = 32 << 20;
 
-/// What a PRE-FETCH may ask for and be told CONDITION MET, in octets (MAXIMUM PREFETCH LENGTH).
+/// What a PRE-FETCH may ask for and be told CONDITION MET, in bytes (MAXIMUM PREFETCH LENGTH).
 pub const PREFETCH_BYTES: u64 = 64 << 20;
 
-/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH).
+/// The longest WRITE SAME, in bytes (MAXIMUM WRITE SAME LENGTH).
 pub const WRITE_SAME_BYTES: u64 = 1 << 30;
 
 /// The most blocks that the descriptors of one UNMAP may cover (MAXIMUM UNMAP LBA COUNT):
@@ -27,11 +27,11 @@ pub const COPY_CSCDS: u16 = 16;
 /// MAXIMUM SEGMENT DESCRIPTOR COUNT of EXTENDED COPY.
 pub const COPY_SEGMENTS: u16 = 64;
 
-/// MAXIMUM DESCRIPTOR LIST LENGTH of EXTENDED COPY, in octets: as many of both, of 32 and 28
-/// octets.
+/// MAXIMUM DESCRIPTOR LIST LENGTH of EXTENDED COPY, in bytes: as many of both, of 32 and 28
+/// bytes.
 pub const COPY_LIST_BYTES: u32 = COPY_CSCDS as u32 * 32 + COPY_SEGMENTS as u32 * 28;
 
-/// MAXIMUM SEGMENT LENGTH of EXTENDED COPY, in octets.
+/// MAXIMUM SEGMENT LENGTH of EXTENDED COPY, in bytes.
 pub const COPY_SEGMENT_BYTES: u32 = 16 << 20;
 
 /// THRESHOLD EXPONENT (SBC-4 §6.6.7): resources are counted in sets of 1 MiB.
@@ -40,8 +40,8 @@ pub const fn threshold_exponent(traits: &Traits) -> u8 {
     (20 - traits.block_size.ilog2()) as u8
 }
 
-const fn blocks(octets: u64, traits: &Traits) -> u32 {
-    (octets / traits.block_size as u64) as u32
+const fn blocks(bytes: u64, traits: &Traits) -> u32 {
+    (bytes / traits.block_size as u64) as u32
 }
 
 /// MAXIMUM TRANSFER LENGTH.

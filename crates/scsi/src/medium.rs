@@ -8,14 +8,14 @@ use std::time::Duration;
 
 /// A claim on memory that holds data on its way between a transport and a medium.
 ///
-/// The memory may be the volume's own (a RAM disk), so its octets can change under a reader; that
+/// The memory may be the volume's own (a RAM disk), so its bytes can change under a reader; that
 /// is why there is no way to borrow them as a slice. Cloning and slicing share the memory; it goes
 /// back to its owner when the last claim is dropped.
 pub trait Lease: Clone + Sized {
-    /// A lease over octets on the heap, for parameter data and for tests.
+    /// A lease over bytes on the heap, for parameter data and for tests.
     fn from_bytes(bytes: Vec<u8>) -> Self;
 
-    /// Length in octets.
+    /// Length in bytes.
     fn len(&self) -> usize;
 
     /// Whether the lease covers nothing.
@@ -23,7 +23,7 @@ pub trait Lease: Clone + Sized {
         self.len() == 0
     }
 
-    /// The part of `len` octets from `offset`. The range must lie inside the lease.
+    /// The part of `len` bytes from `offset`. The range must lie inside the lease.
     #[must_use]
     fn slice(&self, offset: usize, len: usize) -> Self;
 
@@ -33,10 +33,10 @@ pub trait Lease: Clone + Sized {
     /// Fills `bytes` from `offset`. The range must lie inside the lease.
     fn copy_out(&self, offset: usize, bytes: &mut [u8]);
 
-    /// The offset of the first octet that differs from `other`, which must be as long.
+    /// The offset of the first byte that differs from `other`, which must be as long.
     fn difference(&self, other: &Self) -> Option<usize>;
 
-    /// Sets each octet to itself OR that of `other`, which must be as long (ORWRITE).
+    /// Sets each byte to itself OR that of `other`, which must be as long (ORWRITE).
     fn or_with(&mut self, other: &Self);
 }
 
@@ -92,7 +92,7 @@ pub enum MediumOp<L> {
     /// of it is there and known to be right (ORWRITE, WRITE ATOMIC, a data digest): a RAM disk
     /// lends its own memory only by `PrepareWrite`.
     Buffer {
-        /// In octets; at most [`SEGMENT_BYTES`].
+        /// In bytes; at most [`SEGMENT_BYTES`].
         bytes: u32,
     },
     /// Store what a lease (of `PrepareWrite`, or any other) holds → [`MediumOutcome::Done`].
@@ -233,7 +233,7 @@ pub const SEGMENT_BYTES: u64 = 256 << 10;
 /// from it: nothing is promised that the volume cannot keep over a power cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// Octets in a logical block: 512 or 4096.
+    /// Bytes in a logical block: 512 or 4096.
     pub block_size: u32,
     /// Capacity in logical blocks; more than 0.
     pub blocks: u64,
@@ -331,7 +331,7 @@ impl Lease for HeapLease {
         let (mut a, mut b) = (vec![0; self.len], vec![0; other.len]);
         self.copy_out(0, &mut a);
         other.copy_out(0, &mut b);
-        // As a whole first: octet by octet, a fuzzer that counts comparisons takes seconds.
+        // As a whole first: byte by byte, a fuzzer that counts comparisons takes seconds.
         if a == b {
             return None;
         }

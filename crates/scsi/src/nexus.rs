@@ -13,7 +13,7 @@ pub struct NexusId(pub u32);
 /// What identifies an I_T nexus beyond a session: reservations outlive it (SPC-5 §5.14.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NexusIdentity {
-    /// The initiator port's TransportID as it travels (SPC-5 §7.6.4), a multiple of 4 octets.
+    /// The initiator port's TransportID as it travels (SPC-5 §7.6.4), a multiple of 4 bytes.
     pub initiator: Box<[u8]>,
     /// RELATIVE TARGET PORT IDENTIFIER of the port it came through; 1 and up.
     pub port: u16,

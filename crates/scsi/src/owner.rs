@@ -128,7 +128,7 @@ pub enum Input {
         /// [`UnitState::version`].
         version: u64,
     },
-    /// The octets of [`OwnerOutput::Persist`] are on stable storage, or could not be put there.
+    /// The bytes of [`OwnerOutput::Persist`] are on stable storage, or could not be put there.
     Persisted(bool),
     /// A core has ended. It acknowledges nothing any more, what it locked is free, and what it
     /// asked for is not begun.

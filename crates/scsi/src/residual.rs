@@ -1,20 +1,20 @@
 //! What is left of a command's data. The device server tells what a CDB asks to move; what was
 //! announced beside it, and how the difference is told, are the transport's.
 
-/// The difference between the octets that were announced and those that the command asked to move.
+/// The difference between the bytes that were announced and those that the command asked to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Residual {
     /// None.
     #[default]
     Exact,
-    /// So many octets were not transferred as fewer were announced.
+    /// So many bytes were not transferred as fewer were announced.
     Overflow(u32),
-    /// So many octets fewer than announced were transferred.
+    /// So many bytes fewer than announced were transferred.
     Underflow(u32),
 }
 
 impl Residual {
-    /// What is left when `expected` octets were announced and the command asks to move `presented`.
+    /// What is left when `expected` bytes were announced and the command asks to move `presented`.
     /// An overflow that 32 bits cannot hold is told as their greatest value.
     #[must_use]
     pub fn of(expected: u32, presented: u64) -> Self {
@@ -49,7 +49,7 @@ impl Residual {
         }
     }
 
-    /// The octets.
+    /// The bytes.
     #[must_use]
     pub const fn count(self) -> u32 {
         match self {
@@ -58,7 +58,7 @@ impl Residual {
         }
     }
 
-    /// Of `expected` octets those that were moved; `None` if more are left than there were.
+    /// Of `expected` bytes those that were moved; `None` if more are left than there were.
     #[must_use]
     pub const fn moved(self, expected: u32) -> Option<u32> {
         match self {

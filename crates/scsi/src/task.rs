@@ -32,17 +32,17 @@ pub struct Command {
     pub tag: Tag,
     /// To which logical unit.
     pub lun: Lun,
-    /// The CDB, zero-padded; longer ones than 16 octets are told by `cdb_len`.
+    /// The CDB, zero-padded; longer ones than 16 bytes are told by `cdb_len`.
     pub cdb: [u8; 32],
-    /// Octets of the CDB that came (16 for every iSCSI command without AHS, however short the CDB).
+    /// Bytes of the CDB that came (16 for every iSCSI command without AHS, however short the CDB).
     pub cdb_len: u8,
     /// Task attribute.
     pub attribute: Attribute,
     /// Command priority; 0 is none.
     pub priority: u8,
-    /// Octets the initiator is ready to receive.
+    /// Bytes the initiator is ready to receive.
     pub expected_in: u32,
-    /// Octets the initiator is ready to send.
+    /// Bytes the initiator is ready to send.
     pub expected_out: u32,
 }
 
@@ -55,32 +55,32 @@ pub struct Completed {
     pub sense: SenseBytes,
     /// STATUS QUALIFIER (RFC 7144 §2.2); 0 is none.
     pub qualifier: u16,
-    /// How many octets the CDB asked to move to the initiator. The residual against
+    /// How many bytes the CDB asked to move to the initiator. The residual against
     /// `expected_in` is the transport's to tell.
     pub length_in: u64,
-    /// How many octets the CDB asked to move from the initiator.
+    /// How many bytes the CDB asked to move from the initiator.
     pub length_out: u64,
 }
 
-/// Sense data as octets. Without any, as most commands end, it takes no memory.
+/// Sense data as bytes. Without any, as most commands end, it takes no memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SenseBytes(Option<Box<[u8]>>);
 
 impl SenseBytes {
-    /// The most octets.
+    /// The most bytes.
     pub const MAX: usize = 72;
 
     /// None.
     pub const EMPTY: Self = Self(None);
 
-    /// A copy of `bytes`, cut off after [`Self::MAX`] octets.
+    /// A copy of `bytes`, cut off after [`Self::MAX`] bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let bytes = &bytes[..bytes.len().min(Self::MAX)];
         Self((!bytes.is_empty()).then(|| bytes.into()))
     }
 
-    /// The octets.
+    /// The bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         self.0.as_deref().unwrap_or_default()

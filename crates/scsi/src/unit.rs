@@ -36,7 +36,7 @@ pub struct UnitIdentity {
     pub revision: String,
     /// Unit serial number (VPD 80h), printable ASCII.
     pub serial: String,
-    /// NAA designator, locally assigned (NAA 3h) or registered extended (6h): 8 or 16 octets.
+    /// NAA designator, locally assigned (NAA 3h) or registered extended (6h): 8 or 16 bytes.
     pub naa: Vec<u8>,
     /// The medium can be removed (RMB = 1).
     pub removable: bool,

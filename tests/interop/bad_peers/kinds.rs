@@ -124,24 +124,24 @@ fn connect(portal: SocketAddr) -> Result<TcpStream> {
 }
 
 /// Sends, and takes what comes at once.
-fn sends(portal: SocketAddr, octets: &[u8]) -> Result<TcpStream> {
+fn sends(portal: SocketAddr, bytes: &[u8]) -> Result<TcpStream> {
     let mut socket = connect(portal)?;
-    socket.write_all(octets)?;
+    socket.write_all(bytes)?;
     let _ = socket.read(&mut [0; 4096]);
     Ok(socket)
 }
 
-/// A PDU of 48 octets and its data: opcode with its I bit, flags, ITT.
+/// A PDU of 48 bytes and its data: opcode with its I bit, flags, ITT.
 fn pdu(opcode: u8, flags: u8, itt: u32, data: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0; 48];
-    octets[0] = opcode;
-    octets[1] = flags;
-    octets[5..8].copy_from_slice(&(data.len() as u32).to_be_bytes()[1..]);
-    octets[16..20].copy_from_slice(&itt.to_be_bytes());
-    octets[24..28].copy_from_slice(&1_u32.to_be_bytes());
-    octets.extend_from_slice(data);
-    octets.resize(octets.len().next_multiple_of(4), 0);
-    octets
+    let mut bytes = vec![0; 48];
+    bytes[0] = opcode;
+    bytes[1] = flags;
+    bytes[5..8].copy_from_slice(&(data.len() as u32).to_be_bytes()[1..]);
+    bytes[16..20].copy_from_slice(&itt.to_be_bytes());
+    bytes[24..28].copy_from_slice(&1_u32.to_be_bytes());
+    bytes.extend_from_slice(data);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 fn login(flags: u8, text: &[u8]) -> Vec<u8> {
@@ -149,22 +149,22 @@ fn login(flags: u8, text: &[u8]) -> Vec<u8> {
 }
 
 fn length(opcode: u8, length: u32) -> Vec<u8> {
-    let mut octets = pdu(opcode, 0x80, 1, b"");
-    octets[5..8].copy_from_slice(&length.to_be_bytes()[1..]);
-    octets
+    let mut bytes = pdu(opcode, 0x80, 1, b"");
+    bytes[5..8].copy_from_slice(&length.to_be_bytes()[1..]);
+    bytes
 }
 
 fn with_ahs(words: u8) -> Vec<u8> {
-    let mut octets = login(0x87, b"");
-    octets[4] = words;
-    octets.resize(48 + usize::from(words) * 4, 0xee);
-    octets
+    let mut bytes = login(0x87, b"");
+    bytes[4] = words;
+    bytes.resize(48 + usize::from(words) * 4, 0xee);
+    bytes
 }
 
 fn versioned(max: u8, min: u8) -> Vec<u8> {
-    let mut octets = login(0x87, &name(1));
-    octets[2..4].copy_from_slice(&[max, min]);
-    octets
+    let mut bytes = login(0x87, &name(1));
+    bytes[2..4].copy_from_slice(&[max, min]);
+    bytes
 }
 
 fn name(number: u32) -> Vec<u8> {
@@ -188,9 +188,9 @@ fn goes_at_once(portal: SocketAddr, _: &str, _: u32) -> Result<TcpStream> {
 }
 
 fn promises_much(portal: SocketAddr, _: &str, _: u32) -> Result<TcpStream> {
-    let mut octets = length(0x43, 0xff_ffff);
-    octets.resize(64 << 10, b'a');
-    sends(portal, &octets)
+    let mut bytes = length(0x43, 0xff_ffff);
+    bytes.resize(64 << 10, b'a');
+    sends(portal, &bytes)
 }
 
 fn long_key(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
@@ -231,9 +231,9 @@ fn no_such_target(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream>
 
 /// A TSIH that nobody has.
 fn joins_no_session(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
-    let mut octets = login(0x87, &name(number));
-    octets[14..16].copy_from_slice(&0xdead_u16.to_be_bytes());
-    sends(portal, &octets)
+    let mut bytes = login(0x87, &name(number));
+    bytes[14..16].copy_from_slice(&0xdead_u16.to_be_bytes());
+    sends(portal, &bytes)
 }
 
 fn closes_its_half(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
@@ -242,11 +242,11 @@ fn closes_its_half(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream
     Ok(socket)
 }
 
-/// An octet at a time, and then no more.
+/// A byte at a time, and then no more.
 fn dribbles(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
     let mut socket = connect(portal)?;
-    for octet in &login(0x87, &name(number))[..60] {
-        socket.write_all(&[*octet])?;
+    for byte in &login(0x87, &name(number))[..60] {
+        socket.write_all(&[*byte])?;
     }
     Ok(socket)
 }
@@ -259,11 +259,11 @@ fn inside(
     bad: impl Fn(&mut Initiator) -> Vec<u8>,
 ) -> Result<TcpStream> {
     let (mut socket, mut initiator) = logged_in(portal, Settings::new(number, target))?;
-    let octets = bad(&mut initiator);
+    let bytes = bad(&mut initiator);
     socket.write_all(initiator.output())?;
-    socket.write_all(&octets)?;
+    socket.write_all(&bytes)?;
     // Those that do not read must not read.
-    if octets.is_empty() {
+    if bytes.is_empty() {
         return Ok(socket);
     }
     let _ = socket.read(&mut [0; 4096]);
@@ -298,17 +298,17 @@ fn manages(initiator: &mut Initiator) -> Vec<u8> {
 }
 
 fn outside_window() -> Vec<u8> {
-    let mut octets = pdu(0x01, 0x80, 5, b"");
-    octets[24..28].copy_from_slice(&0x7000_0000_u32.to_be_bytes());
-    octets.repeat(200)
+    let mut bytes = pdu(0x01, 0x80, 5, b"");
+    bytes[24..28].copy_from_slice(&0x7000_0000_u32.to_be_bytes());
+    bytes.repeat(200)
 }
 
 fn same_tag_twice() -> Vec<u8> {
     // A write that waits for its data, then the same tag again.
-    let mut octets = pdu(0x01, 0xa0, 5, b"");
-    octets[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
-    octets[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
-    octets.repeat(2)
+    let mut bytes = pdu(0x01, 0xa0, 5, b"");
+    bytes[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
+    bytes[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
+    bytes.repeat(2)
 }
 
 fn floods(initiator: &mut Initiator) -> Vec<u8> {
@@ -331,11 +331,11 @@ fn does_not_read(initiator: &mut Initiator) -> Vec<u8> {
 fn never_writes() -> Vec<u8> {
     let mut all = Vec::new();
     for number in 0..32_u32 {
-        let mut octets = pdu(0x01, 0xa0, 100 + number, b"");
-        octets[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
-        octets[24..28].copy_from_slice(&(1 + number).to_be_bytes());
-        octets[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
-        all.extend(octets);
+        let mut bytes = pdu(0x01, 0xa0, 100 + number, b"");
+        bytes[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
+        bytes[24..28].copy_from_slice(&(1 + number).to_be_bytes());
+        bytes[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
+        all.extend(bytes);
     }
     all
 }

@@ -153,7 +153,7 @@ fn contents(session: u32, place: u32, sequence: u32) -> Rc<[u8]> {
 
 /// The sequence number in a block; `None` if it is not one of this place, or torn.
 fn sequence(block: &[u8], session: u32, place: u32) -> Option<u32> {
-    if block.iter().all(|octet| *octet == 0) {
+    if block.iter().all(|byte| *byte == 0) {
         return Some(0);
     }
     let sequence = u32::from_be_bytes(block[8..12].try_into().ok()?);

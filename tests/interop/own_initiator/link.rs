@@ -17,8 +17,8 @@ use scsi::wire::lun::Lun;
 struct Batch(Vec<u8>);
 
 impl PduSink<HeapLease> for Batch {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: HeapLease) {
@@ -117,10 +117,10 @@ impl Link {
         self.initiator.expire(now);
         let held = std::mem::take(&mut self.held);
         if held.is_empty() {
-            let mut octets = vec![0; 1 << 16];
-            match self.stream.read(&mut octets) {
+            let mut bytes = vec![0; 1 << 16];
+            match self.stream.read(&mut bytes) {
                 Ok(0) => self.initiator.lost(),
-                Ok(len) => self.held.extend_from_slice(&octets[..len]),
+                Ok(len) => self.held.extend_from_slice(&bytes[..len]),
                 Err(_) => {}
             }
             return;

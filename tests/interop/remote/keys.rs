@@ -21,10 +21,10 @@ fn reserve(client: &mut Client, action: Reserve, key: u64, action_key: u64) {
 fn keys(client: &mut Client) -> Vec<u64> {
     let cdb = [0x5e, 0, 0, 0, 0, 0, 0, 1, 0, 0];
     let data = client.good(&cdb, Data::In(256)).unwrap();
-    let key = |octets: &[u8]| {
-        octets
+    let key = |bytes: &[u8]| {
+        bytes
             .iter()
-            .fold(0, |key, octet| key << 8 | u64::from(*octet))
+            .fold(0, |key, byte| key << 8 | u64::from(*byte))
     };
     let mut keys: Vec<u64> = data[8..].chunks(8).map(key).collect();
     keys.sort_unstable();

@@ -54,9 +54,9 @@ impl Load {
             0 => MediumOp::Flush { extent },
             1..4 => read(place),
             _ => {
-                let octets: [u8; BLOCKS as usize * 512] = self.rng.octets();
-                let mut data = self.worker.buffer(octets.len()).unwrap();
-                data.copy_in(0, &octets);
+                let bytes: [u8; BLOCKS as usize * 512] = self.rng.bytes();
+                let mut data = self.worker.buffer(bytes.len()).unwrap();
+                data.copy_in(0, &bytes);
                 let (fua, atomic) = (false, false);
                 MediumOp::Write {
                     extent,

@@ -45,7 +45,7 @@ pub(crate) fn sense_key(sense: &[u8]) -> u8 {
     } else {
         2
     };
-    sense.get(at).map_or(0, |octet| octet & 0x0f)
+    sense.get(at).map_or(0, |byte| byte & 0x0f)
 }
 
 impl Lab {

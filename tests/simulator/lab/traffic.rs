@@ -103,7 +103,7 @@ impl Lab {
         happened
     }
 
-    /// Some host sends or takes some octets.
+    /// Some host sends or takes some bytes.
     fn host_step(&mut self) -> bool {
         let busy = |host: &mut crate::host::Host| {
             host.unsent() > 0 || host.arrived() > 0 || host.is_cut_off()
@@ -250,9 +250,9 @@ impl Lab {
     }
 
     fn ping(&mut self, host: usize) {
-        let octets: [u8; 8] = self.rng.octets();
+        let bytes: [u8; 8] = self.rng.bytes();
         if let Some(link) = &mut self.hosts[host].link {
-            link.initiator.ping(&octets);
+            link.initiator.ping(&bytes);
         }
     }
 }

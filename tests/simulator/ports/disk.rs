@@ -9,7 +9,7 @@ use scsi::medium::{
     Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
 };
 
-/// Octets of a block.
+/// Bytes of a block.
 pub(crate) const BLOCK: usize = 512;
 
 /// How many blocks there are.
@@ -53,10 +53,10 @@ impl Disk {
     }
 
     /// What it holds.
-    pub(crate) fn octets(&self) -> Vec<u8> {
-        let mut octets = vec![0; self.memory.len()];
-        self.memory.copy_out(0, &mut octets);
-        octets
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.memory.len()];
+        self.memory.copy_out(0, &mut bytes);
+        bytes
     }
 
     /// Takes an operation.
@@ -89,7 +89,7 @@ impl Disk {
     pub(crate) fn cut(&mut self) {
         self.under_way.clear();
         // What was lent is memory of the process, of which nothing is left.
-        self.memory = HeapLease::from_bytes(self.octets());
+        self.memory = HeapLease::from_bytes(self.bytes());
     }
 
     fn carry_out(&mut self, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
@@ -100,13 +100,13 @@ impl Disk {
                 MediumOutcome::Lease(self.part(extent))
             }
             MediumOp::Read { extent, .. } => {
-                MediumOutcome::Lease(HeapLease::from_bytes(octets(&self.part(extent))))
+                MediumOutcome::Lease(HeapLease::from_bytes(bytes(&self.part(extent))))
             }
             MediumOp::PrepareWrite { extent } if lends => MediumOutcome::Lease(self.part(extent)),
             MediumOp::PrepareWrite { extent } => buffer(self.part(extent).len()),
             MediumOp::Buffer { bytes } => buffer(bytes as usize),
             MediumOp::Write { extent, data, .. } => {
-                self.part(extent).copy_in(0, &octets(&data));
+                self.part(extent).copy_in(0, &bytes(&data));
                 MediumOutcome::Done
             }
             MediumOp::Flush { .. } => MediumOutcome::Done,
@@ -120,8 +120,8 @@ impl Disk {
     }
 }
 
-fn octets(lease: &HeapLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+fn bytes(lease: &HeapLease) -> Vec<u8> {
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }

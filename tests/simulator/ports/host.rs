@@ -236,7 +236,7 @@ impl Host {
 
     fn done(&mut self, done: &Done<HeapLease>, oracle: &mut Oracle) -> Result<(), Wrong> {
         let task = self.tasks.remove(&done.id).expect("a command told once");
-        let key = done.sense.as_slice().get(2).map(|octet| octet & 0x0f);
+        let key = done.sense.as_slice().get(2).map(|byte| byte & 0x0f);
         let refusing = [Status::Busy as u8, Status::TaskSetFull as u8];
         let refused = refusing.contains(&done.status) || key == Some(UNIT_ATTENTION);
         match task.what {
@@ -248,9 +248,9 @@ impl Host {
                 let Data::In(into) = &done.data else {
                     panic!("the lease of a read")
                 };
-                let mut octets = vec![0; into.len()];
-                into.copy_out(0, &mut octets);
-                oracle.read(begun, task.path, extent, &octets)?;
+                let mut bytes = vec![0; into.len()];
+                into.copy_out(0, &mut bytes);
+                oracle.read(begun, task.path, extent, &bytes)?;
             }
             What::Read(..) => {}
         }

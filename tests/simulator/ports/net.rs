@@ -40,7 +40,7 @@ pub(crate) enum Spoil {
 }
 
 /// A frame.
-pub(crate) type Octets = Rc<[u8]>;
+pub(crate) type Bytes = Rc<[u8]>;
 
 /// Frames on their way.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Net {
     pub(crate) faults: Faults,
     rng: Rng,
     /// By when they arrive: at whom, and what.
-    arriving: BTreeMap<(Now, u64), (usize, Octets)>,
+    arriving: BTreeMap<(Now, u64), (usize, Bytes)>,
     /// Frames sent, which keeps those in order that arrive at one instant.
     sent: u64,
     /// When what was sent last from one to another arrives.
@@ -84,7 +84,7 @@ impl Net {
     }
 
     /// Takes a frame that is sent to `to`.
-    pub(crate) fn send(&mut self, now: Now, (from, to): (usize, usize), frame: &Octets) {
+    pub(crate) fn send(&mut self, now: Now, (from, to): (usize, usize), frame: &Bytes) {
         let is_fip = matches!(EthernetHeader::parse(frame), Ok((header, _))
             if header.ethertype == ethernet::FIP);
         let spoil = if is_fip { None } else { self.chosen(frame) };
@@ -120,18 +120,18 @@ impl Net {
     }
 
     /// The next frame that has arrived by now: at whom, and what.
-    pub(crate) fn arrived(&mut self, now: Now) -> Option<(usize, Octets)> {
+    pub(crate) fn arrived(&mut self, now: Now) -> Option<(usize, Bytes)> {
         let first = self.arriving.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 
-    fn arrive(&mut self, at: Now, to: usize, frame: &Octets) {
+    fn arrive(&mut self, at: Now, to: usize, frame: &Bytes) {
         self.sent += 1;
         self.arriving
             .insert((at, self.sent), (to, Rc::clone(frame)));
     }
 
-    fn chosen(&mut self, frame: &Octets) -> Option<Spoil> {
+    fn chosen(&mut self, frame: &Bytes) -> Option<Spoil> {
         let (left, how) = self.spoil.take()?;
         if left == 0 {
             let r_ctl = frame.get(EthernetHeader::BARE_LEN + FC_HEADER);
@@ -152,12 +152,12 @@ impl Net {
     }
 
     /// The Ethernet header stays as it is: it would be dropped before it comes to a port.
-    fn damaged(&mut self, frame: &Octets) -> Octets {
-        let mut octets = frame.to_vec();
+    fn damaged(&mut self, frame: &Bytes) -> Bytes {
+        let mut bytes = frame.to_vec();
         let inside = EthernetHeader::BARE_LEN;
-        let at = inside + self.rng.below(octets.len() - inside);
-        octets[at] ^= 1 << self.rng.below(8);
-        octets.into()
+        let at = inside + self.rng.below(bytes.len() - inside);
+        bytes[at] ^= 1 << self.rng.below(8);
+        bytes.into()
     }
 }
 

@@ -36,7 +36,7 @@ impl Server {
         let (device, owner) = process();
         Self {
             station: Station::new(config, fcp(), rng),
-            shadow: disk.octets(),
+            shadow: disk.bytes(),
             disk,
             device,
             owner,
@@ -81,17 +81,17 @@ impl Server {
 
     /// Tells the oracle what has come to the disk.
     pub(crate) fn look(&mut self, oracle: &mut Oracle) -> Result<(), Wrong> {
-        let octets = self.disk.octets();
-        if octets == self.shadow {
+        let bytes = self.disk.bytes();
+        if bytes == self.shadow {
             return Ok(());
         }
-        let blocks = octets.chunks(BLOCK).zip(self.shadow.chunks(BLOCK));
+        let blocks = bytes.chunks(BLOCK).zip(self.shadow.chunks(BLOCK));
         for (lba, (block, before)) in (0..).zip(blocks) {
             if block != before {
                 oracle.landed(self.number, lba, before, block)?;
             }
         }
-        self.shadow = octets;
+        self.shadow = bytes;
         Ok(())
     }
 

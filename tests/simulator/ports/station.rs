@@ -45,7 +45,7 @@ impl<F: Fc4Layer> Station<F> {
     /// A port that is not there yet.
     pub(crate) fn new(config: PortConfig, fc4: F, rng: &mut Rng) -> Self {
         Self {
-            port: Port::new(&config, fc4, Now::ZERO, rng.octets()),
+            port: Port::new(&config, fc4, Now::ZERO, rng.bytes()),
             config,
             is_alive: false,
             is_linked: false,
@@ -55,7 +55,7 @@ impl<F: Fc4Layer> Station<F> {
 
     /// It is started, as a process that knows nothing of what was before.
     pub(crate) fn start(&mut self, now: Now, fc4: F, rng: &mut Rng) {
-        self.port = Port::new(&self.config, fc4, self.clock(now), rng.octets());
+        self.port = Port::new(&self.config, fc4, self.clock(now), rng.bytes());
         self.is_alive = true;
         self.is_linked = true;
         self.port.link(self.clock(now), true);

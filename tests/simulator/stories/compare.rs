@@ -126,8 +126,8 @@ impl Counter {
             self.state = State::Idle;
             return;
         }
-        let whole = data.iter().all(|octet| *octet == 0)
-            || data == blocks(counter(&data), be64(&data[8..]));
+        let whole =
+            data.iter().all(|byte| *byte == 0) || data == blocks(counter(&data), be64(&data[8..]));
         assert!(whole, "host {} reads half a change", self.host);
         self.state = State::Knows(data);
     }
@@ -143,6 +143,6 @@ fn counter(blocks: &[u8]) -> u64 {
     be64(blocks)
 }
 
-fn be64(octets: &[u8]) -> u64 {
-    u64::from_be_bytes(*octets.first_chunk().expect("eight bytes"))
+fn be64(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(*bytes.first_chunk().expect("eight bytes"))
 }

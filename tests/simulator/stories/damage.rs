@@ -66,13 +66,13 @@ impl Spoiler {
     const BHS: usize = 48;
     const DIGEST: usize = 4;
 
-    fn pass(&mut self, octets: &[u8]) -> Vec<u8> {
-        octets.iter().map(|octet| self.octet(*octet)).collect()
+    fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        bytes.iter().map(|byte| self.byte(*byte)).collect()
     }
 
-    fn octet(&mut self, octet: u8) -> u8 {
+    fn byte(&mut self, byte: u8) -> u8 {
         if let Some(place) = self.header.get_mut(self.at) {
-            *place = octet;
+            *place = byte;
         }
         let at = self.at;
         self.at += 1;
@@ -83,9 +83,9 @@ impl Spoiler {
             self.at = 0;
         }
         if self.hits(at) && !self.done.replace(true) {
-            octet ^ 0x10
+            byte ^ 0x10
         } else {
-            octet
+            byte
         }
     }
 
@@ -104,7 +104,7 @@ impl Spoiler {
         Self::BHS + data + digests
     }
 
-    /// Whether the octet there is the one to be damaged: in the Initiator Task Tag, or the first
+    /// Whether the byte there is the one to be damaged: in the Initiator Task Tag, or the first
     /// one of the data.
     fn hits(&self, at: usize) -> bool {
         let place = match self.part {
@@ -127,7 +127,7 @@ fn spoil(wire: &SimWire, (to, opcode, part): (To, u8, Part)) -> Rc<Cell<bool>> {
         header: [0; 8],
         done: Rc::clone(&done),
     };
-    let between = move |octets: &[u8]| spoiler.pass(octets);
+    let between = move |bytes: &[u8]| spoiler.pass(bytes);
     match to {
         To::Target => wire.to_target_through(between),
         To::Initiator => wire.through(between),

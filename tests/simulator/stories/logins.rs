@@ -80,14 +80,14 @@ fn keep_talking(lab: &mut Lab, time: Duration) {
     }
 }
 
-/// Junk, part of a login, a login with a wrong octet, or a whole one with junk behind it.
+/// Junk, part of a login, a login with a wrong byte, or a whole one with junk behind it.
 fn send_anything(lab: &mut Lab, wire: &SimWire, number: u32) {
     let settings = Settings::new(1000 + number % 20, TARGET);
     let mut login = std::mem::take(Initiator::new(settings).output());
     let rng = &mut lab.rng;
     match rng.below(6) {
         0 => {
-            let junk: [u8; 200] = rng.octets();
+            let junk: [u8; 200] = rng.bytes();
             wire.put(&junk);
         }
         1 => wire.put(&login[..rng.below(login.len())]),
@@ -97,7 +97,7 @@ fn send_anything(lab: &mut Lab, wire: &SimWire, number: u32) {
             wire.put(&login);
         }
         3 => {
-            let junk: [u8; 100] = rng.octets();
+            let junk: [u8; 100] = rng.bytes();
             login.extend_from_slice(&junk);
             wire.put(&login);
         }
@@ -119,8 +119,8 @@ fn a_peer_that_does_not_log_in_has_15_seconds() {
     let silent = lab.world.connect().expect("somebody listens");
     let slow = lab.world.connect().expect("somebody listens");
     let login = std::mem::take(Initiator::new(Settings::new(0, TARGET)).output());
-    for octet in login.iter().take(29) {
-        slow.put(&[*octet]);
+    for byte in login.iter().take(29) {
+        slow.put(&[*byte]);
         lab.quiesce();
         lab.world.pass(LOGIN_TIMEOUT / 30);
     }

@@ -1,5 +1,5 @@
 //! Our own initiator on our own target: connections are cut, stall and are damaged at any point of
-//! login and I/O. Every operation ends, and no octet is lost, old, or comes back.
+//! login and I/O. Every operation ends, and no byte is lost, old, or comes back.
 
 use std::time::Duration;
 
@@ -243,11 +243,11 @@ impl Use {
                 }
             }
             (What::Read(known), MediumOutcome::Lease(data)) => {
-                let mut octets = vec![0; data.len()];
-                data.copy_out(0, &mut octets);
-                for (lba, octets) in places.zip(octets.chunks(BLOCK)) {
+                let mut bytes = vec![0; data.len()];
+                data.copy_out(0, &mut bytes);
+                for (lba, bytes) in places.zip(bytes.chunks(BLOCK)) {
                     // It may be read while it is written.
-                    let Some(read) = version(octets) else {
+                    let Some(read) = version(bytes) else {
                         continue;
                     };
                     let may_be = known[lba]..=self.begun[lba];
@@ -329,9 +329,9 @@ pub(super) fn stamp(version: u32) -> Vec<u8> {
 }
 
 /// The version of a block, of which each write tears none but for memory.
-fn version(octets: &[u8]) -> Option<u32> {
-    let first = u32::from_be_bytes(*octets.first_chunk()?);
-    let whole = octets.chunks(4).all(|word| word == first.to_be_bytes());
+fn version(bytes: &[u8]) -> Option<u32> {
+    let first = u32::from_be_bytes(*bytes.first_chunk()?);
+    let whole = bytes.chunks(4).all(|word| word == first.to_be_bytes());
     whole.then_some(first)
 }
 

@@ -226,7 +226,7 @@ fn ask_for_more(lab: &mut Lab) -> usize {
     100
 }
 
-/// Octets that the target holds.
+/// Bytes that the target holds.
 fn costs(lab: &Lab) -> usize {
     let census = lab.world.census();
     let cores = census.iter();

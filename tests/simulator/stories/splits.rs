@@ -1,4 +1,4 @@
-//! However the octets of a conversation are cut into pieces, the answers are the same.
+//! However the bytes of a conversation are cut into pieces, the answers are the same.
 
 use engine::sim::{DiskKind, EventWeights};
 use scsi::medium::Extent;
@@ -34,7 +34,7 @@ const KEYS: [Keys; 3] = [
 enum Cut {
     /// Not at all.
     Nowhere,
-    /// After so many octets of the whole conversation.
+    /// After so many bytes of the whole conversation.
     After(usize),
     /// Into pieces of so many.
     Every(usize),
@@ -46,11 +46,11 @@ fn a_cut_anywhere_changes_nothing() {
         .into_iter()
         .zip(KEYS)
     {
-        let (answers, octets) = conversation(kind, keys, Cut::Nowhere);
+        let (answers, bytes) = conversation(kind, keys, Cut::Nowhere);
         assert_eq!(answers.len(), 11, "{} answers", answers.len());
-        for at in 1..octets {
+        for at in 1..bytes {
             let (cut, _) = conversation(kind, keys, Cut::After(at));
-            assert!(cut == answers, "cut after {at} of {octets} bytes, {keys:?}");
+            assert!(cut == answers, "cut after {at} of {bytes} bytes, {keys:?}");
         }
     }
 }
@@ -70,7 +70,7 @@ fn pieces_of_any_size_change_nothing() {
 }
 
 /// One command after the other, so that the answers come in one order. Returns these, and how many
-/// octets the host has sent.
+/// bytes the host has sent.
 fn conversation(kind: DiskKind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
     let mut lab = Lab::new(0, Shape::new(2, kind));
     lab.world.pace = EventWeights {

@@ -173,13 +173,13 @@ fn move_with_a_write(seed: u64, replacement: Duration) {
     };
     until(&mut story, |story| wires(story) > 1);
     story.lab.world.pace.pieces = false;
-    story.lab.world.wires_of(0)[1].through(|octets| {
+    story.lab.world.wires_of(0)[1].through(|bytes| {
         let tag = b"TargetPortalGroupTag=";
-        let mut octets = octets.to_vec();
-        if let Some(at) = octets.windows(tag.len()).position(|there| there == tag) {
-            octets[at + tag.len()] = b'2';
+        let mut bytes = bytes.to_vec();
+        if let Some(at) = bytes.windows(tag.len()).position(|there| there == tag) {
+            bytes[at + tag.len()] = b'2';
         }
-        octets
+        bytes
     });
     until(&mut story, Use::is_idle);
     story.ask_write(PLACE);

@@ -73,7 +73,7 @@ impl Between {
         for wire in &wires[self.wires..] {
             let liar = Rc::clone(&self.liar);
             liar.borrow_mut().begins();
-            wire.through(move |octets| liar.borrow_mut().pass(octets));
+            wire.through(move |bytes| liar.borrow_mut().pass(bytes));
         }
         self.wires = wires.len();
         let Some(wire) = wires.last() else { return };

@@ -16,7 +16,7 @@ const OPEN: usize = 64;
 /// See docs/fuzzing.md.
 pub fn cdb(data: &[u8]) {
     let mut script = Script::new(data);
-    let mut world = World::new(script.octet());
+    let mut world = World::new(script.byte());
     // Unit attentions of the power on would otherwise hide the first commands.
     if script.flag() {
         attentions(&mut world);
@@ -38,10 +38,10 @@ pub(super) fn attentions(world: &mut World) {
 }
 
 fn act(world: &mut World, script: &mut Script<'_>) {
-    let what = script.octet();
+    let what = script.byte();
     match what & 15 {
         0..=6 => {
-            let choice = script.octet();
+            let choice = script.byte();
             world.happen(choice, if what & 0x80 == 0 { 0 } else { what >> 4 & 7 });
         }
         7 => manage(world, script),
@@ -50,7 +50,7 @@ fn act(world: &mut World, script: &mut Script<'_>) {
                 world.lose(nexus);
             }
         }
-        8 => world.grow(UnitId(u32::from(what >> 4 & 3)), script.octet().into()),
+        8 => world.grow(UnitId(u32::from(what >> 4 & 3)), script.byte().into()),
         kind => execute(world, script, kind == 9),
     }
 }
@@ -77,7 +77,7 @@ fn manage(world: &mut World, script: &mut Script<'_>) {
 }
 
 fn lun(script: &mut Script<'_>) -> Lun {
-    match script.octet() {
+    match script.byte() {
         number @ 0..=250 => Lun::from_index(u16::from(number) % 3),
         251 => Lun([0xc1, 1, 0, 0, 0, 0, 0, 0]),
         _ => Lun(script.array()),
@@ -94,8 +94,8 @@ fn execute(world: &mut World, script: &mut Script<'_>, anything: bool) {
     } else {
         of_table(script)
     };
-    let attribute = script.octet();
-    let lengths = script.octet();
+    let attribute = script.byte();
+    let lengths = script.byte();
     let data_len = if lengths & 1 == 0 { 0 } else { script.half() };
     let data = script.take(data_len.into());
     if world.commands.len() >= OPEN {
@@ -138,12 +138,12 @@ pub(super) fn command(nexus: NexusId, lun: Lun, cdb: [u8; 32]) -> Command {
     }
 }
 
-/// A CDB that the table has: octets of the script where its fields are.
+/// A CDB that the table has: bytes of the script where its fields are.
 fn of_table(script: &mut Script<'_>) -> [u8; 32] {
     let row = &TABLE[script.below(TABLE.len())];
     let mut cdb = [0; 32];
-    for (octet, mask) in cdb.iter_mut().zip(row.usage) {
-        *octet = if *mask == 0 { 0 } else { script.octet() & mask };
+    for (byte, mask) in cdb.iter_mut().zip(row.usage) {
+        *byte = if *mask == 0 { 0 } else { script.byte() & mask };
     }
     cdb[0] = row.opcode;
     if let Some(action) = row.service_action {

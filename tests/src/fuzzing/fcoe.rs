@@ -20,11 +20,11 @@ pub fn fcoe(data: &[u8]) {
         return;
     };
     if let Ok(frame) = fcoe::decode(inside) {
-        let octets = written(&ethernet, &frame);
-        assert_eq!(octets.len(), ethernet.len() + inside.len());
-        let inside = &octets[ethernet.len()..];
+        let bytes = written(&ethernet, &frame);
+        assert_eq!(bytes.len(), ethernet.len() + inside.len());
+        let inside = &bytes[ethernet.len()..];
         assert_eq!(
-            ethernet::EthernetHeader::parse(&octets),
+            ethernet::EthernetHeader::parse(&bytes),
             Ok((ethernet, inside))
         );
         assert_eq!(fcoe::decode(inside), Ok(frame));
@@ -34,7 +34,7 @@ pub fn fcoe(data: &[u8]) {
 /// See docs/fuzzing.md.
 pub fn els(data: &[u8]) {
     let mut script = Script::new(data);
-    let to = Code(script.octet());
+    let to = Code(script.byte());
     let payload = script.rest();
     if let Ok(els) = Els::parse(payload) {
         assert_eq!(Els::parse(&els.encode()), Ok(els));
@@ -52,25 +52,25 @@ pub fn els(data: &[u8]) {
 }
 
 fn information_units(payload: &[u8]) {
-    let mut octets = [0; MAX_PAYLOAD];
+    let mut bytes = [0; MAX_PAYLOAD];
     if let Ok(cmnd) = Cmnd::parse(payload) {
-        let octets = &mut octets[..cmnd.len()];
-        cmnd.put(octets);
-        assert_eq!(Cmnd::parse(octets), Ok(cmnd));
+        let bytes = &mut bytes[..cmnd.len()];
+        cmnd.put(bytes);
+        assert_eq!(Cmnd::parse(bytes), Ok(cmnd));
     }
     if let Ok(rsp) = Rsp::parse(payload)
         && rsp.len() <= MAX_PAYLOAD
     {
-        let octets = &mut octets[..rsp.len()];
-        rsp.put(octets);
-        assert_eq!(Rsp::parse(octets), Ok(rsp));
+        let bytes = &mut bytes[..rsp.len()];
+        rsp.put(bytes);
+        assert_eq!(Rsp::parse(bytes), Ok(rsp));
     }
     if let Ok(ready) = XferRdy::parse(payload) {
         assert_eq!(XferRdy::parse(&ready.encode()), Ok(ready));
     }
 }
 
-/// A frame that is right comes out as it went in; one octet changed on the way is noticed.
+/// A frame that is right comes out as it went in; one byte changed on the way is noticed.
 fn made(script: &mut Script<'_>) {
     let (around, head) = (script.array::<18>(), script.array::<HEADER_LEN>());
     let (Ok((ethernet, _)), Ok(header)) = (
@@ -79,7 +79,7 @@ fn made(script: &mut Script<'_>) {
     ) else {
         panic!("a header that is whole");
     };
-    let changed = (usize::from(script.half()), script.octet());
+    let changed = (usize::from(script.half()), script.byte());
     let payload = script.take(MAX_PAYLOAD);
     let frame = ReceivedFrame {
         sof: script.pick(&[Sof::I3, Sof::N3]),
@@ -91,8 +91,8 @@ fn made(script: &mut Script<'_>) {
         },
         payload,
     };
-    let mut octets = written(&ethernet, &frame);
-    let inside = &mut octets[ethernet.len()..];
+    let mut bytes = written(&ethernet, &frame);
+    let inside = &mut bytes[ethernet.len()..];
     let fill = payload.len().next_multiple_of(4) - payload.len();
     let f_ctl = frame.header.f_ctl.with_fill(fill);
     let header = FrameHeader {
@@ -117,5 +117,5 @@ fn written(ethernet: &ethernet::EthernetHeader, frame: &ReceivedFrame<'_>) -> Ve
     slot
 }
 
-/// Octets of FCoE before those that the CRC is taken over.
+/// Bytes of FCoE before those that the CRC is taken over.
 const HEAD_LEN: usize = 14;

@@ -26,9 +26,9 @@ pub fn fip(data: &[u8]) {
     let Ok(descriptors) = message.descriptors().collect::<Result<Vec<_>, _>>() else {
         return;
     };
-    let octets = encode(message.operation, message.flags, &descriptors);
-    assert!(octets.len() <= data.len());
-    let again = FipMessage::parse(&octets).expect("FIP");
+    let bytes = encode(message.operation, message.flags, &descriptors);
+    assert!(bytes.len() <= data.len());
+    let again = FipMessage::parse(&bytes).expect("FIP");
     assert_eq!(
         (again.operation, again.flags),
         (message.operation, message.flags)
@@ -94,7 +94,7 @@ impl World {
     fn step(&mut self, script: &mut Script<'_>) {
         let most = match script.below(16) {
             0 => {
-                self.up = script.octet() != 0;
+                self.up = script.byte() != 0;
                 self.fip.link(self.now, self.up);
                 0
             }
@@ -115,8 +115,8 @@ impl World {
             8 => {
                 let header = self.header(script, &port(1, self.config.mode), FcId(1));
                 let len = script.below(80);
-                let octets = script.take(len).to_vec();
-                self.hear(&header, &octets)
+                let bytes = script.take(len).to_vec();
+                self.hear(&header, &bytes)
             }
             9..11 => self.els(script),
             _ => self.announcement(script),
@@ -125,9 +125,9 @@ impl World {
     }
 
     /// An answer to a claim, and a login: no message makes a port say more.
-    fn hear(&mut self, header: &ethernet::EthernetHeader, octets: &[u8]) -> usize {
+    fn hear(&mut self, header: &ethernet::EthernetHeader, bytes: &[u8]) -> usize {
         // What broke a rule is told, and changes nothing that is looked at here.
-        let _ = self.fip.receive(self.now, header, octets);
+        let _ = self.fip.receive(self.now, header, bytes);
         2
     }
 
@@ -206,9 +206,9 @@ impl World {
         };
         let flags = mostly(script, usual, &[Flags::default(), Flags::REC_P2P]);
         let header = self.header(script, &from, fc_id);
-        let mut octets = encode(operation, flags, &descriptors[..number]);
-        spoil(script, &mut octets);
-        self.hear(&header, &octets)
+        let mut bytes = encode(operation, flags, &descriptors[..number]);
+        spoil(script, &mut bytes);
+        self.hear(&header, &bytes)
     }
 
     fn els(&mut self, script: &mut Script<'_>) -> usize {
@@ -246,19 +246,19 @@ impl World {
         } else {
             FipOperation::ElsRequest
         };
-        let mut octets = encode(
+        let mut bytes = encode(
             operation,
             Flags::default(),
             &[els, Descriptor::Mac(from.mac)],
         );
-        spoil(script, &mut octets);
+        spoil(script, &mut bytes);
         let header = ethernet::EthernetHeader {
             dst: self.config.mac,
             src: from.mac,
             vlan: None,
             ethertype: ethernet::FIP,
         };
-        self.hear(&header, &octets)
+        self.hear(&header, &bytes)
     }
 
     /// What it told and sent since.
@@ -337,8 +337,8 @@ impl World {
                 vlan: None,
                 ethertype: ethernet::FIP,
             };
-            let octets = encode(FipOperation::Beacon, Flags::default(), &descriptors);
-            let most = self.hear(&header, &octets);
+            let bytes = encode(FipOperation::Beacon, Flags::default(), &descriptors);
+            let most = self.hear(&header, &bytes);
             self.look(most);
             // The first may have changed the mode, and nothing else.
             let now = self.fip.records();
@@ -405,10 +405,10 @@ fn mostly<T: Copy>(script: &mut Script<'_>, usual: T, others: &[T]) -> T {
     }
 }
 
-/// One message in eight has an octet changed.
-fn spoil(script: &mut Script<'_>, octets: &mut [u8]) {
+/// One message in eight has a byte changed.
+fn spoil(script: &mut Script<'_>, bytes: &mut [u8]) {
     if script.below(8) == 7 {
-        let at = usize::from(script.half()) % octets.len();
-        octets[at] ^= script.octet();
+        let at = usize::from(script.half()) % bytes.len();
+        bytes[at] ^= script.byte();
     }
 }

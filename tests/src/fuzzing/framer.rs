@@ -41,10 +41,10 @@ type Stream = (Vec<Pdu>, Option<FrameError>);
 /// See docs/fuzzing.md.
 pub fn framer(data: &[u8]) {
     let mut script = Script::new(data);
-    let flags = script.octet();
+    let flags = script.byte();
     let digests = (flags & 1 != 0, flags & 2 != 0);
     let limit = script.word() & MAX_DATA_LEN;
-    let step = 1 + usize::from(script.octet());
+    let step = 1 + usize::from(script.byte());
     if flags & 4 == 0 {
         same_in_pieces(script.rest(), digests, limit, step);
     } else {
@@ -52,10 +52,10 @@ pub fn framer(data: &[u8]) {
     }
 }
 
-/// Octets that may be anything.
-fn same_in_pieces(octets: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
-    let whole = cut(octets, digests, limit, usize::MAX);
-    let pieces = cut(octets, digests, limit, step);
+/// Bytes that may be anything.
+fn same_in_pieces(bytes: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
+    let whole = cut(bytes, digests, limit, usize::MAX);
+    let pieces = cut(bytes, digests, limit, step);
     assert_eq!(whole, pieces, "in pieces of {step}");
     for pdu in &whole.0 {
         header(&pdu.bhs);
@@ -64,27 +64,27 @@ fn same_in_pieces(octets: &[u8], digests: (bool, bool), limit: u32, step: usize)
     whole
 }
 
-/// PDUs that are right, digests and all, come out as they went in; one octet that changed on the
+/// PDUs that are right, digests and all, come out as they went in; one byte that changed on the
 /// way cannot make more of them right.
 fn made(script: &mut Script<'_>, digests: (bool, bool), step: usize) {
-    let (mut octets, mut pdus) = (Vec::new(), Vec::new());
+    let (mut bytes, mut pdus) = (Vec::new(), Vec::new());
     let changed = script.flag().then(|| usize::from(script.half()));
     while !script.is_over() {
-        pdus.push(pdu(script, digests, &mut octets));
+        pdus.push(pdu(script, digests, &mut bytes));
     }
-    let right = same_in_pieces(&octets, digests, MAX_DATA_LEN, step);
+    let right = same_in_pieces(&bytes, digests, MAX_DATA_LEN, step);
     assert_eq!((pdus, None), right);
-    let Some(at) = changed.filter(|at| *at < octets.len()) else {
+    let Some(at) = changed.filter(|at| *at < bytes.len()) else {
         return;
     };
-    octets[at] ^= 0x10;
-    let wrong = same_in_pieces(&octets, digests, MAX_DATA_LEN, step);
+    bytes[at] ^= 0x10;
+    let wrong = same_in_pieces(&bytes, digests, MAX_DATA_LEN, step);
     if digests == (true, true) {
         assert_ne!(right, wrong, "byte {at} was changed");
     }
 }
 
-fn pdu(script: &mut Script<'_>, digests: (bool, bool), octets: &mut Vec<u8>) -> Pdu {
+fn pdu(script: &mut Script<'_>, digests: (bool, bool), bytes: &mut Vec<u8>) -> Pdu {
     let mut bhs = Bhs(script.array());
     let ahs_len = 4 * script.below(256);
     let ahs = script.take(ahs_len);
@@ -94,14 +94,14 @@ fn pdu(script: &mut Script<'_>, digests: (bool, bool), octets: &mut Vec<u8>) -> 
     bhs.set_ahs_len(ahs.len());
     bhs.set_data_len(data.len() as u32);
     let header = [&bhs.0[..], &ahs].concat();
-    octets.extend_from_slice(&header);
+    bytes.extend_from_slice(&header);
     if digests.0 {
-        octets.extend(crc32c(&header));
+        bytes.extend(crc32c(&header));
     }
-    octets.extend_from_slice(&data);
-    octets.resize(octets.len().next_multiple_of(4), 0);
+    bytes.extend_from_slice(&data);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
     if digests.1 && !data.is_empty() {
-        octets.extend(crc32c_padded(&data));
+        bytes.extend(crc32c_padded(&data));
     }
     Pdu {
         bhs,
@@ -111,12 +111,12 @@ fn pdu(script: &mut Script<'_>, digests: (bool, bool), octets: &mut Vec<u8>) -> 
     }
 }
 
-/// Cuts a stream that arrives in pieces of `step` octets.
-fn cut(octets: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
+/// Cuts a stream that arrives in pieces of `step` bytes.
+fn cut(bytes: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
     let mut framer = Framer::new(limit);
     framer.set_digests(digests.0, digests.1);
     let mut pdus = Vec::new();
-    for mut arrived in octets.chunks(step) {
+    for mut arrived in bytes.chunks(step) {
         loop {
             match framer.next(&mut arrived) {
                 Ok(Some(piece)) => take(&framer, &mut pdus, piece),
@@ -148,9 +148,9 @@ fn take(framer: &Framer, pdus: &mut Vec<Pdu>, piece: PduPiece<'_>) {
     };
     match piece {
         PduPiece::Header(_) => {}
-        PduPiece::Data { octets, end } => {
+        PduPiece::Data { bytes, end } => {
             let data = pdu.data.get_or_insert_default();
-            data.extend_from_slice(octets);
+            data.extend_from_slice(bytes);
             pdu.ended = end;
             let (have, all) = (data.len(), pdu.bhs.data_len() as usize);
             assert!(have <= all && (!end || have == all), "{have} of {all}");
@@ -199,14 +199,14 @@ fn header(bhs: &Bhs) {
     );
 }
 
-fn additional(octets: &[u8]) {
+fn additional(bytes: &[u8]) {
     let mut len = 0;
-    for segment in ahs::segments(octets) {
+    for segment in ahs::segments(bytes) {
         match segment {
             Ok(ahs::Ahs::ExtendedCdb(cdb)) => len += 4 + cdb.len(),
             Ok(_) => len += 4,
             Err(ahs::MalformedAhs) => {}
         }
     }
-    assert!(len <= octets.len(), "{len} of {} bytes", octets.len());
+    assert!(len <= bytes.len(), "{len} of {} bytes", bytes.len());
 }

@@ -1,7 +1,7 @@
 //! An initiator against a target that says anything, in any pieces: logins that come to something
 //! and logins that do not, then PDUs of every kind with right and wrong numbers, tags and lengths.
 //!
-//! Random octets seldom get past the login, so most scripts have the target do that well, with
+//! Random bytes seldom get past the login, so most scripts have the target do that well, with
 //! keys of their choice.
 
 mod login;
@@ -34,7 +34,7 @@ pub fn initiator(data: &[u8]) {
     let mut script = Script::new(data);
     let config = Arc::new(config(&mut script));
     let mut play = Play::new(config);
-    if script.octet() < 224 {
+    if script.byte() < 224 {
         play.log_in(&mut script);
     }
     while !script.is_over() && !play.ended {
@@ -82,17 +82,17 @@ impl Play {
             if self.ended || self.initiator.outcome().is_some() {
                 return;
             }
-            let octets = login::answer(&mut self.target, &self.watch, script);
-            self.give(&octets, 1 + script.below(256));
+            let bytes = login::answer(&mut self.target, &self.watch, script);
+            self.give(&bytes, 1 + script.below(256));
         }
     }
 
     fn act(&mut self, script: &mut Script<'_>) {
-        match script.octet() & 15 {
+        match script.byte() & 15 {
             0..=6 => {
-                let octets = self.target.pdu(script, &self.watch);
-                let step = 1 + usize::from(script.octet()) * 16;
-                self.give(&octets, step);
+                let bytes = self.target.pdu(script, &self.watch);
+                let step = 1 + usize::from(script.byte()) * 16;
+                self.give(&bytes, step);
             }
             7 => {
                 let len = script.below(256);
@@ -103,7 +103,7 @@ impl Play {
                 self.now += Duration::from_millis(script.half().into());
                 self.initiator.expire(self.now);
             }
-            11 if script.octet() > 240 => drop(self.initiator.logout(self.now)),
+            11 if script.byte() > 240 => drop(self.initiator.logout(self.now)),
             11 => drop(self.initiator.send_targets(self.now, "All")),
             12 => self.manage(script),
             _ => self.execute(script),
@@ -113,7 +113,7 @@ impl Play {
 
     fn execute(&mut self, script: &mut Script<'_>) {
         let len = script.pick(&[0, 512, 1, 513, 3000, 4096, 20_000]);
-        let data = match script.octet() & 3 {
+        let data = match script.byte() & 3 {
             0 => Data::None,
             1 => Data::Out(HeapLease::from_bytes(
                 (0..len).map(watch::pattern).collect(),
@@ -127,13 +127,13 @@ impl Play {
         cdb[8..].copy_from_slice(&id.to_be_bytes());
         let command = ClientCommand {
             id,
-            lun: Lun::from_index(script.octet().into()),
+            lun: Lun::from_index(script.byte().into()),
             cdb,
             attribute: Attribute::Simple,
             data,
             deadline: script
                 .flag()
-                .then(|| self.now + Duration::from_secs(script.octet().into())),
+                .then(|| self.now + Duration::from_secs(script.byte().into())),
         };
         let room = self.initiator.room();
         match self.initiator.execute(self.now, command) {
@@ -146,7 +146,7 @@ impl Play {
     }
 
     fn manage(&mut self, script: &mut Script<'_>) {
-        let named = script.octet().into();
+        let named = script.byte().into();
         let function = script.pick(&[
             Tmf::AbortTask(named),
             Tmf::AbortTaskSet,
@@ -162,15 +162,15 @@ impl Play {
         ]);
         let id = self.next_id;
         self.next_id += 1;
-        let lun = Lun::from_index(script.octet().into());
+        let lun = Lun::from_index(script.byte().into());
         if self.initiator.manage(self.now, id, lun, function).is_ok() {
             self.functions.insert(id, ());
         }
     }
 
-    /// Octets arrive in pieces; what is not taken is given again.
-    fn give(&mut self, octets: &[u8], step: usize) {
-        for piece in octets.chunks(step) {
+    /// Bytes arrive in pieces; what is not taken is given again.
+    fn give(&mut self, bytes: &[u8], step: usize) {
+        for piece in bytes.chunks(step) {
             let mut rest = piece;
             while !rest.is_empty() && !self.ended {
                 let used = self.initiator.receive(self.now, rest);
@@ -249,8 +249,8 @@ impl Play {
     fn transmit(&mut self, limit: usize) {
         self.sink.limit = limit;
         self.initiator.transmit(&mut self.sink);
-        let octets = std::mem::take(&mut self.sink.octets);
-        self.watch.sent(&octets);
+        let bytes = std::mem::take(&mut self.sink.bytes);
+        self.watch.sent(&bytes);
     }
 
     /// The target falls silent: everything ends by itself, or when the connection is lost.
@@ -274,7 +274,7 @@ impl Play {
         self.events();
         assert!(self.ended && self.initiator.poll().is_none());
         assert_eq!(self.initiator.receive(self.now, b"more"), 4);
-        self.sink.octets.clear();
+        self.sink.bytes.clear();
         assert!(
             !self.initiator.transmit(&mut self.sink),
             "something is sent after the end"
@@ -285,7 +285,7 @@ impl Play {
 /// Anything that can work.
 fn config(script: &mut Script<'_>) -> InitiatorConfig {
     let name = "iqn.2026-11.org.test:host";
-    let flags = script.octet();
+    let flags = script.byte();
     let mut config = if flags & 7 == 7 {
         InitiatorConfig::discovery(name, ISID)
     } else {
@@ -311,7 +311,7 @@ fn config(script: &mut Script<'_>) -> InitiatorConfig {
     let offer = &mut config.offer;
     offer.header_digest = script.pick(&digests);
     offer.data_digest = script.pick(&digests);
-    let flags = script.octet();
+    let flags = script.byte();
     offer.initial_r2t = flags & 1 != 0;
     offer.immediate_data = flags & 2 == 0;
     offer.pdu_in_order = flags & 4 == 0;

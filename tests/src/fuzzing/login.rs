@@ -1,7 +1,7 @@
 //! The login phase: an initiator that says anything, in any pieces, and knows the secret or not.
 //!
-//! Random octets do not get past the first stage, so most of what it says is made of login
-//! requests with plausible keys; the script may put octets of its own in at any place.
+//! Random bytes do not get past the first stage, so most of what it says is made of login
+//! requests with plausible keys; the script may put bytes of its own in at any place.
 
 mod initiator;
 
@@ -32,7 +32,7 @@ const USER: &str = "user";
 /// See docs/fuzzing.md.
 pub fn login(data: &[u8]) {
     let mut script = Script::new(data);
-    let config = Arc::new(config(script.octet()));
+    let config = Arc::new(config(script.byte()));
     let mut dialogue = Dialogue::new(config);
     while !script.is_over() && dialogue.goes_on() {
         dialogue.act(&mut script);
@@ -79,7 +79,7 @@ impl Dialogue {
     }
 
     fn act(&mut self, script: &mut Script<'_>) {
-        match script.octet() & 7 {
+        match script.byte() & 7 {
             0 => {
                 let len = script.below(256);
                 self.give(script.take(len), 1 + script.below(64));
@@ -87,12 +87,12 @@ impl Dialogue {
             1 => self.transmit(),
             2 => self.decide(script),
             3 => {
-                self.now += Duration::from_secs(u64::from(script.octet()));
+                self.now += Duration::from_secs(u64::from(script.byte()));
                 self.login.timeout(self.now);
             }
             _ => {
-                let octets = self.initiator.request(script);
-                self.give(&octets, 1 + script.below(256));
+                let bytes = self.initiator.request(script);
+                self.give(&bytes, 1 + script.below(256));
                 if script.flag() {
                     self.transmit();
                 }
@@ -101,8 +101,8 @@ impl Dialogue {
         self.events();
     }
 
-    fn give(&mut self, octets: &[u8], step: usize) {
-        for piece in octets.chunks(step) {
+    fn give(&mut self, bytes: &[u8], step: usize) {
+        for piece in bytes.chunks(step) {
             let used = self.login.receive(self.now, piece);
             assert!(used <= piece.len());
             self.events();
@@ -160,12 +160,12 @@ impl Dialogue {
 
     fn transmit(&mut self) {
         self.login.transmit(&mut self.sink);
-        let octets = std::mem::take(&mut self.sink.octets);
+        let bytes = std::mem::take(&mut self.sink.bytes);
         assert!(
-            octets.len() <= 2 * (48 + DEFAULT_DATA_SEGMENT as usize),
+            bytes.len() <= 2 * (48 + DEFAULT_DATA_SEGMENT as usize),
             "one response, a reject"
         );
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         let mut text = Vec::new();
         while let Ok(Some(piece)) = self.framer.next(&mut rest) {
             match piece {
@@ -174,7 +174,7 @@ impl Dialogue {
                     self.response(&LoginResponse::decode(&bhs));
                     text.clear();
                 }
-                PduPiece::Data { octets, .. } => text.extend_from_slice(octets),
+                PduPiece::Data { bytes, .. } => text.extend_from_slice(bytes),
                 PduPiece::BadData => panic!("there are no digests"),
             }
         }

@@ -25,7 +25,7 @@ pub fn port(data: &[u8]) {
     let mut script = Script::new(data);
     let mut cable = Cable::new();
     // Both are mostly up before anything goes wrong.
-    if script.octet() != 0 {
+    if script.byte() != 0 {
         cable.pass(Duration::from_secs(3));
     }
     while !script.is_over() {

@@ -13,21 +13,21 @@ use super::script::Script;
 /// See docs/fuzzing.md.
 pub fn reserve(data: &[u8]) {
     let mut script = Script::new(data);
-    match script.octet() {
+    match script.byte() {
         0 => stored(script.rest()),
         1 => {
             // With the checksum that belongs to it, so that what is behind it is reached.
-            let octets = script.rest();
-            let sum = u32::from_le_bytes(crc32c(octets));
-            stored(&[octets, &sum.to_be_bytes()].concat());
+            let bytes = script.rest();
+            let sum = u32::from_le_bytes(crc32c(bytes));
+            stored(&[bytes, &sum.to_be_bytes()].concat());
         }
         flags => commands(&mut script, flags),
     }
 }
 
-/// Octets that are said to be stored reservations.
-fn stored(octets: &[u8]) {
-    match Reservations::from_bytes(octets) {
+/// Bytes that are said to be stored reservations.
+fn stored(bytes: &[u8]) {
+    match Reservations::from_bytes(bytes) {
         Ok(reservations) => {
             consistent(&reservations);
             let again = Reservations::from_bytes(&reservations.to_bytes());
@@ -47,10 +47,10 @@ fn commands(script: &mut Script<'_>, flags: u8) {
     let mut world = World::new(flags | 16);
     attentions(&mut world);
     while !script.is_over() {
-        let what = script.octet();
+        let what = script.byte();
         match what & 7 {
             0 | 1 => {
-                world.happen(script.octet(), what >> 5 & 1);
+                world.happen(script.byte(), what >> 5 & 1);
             }
             2 => send(&mut world, script, &[0x5e, what >> 3 & 3]),
             3 => send(
@@ -78,19 +78,19 @@ fn persist(world: &mut World, script: &mut Script<'_>) {
     let nexus = NexusId(script.below(HOSTS) as u32);
     let mut cdb = [0; 32];
     cdb[0] = 0x5f;
-    cdb[1] = script.octet() & 0x1f;
-    cdb[2] = script.octet();
+    cdb[1] = script.byte() & 0x1f;
+    cdb[2] = script.byte();
     let mut list = vec![0; 24];
     // Few keys, so that hosts meet.
-    list[7] = script.octet() & 3;
-    list[15] = script.octet() & 3;
+    list[7] = script.byte() & 3;
+    list[15] = script.byte() & 3;
     let [a, b, c, d] = script.array();
     list[17] = a & 3;
     list[19] = b & 3;
     list[20] = c;
     list[23] = d;
     list.extend_from_slice(script.take(usize::from(d)));
-    let length = match script.octet() {
+    let length = match script.byte() {
         0..=200 => list.len() as u32,
         _ => script.word(),
     };

@@ -1,6 +1,6 @@
-//! Octets as a script: each decision takes the next ones. A script that is over decides zero.
+//! Bytes as a script: each decision takes the next ones. A script that is over decides zero.
 //!
-//! `arbitrary` does the same, but takes lengths from the end; here the order of the octets is that
+//! `arbitrary` does the same, but takes lengths from the end; here the order of the bytes is that
 //! of the decisions, so a corpus can be written by hand and a finding read.
 
 /// What is left of a script.
@@ -8,15 +8,15 @@
 pub(super) struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
-    pub(super) const fn new(octets: &'a [u8]) -> Self {
-        Self(octets)
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
     pub(super) const fn is_over(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next octets, zeros after the end.
+    /// The next bytes, zeros after the end.
     pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut array = [0; N];
         let some = self.take(N);
@@ -24,7 +24,7 @@ impl<'a> Script<'a> {
         array
     }
 
-    pub(super) fn octet(&mut self) -> u8 {
+    pub(super) fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
@@ -38,19 +38,19 @@ impl<'a> Script<'a> {
 
     /// A number below `end`, which is 1 to 256.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        usize::from(self.octet()) % end
+        usize::from(self.byte()) % end
     }
 
     pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// One octet in two is true.
+    /// One byte in two is true.
     pub(super) fn flag(&mut self) -> bool {
-        self.octet() & 1 != 0
+        self.byte() & 1 != 0
     }
 
-    /// So many octets, or as many as there are.
+    /// So many bytes, or as many as there are.
     pub(super) fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(len.min(self.0.len()));
         self.0 = rest;

@@ -51,7 +51,7 @@ struct Play {
 
 impl Play {
     fn new(keys: Operational, script: &mut Script<'_>) -> Self {
-        let flags = script.octet();
+        let flags = script.byte();
         let discovery = flags & 7 == 7;
         let limits = TargetLimits {
             window: script.pick(&[128, 1, 4, 16, 17, 64]),
@@ -77,11 +77,11 @@ impl Play {
     }
 
     fn act(&mut self, script: &mut Script<'_>) {
-        match script.octet() & 15 {
+        match script.byte() & 15 {
             0..=6 => {
-                let octets = self.initiator.pdu(script, &self.watch);
-                let step = 1 + usize::from(script.octet()) * 16;
-                self.give(&octets, step);
+                let bytes = self.initiator.pdu(script, &self.watch);
+                let step = 1 + usize::from(script.byte()) * 16;
+                self.give(&bytes, step);
             }
             7 => {
                 let len = script.below(256);
@@ -92,8 +92,8 @@ impl Play {
                 self.now += Duration::from_millis(script.half().into());
                 self.session.timeout(self.now);
             }
-            11 if script.octet() > 250 => {
-                self.session.request_logout(self.now, script.octet().into());
+            11 if script.byte() > 250 => {
+                self.session.request_logout(self.now, script.byte().into());
             }
             11 => self.session.attention(Lun::from_index(0), script.half()),
             _ => self.device.act(script, &mut self.session),
@@ -101,9 +101,9 @@ impl Play {
         self.events();
     }
 
-    /// Octets arrive in pieces; what the session does not take it is given again.
-    fn give(&mut self, octets: &[u8], step: usize) {
-        for piece in octets.chunks(step) {
+    /// Bytes arrive in pieces; what the session does not take it is given again.
+    fn give(&mut self, bytes: &[u8], step: usize) {
+        for piece in bytes.chunks(step) {
             let mut rest = piece;
             while !rest.is_empty() && self.open {
                 let used = self.session.receive(self.now, rest);
@@ -153,8 +153,8 @@ impl Play {
     fn transmit(&mut self, limit: usize) {
         self.sink.limit = limit;
         while self.session.transmit(&mut self.sink) {
-            let octets = std::mem::take(&mut self.sink.octets);
-            self.watch.heard(&octets);
+            let bytes = std::mem::take(&mut self.sink.bytes);
+            self.watch.heard(&bytes);
             if limit > 0 {
                 break;
             }
@@ -221,15 +221,15 @@ impl Play {
     }
 
     fn say(&mut self, what: fn(&mut Initiator, &Watch) -> Vec<u8>) {
-        let octets = what(&mut self.initiator, &self.watch);
-        self.give(&octets, usize::MAX);
+        let bytes = what(&mut self.initiator, &self.watch);
+        self.give(&bytes, usize::MAX);
         self.settle();
     }
 }
 
 fn keys(script: &mut Script<'_>) -> Operational {
-    let flags = script.octet();
-    let more = script.octet();
+    let flags = script.byte();
+    let more = script.byte();
     let flag = |bit: u8| flags >> bit & 1 != 0;
     let max_burst = script.pick(&[2048, 512, 262_144]);
     Operational {

@@ -3,18 +3,18 @@
 use iscsi::pdu_sink::PduSink;
 use scsi::medium::{HeapLease, Lease};
 
-/// Octets in the order in which they would leave, up to a limit a batch.
+/// Bytes in the order in which they would leave, up to a limit a batch.
 #[derive(Debug, Default)]
 pub(super) struct Sink {
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     copy: Vec<u8>,
-    /// After so many octets the batch is full; 0: never.
+    /// After so many bytes the batch is full; 0: never.
     pub(super) limit: usize,
 }
 
 impl PduSink<HeapLease> for Sink {
-    fn octets(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: HeapLease) {
@@ -24,11 +24,11 @@ impl PduSink<HeapLease> for Sink {
     fn copied(&mut self, data: &HeapLease) -> &[u8] {
         self.copy.resize(data.len(), 0);
         data.copy_out(0, &mut self.copy);
-        self.octets.extend_from_slice(&self.copy);
+        self.bytes.extend_from_slice(&self.copy);
         &self.copy
     }
 
     fn is_full(&self) -> bool {
-        self.limit > 0 && self.octets.len() >= self.limit
+        self.limit > 0 && self.bytes.len() >= self.limit
     }
 }

@@ -12,7 +12,7 @@ use super::script::Script;
 /// See docs/fuzzing.md.
 pub fn text(data: &[u8]) {
     let mut script = Script::new(data);
-    let flags = script.octet();
+    let flags = script.byte();
     let phase = script.pick(&[
         KeyPhase::Operational,
         KeyPhase::Security,
@@ -33,21 +33,16 @@ pub fn text(data: &[u8]) {
             return;
         }
         if flags & 2 == 0 || script.flag() {
-            let octets = assembly.take();
-            answer(&octets, phase, &mut seen, &mut negotiation);
+            let bytes = assembly.take();
+            answer(&bytes, phase, &mut seen, &mut negotiation);
         }
     }
     within_bounds(&negotiation.outcome());
 }
 
-fn answer(
-    octets: &[u8],
-    phase: KeyPhase,
-    seen: &mut SeenKeys,
-    negotiation: &mut TargetNegotiation,
-) {
-    assert!(octets.len() <= MAX_TEXT);
-    let Ok(pairs) = text::parse(octets) else {
+fn answer(bytes: &[u8], phase: KeyPhase, seen: &mut SeenKeys, negotiation: &mut TargetNegotiation) {
+    assert!(bytes.len() <= MAX_TEXT);
+    let Ok(pairs) = text::parse(bytes) else {
         return;
     };
     for pair in &pairs {
@@ -59,24 +54,24 @@ fn answer(
     if let Ok(admitted) = admitted {
         let _ = negotiation.answer(&admitted, &mut reply);
     }
-    can_be_read(reply, octets.len());
+    can_be_read(reply, bytes.len());
 }
 
 /// An answer is bounded by the question, and the other side can read it.
 fn can_be_read(mut reply: Text, asked: usize) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     while !reply.is_empty() {
         let (segment, more) = reply.next_segment(512);
         assert!(segment.len() == 512 || !more, "a short segment");
-        octets.extend_from_slice(segment);
+        bytes.extend_from_slice(segment);
     }
     // The longest for the shortest: `a=` and its null are answered `a=NotUnderstood`.
     assert!(
-        octets.len() <= 8 * asked + 64,
+        bytes.len() <= 8 * asked + 64,
         "{asked} asked, {} answered",
-        octets.len()
+        bytes.len()
     );
-    assert!(text::parse(&octets).is_ok(), "{octets:?}");
+    assert!(text::parse(&bytes).is_ok(), "{bytes:?}");
 }
 
 /// Forms of values are read in one way only.
@@ -85,9 +80,9 @@ fn value(value: &str) {
         assert_eq!(text::number(&number.to_string()), Some(number));
         assert_eq!(text::number(&format!("0x{number:x}")), Some(number));
     }
-    if let Some(octets) = text::binary(value, 1024) {
-        assert!(octets.len() <= 1024.min(value.len()));
-        assert_eq!(text::binary(&text::hex(&octets), 1024), Some(octets));
+    if let Some(bytes) = text::binary(value, 1024) {
+        assert!(bytes.len() <= 1024.min(value.len()));
+        assert_eq!(text::binary(&text::hex(&bytes), 1024), Some(bytes));
     }
     if let Some(flag) = text::boolean(value) {
         assert_eq!(text::yes_no(flag), value);

@@ -68,7 +68,7 @@ impl Initiator {
             self.replies.push_back(Reply::LoginFailed(response.status));
             return;
         }
-        for pair in text.split(|octet| *octet == 0) {
+        for pair in text.split(|byte| *byte == 0) {
             let pair = String::from_utf8_lossy(pair);
             if let Some((key, value)) = pair.split_once('=') {
                 self.agree(key, value);

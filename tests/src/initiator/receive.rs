@@ -16,14 +16,14 @@ use iscsi::wire::text_response::TextResponse;
 use super::{Initiator, Reply};
 
 impl Initiator {
-    /// Takes octets that came, all of them.
+    /// Takes bytes that came, all of them.
     ///
     /// # Errors
     /// When the stream can no longer be cut into PDUs.
-    pub fn receive(&mut self, mut octets: &[u8]) -> Result<(), FrameError> {
+    pub fn receive(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
         loop {
             let in_full_feature = self.full_feature;
-            let Some(piece) = self.framer.next(&mut octets)? else {
+            let Some(piece) = self.framer.next(&mut bytes)? else {
                 return Ok(());
             };
             match piece {
@@ -36,19 +36,19 @@ impl Initiator {
                         .unwrap_or_default();
                     self.current = Some((bhs, data));
                 }
-                PduPiece::Data { octets, end } => self.data(octets, end),
+                PduPiece::Data { bytes, end } => self.data(bytes, end),
                 PduPiece::BadData => self.current = None,
             }
             debug_assert!(self.full_feature || !in_full_feature);
         }
     }
 
-    fn data(&mut self, octets: &[u8], end: bool) {
+    fn data(&mut self, bytes: &[u8], end: bool) {
         let Some((bhs, mut data)) = self.current.take() else {
             return;
         };
         if self.settings.keep_data || bhs.opcode() != Opcode::DataIn {
-            data.extend_from_slice(octets);
+            data.extend_from_slice(bytes);
         }
         if !end {
             self.current = Some((bhs, data));

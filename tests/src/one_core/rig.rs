@@ -33,7 +33,7 @@ pub struct Host {
 }
 
 impl Rig {
-    /// So many hosts, logged in to a core whose LUN 0 has `size` octets; `None` where the kernel
+    /// So many hosts, logged in to a core whose LUN 0 has `size` bytes; `None` where the kernel
     /// does not have the ring.
     #[must_use]
     pub fn new(kind: RingKind, hosts: u32, size: u64, limits: TargetLimits) -> Option<Self> {
@@ -106,7 +106,7 @@ impl Host {
         self.say_at_most(usize::MAX);
     }
 
-    /// Says no more than so many octets.
+    /// Says no more than so many bytes.
     pub fn say_at_most(&mut self, most: usize) {
         self.unsent.append(self.initiator.output());
         let now = self.unsent.len().min(most);

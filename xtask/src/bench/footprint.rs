@@ -34,7 +34,7 @@ pub(crate) fn measure() -> Result<Footprint> {
     Ok(Footprint {
         idle_load,
         many_idle_load: load_while_idle(pid, &mut sessions, IDLE_MANY)?,
-        session_octets: grown / u64::from(MANY_SESSIONS - IDLE_SESSIONS),
+        session_bytes: grown / u64::from(MANY_SESSIONS - IDLE_SESSIONS),
         sessions: sessions.len(),
         start_ms: start_ms()?,
     })

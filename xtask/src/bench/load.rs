@@ -21,7 +21,7 @@ const PAUSES: usize = 16;
 /// A kind of load.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Job {
-    /// Octets an I/O.
+    /// Bytes an I/O.
     pub(crate) size: u32,
     /// Whether it writes.
     pub(crate) write: bool,

@@ -121,7 +121,7 @@ fn unit(text: &str) -> Result<UnitAddress, String> {
     }
 }
 
-/// The octets of the volume, all of which are used.
+/// The bytes of the volume, all of which are used.
 pub(crate) const VOLUME: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {

@@ -7,13 +7,13 @@ mod tests;
 use bench::numbers::{block_size, digits, percent, whole};
 use bench::report::ReportTable;
 
-/// CPU an I/O as a straight line over its octets.
+/// CPU an I/O as a straight line over its bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
-    /// What an I/O of no octets takes, in microseconds.
+    /// What an I/O of no bytes takes, in microseconds.
     pub(crate) fixed_us: f64,
-    /// What each octet adds, in nanoseconds.
-    pub(crate) octet_ns: f64,
+    /// What each byte adds, in nanoseconds.
+    pub(crate) byte_ns: f64,
 }
 
 impl Line {
@@ -21,8 +21,8 @@ impl Line {
     /// much as one of a large. `None` of less than two sizes.
     pub(crate) fn fit(points: &[(u32, f64)]) -> Option<Self> {
         let mut sums = [0.0; 5];
-        for (octets, us) in points {
-            let (x, y) = (f64::from(*octets), *us);
+        for (bytes, us) in points {
+            let (x, y) = (f64::from(*bytes), *us);
             for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, x * y]) {
                 *sum += term / (y * y);
             }
@@ -32,16 +32,16 @@ impl Line {
         let slope = (one * xy - x * y) / spread;
         (points.len() > 1 && spread > 0.0).then(|| Self {
             fixed_us: (y - slope * x) / one,
-            octet_ns: slope * 1e3,
+            byte_ns: slope * 1e3,
         })
     }
 
-    fn us(self, octets: u32) -> f64 {
-        self.fixed_us + self.octet_ns * f64::from(octets) / 1e3
+    fn us(self, bytes: u32) -> f64 {
+        self.fixed_us + self.byte_ns * f64::from(bytes) / 1e3
     }
 }
 
-/// What was measured one way: octets, and microseconds of target CPU an I/O.
+/// What was measured one way: bytes, and microseconds of target CPU an I/O.
 pub(crate) struct Way {
     pub(crate) name: &'static str,
     pub(crate) points: Vec<(u32, f64)>,
@@ -51,7 +51,7 @@ pub(crate) struct Way {
 #[derive(Clone, Copy)]
 struct Network {
     mtu: u32,
-    /// Octets of TCP's header.
+    /// Bytes of TCP's header.
     tcp: u32,
 }
 
@@ -66,33 +66,33 @@ const TCP: [u32; 2] = [20, 20 + 12];
 const PDU: u32 = 48;
 
 impl Network {
-    /// Octets of a stream in each segment.
+    /// Bytes of a stream in each segment.
     fn segment(self) -> f64 {
         f64::from(self.mtu - IP - self.tcp)
     }
 
     /// Segments of an I/O, the way its data goes. Under load PDUs follow each other without gaps:
     /// segments are full.
-    fn segments(self, octets: u32) -> f64 {
-        f64::from(PDU + octets) / self.segment()
+    fn segments(self, bytes: u32) -> f64 {
+        f64::from(PDU + bytes) / self.segment()
     }
 
-    /// Octets of wire of an I/O, the way its data goes, where acknowledgements of the other way
+    /// Bytes of wire of an I/O, the way its data goes, where acknowledgements of the other way
     /// travel with its commands or answers.
-    fn wire(self, octets: u32) -> f64 {
-        f64::from(PDU + octets) + self.segments(octets) * f64::from(FRAME + IP + self.tcp)
+    fn wire(self, bytes: u32) -> f64 {
+        f64::from(PDU + bytes) + self.segments(bytes) * f64::from(FRAME + IP + self.tcp)
     }
 
     /// I/Os a second that fill a link of so many Gb/s.
-    fn iops(self, gbps: f64, octets: u32) -> f64 {
-        gbps * 1e9 / 8.0 / self.wire(octets)
+    fn iops(self, gbps: f64, bytes: u32) -> f64 {
+        gbps * 1e9 / 8.0 / self.wire(bytes)
     }
 
-    /// From how many octets on one core fills the link; `None` where it never does.
+    /// From how many bytes on one core fills the link; `None` where it never does.
     fn one_core_fills(self, gbps: f64, line: Line) -> Option<f64> {
-        let octet_wire_ns = 8.0 / gbps * self.wire(0) / f64::from(PDU);
-        let gap_ns = octet_wire_ns - line.octet_ns;
-        let lacking_ns = line.fixed_us * 1e3 - octet_wire_ns * f64::from(PDU);
+        let byte_wire_ns = 8.0 / gbps * self.wire(0) / f64::from(PDU);
+        let gap_ns = byte_wire_ns - line.byte_ns;
+        let lacking_ns = line.fixed_us * 1e3 - byte_wire_ns * f64::from(PDU);
         (gap_ns > 0.0).then(|| (lacking_ns / gap_ns).max(0.0))
     }
 }
@@ -114,7 +114,7 @@ const SIZES: [u32; 10] = [
 
 const LARGEST: u32 = SIZES[SIZES.len() - 1];
 
-/// Chelsio's T5, 40 Gb/s, MTU 1500, random reads of a target without memory: octets and IOPS. Its
+/// Chelsio's T5, 40 Gb/s, MTU 1500, random reads of a target without memory: bytes and IOPS. Its
 /// 16 cores are all busy at the first two.
 const SEED: [(u32, f64); 7] = [
     (512, 2_893_351.0),
@@ -154,14 +154,14 @@ pub(crate) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<ReportTable> {
 fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> ReportTable {
     let fit = |(way, line): &(&Way, Line)| {
         let fills = |gbps| {
-            let octets = NETWORKS[0].one_core_fills(gbps, *line);
-            let octets = octets.filter(|octets| *octets < f64::from(LARGEST));
-            octets.map_or("never".to_owned(), |octets| format!("{octets:.0} bytes"))
+            let bytes = NETWORKS[0].one_core_fills(gbps, *line);
+            let bytes = bytes.filter(|bytes| *bytes < f64::from(LARGEST));
+            bytes.map_or("never".to_owned(), |bytes| format!("{bytes:.0} bytes"))
         };
         let costs = [
             way.name.to_owned(),
             format!("{:.2} us", line.fixed_us),
-            format!("{:.3} ns", line.octet_ns),
+            format!("{:.3} ns", line.byte_ns),
         ];
         costs.into_iter().chain(LINKS_GBPS.map(fills)).collect()
     };
@@ -186,16 +186,16 @@ fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> ReportTable {
 
 /// Each size against what the line through the others says.
 fn check(ways: &[Way]) -> ReportTable {
-    let line = |way: &Way, (octets, us): (u32, f64)| {
+    let line = |way: &Way, (bytes, us): (u32, f64)| {
         let others: Vec<_> = way
             .points
             .iter()
-            .filter(|(other, _)| *other != octets)
+            .filter(|(other, _)| *other != bytes)
             .copied()
             .collect();
-        let said = Line::fit(&others)?.us(octets);
+        let said = Line::fit(&others)?.us(bytes);
         Some(vec![
-            format!("{} {}", block_size(octets), way.name),
+            format!("{} {}", block_size(bytes), way.name),
             digits(us),
             digits(said),
             format!("{:+.0} %", (said / us - 1.0) * 100.0),
@@ -218,10 +218,10 @@ fn check(ways: &[Way]) -> ReportTable {
 
 /// The seed's headline with the CPU that was measured here.
 fn seed(reads: &Way, read: Line) -> ReportTable {
-    let (octets, iops) = SEED[0];
-    let measured = reads.points.iter().find(|(size, _)| *size == octets);
-    let us = measured.map_or(read.us(octets), |(_, us)| *us);
-    let packets = NETWORKS[0].segments(octets) + NETWORKS[0].segments(0);
+    let (bytes, iops) = SEED[0];
+    let measured = reads.points.iter().find(|(size, _)| *size == bytes);
+    let us = measured.map_or(read.us(bytes), |(_, us)| *us);
+    let packets = NETWORKS[0].segments(bytes) + NETWORKS[0].segments(0);
     let cores = |packet_ns: f64| iops * (us + packets * packet_ns / 1e3) / 1e6;
     let [polled, interrupted] = PACKET_NS.map(cores);
     let line = |what: &str, cores: f64| {
@@ -249,33 +249,33 @@ fn seed(reads: &Way, read: Line) -> ReportTable {
 }
 
 fn links(network: Network, lines: &[(&Way, Line)]) -> ReportTable {
-    let cell = |gbps: f64, octets: u32| {
-        let iops = network.iops(gbps, octets);
+    let cell = |gbps: f64, bytes: u32| {
+        let iops = network.iops(gbps, bytes);
         let cores = lines
             .iter()
-            .map(|(_, line)| digits(iops * line.us(octets) / 1e6));
+            .map(|(_, line)| digits(iops * line.us(bytes) / 1e6));
         format!(
             "{} ({})",
             whole(iops),
             cores.collect::<Vec<_>>().join(" / ")
         )
     };
-    let of_seed = |octets: u32| {
+    let of_seed = |bytes: u32| {
         let seed = SEED
             .iter()
-            .find(|(size, _)| *size == octets && network.mtu == 1500);
+            .find(|(size, _)| *size == bytes && network.mtu == 1500);
         seed.map_or(String::new(), |(_, iops)| {
-            percent(iops / SEED_NETWORK.iops(SEED_GBPS, octets))
+            percent(iops / SEED_NETWORK.iops(SEED_GBPS, bytes))
         })
     };
-    let line = |octets: u32| {
+    let line = |bytes: u32| {
         let mut cells = vec![
-            block_size(octets),
-            digits(network.wire(octets)),
-            digits(network.segments(octets)),
+            block_size(bytes),
+            digits(network.wire(bytes)),
+            digits(network.segments(bytes)),
         ];
-        cells.extend(LINKS_GBPS.map(|gbps| cell(gbps, octets)));
-        cells.push(of_seed(octets));
+        cells.extend(LINKS_GBPS.map(|gbps| cell(gbps, bytes)));
+        cells.push(of_seed(bytes));
         cells
     };
     let names: Vec<_> = lines.iter().map(|(way, _)| way.name).collect();
@@ -303,7 +303,7 @@ fn links(network: Network, lines: &[(&Way, Line)]) -> ReportTable {
     }
 }
 
-/// Memory traffic for each octet of data, by what happens to it.
+/// Memory traffic for each byte of data, by what happens to it.
 const TRAFFIC: [(&str, f64); 4] = [
     ("read: copied into the socket, fetched by the NIC", 3.0),
     (

@@ -41,8 +41,8 @@ pub(crate) struct Footprint {
     /// The same with all sessions of [`Self::sessions`], over the time in which each is asked for a
     /// sign of life once.
     pub(crate) many_idle_load: f64,
-    /// Resident octets that one more idle session takes.
-    pub(crate) session_octets: u64,
+    /// Resident bytes that one more idle session takes.
+    pub(crate) session_bytes: u64,
     /// How many sessions were held at once.
     pub(crate) sessions: usize,
     /// From the start to the ready line of `ram:50G`.
@@ -153,13 +153,13 @@ impl Footprint {
         let Self {
             idle_load,
             many_idle_load,
-            session_octets,
+            session_bytes,
             sessions,
             start_ms,
         } = *self;
         let idle = format!("{:.2} %", idle_load * 100.0);
         let many_idle = format!("{:.2} %", many_idle_load * 100.0);
-        let memory = format!("{:.1} KiB", session_octets as f64 / 1024.0);
+        let memory = format!("{:.1} KiB", session_bytes as f64 / 1024.0);
         let start = format!("{start_ms:.1} ms");
         [
             (
@@ -178,7 +178,7 @@ impl Footprint {
                 "memory an idle session",
                 memory,
                 "below 64 KiB",
-                session_octets < 64 << 10,
+                session_bytes < 64 << 10,
             ),
             (
                 "sessions at once",

@@ -26,7 +26,7 @@ pub(crate) struct Session {
     sent: usize,
 }
 
-/// What octets are received into, for all sessions of a thread.
+/// What bytes are received into, for all sessions of a thread.
 #[derive(Debug)]
 pub(crate) struct Buffer(Vec<u8>);
 

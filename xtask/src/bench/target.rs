@@ -18,7 +18,7 @@ use super::VOLUME;
 use super::process::TARGET_CPU;
 use super::session::{Buffer, Session};
 
-/// A target that serves one volume of [`VOLUME`] octets.
+/// A target that serves one volume of [`VOLUME`] bytes.
 #[derive(Debug)]
 pub(crate) struct Target {
     /// What it is called.
@@ -31,7 +31,7 @@ pub(crate) struct Target {
     pub(crate) iqn: String,
     /// Where the volume is.
     pub(crate) lun: Lun,
-    /// Octets of its blocks.
+    /// Bytes of its blocks.
     pub(crate) block_size: u32,
     /// Ends it when dropped.
     _process: Process,

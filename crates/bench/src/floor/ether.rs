@@ -47,7 +47,7 @@ pub struct FloorRequest<'a> {
     /// Each frame is summed when it is sent, and its sum checked when it came, as Fibre Channel's
     /// CRC is.
     pub crc: bool,
-    /// Octets of memory that frames come from and go to.
+    /// Bytes of memory that frames come from and go to.
     pub size: u64,
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::{BUFFER, FloorHeader, FloorKind, HEADER};
 use together::ThreadConnections;
 
-/// Octets of memory that [`FloorServer::new`] needs for data of `size` octets over so many
+/// Bytes of memory that [`FloorServer::new`] needs for data of `size` bytes over so many
 /// connections: each has 1 MiB for what comes, too.
 #[must_use]
 pub const fn room(size: u64, connections: u32) -> u64 {
@@ -40,7 +40,7 @@ pub struct FloorServer {
 
 #[derive(Debug)]
 struct FloorBudget {
-    /// Octets that connections may still have.
+    /// Bytes that connections may still have.
     memory: AtomicU64,
     connections: AtomicUsize,
 }
@@ -48,14 +48,14 @@ struct FloorBudget {
 /// Connections at once: each takes a thread.
 pub const CONNECTIONS_MAX: u32 = 256;
 
-/// Octets that a connection takes beside its data, for what comes.
+/// Bytes that a connection takes beside its data, for what comes.
 const OVERHEAD: u64 = BUFFER as u64;
 
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
 impl FloorServer {
-    /// Listens. All connections together have `memory` octets at the most; see [`room`].
+    /// Listens. All connections together have `memory` bytes at the most; see [`room`].
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ fn end_with_input() {
 #[derive(Debug)]
 struct FloorBuffers {
     /// For data.
-    octets: Vec<u8>,
-    /// Octets that count.
+    bytes: Vec<u8>,
+    /// Bytes that count.
     taken: u64,
     shared: Arc<FloorBudget>,
 }
@@ -134,7 +134,7 @@ impl FloorBuffers {
     /// None yet.
     fn new(shared: Arc<FloorBudget>) -> Self {
         Self {
-            octets: Vec::new(),
+            bytes: Vec::new(),
             taken: 0,
             shared,
         }
@@ -148,7 +148,7 @@ impl FloorBuffers {
         taken.map_err(|_| ErrorKind::OutOfMemory)?;
         self.taken = size + OVERHEAD;
         // Written, so that every page is there.
-        self.octets = vec![0x5a; size as usize];
+        self.bytes = vec![0x5a; size as usize];
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl FloorBuffers {
         let end = start.and_then(|start| start.checked_add(header.len as usize));
         let place = start
             .zip(end)
-            .and_then(|(start, end)| self.octets.get_mut(start..end));
+            .and_then(|(start, end)| self.bytes.get_mut(start..end));
         place.ok_or_else(|| ErrorKind::InvalidData.into())
     }
 }
@@ -244,7 +244,7 @@ impl FloorConnection {
         }
         self.buffer.copy_within(at..self.filled, 0);
         self.filled -= at;
-        answer(&mut self.socket, &self.answers, &self.memory.octets)?;
+        answer(&mut self.socket, &self.answers, &self.memory.bytes)?;
         self.answers.clear();
         Ok(true)
     }
@@ -274,8 +274,8 @@ fn receive_exact(socket: &mut TcpStream, mut into: &mut [u8]) -> io::Result<()> 
 fn answer(socket: &mut TcpStream, headers: &[FloorHeader], memory: &[u8]) -> io::Result<()> {
     let encoded: Vec<_> = headers.iter().map(|header| header.encode()).collect();
     let mut slices = Vec::with_capacity(2 * headers.len());
-    for (header, octets) in headers.iter().zip(&encoded) {
-        slices.push(IoSlice::new(octets));
+    for (header, bytes) in headers.iter().zip(&encoded) {
+        slices.push(IoSlice::new(bytes));
         if header.kind == FloorKind::Read {
             let offset = header.offset as usize;
             slices.push(IoSlice::new(&memory[offset..offset + header.len as usize]));

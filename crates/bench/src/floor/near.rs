@@ -28,7 +28,7 @@ const LOOK: Timespec = Timespec {
 /// up what the other end sends.
 const PAUSES: usize = 16;
 
-/// Has connections of these numbers, each with memory of so many octets.
+/// Has connections of these numbers, each with memory of so many bytes.
 pub(super) fn run(
     place: FloorPeer,
     (words, load): (&FioOptions, Load),
@@ -137,7 +137,7 @@ struct RequestPipeline {
     out: Vec<u8>,
     sent: usize,
     buffer: Vec<u8>,
-    /// Octets of the answer that is being received.
+    /// Bytes of the answer that is being received.
     received: usize,
     /// When requests began, and whether they write.
     under_way: VecDeque<(Instant, bool)>,
@@ -238,8 +238,8 @@ impl RequestPipeline {
     }
 
     /// Answers come in the order of the requests.
-    fn count(&mut self, octets: usize, counts: bool, now: Instant, report: &mut ThreadTotals) {
-        self.received += octets;
+    fn count(&mut self, bytes: usize, counts: bool, now: Instant, report: &mut ThreadTotals) {
+        self.received += bytes;
         let bytes = self.load.block_bytes;
         while let Some(&(began, write)) = self.under_way.front() {
             let data = if write { 0 } else { bytes as usize };

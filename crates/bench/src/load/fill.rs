@@ -51,13 +51,13 @@ pub fn fill(
     let mut worker = worker(subject, ring)?;
     let run = stamp::new_run();
     let step = SEGMENT_BYTES / u64::from(span.block_size);
-    let octets = |blocks: u64| blocks * u64::from(span.block_size);
+    let bytes = |blocks: u64| blocks * u64::from(span.block_size);
     let (mut begun, mut done, mut under_way) = (0, 0, 0);
     while done < span.blocks {
         while begun < span.blocks && under_way < DEPTH && !watch.stopped() {
             let blocks = step.min(span.blocks - begun);
             let extent = Extent::new(span.first + begun, blocks);
-            let buffer = worker.buffer(octets(blocks) as usize);
+            let buffer = worker.buffer(bytes(blocks) as usize);
             let mut data = buffer.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
             write_generations::fill(&mut data, span.block_size as usize, |block| BlockStamp {
                 seed,
@@ -76,7 +76,7 @@ pub fn fill(
         result?;
         done += id;
         under_way -= 1;
-        let (done, total) = (octets(done), octets(span.blocks));
+        let (done, total) = (bytes(done), bytes(span.blocks));
         (watch.live)(LiveFigures::Fill { done, total });
     }
     Ok(worker.leave()?)

@@ -1,7 +1,7 @@
-//! Blocks that say what they are: every octet follows from seed, run, block number and generation.
+//! Blocks that say what they are: every byte follows from seed, run, block number and generation.
 //!
 //! ```text
-//! octet 0    8      16    24    32           40
+//! byte 0    8      16    24    32           40
 //!       mark | seed | run | LBA | generation | words drawn from all of these
 //! ```
 
@@ -48,7 +48,7 @@ impl BlockStamp {
         })
     }
 
-    /// The first octet that is not as it should be.
+    /// The first byte that is not as it should be.
     pub(super) fn difference(self, block: &[u8]) -> Option<usize> {
         let pairs = block.chunks_exact(8).zip(self.words());
         let mut wrong = pairs.enumerate().filter_map(|(at, (found, expected))| {
@@ -71,8 +71,8 @@ impl BlockStamp {
     }
 }
 
-fn word(octets: &[u8]) -> u64 {
-    octets
+fn word(bytes: &[u8]) -> u64 {
+    bytes
         .iter()
-        .fold(0, |word, octet| word << 8 | u64::from(*octet))
+        .fold(0, |word, byte| word << 8 | u64::from(*byte))
 }

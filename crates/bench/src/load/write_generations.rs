@@ -134,7 +134,7 @@ impl WriteGenerations {
     /// What the block seems to be.
     fn diagnosis(&self, expected: BlockStamp, found: &[u8]) -> String {
         let Some(stamp) = BlockStamp::read(found) else {
-            let zeros = found.iter().all(|octet| *octet == 0);
+            let zeros = found.iter().all(|byte| *byte == 0);
             let what = if zeros { "zeros" } else { "something else" };
             return match expected.run {
                 0 => format!("it holds {what}: write it first with --rw write --verify"),
@@ -162,11 +162,11 @@ impl WriteGenerations {
     }
 }
 
-/// Octets that a mismatch shows.
+/// Bytes that a mismatch shows.
 const SHOWN: usize = 16;
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Stamps each block of `data`, numbered from 0.

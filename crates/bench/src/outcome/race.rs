@@ -39,7 +39,7 @@ pub struct TurnResult {
     pub runtime_us: u64,
     /// I/Os that went well.
     pub ios: u64,
-    /// Octets of data moved by them.
+    /// Bytes of data moved by them.
     pub bytes: u64,
     /// CPU time of this process.
     pub cpu_us: Option<u64>,

@@ -26,11 +26,11 @@ pub(super) fn escape(text: &str) -> String {
 /// The leading `./` keeps a colon from naming a scheme.
 pub(super) fn reference(name: &str) -> String {
     let mut reference = "./".to_owned();
-    for octet in name.bytes() {
-        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-            reference.push(char::from(octet));
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            reference.push(char::from(byte));
         } else {
-            reference.push_str(&format!("%{octet:02X}"));
+            reference.push_str(&format!("%{byte:02X}"));
         }
     }
     reference

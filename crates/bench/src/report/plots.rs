@@ -329,7 +329,7 @@ impl Plots<'_, '_> {
         rates.map(|(row, rate)| told(row, rate)).fold(0.0, f64::max)
     }
 
-    /// The rows of a line, each as wide as any other. Small blocks move few octets: only against
+    /// The rows of a line, each as wide as any other. Small blocks move few bytes: only against
     /// their own mean is a stall of theirs as deep as one of large blocks.
     fn one_after_another(&self, at: usize, line: &ResultSeries<'_>, y: &Axis) -> Panel {
         let across = self.series.across;

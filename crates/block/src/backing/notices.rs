@@ -22,7 +22,7 @@ impl Notices {
     pub(super) fn len(&self, rules: &BackingRules, bytes: u64, capacity: u64) {
         let (name, is_shorter) = (&rules.name, bytes < capacity);
         let was_shorter = self.shorter.swap(is_shorter, Relaxed);
-        let block_size = u64::from(rules.block_size.octets());
+        let block_size = u64::from(rules.block_size.bytes());
         match (was_shorter, is_shorter) {
             (false, true) if bytes == 0 && rules.is_device => {
                 tracing::error!(

@@ -100,7 +100,7 @@ pub(super) fn status(
     range: &Range<u64>,
     block_size: BlockSize,
 ) -> io::Result<(bool, u64)> {
-    let size = u64::from(block_size.octets());
+    let size = u64::from(block_size.bytes());
     let blocks = (range.end - range.start) / size;
     let data = match seek(file, SeekFrom::Data(range.start))? {
         Some(data) => data,

@@ -24,15 +24,15 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
     if stat.st_rdev != number {
         return Err(VolumeError::NoDevice);
     }
-    let octets = ::io::device::size(&device).map_err(|cause| VolumeError::Kernel {
+    let bytes = ::io::device::size(&device).map_err(|cause| VolumeError::Kernel {
         what: "determine its size",
         cause,
     })?;
-    if octets == 0 {
+    if bytes == 0 {
         return Err(VolumeError::NoMedium);
     }
     let rules = rules(&device, options, &attributes)?;
-    let blocks = rules.block_size.capacity(octets)?;
+    let blocks = rules.block_size.capacity(bytes)?;
     Ok(Backing::new(device, rules, blocks))
 }
 
@@ -76,9 +76,9 @@ fn rules(
     let own = rustix::fs::ioctl_blksszget(device).map_err(VolumeError::kernel("inspect it"))?;
     let physical = rustix::fs::ioctl_blkpbszget(device).unwrap_or(own);
     let block_size = BlockSize::new(options.block_size.unwrap_or(own))?;
-    if block_size.octets() < own {
+    if block_size.bytes() < own {
         return Err(VolumeError::Granularity {
-            asked: block_size.octets(),
+            asked: block_size.bytes(),
             least: own,
         });
     }
@@ -121,7 +121,7 @@ fn unmap_granularity(
     if options.read_only || !able {
         return None;
     }
-    let blocks = most("discard_granularity") / u64::from(block_size.octets());
+    let blocks = most("discard_granularity") / u64::from(block_size.bytes());
     u32::try_from(blocks.max(1)).ok()
 }
 

@@ -66,9 +66,9 @@ fn named(id: &str) -> String {
 }
 
 fn random_id() -> Option<String> {
-    let mut octets = [0; 16];
-    getrandom::fill(&mut octets).ok()?;
-    Some(hex(&octets))
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex(&bytes))
 }
 
 /// Where a file is, in what does not change when a machine starts again.
@@ -155,9 +155,9 @@ struct StoredIdentity {
 
 impl StoredIdentity {
     fn read(file: &OwnedFd) -> Option<Self> {
-        let mut octets = [0; 256];
-        let len = rustix::fs::fgetxattr(file, NAME, &mut octets[..]).ok()?;
-        Self::parse(std::str::from_utf8(&octets[..len]).ok()?)
+        let mut bytes = [0; 256];
+        let len = rustix::fs::fgetxattr(file, NAME, &mut bytes[..]).ok()?;
+        Self::parse(std::str::from_utf8(&bytes[..len]).ok()?)
     }
 
     /// Keeps it with the file, over a power cut too.

@@ -212,25 +212,22 @@ fn prepare(
     let facts = facts(file)?;
     let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
     let block_size = block_size(options, direct.as_ref())?;
-    let octets = options.size.map_or(found, |size| size.max(found));
-    if options.as_is && octets > found {
-        return Err(VolumeError::Shorter {
-            found,
-            size: octets,
-        });
+    let bytes = options.size.map_or(found, |size| size.max(found));
+    if options.as_is && bytes > found {
+        return Err(VolumeError::Shorter { found, size: bytes });
     }
-    if octets == 0 {
+    if bytes == 0 {
         return Err(if options.as_is {
             VolumeError::NothingInIt
         } else {
             VolumeError::Empty
         });
     }
-    let blocks = block_size.capacity(octets)?;
-    if octets > found {
-        extend(file, found, octets, options.sparse)?;
+    let blocks = block_size.capacity(bytes)?;
+    if bytes > found {
+        extend(file, found, bytes, options.sparse)?;
     }
-    warnings::of_tail(&options.path, octets, block_size);
+    warnings::of_tail(&options.path, bytes, block_size);
     warnings::of_format(&options.path);
     let rules = BackingRules {
         name: format!("file:{}", options.path.display()),
@@ -241,7 +238,7 @@ fn prepare(
         write_cache: !options.sync,
         sync: options.sync,
         direct: direct.as_ref().map(|direct| direct.memory),
-        unmap_granularity: unmap_granularity(file, options, octets, block_size),
+        unmap_granularity: unmap_granularity(file, options, bytes, block_size),
         zeroing: if options.sparse {
             &[Zeroing::Punch, Zeroing::Range]
         } else {
@@ -260,7 +257,7 @@ pub(super) fn facts(file: &OwnedFd) -> Result<Statx, VolumeError> {
         .map_err(VolumeError::kernel("inspect it"))
 }
 
-/// What direct I/O must be aligned to, in octets.
+/// What direct I/O must be aligned to, in bytes.
 struct Direct {
     memory: usize,
     offset: u32,
@@ -311,8 +308,8 @@ fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), Volume
     };
     extended.map_err(|error| match error {
         Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,
-        Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { octets: to - from },
-        Errno::FBIG | Errno::INVAL => VolumeError::TooLong { octets: to },
+        Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { bytes: to - from },
+        Errno::FBIG | Errno::INVAL => VolumeError::TooLong { bytes: to },
         error => VolumeError::kernel("extend it")(error),
     })
 }
@@ -329,7 +326,7 @@ fn unmap_granularity(
         return None;
     }
     let unit = rustix::fs::fstatvfs(file).map_or(u64::from(PAGE), |fs| fs.f_bsize);
-    let blocks = unit / u64::from(block_size.octets());
+    let blocks = unit / u64::from(block_size.bytes());
     u32::try_from(blocks.max(1)).ok()
 }
 
@@ -351,7 +348,7 @@ fn atomic(facts: &Statx, block_size: BlockSize) -> Option<Atomic> {
     if facts.stx_mask & WRITE_ATOMIC.bits() == 0 || facts.stx_atomic_write_segments_max == 0 {
         return None;
     }
-    let blocks = |octets: u32| octets / block_size.octets();
+    let blocks = |bytes: u32| bytes / block_size.bytes();
     let longest = blocks(facts.stx_atomic_write_unit_max);
     let shortest = blocks(facts.stx_atomic_write_unit_min).max(1);
     if longest == 0 || !longest.is_power_of_two() {

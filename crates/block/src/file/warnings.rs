@@ -8,7 +8,7 @@ use crate::size::BlockSize;
 
 /// Bytes behind the last whole block are not part of the volume.
 pub(super) fn of_tail(path: &Path, bytes: u64, block_size: BlockSize) {
-    let block_size = u64::from(block_size.octets());
+    let block_size = u64::from(block_size.bytes());
     let tail = bytes % block_size;
     if tail > 0 {
         tracing::warn!(

@@ -316,10 +316,10 @@ impl Handle for PartsHandle {
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        octets: io::Result<&[u8]>,
+        bytes: io::Result<&[u8]>,
     ) {
         if let Some(part) = self.owner_of(node) {
-            part.received(cx, node, slot, octets);
+            part.received(cx, node, slot, bytes);
             self.drain(cx);
         }
     }

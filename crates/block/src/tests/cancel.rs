@@ -47,8 +47,8 @@ fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
     for wrapped in wrappers {
         let delay = Arc::new(Delay::new(ram(), 1000 * MS));
         let mut rig = Rig::new(FakeRing::default(), &*wrapped(delay));
-        let [given_up, other] = [9, 7].map(|octet| {
-            let write = rig.write_op(octet, 1, octet as u8, false);
+        let [given_up, other] = [9, 7].map(|byte| {
+            let write = rig.write_op(byte, 1, byte as u8, false);
             rig.submit(0, write)
         });
         rig.cancel(0, &(given_up..given_up + 1));

@@ -117,22 +117,22 @@ fn perform(op: FileOp) -> (io::Result<u64>, Option<Buffer>) {
 }
 
 fn read(file: &OwnedFd, offset: u64, buffer: &Buffer) -> io::Result<u64> {
-    let mut octets = vec![0; buffer.len()];
-    if rustix::io::pread(file, &mut octets, offset)? < octets.len() {
+    let mut bytes = vec![0; buffer.len()];
+    if rustix::io::pread(file, &mut bytes, offset)? < bytes.len() {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    buffer.copy_in(0, &octets);
-    Ok(octets.len() as u64)
+    buffer.copy_in(0, &bytes);
+    Ok(bytes.len() as u64)
 }
 
 fn write(file: &OwnedFd, offset: u64, buffer: &Buffer, dsync: bool) -> io::Result<u64> {
-    let mut octets = Vec::new();
-    buffer.append_to(&mut octets);
+    let mut bytes = Vec::new();
+    buffer.append_to(&mut bytes);
     let flags = if dsync {
         ReadWriteFlags::DSYNC
     } else {
         ReadWriteFlags::empty()
     };
-    let written = rustix::io::pwritev2(file, &[io::IoSlice::new(&octets)], offset, flags)?;
+    let written = rustix::io::pwritev2(file, &[io::IoSlice::new(&bytes)], offset, flags)?;
     Ok(written as u64)
 }

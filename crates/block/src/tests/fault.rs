@@ -96,7 +96,7 @@ fn a_failed_write_leaves_what_was_there_though_memory_was_lent() {
 }
 
 #[test]
-fn space_ends_after_so_many_octets() {
+fn space_ends_after_so_many_bytes() {
     let mut rig = rig(Faults {
         write: Some(FailureRule::After(8 * 512, MediumError::NoSpace)),
         flush: Some(FailureRule::After(8 * 512, MediumError::Gone)),
@@ -126,10 +126,10 @@ fn a_torn_write_leaves_its_first_blocks() {
     let mut lengths = Vec::new();
     for lba in (0..1024).step_by(16) {
         assert!(matches!(rig.write(lba, 16, 7), Err(MediumError::Write)));
-        let octets = rig.read(lba, 16);
-        let torn = octets.iter().position(|octet| *octet == 0).unwrap();
+        let bytes = rig.read(lba, 16);
+        let torn = bytes.iter().position(|byte| *byte == 0).unwrap();
         assert!(torn.is_multiple_of(512));
-        assert!(octets[torn..].iter().all(|octet| *octet == 0));
+        assert!(bytes[torn..].iter().all(|byte| *byte == 0));
         lengths.push(torn / 512);
     }
     lengths.sort_unstable();

@@ -71,7 +71,7 @@ fn open_extends_and_never_shrinks() {
 }
 
 #[test]
-fn octets_behind_the_last_whole_block_are_not_part_of_it() {
+fn bytes_behind_the_last_whole_block_are_not_part_of_it() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     std::fs::write(&path, [7; 1500]).unwrap();
@@ -133,7 +133,7 @@ fn open_refuses_what_is_no_file() {
     };
     assert!(matches!(
         error(&wrong_block),
-        VolumeError::BlockSize { octets: 1024 }
+        VolumeError::BlockSize { bytes: 1024 }
     ));
     assert!(
         !folder.file("new").exists(),
@@ -436,7 +436,7 @@ fn full_file_system_refuses_a_reservation_and_leaves_no_file() {
     let path = disk.file("disk");
     let error = FileVolume::open(&sized(path.clone(), 2 << 20)).unwrap_err();
     assert!(
-        matches!(error, VolumeError::NoSpace { octets } if octets == 2 << 20),
+        matches!(error, VolumeError::NoSpace { bytes } if bytes == 2 << 20),
         "{error}"
     );
     assert!(!path.exists());

@@ -100,7 +100,7 @@ fn after_a_pause_there_is_no_more_than_a_burst() {
 }
 
 #[test]
-fn octets_a_second_are_limited() {
+fn bytes_a_second_are_limited() {
     let limit = Limit::new(ram(), None, Some(512_000));
     let mut rig = Rig::new(FakeRing::default(), &limit);
     let ids: Vec<_> = (0..10).map(|lba| rig.submit(0, read(lba * 8, 8))).collect();
@@ -115,7 +115,7 @@ fn octets_a_second_are_limited() {
 fn both_limits_hold_together() {
     let limit = Limit::new(ram(), Some(1000), Some(5_120_000));
     let mut rig = Rig::new(FakeRing::default(), &limit);
-    // Many short ones, then long ones that take 8 ms: no octets are saved up while operations wait.
+    // Many short ones, then long ones that take 8 ms: no bytes are saved up while operations wait.
     let mut ids: Vec<_> = (0..110).map(|lba| rig.submit(0, read(lba, 1))).collect();
     ids.extend((0..10).map(|lba| rig.submit(0, read(lba * 80, 80))));
     assert_eq!(ended(&mut rig, &ids, 100 * MS), 111);

@@ -1,4 +1,4 @@
-//! Volumes out of volumes out of volumes, against plain octets.
+//! Volumes out of volumes out of volumes, against plain bytes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Every volume against a model of plain octets: whatever is done, reads give what the model has,
+//! Every volume against a model of plain bytes: whatever is done, reads give what the model has,
 //! and what is told to be deallocated reads as zeros.
 
 use ::io::memory::{MemoryLimit, Pages};
@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning};
 
 use super::places::{Folder, LoopDevice, reopen};
-use super::rig::{self, FLUSH, Files, Rig, octets};
+use super::rig::{self, FLUSH, Files, Rig, bytes};
 use crate::device::{DeviceOptions, DeviceVolume};
 use crate::file::{FileOptions, FileVolume};
 use crate::lease::BlockLease;
@@ -22,16 +22,16 @@ pub(super) enum Step {
     Read,
     /// Into memory that was lent for it.
     WriteLent {
-        octet: u8,
+        byte: u8,
         fua: bool,
     },
     /// From private memory.
     WritePrivate {
-        octet: u8,
+        byte: u8,
     },
     /// From the middle of a buffer on the heap, so that direct I/O cannot take it as it is.
     WriteUnaligned {
-        octet: u8,
+        byte: u8,
     },
     /// What is at another place, as a copy within the volume does.
     Copy {
@@ -39,7 +39,7 @@ pub(super) enum Step {
     },
     Zero,
     Same {
-        octet: u8,
+        byte: u8,
     },
     Unmap,
     Status,
@@ -50,12 +50,12 @@ pub(super) enum Step {
 pub(super) fn steps() -> impl Strategy<Value = Vec<(bool, Step, u64, u64)>> {
     let step = prop_oneof![
         3 => Just(Step::Read),
-        2 => (1u8.., any::<bool>()).prop_map(|(octet, fua)| Step::WriteLent { octet, fua }),
-        2 => (1u8..).prop_map(|octet| Step::WritePrivate { octet }),
-        1 => (1u8..).prop_map(|octet| Step::WriteUnaligned { octet }),
+        2 => (1u8.., any::<bool>()).prop_map(|(byte, fua)| Step::WriteLent { byte, fua }),
+        2 => (1u8..).prop_map(|byte| Step::WritePrivate { byte }),
+        1 => (1u8..).prop_map(|byte| Step::WriteUnaligned { byte }),
         1 => any::<u64>().prop_map(|from| Step::Copy { from }),
         1 => Just(Step::Zero),
-        1 => (1u8..).prop_map(|octet| Step::Same { octet }),
+        1 => (1u8..).prop_map(|byte| Step::Same { byte }),
         2 => Just(Step::Unmap),
         2 => Just(Step::Status),
         1 => Just(Step::Flush),
@@ -109,31 +109,31 @@ impl<R: Files> Oracle<R> {
             Step::Flush => self.done(core, FLUSH),
             Step::Prefetch => self.done(core, MediumOp::Prefetch { extent: long }),
             _ if self.read_only => self.refused(core, long),
-            Step::WriteLent { octet, fua } => {
+            Step::WriteLent { byte, fua } => {
                 let lease = self.rig.lease(MediumOp::PrepareWrite { extent: short });
                 self.store(
                     core,
                     short,
                     lease,
-                    &pattern(*octet, self.range(short).len()),
+                    &pattern(*byte, self.range(short).len()),
                     *fua,
                 );
             }
-            Step::WritePrivate { octet } => {
+            Step::WritePrivate { byte } => {
                 let bytes = self.range(short).len();
                 let lease = self.rig.lease(MediumOp::Buffer {
                     bytes: bytes as u32,
                 });
-                self.store(core, short, lease, &pattern(*octet, bytes), false);
+                self.store(core, short, lease, &pattern(*byte, bytes), false);
             }
-            Step::WriteUnaligned { octet } => {
+            Step::WriteUnaligned { byte } => {
                 let bytes = self.range(short).len();
                 let lease = BlockLease::from_bytes(vec![0; bytes + 24]).slice(8, bytes);
-                self.store(core, short, lease, &pattern(*octet, bytes), false);
+                self.store(core, short, lease, &pattern(*byte, bytes), false);
             }
             Step::Copy { from } => self.copy(core, short, *from),
             Step::Zero => self.same(core, long, None),
-            Step::Same { octet } => self.same(core, long, Some(*octet)),
+            Step::Same { byte } => self.same(core, long, Some(*byte)),
             Step::Unmap => self.unmap(core, long),
         }
     }
@@ -161,10 +161,10 @@ impl<R: Files> Oracle<R> {
         core: usize,
         extent: Extent,
         mut lease: BlockLease,
-        octets: &[u8],
+        bytes: &[u8],
         fua: bool,
     ) {
-        lease.copy_in(0, octets);
+        lease.copy_in(0, bytes);
         let op = MediumOp::Write {
             extent,
             data: lease,
@@ -173,13 +173,13 @@ impl<R: Files> Oracle<R> {
         };
         self.done(core, op);
         let range = self.range(extent);
-        self.model[range].copy_from_slice(octets);
+        self.model[range].copy_from_slice(bytes);
     }
 
     fn copy(&mut self, core: usize, to: Extent, from: u64) {
         let from = self.extent(from, to.blocks, u64::MAX);
         let to = Extent::new(to.lba, from.blocks);
-        // Octets of overlapping ranges may be copied in any order.
+        // Bytes of overlapping ranges may be copied in any order.
         if to.overlaps(from) {
             return;
         }
@@ -187,7 +187,7 @@ impl<R: Files> Oracle<R> {
             extent: from,
             copied: false,
         });
-        let now = octets(&lease);
+        let now = bytes(&lease);
         let op = MediumOp::Write {
             extent: to,
             data: lease,
@@ -199,8 +199,8 @@ impl<R: Files> Oracle<R> {
         self.model[range].copy_from_slice(&now);
     }
 
-    fn same(&mut self, core: usize, extent: Extent, octet: Option<u8>) {
-        let block = octet.map(|octet| pattern(octet, self.block_size as usize));
+    fn same(&mut self, core: usize, extent: Extent, byte: Option<u8>) {
+        let block = byte.map(|byte| pattern(byte, self.block_size as usize));
         let op = MediumOp::WriteSame {
             extent,
             pattern: block.clone().map(BlockLease::from_bytes),
@@ -237,7 +237,7 @@ impl<R: Files> Oracle<R> {
         );
         if state == Provisioning::Deallocated {
             let range = self.range(Extent::new(extent.lba, blocks));
-            let zeros = self.model[range].iter().all(|octet| *octet == 0);
+            let zeros = self.model[range].iter().all(|byte| *byte == 0);
             assert!(zeros, "{extent:?} is told to have no storage");
         }
     }
@@ -250,10 +250,10 @@ impl<R: Files> Oracle<R> {
     }
 }
 
-/// Octets that tell their place.
-fn pattern(octet: u8, len: usize) -> Vec<u8> {
+/// Bytes that tell their place.
+fn pattern(byte: u8, len: usize) -> Vec<u8> {
     (0..len)
-        .map(|at| octet.wrapping_add((at / 97) as u8) | 1)
+        .map(|at| byte.wrapping_add((at / 97) as u8) | 1)
         .collect()
 }
 

@@ -10,7 +10,7 @@ use scsi::medium::{
 
 use super::fake::{FakeRing, Sort};
 use super::places::Folder;
-use super::rig::{FLUSH, Rig, is_done, octets};
+use super::rig::{FLUSH, Rig, bytes, is_done};
 use super::sketch::parts;
 use crate::concat;
 use crate::file::{FileOptions, FileVolume};
@@ -76,7 +76,7 @@ fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
     let read = rig.lease(read(CHUNK, CHUNK));
     assert!(read.buffer().is_same_memory(memory.buffer()));
     assert_eq!(rig.pool.in_use(), 0);
-    assert_eq!(octets(&read), [7; CHUNK as usize * 512]);
+    assert_eq!(bytes(&read), [7; CHUNK as usize * 512]);
 }
 
 #[test]

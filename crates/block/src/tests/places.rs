@@ -57,7 +57,7 @@ impl Drop for Mount {
     }
 }
 
-/// A file system of so many octets in memory, where the machine lets us mount one.
+/// A file system of so many bytes in memory, where the machine lets us mount one.
 pub(super) struct SmallDisk {
     #[expect(dead_code, reason = "held")]
     mount: Mount,
@@ -65,9 +65,9 @@ pub(super) struct SmallDisk {
 }
 
 impl SmallDisk {
-    pub(super) fn mount(octets: u64) -> Option<Self> {
+    pub(super) fn mount(bytes: u64) -> Option<Self> {
         let folder = Folder::on_disk();
-        let size = format!("size={octets}");
+        let size = format!("size={bytes}");
         let arguments = ["-t", "tmpfs", "-o", &size, "tmpfs"];
         let mount = Mount::new(&arguments, &folder.0)?;
         Some(Self { mount, folder })
@@ -86,15 +86,15 @@ pub(super) struct LoopDevice {
 }
 
 impl LoopDevice {
-    pub(super) fn new(octets: u64, options: &[&str]) -> Option<Self> {
-        Self::in_folder(Folder::on_disk(), octets, options)
+    pub(super) fn new(bytes: u64, options: &[&str]) -> Option<Self> {
+        Self::in_folder(Folder::on_disk(), bytes, options)
     }
 
-    pub(super) fn in_folder(folder: Folder, octets: u64, options: &[&str]) -> Option<Self> {
+    pub(super) fn in_folder(folder: Folder, bytes: u64, options: &[&str]) -> Option<Self> {
         let file = folder.file("disk");
         std::fs::File::create(&file)
             .unwrap()
-            .set_len(octets)
+            .set_len(bytes)
             .unwrap();
         let arguments = [&["--find", "--show"], options].concat();
         let node = run("losetup", &arguments, Some(&file))?.into();
@@ -102,12 +102,12 @@ impl LoopDevice {
     }
 
     /// Makes the file behind it longer or shorter, and tells the kernel so.
-    pub(super) fn resize(&self, octets: u64) {
+    pub(super) fn resize(&self, bytes: u64) {
         let file = std::fs::File::options()
             .write(true)
             .open(&self.file)
             .unwrap();
-        file.set_len(octets).unwrap();
+        file.set_len(bytes).unwrap();
         run("losetup", &["--set-capacity"], Some(&self.node)).unwrap();
     }
 

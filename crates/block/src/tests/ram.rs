@@ -7,7 +7,7 @@ use scsi::medium::{
 use scsi::statistics::SpaceUsage;
 
 use super::fake::{FakeRing, Sort};
-use super::rig::{Rig, is_done, octets};
+use super::rig::{Rig, bytes, is_done};
 use crate::error::VolumeError;
 use crate::lease::BlockLease;
 use crate::ram::Ram;
@@ -64,7 +64,7 @@ fn lend_and_read_give_the_memory_itself() {
         copied: false,
     });
     assert!(read.buffer().is_same_memory(lent.buffer()));
-    assert_eq!(octets(&read), [7; 4096]);
+    assert_eq!(bytes(&read), [7; 4096]);
     assert!(rig.ring.log.is_empty(), "RAM needs no ring");
 }
 
@@ -75,10 +75,10 @@ fn a_copy_stays_what_it_was_when_it_was_read() {
     let extent = Extent::new(16, 8);
     let read = |copied| MediumOp::Read { extent, copied };
     let (lent, copy) = (rig.lease(read(false)), rig.lease(read(true)));
-    assert_eq!(octets(&lent), octets(&copy));
+    assert_eq!(bytes(&lent), bytes(&copy));
     assert!(is_done(&rig.write(16, 8, 2)));
-    assert_eq!(octets(&lent), [2; 4096], "it is the volume's own memory");
-    assert_eq!(octets(&copy), [1; 4096]);
+    assert_eq!(bytes(&lent), [2; 4096], "it is the volume's own memory");
+    assert_eq!(bytes(&copy), [1; 4096]);
 }
 
 #[test]
@@ -263,9 +263,9 @@ fn write_same_without_room_tells() {
     assert!(matches!(rig.run(op), Err(MediumError::NoSpace)));
 }
 
-fn overwrite(octet: u8) -> Sanitize<BlockLease> {
+fn overwrite(byte: u8) -> Sanitize<BlockLease> {
     Sanitize::Overwrite {
-        pattern: BlockLease::from_bytes(vec![octet; 512]),
+        pattern: BlockLease::from_bytes(vec![byte; 512]),
     }
 }
 
@@ -281,7 +281,7 @@ fn overwriting_with_zeros_fills_no_holes() {
     let (extent, used) = (Extent::new(at - 4096, 8192), memory.used());
     let method = overwrite(0);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
-    assert_eq!(octets(&lease_from_before), vec![0; 50 * 512]);
+    assert_eq!(bytes(&lease_from_before), vec![0; 50 * 512]);
     assert_eq!(memory.used(), used);
     let method = overwrite(1);
     let result = rig.run(MediumOp::Sanitize { extent, method });
@@ -304,11 +304,11 @@ fn sanitize_leaves_nothing() {
     let method = overwrite(0xe5);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
     assert_eq!(rig.read(100, 50), vec![0xe5; 50 * 512]);
-    assert_eq!(octets(&lease_from_before), vec![0xe5; 50 * 512]);
+    assert_eq!(bytes(&lease_from_before), vec![0xe5; 50 * 512]);
     let method = Sanitize::BlockErase;
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
     assert_eq!(rig.read(100, 50), vec![0; 50 * 512]);
-    assert_eq!(octets(&lease_from_before), vec![0; 50 * 512]);
+    assert_eq!(bytes(&lease_from_before), vec![0; 50 * 512]);
     assert_eq!(memory.used(), 0);
 }
 
@@ -360,7 +360,7 @@ fn sizes_that_cannot_be() {
     assert!(matches!(error(4095, 4096), VolumeError::TooSmall { .. }));
     assert!(matches!(
         error(MIB, 520),
-        VolumeError::BlockSize { octets: 520 }
+        VolumeError::BlockSize { bytes: 520 }
     ));
     assert!(matches!(error(1 << 62, 512), VolumeError::Kernel { .. }));
 }

@@ -216,12 +216,12 @@ impl<R: Files> Rig<R> {
             copied: false,
         });
         assert_eq!(lease.len(), blocks as usize * self.block_size);
-        octets(&lease)
+        bytes(&lease)
     }
 
-    /// Writes blocks that are full of one octet.
-    pub(super) fn write(&mut self, lba: u64, blocks: u64, octet: u8) -> MediumResult<BlockLease> {
-        let op = self.write_op(lba, blocks, octet, false);
+    /// Writes blocks that are full of one byte.
+    pub(super) fn write(&mut self, lba: u64, blocks: u64, byte: u8) -> MediumResult<BlockLease> {
+        let op = self.write_op(lba, blocks, byte, false);
         self.run(op)
     }
 
@@ -229,12 +229,12 @@ impl<R: Files> Rig<R> {
         &self,
         lba: u64,
         blocks: u64,
-        octet: u8,
+        byte: u8,
         fua: bool,
     ) -> MediumOp<BlockLease> {
         MediumOp::Write {
             extent: Extent::new(lba, blocks),
-            data: BlockLease::from_bytes(vec![octet; blocks as usize * self.block_size]),
+            data: BlockLease::from_bytes(vec![byte; blocks as usize * self.block_size]),
             fua,
             atomic: false,
         }
@@ -265,10 +265,10 @@ pub(super) const FLUSH: MediumOp<BlockLease> = MediumOp::Flush {
     extent: Extent::new(0, 0),
 };
 
-pub(super) fn octets(lease: &BlockLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+pub(super) fn bytes(lease: &BlockLease) -> Vec<u8> {
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }
 
 pub(super) fn is_done(result: &MediumResult<BlockLease>) -> bool {

@@ -46,7 +46,7 @@ fn operations_of_all_cores_are_counted_by_kind() {
 
     let count = |kind| {
         let count = stats.snapshot(kind);
-        (count.operations, count.errors, count.octets)
+        (count.operations, count.errors, count.bytes)
     };
     assert_eq!(count(OperationKind::Read), (3, 1, 8192));
     assert_eq!(count(OperationKind::Write), (4, 0, 8192));

@@ -263,11 +263,11 @@ proptest! {
         let verify = VerifyVolume::new(Arc::new(stripe), "sound".into());
         let mut rig = Rig::new(FakeRing::default(), &verify);
         let mut under_way = 0;
-        for (octet, (core, step, lba, blocks)) in (1..).zip(steps) {
+        for (byte, (core, step, lba, blocks)) in (1..).zip(steps) {
             let (extent, pattern, anchor) = (Extent::new(lba, blocks), None, false);
             let op = match step {
                 Step::Read => read(lba, blocks),
-                Step::Write => rig.write_op(lba, blocks, octet, false),
+                Step::Write => rig.write_op(lba, blocks, byte, false),
                 Step::Zero => MediumOp::WriteSame { extent, pattern },
                 Step::Unmap => MediumOp::Unmap { extent, anchor },
                 Step::Long => MediumOp::WriteSame { extent: Extent::new(lba, 4100), pattern },

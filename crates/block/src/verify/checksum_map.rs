@@ -187,7 +187,7 @@ fn pieces(extent: Extent) -> impl Iterator<Item = (u64, std::ops::Range<usize>)>
     })
 }
 
-/// Blocks in a piece: a segment of 512-octet blocks.
+/// Blocks in a piece: a segment of 512-byte blocks.
 const PIECE: u64 = 512;
 
 /// How many pieces there may be: 1 GiB.

@@ -183,9 +183,9 @@ fn size() -> impl Strategy<Value = Size> {
     (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(512)))
 }
 
-/// Any octets but NUL.
+/// Any bytes but NUL.
 fn path() -> impl Strategy<Value = PathBuf> {
-    prop::collection::vec(1u8.., 1..12).prop_map(|octets| OsString::from_vec(octets).into())
+    prop::collection::vec(1u8.., 1..12).prop_map(|bytes| OsString::from_vec(bytes).into())
 }
 
 fn word() -> impl Strategy<Value = String> {

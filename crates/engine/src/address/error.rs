@@ -48,7 +48,7 @@ impl ParseError {
         }
     }
 
-    /// Where, in octets of the text that was parsed.
+    /// Where, in bytes of the text that was parsed.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
@@ -72,7 +72,7 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// A problem and the octets that it is about.
+/// A problem and the bytes that it is about.
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
     pub(super) span: Range<usize>,
@@ -133,7 +133,7 @@ pub enum SyntaxProblem {
     Escape,
     /// `%00`, or text that is not UTF-8 where text is needed.
     #[error("{0}")]
-    Octets(&'static str),
+    Bytes(&'static str),
     /// No such option.
     #[error("\"{scheme}\" has no option \"{key}\"")]
     UnknownOption {
@@ -324,11 +324,11 @@ fn unknown_option(key: &str, known: &[&'static str]) -> String {
 }
 
 fn reserved(found: char) -> String {
-    let mut octets = [0; 4];
+    let mut bytes = [0; 4];
     let escaped: String = found
-        .encode_utf8(&mut octets)
+        .encode_utf8(&mut bytes)
         .bytes()
-        .map(|octet| format!("%{octet:02X}"))
+        .map(|byte| format!("%{byte:02X}"))
         .collect();
     match found {
         '&' => format!("write {escaped}, or \"?\" if the first option begins here"),

@@ -118,8 +118,8 @@ fn failing(key: &str, value: TextPiece<'_>) -> Parsed<FailureRule> {
             return probability.map(FailureRule::Seldom).ok_or_else(wrong);
         }
     };
-    let Size(octets) = size.map_or(Ok(Size(0)), Size::parse)?;
-    Ok(FailureRule::After(octets, error))
+    let Size(bytes) = size.map_or(Ok(Size(0)), Size::parse)?;
+    Ok(FailureRule::After(bytes, error))
 }
 
 fn seed(value: TextPiece<'_>) -> Parsed<u64> {

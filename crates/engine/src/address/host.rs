@@ -185,8 +185,8 @@ fn name_or_v4(piece: TextPiece<'_>) -> Parsed<Host> {
     if piece.text.chars().all(|c| c.is_ascii_digit() || c == '.') {
         return Err(host_fault(piece, "this is not an IPv4 address", HOST_HINT));
     }
-    let too_long = |label: &str| label.len() > LABEL_OCTETS;
-    if piece.text.len() > NAME_OCTETS || piece.text.split('.').any(too_long) {
+    let too_long = |label: &str| label.len() > LABEL_BYTES;
+    if piece.text.len() > NAME_BYTES || piece.text.split('.').any(too_long) {
         return Err(host_fault(piece, "this host name is too long", LENGTH_HINT));
     }
     Ok(Host::Name(piece.text.to_owned()))
@@ -238,8 +238,8 @@ impl fmt::Display for PortalAddress {
 }
 
 /// What the domain name system has room for (RFC 1035 §2.3.4), as text.
-const NAME_OCTETS: usize = 253;
-const LABEL_OCTETS: usize = 63;
+const NAME_BYTES: usize = 253;
+const LABEL_BYTES: usize = 63;
 
 const BARE_HINT: &str = "write HOST:PORT alone, as in 192.0.2.1:3260";
 const EVERY_HINT: &str = "write 0.0.0.0 or [::] for every address";

@@ -36,12 +36,12 @@ use crate::remote::{
     TransportAddress,
 };
 use crate::secret::{self, SecretError};
-use crate::serve::options::SECRET_OCTETS;
+use crate::serve::options::SECRET_BYTES;
 
 /// What holds for every volume that is opened, whatever its address says.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// Octets in a logical block, 512 or 4096; `None`: each volume's own.
+    /// Bytes in a logical block, 512 or 4096; `None`: each volume's own.
     pub block_size: Option<u32>,
     /// Nothing can be written.
     pub read_only: bool,
@@ -361,7 +361,7 @@ pub(crate) fn portal_of(
     options: &OpenOptions,
 ) -> Result<TargetPortal, OpenCause> {
     let mut isid = [0; 6];
-    // Of the random kind (RFC 7143 §11.12.5); the last two octets are each session's own.
+    // Of the random kind (RFC 7143 §11.12.5); the last two bytes are each session's own.
     getrandom::fill(&mut isid[1..4])
         .map_err(|cause| RemoteError::Connect(std::io::Error::other(cause.to_string())))?;
     isid[0] = 0x80;
@@ -433,7 +433,7 @@ fn proof(
 ) -> Result<Option<Secret>, SecretError> {
     match (file, usual) {
         (Some(file), _) => secret::read(file).map(Some),
-        (None, Some(usual)) if !SECRET_OCTETS.contains(&usual.len()) => {
+        (None, Some(usual)) if !SECRET_BYTES.contains(&usual.len()) => {
             Err(SecretError::Variable(variable))
         }
         (None, usual) => Ok(usual.cloned()),

@@ -36,7 +36,7 @@ impl<'a> TextPiece<'a> {
         }
     }
 
-    /// The first `len` octets and the rest; `len` is a character boundary inside the piece.
+    /// The first `len` bytes and the rest; `len` is a character boundary inside the piece.
     pub(super) fn split_at(self, len: usize) -> (Self, Self) {
         let (head, tail) = self.text.split_at(len);
         let tail = TextPiece {
@@ -79,12 +79,12 @@ impl<'a> TextPiece<'a> {
             .then(|| self.split_at(prefix.len()).1)
     }
 
-    /// The octets that the piece stands for, `%XX` undone.
-    pub(super) fn octets(self) -> Parsed<Vec<u8>> {
-        let mut octets = Vec::with_capacity(self.text.len());
+    /// The bytes that the piece stands for, `%XX` undone.
+    pub(super) fn bytes(self) -> Parsed<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.text.len());
         let mut rest = self;
         while let Some((plain, escape)) = rest.split_once('%') {
-            octets.extend_from_slice(plain.text.as_bytes());
+            bytes.extend_from_slice(plain.text.as_bytes());
             let digits = escape.text.as_bytes();
             let [high, low] = [0, 1].map(|i| digits.get(i).and_then(|d| hexadecimal(*d)));
             let (Some(high), Some(low)) = (high, low) else {
@@ -94,22 +94,20 @@ impl<'a> TextPiece<'a> {
                     problem: SyntaxProblem::Escape,
                 });
             };
-            octets.push(high << 4 | low);
+            bytes.push(high << 4 | low);
             rest = escape.split_at(2).1;
         }
-        octets.extend_from_slice(rest.text.as_bytes());
-        Ok(octets)
+        bytes.extend_from_slice(rest.text.as_bytes());
+        Ok(bytes)
     }
 
     /// The text that the piece stands for.
     pub(super) fn string(self) -> Parsed<String> {
-        let text = String::from_utf8(self.octets()?).map_err(|_| {
-            self.fault(SyntaxProblem::Octets(
-                "this is not UTF-8 after decoding %XX",
-            ))
+        let text = String::from_utf8(self.bytes()?).map_err(|_| {
+            self.fault(SyntaxProblem::Bytes("this is not UTF-8 after decoding %XX"))
         })?;
         if text.chars().any(char::is_control) {
-            Err(self.fault(SyntaxProblem::Octets(
+            Err(self.fault(SyntaxProblem::Bytes(
                 "control characters are not allowed here",
             )))
         } else {
@@ -119,11 +117,11 @@ impl<'a> TextPiece<'a> {
 
     /// The path that the piece stands for.
     pub(super) fn path(self) -> Parsed<PathBuf> {
-        let octets = self.octets()?;
-        if octets.contains(&0) {
-            Err(self.fault(SyntaxProblem::Octets("a path cannot contain the byte 0")))
+        let bytes = self.bytes()?;
+        if bytes.contains(&0) {
+            Err(self.fault(SyntaxProblem::Bytes("a path cannot contain the byte 0")))
         } else {
-            Ok(OsString::from_vec(octets).into())
+            Ok(OsString::from_vec(bytes).into())
         }
     }
 }

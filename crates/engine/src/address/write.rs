@@ -187,15 +187,15 @@ fn write_faults(f: &mut fmt::Formatter<'_>, faults: &Faults) -> fmt::Result {
             Some(FailureRule::Seldom(probability)) => {
                 list.item(f, format_args!("{key}={probability}"))?;
             }
-            Some(FailureRule::After(octets, error)) => {
+            Some(FailureRule::After(bytes, error)) => {
                 let error = match error {
                     MediumError::NoSpace => "enospc",
                     MediumError::Gone => "gone",
                     _ => "eio",
                 };
                 list.item(f, format_args!("{key}={error}"))?;
-                if octets > 0 {
-                    write!(f, "@{}", Size(octets))?;
+                if bytes > 0 {
+                    write!(f, "@{}", Size(bytes))?;
                 }
             }
         }
@@ -235,7 +235,7 @@ fn path(path: &Path) -> Escaped<'_> {
     Escaped(path.as_os_str().as_bytes(), b"")
 }
 
-/// Octets as a body has them: what the grammar keeps for itself, the further characters given,
+/// Bytes as a body has them: what the grammar keeps for itself, the further characters given,
 /// control characters and what is not UTF-8 as `%XX`.
 pub(super) struct Escaped<'a>(pub(super) &'a [u8], pub(super) &'static [u8]);
 
@@ -246,21 +246,19 @@ impl fmt::Display for Escaped<'_> {
                 let ascii = u8::try_from(c).ok();
                 let reserved = ascii.is_some_and(|c| RESERVED.contains(&c) || self.1.contains(&c));
                 if reserved || c.is_control() || c.is_whitespace() {
-                    write_octets(f, c.encode_utf8(&mut [0; 4]).as_bytes())?;
+                    write_bytes(f, c.encode_utf8(&mut [0; 4]).as_bytes())?;
                 } else {
                     write!(f, "{c}")?;
                 }
             }
-            write_octets(f, chunk.invalid())?;
+            write_bytes(f, chunk.invalid())?;
         }
         Ok(())
     }
 }
 
-fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
-    octets
-        .iter()
-        .try_for_each(|octet| write!(f, "%{octet:02X}"))
+fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "%{byte:02X}"))
 }
 
 const RESERVED: &[u8] = b"(),?&%";

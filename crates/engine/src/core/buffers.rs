@@ -82,8 +82,8 @@ pub(crate) struct BatchSink<'a>(pub(crate) &'a mut SendBatch);
 const COPY_BELOW: usize = 1024;
 
 impl PduSink<BlockLease> for BatchSink<'_> {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.octets(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.bytes(bytes);
     }
 
     fn lease(&mut self, data: BlockLease) {

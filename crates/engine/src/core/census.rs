@@ -22,7 +22,7 @@ pub struct Census {
     pub places: usize,
     /// Owners of units that are in the middle of something.
     pub busy_owners: usize,
-    /// Octets received that no machine has taken.
+    /// Bytes received that no machine has taken.
     pub early: usize,
     /// PDUs that sessions have not sent.
     pub queued: usize,
@@ -51,9 +51,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         census
     }
 
-    /// Octets received by a socket that its machine has not taken.
+    /// Bytes received by a socket that its machine has not taken.
     #[must_use]
-    pub fn early_octets(&self, socket: SocketId) -> usize {
+    pub fn early_bytes(&self, socket: SocketId) -> usize {
         let mut here = self.connections.iter();
         let connection = here.find(|connection| connection.socket == Some(socket));
         connection.map_or(0, |connection| connection.early.len())

@@ -69,7 +69,7 @@ pub struct ControlCoreParts {
     pub volumes: Vec<Arc<dyn Volume>>,
     /// How many cores there are.
     pub cores: u16,
-    /// Gives fresh random octets.
+    /// Gives fresh random bytes.
     pub random: Box<dyn FnMut() -> [u8; 64] + Send>,
     /// Tells the address that a connection came to.
     pub local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,

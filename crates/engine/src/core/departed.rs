@@ -17,7 +17,7 @@ struct DepartedInitiator {
     heard: AttentionHistory,
 }
 
-/// How many are kept. A peer can come by as many names as it likes, and a unit takes 16 octets of
+/// How many are kept. A peer can come by as many names as it likes, and a unit takes 16 bytes of
 /// each.
 const MOST: usize = 4096;
 

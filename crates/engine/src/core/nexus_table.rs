@@ -23,7 +23,7 @@ pub(super) struct CoreConnection {
     pub(super) sending: bool,
     /// A receive is under way.
     pub(super) receiving: bool,
-    /// Octets received that could not be used yet.
+    /// Bytes received that could not be used yet.
     pub(super) early: Vec<u8>,
     /// It is to be closed (or moved) when everything queued has been sent; closed at this instant.
     pub(super) closing: Option<Now>,

@@ -1,4 +1,4 @@
-//! Connections on the move: octets in, octets out, and the sessions between them and the device
+//! Connections on the move: bytes in, bytes out, and the sessions between them and the device
 //! server.
 
 use std::io;
@@ -77,18 +77,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.arm(now, key);
     }
 
-    /// Octets came in.
-    pub(super) fn received(&mut self, now: Now, key: SlotKey, octets: io::Result<R::Received>) {
+    /// Bytes came in.
+    pub(super) fn received(&mut self, now: Now, key: SlotKey, bytes: io::Result<R::Received>) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
         connection.receiving = false;
-        match octets {
-            Ok(octets) if !octets.is_empty() => {
+        match bytes {
+            Ok(bytes) if !bytes.is_empty() => {
                 if connection.early.is_empty() {
-                    self.feed(now, key, &octets);
+                    self.feed(now, key, &bytes);
                 } else {
-                    connection.early.extend_from_slice(&octets);
+                    connection.early.extend_from_slice(&bytes);
                     self.feed_early(now, key);
                 }
             }
@@ -100,7 +100,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.arm(now, key);
     }
 
-    /// Gives octets that could not be used before once more.
+    /// Gives bytes that could not be used before once more.
     pub(super) fn feed_early(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
@@ -109,11 +109,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.feed(now, key, &early);
     }
 
-    /// Gives octets to the connection's machine, one event after the other; keeps what it cannot
+    /// Gives bytes to the connection's machine, one event after the other; keeps what it cannot
     /// use now.
-    fn feed(&mut self, now: Now, key: SlotKey, octets: &[u8]) {
-        let mut rest = octets;
-        let mut half = octets.len() / 2;
+    fn feed(&mut self, now: Now, key: SlotKey, bytes: &[u8]) {
+        let mut rest = bytes;
+        let mut half = bytes.len() / 2;
         while !rest.is_empty() {
             let Some(connection) = self.connections.get(key) else {
                 return;
@@ -275,9 +275,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let mut batch = self.batches.take();
         connection.transmit(&mut batch);
         connection.sending = !batch.is_empty();
-        if let Some(octets) = connection.data_in_queued() {
+        if let Some(bytes) = connection.data_in_queued() {
             // The batch is bounded and does not count.
-            self.device.data_in_queued(NexusId(slot), octets);
+            self.device.data_in_queued(NexusId(slot), bytes);
         }
         if batch.is_empty() {
             self.recycle(batch);
@@ -299,7 +299,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.hang_up(key);
         }
         self.mark_dirty(key.slot);
-        // Octets that a crowded session did not take; the peer may have nothing more to send.
+        // Bytes that a crowded session did not take; the peer may have nothing more to send.
         if untaken {
             self.feed_early(now, key);
         }
@@ -326,7 +326,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(socket) = connection.socket else {
             return;
         };
-        if connection.receiving || connection.closing.is_some() || !connection.wants_octets() {
+        if connection.receiving || connection.closing.is_some() || !connection.wants_bytes() {
             return;
         }
         connection.receiving = true;
@@ -452,7 +452,7 @@ impl CoreConnection {
         matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
     }
 
-    /// Octets of Data-In that wait, of a session that the device server knows.
+    /// Bytes of Data-In that wait, of a session that the device server knows.
     fn data_in_queued(&self) -> Option<usize> {
         match &self.phase {
             ConnectionPhase::Session {
@@ -464,7 +464,7 @@ impl CoreConnection {
         }
     }
 
-    fn wants_octets(&self) -> bool {
+    fn wants_bytes(&self) -> bool {
         match &self.phase {
             // Who waits for an older session to end may be admitted at any moment, and moves then:
             // nothing may be under way.

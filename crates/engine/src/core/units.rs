@@ -14,9 +14,9 @@ use crate::mailbox::{CoreMessage, Mailer};
 
 /// Where the state of units is kept over a restart.
 pub trait Store: Send + Sync {
-    /// Puts `octets` durably in the place of what was kept for the unit. Called on a thread that
+    /// Puts `bytes` durably in the place of what was kept for the unit. Called on a thread that
     /// may block.
-    fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()>;
+    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()>;
 }
 
 impl<R: Ring, P: Mailer> Core<R, P> {
@@ -61,14 +61,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             OwnerOutput::Reply { core, id, result } => {
                 self.post(core, CoreMessage::Reply(unit, id, result));
             }
-            OwnerOutput::Persist(octets) => self.persist(unit, octets),
+            OwnerOutput::Persist(bytes) => self.persist(unit, bytes),
         }
     }
 
-    fn persist(&mut self, unit: UnitId, octets: Vec<u8>) {
+    fn persist(&mut self, unit: UnitId, bytes: Vec<u8>) {
         let Some(front) = &self.front else { return };
         let store = Arc::clone(&front.store);
-        let save = move || store.save(unit, &octets).map(|()| 0);
+        let save = move || store.save(unit, &bytes).map(|()| 0);
         self.ring.file(
             EventKey::Persist(unit.0).token(),
             FileOp::Apart {

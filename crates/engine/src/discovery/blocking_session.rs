@@ -33,7 +33,7 @@ pub(crate) struct BlockingSession {
 /// How long connecting may take for each address.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long is waited for octets before deadlines are looked at.
+/// How long is waited for bytes before deadlines are looked at.
 const TURN: Duration = Duration::from_millis(50);
 
 impl BlockingSession {
@@ -123,10 +123,10 @@ impl BlockingSession {
                 .extend_from_slice(held.get(used..).unwrap_or_default());
             return;
         }
-        let mut octets = vec![0; 1 << 16];
-        match self.stream.read(&mut octets) {
+        let mut bytes = vec![0; 1 << 16];
+        match self.stream.read(&mut bytes) {
             Ok(0) => self.initiator.lost(),
-            Ok(len) => self.held.extend_from_slice(&octets[..len]),
+            Ok(len) => self.held.extend_from_slice(&bytes[..len]),
             Err(_) => {}
         }
     }
@@ -192,8 +192,8 @@ impl CommandChannel for BlockingSession {
 struct Batch(Vec<u8>);
 
 impl PduSink<HeapLease> for Batch {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: HeapLease) {

@@ -38,7 +38,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(30);
 /// How often a question is repeated that is answered by something else first.
 const TRIES: usize = 8;
 
-/// Octets of a list of LUNs that are asked for: 1023 of them.
+/// Bytes of a list of LUNs that are asked for: 1023 of them.
 const LIST: usize = 8192;
 
 /// The units that there are (SPC-5 §6.33).
@@ -97,10 +97,10 @@ pub(super) fn facts(target: &mut impl CommandChannel, lun: Lun) -> Result<Facts,
 }
 
 fn luns(list: &HeapLease) -> Vec<Lun> {
-    let mut octets = vec![0; list.len()];
-    list.copy_out(0, &mut octets);
-    let length = be32(&octets, 0) as usize;
-    let listed = octets[8..].chunks_exact(8).take(length / 8);
-    let lun = |octets: &[u8]| octets.try_into().ok().map(Lun);
+    let mut bytes = vec![0; list.len()];
+    list.copy_out(0, &mut bytes);
+    let length = be32(&bytes, 0) as usize;
+    let listed = bytes[8..].chunks_exact(8).take(length / 8);
+    let lun = |bytes: &[u8]| bytes.try_into().ok().map(Lun);
     listed.filter_map(lun).collect()
 }

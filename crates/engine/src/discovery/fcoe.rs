@@ -55,7 +55,7 @@ pub struct DiscoveredPort {
     pub node_name: Wwn,
     /// Its address identifier, once it has one.
     pub fc_id: Option<FcId>,
-    /// The most octets of payload in a frame to it.
+    /// The most bytes of payload in a frame to it.
     pub max_frame: u16,
     /// What it says to be.
     pub role: &'static str,

@@ -126,7 +126,7 @@ fn numbered(own: EtherMac, number: u16) -> EtherMac {
     [a & 0xf0 | LOCAL, b, c, d, e, f]
 }
 
-/// The low bits of the first octet of an address that its administrator assigned (IEEE 802c, AAI).
+/// The low bits of the first byte of an address that its administrator assigned (IEEE 802c, AAI).
 const LOCAL: u8 = 0x02;
 
 /// SplitMix64's last step: each bit of the result depends on each of the argument.

@@ -97,12 +97,12 @@ impl<L: Lease> CopyMachine<L> {
             a,
             b,
             plan,
-            spans: RemainingSpans::new(a, unit, from..a.octets),
+            spans: RemainingSpans::new(a, unit, from..a.bytes),
             zeros: L::from_bytes(vec![0; CHUNK as usize]),
             pieces: std::iter::repeat_with(|| None).take(depth).collect(),
             orders: VecDeque::new(),
             progress: CopyProgress {
-                total: a.octets,
+                total: a.bytes,
                 before: from,
                 ..CopyProgress::default()
             },
@@ -124,11 +124,11 @@ impl<L: Lease> CopyMachine<L> {
         &self.unreadable
     }
 
-    /// Everything before this octet is copied.
+    /// Everything before this byte is copied.
     fn frontier(&self) -> u64 {
         let begun = self.pieces.iter().flatten().map(|piece| piece.rest.start);
         let first = begun.chain(self.spans.start()).chain(self.given_up).min();
-        first.unwrap_or(self.a.octets)
+        first.unwrap_or(self.a.bytes)
     }
 
     fn is_idle(&self) -> bool {
@@ -175,7 +175,7 @@ impl<L: Lease> CopyMachine<L> {
             return None;
         }
         let frontier = self.frontier();
-        let complete = frontier == self.a.octets;
+        let complete = frontier == self.a.bytes;
         let ends = self.is_idle() && (complete || self.ends_before(frontier));
         if !(ends || self.flush.is_due(self.now, frontier)) {
             return None;

@@ -58,17 +58,17 @@ pub enum VolumeMismatch {
     /// What is in A has no room in B.
     #[error(
         "{a} has {}, but {b} only {}: nothing was done; {}",
-        size::exact(*a_octets), size::exact(*b_octets), room(extended.as_deref())
+        size::exact(*a_bytes), size::exact(*b_bytes), room(extended.as_deref())
     )]
     Larger {
         /// The first volume.
         a: String,
         /// Its capacity.
-        a_octets: u64,
+        a_bytes: u64,
         /// The second volume.
         b: String,
         /// Its capacity.
-        b_octets: u64,
+        b_bytes: u64,
         /// Its address with the size that it lacks, where it is a file that can be extended.
         extended: Option<String>,
     },
@@ -88,15 +88,15 @@ pub enum VolumeMismatch {
     },
     /// Its end is no end of a block.
     #[error(
-        "{volume} has {octets} bytes, which is not a multiple of the block size {block_size}: \
+        "{volume} has {bytes} bytes, which is not a multiple of the block size {block_size}: \
          nothing was done; extend it to {} bytes first",
-        octets.next_multiple_of(*block_size)
+        bytes.next_multiple_of(*block_size)
     )]
     Uneven {
         /// Which volume.
         volume: String,
         /// Its length.
-        octets: u64,
+        bytes: u64,
         /// The larger of the two block sizes.
         block_size: u64,
     },

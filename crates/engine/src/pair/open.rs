@@ -62,12 +62,12 @@ impl VolumePair {
         };
         let a = options.a.open(&for_reading)?;
         let written = a.written();
-        let octets = VolumeShape::of(&a.traits()).octets;
+        let bytes = VolumeShape::of(&a.traits()).bytes;
         even(&options.a, &a.traits().block_size.into())?;
         let (address, how) = if read_only {
             (options.b.clone(), &for_reading)
         } else {
-            (with_size(&options.b, octets), &for_writing)
+            (with_size(&options.b, bytes), &for_writing)
         };
         let b = address.open(how).inspect_err(|_| drop(undo.undo()))?;
         let pair = Self {
@@ -101,16 +101,16 @@ impl VolumePair {
         if ours.leaves().iter().any(|leaf| leaves.contains(leaf)) {
             return Err(same(options));
         }
-        if a.octets > b.octets {
-            let (a_octets, b_octets) = (a.octets, b.octets);
+        if a.bytes > b.bytes {
+            let (a_bytes, b_bytes) = (a.bytes, b.bytes);
             let (a, b) = names(options);
             return Err(PairError::Misfit(VolumeMismatch::Larger {
                 a,
-                a_octets,
+                a_bytes,
                 b,
-                b_octets,
+                b_bytes,
                 extended: (!read_only)
-                    .then(|| extended(&options.b, a_octets))
+                    .then(|| extended(&options.b, a_bytes))
                     .flatten(),
             }));
         }
@@ -120,8 +120,8 @@ impl VolumePair {
             )));
         }
         let block_size = a.block_size.max(b.block_size);
-        if !a.octets.is_multiple_of(block_size) {
-            return Err(uneven(&options.a, a.octets, block_size));
+        if !a.bytes.is_multiple_of(block_size) {
+            return Err(uneven(&options.a, a.bytes, block_size));
         }
         Ok(())
     }
@@ -136,15 +136,15 @@ fn same(options: &PairOptions) -> PairError {
     PairError::Misfit(VolumeMismatch::Same { a, b })
 }
 
-fn uneven(volume: &Address, octets: u64, block_size: u64) -> PairError {
+fn uneven(volume: &Address, bytes: u64, block_size: u64) -> PairError {
     PairError::Misfit(VolumeMismatch::Uneven {
         volume: volume.to_string(),
-        octets,
+        bytes,
         block_size,
     })
 }
 
-/// A file's octets behind its last whole block are not part of the volume: they would be left out
+/// A file's bytes behind its last whole block are not part of the volume: they would be left out
 /// without a word.
 fn even(address: &Address, block_size: &u64) -> Result<(), PairError> {
     for leaf in address.leaves() {
@@ -159,24 +159,24 @@ fn even(address: &Address, block_size: &u64) -> Result<(), PairError> {
 }
 
 /// The address, with what it takes to create a file that is not there.
-fn with_size(address: &Address, octets: u64) -> Address {
+fn with_size(address: &Address, bytes: u64) -> Address {
     let mut address = address.clone();
     if let Address::File(file) = &mut address
         && file.size.is_none()
         && file.path.symlink_metadata().is_err()
     {
-        file.size = Some(Size(octets));
+        file.size = Some(Size(bytes));
         file.sparse = true;
     }
     address
 }
 
-/// The address that extends a file to `octets` bytes. A read-only file is not extended.
-fn extended(address: &Address, octets: u64) -> Option<String> {
+/// The address that extends a file to `bytes` bytes. A read-only file is not extended.
+fn extended(address: &Address, bytes: u64) -> Option<String> {
     match address {
         Address::File(file) if !file.read_only => {
             let file = FileAddress {
-                size: Some(Size(octets)),
+                size: Some(Size(bytes)),
                 ..file.clone()
             };
             Some(Address::File(file).to_string())

@@ -57,7 +57,7 @@ impl Record {
         let (Some(from), Some(to)) = (a.identity.as_deref(), b.identity.as_deref()) else {
             return Ok(None);
         };
-        let octets = pair.shapes[0].octets;
+        let bytes = pair.shapes[0].bytes;
         let written = pair.written.iter();
         let written: String = written
             .map(|(seconds, nanoseconds)| format!("written {seconds}.{nanoseconds:09}\n"))
@@ -65,7 +65,7 @@ impl Record {
         let mut record = Self {
             dir: dir.to_owned(),
             name: format!("copy-{}", state::digest(&format!("{from}\n{to}"))),
-            head: format!("{FIRST_LINE}from {from}\nto {to}\nsize {octets}\n{written}"),
+            head: format!("{FIRST_LINE}from {from}\nto {to}\nsize {bytes}\n{written}"),
             lock: None,
         };
         match record.lock() {

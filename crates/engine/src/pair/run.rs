@@ -28,7 +28,7 @@ use crate::worker::Worker;
 pub struct Copied {
     /// How far it came.
     pub progress: CopyProgress,
-    /// The first so many octets of B are those of A, and durable.
+    /// The first so many bytes of B are those of A, and durable.
     pub durable: u64,
     /// But for these, which cannot be read from A, and are zeros at B.
     pub unreadable: Ranges,
@@ -60,7 +60,7 @@ pub struct Verified {
     pub progress: CopyProgress,
     /// What differs.
     pub differences: Differences,
-    /// Octets in a block of A.
+    /// Bytes in a block of A.
     pub block_size: u64,
     /// What ended it before it was complete.
     pub failure: Option<PairFailure>,
@@ -137,13 +137,13 @@ pub fn copy(
     )?;
     let mut checkpoint = checkpoint.into_inner();
     checkpoint.advance(checkpoint.durable, machine.unreadable());
-    if checkpoint.durable < a.octets {
+    if checkpoint.durable < a.bytes {
         checkpoint.ended = true;
         checkpoint.save();
     }
     let ended = whole(ended, checkpoint.lost.or(checkpoint.shortened));
     let time = start.elapsed();
-    let verified = (how.verify && ended.is_ok() && checkpoint.durable == a.octets)
+    let verified = (how.verify && ended.is_ok() && checkpoint.durable == a.bytes)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
     let changed = pair.is_changed();
@@ -254,7 +254,7 @@ impl<'a> Checkpoint<'a> {
         Ok(Self {
             pair,
             record,
-            durable: before.copied.min(a.octets) / unit * unit,
+            durable: before.copied.min(a.bytes) / unit * unit,
             earlier: unreadable.clone(),
             unreadable,
             remembered: Instant::now(),
@@ -306,7 +306,7 @@ impl<'a> Checkpoint<'a> {
         self.unreadable.clone_from(&self.earlier);
         self.unreadable.merge(unreadable.clone());
         let before = mem::replace(&mut self.durable, durable);
-        let is_news = durable != before && durable < self.pair.shapes[0].octets;
+        let is_news = durable != before && durable < self.pair.shapes[0].bytes;
         if is_news && (self.is_late() || before == 0 || durable < before) {
             self.save();
         }
@@ -361,7 +361,7 @@ impl<'a> Checkpoint<'a> {
 
     /// What came of it, where A may have been changed meanwhile; a complete copy needs no record.
     fn end(self, changed: bool) -> Copied {
-        let is_complete = self.durable == self.pair.shapes[0].octets;
+        let is_complete = self.durable == self.pair.shapes[0].bytes;
         if is_complete {
             self.forget();
         }

@@ -54,7 +54,7 @@ const ANSWERS: u64 = 4;
 /// The shortest window, in bytes.
 const WINDOW: u64 = 1 << 20;
 
-/// The longest hole that is worked on as one, in octets: often enough to see progress.
+/// The longest hole that is worked on as one, in bytes: often enough to see progress.
 const HOLE: u64 = 1 << 30;
 
 impl RemainingSpans {

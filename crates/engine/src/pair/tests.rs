@@ -62,7 +62,7 @@ impl World {
             while let Some(order) = machine.poll(Duration::from_secs(second)) {
                 match order {
                     PairOrder::Submit(side, id, op) => self.submit(side, id, op),
-                    PairOrder::Durable(octets) => self.durable = octets,
+                    PairOrder::Durable(bytes) => self.durable = bytes,
                     PairOrder::Back { at, .. } => {
                         assert_eq!(at, self.durable);
                         self.back += 1;

@@ -32,9 +32,9 @@ pub(super) struct VerifyMachine<L> {
 pub struct Differences {
     /// How many blocks of A differ.
     pub blocks: u64,
-    /// The first octet that differs.
+    /// The first byte that differs.
     pub first: Option<u64>,
-    /// Where, in octets, in whole blocks of A: the first 16 ranges.
+    /// Where, in bytes, in whole blocks of A: the first 16 ranges.
     pub ranges: Vec<Range<u64>>,
 }
 
@@ -71,11 +71,11 @@ impl<L: Lease> VerifyMachine<L> {
         Self {
             a,
             b,
-            spans: RemainingSpans::new(a, unit, 0..a.octets),
+            spans: RemainingSpans::new(a, unit, 0..a.bytes),
             pieces: std::iter::repeat_with(|| None).take(depth).collect(),
             orders: VecDeque::new(),
             progress: CopyProgress {
-                total: a.octets,
+                total: a.bytes,
                 ..CopyProgress::default()
             },
             differences: Differences::default(),

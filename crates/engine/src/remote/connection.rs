@@ -29,7 +29,7 @@ pub struct TargetPortal {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Who logs in, to what, and how. The last two octets of the ISID are those of the core.
+    /// Who logs in, to what, and how. The last two bytes of the ISID are those of the core.
     pub config: InitiatorConfig,
 }
 
@@ -92,7 +92,7 @@ struct LiveConnection {
     session: Initiator<BlockLease>,
     receiving: bool,
     sending: bool,
-    /// Octets that could not be used yet.
+    /// Bytes that could not be used yet.
     early: Vec<u8>,
 }
 
@@ -309,7 +309,7 @@ impl Link for InitiatorConnection {
         &mut self,
         now: Now,
         generation: u32,
-        octets: &io::Result<&'a [u8]>,
+        bytes: &io::Result<&'a [u8]>,
     ) -> &'a [u8] {
         let SocketState::Up(up) = &mut self.state else {
             return &[];
@@ -318,8 +318,8 @@ impl Link for InitiatorConnection {
             return &[];
         }
         up.receiving = false;
-        match octets {
-            Ok(octets) if !octets.is_empty() => &octets[up.session.receive(now, octets)..],
+        match bytes {
+            Ok(bytes) if !bytes.is_empty() => &bytes[up.session.receive(now, bytes)..],
             _ => {
                 up.session.lost();
                 &[]
@@ -327,21 +327,21 @@ impl Link for InitiatorConnection {
         }
     }
 
-    fn continue_receive<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
+    fn continue_receive<'a>(&mut self, now: Now, bytes: &'a [u8]) -> &'a [u8] {
         let SocketState::Up(up) = &mut self.state else {
             return &[];
         };
-        let rest = &octets[up.session.receive(now, octets)..];
-        if rest.len() < octets.len() {
+        let rest = &bytes[up.session.receive(now, bytes)..];
+        if rest.len() < bytes.len() {
             return rest;
         }
         self.keep(rest);
         &[]
     }
 
-    fn keep(&mut self, octets: &[u8]) {
+    fn keep(&mut self, bytes: &[u8]) {
         if let SocketState::Up(up) = &mut self.state {
-            up.early.extend(octets);
+            up.early.extend(bytes);
         }
     }
 

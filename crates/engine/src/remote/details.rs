@@ -74,7 +74,7 @@ fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> Det
     values
 }
 
-/// By the names of RFC 7143 §13, in octets and seconds.
+/// By the names of RFC 7143 §13, in bytes and seconds.
 fn negotiated(session: &LoginOutcome) -> DetailValues {
     let keys = &session.keys;
     let digest = |on| if on { "CRC32C" } else { "None" }.to_owned();

@@ -284,14 +284,8 @@ impl Handle for RemoteHandle {
         self.drive(cx);
     }
 
-    fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        octets: io::Result<&[u8]>,
-    ) {
-        let mut rest = self.machine.link.received(cx.now, slot, &octets);
+    fn received(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, bytes: io::Result<&[u8]>) {
+        let mut rest = self.machine.link.received(cx.now, slot, &bytes);
         while !rest.is_empty() {
             self.drain_events(cx);
             rest = self.machine.link.continue_receive(cx.now, rest);

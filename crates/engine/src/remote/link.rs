@@ -77,27 +77,27 @@ pub(super) trait Link {
         result: io::Result<u64>,
     ) -> Result<(), RemoteError>;
 
-    /// Octets came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`]
+    /// Bytes came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`]
     /// has told what happened.
     fn received<'a>(
         &mut self,
         now: Now,
         generation: u32,
-        octets: &io::Result<&'a [u8]>,
+        bytes: &io::Result<&'a [u8]>,
     ) -> &'a [u8] {
-        let _ = (now, generation, octets);
+        let _ = (now, generation, bytes);
         &[]
     }
 
-    /// Goes on with octets; those that cannot be used now are kept.
-    fn continue_receive<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
-        let _ = (now, octets);
+    /// Goes on with bytes; those that cannot be used now are kept.
+    fn continue_receive<'a>(&mut self, now: Now, bytes: &'a [u8]) -> &'a [u8] {
+        let _ = (now, bytes);
         &[]
     }
 
-    /// Keeps octets until something else has happened.
-    fn keep(&mut self, octets: &[u8]) {
-        let _ = octets;
+    /// Keeps bytes until something else has happened.
+    fn keep(&mut self, bytes: &[u8]) {
+        let _ = bytes;
     }
 
     /// A batch has left.

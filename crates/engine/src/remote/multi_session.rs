@@ -313,10 +313,10 @@ impl Handle for MultiSessionHandle {
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        octets: io::Result<&[u8]>,
+        bytes: io::Result<&[u8]>,
     ) {
         self.act_of(cx, node, |handle, cx| {
-            handle.received(cx, node, slot, octets);
+            handle.received(cx, node, slot, bytes);
         });
     }
 

@@ -146,9 +146,9 @@ impl UnitProbe {
                 let slot = token.0 as u32;
                 self.act(|machine, cx| machine.link.connected(cx, slot, result))?;
             }
-            RingEvent::Received { token, octets } => {
-                let octets = octets.as_deref().map_err(|error| error.kind().into());
-                let rest = self.machine.link.received(now, token.0 as u32, &octets);
+            RingEvent::Received { token, bytes } => {
+                let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                let rest = self.machine.link.received(now, token.0 as u32, &bytes);
                 self.machine.link.keep(rest);
             }
             RingEvent::Sent {

@@ -54,7 +54,7 @@ pub struct ServeOptions {
     pub ring: RingChoice,
     /// When they spin.
     pub poll: PollMode,
-    /// Octets that all RAM volumes may take together; `None`: by what is available at start.
+    /// Bytes that all RAM volumes may take together; `None`: by what is available at start.
     pub memory_limit: Option<u64>,
     /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
     pub state_dir: Option<PathBuf>,
@@ -84,7 +84,7 @@ pub struct UnitOptions {
     pub serials: Vec<String>,
 }
 
-/// Octets in a logical block.
+/// Bytes in a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSizeOption {
     /// 512, eight of which make a physical block.
@@ -134,9 +134,9 @@ pub const DEFAULT_PORTAL: SocketAddr =
 /// rings and threads fit.
 pub const MOST_THREADS: u16 = 1024;
 
-/// How many octets a secret may have; the lower bound is that of RFC 7143 §9.2.1, the upper one
+/// How many bytes a secret may have; the lower bound is that of RFC 7143 §9.2.1, the upper one
 /// keeps it in one text key.
-pub const SECRET_OCTETS: std::ops::RangeInclusive<usize> = 12..=255;
+pub const SECRET_BYTES: std::ops::RangeInclusive<usize> = 12..=255;
 
 /// A CHAP user as it is written: `USER`, or `USER@IQN` for one initiator alone. What follows the
 /// last `@` is a name only if it begins like one, as users may be called like mail addresses.
@@ -197,9 +197,9 @@ pub struct ReadyLun {
     pub target: String,
     /// Its number.
     pub lun: u16,
-    /// Capacity in octets.
+    /// Capacity in bytes.
     pub size_bytes: u64,
-    /// Octets in a logical block.
+    /// Bytes in a logical block.
     pub block_size: u32,
     /// The volume's address, as it was given.
     pub volume: String,

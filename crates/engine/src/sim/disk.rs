@@ -20,10 +20,10 @@ pub struct Disk {
     medium: Rc<SimMedium>,
 }
 
-/// How a disk keeps its octets.
+/// How a disk keeps its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskKind {
-    /// Octets travel in buffers, and reach the medium or leave it when the operation ends.
+    /// Bytes travel in buffers, and reach the medium or leave it when the operation ends.
     Apart,
     /// Its medium is memory, which it lends, and nothing takes time: what a transport receives for
     /// a write is stored at once.
@@ -34,8 +34,8 @@ struct SimMedium {
     kind: DiskKind,
     block_size: u32,
     blocks: u64,
-    octets: Buffer,
-    /// Of a disk that is memory, what `octets` was lent of.
+    bytes: Buffer,
+    /// Of a disk that is memory, what `bytes` was lent of.
     region: Option<Arc<Region>>,
     mapped: RefCell<Vec<bool>>,
     /// What was changed since somebody asked; not of memory.
@@ -77,7 +77,7 @@ impl Disk {
     pub fn new(kind: DiskKind, block_size: u32, blocks: u64) -> Self {
         let len = block_size as usize * blocks as usize;
         let region = (kind == DiskKind::Memory).then(|| region(len as u64));
-        let octets = match &region {
+        let bytes = match &region {
             Some(region) => lent(region, block_size),
             None => Buffer::from_vec(vec![0; len]),
         };
@@ -85,7 +85,7 @@ impl Disk {
             kind,
             block_size,
             blocks,
-            octets,
+            bytes,
             region,
             mapped: RefCell::new(vec![false; blocks as usize]),
             changed: RefCell::default(),
@@ -116,7 +116,7 @@ impl Disk {
         }
     }
 
-    /// How it keeps its octets.
+    /// How it keeps its bytes.
     #[must_use]
     pub fn kind(&self) -> DiskKind {
         self.medium.kind
@@ -125,10 +125,10 @@ impl Disk {
     /// What a block holds now.
     #[must_use]
     pub fn block(&self, lba: u64) -> Vec<u8> {
-        let mut octets = vec![0; self.medium.block_size as usize];
-        let at = lba as usize * octets.len();
-        self.medium.octets.copy_out(at, &mut octets);
-        octets
+        let mut bytes = vec![0; self.medium.block_size as usize];
+        let at = lba as usize * bytes.len();
+        self.medium.bytes.copy_out(at, &mut bytes);
+        bytes
     }
 
     /// The extents that were changed since the last call; of memory, which changes without anybody
@@ -169,7 +169,7 @@ impl SimMedium {
     }
 
     fn slice(&self, extent: Extent) -> Buffer {
-        self.octets.slice(self.offset(extent), self.len(extent))
+        self.bytes.slice(self.offset(extent), self.len(extent))
     }
 
     fn change(&self, extent: Extent, mapped: bool, put: impl Fn(&Buffer)) {
@@ -432,5 +432,5 @@ impl Handle for DiskHandle {
     }
 }
 
-/// Octets of buffers that a core may use by default: some segments.
+/// Bytes of buffers that a core may use by default: some segments.
 pub const POOL_BYTES: usize = 32 * SEGMENT_BYTES as usize;

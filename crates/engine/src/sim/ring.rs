@@ -52,9 +52,9 @@ struct PendingSend {
 /// One thing that could happen next in a core's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PendingEvent {
-    /// Octets could arrive at a socket that waits for them, so many at the most (0: the end).
+    /// Bytes could arrive at a socket that waits for them, so many at the most (0: the end).
     Arrive(SocketId, usize),
-    /// Octets could leave a socket, so many at the most (0: an error, as the wire is cut).
+    /// Bytes could leave a socket, so many at the most (0: an error, as the wire is cut).
     Leave(SocketId, usize),
     /// A file operation could end: the one of that number in the list.
     File(usize),
@@ -107,7 +107,7 @@ impl Kernel {
         (state.sockets.len(), state.files.len())
     }
 
-    /// Lets octets arrive, or the stream end.
+    /// Lets bytes arrive, or the stream end.
     pub(super) fn arrive(&self, id: SocketId, len: usize) {
         let mut state = self.state.borrow_mut();
         let Some(socket) = state.sockets.get_mut(&id.0) else {
@@ -116,14 +116,14 @@ impl Kernel {
         let Some(token) = socket.receiving.take() else {
             return;
         };
-        let octets = socket.wire.arrive(len);
+        let bytes = socket.wire.arrive(len);
         state.events.push_back(RingEvent::Received {
             token,
-            octets: Ok(octets),
+            bytes: Ok(bytes),
         });
     }
 
-    /// Lets octets leave; `None`: the send fails.
+    /// Lets bytes leave; `None`: the send fails.
     pub(super) fn leave(&self, id: SocketId, len: Option<usize>) {
         let mut state = self.state.borrow_mut();
         let Some(socket) = state.sockets.get_mut(&id.0) else {
@@ -134,10 +134,10 @@ impl Kernel {
         };
         let end = sending.sent + len.unwrap_or(0);
         // Memory that is lent may change until then.
-        let octets = sending.batch.to_vec();
-        socket.wire.leave(&octets[sending.sent..end]);
+        let bytes = sending.batch.to_vec();
+        socket.wire.leave(&bytes[sending.sent..end]);
         sending.sent = end;
-        if len.is_some() && end < octets.len() {
+        if len.is_some() && end < bytes.len() {
             socket.sending = Some(sending);
             return;
         }
@@ -292,10 +292,8 @@ impl SocketRing for Kernel {
         socket.closed = true;
         socket.wire.close();
         if let Some(token) = socket.receiving.take() {
-            let octets = Err(io::ErrorKind::ConnectionAborted.into());
-            state
-                .events
-                .push_back(RingEvent::Received { token, octets });
+            let bytes = Err(io::ErrorKind::ConnectionAborted.into());
+            state.events.push_back(RingEvent::Received { token, bytes });
         }
         if let Some(sending) = socket.sending.take() {
             let event = sending.end(Err(io::ErrorKind::ConnectionAborted.into()));

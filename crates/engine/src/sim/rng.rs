@@ -36,8 +36,8 @@ impl Rng {
         &of[self.below(of.len())]
     }
 
-    /// Random octets.
-    pub fn octets<const N: usize>(&mut self) -> [u8; N] {
+    /// Random bytes.
+    pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         std::array::from_fn(|_| self.bits() as u8)
     }
 }

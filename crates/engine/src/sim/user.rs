@@ -34,7 +34,7 @@ pub(super) struct SimUser {
     pub(super) wires: Vec<SimWire>,
 }
 
-/// Octets of buffers.
+/// Bytes of buffers.
 const POOL_BYTES: usize = 16 << 20;
 
 impl World {
@@ -192,10 +192,10 @@ impl SimUser {
                 let (node, slot) = place(token);
                 self.act(now, |h, cx| h.completed(cx, node, slot, result, None));
             }
-            RingEvent::Received { token, octets } => {
+            RingEvent::Received { token, bytes } => {
                 let (node, slot) = place(token);
-                let octets = octets.as_deref().map_err(|error| error.kind().into());
-                self.act(now, |handle, cx| handle.received(cx, node, slot, octets));
+                let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                self.act(now, |handle, cx| handle.received(cx, node, slot, bytes));
             }
             RingEvent::Sent {
                 token,
@@ -235,8 +235,8 @@ fn settings(config: InitiatorConfig, sessions: u16, replacement: Now) -> RemoteS
         wishes: UnitWishes::default(),
         outside: SessionEnvironment {
             connect: |_, _, _| wire::dial(),
-            random: |octets| {
-                octets.fill(7);
+            random: |bytes| {
+                bytes.fill(7);
                 Ok(())
             },
         },

@@ -26,7 +26,7 @@ enum WireEnd {
 struct Directions {
     to_target: VecDeque<u8>,
     to_initiator: VecDeque<u8>,
-    /// No octet passes any more.
+    /// No byte passes any more.
     cut: bool,
     /// The initiator has closed its end; what is on its way still arrives.
     finished: bool,
@@ -42,22 +42,22 @@ struct Directions {
     to_target_between: Option<InTransit>,
 }
 
-/// What becomes of octets.
+/// What becomes of bytes.
 type InTransit = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 
-/// How many octets a peer lets arrive before it reads.
+/// How many bytes a peer lets arrive before it reads.
 const WINDOW: usize = 64 << 10;
 
 impl SimWire {
     /// The initiator sends.
-    pub fn put(&self, octets: &[u8]) {
+    pub fn put(&self, bytes: &[u8]) {
         let mut wire = self.inner.borrow_mut();
         if !wire.cut && !wire.closed {
-            wire.to_target.extend(octets);
+            wire.to_target.extend(bytes);
         }
     }
 
-    /// The initiator takes what has arrived, so many octets at the most.
+    /// The initiator takes what has arrived, so many bytes at the most.
     #[must_use]
     pub fn take(&self, most: usize) -> Vec<u8> {
         let mut wire = self.inner.borrow_mut();
@@ -65,13 +65,13 @@ impl SimWire {
         wire.to_initiator.drain(..len).collect()
     }
 
-    /// Octets that wait for the initiator.
+    /// Bytes that wait for the initiator.
     #[must_use]
     pub fn arrived(&self) -> usize {
         self.inner.borrow().to_initiator.len()
     }
 
-    /// Octets on their way to the target.
+    /// Bytes on their way to the target.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.inner.borrow().to_target.len()
@@ -99,8 +99,8 @@ impl SimWire {
     pub fn damage(&self, at: usize, by: u8) {
         let mut wire = self.inner.borrow_mut();
         let len = wire.to_initiator.len().max(1);
-        if let Some(octet) = wire.to_initiator.get_mut(at % len) {
-            *octet ^= by;
+        if let Some(byte) = wire.to_initiator.get_mut(at % len) {
+            *byte ^= by;
         }
     }
 
@@ -163,22 +163,22 @@ impl SimWire {
         }
     }
 
-    pub(super) fn leave(&self, octets: &[u8]) {
+    pub(super) fn leave(&self, bytes: &[u8]) {
         match self.end {
             WireEnd::Target => {
                 let wire = &mut *self.inner.borrow_mut();
                 match &mut wire.between {
-                    Some(between) => wire.to_initiator.extend(between(octets)),
-                    None => wire.to_initiator.extend(octets),
+                    Some(between) => wire.to_initiator.extend(between(bytes)),
+                    None => wire.to_initiator.extend(bytes),
                 }
             }
             WireEnd::Initiator => {
                 // Taken out, as `put` borrows.
                 let between = self.inner.borrow_mut().to_target_between.take();
                 let Some(mut between) = between else {
-                    return self.put(octets);
+                    return self.put(bytes);
                 };
-                self.put(&between(octets));
+                self.put(&between(bytes));
                 self.inner.borrow_mut().to_target_between = Some(between);
             }
         }

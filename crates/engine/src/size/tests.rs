@@ -13,8 +13,8 @@ fn sizes_are_read_with_one_decimal() {
         ((1 << 20) - 1, "1.0 MiB"),
         (u64::MAX, "16.0 EiB"),
     ];
-    for (octets, text) in sizes {
-        assert_eq!(human(octets), text);
+    for (bytes, text) in sizes {
+        assert_eq!(human(bytes), text);
     }
 }
 

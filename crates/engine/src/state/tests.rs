@@ -47,9 +47,9 @@ fn what_was_saved_last_is_loaded() {
     assert_eq!(store.load(UNIT).unwrap(), None);
     store.probe().unwrap();
     assert_eq!(store.load(UNIT).unwrap(), None);
-    for octets in [&b"first"[..], b"second, and longer", b""] {
-        store.save(UNIT, octets).unwrap();
-        assert_eq!(store.load(UNIT).unwrap().as_deref(), Some(octets));
+    for bytes in [&b"first"[..], b"second, and longer", b""] {
+        store.save(UNIT, bytes).unwrap();
+        assert_eq!(store.load(UNIT).unwrap().as_deref(), Some(bytes));
     }
 }
 

@@ -27,13 +27,13 @@ fn next(worker: &mut Worker) -> WorkerResult {
     }
 }
 
-fn octets(result: MediumResult<block::lease::BlockLease>) -> Vec<u8> {
+fn bytes(result: MediumResult<block::lease::BlockLease>) -> Vec<u8> {
     let Ok(MediumOutcome::Lease(lease)) = result else {
         panic!("no data: {result:?}");
     };
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn what_one_volume_was_given_is_not_in_the_other() {
         worker.submit(volume, 41, MediumOp::Read { extent, copied });
         let done = next(&mut worker);
         assert_eq!((done.volume, done.id), (volume, 41));
-        assert_eq!(octets(done.result), [value; BLOCK as usize]);
+        assert_eq!(bytes(done.result), [value; BLOCK as usize]);
     }
     worker.leave().unwrap();
 }

@@ -1,6 +1,6 @@
-//! Which octets of a transfer have come.
+//! Which bytes of a transfer have come.
 
-/// A set of octets, all but the last few of which are its beginning.
+/// A set of bytes, all but the last few of which are its beginning.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceCover {
     /// All before this one have come.
@@ -13,7 +13,7 @@ pub(crate) struct SequenceCover {
 const MAX_APART: usize = 64;
 
 impl SequenceCover {
-    /// The first octet that has not come.
+    /// The first byte that has not come.
     pub(crate) const fn next(&self) -> u32 {
         self.next
     }
@@ -23,7 +23,7 @@ impl SequenceCover {
         self.apart.clear();
     }
 
-    /// The octets from `start` to `end` have come, some of them perhaps for the second time.
+    /// The bytes from `start` to `end` have come, some of them perhaps for the second time.
     /// Returns `false` if that cannot be noted, as too much stands apart: they count as lost.
     pub(crate) fn add(&mut self, start: u32, end: u32) -> bool {
         if start > self.next {

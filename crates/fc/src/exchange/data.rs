@@ -12,9 +12,9 @@ use crate::wire::frame::{FCtl, FrameHeader};
 #[derive(Debug)]
 pub(crate) struct DataSequence<L> {
     pub(crate) data: L,
-    /// Where the first octet of `data` belongs in the data of the command.
+    /// Where the first byte of `data` belongs in the data of the command.
     pub(crate) base: u32,
-    /// Octets of `data` that have left, or are not to.
+    /// Bytes of `data` that have left, or are not to.
     pub(crate) at: u32,
     /// Where in `data` it ends.
     pub(crate) end: u32,
@@ -38,7 +38,7 @@ impl<L: Lease> DataSequence<L> {
         }
     }
 
-    /// Octets that have not left.
+    /// Bytes that have not left.
     pub(crate) const fn left(&self) -> u32 {
         self.end - self.at
     }
@@ -73,7 +73,7 @@ impl<L: Lease> DataSequence<L> {
             let sof = if self.has_begun { Sof::N3 } else { Sof::I3 };
             let eof = if is_last { Eof::T } else { Eof::N };
             let (data, at) = (&self.data, self.at as usize);
-            let copy = |octets: &mut [u8]| data.copy_out(at, octets);
+            let copy = |bytes: &mut [u8]| data.copy_out(at, bytes);
             if !frames::put(out, &ethernet, (sof, eof), &header, len as usize, copy) {
                 return false;
             }

@@ -47,6 +47,6 @@ pub(crate) fn put_single(
     header: &FrameHeader,
     payload: &[u8],
 ) -> bool {
-    let copy = |octets: &mut [u8]| octets.copy_from_slice(payload);
+    let copy = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
     put(out, ethernet, SINGLE, header, payload.len(), copy)
 }

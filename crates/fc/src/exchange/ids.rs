@@ -4,7 +4,7 @@
 ///
 /// They are given out in turn, so that each rests as long as can be before it is used again, and a
 /// frame that comes late or twice names nothing instead of another exchange. The price is a table
-/// of two octets for each.
+/// of two bytes for each.
 #[derive(Debug)]
 pub(crate) struct Ids {
     named: Vec<u16>,

@@ -57,8 +57,8 @@ impl Fip {
             payload: &reply.encode(),
         });
         let granted = Descriptor::Mac(vn_mac(self.fc_id));
-        let octets = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply, granted]);
-        self.send_els(who.enode, octets);
+        let bytes = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply, granted]);
+        self.send_els(who.enode, bytes);
     }
 
     /// A rejection grants no address, so it has no descriptor for one.
@@ -68,8 +68,8 @@ impl Fip {
             header: self.reply_header(els),
             payload: &Reply::Reject(reject).encode(),
         });
-        let octets = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply]);
-        self.send_els(dst, octets);
+        let bytes = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply]);
+        self.send_els(dst, bytes);
     }
 
     fn reply_header(&self, els: &Encapsulated<'_>) -> FrameHeader {
@@ -116,8 +116,8 @@ impl Fip {
             payload: &els.encode(),
         });
         let ours = Descriptor::Mac(vn_mac(self.fc_id));
-        let octets = fip::encode(FipOperation::ElsRequest, Flags::default(), &[request, ours]);
-        self.send_els(dst, octets);
+        let bytes = fip::encode(FipOperation::ElsRequest, Flags::default(), &[request, ours]);
+        self.send_els(dst, bytes);
         ox_id
     }
 }

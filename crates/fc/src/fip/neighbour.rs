@@ -26,7 +26,7 @@ pub struct Neighbour {
     pub wwpn: Wwn,
     /// WWNN.
     pub wwnn: Wwn,
-    /// The longest payload of an FC frame that fits both ends, in octets: 256 to 2,112.
+    /// The longest payload of an FC frame that fits both ends, in bytes: 256 to 2,112.
     pub payload_max: u16,
     /// Whether it said to be an FCP target; `None` if it said nothing about it.
     pub target: Option<bool>,

@@ -10,8 +10,8 @@ use crate::wire::fip::FipOperation;
 pub(super) struct PendingMessage {
     dst: Mac,
     src: Mac,
-    octets: Vec<u8>,
-    /// Octets after the Ethernet header, at the least.
+    bytes: Vec<u8>,
+    /// Bytes after the Ethernet header, at the least.
     least: usize,
 }
 
@@ -24,13 +24,13 @@ impl PendingMessage {
             vlan: tag,
             ethertype: ethernet::FIP,
         };
-        let len = header.len() + self.octets.len().max(self.least);
+        let len = header.len() + self.bytes.len().max(self.least);
         let len = len.max(ethernet::MIN_LEN);
         let Some(slot) = out.slot(len) else {
             return false;
         };
-        let (octets, padding) = header.put(&mut slot[..len]).split_at_mut(self.octets.len());
-        octets.copy_from_slice(&self.octets);
+        let (bytes, padding) = header.put(&mut slot[..len]).split_at_mut(self.bytes.len());
+        bytes.copy_from_slice(&self.bytes);
         padding.fill(0);
         out.commit(len);
         true
@@ -44,28 +44,28 @@ impl Fip {
         self.send_padded(operation, dst, 0);
     }
 
-    /// So that it has `least` octets after the Ethernet header.
+    /// So that it has `least` bytes after the Ethernet header.
     pub(super) fn send_padded(&mut self, operation: FipOperation, dst: Mac, least: usize) {
         let src = match operation {
             FipOperation::Beacon => super::vn_mac(self.fc_id),
             _ => self.config.mac,
         };
-        let octets = self.present(operation);
+        let bytes = self.present(operation);
         self.queue(PendingMessage {
             dst,
             src,
-            octets,
+            bytes,
             least,
         });
     }
 
     /// Sends an ELS, or its reply.
-    pub(super) fn send_els(&mut self, dst: Mac, octets: Vec<u8>) {
+    pub(super) fn send_els(&mut self, dst: Mac, bytes: Vec<u8>) {
         let FipConfig { mac: src, .. } = self.config;
         self.queue(PendingMessage {
             dst,
             src,
-            octets,
+            bytes,
             least: 0,
         });
     }

@@ -40,7 +40,7 @@ impl<L: Lease> FcpInitiator<L> {
             let why = CommandRefusal::NotLoggedIn;
             return Err(FcpRefused { why, command });
         }
-        let Ok(len) = u32::try_from(command.data.octets()) else {
+        let Ok(len) = u32::try_from(command.data.bytes()) else {
             let why = CommandRefusal::TooLong;
             return Err(FcpRefused { why, command });
         };
@@ -183,7 +183,7 @@ impl<L: Lease> FcpInitiator<L> {
 }
 
 impl<L: Lease> InitiatorExchange<L> {
-    /// Octets that it asks its target for.
+    /// Bytes that it asks its target for.
     pub(super) const fn awaits(&self) -> u64 {
         match self.data {
             Data::In(_) => self.len as u64,
@@ -191,7 +191,7 @@ impl<L: Lease> InitiatorExchange<L> {
         }
     }
 
-    /// Octets that came or went.
+    /// Bytes that came or went.
     fn moved(&self) -> u32 {
         match self.data {
             Data::In(_) => self.cover.next(),

@@ -106,7 +106,7 @@ impl<L: Lease> FcpInitiator<L> {
             data_len: task.len,
             read_len: None,
         };
-        let fill = |octets: &mut [u8]| cmnd.put(octets);
+        let fill = |bytes: &mut [u8]| cmnd.put(bytes);
         if !frames::put(
             out,
             &nexus.peer.ethernet(),

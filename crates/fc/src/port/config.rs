@@ -18,7 +18,7 @@ pub struct PortConfig {
     pub wwpn: Wwn,
     /// Node name.
     pub wwnn: Wwn,
-    /// The MTU of the Ethernet, in octets.
+    /// The MTU of the Ethernet, in bytes.
     pub mtu: usize,
     /// How many ports share the Ethernet.
     pub mode: Mode,
@@ -69,11 +69,11 @@ impl PortConfig {
     #[must_use]
     pub fn new(mac: Mac, mtu: usize) -> Self {
         let [a, b, c, d, e, f] = mac.0;
-        let octets = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        let bytes = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         Self {
             mac,
-            wwpn: Wwn(0x2000 << 48 | octets),
-            wwnn: Wwn(0x1000 << 48 | octets),
+            wwpn: Wwn(0x2000 << 48 | bytes),
+            wwnn: Wwn(0x1000 << 48 | bytes),
             mtu,
             mode: Mode::Multipoint,
             tag: None,
@@ -116,7 +116,7 @@ impl PortConfig {
     }
 }
 
-/// The most octets of payload in a frame on an Ethernet of this MTU: whole words, up to
+/// The most bytes of payload in a frame on an Ethernet of this MTU: whole words, up to
 /// [`MAX_PAYLOAD`]. No port logs in with less than [`MIN_PAYLOAD`].
 ///
 /// [`MAX_PAYLOAD`]: crate::wire::frame::MAX_PAYLOAD
@@ -126,7 +126,7 @@ pub const fn payload_max(mtu: usize) -> u16 {
     fip::max_fcoe(mtu) - overhead()
 }
 
-/// Octets of an FCoE frame behind the Ethernet header that are not payload.
+/// Bytes of an FCoE frame behind the Ethernet header that are not payload.
 const fn overhead() -> u16 {
     let header = ethernet::EthernetHeader {
         dst: Mac::BROADCAST,

@@ -33,7 +33,7 @@ pub trait Fc4Layer {
     /// Puts what is to be sent into `out`; returns whether there was anything.
     fn transmit(&mut self, out: &mut impl FrameSink) -> bool;
 
-    /// Octets of data that others were asked for, and that have not come.
+    /// Bytes of data that others were asked for, and that have not come.
     fn expected(&self) -> u64;
 
     /// When [`Self::expire`] wants to be called.

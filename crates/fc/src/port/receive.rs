@@ -12,11 +12,11 @@ use crate::wire::frame::{self, FCtl, FrameType, RCtl};
 impl<F: Fc4Layer> Port<F> {
     /// Takes a whole Ethernet frame. `vlan` is the identifier of the VLAN that it came by, if its
     /// tag was taken away on the way; 0 counts as none.
-    pub fn receive(&mut self, now: Now, octets: &[u8], vlan: Option<u16>) {
+    pub fn receive(&mut self, now: Now, bytes: &[u8], vlan: Option<u16>) {
         self.tick(now);
         self.statistics.received_frames += 1;
-        self.statistics.received_octets += octets.len() as u64;
-        let Ok((ethernet, payload)) = EthernetHeader::parse(octets) else {
+        self.statistics.received_bytes += bytes.len() as u64;
+        let Ok((ethernet, payload)) = EthernetHeader::parse(bytes) else {
             self.statistics.malformed += 1;
             return;
         };

@@ -7,12 +7,12 @@ use crate::wire::fcoe::FcoeError;
 pub struct PortStatistics {
     /// Frames sent.
     pub sent_frames: u64,
-    /// Octets of them, from the Ethernet header on.
-    pub sent_octets: u64,
+    /// Bytes of them, from the Ethernet header on.
+    pub sent_bytes: u64,
     /// Frames received.
     pub received_frames: u64,
-    /// Octets of them.
-    pub received_octets: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
     /// FCoE frames whose CRC is wrong.
     pub bad_crc: u64,
     /// FCoE frames that cannot be read.

@@ -20,7 +20,7 @@ impl<O: FrameSink> FrameSink for Counted<'_, O> {
 
     fn commit(&mut self, len: usize) {
         self.statistics.sent_frames += 1;
-        self.statistics.sent_octets += len as u64;
+        self.statistics.sent_bytes += len as u64;
         self.out.commit(len);
     }
 }

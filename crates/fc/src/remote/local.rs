@@ -74,7 +74,7 @@ pub struct LocalPort {
     pub wwnn: Wwn,
     /// The tag that frames carry.
     pub tag: Option<VlanTag>,
-    /// The most octets of payload in a frame that Ethernet lets through.
+    /// The most bytes of payload in a frame that Ethernet lets through.
     pub payload_max: u16,
     /// E_D_TOV.
     pub e_d_tov: Duration,

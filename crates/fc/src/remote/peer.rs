@@ -39,7 +39,7 @@ pub struct FcpPeer {
     pub tag: Option<VlanTag>,
     /// Its port name.
     pub wwpn: Wwn,
-    /// The most octets of payload in a frame to it: a multiple of 4 from 256 to 2112.
+    /// The most bytes of payload in a frame to it: a multiple of 4 from 256 to 2112.
     pub payload_max: u16,
     /// What its PRLI and ours agreed upon.
     pub fcp: Fcp,

@@ -6,7 +6,7 @@ use crate::wire::els::{LsRejectReason, explanation, reason};
 pub(crate) const LENGTH: LsRejectReason =
     LsRejectReason::new(reason::PROTOCOL_ERROR, explanation::PAYLOAD_LENGTH);
 
-/// No class 3, or less than 256 octets of payload.
+/// No class 3, or less than 256 bytes of payload.
 pub(crate) const SIZES: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, RECEIVE_SIZE);
 
 /// The names are not those that FIP told.

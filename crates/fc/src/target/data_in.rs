@@ -28,7 +28,7 @@ impl<L: Lease> FcpTarget<L> {
         task.presented = offset + data.len() as u32;
         if nexus.peer.fcp.retry {
             let data = data.clone();
-            self.confirming.octets += data.len();
+            self.confirming.bytes += data.len();
             task.kept.push_back(KeptDataIn { offset, data });
         }
         nexus.queued += data.len();
@@ -41,21 +41,21 @@ impl<L: Lease> FcpTarget<L> {
     /// then what this command sent first. What of it is asked for again cannot be sent; the
     /// initiator reads it by a new command.
     fn bound_kept(&mut self, slot: ExchangeSlot) {
-        while self.confirming.octets > self.limits.unconfirmed {
+        while self.confirming.bytes > self.limits.unconfirmed {
             if self.settle_oldest() {
                 continue;
             }
             let Some(first) = self.tasks[slot].kept.pop_front() else {
                 return;
             };
-            self.confirming.octets -= first.data.len();
+            self.confirming.bytes -= first.data.len();
         }
     }
 
     /// Lets go of all data of an exchange that could be sent again.
     pub(super) fn drop_kept(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
-        self.confirming.octets -= task.kept_octets();
+        self.confirming.bytes -= task.kept_bytes();
         task.kept.clear();
     }
 

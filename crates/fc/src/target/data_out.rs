@@ -112,9 +112,9 @@ impl<L: Lease> FcpTarget<L> {
     }
 
     /// So much of what was asked for is not on its way any more.
-    fn came(&mut self, slot: ExchangeSlot, octets: u32) {
+    fn came(&mut self, slot: ExchangeSlot, bytes: u32) {
         let task = &mut self.tasks[slot];
-        let came = octets.min(task.asked);
+        let came = bytes.min(task.asked);
         if came == 0 {
             return;
         }
@@ -197,14 +197,14 @@ impl<L: Lease> Exchange<L> {
         self.burst
     }
 
-    /// Copies octets that belong at `start` to where there is memory for them. What has none was
+    /// Copies bytes that belong at `start` to where there is memory for them. What has none was
     /// filled before.
-    fn fill(&mut self, start: u32, octets: &[u8]) {
-        let end = start + octets.len() as u32;
+    fn fill(&mut self, start: u32, bytes: &[u8]) {
+        let end = start + bytes.len() as u32;
         for grant in &mut self.grants {
             let (from, to) = (start.max(grant.offset), end.min(grant.end()));
             if from < to {
-                let part = &octets[(from - start) as usize..(to - start) as usize];
+                let part = &bytes[(from - start) as usize..(to - start) as usize];
                 grant.into.copy_in((from - grant.offset) as usize, part);
             }
         }

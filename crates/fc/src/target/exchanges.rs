@@ -27,7 +27,7 @@ pub(super) struct Exchange<L> {
     /// Tells the command from one before it with the same OX_ID; 0 if it has no such number.
     pub(super) retry_id: u32,
     pub(super) lun: Lun,
-    /// Octets that the initiator wants to receive, and to send.
+    /// Bytes that the initiator wants to receive, and to send.
     pub(super) expected_in: u32,
     pub(super) expected_out: u32,
     pub(super) stage: ExchangeStage,
@@ -45,7 +45,7 @@ pub(super) struct Exchange<L> {
     pub(super) grants: VecDeque<ExchangeGrant<L>>,
     /// What is asked for by FCP_XFER_RDY and has not come whole.
     pub(super) burst: Option<Burst>,
-    /// Octets of it, once it was asked for.
+    /// Bytes of it, once it was asked for.
     pub(super) asked: u32,
     /// When it was asked for the first time.
     pub(super) asked_since: Now,
@@ -181,7 +181,7 @@ impl<L: Lease> Exchange<L> {
         self.next_seq_id
     }
 
-    pub(super) fn kept_octets(&self) -> usize {
+    pub(super) fn kept_bytes(&self) -> usize {
         self.kept.iter().map(|kept| kept.data.len()).sum()
     }
 
@@ -211,7 +211,7 @@ pub(super) struct Exchanges<L> {
 /// caches of a core, and each command takes the place of the oldest.
 const REMEMBERED: usize = 1024;
 
-/// Exchanges that are aborted or confirming; bounded elsewhere, by their number or their octets.
+/// Exchanges that are aborted or confirming; bounded elsewhere, by their number or their bytes.
 const MOST_HELD_BACK: usize = 4096;
 
 impl<L: Lease> Exchanges<L> {
@@ -354,9 +354,9 @@ impl Hasher for Mixer {
         self.0
     }
 
-    fn write(&mut self, octets: &[u8]) {
-        for octet in octets {
-            self.write_u64(u64::from(*octet));
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
         }
     }
 

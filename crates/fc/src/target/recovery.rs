@@ -24,8 +24,8 @@ type ExchangeNames = (OxId, RxId);
 pub(super) struct Confirming {
     /// Exchanges whose data is kept until FCP_CONF comes, the oldest first, each once.
     waiting: VecDeque<(Now, RxId)>,
-    /// Octets that are kept, of these and of commands that have not ended.
-    pub(super) octets: usize,
+    /// Bytes that are kept, of these and of commands that have not ended.
+    pub(super) bytes: usize,
 }
 
 impl Confirming {

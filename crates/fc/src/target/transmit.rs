@@ -73,7 +73,7 @@ impl<L: Lease> ExchangeQueue<L> {
         self.is_freed = true;
     }
 
-    /// Drops all that belongs to one exchange, and tells how many octets of Data-In that was.
+    /// Drops all that belongs to one exchange, and tells how many bytes of Data-In that was.
     pub(super) fn remove(&mut self, gone: ExchangeSlot) -> usize {
         let mut dropped = 0;
         self.held.retain(|slot| *slot != gone);
@@ -120,7 +120,7 @@ impl<L: Lease> FcpTarget<L> {
         }
     }
 
-    /// Octets of Data-In were taken out of the queue, and put into it.
+    /// Bytes of Data-In were taken out of the queue, and put into it.
     pub(super) fn count_queued(&mut self, remote: RemoteId, out: usize, added: usize) {
         if let Some(Some(nexus)) = self.nexuses.get_mut(remote.index()) {
             nexus.queued = nexus.queued - out + added;
@@ -201,7 +201,7 @@ impl<L: Lease> FcpTarget<L> {
             return true;
         };
         let peer = &nexus.peer;
-        let wants_confirmation = is_worth_confirming(peer, task.kept_octets());
+        let wants_confirmation = is_worth_confirming(peer, task.kept_bytes());
         let f_ctl = if wants_confirmation {
             PASSING
         } else {
@@ -224,7 +224,7 @@ impl<L: Lease> FcpTarget<L> {
             information: ending.information,
             sense: ending.sense.as_slice(),
         };
-        let fill = |octets: &mut [u8]| rsp.put(octets);
+        let fill = |bytes: &mut [u8]| rsp.put(bytes);
         if !frames::put(
             out,
             &peer.ethernet(),
@@ -292,7 +292,7 @@ fn is_worth_confirming(peer: &FcpPeer, kept: usize) -> bool {
     peer.fcp.retry && peer.fcp.confirm && kept >= WORTH_CONFIRMING
 }
 
-/// Data of which FCP_CONF is at most one frame in ten: eight frames of 2112 octets and a response.
+/// Data of which FCP_CONF is at most one frame in ten: eight frames of 2112 bytes and a response.
 const WORTH_CONFIRMING: usize = 16 << 10;
 
 /// A sequence of one frame after which the initiator goes on.

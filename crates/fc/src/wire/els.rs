@@ -2,7 +2,7 @@
 //! SRR of FCP-4, which looks like one.
 //!
 //! What an answer holds depends on what it answers: [`Els`] is a request, [`Reply`] an answer to
-//! one. Octets behind the end of a payload are ignored, as older ones are longer.
+//! one. Bytes behind the end of a payload are ignored, as older ones are longer.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub use link::{
 pub use login::{ClassParameters, Features, ServiceParameters};
 pub use process::{FcpParameters, ServicePage};
 
-/// The first octet of a payload: what is asked for or answered.
+/// The first byte of a payload: what is asked for or answered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(pub u8);
 
@@ -211,7 +211,7 @@ impl Els {
             Code::TPRLO => Self::Tprlo(pages()?),
             Code::ADISC => Self::Adisc(Adisc::parse(&mut reader)?),
             Code::RSCN => Self::Rscn(Rscn::parse(lengths, payload)?),
-            Code::SCR => Self::Scr(link::last_octet(&mut reader)?),
+            Code::SCR => Self::Scr(link::last_byte(&mut reader)?),
             Code::RNID => Self::Rnid(reader.u8()?),
             other => Self::Other(other),
         })

@@ -15,7 +15,7 @@ pub const FIP: u16 = 0x8914;
 /// EtherType of a tag (802.1Q C-TAG).
 pub const VLAN: u16 = 0x8100;
 
-/// Octets of the shortest frame, without frame check sequence.
+/// Bytes of the shortest frame, without frame check sequence.
 pub const MIN_LEN: usize = 60;
 
 /// An Ethernet address.
@@ -45,7 +45,7 @@ impl Mac {
     /// [`Self::VN2VN_FC_MAP`].
     #[must_use]
     pub const fn of_port([a, b, c]: [u8; 3], fc_id: FcId) -> Self {
-        let [d, e, f] = fc_id.octets();
+        let [d, e, f] = fc_id.bytes();
         Self([a, b, c, d, e, f])
     }
 
@@ -78,7 +78,7 @@ impl FromStr for Mac {
     type Err = NotAMac;
 
     fn from_str(text: &str) -> Result<Self, NotAMac> {
-        names::octets(text).map(Self).ok_or(NotAMac)
+        names::bytes(text).map(Self).ok_or(NotAMac)
     }
 }
 
@@ -125,13 +125,13 @@ pub struct EthernetHeader {
 }
 
 impl EthernetHeader {
-    /// Octets without a tag.
+    /// Bytes without a tag.
     pub const BARE_LEN: usize = 14;
 
-    /// Octets with a tag.
+    /// Bytes with a tag.
     pub const TAGGED_LEN: usize = 18;
 
-    /// Octets that it takes.
+    /// Bytes that it takes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! FC-BB-5 and FC-BB-6: a Fibre Channel frame inside an Ethernet frame.
 //!
-//! Version and reserved octets, SOF, FC frame header, payload with fill octets, CRC, EOF, reserved
-//! octets. The shortest is just as long as an Ethernet frame must be, so nothing is ever padded and
+//! Version and reserved bytes, SOF, FC frame header, payload with fill bytes, CRC, EOF, reserved
+//! bytes. The shortest is just as long as an Ethernet frame must be, so nothing is ever padded and
 //! CRC and EOF stand at the very end.
 
 use std::fmt;
@@ -61,7 +61,7 @@ pub struct ReceivedFrame<'a> {
     pub eof: Eof,
     /// Its header.
     pub header: FrameHeader,
-    /// Its payload without fill octets.
+    /// Its payload without fill bytes.
     pub payload: &'a [u8],
 }
 
@@ -71,7 +71,7 @@ pub enum FcoeError {
     /// It ends before its end-of-frame delimiter.
     #[error("a truncated FCoE frame")]
     Truncated,
-    /// It is longer than any frame of Fibre Channel, or no multiple of 4 octets.
+    /// It is longer than any frame of Fibre Channel, or no multiple of 4 bytes.
     #[error("an FCoE frame of a length invalid in Fibre Channel")]
     Length,
     /// Another version than 0.
@@ -89,7 +89,7 @@ pub enum FcoeError {
     /// Optional headers stand before the payload, which FCP and link services never have.
     #[error("an FCoE frame with the optional headers {0:02x}")]
     OptionalHeaders(u8),
-    /// More fill octets than payload.
+    /// More fill bytes than payload.
     #[error("more fill bytes than payload")]
     Fill,
 }
@@ -104,8 +104,8 @@ impl From<Truncated> for FcoeError {
 ///
 /// # Errors
 /// Why it is to be dropped.
-pub fn decode(octets: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
-    let (head, rest) = octets.split_first_chunk::<HEAD_LEN>().ok_or(Truncated)?;
+pub fn decode(bytes: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD_LEN>().ok_or(Truncated)?;
     let (content, tail) = rest.split_last_chunk::<TAIL_LEN>().ok_or(Truncated)?;
     let header = FrameHeader::parse(content)?;
     let (version, sof, eof) = (head[0] >> 4, Sof(head[HEAD_LEN - 1]), Eof(tail[4]));
@@ -143,17 +143,17 @@ pub fn decode(octets: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
     })
 }
 
-/// Octets of the Ethernet frame that [`encode`] makes.
+/// Bytes of the Ethernet frame that [`encode`] makes.
 #[must_use]
 pub const fn frame_len(ethernet: &ethernet::EthernetHeader, payload_len: usize) -> usize {
     ethernet.len() + HEAD_LEN + HEADER_LEN + payload_len.next_multiple_of(4) + TAIL_LEN
 }
 
 /// Writes a whole Ethernet frame at the front of `slot`, which must have room for [`frame_len`]
-/// octets, and gives its length. `fill` writes the payload, all `payload_len` octets of it.
+/// bytes, and gives its length. `fill` writes the payload, all `payload_len` bytes of it.
 ///
 /// The CRC is taken over what then stands in the slot: a payload that was changing while it was
-/// copied never leaves with a wrong one. The fill octets in F_CTL follow from the length; only the
+/// copied never leaves with a wrong one. The fill bytes in F_CTL follow from the length; only the
 /// last frame of a sequence may have one that is no multiple of 4.
 pub fn encode(
     slot: &mut [u8],
@@ -167,8 +167,8 @@ pub fn encode(
     let filled_len = payload_len.next_multiple_of(4);
     let filling = filled_len - payload_len;
     debug_assert!(filling == 0 || header.f_ctl.end_sequence());
-    let octets = ethernet.put(&mut slot[..len]);
-    let (head, rest) = octets.split_at_mut(HEAD_LEN);
+    let bytes = ethernet.put(&mut slot[..len]);
+    let (head, rest) = bytes.split_at_mut(HEAD_LEN);
     head.fill(0);
     head[HEAD_LEN - 1] = sof.0;
     let (content, tail) = rest.split_at_mut(HEADER_LEN + filled_len);
@@ -182,13 +182,13 @@ pub fn encode(
     len
 }
 
-/// FC-FS-3: the CRC of a frame, which FCoE carries with the octet of the lowest powers first.
+/// FC-FS-3: the CRC of a frame, which FCoE carries with the byte of the lowest powers first.
 fn crc(content: &[u8]) -> [u8; 4] {
     crc_fast::crc32_iso_hdlc(content).to_le_bytes()
 }
 
-/// Octets before the FC frame header: version, reserved, SOF.
+/// Bytes before the FC frame header: version, reserved, SOF.
 const HEAD_LEN: usize = 14;
 
-/// Octets after the payload: CRC, EOF, reserved.
+/// Bytes after the payload: CRC, EOF, reserved.
 const TAIL_LEN: usize = 8;

@@ -22,11 +22,11 @@ pub struct Cmnd<'a> {
     pub read: bool,
     /// Data from the initiator.
     pub write: bool,
-    /// The CDB and what pads it: 16 octets or more, up to 268, always a multiple of 4.
+    /// The CDB and what pads it: 16 bytes or more, up to 268, always a multiple of 4.
     pub cdb: &'a [u8],
-    /// FCP_DL: octets to be moved; of a bidirectional command, from the initiator.
+    /// FCP_DL: bytes to be moved; of a bidirectional command, from the initiator.
     pub data_len: u32,
-    /// Octets to be moved to the initiator by a bidirectional command.
+    /// Bytes to be moved to the initiator by a bidirectional command.
     pub read_len: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Cmnd<'a> {
         })
     }
 
-    /// Octets of the payload.
+    /// Bytes of the payload.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(&self) -> usize {
@@ -69,7 +69,7 @@ impl<'a> Cmnd<'a> {
         FIXED_LEN + self.cdb.len() + 4 + read_len
     }
 
-    /// Writes the payload, which has [`Self::len`] octets.
+    /// Writes the payload, which has [`Self::len`] bytes.
     pub fn put(&self, payload: &mut [u8]) {
         debug_assert!(self.cdb.len() >= CDB_LEN && self.cdb.len().is_multiple_of(4));
         let (fixed, rest) = payload.split_at_mut(FIXED_LEN);
@@ -123,14 +123,14 @@ impl ManagementFlags {
 /// FCP_XFER_RDY: data from the initiator is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XferRdy {
-    /// FCP_DATA_RO: where it begins in the data of the command, in octets.
+    /// FCP_DATA_RO: where it begins in the data of the command, in bytes.
     pub offset: u32,
-    /// FCP_BURST_LEN: how many octets.
+    /// FCP_BURST_LEN: how many bytes.
     pub burst: u32,
 }
 
 impl XferRdy {
-    /// Octets of the payload.
+    /// Bytes of the payload.
     pub const LEN: usize = 12;
 
     /// Reads a payload.
@@ -214,7 +214,7 @@ impl<'a> Rsp<'a> {
         Ok(rsp)
     }
 
-    /// Octets of the payload.
+    /// Bytes of the payload.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(&self) -> usize {
@@ -226,7 +226,7 @@ impl<'a> Rsp<'a> {
         RSP_LEN + response + self.sense.len()
     }
 
-    /// Writes the payload, which has [`Self::len`] octets.
+    /// Writes the payload, which has [`Self::len`] bytes.
     pub fn put(&self, payload: &mut [u8]) {
         payload.fill(0);
         let (flag, count) = (self.residual.flag(OVER, UNDER), self.residual.count());
@@ -273,17 +273,17 @@ const fn bit(mask: u8, set: bool) -> u8 {
     if set { mask } else { 0 }
 }
 
-/// Octets of FCP_CMND before the CDB.
+/// Bytes of FCP_CMND before the CDB.
 const FIXED_LEN: usize = 12;
-/// Octets of the shortest CDB.
+/// Bytes of the shortest CDB.
 const CDB_LEN: usize = 16;
 /// RDDATA.
 const READ: u8 = 0x02;
 /// WRDATA.
 const WRITE: u8 = 0x01;
-/// Octets of FCP_RSP without response information and sense data.
+/// Bytes of FCP_RSP without response information and sense data.
 const RSP_LEN: usize = 24;
-/// Octets of response information.
+/// Bytes of response information.
 const RESPONSE_LEN: usize = 8;
 /// FCP_CONF_REQ.
 const CONFIRM: u8 = 0x10;

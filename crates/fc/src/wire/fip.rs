@@ -6,7 +6,7 @@ pub mod descriptor;
 
 pub use descriptor::{Descriptor, DescriptorType, Encapsulated, Fc4Features};
 
-/// Octets of the header that descriptors follow.
+/// Bytes of the header that descriptors follow.
 pub const HEADER_LEN: usize = 10;
 
 /// The version that FC-BB-5 and FC-BB-6 define.
@@ -15,7 +15,7 @@ const VERSION: u8 = 1;
 /// Lengths in FIP are told in words.
 const WORD: usize = 4;
 
-/// Why octets are no FIP.
+/// Why bytes are no FIP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FipError {
     /// The header, or the list of descriptors that it announces, ends too early.
@@ -157,8 +157,8 @@ impl<'a> FipMessage<'a> {
     ///
     /// # Errors
     /// It is not of version 1, or shorter than it says.
-    pub fn parse(octets: &'a [u8]) -> Result<Self, FipError> {
-        let mut reader = ByteReader(octets);
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FipError> {
+        let mut reader = ByteReader(bytes);
         let version = reader.u8()? >> 4;
         if version != VERSION {
             return Err(FipError::Version(version));
@@ -210,18 +210,18 @@ impl<'a> Iterator for Descriptors<'a> {
     }
 }
 
-/// Writes a message. What a descriptor carries must be of whole words, and of 1,018 octets at most.
+/// Writes a message. What a descriptor carries must be of whole words, and of 1,018 bytes at most.
 #[must_use]
 pub fn encode(operation: FipOperation, flags: Flags, descriptors: &[Descriptor<'_>]) -> Vec<u8> {
     let (protocol, subcode) = operation.codes();
-    let mut octets = vec![VERSION << 4, 0];
-    octets.extend(protocol.to_be_bytes());
-    octets.extend([0, subcode, 0, 0]);
-    octets.extend(flags.0.to_be_bytes());
+    let mut bytes = vec![VERSION << 4, 0];
+    bytes.extend(protocol.to_be_bytes());
+    bytes.extend([0, subcode, 0, 0]);
+    bytes.extend(flags.0.to_be_bytes());
     for descriptor in descriptors {
-        descriptor.encode(&mut octets);
+        descriptor.encode(&mut bytes);
     }
-    let words = (octets.len() - HEADER_LEN) / WORD;
-    octets[6..8].copy_from_slice(&(words as u16).to_be_bytes());
-    octets
+    let words = (bytes.len() - HEADER_LEN) / WORD;
+    bytes[6..8].copy_from_slice(&(words as u16).to_be_bytes());
+    bytes
 }

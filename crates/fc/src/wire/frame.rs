@@ -5,13 +5,13 @@ use std::fmt;
 use super::names::FcId;
 use super::reader::{ByteReader, Truncated};
 
-/// Octets in a frame header.
+/// Bytes in a frame header.
 pub const HEADER_LEN: usize = 24;
 
-/// The most octets between header and CRC of a frame.
+/// The most bytes between header and CRC of a frame.
 pub const MAX_PAYLOAD: usize = 2112;
 
-/// The least that every port has to take as payload, in octets (FC-LS-2).
+/// The least that every port has to take as payload, in bytes (FC-LS-2).
 pub const MIN_PAYLOAD: u16 = 256;
 
 /// Routing control: what kind of frame it is.
@@ -167,17 +167,17 @@ impl FCtl {
         self.has(Self::RELATIVE_OFFSET)
     }
 
-    /// Octets, 0 to 3, that fill the payload up to a multiple of 4; meaningful in the last frame of
+    /// Bytes, 0 to 3, that fill the payload up to a multiple of 4; meaningful in the last frame of
     /// a sequence.
     #[must_use]
     pub const fn fill(self) -> usize {
         (self.0 & 3) as usize
     }
 
-    /// With so many fill octets, 0 to 3.
+    /// With so many fill bytes, 0 to 3.
     #[must_use]
-    pub const fn with_fill(self, octets: usize) -> Self {
-        Self(self.0 & !3 | octets as u32 & 3)
+    pub const fn with_fill(self, bytes: usize) -> Self {
+        Self(self.0 & !3 | bytes as u32 & 3)
     }
 }
 
@@ -242,17 +242,17 @@ pub struct FrameHeader {
     pub ox_id: OxId,
     /// The responder's name for the exchange.
     pub rx_id: RxId,
-    /// Relative offset in octets, if F_CTL says so; else by R_CTL.
+    /// Relative offset in bytes, if F_CTL says so; else by R_CTL.
     pub parameter: u32,
 }
 
 impl FrameHeader {
-    /// Reads a header from the front of `octets`.
+    /// Reads a header from the front of `bytes`.
     ///
     /// # Errors
-    /// There are fewer than 24 octets.
-    pub fn parse(octets: &[u8]) -> Result<Self, Truncated> {
-        let mut reader = ByteReader(octets);
+    /// There are fewer than 24 bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Truncated> {
+        let mut reader = ByteReader(bytes);
         Ok(Self {
             r_ctl: RCtl(reader.u8()?),
             d_id: FcId(reader.u24()?),
@@ -280,10 +280,10 @@ impl FrameHeader {
             u32::from(self.ox_id.0) << 16 | u32::from(self.rx_id.0),
             self.parameter,
         ];
-        let mut octets = [0; HEADER_LEN];
-        for (at, word) in octets.chunks_exact_mut(4).zip(words) {
+        let mut bytes = [0; HEADER_LEN];
+        for (at, word) in bytes.chunks_exact_mut(4).zip(words) {
             at.copy_from_slice(&word.to_be_bytes());
         }
-        octets
+        bytes
     }
 }

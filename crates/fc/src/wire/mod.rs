@@ -1,4 +1,4 @@
-//! Octets on the Ethernet: one file a format, each decoded and encoded, so that target and
+//! Bytes on the Ethernet: one file a format, each decoded and encoded, so that target and
 //! initiator share them. All numbers are big-endian but for the CRC of FCoE.
 //!
 //! Unknown codes are values, not errors: what a machine does about them is its own affair. Reserved

@@ -19,15 +19,15 @@ impl FcId {
     /// All ports.
     pub const BROADCAST: Self = Self(0xff_ffff);
 
-    /// From the three octets of a frame.
+    /// From the three bytes of a frame.
     #[must_use]
-    pub const fn from_octets([a, b, c]: [u8; 3]) -> Self {
+    pub const fn from_bytes([a, b, c]: [u8; 3]) -> Self {
         Self(u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// As the three octets of a frame.
+    /// As the three bytes of a frame.
     #[must_use]
-    pub const fn octets(self) -> [u8; 3] {
+    pub const fn bytes(self) -> [u8; 3] {
         let [_, a, b, c] = self.0.to_be_bytes();
         [a, b, c]
     }
@@ -76,30 +76,30 @@ impl FromStr for Wwn {
         let bare = ["0x", "0X", "naa."]
             .iter()
             .find_map(|head| text.strip_prefix(head));
-        match octets(bare.unwrap_or(text)) {
-            Some(octets) => Ok(Self(u64::from_be_bytes(octets))),
+        match bytes(bare.unwrap_or(text)) {
+            Some(bytes) => Ok(Self(u64::from_be_bytes(bytes))),
             None => Err(NotAWwn),
         }
     }
 }
 
-/// Octets as two digits each, with colons between.
-pub(super) fn colons(octets: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    octets.iter().enumerate().try_for_each(|(at, octet)| {
+/// Bytes as two digits each, with colons between.
+pub(super) fn colons(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().enumerate().try_for_each(|(at, byte)| {
         let colon = if at == 0 { "" } else { ":" };
-        write!(f, "{colon}{octet:02x}")
+        write!(f, "{colon}{byte:02x}")
     })
 }
 
 /// What [`colons`] writes; or the digits alone.
-pub(super) fn octets<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let step = match text.len() {
         len if len == 2 * N => 2,
         len if len + 1 == 3 * N => 3,
         _ => return None,
     };
-    let mut octets = [0; N];
-    for (octet, group) in octets.iter_mut().zip(text.as_bytes().chunks(step)) {
+    let mut bytes = [0; N];
+    for (byte, group) in bytes.iter_mut().zip(text.as_bytes().chunks(step)) {
         let [high, low, colon @ ..] = group else {
             return None;
         };
@@ -107,7 +107,7 @@ pub(super) fn octets<const N: usize>(text: &str) -> Option<[u8; N]> {
             return None;
         }
         let digit = |digit: &u8| char::from(*digit).to_digit(16);
-        *octet = (digit(high)? << 4 | digit(low)?) as u8;
+        *byte = (digit(high)? << 4 | digit(low)?) as u8;
     }
-    Some(octets)
+    Some(bytes)
 }

@@ -1,6 +1,6 @@
-//! Octets taken from the front of what is left of a format, so that no length can reach past it.
+//! Bytes taken from the front of what is left of a format, so that no length can reach past it.
 
-/// Fewer octets came than the format has.
+/// Fewer bytes came than the format has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it ends too early")]
 pub struct Truncated;
@@ -10,7 +10,7 @@ pub struct Truncated;
 pub struct ByteReader<'a>(pub &'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    /// The next `N` octets.
+    /// The next `N` bytes.
     ///
     /// # Errors
     /// There are fewer.
@@ -20,7 +20,7 @@ impl<'a> ByteReader<'a> {
         Ok(*first)
     }
 
-    /// The next `len` octets.
+    /// The next `len` bytes.
     ///
     /// # Errors
     /// There are fewer.
@@ -30,7 +30,7 @@ impl<'a> ByteReader<'a> {
         Ok(first)
     }
 
-    /// Leaves out `len` octets, as reserved fields are.
+    /// Leaves out `len` bytes, as reserved fields are.
     ///
     /// # Errors
     /// There are fewer.
@@ -38,15 +38,15 @@ impl<'a> ByteReader<'a> {
         self.take(len).map(drop)
     }
 
-    /// The next octet.
+    /// The next byte.
     ///
     /// # Errors
     /// There are fewer.
     pub fn u8(&mut self) -> Result<u8, Truncated> {
-        self.array::<1>().map(|[octet]| octet)
+        self.array::<1>().map(|[byte]| byte)
     }
 
-    /// The next two octets, big-endian.
+    /// The next two bytes, big-endian.
     ///
     /// # Errors
     /// There are fewer.
@@ -54,7 +54,7 @@ impl<'a> ByteReader<'a> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// The next three octets, big-endian.
+    /// The next three bytes, big-endian.
     ///
     /// # Errors
     /// There are fewer.
@@ -63,7 +63,7 @@ impl<'a> ByteReader<'a> {
             .map(|[a, b, c]| u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// The next four octets, big-endian.
+    /// The next four bytes, big-endian.
     ///
     /// # Errors
     /// There are fewer.
@@ -71,7 +71,7 @@ impl<'a> ByteReader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next eight octets, big-endian.
+    /// The next eight bytes, big-endian.
     ///
     /// # Errors
     /// There are fewer.

@@ -1,4 +1,4 @@
-//! Each format by itself: what is encoded is what is decoded, and wrong octets are told.
+//! Each format by itself: what is encoded is what is decoded, and wrong bytes are told.
 
 mod encapsulation;
 mod fip;

@@ -279,9 +279,9 @@ pub(super) const PATH_MAX: usize = 107 - PEER.len();
 
 /// A locally administered address, the same each time for an end, made by FNV-1a of its path.
 fn mac_of(path: &Path, end: u8) -> EtherMac {
-    let octets = path.as_os_str().as_bytes().iter();
-    let hash = octets.fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
-        (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3)
+    let bytes = path.as_os_str().as_bytes().iter();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     });
     let [a, b, c, d, e, ..] = hash.to_le_bytes();
     [0x02, a, b, c, d, e & !1 | end]

@@ -58,7 +58,7 @@ const fn instruction(code: u32, k: u32) -> sock_filter {
     }
 }
 
-/// Loads so many octets from there.
+/// Loads so many bytes from there.
 fn load(size: u32, at: u32) -> sock_filter {
     instruction(libc::BPF_LD | libc::BPF_ABS | size, at)
 }

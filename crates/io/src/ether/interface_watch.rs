@@ -236,5 +236,5 @@ impl InterfaceWatch {
     }
 }
 
-/// The bit of a MAC address, in its first octet, that makes it one of a group.
+/// The bit of a MAC address, in its first byte, that makes it one of a group.
 const GROUP: u8 = 1;

@@ -208,11 +208,11 @@ impl Interface {
     }
 }
 
-fn part<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
-    octets.get(at..)?.first_chunk().copied()
+fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
 }
 
-/// Octets of `nlmsghdr`, of `ifinfomsg`, and before the value of an attribute.
+/// Bytes of `nlmsghdr`, of `ifinfomsg`, and before the value of an attribute.
 const HEADER: usize = 16;
 const INFO: usize = 16;
 const ATTRIBUTE: usize = 4;

@@ -7,22 +7,22 @@ use super::HEADER_MAX;
 #[derive(Debug)]
 pub(super) struct LostFrameMemory {
     payload_max: usize,
-    octets: Vec<u8>,
-    /// Octets of the slot that was given, if it was given last.
+    bytes: Vec<u8>,
+    /// Bytes of the slot that was given, if it was given last.
     given: Option<usize>,
 }
 
 impl LostFrameMemory {
-    /// Beside slots for frames with so many octets behind their header.
+    /// Beside slots for frames with so many bytes behind their header.
     pub(super) fn new(payload_max: usize) -> Self {
         Self {
             payload_max,
-            octets: Vec::new(),
+            bytes: Vec::new(),
             given: None,
         }
     }
 
-    /// Whether the next slot is of here, as so many octets are too many.
+    /// Whether the next slot is of here, as so many bytes are too many.
     pub(super) fn takes(&mut self, len: usize, mtu: u32) -> bool {
         self.given = None;
         len > self.payload_max.min(mtu as usize) + HEADER_MAX
@@ -30,8 +30,8 @@ impl LostFrameMemory {
 
     pub(super) fn slot(&mut self, len: usize) -> &mut [u8] {
         self.given = Some(len);
-        self.octets.resize(len.max(self.octets.len()), 0);
-        &mut self.octets[..len]
+        self.bytes.resize(len.max(self.bytes.len()), 0);
+        &mut self.bytes[..len]
     }
 
     /// Whether the slot that holds a frame now is of here.

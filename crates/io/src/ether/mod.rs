@@ -56,10 +56,10 @@ pub enum Place {
 /// How a port is to be had.
 #[derive(Clone, Debug)]
 pub struct EtherOptions {
-    /// The most octets of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
+    /// The most bytes of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
     /// are dropped both ways, and counted.
     pub payload_max: usize,
-    /// Octets for frames that have come in and were not looked at.
+    /// Bytes for frames that have come in and were not looked at.
     pub ring: usize,
 }
 
@@ -122,7 +122,7 @@ pub struct LinkStatus {
     /// Frames can go both ways. An interface that is removed is down, and up again when another
     /// one of its name has come up.
     pub up: bool,
-    /// Octets that may follow a frame's Ethernet header (and tag).
+    /// Bytes that may follow a frame's Ethernet header (and tag).
     pub mtu: u32,
 }
 
@@ -248,13 +248,13 @@ impl EtherPort {
         each!(self, port => port.receive(taken))
     }
 
-    /// Memory for one frame of `len` octets. `None` when no more fits now. What is too long to
+    /// Memory for one frame of `len` bytes. `None` when no more fits now. What is too long to
     /// leave is taken and lost ([`Drops::oversize`]), so that it holds nothing up.
     pub fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         each!(self, port => port.slot(len))
     }
 
-    /// The slot given last holds a frame of `len` octets, to be sent by the next `flush`.
+    /// The slot given last holds a frame of `len` bytes, to be sent by the next `flush`.
     ///
     /// # Panics
     ///
@@ -335,7 +335,7 @@ pub const BATCH: usize = 256;
 /// Addresses that a port can have, its own among them.
 pub const ADDRESSES_MAX: usize = 64;
 
-/// Octets of an Ethernet header with its tag.
+/// Bytes of an Ethernet header with its tag.
 const HEADER_MAX: usize = 18;
 
 /// The priority of FCoE and FIP, which DCB keeps free of loss by custom.

@@ -167,7 +167,7 @@ impl PacketPort {
         while count < BATCH {
             let too_long = &mut self.drops.too_long;
             let is_there = self.ring.receive(|frame| match frame {
-                Some((octets, tag)) => taken(octets, tag),
+                Some((bytes, tag)) => taken(bytes, tag),
                 None => *too_long += 1,
             });
             if !is_there {

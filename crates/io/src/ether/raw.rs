@@ -18,7 +18,7 @@ pub(super) fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedF
 /// Sets an option to a value without pointers.
 pub(super) fn set<T: Copy>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let fd = socket.as_raw_fd();
-    // SAFETY: the kernel reads as many octets as the value has.
+    // SAFETY: the kernel reads as many bytes as the value has.
     let set =
         unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), len_of::<T>()) };
     check(set).map(drop)
@@ -37,7 +37,7 @@ pub(super) fn filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Res
 /// Binds a socket to an address of its family.
 pub(super) fn bind<T: Copy>(socket: &OwnedFd, address: &T) -> io::Result<()> {
     let fd = socket.as_raw_fd();
-    // SAFETY: the kernel reads as many octets as the address has.
+    // SAFETY: the kernel reads as many bytes as the address has.
     let bound = unsafe { libc::bind(fd, (&raw const *address).cast(), len_of::<T>()) };
     check(bound).map(drop)
 }
@@ -51,7 +51,7 @@ pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     let mut len = len_of::<libc::tpacket_stats>();
     let value = (&raw mut statistics).cast();
     let (fd, name) = (socket.as_raw_fd(), libc::PACKET_STATISTICS);
-    // SAFETY: the kernel writes two integers, and no more octets than `len` says.
+    // SAFETY: the kernel writes two integers, and no more bytes than `len` says.
     check(unsafe { libc::getsockopt(fd, SOL_PACKET, name, value, &mut len) })?;
     Ok(statistics)
 }
@@ -64,8 +64,8 @@ pub(super) fn receive_queues(socket: &OwnedFd, interface: &str) -> io::Result<u3
     // SAFETY: a C struct of integers and pointers, for which zeros are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     let name = interface.bytes().take(libc::IFNAMSIZ - 1);
-    for (octet, into) in name.zip(&mut request.ifr_name) {
-        *into = octet as libc::c_char;
+    for (byte, into) in name.zip(&mut request.ifr_name) {
+        *into = byte as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut channels).cast();
     // SAFETY: the request names 9 words, which the kernel fills in.

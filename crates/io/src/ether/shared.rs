@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A mapping of a socket's rings. Both sides write it: who may touch which octets is told by words
+/// A mapping of a socket's rings. Both sides write it: who may touch which bytes is told by words
 /// in it.
 #[derive(Debug)]
 pub(super) struct RingMapping {
@@ -19,7 +19,7 @@ pub(super) struct RingMapping {
 unsafe impl Send for RingMapping {}
 
 impl RingMapping {
-    /// Maps `len` octets of what the socket has at `offset`.
+    /// Maps `len` bytes of what the socket has at `offset`.
     pub(super) fn map(socket: impl AsFd, offset: u64, len: usize) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
@@ -30,7 +30,7 @@ impl RingMapping {
         Ok(Self { start, len })
     }
 
-    /// Maps `len` octets of memory for a socket that is told where they are.
+    /// Maps `len` bytes of memory for a socket that is told where they are.
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
@@ -66,23 +66,23 @@ impl RingMapping {
         unsafe { AtomicU64::from_ptr(double.as_ptr()) }
     }
 
-    /// Octets that are ours to read.
+    /// Bytes that are ours to read.
     ///
     /// # Safety
     ///
     /// Nobody writes them while the result lives.
-    pub(super) unsafe fn octets(&self, at: usize, len: usize) -> &[u8] {
+    pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
         let start = self.at(at, len);
         // SAFETY: mapped, and the promise made to us.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
     }
 
-    /// Octets that are ours to write.
+    /// Bytes that are ours to write.
     ///
     /// # Safety
     ///
     /// Nobody else reads or writes them while the result lives.
-    pub(super) unsafe fn octets_mut(&mut self, at: usize, len: usize) -> &mut [u8] {
+    pub(super) unsafe fn bytes_mut(&mut self, at: usize, len: usize) -> &mut [u8] {
         let start = self.at(at, len);
         // SAFETY: mapped, and the promise made to us.
         unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }

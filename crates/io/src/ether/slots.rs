@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 
 /// Memory for frames, of which some hold one to be sent.
 pub(super) struct FrameSlots {
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
     /// One a slot, and the message that points to it.
     iovecs: Box<[libc::iovec]>,
     messages: Box<[libc::mmsghdr]>,
@@ -31,9 +31,9 @@ const SLOTS: usize = 64;
 
 impl FrameSlots {
     pub(super) fn new(frame_max: usize) -> Self {
-        let octets = vec![0; SLOTS * frame_max].into_boxed_slice();
+        let bytes = vec![0; SLOTS * frame_max].into_boxed_slice();
         let iovec = |slot: usize| libc::iovec {
-            iov_base: octets[slot * frame_max..].as_ptr().cast_mut().cast(),
+            iov_base: bytes[slot * frame_max..].as_ptr().cast_mut().cast(),
             iov_len: 0,
         };
         let mut iovecs: Box<[_]> = (0..SLOTS).map(iovec).collect();
@@ -46,7 +46,7 @@ impl FrameSlots {
         };
         let messages = iovecs.iter_mut().map(message).collect();
         Self {
-            octets,
+            bytes,
             iovecs,
             messages,
             frame_max,
@@ -63,7 +63,7 @@ impl FrameSlots {
         }
         self.given = len;
         let at = self.end * self.frame_max;
-        Some(&mut self.octets[at..at + len])
+        Some(&mut self.bytes[at..at + len])
     }
 
     /// The slot that was given last holds a frame.
@@ -88,7 +88,7 @@ impl FrameSlots {
             let batch = &mut self.messages[self.first..self.end];
             let (start, count) = (batch.as_mut_ptr(), batch.len() as u32);
             let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-            // SAFETY: the messages point to octets that we own, as many as the iovecs say.
+            // SAFETY: the messages point to bytes that we own, as many as the iovecs say.
             let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), start, count, flags) };
             let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
             self.leave(sent);

@@ -28,7 +28,7 @@ type Taken = (Vec<u8>, Option<u16>);
 const FCOE: u16 = 0x8906;
 const FIP: u16 = 0x8914;
 
-/// A frame of so many octets.
+/// A frame of so many bytes.
 fn frame(to: EtherMac, ethertype: u16, len: usize) -> Vec<u8> {
     let header = [&to[..], &[0x02, 0, 0, 0, 0, 0x77], &ethertype.to_be_bytes()].concat();
     let pattern = (header.len()..len).map(|at| (at * 7 + at / 251) as u8);

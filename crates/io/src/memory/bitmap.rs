@@ -97,9 +97,9 @@ mod words {
 
     impl MappedWords {
         pub(super) fn new(count: u64) -> io::Result<Self> {
-            let octets = count.checked_mul(size_of::<AtomicU64>() as u64);
-            let octets = octets.and_then(|octets| usize::try_from(octets).ok());
-            Mapping::reserve(octets.ok_or(io::ErrorKind::OutOfMemory)?).map(Self)
+            let bytes = count.checked_mul(size_of::<AtomicU64>() as u64);
+            let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+            Mapping::reserve(bytes.ok_or(io::ErrorKind::OutOfMemory)?).map(Self)
         }
 
         pub(super) fn all(&self) -> &[AtomicU64] {

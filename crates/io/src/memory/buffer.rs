@@ -14,7 +14,7 @@ use super::write_claim::WriteClaim;
 /// The longest [`Buffer::zeros`].
 pub const ZEROS_MAX: usize = 256 << 10;
 
-/// Octets that a comparison or combination handles at a time: on the stack, within the L1 cache.
+/// Bytes that a comparison or combination handles at a time: on the stack, within the L1 cache.
 const STEP: usize = 2048;
 
 /// A counted claim on a piece of memory of a [`Pool`](super::Pool), a region, or the heap. It
@@ -43,27 +43,27 @@ enum BufferOwner {
     Zeros,
 }
 
-/// A box whose octets are no longer reached through it, but by address.
+/// A box whose bytes are no longer reached through it, but by address.
 struct Heap {
-    octets: NonNull<[u8]>,
+    bytes: NonNull<[u8]>,
 }
 
 impl Drop for Heap {
     fn drop(&mut self) {
         // SAFETY: it came from `Box::into_raw`, and no buffer points to it any more.
-        drop(unsafe { Box::from_raw(self.octets.as_ptr()) });
+        drop(unsafe { Box::from_raw(self.bytes.as_ptr()) });
     }
 }
 
 impl Buffer {
-    /// Octets on the heap, for what is not on the path of data.
+    /// Bytes on the heap, for what is not on the path of data.
     #[must_use]
-    pub fn from_vec(octets: Vec<u8>) -> Self {
-        let octets = NonNull::from(Box::leak(octets.into_boxed_slice()));
+    pub fn from_vec(bytes: Vec<u8>) -> Self {
+        let bytes = NonNull::from(Box::leak(bytes.into_boxed_slice()));
         Self {
-            start: octets.cast(),
-            len: octets.len(),
-            owner: BufferOwner::Heap(Rc::new(Heap { octets })),
+            start: bytes.cast(),
+            len: bytes.len(),
+            owner: BufferOwner::Heap(Rc::new(Heap { bytes })),
         }
     }
 
@@ -93,7 +93,7 @@ impl Buffer {
         Self { start, len, owner }
     }
 
-    /// Its length in octets.
+    /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -126,13 +126,13 @@ impl Buffer {
         (self.start, self.len) == (other.start, other.len)
     }
 
-    /// Whether it begins at a multiple of `alignment` octets in memory, as direct I/O asks for.
+    /// Whether it begins at a multiple of `alignment` bytes in memory, as direct I/O asks for.
     #[must_use]
     pub fn is_aligned(&self, alignment: usize) -> bool {
         self.start.addr().get().is_multiple_of(alignment)
     }
 
-    /// The part of `len` octets from `offset`.
+    /// The part of `len` bytes from `offset`.
     ///
     /// # Panics
     ///
@@ -146,41 +146,41 @@ impl Buffer {
         }
     }
 
-    /// Stores `octets` at `offset`.
+    /// Stores `bytes` at `offset`.
     ///
     /// # Panics
     ///
     /// When the range is not inside the buffer, or the buffer is only for reading.
-    pub fn copy_in(&self, offset: usize, octets: &[u8]) {
-        let to = self.writable(offset, octets.len());
+    pub fn copy_in(&self, offset: usize, bytes: &[u8]) {
+        let to = self.writable(offset, bytes.len());
         // SAFETY: `to` is ours for that length, and the slice is the caller's.
-        unsafe { self.store(to.as_ptr(), octets.as_ptr(), octets.len()) };
+        unsafe { self.store(to.as_ptr(), bytes.as_ptr(), bytes.len()) };
     }
 
-    /// Fills `octets` from `offset`.
+    /// Fills `bytes` from `offset`.
     ///
     /// # Panics
     ///
     /// When the range is not inside the buffer.
-    pub fn copy_out(&self, offset: usize, octets: &mut [u8]) {
-        let from = self.range(offset, octets.len());
+    pub fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
+        let from = self.range(offset, bytes.len());
         // SAFETY: `from` is ours for that length, and the slice is the caller's.
-        unsafe { raw::copy(octets.as_mut_ptr(), from.as_ptr(), octets.len()) };
+        unsafe { raw::copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
     }
 
-    /// Adds all of it to the end of `octets`.
-    pub fn append_to(&self, octets: &mut Vec<u8>) {
-        octets.reserve(self.len);
-        let end = octets.len();
-        // SAFETY: room for `self.len` octets was made behind the end, and they are initialized
+    /// Adds all of it to the end of `bytes`.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.len);
+        let end = bytes.len();
+        // SAFETY: room for `self.len` bytes was made behind the end, and they are initialized
         // when they become part of the vector.
         unsafe {
-            raw::copy(octets.as_mut_ptr().add(end), self.start.as_ptr(), self.len);
-            octets.set_len(end + self.len);
+            raw::copy(bytes.as_mut_ptr().add(end), self.start.as_ptr(), self.len);
+            bytes.set_len(end + self.len);
         }
     }
 
-    /// Stores the octets of `source` at `offset`.
+    /// Stores the bytes of `source` at `offset`.
     ///
     /// # Panics
     ///
@@ -188,11 +188,11 @@ impl Buffer {
     pub fn copy_from(&self, offset: usize, source: &Self) {
         let to = self.writable(offset, source.len);
         // SAFETY: both are ours for that length. Should they overlap, the result is one that
-        // copying octet by octet can have.
+        // copying byte by byte can have.
         unsafe { self.store(to.as_ptr(), source.start.as_ptr(), source.len) };
     }
 
-    /// Stores octets in the way that suits our memory.
+    /// Stores bytes in the way that suits our memory.
     ///
     /// # Safety
     ///
@@ -218,7 +218,7 @@ impl Buffer {
         unsafe { raw::fill(to.as_ptr(), 0, len) };
     }
 
-    /// The offset of the first octet that differs from `other`.
+    /// The offset of the first byte that differs from `other`.
     ///
     /// # Panics
     ///
@@ -238,7 +238,7 @@ impl Buffer {
         })
     }
 
-    /// Sets each octet to itself OR that of `other`. Each for itself: a writer at the same moment
+    /// Sets each byte to itself OR that of `other`. Each for itself: a writer at the same moment
     /// may be lost.
     ///
     /// # Panics

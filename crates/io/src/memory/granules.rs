@@ -5,9 +5,9 @@
 //! what is allocated, [`Granules::allocate`] and [`Granules::confirm`] only read the bits.
 //!
 //! A write is `allocate`, copy, `confirm`, and another core may deallocate the same granules at any
-//! moment between them. [`Granules::deallocate`] clears the bits first and the octets second, with
+//! moment between them. [`Granules::deallocate`] clears the bits first and the bytes second, with
 //! a barrier between; `confirm` has the other side of that barrier between the copy and its look at
-//! the bits. So either the look finds the bits gone and sets them again, or the octets that were
+//! the bits. So either the look finds the bits gone and sets them again, or the bytes that were
 //! copied are cleared with the others: never do they stay behind in a granule that counts as free,
 //! to come back when it is allocated once more.
 //!
@@ -29,7 +29,7 @@ use super::bitmap::Bitmap;
 use super::limit::{MemoryLimit, NoSpace};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 
-/// What is allocated and deallocated as a whole, in octets.
+/// What is allocated and deallocated as a whole, in bytes.
 pub const GRANULE: u64 = 4096;
 
 /// What one lock covers, and what a huge page has: 2 MiB.
@@ -54,7 +54,7 @@ pub enum Pages {
     Huge,
 }
 
-/// What is to be done with the octets of granules that are free now.
+/// What is to be done with the bytes of granules that are free now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Clear {
     /// Give the memory back; it reads as zeros then.
@@ -101,7 +101,7 @@ impl Granules {
         self.pages
     }
 
-    /// The memory that is charged, in octets.
+    /// The memory that is charged, in bytes.
     pub(super) fn charged(&self) -> u64 {
         self.charged.load(Relaxed)
     }
@@ -129,9 +129,9 @@ impl Granules {
         let mut is_ripe = false;
         let allocated = by_group(granules).try_for_each(|part| {
             let _guard = self.lock(&part);
-            let octets = self.lacking(&part);
-            self.limit.charge(octets)?;
-            is_ripe |= self.take(part, octets);
+            let bytes = self.lacking(&part);
+            self.limit.charge(bytes)?;
+            is_ripe |= self.take(part, bytes);
             Ok(())
         });
         if is_ripe {
@@ -140,7 +140,7 @@ impl Granules {
         allocated
     }
 
-    /// To be called after octets were stored, once `allocate` had been. It may exceed the limit, as
+    /// To be called after bytes were stored, once `allocate` had been. It may exceed the limit, as
     /// the memory is taken already. Calls `ripened` if a group has become ripe.
     pub(super) fn confirm(&self, granules: Range<u64>, ripened: impl FnOnce()) {
         barrier::light();
@@ -150,27 +150,27 @@ impl Granules {
         let mut is_ripe = false;
         for part in by_group(granules) {
             let _guard = self.lock(&part);
-            let octets = self.lacking(&part);
-            self.limit.charge_anyway(octets);
-            is_ripe |= self.take(part, octets);
+            let bytes = self.lacking(&part);
+            self.limit.charge_anyway(bytes);
+            is_ripe |= self.take(part, bytes);
         }
         if is_ripe {
             ripened();
         }
     }
 
-    /// Allocates granules of one group, for which `octets` were charged to the limit. Returns
+    /// Allocates granules of one group, for which `bytes` were charged to the limit. Returns
     /// whether the group has become ripe by that. Its lock is held.
-    fn take(&self, part: Range<u64>, octets: u64) -> bool {
-        self.charged.fetch_add(octets, Relaxed);
+    fn take(&self, part: Range<u64>, bytes: u64) -> bool {
+        self.charged.fetch_add(bytes, Relaxed);
         let group = self.group_around(part.start);
         self.allocated.set(part);
         // The rest behind the last whole group stays in small pages, and so does what is huge.
-        if self.pages == Pages::Small || octets == 0 || group.end - group.start < GROUP_GRANULES {
+        if self.pages == Pages::Small || bytes == 0 || group.end - group.start < GROUP_GRANULES {
             return false;
         }
         let allocated = self.allocated.count(group.clone());
-        let is_ripe = allocated >= RIPE && allocated - octets / GRANULE < RIPE;
+        let is_ripe = allocated >= RIPE && allocated - bytes / GRANULE < RIPE;
         if is_ripe {
             self.ripe.set(bit(&group));
         }
@@ -198,9 +198,9 @@ impl Granules {
         if self.pages == Pages::Small || self.is_huge(&group) || allocated < RIPE {
             return Ok(false);
         }
-        let octets = GROUP - allocated * GRANULE;
-        self.limit.charge(octets)?;
-        self.charged.fetch_add(octets, Relaxed);
+        let bytes = GROUP - allocated * GRANULE;
+        self.limit.charge(bytes)?;
+        self.charged.fetch_add(bytes, Relaxed);
         self.huge.set(bit(&group));
         Ok(true)
     }
@@ -282,12 +282,12 @@ impl Granules {
         }
     }
 
-    fn release(&self, octets: u64) {
-        self.charged.fetch_sub(octets, Relaxed);
-        self.limit.release(octets);
+    fn release(&self, bytes: u64) {
+        self.charged.fetch_sub(bytes, Relaxed);
+        self.limit.release(bytes);
     }
 
-    /// What allocating granules of one group costs, in octets. Its lock is held.
+    /// What allocating granules of one group costs, in bytes. Its lock is held.
     fn lacking(&self, part: &Range<u64>) -> u64 {
         if self.is_huge(part) {
             return 0;

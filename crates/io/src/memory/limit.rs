@@ -24,7 +24,7 @@ struct MemoryAccount {
 }
 
 impl MemoryLimit {
-    /// A limit in octets.
+    /// A limit in bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         let used = AtomicU64::new(0);
@@ -37,13 +37,13 @@ impl MemoryLimit {
         }
     }
 
-    /// The limit in octets.
+    /// The limit in bytes.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.account.limit
     }
 
-    /// What is held now, in octets.
+    /// What is held now, in bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.account.used.load(Relaxed)
@@ -54,22 +54,22 @@ impl MemoryLimit {
         &self.account.replacer
     }
 
-    /// Counts `octets` more, or none of them.
-    pub(super) fn charge(&self, octets: u64) -> Result<(), NoSpace> {
+    /// Counts `bytes` more, or none of them.
+    pub(super) fn charge(&self, bytes: u64) -> Result<(), NoSpace> {
         let fits = |used: u64| {
-            let sum = used.checked_add(octets)?;
+            let sum = used.checked_add(bytes)?;
             (sum <= self.account.limit).then_some(sum)
         };
         let charged = self.account.used.fetch_update(Relaxed, Relaxed, fits);
         charged.map(|_| ()).map_err(|_| NoSpace)
     }
 
-    /// Counts `octets` more, above the limit if need be.
-    pub(super) fn charge_anyway(&self, octets: u64) {
-        self.account.used.fetch_add(octets, Relaxed);
+    /// Counts `bytes` more, above the limit if need be.
+    pub(super) fn charge_anyway(&self, bytes: u64) {
+        self.account.used.fetch_add(bytes, Relaxed);
     }
 
-    pub(super) fn release(&self, octets: u64) {
-        self.account.used.fetch_sub(octets, Relaxed);
+    pub(super) fn release(&self, bytes: u64) {
+        self.account.used.fetch_sub(bytes, Relaxed);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Mapping {
     len: usize,
     /// The size of the kernel's pages: 4 KiB on x86-64, up to 64 KiB elsewhere.
     page: usize,
-    /// Octets of the parts that are made writable one by one; `None` if all is from the start.
+    /// Bytes of the parts that are made writable one by one; `None` if all is from the start.
     part: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl PageRules {
 /// process may have some 65,000.
 const PARTS_MAX: usize = 1024;
 
-/// Octets of a part at the least.
+/// Bytes of a part at the least.
 const PART_MIN: usize = 2 << 20;
 
 /// The size of the kernel's pages, in bytes.
@@ -58,14 +58,14 @@ fn page_size() -> usize {
     rustix::param::page_size()
 }
 
-// SAFETY: it is an address and a length. Octets are accessed by `raw` only, which may be done from
+// SAFETY: it is an address and a length. Bytes are accessed by `raw` only, which may be done from
 // any thread; mapping and unmapping belong to the owner.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Reserves `len` octets (more than 0), rounded up to pages. Nothing is allocated, so that more
+    /// Reserves `len` bytes (more than 0), rounded up to pages. Nothing is allocated, so that more
     /// may be reserved than the machine has.
     pub(crate) fn reserve(len: usize) -> io::Result<Self> {
         Self::map(len, page_size(), ProtFlags::READ | ProtFlags::WRITE)
@@ -109,7 +109,7 @@ impl Mapping {
         let (start, end) = (number * part, ((number + 1) * part).min(self.len));
         let flags = MprotectFlags::READ | MprotectFlags::WRITE;
         let address = self.at(start).as_ptr();
-        // SAFETY: our own pages, whose octets stay what they are.
+        // SAFETY: our own pages, whose bytes stay what they are.
         Ok(unsafe { rustix::mm::mprotect(address.cast(), end - start, flags) }?)
     }
 
@@ -135,14 +135,14 @@ impl Mapping {
         })
     }
 
-    /// The address of the octet at `offset`, which may be the end.
+    /// The address of the byte at `offset`, which may be the end.
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset <= self.len, "{offset} in a mapping of {}", self.len);
         // SAFETY: within the mapping, or its end.
         unsafe { self.start.add(offset) }
     }
 
-    /// In octets.
+    /// In bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -185,7 +185,7 @@ impl Mapping {
     pub(crate) fn collapse(&self, offset: usize, len: usize) -> io::Result<()> {
         assert!(offset <= self.len && len <= self.len - offset);
         let start = self.at(offset).as_ptr();
-        // SAFETY: our own pages, whose octets stay what they are.
+        // SAFETY: our own pages, whose bytes stay what they are.
         match unsafe { libc::madvise(start.cast(), len, MADV_COLLAPSE) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

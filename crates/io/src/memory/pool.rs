@@ -13,7 +13,7 @@ use std::rc::Rc;
 use super::buffer::Buffer;
 use super::mapping::{Mapping, PageRules};
 
-/// The longest buffer of a pool, in octets: a segment.
+/// The longest buffer of a pool, in bytes: a segment.
 pub const SLOT_MAX: usize = 256 << 10;
 
 /// Slots of a size that are given back at once, each by a system call.
@@ -33,9 +33,9 @@ pub struct Pool {
 
 struct PoolShared {
     limit: usize,
-    /// Octets of slots that are counted or warm.
+    /// Bytes of slots that are counted or warm.
     resident: Cell<usize>,
-    /// Octets of slots that are counted.
+    /// Bytes of slots that are counted.
     in_use: Cell<usize>,
     classes: [Class; SIZES.len()],
 }
@@ -62,7 +62,7 @@ impl Pool {
     /// Address space that a pool reserves for each byte of its limit: a range for each size.
     pub const ADDRESSES: u64 = SIZES.len() as u64;
 
-    /// A pool that holds `limit` octets at the most. It takes memory when it is used.
+    /// A pool that holds `limit` bytes at the most. It takes memory when it is used.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Pool {
         let class = |size: usize| {
             let size = size.max(rules.page);
             let memory = Mapping::closed(limit.max(1).next_multiple_of(size), rules)?;
-            // A huge page would be charged to whoever touches its first octet.
+            // A huge page would be charged to whoever touches its first byte.
             memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
             let slots = RefCell::default();
             io::Result::Ok(Class {
@@ -96,7 +96,7 @@ impl Pool {
         })
     }
 
-    /// A buffer of `len` octets, at most [`SLOT_MAX`]; `None` when the pool is exhausted. Its
+    /// A buffer of `len` bytes, at most [`SLOT_MAX`]; `None` when the pool is exhausted. Its
     /// content is what was left in it.
     ///
     /// # Panics
@@ -117,13 +117,13 @@ impl Pool {
         Some(Buffer::of_slot(start, len, slot))
     }
 
-    /// What buffers that are held cover, in octets of whole slots.
+    /// What buffers that are held cover, in bytes of whole slots.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.shared.in_use.get()
     }
 
-    /// The memory that the pool holds, in octets.
+    /// The memory that the pool holds, in bytes.
     #[must_use]
     pub fn resident(&self) -> usize {
         self.shared.resident.get()
@@ -172,9 +172,9 @@ impl PoolShared {
         Some(index)
     }
 
-    /// Sees that `octets` more may be resident, by giving back what other sizes have idle.
-    fn make_room(&self, octets: usize) -> Option<()> {
-        while self.resident.get() + octets > self.limit {
+    /// Sees that `bytes` more may be resident, by giving back what other sizes have idle.
+    fn make_room(&self, bytes: usize) -> Option<()> {
+        while self.resident.get() + bytes > self.limit {
             let idle = |class: &&Class| !class.slots.borrow().warm.is_empty();
             let class = self.classes.iter().rev().find(idle)?;
             self.cool(class);

@@ -1,39 +1,39 @@
-//! Copies of octets that somebody else may be reading or writing at the same moment.
+//! Copies of bytes that somebody else may be reading or writing at the same moment.
 //!
 //! Two initiators may write one block at once, and the kernel reads a RAM volume's memory while a
-//! third one writes it. In Rust's memory model such accesses must be atomic, each octet for itself;
+//! third one writes it. In Rust's memory model such accesses must be atomic, each byte for itself;
 //! `ptr::copy_nonoverlapping` is not, so that using it here would be undefined behaviour, however
 //! well it may work. There is no atomic copy in the language (RFC 3301 has not landed), so that
 //! two ways are left:
 //!
-//! - a loop of relaxed atomic loads and stores, which compilers do not vectorize: 8 octets a cycle
+//! - a loop of relaxed atomic loads and stores, which compilers do not vectorize: 8 bytes a cycle
 //!   at best; it is what other architectures get ([`portable`]);
 //! - on x86-64, inline assembly. The compiler knows nothing of it but that it may touch any
-//!   memory, and what it does is what a sequence of relaxed atomic accesses to single octets could
+//!   memory, and what it does is what a sequence of relaxed atomic accesses to single bytes could
 //!   have done, as every plain load and store of the processor is one. So a racing copy finds
-//!   each octet old or new, never anything else, and nothing else is at stake.
+//!   each byte old or new, never anything else, and nothing else is at stake.
 //!
 //! `rep movsb` is taken because processors since 2013 copy whole cache lines by it, for large
 //! lengths without reading the destination first, and it needs no dispatch on what the processor
 //! has: measured on a Sapphire Rapids it equals the C library's memcpy from 4 KiB on (28 ns in the
-//! cache, 540 ns to random places of 512 MiB). It has a start-up cost, so that a loop of 64 octets
-//! is taken for up to 1 KiB: 512 octets cost 5 instead of 14 ns in the cache, 160 instead of 225
+//! cache, 540 ns to random places of 512 MiB). It has a start-up cost, so that a loop of 64 bytes
+//! is taken for up to 1 KiB: 512 bytes cost 5 instead of 14 ns in the cache, 160 instead of 225
 //! outside (memcpy 5 and 188).
 //!
 //! What is written to a RAM volume goes past the cache ([`stream`]): it lies at a random place of
 //! something larger than any cache, of which every line would be fetched only to be overwritten,
 //! and then push out something that is needed. Measured as above, 4 KiB take 200 instead of 450 ns,
-//! 512 octets 30 instead of 140. Such stores may reach memory later than what is stored after them,
+//! 512 bytes 30 instead of 140. Such stores may reach memory later than what is stored after them,
 //! so that [`drain`] has to come before anybody else is told of them.
 //!
 //! All accesses to memory of regions, pools and heap buffers are made here or by the kernel. No
 //! `&[u8]` to them is ever made.
 
-/// Copies `len` octets.
+/// Copies `len` bytes.
 ///
 /// # Safety
 ///
-/// Both ranges are mapped for the duration, `to` for writing. No reference to octets of either
+/// Both ranges are mapped for the duration, `to` for writing. No reference to bytes of either
 /// range is alive, except that `from` may be a shared slice and `to` an exclusive one of the
 /// caller's own.
 #[inline]
@@ -50,7 +50,7 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Copies `len` octets to where they will not be needed soon. They may become visible to others
+/// Copies `len` bytes to where they will not be needed soon. They may become visible to others
 /// out of order, until [`drain`].
 ///
 /// # Safety
@@ -80,7 +80,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// Has the processor fetch octets that will be read soon. Nothing is read: any address will do.
+/// Has the processor fetch bytes that will be read soon. Nothing is read: any address will do.
 #[inline]
 pub(crate) fn prefetch(from: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -93,11 +93,11 @@ pub(crate) fn prefetch(from: usize, len: usize) {
     let _ = (from, len);
 }
 
-/// Octets in a cache line.
+/// Bytes in a cache line.
 #[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
-/// Sets `len` octets to `value`.
+/// Sets `len` bytes to `value`.
 ///
 /// # Safety
 ///
@@ -122,7 +122,7 @@ pub(crate) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
 mod x86 {
     use std::arch::asm;
 
-    /// Octets that a round of the loop for short copies moves.
+    /// Bytes that a round of the loop for short copies moves.
     const ROUND: usize = 64;
 
     /// The longest copy that is faster by that loop.
@@ -209,10 +209,10 @@ mod x86 {
     ///
     /// # Safety
     ///
-    /// As of [`super::copy`], for 64 octets a line; `to` is at the start of one.
+    /// As of [`super::copy`], for 64 bytes a line; `to` is at the start of one.
     #[inline]
     unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-        // SAFETY: 64 octets a round, which the caller vouches for.
+        // SAFETY: 64 bytes a round, which the caller vouches for.
         unsafe {
             asm!(
                 "2:",
@@ -282,13 +282,13 @@ pub(crate) mod portable {
         let words = (len - head) / WORD;
         // SAFETY: the three parts make up the range, and the middle one is aligned on both sides.
         unsafe {
-            octets(to, from, head);
+            bytes(to, from, head);
             for at in (0..words).map(|word| head + word * WORD) {
                 let word = AtomicU64::from_ptr(from.add(at).cast_mut().cast()).load(Relaxed);
                 AtomicU64::from_ptr(to.add(at).cast()).store(word, Relaxed);
             }
             let done = head + words * WORD;
-            octets(to.add(done), from.add(done), len - done);
+            bytes(to.add(done), from.add(done), len - done);
         }
     }
 
@@ -304,13 +304,13 @@ pub(crate) mod portable {
         }
     }
 
-    unsafe fn octets(to: *mut u8, from: *const u8, len: usize) {
+    unsafe fn bytes(to: *mut u8, from: *const u8, len: usize) {
         for at in 0..len {
             // SAFETY: within the range. A load through a pointer to what may be immutable memory is
             // fine for the sizes that processors load in one instruction.
             unsafe {
-                let octet = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Relaxed);
-                AtomicU8::from_ptr(to.add(at)).store(octet, Relaxed);
+                let byte = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Relaxed);
+                AtomicU8::from_ptr(to.add(at)).store(byte, Relaxed);
             }
         }
     }

@@ -13,9 +13,9 @@
 //! memory by [`LocalRegion::lend`]; each claim on it that is dropped looks whether an UNMAP of the
 //! same granules ran meanwhile, and then takes them back into the book (see [`super::granules`]):
 //!
-//! - octets that were stored after the UNMAP are not lost to readers;
+//! - bytes that were stored after the UNMAP are not lost to readers;
 //! - a write that was given up half way, of which nobody says that it ended, leaves nothing behind
-//!   in granules that count as free, where it would come to light as stale octets when another
+//!   in granules that count as free, where it would come to light as stale bytes when another
 //!   write allocates them.
 //!
 //! Should nothing have been stored, the granules are allocated all the same, as zeros: that is what
@@ -47,7 +47,7 @@ const ADVISED_MAX: u64 = 32 << 30;
 /// Memory of a RAM volume, for all cores.
 #[derive(Debug)]
 pub struct Region {
-    octets: Mapping,
+    bytes: Mapping,
     /// Parts of the mapping that may be written, where that is not all of it.
     open: Option<Bitmap>,
     /// Where the region begins in the mapping, so that huge pages fit.
@@ -60,7 +60,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Reserves a region of `len` octets (more than 0); none of it is allocated. It may be larger
+    /// Reserves a region of `len` bytes (more than 0); none of it is allocated. It may be larger
     /// than the machine's memory. `pages` becomes [`Pages::Small`] where the kernel has no huge
     /// pages of 2 MiB to give.
     ///
@@ -87,20 +87,20 @@ impl Region {
             .and_then(|len| len.checked_add(GROUP))
             .and_then(|len| usize::try_from(len).ok())
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let octets = Mapping::closed(rounded, rules)?;
-        let base = octets.at(0).as_ptr().align_offset(GROUP as usize);
+        let bytes = Mapping::closed(rounded, rules)?;
+        let base = bytes.at(0).as_ptr().align_offset(GROUP as usize);
         // Whatever the kernel would do by itself: the first write takes a small page.
-        octets.advise(0, octets.len(), Advice::LinuxNoHugepage);
-        octets.advise(0, octets.len(), Advice::LinuxDontDump);
-        let collapses = octets.collapse(base, 0).is_ok();
+        bytes.advise(0, bytes.len(), Advice::LinuxNoHugepage);
+        bytes.advise(0, bytes.len(), Advice::LinuxDontDump);
+        let collapses = bytes.collapse(base, 0).is_ok();
         let (group, most) = (huge_page(), if collapses { u64::MAX } else { ADVISED_MAX });
         let pages = match pages {
             Pages::Huge if group == Some(GROUP) && (GROUP..=most).contains(&len) => Pages::Huge,
             _ => Pages::Small,
         };
-        let parts = octets.parts(0, rounded).map(|parts| parts.end as u64);
+        let parts = bytes.parts(0, rounded).map(|parts| parts.end as u64);
         Ok(Arc::new(Self {
-            octets,
+            bytes,
             open: parts.map(Bitmap::new).transpose()?,
             base,
             len,
@@ -110,13 +110,13 @@ impl Region {
         }))
     }
 
-    /// In octets.
+    /// In bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no octets; there is no such region.
+    /// Whether it has no bytes; there is no such region.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -128,7 +128,7 @@ impl Region {
         self.granules.pages()
     }
 
-    /// The memory that it holds, in octets.
+    /// The memory that it holds, in bytes.
     #[must_use]
     pub fn charged(&self) -> u64 {
         self.granules.charged()
@@ -189,17 +189,17 @@ impl Region {
             return Ok(true);
         }
         let (start, len) = (self.base + (group * GROUP) as usize, GROUP as usize);
-        self.octets.advise(start, len, Advice::LinuxHugepage);
-        let is_done = !self.collapses || self.octets.collapse(start, len).is_ok();
+        self.bytes.advise(start, len, Advice::LinuxHugepage);
+        let is_done = !self.collapses || self.bytes.collapse(start, len).is_ok();
         if self.collapses || !is_done {
-            self.octets.advise(start, len, Advice::LinuxNoHugepage);
+            self.bytes.advise(start, len, Advice::LinuxNoHugepage);
         }
         let clear = |what: Clear| self.clear(&what);
         self.granules.have_replaced(group, is_done, clear);
         Ok(is_done)
     }
 
-    /// Whether the octet at `offset` is allocated, and for how many octets from there that holds
+    /// Whether the byte at `offset` is allocated, and for how many bytes from there that holds
     /// (it may hold for longer).
     #[must_use]
     pub fn state(&self, offset: u64) -> (bool, u64) {
@@ -214,11 +214,11 @@ impl Region {
     fn open(&self, open: &Bitmap, range: &Range<u64>) -> Result<(), NoSpace> {
         let start = range.start / GROUP * GROUP;
         let len = (range.end.next_multiple_of(GROUP) - start) as usize;
-        let parts = self.octets.parts(self.base + start as usize, len);
+        let parts = self.bytes.parts(self.base + start as usize, len);
         for part in parts.into_iter().flatten() {
             let bit = part as u64..part as u64 + 1;
             if !open.any(bit.clone()) {
-                self.octets.open(part).map_err(|_| NoSpace)?;
+                self.bytes.open(part).map_err(|_| NoSpace)?;
                 open.set(bit);
             }
         }
@@ -248,7 +248,7 @@ impl Region {
     }
 
     fn zero(&self, range: Range<u64>) {
-        let to = self.octets.at(self.base + range.start as usize);
+        let to = self.bytes.at(self.base + range.start as usize);
         // SAFETY: callers have checked the range against the region or its last granule, which
         // the mapping has whole.
         unsafe { raw::fill(to.as_ptr(), 0, (range.end - range.start) as usize) };
@@ -256,17 +256,17 @@ impl Region {
 
     fn clear(&self, what: &Clear) {
         let (Clear::Discard(part) | Clear::Zero(part) | Clear::CutUp(part)) = what;
-        let octets = octets(part);
+        let bytes = bytes(part);
         let (start, len) = (
-            self.base + octets.start as usize,
-            (octets.end - octets.start) as usize,
+            self.base + bytes.start as usize,
+            (bytes.end - bytes.start) as usize,
         );
         match what {
-            Clear::Zero(_) => return self.zero(octets),
-            Clear::CutUp(_) => self.cut_up(octets.start, start, len),
+            Clear::Zero(_) => return self.zero(bytes),
+            Clear::CutUp(_) => self.cut_up(bytes.start, start, len),
             Clear::Discard(_) => {}
         }
-        self.octets.clear(start, len);
+        self.bytes.clear(start, len);
     }
 
     /// Has the huge page of a group be one no more, of which a part is given back next. The kernel
@@ -276,9 +276,9 @@ impl Region {
         if !self.collapses {
             let group = self.base + (offset / GROUP * GROUP) as usize;
             let advice = Advice::LinuxNoHugepage;
-            self.octets.advise(group, GROUP as usize, advice);
+            self.bytes.advise(group, GROUP as usize, advice);
         }
-        self.octets.advise(start, len, Advice::LinuxFree);
+        self.bytes.advise(start, len, Advice::LinuxFree);
     }
 }
 
@@ -325,7 +325,7 @@ impl LocalRegion {
         Buffer::of_region(self.start(&range), len, self.clone())
     }
 
-    /// The memory of a range itself, to be written, after memory was taken for every octet of it.
+    /// The memory of a range itself, to be written, after memory was taken for every byte of it.
     /// The write is over when the buffer, and every clone and slice of it, has been dropped.
     ///
     /// # Errors
@@ -370,9 +370,9 @@ impl LocalRegion {
         &self.local.stages
     }
 
-    /// Octets of ours may have been stored from `start` on: see the module's text.
+    /// Bytes of ours may have been stored from `start` on: see the module's text.
     pub(super) fn written(&self, start: NonNull<u8>, len: usize) {
-        let first = self.octets.at(self.base).addr().get();
+        let first = self.bytes.at(self.base).addr().get();
         let offset = (start.addr().get() - first) as u64;
         let touched = self.touched(offset..offset + len as u64);
         self.granules
@@ -381,7 +381,7 @@ impl LocalRegion {
 
     fn start(&self, range: &Range<u64>) -> NonNull<u8> {
         let start = self.base + range.start as usize;
-        self.octets.at(start)
+        self.bytes.at(start)
     }
 }
 
@@ -412,8 +412,8 @@ impl Deref for LocalRegion {
     }
 }
 
-/// The octets of granules.
-fn octets(granules: &Range<u64>) -> Range<u64> {
+/// The bytes of granules.
+fn bytes(granules: &Range<u64>) -> Range<u64> {
     granules.start * GRANULE..granules.end * GRANULE
 }
 

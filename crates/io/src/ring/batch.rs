@@ -10,22 +10,22 @@ use crate::memory::{Buffer, drain_stores};
 /// one sendmsg takes (UIO_MAXIOV), so that what is added last has room.
 const PIECES_FULL: usize = 512;
 
-/// Octets that fill a batch; more than a socket's buffer takes at once.
-const OCTETS_FULL: usize = 1 << 20;
+/// Bytes that fill a batch; more than a socket's buffer takes at once.
+const BYTES_FULL: usize = 1 << 20;
 
-/// Octets copied that fill a batch: they shall still be in the cache when the kernel copies them
+/// Bytes copied that fill a batch: they shall still be in the cache when the kernel copies them
 /// again.
 const COPIED_FULL: usize = 256 << 10;
 
 /// The most pieces that the kernel takes at once (UIO_MAXIOV).
 const IOVECS_MAX: usize = 1024;
 
-/// What is to be sent: octets copied, and buffers sent from where they lie. When it comes back
+/// What is to be sent: bytes copied, and buffers sent from where they lie. When it comes back
 /// from a ring it is empty and has kept its room, so that filling it again allocates nothing; that
 /// room can be 1 MiB, so an idle connection should not keep a batch.
 #[derive(Debug, Default)]
 pub struct SendBatch {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     pieces: Vec<BatchPiece>,
     len: usize,
     progress: SendProgress,
@@ -33,7 +33,7 @@ pub struct SendBatch {
 
 #[derive(Debug)]
 enum BatchPiece {
-    Octets(Range<usize>),
+    Bytes(Range<usize>),
     Buffer(Buffer),
 }
 
@@ -58,10 +58,10 @@ impl Default for MessageHeader {
 }
 
 impl SendBatch {
-    /// Copies octets to the end of the batch.
-    pub fn octets(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
-        self.cover(octets.len());
+    /// Copies bytes to the end of the batch.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.cover(bytes.len());
     }
 
     /// Puts a buffer at the end of the batch.
@@ -76,18 +76,18 @@ impl SendBatch {
     /// Copies what a buffer holds to the end of the batch, and lends the copy, which nobody changes
     /// any more. For small buffers this is also cheaper than [`Self::buffer`].
     pub fn buffer_copied(&mut self, buffer: &Buffer) -> &[u8] {
-        let start = self.octets.len();
-        buffer.append_to(&mut self.octets);
+        let start = self.bytes.len();
+        buffer.append_to(&mut self.bytes);
         self.cover(buffer.len());
-        &self.octets[start..]
+        &self.bytes[start..]
     }
 
     /// Whether more should wait for the next batch. More may be added nevertheless.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.pieces.len() >= PIECES_FULL
-            || self.len >= OCTETS_FULL
-            || self.octets.len() >= COPIED_FULL
+            || self.len >= BYTES_FULL
+            || self.bytes.len() >= COPIED_FULL
     }
 
     /// Whether there is nothing to send.
@@ -96,7 +96,7 @@ impl SendBatch {
         self.len == 0
     }
 
-    /// Octets to send.
+    /// Bytes to send.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -108,7 +108,7 @@ impl SendBatch {
         let mut copy = Vec::with_capacity(self.len);
         for piece in &self.pieces {
             match piece {
-                BatchPiece::Octets(range) => copy.extend_from_slice(&self.octets[range.clone()]),
+                BatchPiece::Bytes(range) => copy.extend_from_slice(&self.bytes[range.clone()]),
                 BatchPiece::Buffer(buffer) => buffer.append_to(&mut copy),
             }
         }
@@ -117,32 +117,32 @@ impl SendBatch {
 
     /// Forgets everything, and lets go of the buffers.
     pub fn clear(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.pieces.clear();
         self.len = 0;
         self.progress.iovecs.clear();
         self.progress.next = 0;
     }
 
-    /// Counts `len` octets at the end of `octets` as part of the batch, with the piece before if
+    /// Counts `len` bytes at the end of `bytes` as part of the batch, with the piece before if
     /// that can be.
     fn cover(&mut self, len: usize) {
-        let end = self.octets.len();
+        let end = self.bytes.len();
         self.len += len;
         match self.pieces.last_mut() {
             _ if len == 0 => {}
-            Some(BatchPiece::Octets(range)) => range.end = end,
-            _ => self.pieces.push(BatchPiece::Octets(end - len..end)),
+            Some(BatchPiece::Bytes(range)) => range.end = end,
+            _ => self.pieces.push(BatchPiece::Bytes(end - len..end)),
         }
     }
 
     /// Begins to send: from now until [`Self::clear`] the batch must not be added to, nor moved
     /// out of its box.
     pub(super) fn start(&mut self) {
-        let octets = self.octets.as_ptr();
+        let bytes = self.bytes.as_ptr();
         let iovec = |piece: &BatchPiece| match piece {
-            BatchPiece::Octets(range) => libc::iovec {
-                iov_base: octets.wrapping_add(range.start).cast_mut().cast(),
+            BatchPiece::Bytes(range) => libc::iovec {
+                iov_base: bytes.wrapping_add(range.start).cast_mut().cast(),
                 iov_len: range.len(),
             },
             BatchPiece::Buffer(buffer) => libc::iovec {
@@ -170,7 +170,7 @@ impl SendBatch {
         &raw const header.0
     }
 
-    /// Counts octets as sent. Returns whether there are more.
+    /// Counts bytes as sent. Returns whether there are more.
     pub(super) fn advance(&mut self, mut sent: usize) -> bool {
         let progress = &mut self.progress;
         while let Some(iovec) = progress.iovecs.get_mut(progress.next) {
@@ -186,7 +186,7 @@ impl SendBatch {
     }
 }
 
-/// Sends what a socket takes of a batch that was started, without waiting; returns how many octets
+/// Sends what a socket takes of a batch that was started, without waiting; returns how many bytes
 /// it took. What was written before, on which it may report, is there for all cores by then.
 pub(super) fn send_once(fd: &OwnedFd, batch: &mut SendBatch) -> io::Result<usize> {
     drain_stores();

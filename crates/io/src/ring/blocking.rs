@@ -214,12 +214,12 @@ impl BlockingState {
 pub(super) struct ImmediateJobs {
     jobs: VecDeque<(usize, BlockingJob)>,
     /// What was done of the turn.
-    octets: usize,
+    bytes: usize,
     count: usize,
 }
 
 /// What a turn moves at the least, if it is there: 100 us of copies.
-const TURN_OCTETS: usize = 1 << 20;
+const TURN_BYTES: usize = 1 << 20;
 
 /// Jobs of a turn at the most.
 const TURN_JOBS: usize = 64;
@@ -235,14 +235,14 @@ impl ImmediateJobs {
 
     /// The next job of this turn; `None` begins another turn.
     pub(super) fn next(&mut self) -> Option<(usize, BlockingJob)> {
-        let is_over = self.octets >= TURN_OCTETS || self.count >= TURN_JOBS;
+        let is_over = self.bytes >= TURN_BYTES || self.count >= TURN_JOBS;
         let next = (!is_over).then(|| self.jobs.pop_front()).flatten();
         match &next {
             Some((_, job)) => {
-                self.octets += job.octets();
+                self.bytes += job.bytes();
                 self.count += 1;
             }
-            None => (self.octets, self.count) = (0, 0),
+            None => (self.bytes, self.count) = (0, 0),
         }
         next
     }
@@ -261,7 +261,7 @@ impl BlockingJob {
     }
 
     /// What it has to move.
-    fn octets(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
             Self::Transfer(transfer) => transfer.remaining(),
             _ => 0,

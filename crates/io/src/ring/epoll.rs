@@ -2,7 +2,7 @@
 //!
 //! A socket is registered once, edge-triggered, for both directions, and what is known of its
 //! readiness is kept here, so that no I/O costs an `epoll_ctl`, and a receive is tried only when
-//! something is there. Sends are tried at once in `wait`. Octets are received when the event is
+//! something is there. Sends are tried at once in `wait`. Bytes are received when the event is
 //! asked for, in a buffer that is still in the cache from the one before. Files are read and
 //! written by threads; those that lie in memory in `wait`.
 

@@ -146,12 +146,12 @@ impl Transfer {
         unsafe { self.memory.add(self.moved).as_ptr() }
     }
 
-    /// Octets that were not moved yet.
+    /// Bytes that were not moved yet.
     pub(super) fn remaining(&self) -> usize {
         self.len - self.moved
     }
 
-    /// Where in the file the rest goes, in octets.
+    /// Where in the file the rest goes, in bytes.
     pub(super) fn position(&self) -> u64 {
         self.offset + self.moved as u64
     }

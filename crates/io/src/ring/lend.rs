@@ -1,4 +1,4 @@
-//! The buffers that octets are received in.
+//! The buffers that bytes are received in.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use crate::memory::{Mapping, PageRules};
 
-/// Octets of a buffer: what a busy socket has ready at a time, at the most.
-pub(super) const LENT_OCTETS: usize = 256 << 10;
+/// Bytes of a buffer: what a busy socket has ready at a time, at the most.
+pub(super) const LENT_BYTES: usize = 256 << 10;
 
-/// Octets that came in. Dropping them gives the memory back to the ring.
+/// Bytes that came in. Dropping them gives the memory back to the ring.
 pub struct Received {
     lender: Rc<Lender>,
     id: Option<u16>,
@@ -59,7 +59,7 @@ impl Free {
 
 impl Lender {
     pub(super) fn new(buffers: u16) -> io::Result<Rc<Self>> {
-        let len = usize::from(buffers) * LENT_OCTETS;
+        let len = usize::from(buffers) * LENT_BYTES;
         let lender = Self {
             memory: Mapping::closed(len, PageRules::here())?,
             free: RefCell::new(Free {
@@ -76,8 +76,8 @@ impl Lender {
 
     /// Has the memory of a buffer be such that it may be written.
     fn open(&self, id: u16) -> io::Result<()> {
-        let start = usize::from(id) * LENT_OCTETS;
-        let parts = self.memory.parts(start, LENT_OCTETS);
+        let start = usize::from(id) * LENT_BYTES;
+        let parts = self.memory.parts(start, LENT_BYTES);
         for part in parts
             .into_iter()
             .flatten()
@@ -89,7 +89,7 @@ impl Lender {
         Ok(())
     }
 
-    /// A buffer of [`LENT_OCTETS`] to receive in; `None` when all are taken that there is memory
+    /// A buffer of [`LENT_BYTES`] to receive in; `None` when all are taken that there is memory
     /// for. Of those that were never used it is the first.
     pub(super) fn take(&self) -> Option<u16> {
         let id = self.free.borrow_mut().take()?;
@@ -120,8 +120,8 @@ impl Lender {
         } = &mut *free;
         for id in &ids[..*idle] {
             if std::mem::take(&mut resident[usize::from(*id)]) {
-                let start = usize::from(*id) * LENT_OCTETS;
-                self.memory.discard(start, LENT_OCTETS);
+                let start = usize::from(*id) * LENT_BYTES;
+                self.memory.discard(start, LENT_BYTES);
                 *spare -= 1;
             }
         }
@@ -129,17 +129,17 @@ impl Lender {
     }
 
     pub(super) fn address(&self, id: u16) -> NonNull<u8> {
-        self.memory.at(usize::from(id) * LENT_OCTETS)
+        self.memory.at(usize::from(id) * LENT_BYTES)
     }
 
-    /// Receives what is there, without waiting, behind the first `len` octets of a buffer that was
-    /// taken; returns how many octets it holds then. An error is left for the next receive to tell.
+    /// Receives what is there, without waiting, behind the first `len` bytes of a buffer that was
+    /// taken; returns how many bytes it holds then. An error is left for the next receive to tell.
     pub(super) fn top_up(&self, id: u16, len: usize, socket: &OwnedFd) -> usize {
-        assert!(len <= LENT_OCTETS, "{len} bytes received");
+        assert!(len <= LENT_BYTES, "{len} bytes received");
         let to = self.address(id).as_ptr().wrapping_add(len).cast();
         let flags = libc::MSG_DONTWAIT;
         // SAFETY: the rest of the buffer is mapped, and was taken for this call.
-        let more = unsafe { libc::recv(socket.as_raw_fd(), to, LENT_OCTETS - len, flags) };
+        let more = unsafe { libc::recv(socket.as_raw_fd(), to, LENT_BYTES - len, flags) };
         len + usize::try_from(more).unwrap_or(0)
     }
 
@@ -149,7 +149,7 @@ impl Lender {
     ///
     /// Until the buffer is given back, nobody writes it, nor lends it again.
     pub(super) unsafe fn lend(self: &Rc<Self>, id: u16, len: usize) -> Received {
-        assert!(len <= LENT_OCTETS, "{len} bytes received");
+        assert!(len <= LENT_BYTES, "{len} bytes received");
         Received {
             lender: Rc::clone(self),
             id: Some(id),
@@ -157,7 +157,7 @@ impl Lender {
         }
     }
 
-    /// Lends no octets, and no buffer.
+    /// Lends no bytes, and no buffer.
     pub(super) fn nothing(self: &Rc<Self>) -> Received {
         Received {
             lender: Rc::clone(self),

@@ -38,7 +38,7 @@ pub struct SocketId(pub u32);
 /// The operations of a reactor's ring. But for [`SocketRing::send_now`] nothing happens before
 /// [`Ring::wait`]; whatever was asked for until then goes to the kernel in one submission.
 pub trait Ring: SocketRing {
-    /// What the ring lends received octets in.
+    /// What the ring lends received bytes in.
     type Received: std::ops::Deref<Target = [u8]>;
 
     /// Accepts one connection after the other on a listening socket → [`RingEvent::Accepted`],
@@ -136,7 +136,7 @@ pub enum FileOp {
     Read {
         /// Of which file.
         file: Arc<RingFile>,
-        /// In octets.
+        /// In bytes.
         offset: u64,
         /// To be filled whole.
         buffer: Buffer,
@@ -145,7 +145,7 @@ pub enum FileOp {
     Write {
         /// Of which file.
         file: Arc<RingFile>,
-        /// In octets.
+        /// In bytes.
         offset: u64,
         /// Written whole.
         buffer: Buffer,
@@ -202,13 +202,13 @@ pub enum RingEvent<R> {
         /// Why.
         cause: io::Error,
     },
-    /// Octets came in; none at all means that the peer has closed. Dropping `octets` gives the
+    /// Bytes came in; none at all means that the peer has closed. Dropping `bytes` gives the
     /// memory back to the ring: do so before the next event is asked for.
     Received {
         /// Of `receive`.
         token: Token,
         /// What.
-        octets: io::Result<R>,
+        bytes: io::Result<R>,
     },
     /// A batch has left, or could not.
     Sent {

@@ -59,8 +59,8 @@ impl From<RingEvent<Received>> for Seen {
         match event {
             RingEvent::Accepted { token, socket, .. } => Self::Accepted(token, socket),
             RingEvent::NotAccepted { .. } => Self::NotAccepted,
-            RingEvent::Received { token, octets } => {
-                Self::Received(token, octets.map(|octets| octets.to_vec()))
+            RingEvent::Received { token, bytes } => {
+                Self::Received(token, bytes.map(|bytes| bytes.to_vec()))
             }
             RingEvent::Sent {
                 token,
@@ -106,7 +106,7 @@ fn quiet(ring: &mut AnyRing) {
 #[track_caller]
 fn received(ring: &mut AnyRing, token: u64) -> Vec<u8> {
     match next(ring) {
-        Seen::Received(at, Ok(octets)) if at == Token(token) => octets,
+        Seen::Received(at, Ok(bytes)) if at == Token(token) => bytes,
         other => panic!("{other:?}"),
     }
 }
@@ -133,13 +133,13 @@ fn tcp_pair() -> (TcpStream, TcpStream) {
     (listener.accept().unwrap().0, theirs)
 }
 
-fn batch_of(octets: &[u8]) -> Box<SendBatch> {
+fn batch_of(bytes: &[u8]) -> Box<SendBatch> {
     let mut batch = Box::<SendBatch>::default();
-    batch.octets(octets);
+    batch.bytes(bytes);
     batch
 }
 
-/// Octets that tell where they come from.
+/// Bytes that tell where they come from.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
 }

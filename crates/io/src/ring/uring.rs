@@ -1,7 +1,7 @@
 //! The ring over io_uring.
 //!
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
-//! buffer: the kernel chooses one of few when octets come, so that thousands of idle connections
+//! buffer: the kernel chooses one of few when bytes come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
 //! on with until all has left. Files are read and written by the kernel too; those that lie in
 //! memory by plain system calls in `wait`.

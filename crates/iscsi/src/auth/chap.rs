@@ -9,7 +9,7 @@ use super::{AuthRefusal, AuthRequirement, Hash};
 use crate::target::{TargetChap, TargetNode};
 use crate::text::{self, MAX_VALUE, Text};
 
-/// The longest challenge or response, in octets.
+/// The longest challenge or response, in bytes.
 const MAX_BINARY: usize = 1024;
 
 /// Our challenge, as long as it stands.
@@ -17,7 +17,7 @@ const MAX_BINARY: usize = 1024;
 pub struct Challenge {
     hash: Hash,
     identifier: u8,
-    octets: Zeroizing<Vec<u8>>,
+    bytes: Zeroizing<Vec<u8>>,
 }
 
 /// What the initiator proved.
@@ -76,15 +76,15 @@ impl AuthRequirement {
 }
 
 impl Challenge {
-    /// A challenge as long as the hash's result, from fresh random octets.
+    /// A challenge as long as the hash's result, from fresh random bytes.
     #[must_use]
     pub fn new(hash: Hash, random: &[u8; 33]) -> Self {
-        let [identifier, octets @ ..] = random;
-        let octets = octets.get(..hash.octets()).unwrap_or(octets);
+        let [identifier, bytes @ ..] = random;
+        let bytes = bytes.get(..hash.bytes()).unwrap_or(bytes);
         Self {
             hash,
             identifier: *identifier,
-            octets: Zeroizing::new(octets.to_vec()),
+            bytes: Zeroizing::new(bytes.to_vec()),
         }
     }
 
@@ -92,7 +92,7 @@ impl Challenge {
     pub fn write(&self, out: &mut Text) {
         out.put("CHAP_A", &(self.hash as u8).to_string());
         out.put("CHAP_I", &self.identifier.to_string());
-        out.put("CHAP_C", &text::hex(&self.octets));
+        out.put("CHAP_C", &text::hex(&self.bytes));
     }
 
     /// What the initiator proved by its answer.
@@ -108,7 +108,7 @@ impl Challenge {
         if answer
             .counter
             .as_ref()
-            .is_some_and(|(_, octets)| *octets == *self.octets)
+            .is_some_and(|(_, bytes)| *bytes == *self.bytes)
         {
             return Err(AuthRefusal::Reflected);
         }
@@ -162,7 +162,7 @@ impl Challenge {
     }
 
     fn matches(&self, secret: &[u8], response: &[u8]) -> bool {
-        let expected = self.hash.response(self.identifier, secret, &self.octets);
+        let expected = self.hash.response(self.identifier, secret, &self.bytes);
         expected.ct_eq(response).into()
     }
 

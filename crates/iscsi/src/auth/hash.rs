@@ -52,9 +52,9 @@ impl Hash {
         ALL.into_iter().find(|hash| hash.name() == name)
     }
 
-    /// Octets of its result, and of the challenges made for it.
+    /// Bytes of its result, and of the challenges made for it.
     #[must_use]
-    pub const fn octets(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Self::Md5 => 16,
             Self::Sha1 => 20,

@@ -79,12 +79,12 @@ fn step(
     realm: &AuthRequirement,
     text: &str,
 ) -> Result<(ChapHandshake, String), AuthRefusal> {
-    let octets: Vec<u8> = text
+    let bytes: Vec<u8> = text
         .bytes()
         .map(|o| if o == b' ' { 0 } else { o })
         .chain([0])
         .collect();
-    let pairs = text::parse(&octets).unwrap();
+    let pairs = text::parse(&bytes).unwrap();
     let mut out = Text::default();
     let admitted =
         SeenKeys::default().admit(&pairs, KeyPhase::Security, KeySide::Initiator, &mut out);
@@ -370,7 +370,7 @@ fn a_secret_shared_by_both_directions_is_refused() {
 
 /// CVE-2024-45751: challenges came from a generator that was never seeded.
 #[test]
-fn challenges_are_the_random_octets_given() {
+fn challenges_are_the_random_bytes_given() {
     let mut other = RANDOM;
     other[1] = 0xff;
     let text = |random| {

@@ -33,7 +33,7 @@ impl ChapKeys<'_> {
 pub(super) struct MutualChallenge {
     hash: Hash,
     identifier: u8,
-    octets: Zeroizing<Vec<u8>>,
+    bytes: Zeroizing<Vec<u8>>,
 }
 
 /// CHAP_A: the hashes that will do.
@@ -57,7 +57,7 @@ pub(super) fn answer(
     let identifier = identifier_of(identifier).ok_or(ChapError::Malformed("CHAP_I"))?;
     let challenge = sent.challenge.ok_or(ChapError::Missing("CHAP_C"))?;
     let challenge = text::binary(challenge, MAX_BINARY)
-        .filter(|octets| !octets.is_empty())
+        .filter(|bytes| !bytes.is_empty())
         .ok_or(ChapError::Malformed("CHAP_C"))?;
     out.put("CHAP_N", &chap.user);
     let response = hash.response(identifier, &chap.secret, &challenge);
@@ -66,22 +66,22 @@ pub(super) fn answer(
         return Ok((hash, None));
     }
     let counter = MutualChallenge::new(hash, random);
-    if *counter.octets == challenge {
+    if *counter.bytes == challenge {
         return Err(ChapError::Reflected);
     }
     out.put("CHAP_I", &counter.identifier.to_string());
-    out.put("CHAP_C", &text::hex(&counter.octets));
+    out.put("CHAP_C", &text::hex(&counter.bytes));
     Ok((hash, Some(counter)))
 }
 
 impl MutualChallenge {
     fn new(hash: Hash, random: &[u8; 33]) -> Self {
-        let [identifier, octets @ ..] = random;
-        let octets = octets.get(..hash.octets()).unwrap_or(octets);
+        let [identifier, bytes @ ..] = random;
+        let bytes = bytes.get(..hash.bytes()).unwrap_or(bytes);
         Self {
             hash,
             identifier: *identifier,
-            octets: Zeroizing::new(octets.to_vec()),
+            bytes: Zeroizing::new(bytes.to_vec()),
         }
     }
 
@@ -111,7 +111,7 @@ impl MutualChallenge {
     }
 
     fn matches(&self, secret: &[u8], response: &[u8]) -> bool {
-        let expected = self.hash.response(self.identifier, secret, &self.octets);
+        let expected = self.hash.response(self.identifier, secret, &self.bytes);
         expected.ct_eq(response).into()
     }
 }
@@ -129,5 +129,5 @@ fn identifier_of(value: &str) -> Option<u8> {
     u8::try_from(text::number(value)?).ok()
 }
 
-/// The longest challenge or response, in octets.
+/// The longest challenge or response, in bytes.
 const MAX_BINARY: usize = 1024;

@@ -22,7 +22,7 @@ impl<L: Lease> Initiator<L> {
     /// Gives it back, with the reason.
     pub fn execute(&mut self, now: Now, command: ClientCommand<L>) -> Result<(), IscsiRefused<L>> {
         self.now = now;
-        let len = match (self.refusal(), u32::try_from(command.data.octets())) {
+        let len = match (self.refusal(), u32::try_from(command.data.bytes())) {
             (Some(why), _) => Err(why),
             (None, _) if self.config.is_discovery() => Err(IscsiRefusal::Discovery),
             (None, Err(_)) => Err(IscsiRefusal::TooLong),
@@ -149,7 +149,7 @@ impl InitiatorEnding {
 
 impl<L: Lease> InitiatorTask<L> {
     /// Whether a good end is true: as much was moved as the residual says. What the target says it
-    /// sent (ExpDataSN) is not compared; several targets leave it 0, and the octets tell more.
+    /// sent (ExpDataSN) is not compared; several targets leave it 0, and the bytes tell more.
     fn check(&self, ending: &InitiatorEnding) -> Result<(), Violation> {
         let moved = ending.residual.moved(self.len).ok_or(RESIDUAL)?;
         if !ending.is_good() {
@@ -172,7 +172,7 @@ impl<L: Lease> InitiatorTask<L> {
     }
 }
 
-/// The sense data of a SCSI Response or an Asynchronous Message: SenseLength and as many octets.
+/// The sense data of a SCSI Response or an Asynchronous Message: SenseLength and as many bytes.
 pub(super) fn sense(data: &[u8]) -> Result<SenseBytes, Violation> {
     let Some((length, rest)) = data.split_first_chunk::<2>() else {
         return if data.is_empty() {

@@ -129,7 +129,7 @@ impl Digest {
     }
 }
 
-/// What is offered of the operational keys (RFC 7143 §13, RFC 7144 §7.1). Lengths are in octets.
+/// What is offered of the operational keys (RFC 7143 §13, RFC 7144 §7.1). Lengths are in bytes.
 /// MaxConnections is always 1, ErrorRecoveryLevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationalOffer {
@@ -165,7 +165,7 @@ pub struct OperationalOffer {
 
 impl Default for OperationalOffer {
     /// Long segments and bursts, and writes that need no R2T as far as the target lets them. Data
-    /// is wanted in order: what it costs a target is little, and the place of each octet is then
+    /// is wanted in order: what it costs a target is little, and the place of each byte is then
     /// known from a count.
     fn default() -> Self {
         Self {
@@ -215,7 +215,7 @@ pub struct InitiatorLimits {
     /// Commands at once, sent or waiting for their place in the target's window; 1 to
     /// [`MAX_TASKS`].
     pub tasks: usize,
-    /// Octets of the answer to SendTargets.
+    /// Bytes of the answer to SendTargets.
     pub targets: usize,
 }
 

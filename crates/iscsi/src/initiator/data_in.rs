@@ -18,14 +18,14 @@ use crate::wire::data_in::{self, DataIn};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataInFill {
     slot: InitiatorTaskSlot,
-    /// Where the next octet belongs.
+    /// Where the next byte belongs.
     offset: u32,
     /// The command ends with this PDU.
     ending: Option<data_in::DataInStatus>,
 }
 
 impl DataInFill {
-    /// What is left after so many octets. The header was checked, so they do not run over.
+    /// What is left after so many bytes. The header was checked, so they do not run over.
     pub(super) const fn after(self, len: usize) -> Self {
         Self {
             offset: self.offset.saturating_add(len as u32),
@@ -52,14 +52,14 @@ impl<L: Lease> Initiator<L> {
         })
     }
 
-    /// Octets of a data segment.
-    pub(super) fn fill(&mut self, fill: DataInFill, octets: &[u8], end: bool) {
+    /// Bytes of a data segment.
+    pub(super) fn fill(&mut self, fill: DataInFill, bytes: &[u8], end: bool) {
         if let Some(task) = self.tasks.at(fill.slot)
             && let Data::In(into) = &mut task.data
-            && !octets.is_empty()
+            && !bytes.is_empty()
         {
-            into.copy_in(fill.offset as usize, octets);
-            task.moved += octets.len() as u32;
+            into.copy_in(fill.offset as usize, bytes);
+            task.moved += bytes.len() as u32;
         }
         let Some(ending) = fill.ending.filter(|_| end) else {
             return;

@@ -26,7 +26,7 @@ pub enum SessionEnd {
     /// The target broke a rule.
     #[error("protocol error by the target: {0}")]
     Violated(Violation),
-    /// The octets were damaged on their way (RFC 7143 §7.8).
+    /// The bytes were damaged on their way (RFC 7143 §7.8).
     #[error("{0} digest error: data is corrupted between initiator and target")]
     Damaged(&'static str),
     /// Neither data nor the answer to a ping came in time.

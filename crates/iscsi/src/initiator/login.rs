@@ -207,8 +207,8 @@ impl InitiatorLogin {
         if response.more {
             return self.again();
         }
-        let octets = self.incoming.take();
-        self.text(config, &text::parse(&octets)?, response.transit)?;
+        let bytes = self.incoming.take();
+        self.text(config, &text::parse(&bytes)?, response.transit)?;
         match (response.transit, self.template.current) {
             (false, _) => self.again(),
             (true, stage::SECURITY) => {

@@ -35,7 +35,7 @@ impl TargetLiveness {
         }
     }
 
-    /// Any octets are a sign of life.
+    /// Any bytes are a sign of life.
     pub(super) const fn heard(&mut self, now: Now) {
         self.heard = now;
         self.asked = None;

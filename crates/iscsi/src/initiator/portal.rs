@@ -38,7 +38,7 @@ impl ReportedPortal {
             None if rest.is_empty() => PORT,
             None => return None,
         };
-        let known = |octet: u8| octet.is_ascii_alphanumeric() || b"-._:".contains(&octet);
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
         if host.is_empty() || host.len() > MAX_HOST || !host.bytes().all(known) {
             return None;
         }
@@ -62,7 +62,7 @@ impl fmt::Display for ReportedPortal {
 }
 
 fn number(text: &str) -> Option<u16> {
-    let plain = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
 }
 

@@ -1,4 +1,4 @@
-//! From octets to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.8).
+//! From bytes to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.8).
 
 use scsi::medium::Lease;
 
@@ -24,12 +24,12 @@ pub(super) enum InitiatorInbound {
 }
 
 impl<L: Lease> Initiator<L> {
-    pub(super) fn take(&mut self, octets: &[u8]) -> usize {
-        let mut rest = octets;
+    pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
         while !self.is_ended() && self.events.is_empty() && !self.is_stalled() {
             match self.framer.next(&mut rest) {
                 Ok(Some(PduPiece::Header(bhs))) => self.header(&bhs),
-                Ok(Some(PduPiece::Data { octets, end })) => self.data(octets, end),
+                Ok(Some(PduPiece::Data { bytes, end })) => self.data(bytes, end),
                 Ok(Some(PduPiece::BadData)) => self.end(SessionEnd::Damaged("data")),
                 Ok(None) => break,
                 Err(FrameError::HeaderDigest) => self.end(SessionEnd::Damaged("header")),
@@ -37,9 +37,9 @@ impl<L: Lease> Initiator<L> {
             }
         }
         if self.is_ended() {
-            octets.len()
+            bytes.len()
         } else {
-            octets.len() - rest.len()
+            bytes.len() - rest.len()
         }
     }
 
@@ -93,11 +93,11 @@ impl<L: Lease> Initiator<L> {
         });
     }
 
-    fn data(&mut self, octets: &[u8], end: bool) {
+    fn data(&mut self, bytes: &[u8], end: bool) {
         match self.inbound {
             InitiatorInbound::Drop => {}
             InitiatorInbound::Collect(bhs) => {
-                self.collected.extend_from_slice(octets);
+                self.collected.extend_from_slice(bytes);
                 if end {
                     self.inbound = InitiatorInbound::Drop;
                     let collected = std::mem::take(&mut self.collected);
@@ -110,11 +110,11 @@ impl<L: Lease> Initiator<L> {
                 }
             }
             InitiatorInbound::Fill(fill) => {
-                self.fill(fill, octets, end);
+                self.fill(fill, bytes, end);
                 self.inbound = if end {
                     InitiatorInbound::Drop
                 } else {
-                    InitiatorInbound::Fill(fill.after(octets.len()))
+                    InitiatorInbound::Fill(fill.after(bytes.len()))
                 };
             }
         }

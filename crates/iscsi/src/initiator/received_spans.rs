@@ -14,7 +14,7 @@ pub(super) enum SpanError {
 }
 
 impl ReceivedSpans {
-    /// Adds `len` octets from `start`; the end is within 32 bits.
+    /// Adds `len` bytes from `start`; the end is within 32 bits.
     pub(super) fn add(&mut self, start: u32, len: u32) -> Result<(), SpanError> {
         if len == 0 {
             return Ok(());

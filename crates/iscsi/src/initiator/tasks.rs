@@ -27,7 +27,7 @@ pub(super) struct InitiatorTask<L> {
     pub(super) deadline: Now,
     /// `None`: it waits for its place in the window.
     pub(super) sent: Option<CmdSn>,
-    /// Octets that came, or that were put into a batch.
+    /// Bytes that came, or that were put into a batch.
     pub(super) moved: u32,
     /// Where the next data in order begins: the next Data-In, or what the next R2T asks for.
     pub(super) next_offset: u32,

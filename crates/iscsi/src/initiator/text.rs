@@ -23,7 +23,7 @@ use crate::wire::text_response::TextResponse;
 pub(super) struct PendingText {
     itt: Itt,
     for_targets: bool,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// What the answer cost so far, headers included: empty parts may not go on for ever.
     cost: usize,
     deadline: Now,
@@ -72,7 +72,7 @@ impl<L: Lease> Initiator<L> {
         self.text = Some(PendingText {
             itt,
             for_targets,
-            octets: Vec::new(),
+            bytes: Vec::new(),
             cost: 0,
             deadline: self.now.saturating_add(self.config.times.command),
         });
@@ -105,9 +105,9 @@ impl<L: Lease> Initiator<L> {
         if exchange.cost > self.config.limits.targets {
             return Err(ENDLESS);
         }
-        exchange.octets.extend_from_slice(data);
+        exchange.bytes.extend_from_slice(data);
         if pdu.last {
-            let pairs = text::parse(&exchange.octets).map_err(|_| UNREADABLE)?;
+            let pairs = text::parse(&exchange.bytes).map_err(|_| UNREADABLE)?;
             return self.answered(&exchange, &pairs);
         }
         self.text = Some(exchange);

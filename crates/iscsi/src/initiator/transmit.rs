@@ -68,7 +68,7 @@ impl<L: Lease> Initiator<L> {
     fn send_control(&mut self, out: &mut impl PduSink<L>, control: ControlRequest) {
         let (cmd_sn, exp_stat_sn) = (self.numbers.cmd_sn, self.numbers.exp_stat_sn());
         let digests = self.digests();
-        let mut put = |bhs: Bhs, data: &[u8]| digests.put_octets(out, bhs, data);
+        let mut put = |bhs: Bhs, data: &[u8]| digests.put_bytes(out, bhs, data);
         match control {
             ControlRequest::Login(mut pdu, text) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
@@ -126,7 +126,7 @@ impl<L: Lease> Initiator<L> {
                 let data = from.slice(0, first.immediate as usize);
                 digests.put_lease(out, pdu.encode(), data);
             }
-            _ => digests.put_octets(out, pdu.encode(), &[]),
+            _ => digests.put_bytes(out, pdu.encode(), &[]),
         }
         task.moved = first.immediate;
         task.unasked(first.immediate + first.unsolicited, &keys);

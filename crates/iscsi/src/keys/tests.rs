@@ -23,12 +23,12 @@ fn ours() -> Operational {
 
 /// What becomes of a text in a login's operational stage: the answer, or the misuse.
 fn exchange(negotiation: &mut TargetNegotiation, text: &str) -> String {
-    let octets: Vec<u8> = text
+    let bytes: Vec<u8> = text
         .bytes()
         .map(|o| if o == b' ' { 0 } else { o })
         .chain([0])
         .collect();
-    let pairs = text::parse(&octets).unwrap();
+    let pairs = text::parse(&bytes).unwrap();
     let mut out = Text::default();
     let done = SeenKeys::default()
         .admit(&pairs, KeyPhase::Operational, KeySide::Initiator, &mut out)

@@ -57,7 +57,7 @@ impl Operational {
     /// [`super::KeyRow::select`] gives none.
     pub fn store(&mut self, key: LoginKey, value: NegotiatedValue) {
         let half = |number| u16::try_from(number).unwrap_or(u16::MAX);
-        let octet = |number| u8::try_from(number).unwrap_or(u8::MAX);
+        let byte = |number| u8::try_from(number).unwrap_or(u8::MAX);
         match (key, value) {
             (LoginKey::HeaderDigest, NegotiatedValue::Choice(name)) => {
                 self.header_digest = name == CRC32C;
@@ -84,12 +84,12 @@ impl Operational {
                 self.sequence_in_order = flag;
             }
             (LoginKey::ErrorRecoveryLevel, NegotiatedValue::Number(n)) => {
-                self.error_recovery_level = octet(n);
+                self.error_recovery_level = byte(n);
             }
             (LoginKey::TaskReporting, NegotiatedValue::Choice(name)) => {
                 self.task_reporting = TaskReporting::of(name);
             }
-            (LoginKey::ProtocolLevel, NegotiatedValue::Number(n)) => self.protocol_level = octet(n),
+            (LoginKey::ProtocolLevel, NegotiatedValue::Number(n)) => self.protocol_level = byte(n),
             _ => {}
         }
     }

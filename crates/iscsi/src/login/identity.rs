@@ -150,8 +150,8 @@ impl LoginIdentity {
 
 /// Who a login that fails with this text said it was, as [`claim`] puts it. `known` is the
 /// InitiatorName of an earlier text.
-pub(super) fn claimed(known: Option<String>, octets: &[u8]) -> Option<String> {
-    let pairs = text::parse(octets).unwrap_or_default();
+pub(super) fn claimed(known: Option<String>, bytes: &[u8]) -> Option<String> {
+    let pairs = text::parse(bytes).unwrap_or_default();
     let value = |name| pairs.iter().find(|pair| pair.key == name);
     let declared = || names::normalise(value("InitiatorName")?.value).ok();
     let user = value("CHAP_N").map(|pair| pair.value);

@@ -96,12 +96,12 @@ impl NegotiationStage {
     /// Takes a whole text and writes the answer.
     pub(super) fn text(
         self,
-        octets: &[u8],
+        bytes: &[u8],
         config: &TargetConfig,
         random: &[u8; 33],
         out: &mut Text,
     ) -> Result<Self, LoginFault> {
-        let pairs = text::parse(octets)?;
+        let pairs = text::parse(bytes)?;
         match self {
             Self::Start(phase) => {
                 let mut seen = SeenKeys::default();

@@ -85,8 +85,8 @@ fn endpoints() -> Endpoints {
 struct Sent(Vec<u8>);
 
 impl PduSink<HeapLease> for Sent {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, _data: HeapLease) {
@@ -115,7 +115,7 @@ impl Peer {
         random
             .iter_mut()
             .zip(0..)
-            .for_each(|(octet, value)| *octet = value);
+            .for_each(|(byte, value)| *byte = value);
         random[60..].copy_from_slice(&1000_u32.to_be_bytes());
         Self {
             login: Login::new(Duration::ZERO, config.clone(), endpoints(), random),
@@ -137,7 +137,7 @@ impl Peer {
         }
     }
 
-    /// The octets of a request.
+    /// The bytes of a request.
     fn request(&self, head: &str, text: &str) -> Vec<u8> {
         let mut request = self.next;
         let mut parts = head.split(['>', ' ']);
@@ -164,21 +164,21 @@ impl Peer {
     }
 
     fn send(&mut self, head: &str, text: &str) {
-        let octets = self.request(head, text);
-        self.send_octets(&octets);
+        let bytes = self.request(head, text);
+        self.send_bytes(&bytes);
     }
 
-    fn send_octets(&mut self, octets: &[u8]) {
-        let taken = self.login.receive(Duration::ZERO, octets);
-        assert_eq!(taken, octets.len());
+    fn send_bytes(&mut self, bytes: &[u8]) {
+        let taken = self.login.receive(Duration::ZERO, bytes);
+        assert_eq!(taken, bytes.len());
     }
 
     /// What has been sent since.
     fn recv(&mut self) -> String {
         self.login.transmit(&mut self.sent);
-        let octets = std::mem::take(&mut self.sent.0);
+        let bytes = std::mem::take(&mut self.sent.0);
         let mut traces = Vec::new();
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         while let Some((head, after)) = rest.split_first_chunk::<BHS_LEN>() {
             let bhs = Bhs(*head);
             assert_eq!(bhs.opcode(), Opcode::LoginResponse);
@@ -255,10 +255,10 @@ impl Peer {
 /// A PDU: header, data and padding.
 fn pdu(mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
     bhs.set_data_len(u32::try_from(data.len()).unwrap());
-    let mut octets = bhs.0.to_vec();
-    octets.extend_from_slice(data);
-    octets.resize(octets.len().next_multiple_of(4), 0);
-    octets
+    let mut bytes = bhs.0.to_vec();
+    bytes.extend_from_slice(data);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 fn trace(response: &LoginResponse, data: &[u8]) -> String {

@@ -5,7 +5,7 @@
 
 use scsi::task::SenseBytes;
 use scsi::wire::asc;
-use scsi::wire::cdb::{be16, octet};
+use scsi::wire::cdb::{be16, byte};
 use scsi::wire::sense::SenseKey;
 
 use crate::wire::serial::StatSn;
@@ -46,9 +46,9 @@ impl DeliveredAttentions {
 /// In either format (SPC-5 §4.4).
 fn is_attention(sense: &SenseBytes) -> bool {
     let sense = sense.as_slice();
-    let (key, code) = match octet(sense, 0) & 0x7f {
-        0x70 => (octet(sense, 2) & 0x0f, be16(sense, 12)),
-        0x72 => (octet(sense, 1) & 0x0f, be16(sense, 2)),
+    let (key, code) = match byte(sense, 0) & 0x7f {
+        0x70 => (byte(sense, 2) & 0x0f, be16(sense, 12)),
+        0x72 => (byte(sense, 1) & 0x0f, be16(sense, 2)),
         _ => return false,
     };
     key == SenseKey::UnitAttention as u8 && code != asc::NEXUS_LOSS

@@ -36,7 +36,7 @@ pub(super) enum DeferredRequest {
 /// What additional header segments say.
 #[derive(Clone, Copy, Debug)]
 struct Extension {
-    /// Octets 16 to 31 of the CDB, and how many there are; more do not fit.
+    /// Bytes 16 to 31 of the CDB, and how many there are; more do not fit.
     cdb: [u8; 16],
     cdb_len: usize,
     bidirectional_read: Option<u32>,

@@ -202,8 +202,8 @@ impl<L: Lease> Session<L> {
     }
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
-    pub(super) fn fill(&mut self, slot: SessionTaskSlot, offset: u32, octets: &[u8]) {
-        if octets.is_empty() {
+    pub(super) fn fill(&mut self, slot: SessionTaskSlot, offset: u32, bytes: &[u8]) {
+        if bytes.is_empty() {
             return;
         }
         let mut room = self.may_hold().saturating_sub(self.held);
@@ -214,7 +214,7 @@ impl<L: Lease> Session<L> {
             return;
         }
         let before = task.held.len();
-        let (mut at, mut rest) = (offset, octets);
+        let (mut at, mut rest) = (offset, bytes);
         while !rest.is_empty()
             && let Some(len) = place(task, at, rest, &mut room)
         {
@@ -371,7 +371,7 @@ fn solicited<L>(task: &mut SessionTask<L>, ttt: Ttt) -> Result<SequencePosition<
     Ok((&mut sequence.next_sn, start, len, &mut sequence.cover))
 }
 
-/// Puts the first octets of `rest`, which belong at `at`, into a grant, or aside as far as there is
+/// Puts the first bytes of `rest`, which belong at `at`, into a grant, or aside as far as there is
 /// room; tells how many.
 fn place<L: Lease>(
     task: &mut SessionTask<L>,
@@ -396,7 +396,7 @@ fn place<L: Lease>(
     Some(len)
 }
 
-/// The next range to be asked for, which counts as asked for from now on. The first `prefix` octets
+/// The next range to be asked for, which counts as asked for from now on. The first `prefix` bytes
 /// of the command came unsolicited.
 fn next_range<L: Lease>(
     grants: &mut VecDeque<DataGrant<L>>,

@@ -43,8 +43,8 @@ impl PeerLiveness {
         }
     }
 
-    pub(super) const fn heard(&mut self, now: Now, octets: &[u8]) {
-        if !octets.is_empty() {
+    pub(super) const fn heard(&mut self, now: Now, bytes: &[u8]) {
+        if !bytes.is_empty() {
             self.heard = now;
             self.pinged = None;
         }

@@ -1,4 +1,4 @@
-//! From octets to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.7, §7.8).
+//! From bytes to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.7, §7.8).
 
 use scsi::medium::Lease;
 
@@ -24,29 +24,29 @@ pub(super) enum SegmentSink {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataFill {
     pub(super) slot: SessionTaskSlot,
-    /// Where the next octet belongs.
+    /// Where the next byte belongs.
     pub(super) offset: u32,
     /// The sequence that ends with this PDU.
     pub(super) closes: Option<Ttt>,
 }
 
 impl<L: Lease> Session<L> {
-    pub(super) fn take(&mut self, octets: &[u8]) -> usize {
-        let mut rest = octets;
+    pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
         self.place_collected();
         while self.is_open && self.events.is_empty() && !self.is_stalled() {
             match self.framer.next(&mut rest) {
                 Ok(Some(PduPiece::Header(bhs))) => self.header(bhs),
-                Ok(Some(PduPiece::Data { octets, end })) => self.data(octets, end),
+                Ok(Some(PduPiece::Data { bytes, end })) => self.data(bytes, end),
                 Ok(Some(PduPiece::BadData)) => self.bad_data(),
                 Ok(None) => break,
                 Err(error) => self.broken(error),
             }
         }
         if self.is_open {
-            octets.len() - rest.len()
+            bytes.len() - rest.len()
         } else {
-            octets.len()
+            bytes.len()
         }
     }
 
@@ -72,12 +72,12 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn data(&mut self, octets: &[u8], end: bool) {
+    fn data(&mut self, bytes: &[u8], end: bool) {
         match &mut self.inbound {
             SegmentSink::Drop => {}
             SegmentSink::Collect(bhs) => {
                 let bhs = *bhs;
-                self.collected.extend_from_slice(octets);
+                self.collected.extend_from_slice(bytes);
                 if end {
                     self.collected_whole(&bhs);
                 }
@@ -85,8 +85,8 @@ impl<L: Lease> Session<L> {
             SegmentSink::Fill(fill) => {
                 let now = *fill;
                 // Where the data was refused, its offset is whatever the initiator says.
-                fill.offset = fill.offset.saturating_add(octets.len() as u32);
-                self.fill(now.slot, now.offset, octets);
+                fill.offset = fill.offset.saturating_add(bytes.len() as u32);
+                self.fill(now.slot, now.offset, bytes);
                 if end {
                     self.filled(now);
                 }

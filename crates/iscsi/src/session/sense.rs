@@ -16,7 +16,7 @@ pub(super) enum Condition {
     Digest,
     /// A SNACK cannot be obeyed.
     SnackRejected,
-    /// A CDB of more than 32 octets, or a bidirectional command: no command here has either.
+    /// A CDB of more than 32 bytes, or a bidirectional command: no command here has either.
     NoSuchCommand,
     /// There is no room to hold its data.
     NoRoom,

@@ -37,7 +37,7 @@ pub(super) struct SessionTask<L> {
     pub(super) lun: Lun,
     pub(super) cmd_sn: CmdSn,
     pub(super) immediate: bool,
-    /// Octets the initiator wants to receive, and to send.
+    /// Bytes the initiator wants to receive, and to send.
     pub(super) expected_in: u32,
     pub(super) expected_out: u32,
     pub(super) stage: TaskStage,
@@ -50,7 +50,7 @@ pub(super) struct SessionTask<L> {
     /// DataSN of the next Data-In; R2TSN of the next R2T.
     pub(super) next_data: u32,
     pub(super) next_r2t: u32,
-    /// Entries of Data-In in the queue, and octets sent since the last F bit.
+    /// Entries of Data-In in the queue, and bytes sent since the last F bit.
     pub(super) queued: u32,
     pub(super) burst: u32,
     /// The status goes out with the last Data-In.
@@ -120,12 +120,12 @@ pub(super) struct R2tSequence {
 pub(super) struct DataGrant<L> {
     pub(super) offset: u32,
     pub(super) filled: u32,
-    /// Octets from its beginning that came unsolicited or were asked for.
+    /// Bytes from its beginning that came unsolicited or were asked for.
     pub(super) asked: u32,
     pub(super) into: L,
 }
 
-/// Which octets of a range have come, none of them twice.
+/// Which bytes of a range have come, none of them twice.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedCover {
     /// All before this one.
@@ -138,7 +138,7 @@ pub(super) struct ReceivedCover {
 const MAX_APART: usize = 64;
 
 impl ReceivedCover {
-    /// Takes `len` octets at `offset`; `false` if they have come before, or out of an order that
+    /// Takes `len` bytes at `offset`; `false` if they have come before, or out of an order that
     /// must be kept.
     pub(super) fn add(&mut self, offset: u32, len: u32, in_order: bool) -> bool {
         if offset == self.next && self.beyond.is_empty() {
@@ -177,19 +177,19 @@ impl ReceivedCover {
 /// Data that came before there was memory for it.
 #[derive(Debug, Default)]
 pub(super) struct HeldData {
-    octets: Vec<u8>,
-    /// Where in the data of the command the octets belong, one part after the other.
+    bytes: Vec<u8>,
+    /// Where in the data of the command the bytes belong, one part after the other.
     parts: Vec<(u32, u32)>,
 }
 
 impl HeldData {
     pub(super) fn len(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 
-    pub(super) fn push(&mut self, offset: u32, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
-        let len = octets.len() as u32;
+    pub(super) fn push(&mut self, offset: u32, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        let len = bytes.len() as u32;
         match self.parts.last_mut() {
             Some(part) if part.0 + part.1 == offset => part.1 += len,
             _ => self.parts.push((offset, len)),
@@ -204,8 +204,8 @@ impl HeldData {
             let (from, to) = (start.max(offset), (start + len).min(end));
             if from < to {
                 let source = at + (from - start) as usize;
-                let octets = &self.octets[source..source + (to - from) as usize];
-                into.copy_in((from - offset) as usize, octets);
+                let bytes = &self.bytes[source..source + (to - from) as usize];
+                into.copy_in((from - offset) as usize, bytes);
                 copied += to - from;
             }
             at += len as usize;
@@ -216,7 +216,7 @@ impl HeldData {
     /// Drops everything; returns how much that was.
     #[inline]
     pub(super) fn clear(&mut self) -> usize {
-        let len = self.octets.len();
+        let len = self.bytes.len();
         if len > 0 {
             // What was needed once is not kept, as every task of the session would keep it.
             *self = Self::default();
@@ -458,7 +458,7 @@ impl<L> SessionTasks<L> {
 /// Twice as many kinds as the widest window admits by default, so that most are nobody's.
 const KINDS: usize = 512;
 
-/// What kind of tag it is: a hash of all its octets, as initiators count in any of them.
+/// What kind of tag it is: a hash of all its bytes, as initiators count in any of them.
 const fn kind(itt: Itt) -> usize {
     (itt.0.wrapping_mul(0x9e37_79b1) >> (u32::BITS - KINDS.ilog2())) as usize
 }

@@ -122,8 +122,8 @@ impl<L: Lease> Session<L> {
         if request.more {
             return Ok(());
         }
-        let octets = exchange.assembly.take();
-        self.answer(exchange, &text::parse(&octets)?)
+        let bytes = exchange.assembly.take();
+        self.answer(exchange, &text::parse(&bytes)?)
     }
 
     fn answer(

@@ -51,7 +51,7 @@ pub(super) struct ControlPdu {
 pub(super) struct SendQueue<L> {
     entries: VecDeque<SessionPdu<L>>,
     controls: usize,
-    /// Octets of Data-In.
+    /// Bytes of Data-In.
     data: usize,
 }
 
@@ -98,7 +98,7 @@ impl<L: Lease> SendQueue<L> {
         self.entries.len()
     }
 
-    /// Octets of Data-In that wait.
+    /// Bytes of Data-In that wait.
     pub(super) const fn data(&self) -> usize {
         self.data
     }
@@ -238,7 +238,7 @@ impl<L: Lease> Session<L> {
         self.queue.put_back(slot, offset + len as u32, later);
     }
 
-    /// The next Data-In of a command that has `left` octets to send from `offset` on, and how many
+    /// The next Data-In of a command that has `left` bytes to send from `offset` on, and how many
     /// of them it carries.
     fn next_data_in(
         &mut self,
@@ -303,14 +303,14 @@ impl<L: Lease> Session<L> {
         };
         let sense = ending.sense.as_slice();
         if sense.is_empty() {
-            return self.digests().put_octets(out, bhs.encode(), &[]);
+            return self.digests().put_bytes(out, bhs.encode(), &[]);
         }
         self.told.sent(&ending.sense, bhs.stamps.stat_sn);
         let mut segment = [0; 2 + SenseBytes::MAX];
         segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
         segment[2..2 + sense.len()].copy_from_slice(sense);
         self.digests()
-            .put_octets(out, bhs.encode(), &segment[..2 + sense.len()]);
+            .put_bytes(out, bhs.encode(), &segment[..2 + sense.len()]);
     }
 
     fn send_r2t(&mut self, out: &mut impl PduSink<L>, slot: SessionTaskSlot, ttt: Ttt) {
@@ -331,7 +331,7 @@ impl<L: Lease> Session<L> {
             desired: sequence.len,
         };
         task.next_r2t = task.next_r2t.wrapping_add(1);
-        self.digests().put_octets(out, bhs.encode(), &[]);
+        self.digests().put_bytes(out, bhs.encode(), &[]);
     }
 
     fn send_control(&mut self, out: &mut impl PduSink<L>, control: &ControlPdu) {
@@ -344,7 +344,7 @@ impl<L: Lease> Session<L> {
         } else {
             self.stamps()
         });
-        self.digests().put_octets(out, bhs, &control.data);
+        self.digests().put_bytes(out, bhs, &control.data);
     }
 }
 

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn pairs(octets: &[u8]) -> Result<Vec<(&str, &str)>, MalformedText> {
-    Ok(parse(octets)?
+fn pairs(bytes: &[u8]) -> Result<Vec<(&str, &str)>, MalformedText> {
+    Ok(parse(bytes)?
         .into_iter()
         .map(|pair| (pair.key, pair.value))
         .collect())
@@ -42,7 +42,7 @@ fn a_pair_needs_a_key_name_and_a_value() {
 
 /// CVE-2013-2850: a longer key was copied into the answer `key=NotUnderstood`.
 #[test]
-fn a_key_has_at_most_63_octets() {
+fn a_key_has_at_most_63_bytes() {
     let text = |length| format!("{}=1\0", "K".repeat(length)).into_bytes();
     assert_eq!(pairs(&text(63)).map(|found| found.len()), Ok(1));
     assert_eq!(pairs(&text(64)), Err(MalformedText::BadKey));
@@ -155,7 +155,7 @@ fn text_that_was_sent_is_not_kept() {
         assert_eq!(text.next_segment(512), (&b"A=NotUnderstood\0"[..], false));
     }
     text.put("B", "1");
-    assert_eq!(text.octets, b"B=1\0");
+    assert_eq!(text.bytes, b"B=1\0");
 }
 
 proptest! {
@@ -177,8 +177,8 @@ proptest! {
                 break;
             }
         }
-        let octets = assembly.take();
-        let read: Vec<_> = parse(&octets).unwrap();
+        let bytes = assembly.take();
+        let read: Vec<_> = parse(&bytes).unwrap();
         prop_assert_eq!(read.len(), written.len());
         for (pair, (key, value)) in read.iter().zip(&written) {
             prop_assert_eq!((pair.key, pair.value), (key.as_str(), value.as_str()));
@@ -186,8 +186,8 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_read_without_panic(octets: Vec<u8>) {
-        let _ = parse(&octets);
+    fn any_bytes_are_read_without_panic(bytes: Vec<u8>) {
+        let _ = parse(&bytes);
     }
 
     #[test]
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn binary_values_round_trip(octets in proptest::collection::vec(any::<u8>(), 1..64)) {
-        prop_assert_eq!(binary(&hex(&octets), 64), Some(octets));
+    fn binary_values_round_trip(bytes in proptest::collection::vec(any::<u8>(), 1..64)) {
+        prop_assert_eq!(binary(&hex(&bytes), 64), Some(bytes));
     }
 }

@@ -9,9 +9,9 @@ pub const BIDIRECTIONAL_READ: u8 = 2;
 /// One Additional Header Segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahs<'a> {
-    /// The octets of a CDB from the 17th on.
+    /// The bytes of a CDB from the 17th on.
     ExtendedCdb(&'a [u8]),
-    /// Bidirectional Read Expected Data Transfer Length, in octets.
+    /// Bidirectional Read Expected Data Transfer Length, in bytes.
     BidirectionalRead(u32),
     /// Any other AHSType.
     Other(u8),
@@ -23,8 +23,8 @@ pub enum Ahs<'a> {
 pub struct MalformedAhs;
 
 /// Splits the AHS part of a PDU.
-pub fn segments(octets: &[u8]) -> impl Iterator<Item = Result<Ahs<'_>, MalformedAhs>> {
-    let mut rest = octets;
+pub fn segments(bytes: &[u8]) -> impl Iterator<Item = Result<Ahs<'_>, MalformedAhs>> {
+    let mut rest = bytes;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
@@ -54,7 +54,7 @@ fn split<'a>(rest: &mut &'a [u8]) -> Result<Ahs<'a>, MalformedAhs> {
     }
 }
 
-/// Appends an extended CDB segment with the octets of the CDB from the 17th on, at most 1,016.
+/// Appends an extended CDB segment with the bytes of the CDB from the 17th on, at most 1,016.
 pub fn put_extended_cdb(out: &mut Vec<u8>, spillover: &[u8]) {
     put(out, EXTENDED_CDB, spillover);
 }

@@ -4,7 +4,7 @@ use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
 
-/// An Asynchronous Message. Its data segment holds SenseLength (2 octets), sense data, event data.
+/// An Asynchronous Message. Its data segment holds SenseLength (2 bytes), sense data, event data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncMessage {
     /// Logical unit, of a SCSI event.

@@ -4,7 +4,7 @@ use scsi::wire::lun::Lun;
 
 use super::serial::{CmdSn, StatSn};
 
-/// Octets in a Basic Header Segment.
+/// Bytes in a Basic Header Segment.
 pub const BHS_LEN: usize = 48;
 
 /// The longest DataSegmentLength that the field can hold.
@@ -18,9 +18,9 @@ impl Bhs {
     /// All zero but for the opcode.
     #[must_use]
     pub const fn new(opcode: Opcode) -> Self {
-        let mut octets = [0; BHS_LEN];
-        octets[0] = opcode.code();
-        Self(octets)
+        let mut bytes = [0; BHS_LEN];
+        bytes[0] = opcode.code();
+        Self(bytes)
     }
 
     /// The opcode, without the Immediate bit.
@@ -46,28 +46,28 @@ impl Bhs {
         self.0[1] & 0x80 != 0
     }
 
-    /// TotalAHSLength, in octets: a multiple of 4 up to 1,020.
+    /// TotalAHSLength, in bytes: a multiple of 4 up to 1,020.
     #[must_use]
     pub const fn ahs_len(&self) -> usize {
         self.0[4] as usize * 4
     }
 
-    /// Sets TotalAHSLength from octets, which must be a multiple of 4 up to 1,020.
-    pub const fn set_ahs_len(&mut self, octets: usize) {
-        debug_assert!(octets.is_multiple_of(4) && octets <= 1020);
-        self.0[4] = (octets / 4) as u8;
+    /// Sets TotalAHSLength from bytes, which must be a multiple of 4 up to 1,020.
+    pub const fn set_ahs_len(&mut self, bytes: usize) {
+        debug_assert!(bytes.is_multiple_of(4) && bytes <= 1020);
+        self.0[4] = (bytes / 4) as u8;
     }
 
-    /// DataSegmentLength: octets of the data segment without padding.
+    /// DataSegmentLength: bytes of the data segment without padding.
     #[must_use]
     pub const fn data_len(&self) -> u32 {
         self.word(4) & MAX_DATA_LEN
     }
 
     /// Sets DataSegmentLength, up to [`MAX_DATA_LEN`].
-    pub const fn set_data_len(&mut self, octets: u32) {
-        debug_assert!(octets <= MAX_DATA_LEN);
-        let [_, a, b, c] = octets.to_be_bytes();
+    pub const fn set_data_len(&mut self, bytes: u32) {
+        debug_assert!(bytes <= MAX_DATA_LEN);
+        let [_, a, b, c] = bytes.to_be_bytes();
         self.0[5] = a;
         self.0[6] = b;
         self.0[7] = c;
@@ -112,8 +112,8 @@ impl Bhs {
         u16::from_be_bytes([self.0[at], self.0[at + 1]])
     }
 
-    pub(super) const fn bit(&self, octet: usize, mask: u8) -> bool {
-        self.0[octet] & mask != 0
+    pub(super) const fn bit(&self, byte: usize, mask: u8) -> bool {
+        self.0[byte] & mask != 0
     }
 
     pub(super) fn put_word(&mut self, at: usize, value: u32) {
@@ -124,9 +124,9 @@ impl Bhs {
         self.0[at..at + 2].copy_from_slice(&value.to_be_bytes());
     }
 
-    pub(super) const fn put_bit(&mut self, octet: usize, mask: u8, value: bool) {
+    pub(super) const fn put_bit(&mut self, byte: usize, mask: u8, value: bool) {
         if value {
-            self.0[octet] |= mask;
+            self.0[byte] |= mask;
         }
     }
 

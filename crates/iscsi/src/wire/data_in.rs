@@ -25,7 +25,7 @@ pub struct DataIn {
     pub stamps: Stamps,
     /// Its number in the data of the command, from 0.
     pub data_sn: DataSn,
-    /// Where its data belongs in the data of the command, in octets.
+    /// Where its data belongs in the data of the command, in bytes.
     pub offset: u32,
 }
 

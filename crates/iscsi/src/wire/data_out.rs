@@ -20,7 +20,7 @@ pub struct DataOut {
     pub exp_stat_sn: StatSn,
     /// Its number in its sequence, from 0.
     pub data_sn: DataSn,
-    /// Where its data belongs in the data of the command, in octets.
+    /// Where its data belongs in the data of the command, in bytes.
     pub offset: u32,
 }
 

@@ -1,27 +1,27 @@
-//! RFC 7143 §11.2.3, §13.1: CRC32C digests. They travel with the octet of the lowest powers first.
+//! RFC 7143 §11.2.3, §13.1: CRC32C digests. They travel with the byte of the lowest powers first.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
 use super::framer::padding;
 
-/// Octets in a digest.
+/// Bytes in a digest.
 pub const DIGEST_LEN: usize = 4;
 
-/// The digest of `octets`, which include padding.
+/// The digest of `bytes`, which include padding.
 #[must_use]
-pub fn crc32c(octets: &[u8]) -> [u8; DIGEST_LEN] {
-    crc_fast::crc32_iscsi(octets).to_le_bytes()
+pub fn crc32c(bytes: &[u8]) -> [u8; DIGEST_LEN] {
+    crc_fast::crc32_iscsi(bytes).to_le_bytes()
 }
 
-/// The digest of `octets` and the zeros that pad them.
+/// The digest of `bytes` and the zeros that pad them.
 #[must_use]
-pub fn crc32c_padded(octets: &[u8]) -> [u8; DIGEST_LEN] {
-    if octets.len().is_multiple_of(4) {
-        return crc32c(octets);
+pub fn crc32c_padded(bytes: &[u8]) -> [u8; DIGEST_LEN] {
+    if bytes.len().is_multiple_of(4) {
+        return crc32c(bytes);
     }
     let mut running = Running::default();
-    running.update(octets);
-    running.update(&[0; 3][..usize::from(padding(octets.len() as u32))]);
+    running.update(bytes);
+    running.update(&[0; 3][..usize::from(padding(bytes.len() as u32))]);
     running.finish()
 }
 
@@ -36,12 +36,12 @@ impl Default for Running {
 }
 
 impl Running {
-    /// Takes more octets.
-    pub fn update(&mut self, octets: &[u8]) {
-        self.0.update(octets);
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
     }
 
-    /// The digest of all octets since the last call; begins anew.
+    /// The digest of all bytes since the last call; begins anew.
     pub fn finish(&mut self) -> [u8; DIGEST_LEN] {
         (self.0.finalize_reset() as u32).to_le_bytes()
     }

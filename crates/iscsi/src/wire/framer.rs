@@ -1,12 +1,12 @@
-//! Cuts a stream of octets into PDUs, however it arrives (RFC 7143 §11.2).
+//! Cuts a stream of bytes into PDUs, however it arrives (RFC 7143 §11.2).
 //!
 //! Only a header that is not there whole is kept, in a small array; data is handed through as it
-//! lies in the octets that came. Digests are checked on the way.
+//! lies in the bytes that came. Digests are checked on the way.
 
 use super::bhs::{BHS_LEN, Bhs};
 use super::digest::{DIGEST_LEN, Running, crc32c};
 
-/// Cuts octets into PDUs.
+/// Cuts bytes into PDUs.
 #[derive(Debug)]
 pub struct Framer {
     max_data: u32,
@@ -15,7 +15,7 @@ pub struct Framer {
     header_digest: bool,
     data_digest: Option<Box<Running>>,
     stage: FramerStage,
-    /// What came of a header that is not whole; at most BHS, 1,020 octets and a digest.
+    /// What came of a header that is not whole; at most BHS, 1,020 bytes and a digest.
     held: Vec<u8>,
     /// Additional header segments of the last header.
     ahs: Vec<u8>,
@@ -26,10 +26,10 @@ pub struct Framer {
 enum FramerStage {
     /// In the header.
     Header,
-    /// In the data segment: so many octets are left, then its padding.
+    /// In the data segment: so many bytes are left, then its padding.
     Data { left: u32, padding: u8 },
-    /// In what follows the data: so many octets of padding are left, and a digest, of which so many
-    /// octets came.
+    /// In what follows the data: so many bytes of padding are left, and a digest, of which so many
+    /// bytes came.
     Trailer {
         padding: u8,
         digest: [u8; DIGEST_LEN],
@@ -43,10 +43,10 @@ pub enum PduPiece<'a> {
     /// A whole header; [`Framer::ahs`] has the additional header segments. Where `data_len` is not
     /// zero, `Data` follows.
     Header(Bhs),
-    /// Octets of the data segment, next to those before.
+    /// Bytes of the data segment, next to those before.
     Data {
-        /// The octets, without padding; there may be none when `end` is set.
-        octets: &'a [u8],
+        /// The bytes, without padding; there may be none when `end` is set.
+        bytes: &'a [u8],
         /// Whether the PDU ends with them, its digest (if there is one) being right.
         end: bool,
     },
@@ -73,7 +73,7 @@ pub enum FrameError {
 }
 
 impl Framer {
-    /// For PDUs without digests, with data segments of at most `max_data` octets.
+    /// For PDUs without digests, with data segments of at most `max_data` bytes.
     #[must_use]
     pub const fn new(max_data: u32) -> Self {
         Self {
@@ -119,17 +119,17 @@ impl Framer {
         matches!(self.stage, FramerStage::Header) && self.held.is_empty()
     }
 
-    /// Takes the next piece from the front of `octets`, which becomes shorter by what was used.
+    /// Takes the next piece from the front of `bytes`, which becomes shorter by what was used.
     /// `None`: all has been used, and more is needed.
-    pub fn next<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
+    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
         match self.stage {
-            FramerStage::Header => self.header(octets),
-            FramerStage::Data { left, padding } => Ok(self.data(octets, left, padding)),
+            FramerStage::Header => self.header(bytes),
+            FramerStage::Data { left, padding } => Ok(self.data(bytes, left, padding)),
             FramerStage::Trailer {
                 padding,
                 digest,
                 have,
-            } => Ok(self.trailer(octets, padding, digest, have)),
+            } => Ok(self.trailer(bytes, padding, digest, have)),
         }
     }
 
@@ -139,18 +139,18 @@ impl Framer {
         &self.ahs
     }
 
-    fn header<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
+    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
         if self.held.is_empty()
-            && let Some((head, rest)) = self.split_header(octets)
+            && let Some((head, rest)) = self.split_header(bytes)
         {
-            *octets = rest;
+            *bytes = rest;
             return self.accept(head).map(Some);
         }
-        self.hold(BHS_LEN, octets);
+        self.hold(BHS_LEN, bytes);
         let Some(len) = self.header_len(&self.held) else {
             return Ok(None);
         };
-        self.hold(len, octets);
+        self.hold(len, bytes);
         if self.held.len() < len {
             return Ok(None);
         }
@@ -161,25 +161,25 @@ impl Framer {
         piece.map(Some)
     }
 
-    /// A header that lies whole at the front of `octets`.
-    fn split_header<'a>(&self, octets: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-        octets.split_at_checked(self.header_len(octets)?)
+    /// A header that lies whole at the front of `bytes`.
+    fn split_header<'a>(&self, bytes: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        bytes.split_at_checked(self.header_len(bytes)?)
     }
 
-    /// How long the header is that begins with `octets`, with its digest; `None` before it can be
+    /// How long the header is that begins with `bytes`, with its digest; `None` before it can be
     /// told.
-    fn header_len(&self, octets: &[u8]) -> Option<usize> {
-        let bhs = octets.first_chunk::<BHS_LEN>()?;
+    fn header_len(&self, bytes: &[u8]) -> Option<usize> {
+        let bhs = bytes.first_chunk::<BHS_LEN>()?;
         let digest = if self.header_digest { DIGEST_LEN } else { 0 };
         Some(BHS_LEN + usize::from(bhs[4] & self.extends) * 4 + digest)
     }
 
-    /// Moves octets into `held` until that has `len`, as far as they go.
-    fn hold(&mut self, len: usize, octets: &mut &[u8]) {
-        let missing = len.saturating_sub(self.held.len()).min(octets.len());
-        let (now, rest) = octets.split_at(missing);
+    /// Moves bytes into `held` until that has `len`, as far as they go.
+    fn hold(&mut self, len: usize, bytes: &mut &[u8]) {
+        let missing = len.saturating_sub(self.held.len()).min(bytes.len());
+        let (now, rest) = bytes.split_at(missing);
         self.held.extend_from_slice(now);
-        *octets = rest;
+        *bytes = rest;
     }
 
     /// Looks at a whole header.
@@ -218,12 +218,12 @@ impl Framer {
         Ok(head)
     }
 
-    fn data<'a>(&mut self, octets: &mut &'a [u8], left: u32, padding: u8) -> Option<PduPiece<'a>> {
-        if octets.is_empty() {
+    fn data<'a>(&mut self, bytes: &mut &'a [u8], left: u32, padding: u8) -> Option<PduPiece<'a>> {
+        if bytes.is_empty() {
             return None;
         }
-        let (now, rest) = octets.split_at(octets.len().min(left as usize));
-        *octets = rest;
+        let (now, rest) = bytes.split_at(bytes.len().min(left as usize));
+        *bytes = rest;
         if let Some(digest) = &mut self.data_digest {
             digest.update(now);
         }
@@ -240,21 +240,21 @@ impl Framer {
             }
         };
         Some(PduPiece::Data {
-            octets: now,
+            bytes: now,
             end: matches!(self.stage, FramerStage::Header),
         })
     }
 
     fn trailer<'a>(
         &mut self,
-        octets: &mut &'a [u8],
+        bytes: &mut &'a [u8],
         padding: u8,
         mut digest: [u8; DIGEST_LEN],
         have: u8,
     ) -> Option<PduPiece<'a>> {
-        let (pad, rest) = octets.split_at(octets.len().min(usize::from(padding)));
+        let (pad, rest) = bytes.split_at(bytes.len().min(usize::from(padding)));
         let padding = padding - pad.len() as u8;
-        *octets = rest;
+        *bytes = rest;
         let Some(running) = &mut self.data_digest else {
             return self.end_trailer(padding == 0, padding, true);
         };
@@ -262,7 +262,7 @@ impl Framer {
         let missing = &mut digest[usize::from(have)..];
         let (now, rest) = rest.split_at(rest.len().min(missing.len()));
         missing[..now.len()].copy_from_slice(now);
-        *octets = rest;
+        *bytes = rest;
         let have = have + now.len() as u8;
         if usize::from(have) < DIGEST_LEN {
             self.stage = FramerStage::Trailer {
@@ -288,7 +288,7 @@ impl Framer {
         self.stage = FramerStage::Header;
         Some(if right {
             PduPiece::Data {
-                octets: &[],
+                bytes: &[],
                 end: true,
             }
         } else {
@@ -297,7 +297,7 @@ impl Framer {
     }
 }
 
-/// How many octets of padding follow a segment of `length` octets.
+/// How many bytes of padding follow a segment of `length` bytes.
 #[must_use]
 pub const fn padding(length: u32) -> u8 {
     (length.wrapping_neg() & 3) as u8

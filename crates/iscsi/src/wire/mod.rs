@@ -1,4 +1,4 @@
-//! Octets of RFC 7143 §11 and RFC 7144 §5, §6: one file a PDU, each decoded and encoded, so that
+//! Bytes of RFC 7143 §11 and RFC 7144 §5, §6: one file a PDU, each decoded and encoded, so that
 //! target and initiator share them. All numbers are big-endian.
 //!
 //! Unknown codes are values, not errors: what a machine does about them is its own affair. Reserved

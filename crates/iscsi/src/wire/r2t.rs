@@ -18,9 +18,9 @@ pub struct R2t {
     pub stamps: Stamps,
     /// Its number among the R2Ts of the command, from 0.
     pub r2t_sn: DataSn,
-    /// Where the data asked for begins in the data of the command, in octets.
+    /// Where the data asked for begins in the data of the command, in bytes.
     pub offset: u32,
-    /// How many octets are asked for.
+    /// How many bytes are asked for.
     pub desired: u32,
 }
 

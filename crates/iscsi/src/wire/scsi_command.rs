@@ -25,13 +25,13 @@ pub struct ScsiCommand {
     pub lun: Lun,
     /// Initiator Task Tag.
     pub itt: Itt,
-    /// Expected Data Transfer Length, in octets.
+    /// Expected Data Transfer Length, in bytes.
     pub expected: u32,
     /// CmdSN.
     pub cmd_sn: CmdSn,
     /// ExpStatSN.
     pub exp_stat_sn: StatSn,
-    /// The first 16 octets of the CDB.
+    /// The first 16 bytes of the CDB.
     pub cdb: [u8; 16],
 }
 

@@ -5,7 +5,7 @@ use scsi::residual::Residual;
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
 use super::serial::DataSn;
 
-/// A SCSI Response. Its data segment holds SenseLength (2 octets), sense data, response data.
+/// A SCSI Response. Its data segment holds SenseLength (2 bytes), sense data, response data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScsiResponse {
     /// What is left of the data of a command in one direction, or of the write of a

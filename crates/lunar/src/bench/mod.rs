@@ -18,7 +18,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, VerbError> {
     let addresses = addresses(&args.volumes)?;
     args.means.check()?;
     let subjects = args.means.open(&addresses, &words)?;
-    let size = subjects.iter().map(|subject| subject.span.octets()).max();
+    let size = subjects.iter().map(|subject| subject.span.bytes()).max();
     let floor = args.floor.as_deref();
     let needed = (size.unwrap_or(0), words.jobs);
     let floor = floor.map(|place| FloorEnd::reach(place, needed, false));

@@ -2,7 +2,7 @@
 
 use crate::medium::MediumError;
 use crate::wire::asc;
-use crate::wire::cdb::{be16, octet};
+use crate::wire::cdb::{be16, byte};
 use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
@@ -13,7 +13,7 @@ pub struct CommandStatus<'a> {
     pub status: u8,
     /// Sense data, in either format; empty where there is none.
     pub sense: &'a [u8],
-    /// Octets of its data that came, or that the unit took.
+    /// Bytes of its data that came, or that the unit took.
     pub moved: usize,
 }
 
@@ -100,9 +100,9 @@ impl CommandStatus<'_> {
 
     /// Sense key, and additional sense code with qualifier.
     fn sense(&self) -> (u8, u16) {
-        match octet(self.sense, 0) & 0x7f {
-            0x70 | 0x71 => (octet(self.sense, 2) & 0x0f, be16(self.sense, 12)),
-            0x72 | 0x73 => (octet(self.sense, 1) & 0x0f, be16(self.sense, 2)),
+        match byte(self.sense, 0) & 0x7f {
+            0x70 | 0x71 => (byte(self.sense, 2) & 0x0f, be16(self.sense, 12)),
+            0x72 | 0x73 => (byte(self.sense, 1) & 0x0f, be16(self.sense, 2)),
             _ => (SenseKey::NoSense as u8, asc::NONE),
         }
     }

@@ -11,7 +11,7 @@ use crate::wire::cdb::opcode;
 use crate::wire::lun::Lun;
 use crate::wire::status::Status;
 
-/// A command. CDBs of more than 16 octets are not sent.
+/// A command. CDBs of more than 16 bytes are not sent.
 #[derive(Clone, Debug)]
 pub struct ClientCommand<L> {
     /// The caller's name for it, told when it ends; unique among those that have not.
@@ -82,7 +82,7 @@ pub struct Done<L> {
     pub sense: SenseBytes,
     /// What is left of its data.
     pub residual: Residual,
-    /// Octets of its data that really came or went, whatever the residual says.
+    /// Bytes of its data that really came or went, whatever the residual says.
     pub moved: u32,
     /// STATUS QUALIFIER or retry delay timer; 0 is none.
     pub qualifier: u16,

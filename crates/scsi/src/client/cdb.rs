@@ -7,7 +7,7 @@ use crate::wire::cdb::{Field, opcode};
 /// A CDB with its data.
 pub(super) type CdbWithData<L> = ([u8; 16], Data<L>);
 
-/// READ or WRITE, in the form of 10 octets where that will do, as every unit knows it.
+/// READ or WRITE, in the form of 10 bytes where that will do, as every unit knows it.
 pub(super) fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8; 16] {
     let (Ok(lba), Ok(blocks)) = (u32::try_from(piece.end()), u16::try_from(piece.blocks)) else {
         return long(form, flags, piece);
@@ -20,7 +20,7 @@ pub(super) fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8
     cdb
 }
 
-/// A CDB of 16 octets with an LBA at 2 and a length at 10.
+/// A CDB of 16 bytes with an LBA at 2 and a length at 10.
 fn long(code: u8, flags: u8, piece: Extent) -> [u8; 16] {
     let mut cdb = [0; 16];
     cdb[0] = code;
@@ -97,5 +97,5 @@ pub(super) const STATUS_BYTES: usize = 24;
 
 pub(super) const CAPACITY_BYTES: usize = 32;
 
-/// A header and CDB USAGE DATA of 16 octets.
+/// A header and CDB USAGE DATA of 16 bytes.
 pub(super) const OPCODE_BYTES: usize = 20;

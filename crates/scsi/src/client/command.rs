@@ -6,7 +6,7 @@ use super::{Data, PIECE_BYTES};
 use crate::medium::{
     Extent, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
-use crate::wire::cdb::{Field, be32, octet};
+use crate::wire::cdb::{Field, be32, byte};
 
 /// What is still to be done of an operation.
 #[derive(Debug)]
@@ -62,15 +62,15 @@ impl<L: Lease> OperationWork<L> {
         facts: &Facts,
         memory: &mut dyn FnMut(usize) -> Option<L>,
     ) -> Result<Self, MediumResult<L>> {
-        let octets = |extent: Extent| (extent.blocks * u64::from(facts.traits.block_size)) as usize;
+        let bytes = |extent: Extent| (extent.blocks * u64::from(facts.traits.block_size)) as usize;
         let mut lease = |len| memory(len).ok_or(Err(MediumError::Busy));
         let lent = |lease| Err(Ok(MediumOutcome::Lease(lease)));
         match op {
             MediumOp::Read { extent, .. } => Ok(Self::Read {
                 rest: RemainingBlocks::new(extent),
-                into: lease(octets(extent))?,
+                into: lease(bytes(extent))?,
             }),
-            MediumOp::PrepareWrite { extent } => lent(lease(octets(extent))?),
+            MediumOp::PrepareWrite { extent } => lent(lease(bytes(extent))?),
             MediumOp::Buffer { bytes } => lent(lease(bytes as usize)?),
             MediumOp::Status { extent } if facts.provisioned => Ok(Self::Status {
                 extent,
@@ -192,15 +192,15 @@ impl<L: Lease> OperationWork<L> {
         }
     }
 
-    /// A command went well, and so many octets came.
+    /// A command went well, and so many bytes came.
     ///
     /// # Errors
     /// When a read was given less than it asked for: what memory it has held before is not ours.
     pub(super) fn good(&mut self, received: usize, facts: &Facts) -> Result<(), MediumError> {
         match self {
             Self::Read { rest, .. } => {
-                let octets = rest.now * u64::from(facts.traits.block_size);
-                if (received as u64) < octets {
+                let bytes = rest.now * u64::from(facts.traits.block_size);
+                if (received as u64) < bytes {
                     return Err(MediumError::Read);
                 }
                 rest.advance();
@@ -359,21 +359,21 @@ fn zeros<L: Lease>(facts: &Facts) -> L {
 
 /// A block again and again, for units that do not know WRITE SAME.
 fn repeated<L: Lease>(block: &L) -> L {
-    let mut octets = vec![0; block.len()];
-    block.copy_out(0, &mut octets);
-    L::from_bytes(octets.repeat((INSTEAD_BYTES / octets.len().max(1)).max(1)))
+    let mut bytes = vec![0; block.len()];
+    block.copy_out(0, &mut bytes);
+    L::from_bytes(bytes.repeat((INSTEAD_BYTES / bytes.len().max(1)).max(1)))
 }
 
 /// What the first LBA status descriptor says of the blocks from the start of `extent`.
 fn provisioning<L: Lease>(into: &L, received: usize, extent: Extent) -> (u64, Provisioning) {
-    let mut octets = [0; STATUS_BYTES];
-    into.copy_out(0, &mut octets);
-    let lba = Field::new(8, 8).read(&octets);
-    let end = lba.saturating_add(u64::from(be32(&octets, 16)));
+    let mut bytes = [0; STATUS_BYTES];
+    into.copy_out(0, &mut bytes);
+    let lba = Field::new(8, 8).read(&bytes);
+    let end = lba.saturating_add(u64::from(be32(&bytes, 16)));
     if received < STATUS_BYTES || lba > extent.lba || end <= extent.lba {
         return (extent.blocks.max(1), Provisioning::Mapped);
     }
-    let state = match octet(&octets, 20) & 0x0f {
+    let state = match byte(&bytes, 20) & 0x0f {
         1 => Provisioning::Deallocated,
         2 => Provisioning::Anchored,
         _ => Provisioning::Mapped,

@@ -4,7 +4,7 @@ use super::UnitRefusal;
 use super::cdb::NDOB;
 use super::wishes::WCE;
 use crate::medium::{Atomic, Traits};
-use crate::wire::cdb::{Field, be16, be32, be64, bit, octet};
+use crate::wire::cdb::{Field, be16, be32, be64, bit, byte};
 
 /// What a unit said of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct ReportedIdentity {
     pub revision: String,
     /// UNIT SERIAL NUMBER; empty where there is none.
     pub serial: String,
-    /// The best designator of the unit, with its first two octets, which tell its type.
+    /// The best designator of the unit, with its first two bytes, which tell its type.
     pub designator: Vec<u8>,
 }
 
@@ -58,9 +58,9 @@ pub(super) struct ParameterData {
 }
 
 impl Facts {
-    /// How many blocks one READ or WRITE may have, of `octets` at the most.
-    pub(super) fn most_blocks(&self, octets: u64) -> u64 {
-        let blocks = octets / u64::from(self.traits.block_size);
+    /// How many blocks one READ or WRITE may have, of `bytes` at the most.
+    pub(super) fn most_blocks(&self, bytes: u64) -> u64 {
+        let blocks = bytes / u64::from(self.traits.block_size);
         match self.max_transfer {
             0 => blocks,
             most => blocks.min(u64::from(most)),
@@ -86,10 +86,10 @@ impl Facts {
     }
 }
 
-/// Whether a unit can be so large: its octets are counted with a sign, as those of files are.
+/// Whether a unit can be so large: its bytes are counted with a sign, as those of files are.
 pub(super) fn can_be(blocks: u64, block_size: u32) -> bool {
-    let octets = blocks.checked_mul(u64::from(block_size));
-    octets.is_some_and(|octets| i64::try_from(octets).is_ok())
+    let bytes = blocks.checked_mul(u64::from(block_size));
+    bytes.is_some_and(|bytes| i64::try_from(bytes).is_ok())
 }
 
 impl ParameterData {
@@ -111,7 +111,7 @@ impl ParameterData {
             traits: Traits {
                 block_size,
                 blocks,
-                physical_exponent: octet(&self.capacity, 13) & 0x0f,
+                physical_exponent: byte(&self.capacity, 13) & 0x0f,
                 read_only: bit(&self.mode, 2, WP),
                 write_cache: bit(self.caching_page(), 2, WCE),
                 unmap_granularity: unmaps.then(|| be32(&self.limits, 28).max(1)),
@@ -137,13 +137,13 @@ impl ParameterData {
 
     /// The unit contradicts itself.
     fn has_no_write_same(&self) -> bool {
-        octet(&self.write_same, 1) & SUPPORT == NOT_SUPPORTED
+        byte(&self.write_same, 1) & SUPPORT == NOT_SUPPORTED
     }
 
     fn identity(&self) -> ReportedIdentity {
         let text = |at: usize, len: usize| {
-            let octets = self.inquiry.get(at..at + len).unwrap_or_default();
-            plain(octets)
+            let bytes = self.inquiry.get(at..at + len).unwrap_or_default();
+            plain(bytes)
         };
         let length = usize::from(be16(&self.serial, 2));
         let serial = self.serial.get(4..4 + length).unwrap_or_default();
@@ -158,9 +158,9 @@ impl ParameterData {
 
     /// The caching page, behind the header and block descriptors of MODE SENSE(6).
     pub(super) fn caching_page(&self) -> &[u8] {
-        let start = 4 + usize::from(octet(&self.mode, 3));
+        let start = 4 + usize::from(byte(&self.mode, 3));
         let page = self.mode.get(start..).unwrap_or_default();
-        match octet(page, 0) & 0x3f {
+        match byte(page, 0) & 0x3f {
             0x08 => page,
             _ => &[],
         }
@@ -192,12 +192,12 @@ fn most(told: u64, block_size: u32) -> u64 {
 }
 
 /// Text as it can be shown.
-fn plain(octets: &[u8]) -> String {
-    let shown = |octet: &u8| match octet {
-        0x20..=0x7e => char::from(*octet),
+fn plain(bytes: &[u8]) -> String {
+    let shown = |byte: &u8| match byte {
+        0x20..=0x7e => char::from(*byte),
         _ => '.',
     };
-    let text: String = octets.iter().map(shown).collect();
+    let text: String = bytes.iter().map(shown).collect();
     text.trim_matches([' ', '.']).to_owned()
 }
 
@@ -207,11 +207,11 @@ fn designator(page: &[u8]) -> Vec<u8> {
     let mut best: Option<(usize, &[u8])> = None;
     let end = 4 + usize::from(be16(page, 2));
     let mut rest = page.get(4..end.min(page.len())).unwrap_or_default();
-    while let Some(one) = rest.get(..4 + usize::from(octet(rest, 3)))
+    while let Some(one) = rest.get(..4 + usize::from(byte(rest, 3)))
         && rest.len() >= 4
     {
         rest = &rest[one.len()..];
-        let (association, kind) = (octet(one, 1) >> 4 & 3, octet(one, 1) & 0x0f);
+        let (association, kind) = (byte(one, 1) >> 4 & 3, byte(one, 1) & 0x0f);
         let rank = PREFERRED.iter().position(|preferred| *preferred == kind);
         if let (0, Some(rank)) = (association, rank)
             && best.is_none_or(|(before, _)| rank < before)
@@ -248,5 +248,5 @@ const NON_ROTATING: u16 = 1;
 const SUPPORT: u8 = 0x07;
 const NOT_SUPPORTED: u8 = 0x01;
 
-/// Octets that one WRITE SAME covers at the most.
+/// Bytes that one WRITE SAME covers at the most.
 const AT_ONCE: u64 = 1 << 30;

@@ -9,7 +9,7 @@ use super::facts::{Facts, ParameterData, widened};
 use super::wishes::{self, CAPABILITIES_BYTES, PS, UnitWishes, WCE};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;
-use crate::wire::cdb::{Field, be16, bit, octet, opcode};
+use crate::wire::cdb::{Field, be16, bit, byte, opcode};
 
 /// Why a unit cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum UnitRefusal {
     /// The capacity cannot be.
     #[error("it does not report its capacity")]
     NoCapacity,
-    /// Nobody can count its octets.
+    /// Nobody can count its bytes.
     #[error("it reports {0} blocks, more than a unit can have")]
     TooLarge(u64),
     /// Another unit stands where it was.
@@ -219,12 +219,12 @@ impl<L: Lease> Identify<L> {
     }
 
     fn good(&mut self, received: usize) -> IdentifyStep<L> {
-        let octets = self.octets(received);
+        let bytes = self.bytes(received);
         match self.question {
             Question::Ready => self.next(Question::Inquiry),
-            Question::Inquiry => self.inquired(octets),
+            Question::Inquiry => self.inquired(bytes),
             Question::Pages => {
-                let listed = octets.get(4..4 + usize::from(be16(&octets, 2)));
+                let listed = bytes.get(4..4 + usize::from(be16(&bytes, 2)));
                 let listed = listed.unwrap_or_default();
                 self.pages = PAGES
                     .into_iter()
@@ -233,23 +233,23 @@ impl<L: Lease> Identify<L> {
                 self.next_page()
             }
             Question::Page(page) => {
-                self.keep(page, octets);
+                self.keep(page, bytes);
                 self.next_page()
             }
             Question::Capacity16 => {
-                self.told.capacity = octets;
+                self.told.capacity = bytes;
                 self.next(Question::Caching)
             }
             Question::Capacity10 => {
-                self.told.capacity = widened(&octets);
+                self.told.capacity = widened(&bytes);
                 self.next(Question::Caching)
             }
             Question::Caching => {
-                self.told.mode = octets;
+                self.told.mode = bytes;
                 self.check_cache()
             }
             Question::Capabilities => {
-                self.persists = bit(&octets, 3, PTPL_A);
+                self.persists = bit(&bytes, 3, PTPL_A);
                 self.next(Question::Register)
             }
             Question::Register => {
@@ -261,18 +261,18 @@ impl<L: Lease> Identify<L> {
                 self.next(Question::Caching)
             }
             Question::WriteSame => {
-                self.told.write_same = octets;
+                self.told.write_same = bytes;
                 self.finish()
             }
         }
     }
 
-    fn inquired(&mut self, octets: Vec<u8>) -> IdentifyStep<L> {
-        let (qualifier, kind) = (octet(&octets, 0) >> 5, octet(&octets, 0) & 0x1f);
+    fn inquired(&mut self, bytes: Vec<u8>) -> IdentifyStep<L> {
+        let (qualifier, kind) = (byte(&bytes, 0) >> 5, byte(&bytes, 0) & 0x1f);
         match (qualifier, kind) {
-            _ if octets.is_empty() => IdentifyStep::Refused(UnitRefusal::NotReady),
+            _ if bytes.is_empty() => IdentifyStep::Refused(UnitRefusal::NotReady),
             (0, DISK) => {
-                self.told.inquiry = octets;
+                self.told.inquiry = bytes;
                 self.next(Question::Pages)
             }
             (0, other) => IdentifyStep::Refused(UnitRefusal::NoDisk(other)),
@@ -280,18 +280,18 @@ impl<L: Lease> Identify<L> {
         }
     }
 
-    fn keep(&mut self, page: u8, octets: Vec<u8>) {
+    fn keep(&mut self, page: u8, bytes: Vec<u8>) {
         // Some units answer another page than they were asked for.
-        if octet(&octets, 1) != page {
+        if byte(&bytes, 1) != page {
             return;
         }
         let told = &mut self.told;
         match page {
-            0x80 => told.serial = octets,
-            0x83 => told.designators = octets,
-            0xb0 => told.limits = octets,
-            0xb1 => told.characteristics = octets,
-            _ => told.provisioning = octets,
+            0x80 => told.serial = bytes,
+            0x83 => told.designators = bytes,
+            0xb0 => told.limits = bytes,
+            0xb1 => told.characteristics = bytes,
+            _ => told.provisioning = bytes,
         }
     }
 
@@ -391,13 +391,13 @@ impl<L: Lease> Identify<L> {
         (cdb, data)
     }
 
-    fn octets(&mut self, received: usize) -> Vec<u8> {
+    fn bytes(&mut self, received: usize) -> Vec<u8> {
         let Some(into) = self.into.take() else {
             return Vec::new();
         };
-        let mut octets = vec![0; received.min(into.len())];
-        into.copy_out(0, &mut octets);
-        octets
+        let mut bytes = vec![0; received.min(into.len())];
+        into.copy_out(0, &mut bytes);
+        bytes
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct ClientOperation<L> {
     pub(super) cancelled: bool,
     /// Resets of the unit, when it was begun.
     resets: u64,
-    /// Octets that its last command gives to the unit.
+    /// Bytes that its last command gives to the unit.
     given: usize,
     /// Volatile writes that had ended when its last command was given out.
     covers: u64,

@@ -7,7 +7,7 @@
 use super::cdb::CdbWithData;
 use super::{Client, ClientOutput, CommandStatus, DEPARTURE, Data, TRIES, UnitRequest};
 use crate::medium::Lease;
-use crate::wire::cdb::{Field, octet, opcode};
+use crate::wire::cdb::{Field, byte, opcode};
 
 /// What is wanted of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn capabilities() -> [u8; 16] {
 /// MODE SELECT(6) of a caching page as it was told, with WCE as wanted.
 pub(super) fn select<L: Lease>(page: &[u8], caches: bool, save: bool) -> CdbWithData<L> {
     let mut list = vec![0; 4];
-    list.extend_from_slice(page.get(..2 + usize::from(octet(page, 1))).unwrap_or(page));
+    list.extend_from_slice(page.get(..2 + usize::from(byte(page, 1))).unwrap_or(page));
     if let [_, _, _, _, code, _, flags, ..] = &mut list[..] {
         *code &= !PS;
         *flags = *flags & !WCE | if caches { WCE } else { 0 };

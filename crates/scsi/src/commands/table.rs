@@ -1,6 +1,6 @@
 //! The rows: SPC-5 §6 and SBC-4 §5, in the order of their opcodes. Those of one opcode stand
 //! together. 32-byte CDBs (opcode 7Fh) will be rows of that opcode with a service action from
-//! octets 8 and 9.
+//! bytes 8 and 9.
 
 use super::{
     Access, CommandRow, ExemptCommand, Handler, Length, Medium, Needs, Ordering, Query, QueryResult,
@@ -166,10 +166,10 @@ const ROWS: &[CommandRow] = &[
         capacity::read_defect_data12).allocation_at(6, 4).access(Access::Read),
 ];
 
-/// An octet of which every bit counts.
+/// A byte of which every bit counts.
 const F: u8 = 0xff;
 
-/// PARAMETER LIST LENGTH in `LEN` octets from `AT`. No command has a use for more than
+/// PARAMETER LIST LENGTH in `LEN` bytes from `AT`. No command has a use for more than
 /// [`PARAMETER_BYTES`]: what is longer is taken so far only, and its handler refuses it.
 fn length<const AT: u8, const LEN: u8>(cdb: &[u8]) -> u32 {
     let length = Field::new(AT, LEN).read(cdb) as u32;
@@ -179,12 +179,12 @@ fn length<const AT: u8, const LEN: u8>(cdb: &[u8]) -> u32 {
 /// The longest parameter list that is received, so that a peer cannot have memory reserved at will.
 const PARAMETER_BYTES: u32 = 64 << 10;
 
-/// LBA in octets 2 to 5, length in 6 to 9, GROUP NUMBER in 10; `flags` count in octet 1.
+/// LBA in bytes 2 to 5, length in 6 to 9, GROUP NUMBER in 10; `flags` count in byte 1.
 const fn twelve(flags: u8) -> [u8; 12] {
     [F, flags, F, F, F, F, F, F, F, F, 0x3f, 0]
 }
 
-/// LBA in octets 2 to 9, length in 10 to 13, GROUP NUMBER in 14; `flags` count in octet 1.
+/// LBA in bytes 2 to 9, length in 10 to 13, GROUP NUMBER in 14; `flags` count in byte 1.
 const fn sixteen(flags: u8) -> [u8; 16] {
     [F, flags, F, F, F, F, F, F, F, F, F, F, F, F, 0x3f, 0]
 }

@@ -63,7 +63,7 @@ fn fields_lie_inside_the_cdb_and_are_evaluated() {
         for field in [row.lba, length].into_iter().flatten() {
             let (at, len) = (usize::from(field.at), usize::from(field.len));
             let mask = &row.usage[at..at + len];
-            assert!(mask[1..].iter().all(|&octet| octet == 0xff), "{}", row.name);
+            assert!(mask[1..].iter().all(|&byte| byte == 0xff), "{}", row.name);
             assert!(matches!(mask[0], 0xff | 0x1f), "{}", row.name);
         }
     }
@@ -126,7 +126,7 @@ fn naca_is_refused() {
 }
 
 #[test]
-fn octets_after_the_cdb_do_not_count() {
+fn bytes_after_the_cdb_do_not_count() {
     let mut cdb = [0xff; 32];
     cdb[..6].fill(0);
     assert_eq!(find(&cdb).unwrap().name, "TEST UNIT READY");

@@ -8,7 +8,7 @@ use crate::commands::{self, CommandRow, ExemptCommand};
 use crate::medium::Lease;
 use crate::task::{Attribute, Command, CommandFailure};
 use crate::wire::asc;
-use crate::wire::cdb::{octet, opcode};
+use crate::wire::cdb::{byte, opcode};
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::{Format, Sense, SenseKey};
 use crate::wire::status::Status;
@@ -26,7 +26,7 @@ const NO_SUCH_UNIT: Sense = Sense::new(SenseKey::IllegalRequest, asc::LOGICAL_UN
 
 /// Whether it is for the REPORT LUNS well known unit, and one of the commands that this has.
 fn is_of_report_luns(command: &Command) -> bool {
-    let rows = commands::rows_of(octet(&command.cdb, 0));
+    let rows = commands::rows_of(byte(&command.cdb, 0));
     let has = |row: &CommandRow| {
         row.always == ExemptCommand::Answered || row.opcode == opcode::TEST_UNIT_READY
     };

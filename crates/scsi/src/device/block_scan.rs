@@ -136,12 +136,12 @@ impl<L: Lease> BlockScan<L> {
     }
 }
 
-/// In octet 1 of WRITE SAME.
+/// In byte 1 of WRITE SAME.
 const UNMAP: u8 = 0x08;
 const ANCHOR: u8 = 0x10;
 const NDOB: u8 = 0x01;
 
-/// ANCHOR, in octet 1 of UNMAP.
+/// ANCHOR, in byte 1 of UNMAP.
 const UNMAP_ANCHOR: u8 = 0x01;
 
 impl<L: Lease> DeviceServer<L> {

@@ -18,7 +18,7 @@ use crate::reserve;
 use crate::task::CommandFailure;
 use crate::unit::UnitId;
 use crate::wire::asc;
-use crate::wire::cdb::{octet, opcode};
+use crate::wire::cdb::{byte, opcode};
 use crate::wire::sense::{Sense, SenseKey};
 
 /// A copy on its way.
@@ -28,9 +28,9 @@ pub(super) struct CopyJob {
     segments: Vec<Segment>,
     /// Which segment.
     at: usize,
-    /// Octets of it that are done.
+    /// Bytes of it that are done.
     done: u64,
-    /// Octets of all segments that are done.
+    /// Bytes of all segments that are done.
     bytes: u64,
 }
 
@@ -263,7 +263,7 @@ impl<L: Lease> DeviceServer<L> {
             let running = running.and_then(|copy| copy.record(CopyState::InProgress));
             running.or_else(|| self.nexus(task.nexus)?.record(id))
         };
-        let (action, id) = (octet(&task.cdb, 1) & 0x1f, octet(&task.cdb, 2));
+        let (action, id) = (byte(&task.cdb, 1) & 0x1f, byte(&task.cdb, 2));
         match results::answer(action, id, record) {
             Ok(data) => self.answer_data(slot, data),
             Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),

@@ -6,7 +6,7 @@
 //! the next segments of long ones, wait in line. They take turns by the segment, so that a short
 //! read does not wait for all of the long ones that came before it.
 //!
-//! The transport tells how many octets it holds, not how many have left: a number that is replaced
+//! The transport tells how many bytes it holds, not how many have left: a number that is replaced
 //! each time cannot drift when data of commands that were aborted is dropped.
 //!
 //! A command with Data-Out has memory set aside for as long as it lasts, and waits in another line
@@ -26,12 +26,12 @@ use crate::commands::Handler;
 use crate::medium::{Lease, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 
-/// Octets of Data-In of one nexus that may be on their way before its reads wait; one more segment
+/// Bytes of Data-In of one nexus that may be on their way before its reads wait; one more segment
 /// may come on top. Twice what a transport sends by one operation (1 MiB), so that the next is
 /// ready when that has left; and 32 commands of 64 KiB, which is deep enough for a fast medium.
 pub(super) const DATA_IN_LIMIT: usize = 2 << 20;
 
-/// Octets of memory for Data-Out of one nexus before more of its writes wait: an eighth of the
+/// Bytes of memory for Data-Out of one nexus before more of its writes wait: an eighth of the
 /// buffers that a core has for files and devices, so that it takes many initiators who send nothing
 /// to leave the others without; and 32 writes as long as one gets memory for.
 pub(super) const DATA_OUT_LIMIT: usize = 32 << 20;
@@ -42,13 +42,13 @@ const MOST_OF_ONE: usize = WINDOW as usize * SEGMENT_BYTES as usize;
 /// The data of a nexus that is on its way.
 #[derive(Debug, Default)]
 pub(super) struct DataFlow {
-    /// Octets that the medium was asked for and that were not given to the transport.
+    /// Bytes that the medium was asked for and that were not given to the transport.
     reading: usize,
-    /// Octets that the transport holds.
+    /// Bytes that the transport holds.
     queued: usize,
     /// Tasks that wait for their turn to read.
     waiting: VecDeque<TaskSlot>,
-    /// Octets of memory that are set aside for Data-Out.
+    /// Bytes of memory that are set aside for Data-Out.
     writing: usize,
     /// Tasks that wait for some.
     writers: VecDeque<TaskSlot>,
@@ -74,15 +74,15 @@ impl DataFlow {
         !self.waiting.is_empty() && !self.is_full()
     }
 
-    /// Whether there is memory for so many octets of Data-Out.
-    const fn has_room(&self, octets: usize) -> bool {
-        self.writing + octets <= DATA_OUT_LIMIT
+    /// Whether there is memory for so many bytes of Data-Out.
+    const fn has_room(&self, bytes: usize) -> bool {
+        self.writing + bytes <= DATA_OUT_LIMIT
     }
 
-    /// So many octets are given to the transport, of which so many had been read for it.
-    pub(super) fn sent(&mut self, octets: usize, read: usize) {
+    /// So many bytes are given to the transport, of which so many had been read for it.
+    pub(super) fn sent(&mut self, bytes: usize, read: usize) {
         self.reading -= read;
-        self.queued += octets;
+        self.queued += bytes;
     }
 
     #[cfg(test)]
@@ -94,11 +94,11 @@ impl DataFlow {
 
 impl<L: Lease> DeviceServer<L> {
     /// Takes note of what the transport holds; returns whether reads can go on by that.
-    pub(super) fn set_queued(&mut self, id: NexusId, octets: usize) -> bool {
+    pub(super) fn set_queued(&mut self, id: NexusId, bytes: usize) -> bool {
         let Some(nexus) = self.nexus_mut(id) else {
             return false;
         };
-        nexus.flow.queued = octets;
+        nexus.flow.queued = bytes;
         let can_go_on = nexus.flow.can_go_on();
         if can_go_on {
             self.drained_nexuses.push(id);
@@ -106,8 +106,8 @@ impl<L: Lease> DeviceServer<L> {
         can_go_on
     }
 
-    /// Lets a task read so many octets for the initiator, or has it wait for its turn.
-    pub(super) fn may_read(&mut self, slot: TaskSlot, octets: usize) -> bool {
+    /// Lets a task read so many bytes for the initiator, or has it wait for its turn.
+    pub(super) fn may_read(&mut self, slot: TaskSlot, bytes: usize) -> bool {
         let task = &mut self.tasks[slot as usize];
         let nexus = self.nexuses.get_mut(task.nexus.0 as usize);
         let Some(nexus) = nexus.and_then(Option::as_mut) else {
@@ -125,16 +125,16 @@ impl<L: Lease> DeviceServer<L> {
             return false;
         }
         task.turn = ReadTurn::None;
-        task.reading += octets;
-        flow.reading += octets;
+        task.reading += bytes;
+        flow.reading += bytes;
         true
     }
 
     /// Sets memory aside for the Data-Out of a task that begins, or has it wait for its turn.
     pub(super) fn may_take_data(&mut self, slot: TaskSlot) -> bool {
         let task = &mut self.tasks[slot as usize];
-        let octets = task.most_data_out();
-        if octets == 0 || task.writing > 0 {
+        let bytes = task.most_data_out();
+        if bytes == 0 || task.writing > 0 {
             return true;
         }
         let nexus = self.nexuses.get_mut(task.nexus.0 as usize);
@@ -144,8 +144,8 @@ impl<L: Lease> DeviceServer<L> {
         let flow = &mut nexus.flow;
         let waits = match task.turn {
             ReadTurn::Waiting => return false,
-            ReadTurn::Come => !flow.has_room(octets),
-            ReadTurn::None => !flow.has_room(octets) || !flow.writers.is_empty(),
+            ReadTurn::Come => !flow.has_room(bytes),
+            ReadTurn::None => !flow.has_room(bytes) || !flow.writers.is_empty(),
         };
         if waits {
             task.turn = ReadTurn::Waiting;
@@ -153,8 +153,8 @@ impl<L: Lease> DeviceServer<L> {
             return false;
         }
         task.turn = ReadTurn::None;
-        task.writing = octets;
-        flow.writing += octets;
+        task.writing = bytes;
+        flow.writing += bytes;
         true
     }
 
@@ -215,9 +215,9 @@ impl<L: Lease> DeviceServer<L> {
 
     fn next_writer(&mut self, nexus: NexusId) -> Option<TaskSlot> {
         let slot = *self.nexus(nexus)?.flow.writers.front()?;
-        let octets = self.tasks[slot as usize].most_data_out();
+        let bytes = self.tasks[slot as usize].most_data_out();
         let flow = &mut self.nexus_mut(nexus)?.flow;
-        if !flow.has_room(octets) {
+        if !flow.has_room(bytes) {
             return None;
         }
         flow.writers.pop_front();
@@ -229,9 +229,9 @@ impl<L: Lease> DeviceServer<L> {
     /// and another one in its place.
     pub(super) fn give_memory_back(&mut self, slot: TaskSlot) {
         let task = &mut self.tasks[slot as usize];
-        let (nexus, octets) = (task.nexus, std::mem::take(&mut task.writing));
+        let (nexus, bytes) = (task.nexus, std::mem::take(&mut task.writing));
         if let Some(state) = self.nexus_mut(nexus) {
-            state.flow.writing -= octets;
+            state.flow.writing -= bytes;
             self.drained_nexuses.push(nexus);
         }
     }

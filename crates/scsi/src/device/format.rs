@@ -11,7 +11,7 @@ use crate::long_operation::{LongOperationKind, LongOperationStep, OperationState
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
-use crate::wire::cdb::{be16, be32, bit, octet};
+use crate::wire::cdb::{be16, be32, bit, byte};
 use crate::wire::sense::Sense;
 
 /// A long operation that is being carried out.
@@ -78,7 +78,7 @@ impl<L: Lease> DeviceServer<L> {
         let state = self.state(task.unit);
         let length = usize::from(be16(&task.cdb, 7));
         let lasting = !bit(&task.cdb, 1, AUSE);
-        let passes = match octet(&task.cdb, 1) & 0x1f {
+        let passes = match byte(&task.cdb, 1) & 0x1f {
             OVERWRITE => overwrite_passes(&state.traits, length, parameters),
             BLOCK_ERASE if length == 0 => Ok(vec![ScanAction::Sanitize(Sanitize::BlockErase)]),
             EXIT_FAILURE_MODE if length == 0 => return self.exit_failure_mode(slot),
@@ -270,11 +270,11 @@ fn format_header(header: &[u8], needed: usize) -> Result<bool, Sense> {
     if needed == 0 {
         return Ok(false);
     }
-    if octet(header, 0) & 0x07 != 0 {
+    if byte(header, 0) & 0x07 != 0 {
         return Err(Sense::parameter_field(0, Some(2)));
     }
     // FOV says whether DPRY, DCRT, STPF and IP are to be looked at.
-    let options = octet(header, 1) & 0x78;
+    let options = byte(header, 1) & 0x78;
     if options & 0x08 != 0 || (options != 0 && !bit(header, 1, 0x80)) {
         return Err(Sense::parameter_field(1, Some(options.ilog2() as u8)));
     }
@@ -299,7 +299,7 @@ fn overwrite_passes<L: Lease>(
     if !(5..=block + 4).contains(&length) {
         return Err(Sense::cdb_field(7, None));
     }
-    let count = octet(list, 0) & 0x1f;
+    let count = byte(list, 0) & 0x1f;
     let pattern_length = usize::from(be16(list, 2));
     let pattern = list.get(4..4 + pattern_length);
     // SBC-4 has these two in the CDB's sense code, though they are in the parameter list.
@@ -309,8 +309,8 @@ fn overwrite_passes<L: Lease>(
     let invert = bit(list, 0, 0x80);
     let pass = |number: u8| {
         let flip = if invert && number % 2 == 1 { 0xff } else { 0 };
-        let octets = pattern.iter().map(|octet| octet ^ flip);
-        let pattern = L::from_bytes(octets.cycle().take(block).collect());
+        let bytes = pattern.iter().map(|byte| byte ^ flip);
+        let pattern = L::from_bytes(bytes.cycle().take(block).collect());
         ScanAction::Sanitize(Sanitize::Overwrite { pattern })
     };
     Ok((0..count).rev().map(pass).collect())

@@ -21,7 +21,7 @@ use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES, Trait
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::wire::asc;
-use crate::wire::cdb::octet;
+use crate::wire::cdb::byte;
 use crate::wire::sense::{Sense, SenseKey};
 
 /// A program that is being carried out.
@@ -325,7 +325,7 @@ impl<L: Lease> Pieces<L> {
         Some(data.slice(data.len().checked_sub(bytes)?, bytes))
     }
 
-    /// Compares or combines; gives the offset in Data-Out of the first octet that differs.
+    /// Compares or combines; gives the offset in Data-Out of the first byte that differs.
     fn compute(&mut self, block_size: usize) -> Option<u64> {
         // Memory that was lent is not held while data of the next piece is waited for.
         let (Some(received), Some(read)) = (&mut self.received, self.read.take()) else {
@@ -350,7 +350,7 @@ impl<L: Lease> Pieces<L> {
 
 /// BYTCHK.
 fn byte_check(cdb: &[u8]) -> u8 {
-    octet(cdb, 1) >> 1 & 0b11
+    byte(cdb, 1) >> 1 & 0b11
 }
 
 /// SBC-4 §5.48: alignment and granularity of an atomic write.
@@ -373,7 +373,7 @@ fn check_atomic(traits: &Traits, extent: Extent) -> Result<(), Sense> {
     Ok(())
 }
 
-/// The offset in Data-Out of the first octet that differs is told in INFORMATION (SBC-4 §5.3).
+/// The offset in Data-Out of the first byte that differs is told in INFORMATION (SBC-4 §5.3).
 fn miscompare(offset: u64) -> CommandFailure {
     CommandFailure::Check(Sense {
         information: Some(offset),

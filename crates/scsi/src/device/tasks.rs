@@ -30,9 +30,9 @@ pub(super) struct DeviceTask<L> {
     pub(super) detached: bool,
     /// Medium operations under way.
     pub(super) operations: u32,
-    /// Octets that the medium was asked for and that were not sent.
+    /// Bytes that the medium was asked for and that were not sent.
     pub(super) reading: usize,
-    /// Octets of memory that are set aside for its Data-Out.
+    /// Bytes of memory that are set aside for its Data-Out.
     pub(super) writing: usize,
     /// How it stands in the line of those that wait to read, or to take Data-Out.
     pub(super) turn: ReadTurn,
@@ -46,9 +46,9 @@ pub(super) struct DeviceTask<L> {
     pub(super) extent: Extent,
     pub(super) expected_in: u32,
     pub(super) expected_out: u32,
-    /// Octets that the CDB asks to move to the initiator.
+    /// Bytes that the CDB asks to move to the initiator.
     pub(super) length_in: u64,
-    /// Octets that the CDB asks to move from the initiator.
+    /// Bytes that the CDB asks to move from the initiator.
     pub(super) length_out: u64,
     pub(super) cdb: [u8; 32],
     /// How it is to end as soon as nothing of it is under way any more.

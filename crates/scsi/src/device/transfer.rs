@@ -6,7 +6,7 @@ use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES};
-use crate::wire::cdb::octet;
+use crate::wire::cdb::byte;
 
 /// Segments of one command under way at once: enough to keep a medium busy while data travels,
 /// and 1 MiB of memory at most.
@@ -86,13 +86,13 @@ impl<L: Lease> DeviceServer<L> {
             u64::from(task.expected_in).div_ceil(block_size)
         };
         let extent = Extent::new(extent.lba, extent.blocks.min(blocks));
-        let octets = extent.blocks * block_size;
-        if !write && octets > 0 && !self.may_read(slot, octets.min(SEGMENT_BYTES) as usize) {
+        let bytes = extent.blocks * block_size;
+        if !write && bytes > 0 && !self.may_read(slot, bytes.min(SEGMENT_BYTES) as usize) {
             // It is at no block yet: nobody's lock has to wait for what this initiator reads.
             self.tasks[slot as usize].phase = TaskPhase::Preparing;
             return;
         }
-        match octets {
+        match bytes {
             0 => self.finish(slot, TaskEnd::Good),
             1..=SEGMENT_BYTES if write => {
                 self.tasks[slot as usize].job = TaskJob::Write;
@@ -207,8 +207,8 @@ impl<L: Lease> DeviceServer<L> {
         while let TaskJob::Stream(stream) = &self.tasks[slot as usize].job
             && stream.issued < stream.segments.min(stream.done + WINDOW)
         {
-            let octets = stream.segment(stream.issued).blocks * block_size;
-            if !stream.write && !self.may_read(slot, octets as usize) {
+            let bytes = stream.segment(stream.issued).blocks * block_size;
+            if !stream.write && !self.may_read(slot, bytes as usize) {
                 return;
             }
             self.ask_segment(slot);
@@ -335,7 +335,7 @@ impl<L> Stream<L> {
     }
 }
 
-/// FUA. The six-octet commands have none: the bit belongs to their LBA.
+/// FUA. The six-byte commands have none: the bit belongs to their LBA.
 pub(super) fn forces_unit_access(cdb: &[u8]) -> bool {
-    octet(cdb, 0) >= 0x20 && octet(cdb, 1) & 0x08 != 0
+    byte(cdb, 0) >= 0x20 && byte(cdb, 1) & 0x08 != 0
 }

@@ -10,7 +10,7 @@ use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::unit_settings::{DATA_BUFFER_BYTES, ECHO_BUFFER_BYTES, SettingChange};
 use crate::wire::asc;
-use crate::wire::cdb::{be24, octet};
+use crate::wire::cdb::{be24, byte};
 use crate::wire::sense::{Sense, SenseKey};
 
 /// READ BUFFER(10).
@@ -28,7 +28,7 @@ fn read(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
             data.resize(DATA_BUFFER_BYTES, 0);
             Ok(QueryResult::Data(data.split_off(offset)))
         }
-        DESCRIPTOR if octet(query.cdb, 2) != 0 => Ok(QueryResult::Data(vec![0; 4])),
+        DESCRIPTOR if byte(query.cdb, 2) != 0 => Ok(QueryResult::Data(vec![0; 4])),
         DESCRIPTOR => {
             let capacity = (DATA_BUFFER_BYTES as u32).to_be_bytes();
             Ok(QueryResult::Data(vec![
@@ -78,13 +78,13 @@ fn write(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
 }
 
 fn mode(query: &Query<'_>) -> u8 {
-    octet(query.cdb, 1) & 0x1f
+    byte(query.cdb, 1) & 0x1f
 }
 
 /// BUFFER OFFSET into buffer 0; at most its capacity.
 fn data_offset(query: &Query<'_>) -> Result<usize, Sense> {
     let offset = be24(query.cdb, 3) as usize;
-    match octet(query.cdb, 2) {
+    match byte(query.cdb, 2) {
         0 if offset <= DATA_BUFFER_BYTES => Ok(offset),
         0 => Err(Sense::cdb_field(3, None)),
         _ => Err(Sense::cdb_field(2, None)),

@@ -4,7 +4,7 @@ use super::unit;
 use crate::commands::{Query, QueryResult};
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
-use crate::wire::cdb::octet;
+use crate::wire::cdb::byte;
 
 /// READ CAPACITY(10). Beyond 32 bits it tells FFFFFFFFh: ask READ CAPACITY(16).
 #[must_use]
@@ -46,13 +46,13 @@ const LBPRZ: u8 = 0x40;
 /// READ DEFECT DATA(10): there are no defects, in whichever format they are asked for.
 #[must_use]
 pub fn read_defect_data10(query: &Query<'_>) -> QueryResult {
-    defects(query, vec![0, octet(query.cdb, 2), 0, 0])
+    defects(query, vec![0, byte(query.cdb, 2), 0, 0])
 }
 
 /// READ DEFECT DATA(12), likewise.
 #[must_use]
 pub fn read_defect_data12(query: &Query<'_>) -> QueryResult {
-    defects(query, vec![0, octet(query.cdb, 1), 0, 0, 0, 0, 0, 0])
+    defects(query, vec![0, byte(query.cdb, 1), 0, 0, 0, 0, 0, 0])
 }
 
 /// PLISTV, GLISTV and the format stand in the header as their requests do in the CDB.

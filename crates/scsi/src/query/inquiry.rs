@@ -3,7 +3,7 @@
 use super::{ascii, vpd};
 use crate::alua;
 use crate::commands::{Query, QueryResult};
-use crate::wire::cdb::{bit, octet};
+use crate::wire::cdb::{bit, byte};
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::Sense;
 
@@ -11,7 +11,7 @@ use crate::wire::sense::Sense;
 /// PERIPHERAL DEVICE TYPE 1Fh.
 #[must_use]
 pub fn inquiry(query: &Query<'_>) -> QueryResult {
-    let page = octet(query.cdb, 2);
+    let page = byte(query.cdb, 2);
     let data = match (bit(query.cdb, 1, EVPD), page) {
         (true, page) => vpd::page(query, page),
         (false, 0) => Some(standard(query)),

@@ -6,7 +6,7 @@ use crate::limits::threshold_exponent;
 use crate::statistics::SpaceUsage;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
-use crate::wire::cdb::{be16, octet};
+use crate::wire::cdb::{be16, byte};
 use crate::wire::sense::Sense;
 
 /// LOG SENSE. Counters have no thresholds and are never set, so that threshold values (PC = 00b)
@@ -18,11 +18,11 @@ pub fn log_sense(query: &Query<'_>) -> QueryResult {
 
 fn page(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
-    let (control, code) = (octet(query.cdb, 2) >> 6, octet(query.cdb, 2) & 0x3f);
+    let (control, code) = (byte(query.cdb, 2) >> 6, byte(query.cdb, 2) & 0x3f);
     if control > CUMULATIVE {
         return Err(Sense::cdb_field(2, Some(7)).into());
     }
-    let subpage = octet(query.cdb, 3);
+    let subpage = byte(query.cdb, 3);
     let body = match (code, subpage) {
         (SUPPORTED, 0) => supported(unit).collect(),
         (SUPPORTED, ALL_SUBPAGES) => with_subpages(unit),
@@ -134,5 +134,5 @@ const CUMULATIVE: u8 = 0b01;
 const DS: u8 = 0x80;
 const SPF: u8 = 0x40;
 
-/// Control octet of a parameter: FORMAT AND LINKING of a binary list.
+/// Control byte of a parameter: FORMAT AND LINKING of a binary list.
 const BINARY_LIST: u8 = 0x03;

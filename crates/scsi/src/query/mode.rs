@@ -10,7 +10,7 @@ use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::unit_settings::ModeParameters;
 use crate::wire::asc;
-use crate::wire::cdb::{bit, octet};
+use crate::wire::cdb::{bit, byte};
 use crate::wire::sense::{Sense, SenseKey};
 use pages::{ModePage, PAGES};
 
@@ -46,11 +46,11 @@ impl Form {
 
 fn sense(query: &Query<'_>, form: Form) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
-    let control = octet(query.cdb, 2) >> 6;
+    let control = byte(query.cdb, 2) >> 6;
     if control == SAVED {
         return Err(NOT_SAVED.into());
     }
-    let pages = selected(octet(query.cdb, 2) & 0x3f, octet(query.cdb, 3))?;
+    let pages = selected(byte(query.cdb, 2) & 0x3f, byte(query.cdb, 3))?;
     let long = bit(query.cdb, 1, LLBAA);
     let descriptor = if bit(query.cdb, 1, DBD) {
         Vec::new()

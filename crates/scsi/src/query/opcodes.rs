@@ -5,7 +5,7 @@ use super::unit;
 use crate::commands::{CommandRow, Query, QueryResult, TABLE, rows_of};
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
-use crate::wire::cdb::{be16, bit, octet};
+use crate::wire::cdb::{be16, bit, byte};
 use crate::wire::sense::Sense;
 
 /// REPORT SUPPORTED OPERATION CODES, every REPORTING OPTIONS.
@@ -17,10 +17,10 @@ pub fn report_supported_operation_codes(query: &Query<'_>) -> QueryResult {
 fn supported(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
     let timeouts = bit(query.cdb, 2, RCTD);
-    let (opcode, action) = (octet(query.cdb, 3), be16(query.cdb, 4));
+    let (opcode, action) = (byte(query.cdb, 3), be16(query.cdb, 4));
     let rows = rows_of(opcode);
     let has_actions = rows.iter().any(|row| row.service_action.is_some());
-    let row = match octet(query.cdb, 2) & 0x07 {
+    let row = match byte(query.cdb, 2) & 0x07 {
         ALL => return Ok(all(unit, timeouts)),
         OPCODE if has_actions => return Err(REPORTING_OPTIONS.into()),
         OPCODE => rows.first(),

@@ -7,7 +7,7 @@ use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::unit_settings::SettingChange;
-use crate::wire::cdb::{bit, octet};
+use crate::wire::cdb::{bit, byte};
 use crate::wire::sense::Sense;
 
 /// TEST UNIT READY.
@@ -41,7 +41,7 @@ pub fn start_stop_unit(query: &Query<'_>) -> QueryResult {
 fn setting(query: &Query<'_>) -> Result<Option<SettingChange>, CommandFailure> {
     let unit = unit(query)?;
     unit.operation.ready()?;
-    let flags = octet(query.cdb, 4);
+    let flags = byte(query.cdb, 4);
     let (start, load_or_eject) = (flags & START != 0, flags & LOEJ != 0);
     Ok(match flags >> 4 {
         START_VALID if load_or_eject && !unit.identity.removable => {

@@ -2,7 +2,7 @@
 
 use super::{NO_UNIT, unit};
 use crate::commands::{Query, QueryResult};
-use crate::wire::cdb::{bit, octet};
+use crate::wire::cdb::{bit, byte};
 use crate::wire::lun::{Lun, WELL_KNOWN_REPORT_LUNS};
 use crate::wire::sense::Sense;
 
@@ -15,7 +15,7 @@ pub fn report_luns(query: &Query<'_>) -> QueryResult {
         return NO_UNIT.into();
     }
     let luns = query.nexus.target.luns.iter().map(|(lun, _)| *lun);
-    match octet(query.cdb, 2) {
+    match byte(query.cdb, 2) {
         ALL_BUT_WELL_KNOWN | ALL_BUT_SUBSIDIARY => list(luns),
         ALL => list(luns.chain([WELL_KNOWN_REPORT_LUNS])),
         WELL_KNOWN => list([WELL_KNOWN_REPORT_LUNS].into_iter()),

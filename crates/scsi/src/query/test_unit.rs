@@ -12,7 +12,7 @@ use crate::unit::{UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
 use crate::wire::sense::{Sense, SenseKey};
 
-/// A thin, cached, removable unit of 2,048 blocks of 512 octets that can do everything.
+/// A thin, cached, removable unit of 2,048 blocks of 512 bytes that can do everything.
 pub(crate) fn unit() -> UnitState {
     let identity = UnitIdentity {
         vendor: "LUNAR".into(),
@@ -59,9 +59,9 @@ pub(crate) fn traits() -> Traits {
 /// A target device with LUNs 0, 1 and 300.
 pub(crate) fn target() -> Arc<TargetDevice> {
     let name = |text: &str| {
-        let mut octets = vec![0x53, 0x98, 0, text.len() as u8];
-        octets.extend_from_slice(text.as_bytes());
-        octets
+        let mut bytes = vec![0x53, 0x98, 0, text.len() as u8];
+        bytes.extend_from_slice(text.as_bytes());
+        bytes
     };
     Arc::new(TargetDevice {
         designators: name("iqn.x\0\0\0"),
@@ -148,8 +148,8 @@ pub(crate) fn sense(answer: QueryResult) -> Sense {
     }
 }
 
-pub(crate) fn is_cdb_field(answer: QueryResult, octet: u16, bit: Option<u8>) {
+pub(crate) fn is_cdb_field(answer: QueryResult, byte: u16, bit: Option<u8>) {
     let sense = sense(answer);
     assert_eq!(sense.key, SenseKey::IllegalRequest);
-    assert_eq!(sense, Sense::cdb_field(octet, bit));
+    assert_eq!(sense, Sense::cdb_field(byte, bit));
 }

@@ -1,4 +1,4 @@
-//! Each command against octets written by hand from the standards.
+//! Each command against bytes written by hand from the standards.
 
 mod any;
 mod buffer;

@@ -138,10 +138,10 @@ fn third_party_copy() -> Vec<u8> {
     .concat()
 }
 
-/// Octets in the list, then for each opcode how many service actions follow, and those.
+/// Bytes in the list, then for each opcode how many service actions follow, and those.
 const SUPPORTED_COPY_COMMANDS: [u8; 10] = [9, 0x83, 1, 0x00, 0x84, 4, 0x00, 0x01, 0x03, 0x04];
 
-/// Octets in the list, then block to block segments, and CSCDs named by a designator.
+/// Bytes in the list, then block to block segments, and CSCDs named by a designator.
 const SUPPORTED_COPY_DESCRIPTORS: [u8; 3] = [2, 0x02, 0xe4];
 
 fn copy_descriptor(kind: u16, body: &[u8]) -> Vec<u8> {
@@ -158,8 +158,8 @@ fn block_limits(unit: &UnitState) -> Vec<u8> {
     let mut page = vec![0; 60];
     page[0] = if traits.write_same_to_end { 0 } else { WSNZ };
     page[1] = limits::compare_and_write(traits);
-    let mut put = |at: usize, octets: &[u8]| {
-        page[at - 4..at - 4 + octets.len()].copy_from_slice(octets);
+    let mut put = |at: usize, bytes: &[u8]| {
+        page[at - 4..at - 4 + bytes.len()].copy_from_slice(bytes);
     };
     put(6, &(1u16 << traits.physical_exponent.min(15)).to_be_bytes());
     put(8, &limits::transfer(traits).to_be_bytes());

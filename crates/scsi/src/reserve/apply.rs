@@ -21,7 +21,7 @@ pub(crate) fn persistent(
 ) -> Result<Vec<Effect>, CommandFailure> {
     if wants_persistence(action) && !state.persistence {
         return Err(CommandFailure::Check(Sense::parameter_field(
-            aptpl_octet(action),
+            aptpl_byte(action),
             Some(0),
         )));
     }
@@ -105,7 +105,7 @@ fn wants_persistence(action: &Action) -> bool {
 }
 
 /// Where APTPL stands in the parameter list (SPC-5 §6.17.3, §6.17.4).
-fn aptpl_octet(action: &Action) -> u16 {
+fn aptpl_byte(action: &Action) -> u16 {
     match action {
         Action::Move(_) => 17,
         _ => 20,
@@ -131,7 +131,7 @@ fn code(notice: ReservationNotice) -> u16 {
     }
 }
 
-/// How SCSI tells of a refusal. The octets are those of the parameter list.
+/// How SCSI tells of a refusal. The bytes are those of the parameter list.
 fn failure(refusal: ReservationRefusal) -> CommandFailure {
     CommandFailure::Check(match refusal {
         ReservationRefusal::Conflict => return CONFLICT,

@@ -8,7 +8,7 @@ use crate::nexus::{Nexus, NexusIdentity};
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::wire::asc;
-use crate::wire::cdb::{be32, octet};
+use crate::wire::cdb::{be32, byte};
 use crate::wire::reserve as wire;
 use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
@@ -162,15 +162,15 @@ fn moved(query: &Query<'_>) -> Result<RegisterAndMove, Sense> {
 
 /// SCOPE must be that of a logical unit.
 fn kind(cdb: &[u8]) -> Result<ReservationType, Sense> {
-    let octet = octet(cdb, 2);
-    if octet & 0xf0 != 0 {
+    let byte = byte(cdb, 2);
+    if byte & 0xf0 != 0 {
         return Err(Sense::cdb_field(2, Some(7)));
     }
-    ReservationType::from_code(octet).ok_or(Sense::cdb_field(2, Some(3)))
+    ReservationType::from_code(byte).ok_or(Sense::cdb_field(2, Some(3)))
 }
 
 fn action(cdb: &[u8]) -> u8 {
-    octet(cdb, 1) & 0x1f
+    byte(cdb, 1) & 0x1f
 }
 
 const INVALID_ACTION: Sense = Sense::cdb_field(1, Some(4));

@@ -1,6 +1,6 @@
 //! How reservations are kept over a power loss.
 //!
-//! | octets | what |
+//! | bytes | what |
 //! |---|---|
 //! | 8 | `LUNAR-PR` |
 //! | 2 | version of the format, 1 |
@@ -42,13 +42,13 @@ pub enum StoreError {
     /// Cut off.
     #[error("it ends in the middle of {0}")]
     Truncated(&'static str),
-    /// Octets that were not written.
+    /// Bytes that were not written.
     #[error("{0} bytes follow its end")]
     Trailing(usize),
     /// Damaged.
     #[error("its checksum is {found:08x} instead of {expected:08x}")]
     Checksum {
-        /// That of the octets.
+        /// That of the bytes.
         expected: u32,
         /// The stored one.
         found: u32,
@@ -60,7 +60,7 @@ pub enum StoreError {
 
 impl Reservations {
     /// What is to be kept over a power loss. Without [`Reservations::aptpl`] that is nothing, so
-    /// that the octets differ only when there is something to write down.
+    /// that the bytes differ only when there is something to write down.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();

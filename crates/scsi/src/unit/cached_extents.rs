@@ -83,7 +83,7 @@ fn rounded(extent: Extent, granularity: u32) -> Extent {
 /// So many ranges are found in six steps.
 const RANGES: usize = 64;
 
-/// 2,048 blocks, 1 MiB of 512 octets: what lies beside a lock is mostly the next lock.
+/// 2,048 blocks, 1 MiB of 512 bytes: what lies beside a lock is mostly the next lock.
 const GRANULARITY: u32 = 11;
 
 #[cfg(test)]

@@ -1,33 +1,33 @@
 //! Fields and operation codes of command descriptor blocks.
 
-/// Consecutive octets that hold one big-endian number.
+/// Consecutive bytes that hold one big-endian number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The first octet.
+    /// The first byte.
     pub at: u8,
     /// How many, 1 to 8.
     pub len: u8,
 }
 
 impl Field {
-    /// `len` octets from octet `at`.
+    /// `len` bytes from byte `at`.
     #[must_use]
     pub const fn new(at: u8, len: u8) -> Self {
         Self { at, len }
     }
 
-    /// The number in it; octets that `bytes` does not have count as zero.
+    /// The number in it; bytes that `bytes` does not have count as zero.
     #[must_use]
     pub fn read(self, bytes: &[u8]) -> u64 {
         let start = usize::from(self.at);
-        if let Some(octets) = bytes.get(start..).and_then(<[u8]>::first_chunk) {
-            return u64::from_be_bytes(*octets) >> (64 - 8 * u32::from(self.len));
+        if let Some(bytes) = bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            return u64::from_be_bytes(*bytes) >> (64 - 8 * u32::from(self.len));
         }
         (start..start + usize::from(self.len))
-            .fold(0, |value, at| value << 8 | u64::from(octet(bytes, at)))
+            .fold(0, |value, at| value << 8 | u64::from(byte(bytes, at)))
     }
 
-    /// Puts the low octets of `value` there; nothing where `bytes` is too short.
+    /// Puts the low bytes of `value` there; nothing where `bytes` is too short.
     pub fn write(self, bytes: &mut [u8], value: u64) {
         let start = usize::from(self.at);
         let len = usize::from(self.len);
@@ -37,28 +37,28 @@ impl Field {
     }
 }
 
-/// One octet; zero where there is none, as CDBs are padded with zeros.
+/// One byte; zero where there is none, as CDBs are padded with zeros.
 #[must_use]
-pub fn octet(bytes: &[u8], at: usize) -> u8 {
+pub fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(0)
 }
 
-/// Whether the bits of `mask` in octet `at` are set, one of them at least.
+/// Whether the bits of `mask` in byte `at` are set, one of them at least.
 #[must_use]
 pub fn bit(bytes: &[u8], at: usize, mask: u8) -> bool {
-    octet(bytes, at) & mask != 0
+    byte(bytes, at) & mask != 0
 }
 
 /// A 16-bit number at `at`.
 #[must_use]
 pub fn be16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([octet(bytes, at), octet(bytes, at + 1)])
+    u16::from_be_bytes([byte(bytes, at), byte(bytes, at + 1)])
 }
 
 /// A 24-bit number at `at`.
 #[must_use]
 pub fn be24(bytes: &[u8], at: usize) -> u32 {
-    u32::from(octet(bytes, at)) << 16 | u32::from(be16(bytes, at + 1))
+    u32::from(byte(bytes, at)) << 16 | u32::from(be16(bytes, at + 1))
 }
 
 /// A 32-bit number at `at`.

@@ -1,7 +1,7 @@
 //! SPC-5 §7.7.6.1: designation descriptors, by which a logical unit, a target port and a target
 //! device are known.
 
-use super::cdb::octet;
+use super::cdb::byte;
 
 /// What a designator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Designator<'a> {
 
 impl Designator<'_> {
     /// The descriptor. `protocol` is the protocol identifier of the transport (SPC-5 §7.6.1),
-    /// which is told where a port or a device is named. Values beyond 255 octets are cut off.
+    /// which is told where a port or a device is named. Values beyond 255 bytes are cut off.
     #[must_use]
     pub fn encode(&self, association: Association, protocol: u8) -> Vec<u8> {
         let (kind, code_set, mut value) = self.parts();
@@ -67,7 +67,7 @@ impl Designator<'_> {
 pub fn text(descriptor: &[u8]) -> String {
     let value = descriptor.get(2..).unwrap_or_default();
     let hex = || -> String { value.iter().map(|byte| format!("{byte:02x}")).collect() };
-    match octet(descriptor, 1) & 0x0f {
+    match byte(descriptor, 1) & 0x0f {
         1 => format!("t10.{}", printable(value)),
         2 => format!("eui.{}", hex()),
         3 => format!("naa.{}", hex()),
@@ -89,11 +89,11 @@ fn printable(value: &[u8]) -> String {
     value.iter().map(shown).collect()
 }
 
-/// SPC-5 §7.7.6.11: zero-terminated, and padded to a multiple of four octets.
+/// SPC-5 §7.7.6.11: zero-terminated, and padded to a multiple of four bytes.
 fn terminated(name: &str) -> Vec<u8> {
-    let mut octets = name.as_bytes().to_vec();
-    octets.resize((name.len() + 1).next_multiple_of(4), 0);
-    octets
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.resize((name.len() + 1).next_multiple_of(4), 0);
+    bytes
 }
 
 const BINARY: u8 = 1;

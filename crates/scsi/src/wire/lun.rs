@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A LUN as it travels: eight octets.
+/// A LUN as it travels: eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lun(pub [u8; 8]);
 

@@ -1,4 +1,4 @@
-//! Octets: CDB fields, parameter data and sense data. All numbers are big-endian.
+//! Bytes: CDB fields, parameter data and sense data. All numbers are big-endian.
 
 pub mod asc;
 pub mod cdb;

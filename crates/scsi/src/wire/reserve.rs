@@ -6,7 +6,7 @@ use crate::wire::cdb::{be16, be32, be64, bit};
 use crate::wire::sense::Sense;
 use crate::wire::transport_id::{self, TransportIdError};
 
-/// Octets of a parameter list without additional parameters.
+/// Bytes of a parameter list without additional parameters.
 const BASIC: usize = 24;
 
 /// The basic parameter list (SPC-5 §6.17.3).
@@ -45,7 +45,7 @@ pub struct MoveList {
 ///
 /// # Errors
 /// PARAMETER LIST LENGTH ERROR where it is not exactly as long as it says, INVALID FIELD IN
-/// PARAMETER LIST with the octet for a TransportID.
+/// PARAMETER LIST with the byte for a TransportID.
 pub fn list(bytes: &[u8], protocol: u8) -> Result<List, Sense> {
     if bytes.len() < BASIC {
         return Err(Sense::parameter_length());
@@ -100,12 +100,12 @@ fn initiators(bytes: &[u8], protocol: u8) -> Result<Vec<Box<[u8]>>, Sense> {
     Ok(all)
 }
 
-/// Takes a TransportID off `rest`, the last octets of `bytes`.
+/// Takes a TransportID off `rest`, the last bytes of `bytes`.
 fn take<'a>(bytes: &[u8], rest: &'a [u8], protocol: u8) -> Result<(Box<[u8]>, &'a [u8]), Sense> {
     transport_id::take(rest, protocol).map_err(|error| match error {
         TransportIdError::Truncated => Sense::parameter_length(),
-        TransportIdError::Octet(octet) => {
-            let at = bytes.len() - rest.len() + usize::from(octet);
+        TransportIdError::Byte(byte) => {
+            let at = bytes.len() - rest.len() + usize::from(byte);
             Sense::parameter_field(u16::try_from(at).unwrap_or(u16::MAX), None)
         }
     })

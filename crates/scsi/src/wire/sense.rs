@@ -1,4 +1,4 @@
-//! SPC-5 §4.4: sense data, as a value; octets are made from it when a command ends, in the format
+//! SPC-5 §4.4: sense data, as a value; bytes are made from it when a command ends, in the format
 //! that D_SENSE asks for.
 
 use crate::task::SenseBytes;
@@ -40,16 +40,16 @@ pub enum SenseKey {
     Completed = 0xf,
 }
 
-/// What the sense-key specific octets say.
+/// What the sense-key specific bytes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenseSpecific {
     /// Which field is wrong (ILLEGAL REQUEST).
     Field {
         /// In the CDB, else in the parameter list.
         in_cdb: bool,
-        /// The octet.
-        octet: u16,
-        /// The most significant bit of the field in that octet, where it is not the whole octet.
+        /// The byte.
+        byte: u16,
+        /// The most significant bit of the field in that byte, where it is not the whole byte.
         bit: Option<u8>,
     },
     /// How far a FORMAT UNIT or SANITIZE got, in 1/65,536.
@@ -58,8 +58,8 @@ pub enum SenseSpecific {
     Segment {
         /// In the segment descriptor list rather than the target descriptor list.
         in_segments: bool,
-        /// The octet of the descriptor in error.
-        octet: u16,
+        /// The byte of the descriptor in error.
+        byte: u16,
         /// The bit.
         bit: Option<u8>,
     },
@@ -93,17 +93,17 @@ impl Sense {
         }
     }
 
-    /// INVALID FIELD IN CDB, pointing at `octet`, and at `bit` of it where the field is not the
-    /// whole octet.
+    /// INVALID FIELD IN CDB, pointing at `byte`, and at `bit` of it where the field is not the
+    /// whole byte.
     #[must_use]
-    pub const fn cdb_field(octet: u16, bit: Option<u8>) -> Self {
-        Self::field(asc::INVALID_FIELD_IN_CDB, true, octet, bit)
+    pub const fn cdb_field(byte: u16, bit: Option<u8>) -> Self {
+        Self::field(asc::INVALID_FIELD_IN_CDB, true, byte, bit)
     }
 
     /// INVALID FIELD IN PARAMETER LIST, likewise.
     #[must_use]
-    pub const fn parameter_field(octet: u16, bit: Option<u8>) -> Self {
-        Self::field(asc::INVALID_FIELD_IN_PARAMETER_LIST, false, octet, bit)
+    pub const fn parameter_field(byte: u16, bit: Option<u8>) -> Self {
+        Self::field(asc::INVALID_FIELD_IN_PARAMETER_LIST, false, byte, bit)
     }
 
     /// PARAMETER LIST LENGTH ERROR: what came is too short, or cut in the middle of a structure.
@@ -118,14 +118,14 @@ impl Sense {
         Self::new(SenseKey::UnitAttention, code)
     }
 
-    const fn field(code: u16, in_cdb: bool, octet: u16, bit: Option<u8>) -> Self {
+    const fn field(code: u16, in_cdb: bool, byte: u16, bit: Option<u8>) -> Self {
         Self {
-            specific: Some(SenseSpecific::Field { in_cdb, octet, bit }),
+            specific: Some(SenseSpecific::Field { in_cdb, byte, bit }),
             ..Self::new(SenseKey::IllegalRequest, code)
         }
     }
 
-    /// The octets, for current (not deferred) information. Fixed format cannot tell INFORMATION
+    /// The bytes, for current (not deferred) information. Fixed format cannot tell INFORMATION
     /// or COMMAND-SPECIFIC INFORMATION beyond 32 bits; they are left out then (SPC-5 §4.4.3).
     #[must_use]
     pub fn encode(&self, format: Format) -> SenseBytes {
@@ -152,7 +152,7 @@ impl Sense {
         }
         bytes[12..14].copy_from_slice(&self.code.to_be_bytes());
         if let Some(specific) = self.specific {
-            bytes[15..18].copy_from_slice(&specific.octets());
+            bytes[15..18].copy_from_slice(&specific.bytes());
         }
         bytes
     }
@@ -175,7 +175,7 @@ impl Sense {
             put(&value.to_be_bytes());
         }
         if let Some(specific) = self.specific {
-            let [a, b, c] = specific.octets();
+            let [a, b, c] = specific.bytes();
             put(&[0x02, 0x06, 0, 0, a, b, c, 0]);
         }
         bytes[7] = (end - 8) as u8;
@@ -184,17 +184,17 @@ impl Sense {
 }
 
 impl SenseSpecific {
-    /// The three octets, SKSV first (SPC-5 §4.4.2.4).
-    fn octets(self) -> [u8; 3] {
+    /// The three bytes, SKSV first (SPC-5 §4.4.2.4).
+    fn bytes(self) -> [u8; 3] {
         let pointer = |bit: Option<u8>| bit.map_or(0, |bit| 0x08 | bit & 0x07);
         let (first, number) = match self {
-            Self::Field { in_cdb, octet, bit } => (u8::from(in_cdb) << 6 | pointer(bit), octet),
+            Self::Field { in_cdb, byte, bit } => (u8::from(in_cdb) << 6 | pointer(bit), byte),
             Self::Progress(progress) => (0, progress),
             Self::Segment {
                 in_segments,
-                octet,
+                byte,
                 bit,
-            } => (u8::from(in_segments) << 5 | pointer(bit), octet),
+            } => (u8::from(in_segments) << 5 | pointer(bit), byte),
         };
         let [high, low] = number.to_be_bytes();
         [0x80 | first, high, low]
@@ -204,7 +204,7 @@ impl SenseSpecific {
 /// How sense data is laid out (SPC-5 §4.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// 18 octets, response code 70h.
+    /// 18 bytes, response code 70h.
     Fixed,
     /// A header and descriptors, response code 72h.
     Descriptor,

@@ -1,6 +1,6 @@
 //! SPC-5 §7.6.4: TransportIDs, which name initiator ports.
 //!
-//! Two TransportIDs of one port must be the same octets, as a [`NexusIdentity`] is compared by
+//! Two TransportIDs of one port must be the same bytes, as a [`NexusIdentity`] is compared by
 //! them. So what an initiator sends is read and written anew: iSCSI names in lower case, the ISID
 //! as twelve lower-case digits, no padding beyond what is needed.
 //!
@@ -12,7 +12,7 @@ pub const FCP: u8 = 0x0;
 /// PROTOCOL IDENTIFIER of iSCSI.
 pub const ISCSI: u8 = 0x5;
 
-/// The longest iSCSI name, in octets (RFC 7143 §4.2.7).
+/// The longest iSCSI name, in bytes (RFC 7143 §4.2.7).
 pub const ISCSI_NAME_MAX: usize = 223;
 
 /// What is wrong with a TransportID.
@@ -21,12 +21,12 @@ pub enum TransportIdError {
     /// The list ends within it.
     #[error("a TransportID is cut off")]
     Truncated,
-    /// An octet of it is wrong.
+    /// A byte of it is wrong.
     #[error("byte {0} of a TransportID is not valid")]
-    Octet(u16),
+    Byte(u16),
 }
 
-use TransportIdError::{Octet, Truncated};
+use TransportIdError::{Byte, Truncated};
 
 /// The TransportID of an iSCSI initiator port, by the initiator's name and ISID. The length is a
 /// multiple of 4, at least 24.
@@ -36,7 +36,7 @@ pub fn iscsi(name: &str, isid: [u8; 6]) -> Box<[u8]> {
     text.extend(b",i,0x");
     text.extend(
         isid.iter()
-            .flat_map(|octet| [digit(octet >> 4), digit(octet & 0x0f)]),
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 0x0f)]),
     );
     let padded = (text.len() + 1).next_multiple_of(4).max(20);
     text.resize(padded, 0);
@@ -46,7 +46,7 @@ pub fn iscsi(name: &str, isid: [u8; 6]) -> Box<[u8]> {
     bytes.into()
 }
 
-/// The TransportID of a Fibre Channel initiator port, by its port name: 24 octets.
+/// The TransportID of a Fibre Channel initiator port, by its port name: 24 bytes.
 #[must_use]
 pub fn fcp(port_name: [u8; 8]) -> Box<[u8]> {
     let mut bytes = [0; 24];
@@ -59,7 +59,7 @@ pub fn fcp(port_name: [u8; 8]) -> Box<[u8]> {
 /// `protocol`.
 ///
 /// # Errors
-/// The octet, counted from the start of the TransportID, that is wrong. An iSCSI TransportID
+/// The byte, counted from the start of the TransportID, that is wrong. An iSCSI TransportID
 /// without an ISID (FORMAT 00b) is among them: it names a device with ports that are not known
 /// until they log in, so no registration can be made for it.
 pub fn take(list: &[u8], protocol: u8) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
@@ -67,12 +67,12 @@ pub fn take(list: &[u8], protocol: u8) -> Result<(Box<[u8]>, &[u8]), TransportId
         return Err(Truncated);
     };
     if first & 0x0f != protocol {
-        return Err(Octet(0));
+        return Err(Byte(0));
     }
     match (protocol, first >> 6) {
         (FCP, 0) => take_fcp(list),
         (ISCSI, 1) => take_iscsi(list),
-        _ => Err(Octet(0)),
+        _ => Err(Byte(0)),
     }
 }
 
@@ -87,22 +87,22 @@ fn take_iscsi(list: &[u8]) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
     let (head, rest) = list.split_first_chunk::<4>().ok_or(Truncated)?;
     let len = usize::from(u16::from_be_bytes([head[2], head[3]]));
     if len < 20 || len % 4 != 0 {
-        return Err(Octet(2));
+        return Err(Byte(2));
     }
     let (text, rest) = rest.split_at_checked(len).ok_or(Truncated)?;
-    let (name, isid) = port(text).ok_or(Octet(4))?;
+    let (name, isid) = port(text).ok_or(Byte(4))?;
     Ok((iscsi(name, isid), rest))
 }
 
 /// Reads `name,i,0xISID`, ended and padded by zeros.
 fn port(text: &[u8]) -> Option<(&str, [u8; 6])> {
-    let end = text.iter().position(|octet| *octet == 0)?;
+    let end = text.iter().position(|byte| *byte == 0)?;
     let (text, padding) = text.split_at(end);
     let (name, isid) = std::str::from_utf8(text).ok()?.split_once(",i,0x")?;
     // Some characters are longer in lower case, in which the name is kept.
     let fits = !name.is_empty() && lower_case(name).len() <= ISCSI_NAME_MAX;
     let printable = fits && !name.contains(char::is_control);
-    if !printable || padding.iter().any(|octet| *octet != 0) {
+    if !printable || padding.iter().any(|byte| *byte != 0) {
         return None;
     }
     Some((name, hexadecimal(isid)?))
@@ -113,8 +113,8 @@ fn hexadecimal(digits: &str) -> Option<[u8; 6]> {
     if digits.len() != 12 || !all_digits {
         return None;
     }
-    let [_, _, octets @ ..] = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
-    Some(octets)
+    let [_, _, bytes @ ..] = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some(bytes)
 }
 
 /// Character by character, as names of initiators that log in are: `str::to_lowercase` has another

@@ -44,7 +44,7 @@ pub(super) fn unit(number: u32, flags: u8) -> UnitState {
 
 /// What every operation must keep to.
 pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
-    let octets = |extent: &Extent| extent.blocks * u64::from(traits.block_size);
+    let bytes = |extent: &Extent| extent.blocks * u64::from(traits.block_size);
     let inside = |extent: &Extent| {
         let end = extent.lba.checked_add(extent.blocks);
         assert!(end.is_some_and(|end| end <= traits.blocks), "{op:?}");
@@ -52,12 +52,12 @@ pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
     match op {
         MediumOp::Read { extent, .. } => {
             inside(extent);
-            assert!((1..=SEGMENT_BYTES).contains(&octets(extent)), "{op:?}");
+            assert!((1..=SEGMENT_BYTES).contains(&bytes(extent)), "{op:?}");
         }
         MediumOp::PrepareWrite { extent } => {
             inside(extent);
             assert!(!traits.read_only);
-            assert!((1..=SEGMENT_BYTES).contains(&octets(extent)), "{op:?}");
+            assert!((1..=SEGMENT_BYTES).contains(&bytes(extent)), "{op:?}");
         }
         MediumOp::Buffer { bytes } => {
             assert!((1..=SEGMENT_BYTES).contains(&u64::from(*bytes)), "{op:?}");
@@ -65,7 +65,7 @@ pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
         MediumOp::Write { extent, data, .. } => {
             inside(extent);
             assert!(!traits.read_only);
-            assert_eq!(data.len() as u64, octets(extent));
+            assert_eq!(data.len() as u64, bytes(extent));
         }
         MediumOp::WriteSame { extent, pattern } => {
             inside(extent);
@@ -123,7 +123,7 @@ pub(super) fn answer(
     if let Some(error) = ERRORS.get(usize::from(fails).wrapping_sub(1)) {
         return Err(*error);
     }
-    let some = |octets: u64| MediumOutcome::Lease(memory.0.slice(0, octets as usize));
+    let some = |bytes: u64| MediumOutcome::Lease(memory.0.slice(0, bytes as usize));
     Ok(match op {
         MediumOp::Read { extent, .. } | MediumOp::PrepareWrite { extent } => {
             some(extent.blocks * u64::from(traits.block_size))

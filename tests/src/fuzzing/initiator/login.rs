@@ -82,5 +82,5 @@ fn respond(target: &mut Target, request: &LoginRequest, transit: bool, text: &[u
         status: 0,
     };
     let bhs: Bhs = response.encode();
-    target.octets(bhs, text)
+    target.bytes(bhs, text)
 }

@@ -53,23 +53,23 @@ impl Target {
     }
 
     /// A PDU with its digests.
-    pub(super) fn octets(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
+    pub(super) fn bytes(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
         bhs.set_data_len(data.len() as u32);
-        let mut octets = bhs.0.to_vec();
+        let mut bytes = bhs.0.to_vec();
         if self.digests.0 {
-            octets.extend(crc32c(&bhs.0));
+            bytes.extend(crc32c(&bhs.0));
         }
-        octets.extend_from_slice(data);
-        octets.resize(octets.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(data);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
         if self.digests.1 && !data.is_empty() {
-            octets.extend(crc32c_padded(data));
+            bytes.extend(crc32c_padded(data));
         }
-        octets
+        bytes
     }
 
     /// A PDU of some kind.
     pub(super) fn pdu(&mut self, script: &mut Script<'_>, watch: &Watch) -> Vec<u8> {
-        let (mut bhs, data) = match script.octet() & 15 {
+        let (mut bhs, data) = match script.byte() & 15 {
             0..=2 => self.data_in(script, watch),
             3..=5 => self.r2t(script, watch),
             6..=8 => self.response(script, watch),
@@ -81,20 +81,20 @@ impl Target {
             14 => self.logout_response(script, watch),
             _ => (Bhs(script.array()), script.take(64).to_vec()),
         };
-        if script.octet() > 244 {
+        if script.byte() > 244 {
             let at = script.below(48);
-            bhs.0[at] = script.octet();
+            bhs.0[at] = script.byte();
         }
-        let mut octets = self.octets(bhs, &data);
-        if script.octet() > 252 {
+        let mut bytes = self.bytes(bhs, &data);
+        if script.byte() > 252 {
             let at = script.below(48);
-            octets[at] ^= 1;
+            bytes[at] ^= 1;
         }
-        octets
+        bytes
     }
 
     fn stamps(&mut self, watch: &Watch, numbered: bool, script: &mut Script<'_>) -> Stamps {
-        let window = script.octet();
+        let window = script.byte();
         Stamps {
             stat_sn: if numbered {
                 self.next_stat_sn()
@@ -140,15 +140,15 @@ impl Target {
         let expected = seen.command.expected;
         let (sn, offset) = self.turn_to(seen.command.itt, 0);
         let most = expected.saturating_sub(offset).min(self.keys.max_burst);
-        let len = match script.octet() {
+        let len = match script.byte() {
             0..=200 => most.min(self.keys.own_data_segment),
-            octet => u32::from(octet),
+            byte => u32::from(byte),
         };
-        let ends = offset.saturating_add(len) >= expected && script.octet() < 200;
+        let ends = offset.saturating_add(len) >= expected && script.byte() < 200;
         let left = expected.saturating_sub(offset.saturating_add(len));
         let pdu = DataIn {
             last: true,
-            acknowledge: script.octet() > 250,
+            acknowledge: script.byte() > 250,
             status: ends.then_some(DataInStatus {
                 status: 0,
                 residual: residual(left),
@@ -182,14 +182,14 @@ impl Target {
         };
         let max_burst = keys.max_burst;
         let (sn, offset) = self.turn_to(seen.command.itt, first.min(expected));
-        let desired = match script.octet() {
+        let desired = match script.byte() {
             0..=200 => expected.saturating_sub(offset).min(max_burst),
-            octet => u32::from(octet),
+            byte => u32::from(byte),
         };
         let pdu = R2t {
             lun: seen.command.lun,
             itt: seen.command.itt,
-            ttt: Ttt(u32::from(script.octet()) << 8 | sn),
+            ttt: Ttt(u32::from(script.byte()) << 8 | sn),
             stamps: self.stamps(watch, false, script),
             r2t_sn: DataSn(sn),
             offset,
@@ -213,13 +213,13 @@ impl Target {
         };
         let left = seen.command.expected.saturating_sub(moved);
         let pdu = ScsiResponse {
-            residual: if script.octet() < 200 {
+            residual: if script.byte() < 200 {
                 residual(left)
             } else {
                 Residual::Overflow(5)
             },
             read_residual: Residual::Exact,
-            response: u8::from(script.octet() > 240),
+            response: u8::from(script.byte() > 240),
             status,
             qualifier: script.half(),
             itt: seen.command.itt,
@@ -280,7 +280,7 @@ impl Target {
             ttt: if last {
                 Ttt::NONE
             } else {
-                Ttt(script.octet().into())
+                Ttt(script.byte().into())
             },
             stamps: self.stamps(watch, true, script),
         };
@@ -298,10 +298,10 @@ impl Target {
 
     fn async_message(&mut self, script: &mut Script<'_>, watch: &Watch) -> (Bhs, Vec<u8>) {
         let pdu = AsyncMessage {
-            lun: Lun::from_index(script.octet().into()),
+            lun: Lun::from_index(script.byte().into()),
             stamps: self.stamps(watch, true, script),
             event: script.pick(&[0, 5, 4, 1, 2, 3, 255]),
-            vendor_code: script.octet(),
+            vendor_code: script.byte(),
             parameters: [script.half(), script.half(), script.half()],
         };
         let data: &[u8] = script.pick(&[&[0, 2, 0x70, 0][..], &[9, 9, 9], &[]]);
@@ -310,7 +310,7 @@ impl Target {
 
     fn reject(&mut self, script: &mut Script<'_>, watch: &Watch) -> (Bhs, Vec<u8>) {
         let pdu = Reject {
-            reason: script.octet() & 15,
+            reason: script.byte() & 15,
             stamps: self.stamps(watch, true, script),
             data_sn: DataSn(0),
         };
@@ -329,7 +329,7 @@ impl Target {
         let mut asked = watch.others.iter().rev();
         let asked = asked.find(|bhs| bhs.opcode() == Opcode::LogoutRequest);
         let pdu = LogoutResponse {
-            response: script.octet() & 3,
+            response: script.byte() & 3,
             itt: asked.map_or_else(|| watch.tag(script.below(4)), Bhs::itt),
             stamps: self.stamps(watch, true, script),
             time_to_wait: script.half(),

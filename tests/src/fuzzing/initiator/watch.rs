@@ -1,5 +1,5 @@
 //! What an initiator sends, held against what it was told: the window, the lengths that were
-//! agreed upon, and the octets of its leases.
+//! agreed upon, and the bytes of its leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::CmdSn;
 
-/// The octet of a write at this place.
+/// The byte of a write at this place.
 pub(super) fn pattern(at: usize) -> u8 {
     (at / 251 + at) as u8
 }
@@ -21,7 +21,7 @@ pub(super) fn pattern(at: usize) -> u8 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) command: ScsiCommand,
-    /// Octets that came without having been asked for.
+    /// Bytes that came without having been asked for.
     unsolicited: u32,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Watch {
     /// Requests that are no commands.
     pub(super) others: Vec<Bhs>,
     ids: BTreeSet<u64>,
-    /// R2Ts by task and transfer tag: where the next octet belongs, and how many are left.
+    /// R2Ts by task and transfer tag: where the next byte belongs, and how many are left.
     granted: BTreeMap<(u32, u32), Vec<(u32, u32)>>,
     logged_in: bool,
 }
@@ -84,8 +84,8 @@ impl Watch {
     }
 
     /// What the initiator took from the wire.
-    pub(super) fn given(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    pub(super) fn given(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while let Ok(Some(piece)) = self.back.next(&mut rest) {
             let PduPiece::Header(bhs) = piece else {
                 continue;
@@ -104,8 +104,8 @@ impl Watch {
     }
 
     /// What the initiator sends: whole PDUs.
-    pub(super) fn sent(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    pub(super) fn sent(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while let Some(piece) = self.out.next(&mut rest).expect("it sends what can be read") {
             match piece {
                 PduPiece::Header(bhs) => {
@@ -115,8 +115,8 @@ impl Watch {
                         self.pdu();
                     }
                 }
-                PduPiece::Data { octets, end } => {
-                    self.data.extend_from_slice(octets);
+                PduPiece::Data { bytes, end } => {
+                    self.data.extend_from_slice(bytes);
                     if end {
                         self.pdu();
                     }
@@ -173,7 +173,7 @@ impl Watch {
         assert!(!command.read || !command.write);
         let immediate = data.len() as u32;
         assert!(immediate == 0 || (command.write && self.keys.immediate_data));
-        check_octets(0, data);
+        check_bytes(0, data);
         self.commands.push(Seen {
             command: *command,
             unsolicited: immediate,
@@ -210,7 +210,7 @@ impl Watch {
         let at = self.commands.iter().rposition(named).expect("a command");
         let seen = &mut self.commands[at];
         assert!(seen.command.write && pdu.offset + len <= seen.command.expected);
-        check_octets(pdu.offset, data);
+        check_bytes(pdu.offset, data);
         if pdu.ttt == Ttt::NONE {
             assert!(!self.keys.initial_r2t, "data that nobody asked for");
             assert_eq!(pdu.offset, seen.unsolicited);
@@ -241,8 +241,8 @@ impl Watch {
 /// See `Target::text_response`.
 const DECLARED_LATER: u32 = 1024;
 
-fn check_octets(offset: u32, data: &[u8]) {
-    for (octet, at) in data.iter().zip(offset as usize..) {
-        assert_eq!(*octet, pattern(at), "byte {at} of a write");
+fn check_bytes(offset: u32, data: &[u8]) {
+    for (byte, at) in data.iter().zip(offset as usize..) {
+        assert_eq!(*byte, pattern(at), "byte {at} of a write");
     }
 }

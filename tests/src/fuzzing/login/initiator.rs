@@ -21,7 +21,7 @@ pub(super) struct Initiator {
 struct Challenge {
     hash: Hash,
     identifier: u8,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 /// Pairs that initiators send. `CHAP_R` without a value is computed, rightly.
@@ -80,7 +80,7 @@ impl Initiator {
     /// A login request. Its header goes on from the last one where the script does not say
     /// otherwise.
     pub(super) fn request(&mut self, script: &mut Script<'_>) -> Vec<u8> {
-        let head = script.octet();
+        let head = script.byte();
         let mut request = LoginRequest {
             transit: head & 0x80 != 0,
             more: head & 0x40 != 0,
@@ -95,7 +95,7 @@ impl Initiator {
             cmd_sn: CmdSn(1),
             exp_stat_sn: StatSn(0),
         };
-        let mut bhs = match script.octet() {
+        let mut bhs = match script.byte() {
             0 => Bhs(script.array()),
             1 => {
                 request.tsih = script.half();
@@ -109,16 +109,16 @@ impl Initiator {
         };
         let text = self.text(script);
         bhs.set_data_len(text.len() as u32);
-        let mut octets = bhs.0.to_vec();
-        octets.extend_from_slice(&text);
-        octets.resize(octets.len().next_multiple_of(4), 0);
-        octets
+        let mut bytes = bhs.0.to_vec();
+        bytes.extend_from_slice(&text);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
     }
 
     fn text(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let mut text = Vec::new();
-        for _ in 0..script.octet() & 0x1f {
-            match PAIRS.get(usize::from(script.octet())) {
+        for _ in 0..script.byte() & 0x1f {
+            match PAIRS.get(usize::from(script.byte())) {
                 Some(&"CHAP_R") => self.prove(&mut text),
                 Some(&"CHAP_C") => self.reflect(&mut text),
                 Some(pair) => text.extend_from_slice(pair.as_bytes()),
@@ -139,7 +139,7 @@ impl Initiator {
         };
         let response = challenge
             .hash
-            .response(challenge.identifier, SECRET, &challenge.octets);
+            .response(challenge.identifier, SECRET, &challenge.bytes);
         text.extend_from_slice(b"CHAP_R=");
         text.extend_from_slice(text::hex(&response).as_bytes());
         self.proven = true;
@@ -149,13 +149,13 @@ impl Initiator {
     fn reflect(&self, text: &mut Vec<u8>) {
         if let Some(challenge) = &self.challenge {
             text.extend_from_slice(b"CHAP_C=");
-            text.extend_from_slice(text::hex(&challenge.octets).as_bytes());
+            text.extend_from_slice(text::hex(&challenge.bytes).as_bytes());
         }
     }
 
     /// What the target said last.
-    pub(super) fn heard(&mut self, octets: &[u8]) {
-        let Ok(pairs) = text::parse(octets) else {
+    pub(super) fn heard(&mut self, bytes: &[u8]) {
+        let Ok(pairs) = text::parse(bytes) else {
             return;
         };
         let find = |key| {
@@ -171,7 +171,7 @@ impl Initiator {
             Some(Challenge {
                 hash: Hash::strongest(find("CHAP_A")?, Hash::Md5)?,
                 identifier: find("CHAP_I")?.parse().ok()?,
-                octets: text::binary(find("CHAP_C")?, 1024)?,
+                bytes: text::binary(find("CHAP_C")?, 1024)?,
             })
         };
         self.challenge = challenge().or(self.challenge.take());

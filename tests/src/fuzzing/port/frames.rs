@@ -28,15 +28,15 @@ pub(super) fn check(frame: &[u8], own: Option<PeerAddress>) {
     }
 }
 
-/// One octet changes; the CRC of an FCoE frame is made right again.
-pub(super) fn spoil(octets: &mut [u8], script: &mut Script<'_>) {
-    let (at, change) = (usize::from(script.half()), script.octet());
-    let Ok((ethernet, inside)) = ethernet::EthernetHeader::parse(octets) else {
+/// One byte changes; the CRC of an FCoE frame is made right again.
+pub(super) fn spoil(bytes: &mut [u8], script: &mut Script<'_>) {
+    let (at, change) = (usize::from(script.half()), script.byte());
+    let Ok((ethernet, inside)) = ethernet::EthernetHeader::parse(bytes) else {
         return;
     };
     let Ok(frame) = fcoe::decode(inside) else {
         let at = ethernet.len() + at % inside.len();
-        octets[at] ^= change;
+        bytes[at] ^= change;
         return;
     };
     let mut payload = frame.payload.to_vec();
@@ -53,7 +53,7 @@ pub(super) fn spoil(octets: &mut [u8], script: &mut Script<'_>) {
     let header = FrameHeader { f_ctl, ..changed };
     let delimiters = (frame.sof, frame.eof);
     let write = |to: &mut [u8]| to.copy_from_slice(&payload);
-    fcoe::encode(octets, &ethernet, delimiters, &header, payload.len(), write);
+    fcoe::encode(bytes, &ethernet, delimiters, &header, payload.len(), write);
 }
 
 /// A frame of the script's choice, with addresses that are right.
@@ -81,9 +81,9 @@ pub(super) fn made(script: &mut Script<'_>, from: PeerAddress, to: PeerAddress) 
         s_id: from.fc_id,
         kind: kind.1,
         f_ctl,
-        seq_id: script.octet(),
+        seq_id: script.byte(),
         df_ctl: 0,
-        seq_cnt: u16::from(script.octet()),
+        seq_cnt: u16::from(script.byte()),
         ox_id: OxId(number(script)),
         rx_id: RxId(number(script)),
         parameter: u32::from(script.half()),
@@ -105,7 +105,7 @@ pub(super) fn made(script: &mut Script<'_>, from: PeerAddress, to: PeerAddress) 
 
 /// Of an exchange: one of the first of FCP or of link services, or none.
 fn number(script: &mut Script<'_>) -> u16 {
-    match script.octet() {
+    match script.byte() {
         low @ 0..0x40 => low.into(),
         low @ 0x40..0x80 => 0xf000 + u16::from(low - 0x40),
         0x80..0xc0 => 0xffff,

@@ -24,10 +24,10 @@ struct Job {
     tag: Tag,
     lun: Lun,
     expected_out: u32,
-    /// Octets that were asked for, from the beginning on.
+    /// Bytes that were asked for, from the beginning on.
     asked: u32,
     lent: Vec<(u32, usize)>,
-    /// Octets that were sent.
+    /// Bytes that were sent.
     sent: u32,
 }
 
@@ -82,11 +82,11 @@ impl Device {
 
     /// Does one thing.
     pub(super) fn act(&mut self, script: &mut Script<'_>, session: &mut Session<HeapLease>) {
-        let what = script.octet();
+        let what = script.byte();
         let at = script.below(16);
         if what & 7 == 7 {
             if at < self.functions.len() {
-                self.answer(at, script.octet(), session);
+                self.answer(at, script.byte(), session);
             }
             return;
         }

@@ -65,7 +65,7 @@ impl Initiator {
 
     /// The next PDU as the script has it.
     pub(super) fn pdu(&mut self, script: &mut Script<'_>, watch: &Watch) -> Vec<u8> {
-        match script.octet() & 15 {
+        match script.byte() & 15 {
             0..=4 => self.command(script),
             5..=7 => self.solicited(script, watch),
             8 => self.unsolicited(script),
@@ -78,28 +78,28 @@ impl Initiator {
         }
     }
 
-    /// Octets of a PDU, with its digests; a wrong data digest where `spoilt` says so.
-    fn octets(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8], spoilt: bool) -> Vec<u8> {
+    /// Bytes of a PDU, with its digests; a wrong data digest where `spoilt` says so.
+    fn bytes(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8], spoilt: bool) -> Vec<u8> {
         bhs.set_ahs_len(ahs.len());
         bhs.set_data_len(data.len() as u32);
-        let mut octets = [&bhs.0[..], ahs].concat();
+        let mut bytes = [&bhs.0[..], ahs].concat();
         if self.keys.header_digest {
-            octets.extend(crc32c(&octets));
+            bytes.extend(crc32c(&bytes));
         }
-        octets.extend_from_slice(data);
-        octets.resize(octets.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(data);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
         if self.keys.data_digest && !data.is_empty() {
             let mut digest = crc32c_padded(data);
             digest[0] ^= u8::from(spoilt);
-            octets.extend(digest);
+            bytes.extend(digest);
         }
-        octets
+        bytes
     }
 
     /// CmdSN: the next one; or one that is left out, or was there already. Those for immediate
     /// delivery use none up.
     fn number(&mut self, script: &mut Script<'_>) -> (bool, CmdSn) {
-        let how = script.octet();
+        let how = script.byte();
         let immediate = how & 0x80 != 0;
         let ahead = match how & 0x7f {
             number @ 100..=120 => u32::from(number - 100),
@@ -115,7 +115,7 @@ impl Initiator {
     }
 
     fn itt(script: &mut Script<'_>) -> Itt {
-        match script.octet() {
+        match script.byte() {
             255 => Itt::NONE,
             tag => Itt(u32::from(tag & 0x3f)),
         }
@@ -123,11 +123,11 @@ impl Initiator {
 
     fn command(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let (immediate, cmd_sn) = self.number(script);
-        let flags = script.octet();
+        let flags = script.byte();
         let itt = Self::itt(script);
-        let expected = match script.octet() {
+        let expected = match script.byte() {
             0 => script.word(),
-            octets => u32::from(octets & 0x3f) * 512 + u32::from(octets >> 6),
+            bytes => u32::from(bytes & 0x3f) * 512 + u32::from(bytes >> 6),
         };
         let command = ScsiCommand {
             immediate,
@@ -143,7 +143,7 @@ impl Initiator {
             exp_stat_sn: StatSn(0),
             cdb: [0x2a; 16],
         };
-        let more = script.octet();
+        let more = script.byte();
         let mut segments = Vec::new();
         if more & 0x40 != 0 {
             ahs::put_bidirectional_read(&mut segments, script.word());
@@ -156,7 +156,7 @@ impl Initiator {
             self.write = (itt, data_len, 0);
         }
         let data = vec![0xc0; data_len as usize];
-        self.octets(command.encode(), &segments, &data, more & 0x80 != 0)
+        self.bytes(command.encode(), &segments, &data, more & 0x80 != 0)
     }
 
     /// Data that an R2T asked for.
@@ -165,7 +165,7 @@ impl Initiator {
         let Some(r2t) = watch.r2ts.iter().rev().nth(back) else {
             return self.unsolicited(script);
         };
-        let how = script.octet();
+        let how = script.byte();
         if self.answers.0 != r2t.ttt {
             self.answers = (r2t.ttt, 0);
         }
@@ -188,12 +188,12 @@ impl Initiator {
             offset: r2t.offset.wrapping_add(skipped),
         };
         let data = vec![0xd0; len as usize];
-        self.octets(data_out.encode(), &[], &data, how & 16 != 0)
+        self.bytes(data_out.encode(), &[], &data, how & 16 != 0)
     }
 
     /// Data that follows the last write unasked.
     fn unsolicited(&mut self, script: &mut Script<'_>) -> Vec<u8> {
-        let how = script.octet();
+        let how = script.byte();
         let (itt, offset, sn) = self.write;
         let len = LENGTHS[usize::from(how >> 4) % LENGTHS.len()];
         self.write = (itt, offset.wrapping_add(len), sn + 1);
@@ -210,27 +210,27 @@ impl Initiator {
             data_sn: DataSn(if how & 4 == 0 { sn } else { script.word() }),
             offset: if how & 8 == 0 { offset } else { script.word() },
         };
-        self.octets(data_out.encode(), &[], &vec![0xe0; len as usize], false)
+        self.bytes(data_out.encode(), &[], &vec![0xe0; len as usize], false)
     }
 
     fn task(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let (immediate, cmd_sn) = self.number(script);
-        let function = match script.octet() {
+        let function = match script.byte() {
             code @ 0..=0x7f => code & 15,
             _ => ABORT_TASK,
         };
         let request = TaskRequest {
             immediate,
             function,
-            lun: Lun::from_index(u16::from(script.octet() & 1)),
+            lun: Lun::from_index(u16::from(script.byte() & 1)),
             itt: Itt(0x100 + script.below(8) as u32),
             referenced: Self::itt(script),
             cmd_sn,
             exp_stat_sn: StatSn(0),
-            ref_cmd_sn: CmdSn(cmd_sn.0.wrapping_sub(script.octet().into())),
+            ref_cmd_sn: CmdSn(cmd_sn.0.wrapping_sub(script.byte().into())),
             exp_data_sn: DataSn(0),
         };
-        self.octets(request.encode(), &[], &[], false)
+        self.bytes(request.encode(), &[], &[], false)
     }
 
     fn ping(&mut self, script: &mut Script<'_>) -> Vec<u8> {
@@ -243,13 +243,13 @@ impl Initiator {
             cmd_sn,
             exp_stat_sn: StatSn(0),
         };
-        let data = vec![0xf0; script.octet().into()];
-        self.octets(ping.encode(), &[], &data, script.octet() > 250)
+        let data = vec![0xf0; script.byte().into()];
+        self.bytes(ping.encode(), &[], &data, script.byte() > 250)
     }
 
     fn text(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let (immediate, cmd_sn) = self.number(script);
-        let flags = script.octet();
+        let flags = script.byte();
         let request = TextRequest {
             immediate,
             last: flags & 1 == 0,
@@ -259,7 +259,7 @@ impl Initiator {
             ttt: if flags & 4 == 0 {
                 Ttt::NONE
             } else {
-                Ttt(script.octet().into())
+                Ttt(script.byte().into())
             },
             cmd_sn,
             exp_stat_sn: StatSn(0),
@@ -271,33 +271,33 @@ impl Initiator {
                 script.take(len)
             }
         };
-        self.octets(request.encode(), &[], text, false)
+        self.bytes(request.encode(), &[], text, false)
     }
 
     fn logout(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let (immediate, cmd_sn) = self.number(script);
         let request = LogoutRequest {
             immediate,
-            reason: script.octet() & 3,
+            reason: script.byte() & 3,
             itt: Self::itt(script),
-            cid: 7 + u16::from(script.octet() & 1),
+            cid: 7 + u16::from(script.byte() & 1),
             cmd_sn,
             exp_stat_sn: StatSn(0),
         };
-        self.octets(request.encode(), &[], &[], false)
+        self.bytes(request.encode(), &[], &[], false)
     }
 
     fn snack(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let snack = Snack {
-            kind: script.octet() & 3,
+            kind: script.byte() & 3,
             lun: Lun::from_index(0),
             itt: Self::itt(script),
             ttt: Ttt::NONE,
             exp_stat_sn: StatSn(0),
-            first: script.octet().into(),
-            count: script.octet().into(),
+            first: script.byte().into(),
+            count: script.byte().into(),
         };
-        self.octets(snack.encode(), &[], &[], false)
+        self.bytes(snack.encode(), &[], &[], false)
     }
 
     /// Any header and any data, with digests that are right.
@@ -306,9 +306,9 @@ impl Initiator {
         let ahs_len = 4 * script.below(4);
         let mut ahs = script.take(ahs_len).to_vec();
         ahs.resize(ahs_len, 0);
-        let data_len = script.octet();
+        let data_len = script.byte();
         let data = script.take(data_len.into());
-        self.octets(bhs, &ahs, data, false)
+        self.bytes(bhs, &ahs, data, false)
     }
 
     fn fresh(&mut self) -> Itt {
@@ -325,7 +325,7 @@ impl Initiator {
             cmd_sn: CmdSn(watch.expected()),
             exp_stat_sn: StatSn(0),
         };
-        self.octets(ping.encode(), &[], &[], false)
+        self.bytes(ping.encode(), &[], &[], false)
     }
 
     /// A ping for immediate delivery, whose answer tells the window.
@@ -350,6 +350,6 @@ impl Initiator {
             ref_cmd_sn: CmdSn(0),
             exp_data_sn: DataSn(0),
         };
-        self.octets(request.encode(), &[], &[], false)
+        self.bytes(request.encode(), &[], &[], false)
     }
 }

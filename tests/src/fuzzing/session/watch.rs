@@ -19,7 +19,7 @@ use super::{FIRST_CMD_SN, FIRST_STAT_SN};
 /// The longest data segment that there is.
 const LONGEST: u32 = 0xff_ffff;
 
-/// Octets of text in which a declaration is looked for.
+/// Bytes of text in which a declaration is looked for.
 const KEPT: usize = 64 << 10;
 
 /// See [`super`].
@@ -95,14 +95,14 @@ impl Watch {
         !self.lost && self.to_target.is_between()
     }
 
-    /// Octets that the target took.
-    pub(super) fn given(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    /// Bytes that the target took.
+    pub(super) fn given(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while !self.lost {
             match self.to_target.next(&mut rest) {
                 Ok(Some(PduPiece::Header(bhs))) => self.request(&bhs),
-                Ok(Some(PduPiece::Data { octets, end })) => {
-                    self.text.extend_from_slice(octets);
+                Ok(Some(PduPiece::Data { bytes, end })) => {
+                    self.text.extend_from_slice(bytes);
                     if end {
                         self.declared();
                     }
@@ -143,9 +143,9 @@ impl Watch {
         sent.most_out = sent.most_out.max(command.expected);
     }
 
-    /// Octets that the target sent.
-    pub(super) fn heard(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    /// Bytes that the target sent.
+    pub(super) fn heard(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         loop {
             match self.to_initiator.next(&mut rest) {
                 Ok(Some(PduPiece::Header(bhs))) => {

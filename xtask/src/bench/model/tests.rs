@@ -2,10 +2,10 @@ use super::*;
 
 #[test]
 fn a_straight_line_is_found_again() {
-    let points = [512, 4096, 65_536].map(|octets| (octets, 1.0 + f64::from(octets) * 2e-4));
+    let points = [512, 4096, 65_536].map(|bytes| (bytes, 1.0 + f64::from(bytes) * 2e-4));
     let line = Line::fit(&points).unwrap();
     assert!((line.fixed_us - 1.0).abs() < 1e-9, "{line:?}");
-    assert!((line.octet_ns - 0.2).abs() < 1e-9, "{line:?}");
+    assert!((line.byte_ns - 0.2).abs() < 1e-9, "{line:?}");
     assert!((line.us(262_144) - 53.4288).abs() < 1e-6);
 }
 
@@ -16,7 +16,7 @@ fn one_size_is_no_line() {
     assert!(tables(&[], 10.0).is_empty());
 }
 
-/// 1448 octets of a stream take 1538 of wire at MTU 1500, and 8948 take 9038 at 9000.
+/// 1448 bytes of a stream take 1538 of wire at MTU 1500, and 8948 take 9038 at 9000.
 #[test]
 fn headers_are_counted() {
     let [small, large] = NETWORKS;
@@ -31,16 +31,13 @@ fn headers_are_counted() {
 fn one_core_fills_a_link_from_its_size_on() {
     let line = Line {
         fixed_us: 1.0,
-        octet_ns: 0.2,
+        byte_ns: 0.2,
     };
-    let octets = NETWORKS[0].one_core_fills(10.0, line).unwrap().round() as u32;
-    let cores = NETWORKS[0].iops(10.0, octets) * line.us(octets) / 1e6;
-    assert!(
-        (cores - 1.0).abs() < 0.01,
-        "{cores} cores at {octets} bytes"
-    );
+    let bytes = NETWORKS[0].one_core_fills(10.0, line).unwrap().round() as u32;
+    let cores = NETWORKS[0].iops(10.0, bytes) * line.us(bytes) / 1e6;
+    assert!((cores - 1.0).abs() < 0.01, "{cores} cores at {bytes} bytes");
     let slow = Line {
-        octet_ns: 1.0,
+        byte_ns: 1.0,
         ..line
     };
     assert_eq!(NETWORKS[0].one_core_fills(10.0, slow), None);
@@ -50,9 +47,9 @@ fn one_core_fills_a_link_from_its_size_on() {
 /// never further.
 #[test]
 fn the_seed_is_what_the_wire_allows() {
-    for (octets, iops) in SEED {
-        let share = iops / SEED_NETWORK.iops(SEED_GBPS, octets);
-        assert!(share < 1.0, "{octets}: {share}");
-        assert!(share > 0.99 || octets < 4096, "{octets}: {share}");
+    for (bytes, iops) in SEED {
+        let share = iops / SEED_NETWORK.iops(SEED_GBPS, bytes);
+        assert!(share < 1.0, "{bytes}: {share}");
+        assert!(share > 0.99 || bytes < 4096, "{bytes}: {share}");
     }
 }

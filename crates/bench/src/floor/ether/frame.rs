@@ -2,7 +2,7 @@
 //! that any other port drops them. Fields are big-endian:
 //!
 //! ```text
-//! octet 14      15   16    17       18  22     30    38      46       52   payload       CRC rest
+//! byte 14      15   16    17       18  22     30    38      46       52   payload       CRC rest
 //!       version|kind|flags|reserved|run|number|count|process|reserved|data ...          |4  |4
 //! ```
 
@@ -18,10 +18,10 @@ use crate::random::mix;
 /// To whoever listens: All-VN2VN-ENode-MACs (FC-BB-6).
 pub(super) const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
 
-/// Octets before the payload, as many as with Fibre Channel: Ethernet's, FCoE's and its own header.
+/// Bytes before the payload, as many as with Fibre Channel: Ethernet's, FCoE's and its own header.
 pub(super) const HEAD: usize = 14 + 14 + 24;
 
-/// Octets behind it: CRC, EOF and what is reserved.
+/// Bytes behind it: CRC, EOF and what is reserved.
 pub(super) const TAIL: usize = 8;
 
 /// The most that a frame of Fibre Channel carries.
@@ -146,8 +146,8 @@ impl FloorMessage {
     pub(super) fn parse(frame: &[u8]) -> Option<(EtherMac, Self, &[u8])> {
         let (head, rest) = frame.split_first_chunk::<HEAD>()?;
         let number = |at: usize| {
-            let octets = head[at..at + 8].iter();
-            octets.fold(0, |sum, octet| sum << 8 | u64::from(*octet))
+            let bytes = head[at..at + 8].iter();
+            bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         };
         if head[12..14] != ETHERTYPE || head[14] != VERSION {
             return None;
@@ -166,6 +166,5 @@ impl FloorMessage {
 /// What tells this machine, as it runs now, from others.
 pub(super) fn machine() -> u64 {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    boot.bytes()
-        .fold(0, |sum, octet| mix(sum ^ u64::from(octet)))
+    boot.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte)))
 }

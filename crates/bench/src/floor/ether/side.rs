@@ -111,7 +111,7 @@ impl FloorPort {
         })
     }
 
-    /// Octets of data in a frame.
+    /// Bytes of data in a frame.
     pub(super) fn payload_len(&self) -> usize {
         self.payload_len
     }

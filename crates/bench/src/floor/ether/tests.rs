@@ -156,9 +156,9 @@ fn what_no_end_of_a_floor_sends_is_left_alone() {
     for len in 0..frame.len() {
         assert_eq!(FloorMessage::parse(&frame[..len]), None);
     }
-    for (at, octet) in [(12, 0x08), (14, 0x00), (15, 5), (16, 0)] {
+    for (at, byte) in [(12, 0x08), (14, 0x00), (15, 5), (16, 0)] {
         let mut other = frame;
-        other[at] = octet;
+        other[at] = byte;
         assert_eq!(FloorMessage::parse(&other), None);
     }
 }

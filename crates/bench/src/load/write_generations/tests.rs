@@ -26,12 +26,12 @@ fn what_was_written_is_right() {
 }
 
 #[test]
-fn one_octet_is_told_with_its_offset() {
+fn one_byte_is_told_with_its_offset() {
     let (book, mut data) = written(1, 7);
     let at = 3 * BLOCK + 100;
-    let mut octet = [0];
-    data.copy_out(at, &mut octet);
-    data.copy_in(at, &[octet[0] ^ 1]);
+    let mut byte = [0];
+    data.copy_out(at, &mut byte);
+    data.copy_in(at, &[byte[0] ^ 1]);
     let told = book.check(1, EXTENT, &data).unwrap();
     let offset = 16 * BLOCK + at;
     assert!(
@@ -39,7 +39,7 @@ fn one_octet_is_told_with_its_offset() {
         "{told}"
     );
     assert!(
-        told.contains(&format!("found {:02x}", octet[0] ^ 1)),
+        told.contains(&format!("found {:02x}", byte[0] ^ 1)),
         "{told}"
     );
     assert!(told.ends_with("damaged"), "{told}");

@@ -82,14 +82,14 @@ fn blocks_are_never_smaller_than_what_is_written_at_once() {
             ..FileOptions::default()
         };
         let direct = Direct { memory: 4, offset };
-        block_size(&options, Some(&direct)).map(BlockSize::octets)
+        block_size(&options, Some(&direct)).map(BlockSize::bytes)
     };
     for lasting in [false, true] {
         assert!(matches!(asked(None, 512, lasting), Ok(512)));
         assert!(matches!(asked(Some(4096), 512, lasting), Ok(4096)));
         assert!(matches!(
             asked(Some(16384), 16384, lasting),
-            Err(VolumeError::BlockSize { octets: 16384 })
+            Err(VolumeError::BlockSize { bytes: 16384 })
         ));
     }
     assert!(matches!(asked(None, 4096, false), Ok(4096)));

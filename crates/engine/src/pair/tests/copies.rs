@@ -40,20 +40,20 @@ fn plan(world: &World) -> CopyPlan {
 #[track_caller]
 fn is_right(world: &World, rest: &[u8], seed: u64) {
     let [a, b] = &world.disks;
-    let (copied, behind) = b.octets.split_at(a.octets.len());
-    assert!(copied == a.octets, "seed {seed}: another copy");
+    let (copied, behind) = b.bytes.split_at(a.bytes.len());
+    assert!(copied == a.bytes, "seed {seed}: another copy");
     assert!(
         behind == rest,
         "seed {seed}: something behind it was written"
     );
-    assert_eq!(world.durable, a.shape.octets, "seed {seed}");
+    assert_eq!(world.durable, a.shape.bytes, "seed {seed}");
 }
 
 #[test]
 fn all_of_it_and_nothing_else_is_copied() {
     for seed in 0..60 {
         let mut world = world(seed);
-        let rest = world.disks[1].octets[world.disks[0].octets.len()..].to_vec();
+        let rest = world.disks[1].bytes[world.disks[0].bytes.len()..].to_vec();
         let mut machine = copy(&world);
         let end = world.run(&mut machine, FOREVER);
         assert_eq!(end, End::Over(Ok(())), "seed {seed}");
@@ -72,7 +72,7 @@ fn all_of_it_and_nothing_else_is_copied() {
 fn what_was_cut_off_anywhere_is_resumed() {
     for seed in 0..200 {
         let mut world = world(seed);
-        let rest = world.disks[1].octets[world.disks[0].octets.len()..].to_vec();
+        let rest = world.disks[1].bytes[world.disks[0].bytes.len()..].to_vec();
         let mut rng = Rng::new(!seed);
         let mut runs = 0;
         loop {
@@ -125,7 +125,7 @@ fn what_was_unmapped_is_not_written() {
     for tells in [false, true] {
         let a = Disk::empty(SIZE - 512, 512);
         let mut b = Disk::empty(SIZE, 512);
-        b.octets.fill(7);
+        b.bytes.fill(7);
         b.mapped.fill(true);
         b.tells = tells;
         let mut world = World::new(a, b, 1);
@@ -146,7 +146,7 @@ fn what_was_unmapped_is_not_written() {
 fn a_failure_says_where_and_keeps_what_was_before() {
     for (seed, side) in (0..40).zip([PairSide::A, PairSide::B].into_iter().cycle()) {
         let mut a = Disk::random(SIZE, 512, &mut Rng::new(seed));
-        a.octets.fill(1);
+        a.bytes.fill(1);
         a.mapped.fill(true);
         let mut world = World::new(a, Disk::empty(SIZE, 512), seed);
         let bad = Rng::new(seed).below(SIZE) as u64;
@@ -188,7 +188,7 @@ fn a_destination_that_restarts_is_copied_to_all_the_same() {
     let mut back = 0;
     for seed in 0..100 {
         let mut world = world(seed);
-        let rest = world.disks[1].octets[world.disks[0].octets.len()..].to_vec();
+        let rest = world.disks[1].bytes[world.disks[0].bytes.len()..].to_vec();
         world.restarts = Some(70);
         let mut machine = copy(&world);
         let end = world.run(&mut machine, FOREVER);
@@ -271,9 +271,9 @@ fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
     for seed in 0..40 {
         let mut world = world(seed);
         let a = &mut world.disks[0];
-        a.octets.fill(7);
+        a.bytes.fill(7);
         a.mapped.fill(true);
-        let bad = Rng::new(seed).below(a.octets.len()) as u64;
+        let bad = Rng::new(seed).below(a.bytes.len()) as u64;
         a.bad = Some(bad);
         world.restarts = (seed % 2 == 0).then_some(70);
         let (a, b) = world.shapes();
@@ -304,8 +304,8 @@ fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
             (progress.total, block)
         );
         let [a, b] = &mut world.disks;
-        a.octets[lost.start as usize..lost.end as usize].fill(0);
-        assert!(b.octets[..a.octets.len()] == a.octets, "seed {seed}");
+        a.bytes[lost.start as usize..lost.end as usize].fill(0);
+        assert!(b.bytes[..a.bytes.len()] == a.bytes, "seed {seed}");
     }
 }
 
@@ -314,7 +314,7 @@ fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
 fn what_cannot_be_zeroed_either_is_not_told_to_be_zeros() {
     let mut world = world(1);
     for disk in &mut world.disks {
-        disk.octets.fill(7);
+        disk.bytes.fill(7);
         disk.mapped.fill(true);
         disk.shape.unmaps = false;
         disk.bad = Some(1 << 20);

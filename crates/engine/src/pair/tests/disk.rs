@@ -13,11 +13,11 @@ pub(super) const GRANULE: usize = 16 << 10;
 #[derive(Clone)]
 pub(super) struct Disk {
     pub(super) shape: VolumeShape,
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     pub(super) mapped: Vec<bool>,
     /// It can tell what is mapped.
     pub(super) tells: bool,
-    /// Reads and writes of this octet fail.
+    /// Reads and writes of this byte fail.
     pub(super) bad: Option<u64>,
     pub(super) writes: u64,
     /// What was cached is lost, which the next flush tells.
@@ -28,15 +28,15 @@ pub(super) struct Disk {
 
 impl Disk {
     /// A disk with data in some granules, zeros in others, and none in the rest.
-    pub(super) fn random(octets: usize, block_size: u64, rng: &mut Rng) -> Self {
+    pub(super) fn random(bytes: usize, block_size: u64, rng: &mut Rng) -> Self {
         let mut disk = Self {
             shape: VolumeShape {
                 block_size,
-                octets: octets as u64,
+                bytes: bytes as u64,
                 unmaps: true,
             },
-            octets: vec![0; octets],
-            mapped: vec![false; octets.div_ceil(GRANULE)],
+            bytes: vec![0; bytes],
+            mapped: vec![false; bytes.div_ceil(GRANULE)],
             tells: true,
             bad: None,
             writes: 0,
@@ -45,7 +45,7 @@ impl Disk {
             durable: Vec::new(),
         };
         let mut kind = 0;
-        for (granule, mapped) in disk.octets.chunks_mut(GRANULE).zip(&mut disk.mapped) {
+        for (granule, mapped) in disk.bytes.chunks_mut(GRANULE).zip(&mut disk.mapped) {
             if rng.one_in(8) {
                 kind = rng.below(3);
             }
@@ -54,13 +54,13 @@ impl Disk {
                 granule.fill_with(|| rng.bits() as u8);
             }
         }
-        disk.durable.clone_from(&disk.octets);
+        disk.durable.clone_from(&disk.bytes);
         disk
     }
 
-    pub(super) fn empty(octets: usize, block_size: u64) -> Self {
-        let mut disk = Self::random(octets, block_size, &mut Rng::new(0));
-        disk.octets.fill(0);
+    pub(super) fn empty(bytes: usize, block_size: u64) -> Self {
+        let mut disk = Self::random(bytes, block_size, &mut Rng::new(0));
+        disk.bytes.fill(0);
         disk.mapped.fill(false);
         disk
     }
@@ -69,14 +69,14 @@ impl Disk {
         match op {
             MediumOp::Read { extent, .. } => {
                 let range = self.check(extent).ok_or(MediumError::Read)?;
-                let octets = self.octets[range].to_vec();
-                return Ok(MediumOutcome::Lease(HeapLease::from_bytes(octets)));
+                let bytes = self.bytes[range].to_vec();
+                return Ok(MediumOutcome::Lease(HeapLease::from_bytes(bytes)));
             }
             MediumOp::Write { extent, data, .. } => {
                 let range = self.check(extent).ok_or(MediumError::Write)?;
-                let mut octets = vec![0; data.len()];
-                data.copy_out(0, &mut octets);
-                self.write(range, &octets);
+                let mut bytes = vec![0; data.len()];
+                data.copy_out(0, &mut bytes);
+                self.write(range, &bytes);
             }
             MediumOp::WriteSame { extent, .. } => {
                 let range = self.check(extent).ok_or(MediumError::Write)?;
@@ -96,22 +96,22 @@ impl Disk {
 
     /// A flush makes durable what was written before it began.
     pub(super) fn begin_flush(&mut self) {
-        self.flushing.clone_from(&self.octets);
+        self.flushing.clone_from(&self.bytes);
     }
 
     pub(super) fn power_cut(&mut self, rng: &mut Rng) {
         let block = self.shape.block_size as usize;
-        let now = self.octets.chunks_mut(block);
+        let now = self.bytes.chunks_mut(block);
         for (now, durable) in now.zip(self.durable.chunks(block)) {
             if rng.one_in(2) {
                 now.copy_from_slice(durable);
             }
         }
         // What came back has its room again.
-        for (granule, mapped) in self.octets.chunks(GRANULE).zip(&mut self.mapped) {
-            *mapped |= granule.iter().any(|octet| *octet != 0);
+        for (granule, mapped) in self.bytes.chunks(GRANULE).zip(&mut self.mapped) {
+            *mapped |= granule.iter().any(|byte| *byte != 0);
         }
-        self.durable.clone_from(&self.octets);
+        self.durable.clone_from(&self.bytes);
     }
 
     /// As a power cut to a disk that is used by somebody who comes back.
@@ -120,17 +120,17 @@ impl Disk {
         self.lost = true;
     }
 
-    fn write(&mut self, range: std::ops::Range<usize>, octets: &[u8]) {
+    fn write(&mut self, range: std::ops::Range<usize>, bytes: &[u8]) {
         self.writes += 1;
-        self.octets[range.clone()].copy_from_slice(octets);
+        self.bytes[range.clone()].copy_from_slice(bytes);
         self.mapped[range.start / GRANULE..range.end.div_ceil(GRANULE)].fill(true);
     }
 
     /// Whole granules become holes; in the others the blocks become zeros.
     fn unmap(&mut self, extent: Extent) {
         let range = self.range(extent);
-        self.octets[range.clone()].fill(0);
-        let end = if range.end == self.octets.len() {
+        self.bytes[range.clone()].fill(0);
+        let end = if range.end == self.bytes.len() {
             range.end.div_ceil(GRANULE)
         } else {
             range.end / GRANULE
@@ -161,7 +161,7 @@ impl Disk {
     fn range(&self, extent: Extent) -> std::ops::Range<usize> {
         let range = extent.lba * self.shape.block_size..extent.end() * self.shape.block_size;
         assert!(
-            range.end <= self.shape.octets && !range.is_empty(),
+            range.end <= self.shape.bytes && !range.is_empty(),
             "{extent:?}"
         );
         range.start as usize..range.end as usize

@@ -15,13 +15,13 @@ use crate::pair::{
 const LEN: u64 = 4 << 20;
 const LEFT: u64 = 1 << 20;
 
-fn octets() -> Vec<u8> {
+fn bytes() -> Vec<u8> {
     (0..LEN).map(|at| (at >> 9) as u8 | 1).collect()
 }
 
 /// As if nobody had written to it since 1970.
 fn fill(source: &Path) {
-    fs::write(source, octets()).unwrap();
+    fs::write(source, bytes()).unwrap();
     let file = fs::File::options().write(true).open(source);
     file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
 }
@@ -52,7 +52,7 @@ fn options(folder: &Folder) -> PairOptions {
 #[test]
 fn a_source_that_others_shorten_is_not_copied() {
     let folder = Folder::new();
-    let (source, data) = (folder.0.join("a"), octets());
+    let (source, data) = (folder.0.join("a"), bytes());
     fill(&source);
     let options = options(&folder);
     let mut watch = |_: &_| {
@@ -81,7 +81,7 @@ fn a_source_that_others_shorten_is_not_copied() {
 #[test]
 fn what_others_cut_off_is_not_skipped_as_unreadable() {
     let folder = Folder::new();
-    let (source, data) = (folder.0.join("a"), octets());
+    let (source, data) = (folder.0.join("a"), bytes());
     fill(&source);
     let options = options(&folder);
     let mut watch = |progress: &CopyProgress| {
@@ -110,7 +110,7 @@ fn what_others_cut_off_is_not_skipped_as_unreadable() {
 #[test]
 fn nothing_of_a_destination_that_others_shorten_is_known() {
     let folder = Folder::new();
-    let (target, data) = (folder.0.join("b"), octets());
+    let (target, data) = (folder.0.join("b"), bytes());
     fill(&folder.0.join("a"));
     let options = options(&folder);
     let mut cut = false;

@@ -9,10 +9,10 @@ use crate::pair::spans::{MappedSpan, RemainingSpans};
 fn a_unit_that_is_partly_a_hole_is_data() {
     let shape = VolumeShape {
         block_size: 512,
-        octets: 10 * 4096,
+        bytes: 10 * 4096,
         unmaps: false,
     };
-    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.octets);
+    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.bytes);
     // 9 blocks of data, 20 of hole, 3 of data, and hole to the end.
     let state = |lba| match lba {
         0..9 => (9, Provisioning::Mapped),
@@ -40,10 +40,10 @@ fn a_unit_that_is_partly_a_hole_is_data() {
 fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
     let shape = VolumeShape {
         block_size: 4096,
-        octets: 750 << 20,
+        bytes: 750 << 20,
         unmaps: false,
     };
-    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.octets);
+    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.bytes);
     let (mut rounds, mut at, mut questions) = (0, 0, 0);
     while spans.start().is_some() {
         let mut asked = Vec::new();
@@ -67,7 +67,7 @@ fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
         }
         rounds += 1;
     }
-    assert_eq!(at, shape.octets);
+    assert_eq!(at, shape.bytes);
     assert!(
         rounds < 80 && questions < 1000,
         "{questions} in {rounds} rounds"

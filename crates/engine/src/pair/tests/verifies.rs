@@ -19,11 +19,11 @@ fn found(a: Disk, b: Disk, seed: u64) -> Differences {
     machine.differences().clone()
 }
 
-/// What a loop over all octets finds.
+/// What a loop over all bytes finds.
 fn expected(a: &Disk, b: &Disk) -> Differences {
     let block = a.shape.block_size as usize;
     let mut differences = Differences::default();
-    for (at, (a, b)) in a.octets.iter().zip(&b.octets).enumerate() {
+    for (at, (a, b)) in a.bytes.iter().zip(&b.bytes).enumerate() {
         if a == b {
             continue;
         }
@@ -63,7 +63,7 @@ fn every_difference_is_found() {
             let most = *rng.pick(&[1, 5000, 600_000]);
             let len = 1 + rng.below(most);
             let end = SIZE.min(start + len);
-            b.octets[start..end].fill(0x5a);
+            b.bytes[start..end].fill(0x5a);
             let granules = start / super::disk::GRANULE..end.div_ceil(super::disk::GRANULE);
             b.mapped[granules].fill(true);
         }

@@ -11,7 +11,7 @@ use fc::wire::names::Wwn;
 use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
-use super::{ChapUser, MOST_THREADS, SECRET_OCTETS, ServeOptions, TargetChap};
+use super::{ChapUser, MOST_THREADS, SECRET_BYTES, ServeOptions, TargetChap};
 use crate::address::{LUN_MAX, Size, Time};
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
@@ -172,14 +172,14 @@ pub enum ServeMisuse {
     BoundToNothing(String),
     /// A secret that is too short or too long.
     #[error(
-        "the secret of {user} has {octets} bytes: put 12 to 255 on the first line of its file \
+        "the secret of {user} has {bytes} bytes: put 12 to 255 on the first line of its file \
          (RFC 7143 §9.2.1)"
     )]
     SecretLength {
         /// Whose.
         user: String,
         /// How many.
-        octets: usize,
+        bytes: usize,
     },
     /// Our secret is one of theirs.
     #[error("the mutual secret is also an initiator's: they must differ (RFC 7143 §9.2.1)")]
@@ -202,7 +202,7 @@ pub enum ServeMisuse {
 pub enum OptionNumber {
     /// Of things.
     Count(u64),
-    /// In octets.
+    /// In bytes.
     Size(u64),
     /// A time.
     Time(Duration),
@@ -212,7 +212,7 @@ impl fmt::Display for OptionNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Count(number) => number.fmt(f),
-            Self::Size(octets) => Size(octets).fmt(f),
+            Self::Size(bytes) => Size(bytes).fmt(f),
             Self::Time(Duration::ZERO) => f.write_str("0s"),
             Self::Time(time) => Time(time).fmt(f),
         }
@@ -376,10 +376,10 @@ pub(super) fn validate_chap(chap: &TargetChap) -> Result<(), ServeMisuse> {
                 name: user.clone(),
             });
         }
-        if !SECRET_OCTETS.contains(&secret.len()) {
+        if !SECRET_BYTES.contains(&secret.len()) {
             return Err(ServeMisuse::SecretLength {
                 user: user.clone(),
-                octets: secret.len(),
+                bytes: secret.len(),
             });
         }
     }
@@ -411,7 +411,7 @@ pub(super) fn validate_chap(chap: &TargetChap) -> Result<(), ServeMisuse> {
 fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<(), ServeMisuse> {
     let Some(text) = text else { return Ok(()) };
     let fits = text.len() <= most && !text.trim().is_empty();
-    if fits && text.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
+    if fits && text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         return Ok(());
     }
     Err(ServeMisuse::Unprintable {

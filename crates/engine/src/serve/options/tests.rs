@@ -323,10 +323,10 @@ fn inquiry_texts_are_short_and_printable() {
 }
 
 #[test]
-fn secrets_have_12_to_255_octets() {
-    for (octets, good) in [(11, false), (12, true), (255, true), (256, false)] {
-        let chap = chap(&[("a", &"x".repeat(octets))], None);
-        assert_eq!(validate_chap(&chap).is_ok(), good, "{octets} bytes");
+fn secrets_have_12_to_255_bytes() {
+    for (bytes, good) in [(11, false), (12, true), (255, true), (256, false)] {
+        let chap = chap(&[("a", &"x".repeat(bytes))], None);
+        assert_eq!(validate_chap(&chap).is_ok(), good, "{bytes} bytes");
     }
 }
 

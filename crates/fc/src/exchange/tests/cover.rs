@@ -1,4 +1,4 @@
-//! Which octets have come, against a set of octets.
+//! Which bytes have come, against a set of bytes.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use crate::exchange::cover::SequenceCover;
 
 proptest! {
     #[test]
-    fn the_first_octet_missing_is_that_of_a_set(
+    fn the_first_byte_missing_is_that_of_a_set(
         ranges in prop::collection::vec((0_u32..200, 0_u32..40), 0..60),
     ) {
         let (mut cover, mut come) = (SequenceCover::default(), BTreeSet::new());
         for (start, len) in ranges {
             prop_assert!(cover.add(start, start + len));
             come.extend(start..start + len);
-            let missing = (0..).find(|octet| !come.contains(octet));
+            let missing = (0..).find(|byte| !come.contains(byte));
             prop_assert_eq!(Some(cover.next()), missing);
         }
     }

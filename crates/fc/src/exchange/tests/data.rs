@@ -13,18 +13,18 @@ use crate::wire::names::FcId;
 /// Notes how frames begin.
 #[derive(Default)]
 struct Starts {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     starts: Vec<(Sof, u16)>,
 }
 
 impl FrameSink for Starts {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        self.octets.resize(len, 0);
-        Some(&mut self.octets)
+        self.bytes.resize(len, 0);
+        Some(&mut self.bytes)
     }
 
     fn commit(&mut self, len: usize) {
-        let frame = decode(&self.octets[..len]);
+        let frame = decode(&self.bytes[..len]);
         self.starts.push((frame.sof, frame.header.seq_cnt));
     }
 }

@@ -57,8 +57,8 @@ fn header() -> impl Strategy<Value = FrameHeader> {
 
 /// Payloads with small numbers in them are those that get far.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
-    let octet = prop_oneof![5 => Just(0), 3 => 0_u8..8, 1 => any::<u8>(), 1 => 0x12_u8..0x15];
-    prop::collection::vec(octet, 0..100)
+    let byte = prop_oneof![5 => Just(0), 3 => 0_u8..8, 1 => any::<u8>(), 1 => 0x12_u8..0x15];
+    prop::collection::vec(byte, 0..100)
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -75,7 +75,7 @@ struct Writing {
     come: usize,
 }
 
-/// Both ends, the wire, and a disk with blocks of 512 octets.
+/// Both ends, the wire, and a disk with blocks of 512 bytes.
 pub(crate) struct Pair {
     pub(crate) now: Now,
     pub(crate) initiator: FcpInitiator<HeapLease>,
@@ -231,14 +231,14 @@ impl Pair {
                 self.to_target.flush();
                 self.to_initiator.flush();
             }
-            while let Some(octets) = self.to_target.frames.pop_front() {
+            while let Some(bytes) = self.to_target.frames.pop_front() {
                 any = true;
-                self.target.receive(self.now, REMOTE, &decode(&octets));
+                self.target.receive(self.now, REMOTE, &decode(&bytes));
                 self.serve();
             }
-            while let Some(octets) = self.to_initiator.frames.pop_front() {
+            while let Some(bytes) = self.to_initiator.frames.pop_front() {
                 any = true;
-                self.initiator.receive(self.now, REMOTE, &decode(&octets));
+                self.initiator.receive(self.now, REMOTE, &decode(&bytes));
                 self.told
                     .extend(std::iter::from_fn(|| self.initiator.poll()));
             }
@@ -442,14 +442,14 @@ fn single(header: FrameHeader, payload: &[u8]) -> ReceivedFrame<'_> {
     }
 }
 
-pub(crate) fn decode(octets: &[u8]) -> ReceivedFrame<'_> {
-    let (_, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
+pub(crate) fn decode(bytes: &[u8]) -> ReceivedFrame<'_> {
+    let (_, payload) = ethernet::EthernetHeader::parse(bytes).unwrap();
     fcoe::decode(payload).unwrap()
 }
 
-/// The octets of a lease.
-pub(crate) fn octets(lease: &HeapLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+/// The bytes of a lease.
+pub(crate) fn bytes(lease: &HeapLease) -> Vec<u8> {
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }

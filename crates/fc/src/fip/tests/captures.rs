@@ -16,7 +16,7 @@ const FABRIC: &str = include_str!("captured/fabric.hex");
 struct Captured {
     at: Now,
     title: &'static str,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 fn captured(file: &'static str) -> Vec<Captured> {
@@ -25,16 +25,16 @@ fn captured(file: &'static str) -> Vec<Captured> {
         if let Some(head) = line.strip_prefix("= ") {
             let (at, title) = head.split_once(' ').unwrap();
             let at = ms(1000) + Now::from_micros(at.parse().unwrap());
-            let octets = Vec::new();
-            all.push(Captured { at, title, octets });
+            let bytes = Vec::new();
+            all.push(Captured { at, title, bytes });
         } else if let Some(last) = all.last_mut() {
             let zeros = line
                 .strip_prefix("zeros ")
                 .map_or(0, |n| n.parse().unwrap());
             let hex = line.split_whitespace().take_while(|_| zeros == 0);
-            let octets = hex.map(|digits| u8::from_str_radix(digits, 16).unwrap());
-            last.octets.extend(octets);
-            last.octets.resize(last.octets.len() + zeros, 0);
+            let bytes = hex.map(|digits| u8::from_str_radix(digits, 16).unwrap());
+            last.bytes.extend(bytes);
+            last.bytes.resize(last.bytes.len() + zeros, 0);
         }
     }
     all
@@ -44,8 +44,8 @@ fn captured(file: &'static str) -> Vec<Captured> {
 fn every_message_is_written_as_it_came() {
     let files = [MTU_2500, MTU_1500, FABRIC].map(captured);
     assert_eq!(files.each_ref().map(Vec::len), [16, 18, 4]);
-    for Captured { title, octets, .. } in files.iter().flatten() {
-        let (header, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
+    for Captured { title, bytes, .. } in files.iter().flatten() {
+        let (header, payload) = ethernet::EthernetHeader::parse(bytes).unwrap();
         assert_eq!(header.ethertype, ethernet::FIP);
         let message = FipMessage::parse(payload).unwrap();
         let descriptors: Vec<_> = message.descriptors().map(Result::unwrap).collect();
@@ -74,7 +74,7 @@ fn in_place_of(mac: [u8; 6], file: &'static str, mtu: usize) -> (Vec<Vec<u8>>, V
         initiator: true,
     };
     let vn = [0x0e, 0xfd, 0, 0, mac[4], mac[5]];
-    let is_ours = |one: &Captured| one.octets[6..12] == mac || one.octets[6..12] == vn;
+    let is_ours = |one: &Captured| one.bytes[6..12] == mac || one.bytes[6..12] == vn;
     let (theirs, rest): (Vec<_>, Vec<_>) = captured(file).into_iter().partition(is_ours);
     let mut ours = Vec::new();
     // So that its first probe is sent when the kernel sent its.
@@ -91,7 +91,7 @@ fn in_place_of(mac: [u8; 6], file: &'static str, mtu: usize) -> (Vec<Vec<u8>>, V
             Some(at) => fip.expire(at),
             None => match input.next() {
                 Some(one) => {
-                    let (header, payload) = ethernet::EthernetHeader::parse(&one.octets).unwrap();
+                    let (header, payload) = ethernet::EthernetHeader::parse(&one.bytes).unwrap();
                     fip.receive(one.at, &header, payload).unwrap();
                 }
                 None => break,
@@ -117,14 +117,14 @@ fn without_initiative(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// Octet by octet the kernel's, but for what it sent under `left_out`.
+/// Byte by byte the kernel's, but for what it sent under `left_out`.
 #[track_caller]
 fn equivalent(mac: [u8; 6], file: &'static str, mtu: usize, left_out: &[usize]) {
     let (ours, theirs) = in_place_of(mac, file, mtu);
     let theirs = theirs.into_iter().enumerate();
     let theirs = theirs.filter(|(at, _)| !left_out.contains(at));
     let theirs: Vec<_> = theirs
-        .map(|(_, one)| without_initiative(one.octets))
+        .map(|(_, one)| without_initiative(one.bytes))
         .collect();
     let lines = |all: &[Vec<u8>]| all.iter().map(|one| line(one)).collect::<Vec<_>>();
     assert_eq!(lines(&ours), lines(&theirs));

@@ -14,10 +14,10 @@ fn up() -> Fip {
     fip
 }
 
-/// The claim of 000001 with the octets from `at` replaced.
-fn spoilt(at: usize, octets: &[u8]) -> Result<(), FcViolation> {
+/// The claim of 000001 with the bytes from `at` replaced.
+fn spoilt(at: usize, bytes: &[u8]) -> Result<(), FcViolation> {
     let mut frame = multicast(&config(1), FipOperation::ClaimNotification, 1);
-    frame[at..at + octets.len()].copy_from_slice(octets);
+    frame[at..at + bytes.len()].copy_from_slice(bytes);
     let mut fip = up();
     let taken = receive(&mut fip, ms(1000), &frame);
     assert_eq!(sent(&mut fip).len(), usize::from(taken.is_ok()));
@@ -85,11 +85,11 @@ fn a_port_is_what_it_says_to_be() {
     let id = "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or with a MAC address that does not \
               match";
     for (mac, fc_id) in [([0, 0, 0], [0, 0, 0]), ([0, 0xff, 0xff], [0, 0xff, 0xff])] {
-        let mut octets = [0; 10];
-        octets[3..6].copy_from_slice(&mac);
-        octets[..3].copy_from_slice(&[0x0e, 0xfd, 0]);
-        octets[7..].copy_from_slice(&fc_id);
-        assert_eq!(rule(spoilt(VX_PORT + 2, &octets)), id);
+        let mut bytes = [0; 10];
+        bytes[3..6].copy_from_slice(&mac);
+        bytes[..3].copy_from_slice(&[0x0e, 0xfd, 0]);
+        bytes[7..].copy_from_slice(&fc_id);
+        assert_eq!(rule(spoilt(VX_PORT + 2, &bytes)), id);
     }
     assert_eq!(rule(spoilt(VX_PORT + 2, &[0x0e, 0xfc])), id);
     assert_eq!(rule(spoilt(VX_PORT + 9, &[1])), id);
@@ -172,7 +172,7 @@ fn flogi(code: u8) -> Vec<u8> {
 }
 
 /// What becomes of an ELS from this sender to a port that knows 000001.
-fn request(from: &FipConfig, octets: &[u8]) -> (Result<(), FcViolation>, Vec<String>) {
+fn request(from: &FipConfig, bytes: &[u8]) -> (Result<(), FcViolation>, Vec<String>) {
     let mut fip = up();
     let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     receive(&mut fip, ms(1000), &claim).unwrap();
@@ -183,7 +183,7 @@ fn request(from: &FipConfig, octets: &[u8]) -> (Result<(), FcViolation>, Vec<Str
         vlan: None,
         ethertype: ethernet::FIP,
     };
-    let taken = fip.receive(ms(1000), &header, octets);
+    let taken = fip.receive(ms(1000), &header, bytes);
     (taken, sent(&mut fip))
 }
 
@@ -235,11 +235,11 @@ fn an_els_stands_first_and_alone() {
         &fip::encode(FipOperation::ElsRequest, Flags::default(), &[mac]),
     );
     assert_eq!(rule(taken), place);
-    let mut octets = els(DescriptorType::LOGO, 2, &[5; 16]);
-    let one = octets[10..].to_vec();
-    octets.extend(&one);
-    octets[7] *= 2;
-    let (taken, _) = request(&config(1), &octets);
+    let mut bytes = els(DescriptorType::LOGO, 2, &[5; 16]);
+    let one = bytes[10..].to_vec();
+    bytes.extend(&one);
+    bytes[7] *= 2;
+    let (taken, _) = request(&config(1), &bytes);
     assert_eq!(rule(taken), place);
 }
 

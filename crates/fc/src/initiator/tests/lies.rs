@@ -90,7 +90,7 @@ fn data_beyond_what_was_asked_for_goes_nowhere() {
     let Data::In(into) = &done.data else {
         panic!("it is a read");
     };
-    assert_eq!(crate::exchange::tests::pair::octets(into), [0xee; 512]);
+    assert_eq!(crate::exchange::tests::pair::bytes(into), [0xee; 512]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! One frame of a command is lost, comes twice or comes late, each in turn: the data is right, or
 //! the command fails as one that may be repeated.
 
-use crate::exchange::tests::pair::{Fate, Pair, all, octets, plain};
+use crate::exchange::tests::pair::{Fate, Pair, all, bytes, plain};
 use crate::initiator::{Data, Fate as End, FcpInitiatorEvent};
 use crate::remote::Fcp;
 
-/// Octets of a read or write: three sequences of the disk's.
+/// Bytes of a read or write: three sequences of the disk's.
 const LEN: usize = 24 << 10;
 
 /// Carries a command out until the disk says that it was done well; so many times it was begun.
@@ -36,7 +36,7 @@ fn read_with(fcp: Fcp, plan: impl FnMut(usize, bool) -> Fate + 'static) -> Pair 
         panic!("it is a read");
     };
     assert_eq!(done.moved as usize, LEN);
-    assert!(octets(into) == pair.disk[8 * 512..8 * 512 + LEN]);
+    assert!(bytes(into) == pair.disk[8 * 512..8 * 512 + LEN]);
     pair
 }
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use crate::exchange::tests::pair::{Fate, Pair, all, octets, plain};
+use crate::exchange::tests::pair::{Fate, Pair, all, bytes, plain};
 use crate::initiator::{Data, Fate as End, FcpInitiatorEvent};
 
 /// Blocks that one command is about; each has its own place.
@@ -59,7 +59,7 @@ fn run(mut pair: Pair) {
                         match &done.data {
                             Data::In(into) => {
                                 let wanted = pattern(written[place as usize]);
-                                assert!(octets(into) == wanted, "wrong data");
+                                assert!(bytes(into) == wanted, "wrong data");
                             }
                             _ => written[place as usize] = done.id,
                         }
@@ -81,7 +81,7 @@ fn run(mut pair: Pair) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn all_commands_end_and_no_octet_is_wrong(seed: u64, rate in 1_u64..40, recovers: bool) {
+    fn all_commands_end_and_no_byte_is_wrong(seed: u64, rate in 1_u64..40, recovers: bool) {
         let mut dice = dice(seed);
         let plan = move |_, _| match dice() % 1000 {
             lot if lot < rate => Fate::IsLost,

@@ -20,7 +20,7 @@ fn done(rig: &mut Rig) -> Data<HeapLease> {
     }
 }
 
-fn octets(len: usize) -> Vec<u8> {
+fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 7) as u8).collect()
 }
 
@@ -36,7 +36,7 @@ fn inquiry() {
 #[test]
 fn a_read_of_several_frames() {
     let mut rig = up();
-    rig.disk[..5120].copy_from_slice(&octets(5120));
+    rig.disk[..5120].copy_from_slice(&bytes(5120));
     let into = HeapLease::from_bytes(vec![0; 5120]);
     rig.execute(&[0x28, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::In(into));
     assert_snapshot!(rig.traced());
@@ -45,15 +45,15 @@ fn a_read_of_several_frames() {
     };
     let mut read = vec![0; 5120];
     into.copy_out(0, &mut read);
-    assert!(read == octets(5120));
+    assert!(read == bytes(5120));
 }
 
 #[test]
 fn a_write_of_several_frames() {
     let mut rig = up();
-    let from = HeapLease::from_bytes(octets(5120));
+    let from = HeapLease::from_bytes(bytes(5120));
     rig.execute(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::Out(from));
     assert_snapshot!(rig.traced());
     done(&mut rig);
-    assert!(rig.disk[..5120] == octets(5120));
+    assert!(rig.disk[..5120] == bytes(5120));
 }

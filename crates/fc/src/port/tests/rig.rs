@@ -204,7 +204,7 @@ impl Rig {
         }
     }
 
-    /// The device: INQUIRY, READ(10) and WRITE(10) of blocks of 512 octets.
+    /// The device: INQUIRY, READ(10) and WRITE(10) of blocks of 512 bytes.
     fn serve(&mut self) {
         while let Some(event) = self.target.port.poll() {
             self.target.told(&event);

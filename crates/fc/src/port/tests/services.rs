@@ -41,7 +41,7 @@ pub(super) fn frame(rig: &Rig, r_ctl: RCtl, kind: FrameType, payload: &[u8]) -> 
         parameter: 0,
     };
     let mut slot = vec![0; 3000];
-    let copy = |octets: &mut [u8]| octets.copy_from_slice(payload);
+    let copy = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
     let delimiters = (Sof::I3, Eof::T);
     let len = fcoe::encode(
         &mut slot,

@@ -8,8 +8,8 @@ use crate::wire::fip::FipMessage;
 use crate::wire::frame::{FrameType, RCtl};
 
 /// A frame.
-pub(super) fn line(octets: &[u8]) -> String {
-    let (ethernet, payload) = EthernetHeader::parse(octets).unwrap();
+pub(super) fn line(bytes: &[u8]) -> String {
+    let (ethernet, payload) = EthernetHeader::parse(bytes).unwrap();
     match ethernet.ethertype {
         ethernet::FIP => format!("FIP {:?}", FipMessage::parse(payload).unwrap().operation),
         _ => fc(&fcoe::decode(payload).unwrap()),

@@ -4,7 +4,7 @@ use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Completed, SenseBytes};
 use scsi::wire::status::Status;
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, octets, plain};
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, bytes, plain};
 use crate::initiator::{Data, Done, FcpInitiatorEvent};
 
 fn spared(_: usize, _: bool) -> Fate {
@@ -34,7 +34,7 @@ fn a_read_is_data_and_a_response() {
     let Data::In(into) = &done(&pair).data else {
         panic!("it is a read");
     };
-    assert!(octets(into) == pair.disk[1024..1024 + 5120]);
+    assert!(bytes(into) == pair.disk[1024..1024 + 5120]);
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn a_write_is_asked_for_all_at_once() {
         "< RSP 00",
     ];
     assert_eq!(pair.traced(), trace);
-    assert!(pair.disk[..8704].iter().all(|octet| *octet == 7));
+    assert!(pair.disk[..8704].iter().all(|byte| *byte == 7));
 }
 
-/// Ends a read of 1024 octets of which 512 were sent, and tells the response.
+/// Ends a read of 1024 bytes of which 512 were sent, and tells the response.
 fn ended(status: Status, sense: &[u8], length_in: u64) -> String {
     let mut pair = Pair::new(plain(), spared);
     pair.is_stopped = true;

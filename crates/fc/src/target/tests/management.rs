@@ -105,13 +105,17 @@ fn what_a_query_finds_comes_to_who_asked_and_ends_nothing() {
         pair.finish_functions();
         pair.settle();
         let told = std::mem::take(&mut pair.told);
-        assert!(
-            matches!(
-                told[..],
-                [FcpInitiatorEvent::Managed { response, information, .. }] if (response, information) == answer
-            ),
-            "{told:?}"
-        );
+        let [
+            FcpInitiatorEvent::Managed {
+                response,
+                information,
+                ..
+            },
+        ] = told[..]
+        else {
+            panic!("{told:?}");
+        };
+        assert_eq!((response, information), answer);
     }
 }
 

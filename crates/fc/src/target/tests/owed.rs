@@ -26,7 +26,7 @@ fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
     assert!(!pair.traced().contains(&"< RSP 00".to_owned()));
     pair.pass(Duration::from_secs(10));
     assert_eq!(pair.target.next_deadline(), None, "it is forgotten");
-    assert!(pair.disk[..512].iter().any(|octet| *octet != 7));
+    assert!(pair.disk[..512].iter().any(|byte| *byte != 7));
 }
 
 #[test]

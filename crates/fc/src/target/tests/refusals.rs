@@ -82,7 +82,7 @@ fn no_command_is_bidirectional_or_has_a_longer_cdb() {
 }
 
 #[test]
-fn a_cdb_of_32_octets_comes_whole() {
+fn a_cdb_of_32_bytes_comes_whole() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
     let cmnd = Cmnd {
         cdb: &[0x7f; 32],

@@ -9,7 +9,7 @@ use crate::remote::RemoteId;
 use crate::target::{FcpLimits, FcpTarget, FcpTargetEvent};
 use crate::wire::names::FcId;
 
-/// Octets of each command.
+/// Bytes of each command.
 const LEN: usize = 8 << 10;
 
 /// A pair that asks for two commands' worth of data at once.
@@ -52,7 +52,7 @@ fn writes_are_asked_for_as_far_as_there_is_room() {
     let trace = pair.traced();
     assert_eq!(count(&trace, "< XFER_RDY"), 9);
     assert_eq!(most_open(&trace, "< XFER_RDY", "> DATA 6336"), 2);
-    assert!(pair.disk[8 * LEN..9 * LEN].iter().all(|octet| *octet == 8));
+    assert!(pair.disk[8 * LEN..9 * LEN].iter().all(|byte| *byte == 8));
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub struct RecAccept {
     pub originator: FcId,
     /// Who responds.
     pub responder: FcId,
-    /// FC4VALUE; of FCP: octets of data that the answering port received, or sent.
+    /// FC4VALUE; of FCP: bytes of data that the answering port received, or sent.
     pub transferred: u32,
     /// Exchange status.
     pub status: ExchangeStatus,
@@ -103,7 +103,7 @@ pub struct Srr {
     pub ox_id: OxId,
     /// The responder's name for it.
     pub rx_id: RxId,
-    /// From which octet of the data on.
+    /// From which byte of the data on.
     pub offset: u32,
     /// What kind of information unit: data, FCP_XFER_RDY or FCP_RSP.
     pub unit: RCtl,

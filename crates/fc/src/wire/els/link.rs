@@ -146,7 +146,7 @@ pub struct NodeId {
     pub format: u8,
     /// Port and node name: the common data, which may be left out.
     pub names: Option<(Wwn, Wwn)>,
-    /// Specific data, up to 255 octets.
+    /// Specific data, up to 255 bytes.
     pub specific: Vec<u8>,
 }
 
@@ -180,7 +180,7 @@ impl NodeId {
     }
 }
 
-/// Whose state has changed: the first octet of each page says how, and how much of the address
+/// Whose state has changed: the first byte of each page says how, and how much of the address
 /// counts (0 port, 1 area, 2 domain, 3 the whole fabric).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rscn(pub Vec<(u8, FcId)>);
@@ -211,7 +211,7 @@ impl Rscn {
         out[1..4].copy_from_slice(&[4, high, low]);
         for (flags, fc_id) in &self.0 {
             out.push(*flags);
-            out.extend_from_slice(&fc_id.octets());
+            out.extend_from_slice(&fc_id.bytes());
         }
     }
 }
@@ -281,7 +281,7 @@ pub mod explanation {
     pub const NOT_NEIGHBOUR: u8 = 0x62;
 }
 
-/// A reserved octet and an address.
+/// A reserved byte and an address.
 pub(super) fn port(reader: &mut ByteReader<'_>) -> Result<FcId, Truncated> {
     reader.skip(1)?;
     reader.u24().map(FcId)
@@ -289,13 +289,13 @@ pub(super) fn port(reader: &mut ByteReader<'_>) -> Result<FcId, Truncated> {
 
 pub(super) fn put_port(fc_id: FcId, out: &mut Vec<u8>) {
     out.push(0);
-    out.extend_from_slice(&fc_id.octets());
+    out.extend_from_slice(&fc_id.bytes());
 }
 
-/// The last octet of a word.
-pub(super) fn last_octet(reader: &mut ByteReader<'_>) -> Result<u8, Truncated> {
-    reader.array().map(|[_, _, _, octet]| octet)
+/// The last byte of a word.
+pub(super) fn last_byte(reader: &mut ByteReader<'_>) -> Result<u8, Truncated> {
+    reader.array().map(|[_, _, _, byte]| byte)
 }
 
-/// Octets of the common data of RNID.
+/// Bytes of the common data of RNID.
 const NAMES_LEN: usize = 16;

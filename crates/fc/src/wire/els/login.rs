@@ -13,7 +13,7 @@ pub struct ServiceParameters {
     pub bb_credit: u16,
     /// Common features.
     pub features: Features,
-    /// Buffer-to-buffer receive data field size: octets of payload, 12 bits.
+    /// Buffer-to-buffer receive data field size: bytes of payload, 12 bits.
     pub receive_size: u16,
     /// Total concurrent sequences; with the next field R_A_TOV in an LS_ACC of FLOGI.
     pub total_sequences: u16,
@@ -60,7 +60,7 @@ pub struct ClassParameters {
     pub initiator: u16,
     /// Recipient control.
     pub recipient: u16,
-    /// Receive data field size: octets of payload, 12 bits.
+    /// Receive data field size: bytes of payload, 12 bits.
     pub receive_size: u16,
     /// Concurrent sequences.
     pub concurrent_sequences: u16,
@@ -170,8 +170,8 @@ impl ServiceParameters {
 /// Bits of a receive data field size; the others belong to buffer-to-buffer state changes.
 const SIZE_MASK: u16 = 0x0fff;
 
-/// Octets of the parameters of a class.
+/// Bytes of the parameters of a class.
 const CLASS_LEN: usize = 16;
 
-/// Octets of the vendor version level at the end.
+/// Bytes of the vendor version level at the end.
 const VENDOR_LEN: usize = 16;

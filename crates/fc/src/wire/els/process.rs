@@ -171,10 +171,10 @@ pub(super) fn put(pages: &[ServicePage], out: &mut Vec<u8>) {
     pages.iter().for_each(|page| page.put(out));
 }
 
-/// Octets before the first page.
+/// Bytes before the first page.
 const HEAD_LEN: usize = 4;
 
-/// Octets of a page.
+/// Bytes of a page.
 const PAGE_LEN: usize = 16;
 
 /// The response code within the flags.

@@ -49,7 +49,7 @@ impl DescriptorType {
     }
 }
 
-/// An ELS, from its frame header to its last octet, with neither SOF nor CRC nor EOF.
+/// An ELS, from its frame header to its last byte, with neither SOF nor CRC nor EOF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulated<'a> {
     /// Which: [`DescriptorType::FLOGI`], [`DescriptorType::FDISC`], [`DescriptorType::LOGO`] or
@@ -80,17 +80,17 @@ impl Fc4Features {
     /// Where the word of types begins that holds FCP (8), and the one that holds CT (20h).
     const TYPES_FCP: usize = 2;
     const TYPES_CT: usize = 7;
-    /// Where the features of FCP are: the low half of the last octet of the second word.
+    /// Where the features of FCP are: the low half of the last byte of the second word.
     const FEATURES_FCP: usize = 32 + 7;
 
     /// FCP and CT, as `target`, `initiator` or both.
     #[must_use]
     pub const fn fcp(target: bool, initiator: bool) -> Self {
-        let mut octets = [0; 160];
-        octets[Self::TYPES_FCP] = 1;
-        octets[Self::TYPES_CT] = 1;
-        octets[Self::FEATURES_FCP] = (initiator as u8) << 1 | target as u8;
-        Self(octets)
+        let mut bytes = [0; 160];
+        bytes[Self::TYPES_FCP] = 1;
+        bytes[Self::TYPES_CT] = 1;
+        bytes[Self::FEATURES_FCP] = (initiator as u8) << 1 | target as u8;
+        Self(bytes)
     }
 
     /// Whether it says that the port is an FCP target.
@@ -135,7 +135,7 @@ pub enum Descriptor<'a> {
         /// Name of the fabric.
         name: Wwn,
     },
-    /// The longest FCoE frame that can be received, in octets between the Ethernet header and its
+    /// The longest FCoE frame that can be received, in bytes between the Ethernet header and its
     /// frame check sequence.
     MaxFcoeSize(u16),
     /// An ELS.
@@ -171,13 +171,13 @@ pub enum Descriptor<'a> {
     Unknown {
         /// Its type.
         kind: DescriptorType,
-        /// What follows the length: two octets, and whole words.
+        /// What follows the length: two bytes, and whole words.
         body: &'a [u8],
     },
 }
 
 impl<'a> Descriptor<'a> {
-    /// What the octets behind type and length say.
+    /// What the bytes behind type and length say.
     ///
     /// # Errors
     /// A known type has not its length.
@@ -292,10 +292,10 @@ impl<'a> Descriptor<'a> {
                 let (vf_id, name) = (vf_id.to_be_bytes(), name.0.to_be_bytes());
                 put(to, &[&vf_id, &[0], fc_map, &name]);
             }
-            Self::MaxFcoeSize(octets) => to.extend(octets.to_be_bytes()),
+            Self::MaxFcoeSize(bytes) => to.extend(bytes.to_be_bytes()),
             Self::Els(els) => put(to, &[&[0; 2], &els.header.encode(), els.payload]),
             Self::VxPort { mac, fc_id, wwpn } => {
-                put(to, &[&mac.0, &[0], &fc_id.octets(), &wwpn.0.to_be_bytes()]);
+                put(to, &[&mac.0, &[0], &fc_id.bytes(), &wwpn.0.to_be_bytes()]);
             }
             Self::FkaAdvPeriod {
                 disabled,

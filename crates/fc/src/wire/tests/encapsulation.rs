@@ -14,16 +14,16 @@ const ETHERNET: ethernet::EthernetHeader = ethernet::EthernetHeader {
 
 fn header() -> impl Strategy<Value = FrameHeader> {
     let ids = (0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24);
-    let octets = any::<[u8; 4]>();
-    (octets, ids, any::<(u16, u16, u16)>(), any::<u32>()).prop_map(|(octets, ids, halves, word)| {
+    let bytes = any::<[u8; 4]>();
+    (bytes, ids, any::<(u16, u16, u16)>(), any::<u32>()).prop_map(|(bytes, ids, halves, word)| {
         FrameHeader {
-            r_ctl: RCtl(octets[0]),
+            r_ctl: RCtl(bytes[0]),
             d_id: FcId(ids.0),
-            cs_ctl: octets[1],
+            cs_ctl: bytes[1],
             s_id: FcId(ids.1),
-            kind: FrameType(octets[2]),
+            kind: FrameType(bytes[2]),
             f_ctl: FCtl(ids.2).with(FCtl::END_SEQUENCE).with_fill(0),
-            seq_id: octets[3],
+            seq_id: bytes[3],
             df_ctl: 0,
             seq_cnt: halves.0,
             ox_id: OxId(halves.1),
@@ -48,7 +48,7 @@ fn encode(ethernet: &ethernet::EthernetHeader, header: &FrameHeader, payload: &[
     slot
 }
 
-/// A frame with five octets of payload, from its FCoE header on.
+/// A frame with five bytes of payload, from its FCoE header on.
 fn sample() -> Vec<u8> {
     let header = FrameHeader::parse(&[0x22; 24]).unwrap();
     let header = FrameHeader {
@@ -59,12 +59,12 @@ fn sample() -> Vec<u8> {
     encode(&ETHERNET, &header, b"hello").split_off(ETHERNET.len())
 }
 
-/// With the CRC that its octets ask for.
-fn summed(mut octets: Vec<u8>) -> Vec<u8> {
-    let at = octets.len() - 8;
-    let crc = crc_fast::crc32_iso_hdlc(&octets[14..at]);
-    octets[at..at + 4].copy_from_slice(&crc.to_le_bytes());
-    octets
+/// With the CRC that its bytes ask for.
+fn summed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let at = bytes.len() - 8;
+    let crc = crc_fast::crc32_iso_hdlc(&bytes[14..at]);
+    bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+    bytes
 }
 
 proptest! {
@@ -74,9 +74,9 @@ proptest! {
         tci in proptest::option::of(any::<u16>()),
     ) {
         let ethernet = ethernet::EthernetHeader { vlan: tci.map(VlanTag::decode), ..ETHERNET };
-        let octets = encode(&ethernet, &header, &payload);
-        prop_assert!(octets.len() >= ethernet::MIN_LEN);
-        let (around, inside) = ethernet::EthernetHeader::parse(&octets).unwrap();
+        let bytes = encode(&ethernet, &header, &payload);
+        prop_assert!(bytes.len() >= ethernet::MIN_LEN);
+        let (around, inside) = ethernet::EthernetHeader::parse(&bytes).unwrap();
         prop_assert_eq!(around, ethernet);
         let fill = payload.len().next_multiple_of(4) - payload.len();
         let header = FrameHeader { f_ctl: header.f_ctl.with_fill(fill), ..header };
@@ -87,15 +87,15 @@ proptest! {
 
 #[test]
 fn any_damage_is_seen() {
-    let octets = sample();
-    assert!(fcoe::decode(&octets).is_ok());
+    let bytes = sample();
+    assert!(fcoe::decode(&bytes).is_ok());
     // From the FC header to the CRC.
-    for at in 14..octets.len() - 4 {
+    for at in 14..bytes.len() - 4 {
         for bit in 0..8 {
-            let mut octets = octets.clone();
-            octets[at] ^= 1 << bit;
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << bit;
             assert_eq!(
-                fcoe::decode(&octets),
+                fcoe::decode(&bytes),
                 Err(FcoeError::Crc),
                 "byte {at} bit {bit}"
             );
@@ -105,12 +105,12 @@ fn any_damage_is_seen() {
 
 #[test]
 fn a_frame_cut_short_is_no_frame() {
-    let octets = sample();
-    for len in 0..octets.len() {
-        assert!(fcoe::decode(&octets[..len]).is_err(), "{len}");
+    let bytes = sample();
+    for len in 0..bytes.len() {
+        assert!(fcoe::decode(&bytes[..len]).is_err(), "{len}");
     }
     assert_eq!(
-        fcoe::decode(&octets[..14 + 24 + 7]),
+        fcoe::decode(&bytes[..14 + 24 + 7]),
         Err(FcoeError::Truncated)
     );
 }
@@ -118,9 +118,9 @@ fn a_frame_cut_short_is_no_frame() {
 #[test]
 fn delimiters_and_version_are_looked_at() {
     let wrong = |at: usize, value: u8| {
-        let mut octets = sample();
-        octets[at] = value;
-        fcoe::decode(&octets).unwrap_err()
+        let mut bytes = sample();
+        bytes[at] = value;
+        fcoe::decode(&bytes).unwrap_err()
     };
     let end = sample().len() - 4;
     assert_eq!(wrong(0, 0x10), FcoeError::Version(1));
@@ -133,13 +133,13 @@ fn delimiters_and_version_are_looked_at() {
 }
 
 #[test]
-fn reserved_octets_are_not_looked_at() {
-    let mut octets = sample();
-    octets[0] = 0x0f;
-    octets[1..13].fill(0xff);
-    let end = octets.len() - 3;
-    octets[end..].fill(0xff);
-    assert_eq!(fcoe::decode(&octets).unwrap().payload, b"hello");
+fn reserved_bytes_are_not_looked_at() {
+    let mut bytes = sample();
+    bytes[0] = 0x0f;
+    bytes[1..13].fill(0xff);
+    let end = bytes.len() - 3;
+    bytes[end..].fill(0xff);
+    assert_eq!(fcoe::decode(&bytes).unwrap().payload, b"hello");
 }
 
 #[test]
@@ -166,13 +166,13 @@ fn optional_headers_are_not_taken_for_payload() {
 }
 
 #[test]
-fn fill_octets_count_in_the_last_frame_of_a_sequence_only() {
+fn fill_bytes_count_in_the_last_frame_of_a_sequence_only() {
     let header = FrameHeader::parse(&[0; 24]).unwrap();
     let filled = |f_ctl: FCtl, payload: &[u8]| {
         let header = FrameHeader { f_ctl, ..header };
-        let mut octets = encode(&ETHERNET, &header, payload).split_off(ETHERNET.len());
-        octets[14 + 11] |= 3;
-        summed(octets)
+        let mut bytes = encode(&ETHERNET, &header, payload).split_off(ETHERNET.len());
+        bytes[14 + 11] |= 3;
+        summed(bytes)
     };
     let last = filled(FCtl::END_SEQUENCE, b"abcdefgh");
     assert_eq!(fcoe::decode(&last).unwrap().payload, b"abcde");

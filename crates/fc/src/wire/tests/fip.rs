@@ -10,21 +10,21 @@ use crate::wire::frame::FrameHeader;
 use crate::wire::names::{FcId, Wwn};
 
 /// A descriptor of each type, of any content; `words` is what those of no fixed length hold.
-fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'static> {
+fn descriptor(number: usize, bytes: &[u8; 160], words: &[u8]) -> Descriptor<'static> {
     let words: &'static [u8] = words.to_vec().leak();
-    let mac = Mac(*octets.first_chunk().unwrap());
-    let name = Wwn(u64::from_be_bytes(*octets.first_chunk().unwrap()));
-    let fc_map = *octets.first_chunk().unwrap();
-    let half = u16::from_be_bytes(*octets.first_chunk().unwrap());
+    let mac = Mac(*bytes.first_chunk().unwrap());
+    let name = Wwn(u64::from_be_bytes(*bytes.first_chunk().unwrap()));
+    let fc_map = *bytes.first_chunk().unwrap();
+    let half = u16::from_be_bytes(*bytes.first_chunk().unwrap());
     let els = |kind| {
         Descriptor::Els(Encapsulated {
             kind,
-            header: FrameHeader::parse(octets).unwrap(),
+            header: FrameHeader::parse(bytes).unwrap(),
             payload: words,
         })
     };
     match number {
-        1 => Descriptor::Priority(octets[0]),
+        1 => Descriptor::Priority(bytes[0]),
         2 => Descriptor::Mac(mac),
         3 => Descriptor::FcMap(fc_map),
         4 => Descriptor::Name(name),
@@ -37,19 +37,19 @@ fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'st
         7..=10 => els(DescriptorType(number as u8)),
         11 => Descriptor::VxPort {
             mac,
-            fc_id: FcId::from_octets(fc_map),
+            fc_id: FcId::from_bytes(fc_map),
             wwpn: name,
         },
         12 => Descriptor::FkaAdvPeriod {
-            disabled: octets[0] & 1 != 0,
+            disabled: bytes[0] & 1 != 0,
             period_ms: u32::from(half),
         },
         13 => Descriptor::Vendor {
-            id: *octets.first_chunk().unwrap(),
+            id: *bytes.first_chunk().unwrap(),
             data: words,
         },
         14 => Descriptor::Vlan(half),
-        15 => Descriptor::Fc4(Fc4Features(*octets)),
+        15 => Descriptor::Fc4(Fc4Features(*bytes)),
         _ => Descriptor::Unknown {
             kind: DescriptorType(number as u8),
             body: [&[0; 2], words].concat().leak(),
@@ -60,10 +60,10 @@ fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'st
 prop_compose! {
     fn any_descriptor()(
         number in prop_oneof![1usize..=17, Just(128), Just(255)],
-        octets in vec(any::<u8>(), 160),
+        bytes in vec(any::<u8>(), 160),
         words in (0usize..=40).prop_flat_map(|words| vec(any::<u8>(), words * 4)),
     ) -> Descriptor<'static> {
-        descriptor(number, octets[..].try_into().unwrap(), &words)
+        descriptor(number, bytes[..].try_into().unwrap(), &words)
     }
 }
 
@@ -98,25 +98,25 @@ proptest! {
         descriptors in vec(any_descriptor(), 0..8),
         padding in 0usize..40,
     ) {
-        let mut octets = fip::encode(operation, Flags(flags), &descriptors);
-        prop_assert!(octets.len().is_multiple_of(2));
-        octets.resize(octets.len() + padding, 0);
-        let message = FipMessage::parse(&octets).unwrap();
+        let mut bytes = fip::encode(operation, Flags(flags), &descriptors);
+        prop_assert!(bytes.len().is_multiple_of(2));
+        bytes.resize(bytes.len() + padding, 0);
+        let message = FipMessage::parse(&bytes).unwrap();
         prop_assert_eq!((message.operation, message.flags), (operation, Flags(flags)));
         let read: Vec<_> = message.descriptors().map(Result::unwrap).collect();
         prop_assert_eq!(read, descriptors);
     }
 
     #[test]
-    fn no_octets_are_too_strange(octets in vec(any::<u8>(), 0..200)) {
-        let mut octets = octets;
-        if let Some(first) = octets.first_mut() {
+    fn no_bytes_are_too_strange(bytes in vec(any::<u8>(), 0..200)) {
+        let mut bytes = bytes;
+        if let Some(first) = bytes.first_mut() {
             *first = 0x10;
         }
-        if let Some(length) = octets.get_mut(6..8) {
+        if let Some(length) = bytes.get_mut(6..8) {
             length.copy_from_slice(&[0, length[1] & 0x1f]);
         }
-        if let Ok(message) = FipMessage::parse(&octets) {
+        if let Ok(message) = FipMessage::parse(&bytes) {
             let all: Vec<_> = message.descriptors().collect();
             let last = all.len().saturating_sub(1);
             prop_assert!(all.iter().take(last).all(Result::is_ok), "it goes on after an error");
@@ -124,7 +124,7 @@ proptest! {
     }
 }
 
-/// A beacon with its descriptors' octets.
+/// A beacon with its descriptors' bytes.
 fn beacon() -> Vec<u8> {
     let descriptors = [
         Descriptor::Mac(Mac([2, 0, 0, 0, 0, 1])),
@@ -134,8 +134,8 @@ fn beacon() -> Vec<u8> {
 }
 
 /// The first error that its reader meets.
-fn error(octets: &[u8]) -> Option<FipError> {
-    match FipMessage::parse(octets) {
+fn error(bytes: &[u8]) -> Option<FipError> {
+    match FipMessage::parse(bytes) {
         Err(error) => Some(error),
         Ok(message) => message.descriptors().find_map(Result::err),
     }
@@ -152,17 +152,17 @@ fn what_is_cut_off_is_told() {
 
 #[test]
 fn another_version_is_told() {
-    let mut octets = beacon();
-    octets[0] = 0x2f;
-    assert_eq!(error(&octets), Some(FipError::Version(2)));
+    let mut bytes = beacon();
+    bytes[0] = 0x2f;
+    assert_eq!(error(&bytes), Some(FipError::Version(2)));
 }
 
 #[test]
 fn lengths_of_descriptors_are_held_against_the_list_and_their_types() {
     let with = |at: usize, length: u8| {
-        let mut octets = beacon();
-        octets[at] = length;
-        error(&octets)
+        let mut bytes = beacon();
+        bytes[at] = length;
+        error(&bytes)
     };
     assert_eq!(with(11, 0), Some(FipError::Overrun(2)), "no length");
     assert_eq!(with(11, 6), Some(FipError::Overrun(2)), "beyond the list");

@@ -15,9 +15,9 @@ fn residual() -> impl Strategy<Value = Residual> {
 }
 
 fn encoded(rsp: &Rsp<'_>) -> Vec<u8> {
-    let mut octets = vec![0xa5; rsp.len()];
-    rsp.put(&mut octets);
-    octets
+    let mut bytes = vec![0xa5; rsp.len()];
+    rsp.put(&mut bytes);
+    bytes
 }
 
 const GOOD: Rsp<'_> = Rsp {
@@ -41,11 +41,11 @@ proptest! {
             lun: Lun(lun), crn, priority, attribute, management: ManagementFlags(management), read,
             write, cdb: &cdb, data_len, read_len: (read && write).then_some(length),
         };
-        let mut octets = vec![0xa5; cmnd.len()];
-        cmnd.put(&mut octets);
-        prop_assert_eq!(Cmnd::parse(&octets), Ok(cmnd));
-        for len in 0..octets.len() {
-            prop_assert!(Cmnd::parse(&octets[..len]).is_err());
+        let mut bytes = vec![0xa5; cmnd.len()];
+        cmnd.put(&mut bytes);
+        prop_assert_eq!(Cmnd::parse(&bytes), Ok(cmnd));
+        for len in 0..bytes.len() {
+            prop_assert!(Cmnd::parse(&bytes[..len]).is_err());
         }
     }
 
@@ -58,10 +58,10 @@ proptest! {
         let information = information.unwrap_or_default();
         let sense = sense.as_slice();
         let rsp = Rsp { qualifier, confirm, status, residual, response, information, sense };
-        let octets = encoded(&rsp);
-        prop_assert_eq!(Rsp::parse(&octets), Ok(rsp));
-        for len in (0..octets.len()).filter(|len| *len != 12) {
-            prop_assert!(Rsp::parse(&octets[..len]).is_err());
+        let bytes = encoded(&rsp);
+        prop_assert_eq!(Rsp::parse(&bytes), Ok(rsp));
+        for len in (0..bytes.len()).filter(|len| *len != 12) {
+            prop_assert!(Rsp::parse(&bytes[..len]).is_err());
         }
     }
 
@@ -75,36 +75,36 @@ proptest! {
 
 #[test]
 fn a_response_without_lengths_is_a_good_one() {
-    let octets = encoded(&GOOD);
-    assert_eq!(Rsp::parse(&octets[..12]), Ok(GOOD));
-    let mut sensed = octets[..12].to_vec();
+    let bytes = encoded(&GOOD);
+    assert_eq!(Rsp::parse(&bytes[..12]), Ok(GOOD));
+    let mut sensed = bytes[..12].to_vec();
     sensed[10] = 0x02;
     assert!(Rsp::parse(&sensed).is_err());
 }
 
 #[test]
-fn response_information_has_four_or_eight_octets() {
+fn response_information_has_four_or_eight_bytes() {
     let rsp = Rsp {
         response: Some(response::SUCCEEDED),
         information: [6, 0x29, 2],
         sense: b"sense",
         ..GOOD
     };
-    let mut octets = encoded(&rsp);
-    assert_eq!(octets.len(), 24 + 8 + 5);
-    octets.drain(28..32);
-    octets[23] = 4;
-    assert_eq!(Rsp::parse(&octets), Ok(rsp));
-    octets[23] = 5;
-    assert!(Rsp::parse(&octets).is_err());
+    let mut bytes = encoded(&rsp);
+    assert_eq!(bytes.len(), 24 + 8 + 5);
+    bytes.drain(28..32);
+    bytes[23] = 4;
+    assert_eq!(Rsp::parse(&bytes), Ok(rsp));
+    bytes[23] = 5;
+    assert!(Rsp::parse(&bytes).is_err());
 }
 
 #[test]
 fn a_response_that_tells_both_residuals_is_an_overrun() {
-    let mut octets = encoded(&Rsp {
+    let mut bytes = encoded(&Rsp {
         residual: Residual::Underflow(7),
         ..GOOD
     });
-    octets[10] |= 0x04;
-    assert_eq!(Rsp::parse(&octets).unwrap().residual, Residual::Overflow(7));
+    bytes[10] |= 0x04;
+    assert_eq!(Rsp::parse(&bytes).unwrap().residual, Residual::Overflow(7));
 }

@@ -45,10 +45,10 @@ fn login() -> impl Strategy<Value = ServiceParameters> {
 }
 
 fn pages() -> impl Strategy<Value = Vec<ServicePage>> {
-    let page = any::<([u8; 3], [u32; 3])>().prop_map(|(octets, words)| ServicePage {
-        kind: FrameType(octets[0]),
-        extension: octets[1],
-        flags: octets[2],
+    let page = any::<([u8; 3], [u32; 3])>().prop_map(|(bytes, words)| ServicePage {
+        kind: FrameType(bytes[0]),
+        extension: bytes[1],
+        flags: bytes[2],
         originator: words[0],
         responder: words[1],
         parameters: words[2],
@@ -173,27 +173,27 @@ fn reply() -> impl Strategy<Value = (Code, Reply)> {
 proptest! {
     #[test]
     fn a_request_is_read_as_it_was_written(els in request(), trailing in vec(any::<u8>(), 0..3)) {
-        let mut octets = els.encode();
-        let len = octets.len();
+        let mut bytes = els.encode();
+        let len = bytes.len();
         // What pads a frame, or belongs to an older form, is not looked at.
         if !matches!(els, Els::Echo(_)) {
-            octets.extend(trailing);
+            bytes.extend(trailing);
         }
-        prop_assert_eq!(Els::parse(&octets), Ok(els.clone()));
+        prop_assert_eq!(Els::parse(&bytes), Ok(els.clone()));
         if !matches!(els, Els::Echo(_)) {
             for len in 0..len {
-                prop_assert!(Els::parse(&octets[..len]).is_err() || short_is_whole(&els, len));
+                prop_assert!(Els::parse(&bytes[..len]).is_err() || short_is_whole(&els, len));
             }
         }
     }
 
     #[test]
     fn an_answer_is_read_as_it_was_written((to, reply) in reply()) {
-        let octets = reply.encode();
-        prop_assert_eq!(Reply::parse(to, &octets), Ok(reply.clone()));
+        let bytes = reply.encode();
+        prop_assert_eq!(Reply::parse(to, &bytes), Ok(reply.clone()));
         if !matches!(reply, Reply::Echo(_)) {
-            for len in 0..octets.len() {
-                prop_assert!(Reply::parse(to, &octets[..len]).is_err());
+            for len in 0..bytes.len() {
+                prop_assert!(Reply::parse(to, &bytes[..len]).is_err());
             }
         }
     }
@@ -214,7 +214,7 @@ proptest! {
     }
 }
 
-/// The data format of RNID stands before reserved octets, which need not be there.
+/// The data format of RNID stands before reserved bytes, which need not be there.
 fn short_is_whole(els: &Els, len: usize) -> bool {
     matches!(els, Els::Rnid(_) if len >= 5)
 }
@@ -224,9 +224,9 @@ fn lengths_that_contradict_each_other_are_told() {
     let page = ServicePage::fcp(FcpParameters::INITIATOR);
     let whole = Els::Prli(vec![page]).encode();
     let with = |at: usize, value: u8| {
-        let mut octets = whole.clone();
-        octets[at] = value;
-        Els::parse(&octets)
+        let mut bytes = whole.clone();
+        bytes[at] = value;
+        Els::parse(&bytes)
     };
     // The length of a page, and that of all: no page, half a page, more than there is.
     for (at, value) in [

@@ -14,7 +14,7 @@ use crate::ether::shared::RingMapping;
 #[derive(Debug)]
 pub(super) struct FrameRing {
     memory: RingMapping,
-    /// Octets of a frame, with what stands before it.
+    /// Bytes of a frame, with what stands before it.
     len: usize,
     count: usize,
     /// The next frame that comes in.
@@ -22,7 +22,7 @@ pub(super) struct FrameRing {
 }
 
 impl FrameRing {
-    /// Has the socket make a ring of frames of up to `frame_max` octets, `size` octets in all.
+    /// Has the socket make a ring of frames of up to `frame_max` bytes, `size` bytes in all.
     pub(super) fn new(socket: &OwnedFd, frame_max: usize, size: usize) -> io::Result<Self> {
         let len = (BEFORE_MAX + frame_max).next_multiple_of(CACHE_LINE);
         let blocks = (size / BLOCK).max(1);
@@ -60,9 +60,9 @@ impl FrameRing {
             let start = at + usize::from(halves(MAC).0);
             // SAFETY: the status says that the kernel leaves this frame to us, until it is told
             // otherwise below.
-            let octets = unsafe { self.memory.octets(start, here as usize) };
+            let bytes = unsafe { self.memory.bytes(start, here as usize) };
             let tagged = status & libc::TP_STATUS_VLAN_VALID != 0;
-            taken(Some((octets, tagged.then(|| halves(VLAN_TCI).0))));
+            taken(Some((bytes, tagged.then(|| halves(VLAN_TCI).0))));
         } else {
             taken(None);
         }
@@ -78,7 +78,7 @@ impl FrameRing {
     }
 }
 
-/// Octets of a block: what the kernel finds in one piece, if not always, and large beside a frame.
+/// Bytes of a block: what the kernel finds in one piece, if not always, and large beside a frame.
 const BLOCK: usize = 256 << 10;
 
 const CACHE_LINE: usize = 64;

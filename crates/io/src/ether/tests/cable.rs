@@ -103,9 +103,9 @@ fn a_virtual_machine_may_have_the_other_end() {
     let mut port = open(&folder.cable()).unwrap();
     let sent = frame([0x52, 0x54, 0, 0, 0, 1], FIP, 60);
     send(&mut port, &sent);
-    let mut octets = [0; 100];
-    let len = guest.recv(&mut octets).unwrap();
-    assert_eq!(octets[..len], sent);
+    let mut bytes = [0; 100];
+    let len = guest.recv(&mut bytes).unwrap();
+    assert_eq!(bytes[..len], sent);
     // It does not pad frames, and talks of other things as well.
     let short = frame(port.mac(), FIP, 46);
     for sent in [&frame(port.mac(), 0x0800, 60), &short, &Vec::new(), &short] {

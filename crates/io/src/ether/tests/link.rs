@@ -6,12 +6,12 @@ use super::super::link::{Interface, LinkChange, change, parse};
 fn told(link_info: &str) -> Interface {
     let head = "00000000100000000000000098000000\
                 00000100030000004310010000000000";
-    let octets: Vec<u8> = (head.to_owned() + link_info)
+    let bytes: Vec<u8> = (head.to_owned() + link_info)
         .as_bytes()
         .chunks(2)
         .map(|digits| u8::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap())
         .collect();
-    parse(&octets).unwrap().unwrap()
+    parse(&bytes).unwrap().unwrap()
 }
 
 /// The words are little endian, as those of the machine where they were taken.
@@ -37,21 +37,21 @@ fn other_interfaces_give_no_tags() {
 
 /// A notification of the kind, about the interface `index` of this name and MTU.
 fn notice(kind: u16, family: i32, index: i32, name: &str, mtu: u32) -> Vec<u8> {
-    let mut octets = vec![0; 32];
-    octets[4..6].copy_from_slice(&kind.to_ne_bytes());
-    octets[16] = family as u8;
-    octets[18..20].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
-    octets[20..24].copy_from_slice(&index.to_ne_bytes());
+    let mut bytes = vec![0; 32];
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+    bytes[16] = family as u8;
+    bytes[18..20].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
+    bytes[20..24].copy_from_slice(&index.to_ne_bytes());
     for (kind, value) in [
         (libc::IFLA_IFNAME, [name.as_bytes(), &[0]].concat()),
         (libc::IFLA_MTU, mtu.to_ne_bytes().to_vec()),
     ] {
-        octets.extend((4 + value.len() as u16).to_ne_bytes());
-        octets.extend(kind.to_ne_bytes());
-        octets.extend(value);
-        octets.resize(octets.len().next_multiple_of(4), 0);
+        bytes.extend((4 + value.len() as u16).to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
     }
-    octets
+    bytes
 }
 
 #[test]

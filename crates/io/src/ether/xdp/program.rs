@@ -45,7 +45,7 @@ impl XdpProgram {
             &raw const socket as u64,
             0,
         ];
-        // SAFETY: key and value, of 4 octets each as the map has them, outlive the call.
+        // SAFETY: key and value, of 4 bytes each as the map has them, outlive the call.
         unsafe { bpf(MAP_UPDATE_ELEM, &attributes) }.map(drop)
     }
 }
@@ -147,7 +147,7 @@ unsafe fn open(command: i32, attributes: &[u64]) -> io::Result<OwnedFd> {
 /// Addresses among the attributes are of what the command reads there.
 unsafe fn bpf(command: i32, attributes: &[u64]) -> io::Result<RawFd> {
     let (start, len) = (attributes.as_ptr(), size_of_val(attributes));
-    // SAFETY: the kernel reads as many octets as it is told of, and takes what follows for zeros.
+    // SAFETY: the kernel reads as many bytes as it is told of, and takes what follows for zeros.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, start, len) };
     match RawFd::try_from(result) {
         Ok(fd) if fd >= 0 => Ok(fd),

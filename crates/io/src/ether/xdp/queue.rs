@@ -40,7 +40,7 @@ pub(super) struct XdpQueue {
 }
 
 impl XdpQueue {
-    /// Opens a socket for frames of so many octets behind their header, `size` octets of them.
+    /// Opens a socket for frames of so many bytes behind their header, `size` bytes of them.
     pub(super) fn new(
         interface: i32,
         number: u32,
@@ -113,7 +113,7 @@ impl XdpQueue {
             let (address, len) = self.incoming.pop_descriptor();
             // SAFETY: the kernel has given us this chunk, and has it back when it is in the fill
             // ring.
-            taken(unsafe { self.memory.octets(address as usize, len as usize) });
+            taken(unsafe { self.memory.bytes(address as usize, len as usize) });
             self.fill
                 .push_address(address - address % self.chunk as u64);
         }
@@ -140,7 +140,7 @@ impl XdpQueue {
         }
         self.given = len;
         // SAFETY: a free chunk is nobody else's.
-        address.map(|address| unsafe { self.memory.octets_mut(address as usize, len) })
+        address.map(|address| unsafe { self.memory.bytes_mut(address as usize, len) })
     }
 
     /// Puts the slot that was given last into the transmit ring.
@@ -294,7 +294,7 @@ impl XdpRing {
     }
 }
 
-/// Octets of an entry: an address, or an address with length and options.
+/// Bytes of an entry: an address, or an address with length and options.
 const ADDRESS: usize = 8;
 const DESCRIPTOR: usize = 16;
 

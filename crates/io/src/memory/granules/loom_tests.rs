@@ -6,10 +6,10 @@ use loom::thread;
 
 use super::{Clear, GRANULE, GROUP, Granules, MemoryLimit, NoSpace, Pages};
 
-/// A region whose granules have one octet each.
+/// A region whose granules have one byte each.
 struct Memory {
     granules: Granules,
-    octets: Vec<AtomicU8>,
+    bytes: Vec<AtomicU8>,
     limit: MemoryLimit,
 }
 
@@ -18,7 +18,7 @@ impl Memory {
         let limit = MemoryLimit::new(limit);
         Arc::new(Self {
             granules: Granules::new(count, pages, &limit).unwrap(),
-            octets: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            bytes: (0..count).map(|_| AtomicU8::new(0)).collect(),
             limit,
         })
     }
@@ -26,7 +26,7 @@ impl Memory {
     /// Whether it ends well or is given up, a write is over by `confirm`.
     fn write(&self, granule: u64) -> Result<(), NoSpace> {
         self.granules.allocate(granule..granule + 1, || {})?;
-        self.octets[granule as usize].store(7, Relaxed);
+        self.bytes[granule as usize].store(7, Relaxed);
         self.granules.confirm(granule..granule + 1, || {});
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Memory {
     fn clear(&self, what: Clear) {
         let (Clear::Discard(part) | Clear::Zero(part) | Clear::CutUp(part)) = what;
         for granule in part {
-            self.octets[granule as usize].store(0, Relaxed);
+            self.bytes[granule as usize].store(0, Relaxed);
         }
     }
 
@@ -54,12 +54,12 @@ impl Memory {
     }
 
     fn read(&self, granule: u64) -> u8 {
-        self.octets[granule as usize].load(Relaxed)
+        self.bytes[granule as usize].load(Relaxed)
     }
 
     /// When nobody is at work: what is free is zero, and what is not is paid for.
     fn check(&self) {
-        let count = self.octets.len() as u64;
+        let count = self.bytes.len() as u64;
         for granule in 0..count {
             assert!(self.is_allocated(granule) || self.read(granule) == 0);
         }

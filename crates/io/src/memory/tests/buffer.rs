@@ -1,10 +1,10 @@
 use super::super::raw::{self, portable};
 use super::super::{Buffer, ZEROS_MAX};
 
-fn octets_of(buffer: &Buffer) -> Vec<u8> {
-    let mut octets = Vec::new();
-    buffer.append_to(&mut octets);
-    octets
+fn bytes_of(buffer: &Buffer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    buffer.append_to(&mut bytes);
+    bytes
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn slices_and_clones_share_the_memory() {
     let buffer = Buffer::from_vec(vec![0; 8]);
     let slice = buffer.clone().slice(2, 4).slice(1, 3);
     slice.copy_in(0, &[1, 2, 3]);
-    assert_eq!(octets_of(&buffer), [0, 0, 0, 1, 2, 3, 0, 0]);
+    assert_eq!(bytes_of(&buffer), [0, 0, 0, 1, 2, 3, 0, 0]);
     drop(buffer);
     let mut end = [0; 2];
     slice.copy_out(1, &mut end);
@@ -24,11 +24,11 @@ fn copy_from_and_zero_stay_within_their_range() {
     let buffer = Buffer::from_vec(vec![7; 6]);
     buffer.copy_from(1, &Buffer::from_vec(vec![1, 2, 3]));
     buffer.zero(2, 1);
-    assert_eq!(octets_of(&buffer), [7, 1, 0, 3, 7, 7]);
+    assert_eq!(bytes_of(&buffer), [7, 1, 0, 3, 7, 7]);
 }
 
 #[test]
-fn difference_finds_the_first_octet_in_every_place() {
+fn difference_finds_the_first_byte_in_every_place() {
     let len = 5000;
     let a = Buffer::from_vec(vec![9; len]);
     assert_eq!(a.difference(&Buffer::from_vec(vec![9; len])), None);
@@ -41,18 +41,18 @@ fn difference_finds_the_first_octet_in_every_place() {
 }
 
 #[test]
-fn or_with_combines_all_octets() {
+fn or_with_combines_all_bytes() {
     let a = Buffer::from_vec((0..5000).map(|at| at as u8).collect());
     let b = Buffer::from_vec(vec![0x80; 5000]);
     a.or_with(&b);
     let expected: Vec<u8> = (0..5000).map(|at| at as u8 | 0x80).collect();
-    assert_eq!(octets_of(&a), expected);
+    assert_eq!(bytes_of(&a), expected);
 }
 
 #[test]
 fn zeros_read_as_zeros() {
     let zeros = Buffer::zeros(ZEROS_MAX);
-    assert!(octets_of(&zeros).iter().all(|octet| *octet == 0));
+    assert!(bytes_of(&zeros).iter().all(|byte| *byte == 0));
     let other = Buffer::from_vec(vec![0; ZEROS_MAX]);
     assert_eq!(zeros.difference(&other), None);
 }
@@ -84,19 +84,19 @@ fn an_empty_buffer_is_harmless() {
     assert!(empty.is_empty() && empty.slice(0, 0).is_empty());
 }
 
-/// A copy and a fill of `len` octets, with their neighbours watched.
+/// A copy and a fill of `len` bytes, with their neighbours watched.
 fn check_raw(to: usize, from: usize, len: usize, copy: CopyFn, fill: FillFn) {
     let source: Vec<u8> = (0..from + len).map(|at| (at % 251) as u8).collect();
     let mut copied = vec![0xff; to + len + 1];
     // SAFETY: both ranges are inside their vectors.
     unsafe { copy(copied.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
     assert_eq!(copied[to..to + len], source[from..]);
-    assert!(copied[..to].iter().all(|octet| *octet == 0xff));
+    assert!(copied[..to].iter().all(|byte| *byte == 0xff));
     assert_eq!(copied[to + len], 0xff);
     // SAFETY: as above.
     unsafe { fill(copied.as_mut_ptr().add(to), 3, len) };
-    assert!(copied[to..to + len].iter().all(|octet| *octet == 3));
-    assert!(copied[..to].iter().all(|octet| *octet == 0xff));
+    assert!(copied[to..to + len].iter().all(|byte| *byte == 3));
+    assert!(copied[..to].iter().all(|byte| *byte == 0xff));
     assert_eq!(copied[to + len], 0xff);
 }
 
@@ -133,7 +133,7 @@ fn same_memory_is_the_same_place_and_length() {
 }
 
 #[test]
-fn alignment_is_that_of_the_first_octet() {
+fn alignment_is_that_of_the_first_byte() {
     let zeros = Buffer::zeros(4096);
     assert!(zeros.is_aligned(4096));
     assert!(!zeros.slice(8, 8).is_aligned(16));

@@ -19,15 +19,15 @@ fn with_pages(len: u64, pages: Pages) -> (LocalRegion, MemoryLimit) {
     (region.attach(), limit)
 }
 
-fn write(region: &LocalRegion, offset: u64, octets: &[u8]) {
-    let range = offset..offset + octets.len() as u64;
-    region.lend(range).unwrap().copy_in(0, octets);
+fn write(region: &LocalRegion, offset: u64, bytes: &[u8]) {
+    let range = offset..offset + bytes.len() as u64;
+    region.lend(range).unwrap().copy_in(0, bytes);
 }
 
 fn read(region: &LocalRegion, offset: u64, len: u64) -> Vec<u8> {
-    let mut octets = Vec::new();
-    region.buffer(offset..offset + len).append_to(&mut octets);
-    octets
+    let mut bytes = Vec::new();
+    region.buffer(offset..offset + len).append_to(&mut bytes);
+    bytes
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn the_limit_is_shared_and_memory_comes_back() {
 }
 
 #[test]
-fn an_unmap_while_memory_is_lent_leaves_no_stale_octets() {
+fn an_unmap_while_memory_is_lent_leaves_no_stale_bytes() {
     let (region, limit) = region(MIB);
     let range = 0..GRANULE;
     let lent = region.lend(range.clone()).unwrap();
@@ -172,13 +172,13 @@ fn what_is_lent_for_reading_is_not_written() {
     region.buffer(0..512).copy_in(0, &[1]);
 }
 
-/// The memory that a region takes, in octets, as the kernel tells.
+/// The memory that a region takes, in bytes, as the kernel tells.
 fn resident(region: &LocalRegion) -> u64 {
     let buffer = region.buffer(0..region.len());
     let start = buffer.address().as_ptr();
     let page = rustix::param::page_size();
     let mut pages = vec![0; buffer.len().div_ceil(page)];
-    // SAFETY: the range is mapped and begins at a page, and there is an octet for each of its
+    // SAFETY: the range is mapped and begins at a page, and there is a byte for each of its
     // pages.
     let told = unsafe { libc::mincore(start.cast(), buffer.len(), pages.as_mut_ptr()) };
     assert_eq!(told, 0, "{}", std::io::Error::last_os_error());
@@ -207,14 +207,14 @@ fn what_was_mostly_written_gets_a_huge_page() {
     if region.pages() == Pages::Small {
         return;
     }
-    let octets: Vec<u8> = (0..3 * MIB / 2).map(|at| (at >> 9) as u8).collect();
-    write(&region, 0, &octets);
+    let bytes: Vec<u8> = (0..3 * MIB / 2).map(|at| (at >> 9) as u8).collect();
+    write(&region, 0, &bytes);
     assert_eq!(limit.used(), 3 * MIB / 2);
     if !replace(&region) {
         return;
     }
     assert_eq!((limit.used(), resident(&region)), (2 * MIB, 2 * MIB));
-    assert_eq!(read(&region, 0, 3 * MIB / 2), octets);
+    assert_eq!(read(&region, 0, 3 * MIB / 2), bytes);
     assert_eq!(region.state(0), (true, 3 * MIB / 2));
     write(&region, 3 * MIB / 2, &[1; 4096]);
     write(&region, 4 * MIB, &vec![1; MIB as usize]);
@@ -240,9 +240,9 @@ fn what_is_unmapped_in_a_huge_page_is_zeros_and_comes_back_when_that_is_half() {
     let left = MIB - GRANULE;
     assert_eq!((limit.used(), resident(&region)), (left, left));
     assert_eq!(read(&region, GRANULE - 1, GRANULE + 2), {
-        let mut octets = vec![0; 4098];
-        (octets[0], octets[4097]) = (9, 9);
-        octets
+        let mut bytes = vec![0; 4098];
+        (bytes[0], bytes[4097]) = (9, 9);
+        bytes
     });
     region.deallocate(0..2 * MIB);
     assert_eq!((limit.used(), resident(&region)), (0, 0));
@@ -283,10 +283,10 @@ fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
     if first.pages() == Pages::Small || !replace(&probe) {
         return;
     }
-    let octets = vec![9; 2 * MIB as usize];
-    write(&first.attach(), 0, &octets[..3 * MIB as usize / 2]);
-    write(&other.attach(), 0, &octets);
-    write(&other.attach(), 2 * MIB, &octets[..4096]);
+    let bytes = vec![9; 2 * MIB as usize];
+    write(&first.attach(), 0, &bytes[..3 * MIB as usize / 2]);
+    write(&other.attach(), 0, &bytes);
+    write(&other.attach(), 2 * MIB, &bytes[..4096]);
     let (mut work, used) = (RipeGroups::default(), 7 * MIB / 2 + GRANULE);
     work.find(&first);
     assert!(!work.is_done());
@@ -295,7 +295,7 @@ fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
     other.deallocate(0..4 * MIB);
     work.find(&first);
     assert!(work.is_done(), "it would be tried without end");
-    write(&second.attach(), 0, &octets);
+    write(&second.attach(), 0, &bytes);
     work.find(&second);
     while !work.is_done() {
         work.go_round(None);
@@ -303,7 +303,7 @@ fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
     assert_eq!(limit.used(), 4 * MIB);
 }
 
-/// What of a region may be written, in octets. Under strict overcommitment all of that counts as
+/// What of a region may be written, in bytes. Under strict overcommitment all of that counts as
 /// used.
 fn writable(region: &LocalRegion) -> u64 {
     let start = region.buffer(0..region.len()).address().addr().get() as u64;

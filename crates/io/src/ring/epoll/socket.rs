@@ -7,7 +7,7 @@ use std::rc::Rc;
 use rustix::event::epoll::EventFlags;
 
 use crate::ring::batch::send_once;
-use crate::ring::lend::{LENT_OCTETS, Lender, Received};
+use crate::ring::lend::{LENT_BYTES, Lender, Received};
 use crate::ring::{RingEvent, SendBatch, Token};
 
 /// A socket, registered edge-triggered. A flag of readiness is set by an edge, and cleared when
@@ -87,9 +87,9 @@ impl EpollSocket {
             }
         };
         self.receive = None;
-        let octets = match received {
+        let bytes = match received {
             Ok(len) => {
-                self.readable = len == LENT_OCTETS || self.ended;
+                self.readable = len == LENT_BYTES || self.ended;
                 // SAFETY: the buffer was taken for us, and is not used again before it is back.
                 Ok(unsafe { lender.lend(id, len) })
             }
@@ -98,7 +98,7 @@ impl EpollSocket {
                 Err(error)
             }
         };
-        Some(RingEvent::Received { token, octets })
+        Some(RingEvent::Received { token, bytes })
     }
 
     /// Sends as much as the kernel takes. Returns the event when the batch has left, or cannot.
@@ -134,7 +134,7 @@ impl EpollSocket {
         let canceled = || io::Error::from_raw_os_error(libc::ECANCELED);
         let received = self.receive.map(|token| RingEvent::Received {
             token,
-            octets: Err(canceled()),
+            bytes: Err(canceled()),
         });
         let sent = self.send.map(|(token, mut batch)| {
             batch.clear();
@@ -157,6 +157,6 @@ impl AsFd for EpollSocket {
 fn receive_once(fd: &OwnedFd, lender: &Lender, id: u16) -> io::Result<usize> {
     let to = lender.address(id).as_ptr();
     // SAFETY: the buffer is mapped, of that length, and was taken for this call.
-    let received = unsafe { libc::recv(fd.as_raw_fd(), to.cast(), LENT_OCTETS, 0) };
+    let received = unsafe { libc::recv(fd.as_raw_fd(), to.cast(), LENT_BYTES, 0) };
     usize::try_from(received).map_err(|_| io::Error::last_os_error())
 }

@@ -40,15 +40,15 @@ fn temporaries() -> [(Arc<RingFile>, fs::File); 2] {
     })
 }
 
-fn filled(octets: &[u8]) -> Buffer {
-    Buffer::from_vec(octets.to_vec())
+fn filled(bytes: &[u8]) -> Buffer {
+    Buffer::from_vec(bytes.to_vec())
 }
 
-fn write(file: &Arc<RingFile>, offset: u64, octets: &[u8]) -> FileOp {
+fn write(file: &Arc<RingFile>, offset: u64, bytes: &[u8]) -> FileOp {
     FileOp::Write {
         file: Arc::clone(file),
         offset,
-        buffer: filled(octets),
+        buffer: filled(bytes),
         dsync: false,
         atomic: false,
     }
@@ -72,8 +72,8 @@ fn done(ring: &mut AnyRing, token: u64) -> (u64, Option<Buffer>) {
 
 fn what_is_written_is_read(ring: &mut AnyRing) {
     for (fd, file) in temporaries() {
-        let octets = pattern(300_000);
-        ring.file(Token(1), write(&fd, 4096, &octets));
+        let bytes = pattern(300_000);
+        ring.file(Token(1), write(&fd, 4096, &bytes));
         let (written, buffer) = done(ring, 1);
         assert_eq!((written, buffer.unwrap().len()), (300_000, 300_000));
         for dsync in [false, true] {
@@ -100,7 +100,7 @@ fn what_is_written_is_read(ring: &mut AnyRing) {
         ring.file(Token(4), read(&fd, 4096, 300_000));
         let (len, buffer) = done(ring, 4);
         assert_eq!(len, 300_000);
-        assert_eq!(buffer.unwrap().difference(&filled(&octets)), None);
+        assert_eq!(buffer.unwrap().difference(&filled(&bytes)), None);
         let mut first = [0; 4096];
         file.read_exact_at(&mut first, 0).unwrap();
         assert_eq!(first, [3; 4096]);
@@ -295,10 +295,10 @@ fn looks_at_media_that_are_stuck_hold_up_no_io(ring: &mut AnyRing) {
 
 fn much_that_lies_in_memory_is_done_in_several_turns(ring: &mut AnyRing) {
     let [(fd, _), _] = temporaries();
-    let octets = [1; 64 << 10];
-    for (first, size, in_a_turn) in [(0, octets.len(), 16), (1000, 512, 64)] {
+    let bytes = [1; 64 << 10];
+    for (first, size, in_a_turn) in [(0, bytes.len(), 16), (1000, 512, 64)] {
         for at in first..first + 200 {
-            ring.file(Token(at), write(&fd, 0, &octets[..size]));
+            ring.file(Token(at), write(&fd, 0, &bytes[..size]));
         }
         let mut turns = Vec::new();
         while turns.iter().sum::<usize>() < 200 {

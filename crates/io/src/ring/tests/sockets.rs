@@ -6,13 +6,13 @@ use std::net::Shutdown;
 use super::*;
 
 super::on_every_ring! {
-    octets_that_are_there_are_received
-    octets_that_come_later_are_received
+    bytes_that_are_there_are_received
+    bytes_that_come_later_are_received
     a_receive_takes_all_that_is_there_up_to_a_buffer
     who_waits_behind_many_is_heard_to_the_end
-    a_peer_that_closes_is_seen_behind_its_last_octets
+    a_peer_that_closes_is_seen_behind_its_last_bytes
     a_peer_that_resets_is_an_error_for_both_ways
-    small_octets_and_buffers_arrive_in_order
+    small_bytes_and_buffers_arrive_in_order
     an_empty_batch_is_sent
     what_a_socket_takes_leaves_at_once
     what_a_socket_does_not_take_at_once_follows
@@ -31,7 +31,7 @@ super::on_every_ring! {
     a_thousand_sockets_echo
 }
 
-fn octets_that_are_there_are_received(ring: &mut AnyRing) {
+fn bytes_that_are_there_are_received(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     peer.write_all(b"hello").unwrap();
     std::thread::sleep(SHORT);
@@ -40,7 +40,7 @@ fn octets_that_are_there_are_received(ring: &mut AnyRing) {
     quiet(ring);
 }
 
-fn octets_that_come_later_are_received(ring: &mut AnyRing) {
+fn bytes_that_come_later_are_received(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     ring.receive(socket, Token(1));
     quiet(ring);
@@ -54,9 +54,9 @@ fn octets_that_come_later_are_received(ring: &mut AnyRing) {
 
 fn a_receive_takes_all_that_is_there_up_to_a_buffer(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
-    let octets = pattern(3 << 20);
-    let expected = octets.clone();
-    let writer = std::thread::spawn(move || peer.write_all(&octets).unwrap());
+    let bytes = pattern(3 << 20);
+    let expected = bytes.clone();
+    let writer = std::thread::spawn(move || peer.write_all(&bytes).unwrap());
     let mut got = Vec::new();
     let mut receives = 0;
     while got.len() < expected.len() {
@@ -87,14 +87,14 @@ fn who_waits_behind_many_is_heard_to_the_end(ring: &mut AnyRing) {
     }
     for _ in 0..pairs.len() {
         match next(ring) {
-            Seen::Received(_, Ok(octets)) => assert_eq!(octets, b"one two"),
+            Seen::Received(_, Ok(bytes)) => assert_eq!(bytes, b"one two"),
             other => panic!("{other:?}"),
         }
     }
     quiet(ring);
 }
 
-fn a_peer_that_closes_is_seen_behind_its_last_octets(ring: &mut AnyRing) {
+fn a_peer_that_closes_is_seen_behind_its_last_bytes(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     ring.receive(socket, Token(1));
     ring.wait(Some(Duration::ZERO)).unwrap();
@@ -132,18 +132,18 @@ fn a_peer_that_resets_is_an_error_for_both_ways(ring: &mut AnyRing) {
     }
 }
 
-fn small_octets_and_buffers_arrive_in_order(ring: &mut AnyRing) {
+fn small_bytes_and_buffers_arrive_in_order(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     let mut batch = Box::<SendBatch>::default();
-    batch.octets(b"a");
-    batch.octets(b"b");
+    batch.bytes(b"a");
+    batch.bytes(b"b");
     batch.buffer(Buffer::from_vec(b"xcdx".to_vec()).slice(1, 2));
     let copy = batch.buffer_copied(&Buffer::from_vec(b"ef".to_vec()));
     assert_eq!(copy, b"ef");
-    batch.octets(b"g");
+    batch.bytes(b"g");
     batch.buffer(Buffer::zeros(2));
     batch.buffer(Buffer::from_vec(Vec::new()));
-    batch.octets(b"h");
+    batch.bytes(b"h");
     assert_eq!(batch.len(), 10);
     ring.send(socket, Token(1), batch);
     let mut batch = sent(ring, 1);
@@ -151,7 +151,7 @@ fn small_octets_and_buffers_arrive_in_order(ring: &mut AnyRing) {
     peer.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"abcdefg\0\0h");
     assert!(batch.is_empty());
-    batch.octets(b"again");
+    batch.bytes(b"again");
     ring.send(socket, Token(2), batch);
     sent(ring, 2);
     peer.read_exact(&mut got[..5]).unwrap();
@@ -167,7 +167,7 @@ fn what_a_socket_takes_leaves_at_once(ring: &mut AnyRing) {
     let mut batch = batch.unwrap();
     assert!(batch.is_empty());
     quiet(ring);
-    batch.octets(b"later");
+    batch.bytes(b"later");
     ring.send(socket, Token(2), batch);
     sent(ring, 2);
     peer.read_exact(&mut answer).unwrap();
@@ -176,14 +176,14 @@ fn what_a_socket_takes_leaves_at_once(ring: &mut AnyRing) {
 
 fn what_a_socket_does_not_take_at_once_follows(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
-    let octets = pattern(8 << 20);
-    assert!(ring.send_now(socket, Token(1), batch_of(&octets)).is_none());
+    let bytes = pattern(8 << 20);
+    assert!(ring.send_now(socket, Token(1), batch_of(&bytes)).is_none());
     let reader = std::thread::spawn(move || {
         let mut got = vec![0; 8 << 20];
         peer.read_exact(&mut got).map(|()| got).unwrap()
     });
     sent(ring, 1);
-    assert_eq!(reader.join().unwrap(), octets);
+    assert_eq!(reader.join().unwrap(), bytes);
 }
 
 fn what_cannot_leave_at_once_is_told_later(ring: &mut AnyRing) {
@@ -210,8 +210,8 @@ fn an_empty_batch_is_sent(ring: &mut AnyRing) {
 
 fn a_batch_of_thousands_of_pieces_is_sent_whole(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
-    let octets = pattern(5000 * 700);
-    let whole = Buffer::from_vec(octets.clone());
+    let bytes = pattern(5000 * 700);
+    let whole = Buffer::from_vec(bytes.clone());
     let mut batch = Box::<SendBatch>::default();
     for piece in 0..5000 {
         batch.buffer(whole.slice(piece * 700, 700));
@@ -224,14 +224,14 @@ fn a_batch_of_thousands_of_pieces_is_sent_whole(ring: &mut AnyRing) {
         got
     });
     sent(ring, 1);
-    assert!(reader.join().unwrap() == octets);
+    assert!(reader.join().unwrap() == bytes);
 }
 
 fn a_slow_reader_holds_up_the_batch_but_nobody_else(ring: &mut AnyRing) {
     let (slow, mut slow_peer) = connect(ring);
     let (quick, mut quick_peer) = connect(ring);
-    let octets = pattern(16 << 20);
-    ring.send(slow, Token(1), batch_of(&octets));
+    let bytes = pattern(16 << 20);
+    ring.send(slow, Token(1), batch_of(&bytes));
     quiet(ring);
     ring.receive(slow, Token(2));
     ring.receive(quick, Token(3));
@@ -245,7 +245,7 @@ fn a_slow_reader_holds_up_the_batch_but_nobody_else(ring: &mut AnyRing) {
         got
     });
     sent(ring, 1);
-    assert!(reader.join().unwrap() == octets);
+    assert!(reader.join().unwrap() == bytes);
 }
 
 fn a_send_holds_its_buffers_until_it_is_over(ring: &mut AnyRing) {
@@ -292,19 +292,18 @@ fn a_receive_waits_while_all_buffers_are_kept(ring: &mut AnyRing) {
     let deadline = Instant::now() + SHORT * 3;
     while Instant::now() < deadline {
         ring.wait(Some(SHORT)).unwrap();
-        while let Some(RingEvent::Received { token, octets }) = ring.next_event() {
-            kept.push((token, octets.unwrap()));
+        while let Some(RingEvent::Received { token, bytes }) = ring.next_event() {
+            kept.push((token, bytes.unwrap()));
         }
     }
     assert!((1..200).contains(&kept.len()), "{} kept", kept.len());
-    let check = |token: Token, octets: &[u8]| assert_eq!(octets, [token.0 as u8; 100]);
-    kept.iter()
-        .for_each(|(token, octets)| check(*token, octets));
+    let check = |token: Token, bytes: &[u8]| assert_eq!(bytes, [token.0 as u8; 100]);
+    kept.iter().for_each(|(token, bytes)| check(*token, bytes));
     let mut count = kept.len();
     drop(kept);
     while count < 200 {
         match next(ring) {
-            Seen::Received(token, octets) => check(token, &octets.unwrap()),
+            Seen::Received(token, bytes) => check(token, &bytes.unwrap()),
             other => panic!("{other:?}"),
         }
         count += 1;
@@ -442,8 +441,8 @@ fn a_thousand_sockets_echo(ring: &mut AnyRing) {
     let mut echoed = 0;
     while echoed < 1000 {
         match next(ring) {
-            Seen::Received(Token(at), octets) => {
-                ring.send(sockets[at as usize], Token(at), batch_of(&octets.unwrap()));
+            Seen::Received(Token(at), bytes) => {
+                ring.send(sockets[at as usize], Token(at), batch_of(&bytes.unwrap()));
             }
             Seen::Sent(_, _, Ok(())) => echoed += 1,
             other => panic!("{other:?}"),

@@ -26,17 +26,17 @@ fn an_idle_ring_has_nothing_left_to_give_back(ring: &mut AnyRing) {
             ring.wait(Some(SHORT)).unwrap();
             let before = come;
             while let Some(event) = ring.next_event() {
-                let RingEvent::Received { octets, .. } = event else {
+                let RingEvent::Received { bytes, .. } = event else {
                     panic!("{event:?}");
                 };
-                held.push(octets.unwrap());
+                held.push(bytes.unwrap());
                 come += 1;
             }
             if come == before {
                 held.clear();
             }
         }
-        assert!(held.iter().all(|octets| octets[..] == [7; 1000]));
+        assert!(held.iter().all(|bytes| bytes[..] == [7; 1000]));
         drop(held);
         assert!(ring.has_idle());
         let trims = (0..10).take_while(|_| {
@@ -64,8 +64,8 @@ fn two_trims_give_back_a_buffer_that_is_not_needed() {
     let content = |id| {
         assert_eq!(lender.take(), Some(id));
         // SAFETY: it was taken, and is not lent again before this is dropped.
-        let octets = unsafe { lender.lend(id, 1000) };
-        octets.to_vec()
+        let bytes = unsafe { lender.lend(id, 1000) };
+        bytes.to_vec()
     };
     assert_eq!(content(second), [7; 1000]);
     lender.trim();

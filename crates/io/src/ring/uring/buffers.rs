@@ -1,4 +1,4 @@
-//! The buffers that the kernel chooses from when octets come in, so that a connection that is
+//! The buffers that the kernel chooses from when bytes come in, so that a connection that is
 //! silent holds none.
 
 use std::io;
@@ -10,7 +10,7 @@ use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
 use crate::memory::Mapping;
-use crate::ring::lend::{LENT_OCTETS, Lender, Received};
+use crate::ring::lend::{LENT_BYTES, Lender, Received};
 
 /// The group that receives choose from; there is one.
 pub(super) const GROUP: u16 = 0;
@@ -127,7 +127,7 @@ impl Buffers {
         // than entries. The fields set are not the one that holds the tail.
         unsafe {
             (*entry).set_addr(self.lender.address(id).as_ptr() as u64);
-            (*entry).set_len(LENT_OCTETS as u32);
+            (*entry).set_len(LENT_BYTES as u32);
             (*entry).set_bid(id);
         }
         self.tail = self.tail.wrapping_add(1);
@@ -136,7 +136,7 @@ impl Buffers {
 
     fn publish(&self) {
         let first = self.entries.at(0).cast::<BufRingEntry>().as_ptr();
-        // SAFETY: the tail lies in the first entry, two octets aligned to two; the kernel only
+        // SAFETY: the tail lies in the first entry, two bytes aligned to two; the kernel only
         // reads it.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(first).cast_mut()) };
         tail.store(self.tail, Release);
@@ -155,7 +155,7 @@ impl Buffers {
         unsafe { self.lender.lend(id, len) }
     }
 
-    /// No octets at all.
+    /// No bytes at all.
     pub(super) fn nothing(&self) -> Received {
         self.lender.nothing()
     }

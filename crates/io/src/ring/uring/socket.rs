@@ -98,8 +98,8 @@ impl UringSocket {
         let len = *result.as_ref().unwrap_or(&0);
         // A buffer may come with nothing in it.
         let chosen = cqueue::buffer_select(completion.flags());
-        let octets = chosen.map(|id| buffers.received(id, len, late.then_some(&self.fd)));
-        let octets = match result {
+        let bytes = chosen.map(|id| buffers.received(id, len, late.then_some(&self.fd)));
+        let bytes = match result {
             _ if self.closing => Err(canceled()),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                 buffers.ran_out();
@@ -109,10 +109,10 @@ impl UringSocket {
                 return Some(CompletionStep::Again);
             }
             Err(error) => Err(error),
-            Ok(_) => Ok(octets.unwrap_or_else(|| buffers.nothing())),
+            Ok(_) => Ok(bytes.unwrap_or_else(|| buffers.nothing())),
         };
         let token = self.receive.take()?;
-        Some(CompletionStep::Event(RingEvent::Received { token, octets }))
+        Some(CompletionStep::Event(RingEvent::Received { token, bytes }))
     }
 
     pub(super) fn sent(&mut self, completion: &cqueue::Entry) -> Option<CompletionStep> {
@@ -144,8 +144,8 @@ impl UringSocket {
     /// A receive that the kernel does not have is over.
     pub(super) fn cancel_receive(&mut self) -> Option<RingEvent<Received>> {
         let token = self.receive.take()?;
-        let octets = Err(canceled());
-        Some(RingEvent::Received { token, octets })
+        let bytes = Err(canceled());
+        Some(RingEvent::Received { token, bytes })
     }
 
     /// Shuts the socket down, by which all operations end.
@@ -167,7 +167,7 @@ impl AsFd for UringSocket {
     }
 }
 
-/// A completion's result as a number of octets, or whatever it counts.
+/// A completion's result as a number of bytes, or whatever it counts.
 pub(super) fn result_of(completion: &cqueue::Entry) -> io::Result<usize> {
     let result = completion.result();
     usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.saturating_neg()))

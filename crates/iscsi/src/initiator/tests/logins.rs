@@ -133,8 +133,8 @@ fn challenged(rig: &mut Rig, hash: Hash, secret: &[u8]) -> String {
     let line = rig.sent().remove(0);
     let identifier = value(&line, "CHAP_I").parse().unwrap();
     let challenge = binary(value(&line, "CHAP_C"), 1024).unwrap();
-    assert_eq!(challenge.len(), hash.octets());
-    assert_eq!(challenge, random()[5..5 + hash.octets()]);
+    assert_eq!(challenge.len(), hash.bytes());
+    assert_eq!(challenge, random()[5..5 + hash.bytes()]);
     hex(&hash.response(identifier, secret, &challenge))
 }
 

@@ -11,7 +11,7 @@ use scsi::wire::lun::Lun;
 
 use self::target::{Guard, Target};
 use super::logins::{HASHES, chap};
-use super::rig::{INITIATOR, ISID, TARGET, Wire, config, octets_of, pattern, random};
+use super::rig::{INITIATOR, ISID, TARGET, Wire, bytes_of, config, pattern, random};
 use crate::initiator::config::{Auth, Digest, InitiatorConfig};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{ClientCommand, Data, Initiator, InitiatorEvent, Tmf};
@@ -25,7 +25,7 @@ struct Story {
     told: Vec<String>,
     disk: Vec<u8>,
     keys: Option<Operational>,
-    /// Octets that went each way.
+    /// Bytes that went each way.
     moved: [usize; 2],
 }
 
@@ -45,16 +45,16 @@ impl Stream {
         }
     }
 
-    /// The pieces of what was sent; `cut` 0 means octet by octet.
+    /// The pieces of what was sent; `cut` 0 means byte by byte.
     fn pieces(&mut self) -> Vec<Vec<u8>> {
-        let octets = std::mem::take(&mut self.wire.octets);
+        let bytes = std::mem::take(&mut self.wire.bytes);
         let start = self.moved;
-        self.moved += octets.len();
+        self.moved += bytes.len();
         if self.cut == 0 {
-            return octets.chunks(1).map(<[u8]>::to_vec).collect();
+            return bytes.chunks(1).map(<[u8]>::to_vec).collect();
         }
-        let at = self.cut.saturating_sub(start).min(octets.len());
-        let (head, tail) = octets.split_at(at);
+        let at = self.cut.saturating_sub(start).min(bytes.len());
+        let (head, tail) = bytes.split_at(at);
         let pieces = [head, tail].map(<[u8]>::to_vec);
         pieces
             .into_iter()
@@ -113,7 +113,7 @@ fn run(config: InitiatorConfig, guard: Guard, cut: usize) -> Story {
             target.receive(&piece, &mut back.wire);
         }
         let pieces = back.pieces();
-        if pieces.is_empty() && out.wire.octets.is_empty() {
+        if pieces.is_empty() && out.wire.bytes.is_empty() {
             break;
         }
         for piece in pieces {
@@ -144,7 +144,7 @@ fn show(event: &InitiatorEvent<HeapLease>) -> String {
     match event {
         InitiatorEvent::Done(done) => {
             let data = match &done.data {
-                Data::In(into) => octets_of(into),
+                Data::In(into) => bytes_of(into),
                 _ => Vec::new(),
             };
             format!("{} {} {:?} {data:?}", done.id, done.status, done.residual)
@@ -211,14 +211,14 @@ fn every_combination_of_keys() {
 }
 
 #[test]
-fn cut_into_single_octets() {
+fn cut_into_single_bytes() {
     for config in combinations() {
         check(&run(config, Guard::Open, 0));
     }
 }
 
 #[test]
-fn cut_at_every_octet() {
+fn cut_at_every_byte() {
     for mut config in combinations().into_iter().step_by(13) {
         // Data out of order is asked for too.
         config.offer.pdu_in_order = config.offer.initial_r2t;
@@ -283,8 +283,8 @@ fn refused_by_our_own_target() {
         let (mut out, mut back) = (Wire::default(), Wire::default());
         for _ in 0..5 {
             while initiator.transmit(&mut out) {}
-            target.receive(&std::mem::take(&mut out.octets), &mut back);
-            initiator.receive(Duration::ZERO, &std::mem::take(&mut back.octets));
+            target.receive(&std::mem::take(&mut out.bytes), &mut back);
+            initiator.receive(Duration::ZERO, &std::mem::take(&mut back.bytes));
         }
         match initiator.poll() {
             Some(InitiatorEvent::Ended(end @ SessionEnd::Login(_))) => {

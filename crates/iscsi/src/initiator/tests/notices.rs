@@ -92,7 +92,7 @@ fn an_answered_ping_begins_anew() {
 }
 
 #[test]
-fn any_octet_is_a_sign_of_life() {
+fn any_byte_is_a_sign_of_life() {
     let mut rig = Rig::open();
     rig.wait(5);
     rig.sent();
@@ -112,7 +112,7 @@ fn pings_without_end_are_not_hoarded() {
         ttt: Ttt(1),
         stamps: rig.stamps(),
     };
-    let flood = rig.octets(pdu.encode(), &[]).repeat(1000);
+    let flood = rig.bytes(pdu.encode(), &[]).repeat(1000);
     let used = rig.initiator.receive(rig.now, &flood);
     assert_eq!(used, 64 * 48);
     assert!(rig.initiator.is_stalled());

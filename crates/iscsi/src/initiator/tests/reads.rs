@@ -2,12 +2,12 @@
 
 use scsi::residual::Residual;
 
-use super::rig::{Rig, config, octets_of, pattern};
+use super::rig::{Rig, bytes_of, config, pattern};
 use crate::initiator::Data;
 
 fn filled(data: &Data<scsi::medium::HeapLease>) -> Vec<u8> {
     match data {
-        Data::In(into) => octets_of(into),
+        Data::In(into) => bytes_of(into),
         other => panic!("{other:?} where a read was expected"),
     }
 }

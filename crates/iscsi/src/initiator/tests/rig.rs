@@ -46,25 +46,25 @@ pub(super) fn random() -> [u8; 37] {
     })
 }
 
-/// The connection: octets in one order, however they were given.
+/// The connection: bytes in one order, however they were given.
 #[derive(Default)]
 pub(super) struct Wire {
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     copy: Vec<u8>,
 }
 
 impl PduSink<HeapLease> for Wire {
-    fn octets(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: HeapLease) {
-        self.octets.extend(octets_of(&data));
+        self.bytes.extend(bytes_of(&data));
     }
 
     fn copied(&mut self, data: &HeapLease) -> &[u8] {
-        self.copy = octets_of(data);
-        self.octets.extend_from_slice(&self.copy);
+        self.copy = bytes_of(data);
+        self.bytes.extend_from_slice(&self.copy);
         &self.copy
     }
 
@@ -73,13 +73,13 @@ impl PduSink<HeapLease> for Wire {
     }
 }
 
-pub(super) fn octets_of(lease: &HeapLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+pub(super) fn bytes_of(lease: &HeapLease) -> Vec<u8> {
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }
 
-/// Octets that tell their place.
+/// Bytes that tell their place.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 7 + at) as u8).collect()
 }
@@ -214,27 +214,27 @@ impl Rig {
         self.send(bhs, text.as_bytes());
     }
 
-    pub(super) fn octets(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
+    pub(super) fn bytes(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
         bhs.set_data_len(data.len() as u32);
-        let mut octets = bhs.0.to_vec();
+        let mut bytes = bhs.0.to_vec();
         if self.digests.0 {
-            octets.extend(crc32c(&bhs.0));
+            bytes.extend(crc32c(&bhs.0));
         }
-        octets.extend_from_slice(data);
-        octets.resize(octets.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(data);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
         if self.digests.1 && !data.is_empty() {
-            octets.extend(crc32c_padded(data));
+            bytes.extend(crc32c_padded(data));
         }
-        octets
+        bytes
     }
 
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
-        let octets = self.octets(bhs, data);
-        self.give(&octets);
+        let bytes = self.bytes(bhs, data);
+        self.give(&bytes);
     }
 
-    pub(super) fn give(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    pub(super) fn give(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         while !rest.is_empty() {
             let used = self.initiator.receive(self.now, rest);
             rest = &rest[used..];
@@ -304,14 +304,14 @@ impl Rig {
     /// What the initiator sends now: header and data of each PDU.
     pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
         while self.initiator.transmit(&mut self.wire) {}
-        let octets = std::mem::take(&mut self.wire.octets);
+        let bytes = std::mem::take(&mut self.wire.bytes);
         let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         while let Some(piece) = self.framer.next(&mut rest).unwrap() {
             match piece {
                 PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                PduPiece::Data { octets, .. } => {
-                    pdus.last_mut().unwrap().1.extend_from_slice(octets);
+                PduPiece::Data { bytes, .. } => {
+                    pdus.last_mut().unwrap().1.extend_from_slice(bytes);
                 }
                 PduPiece::BadData => panic!("a data digest that is wrong"),
             }
@@ -395,7 +395,7 @@ impl Rig {
         }
     }
 
-    /// A Data-In of so many octets of the pattern.
+    /// A Data-In of so many bytes of the pattern.
     pub(super) fn give_data(&mut self, itt: u32, sn: u32, at: u32, len: usize, last: bool) {
         let pdu = self.data_in(itt, sn, at, last);
         let at = at as usize;

@@ -1,4 +1,4 @@
-//! Parts in any order, against a map of single octets.
+//! Parts in any order, against a map of single bytes.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::initiator::received_spans::{ReceivedSpans, SpanError};
 
 proptest! {
     #[test]
-    fn as_a_map_of_octets_has_it(parts in prop::collection::vec((0u32..64, 0u32..12), 0..40)) {
+    fn as_a_map_of_bytes_has_it(parts in prop::collection::vec((0u32..64, 0u32..12), 0..40)) {
         let mut spans = ReceivedSpans::default();
         let mut map = [false; 80];
         for (start, len) in parts {

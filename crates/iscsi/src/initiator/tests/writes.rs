@@ -2,7 +2,7 @@
 
 use scsi::residual::Residual;
 
-use super::rig::{Rig, config, octets_of, pattern};
+use super::rig::{Rig, bytes_of, config, pattern};
 use crate::initiator::Data;
 
 /// The data that a trace carries, in order of its place.
@@ -20,7 +20,7 @@ fn all_of_it_immediate() {
     let done = rig.done();
     assert_eq!(done.status, 0);
     match done.data {
-        Data::Out(from) => assert_eq!(octets_of(&from), pattern(512)),
+        Data::Out(from) => assert_eq!(bytes_of(&from), pattern(512)),
         other => panic!("{other:?}"),
     }
 }
@@ -52,14 +52,14 @@ fn immediate_then_unsolicited_then_asked_for() {
 }
 
 #[test]
-fn the_octets_are_those_of_the_lease() {
+fn the_bytes_are_those_of_the_lease() {
     let mut rig = Rig::open();
     rig.write(7, 3000);
-    let mut octets = carried(&rig.pdus());
+    let mut bytes = carried(&rig.pdus());
     rig.r2t(0x10000, 1, 0, 1024, 1000);
     rig.r2t(0x10000, 2, 1, 2024, 976);
-    octets.extend(carried(&rig.pdus()));
-    assert_eq!(octets, pattern(3000));
+    bytes.extend(carried(&rig.pdus()));
+    assert_eq!(bytes, pattern(3000));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use scsi::wire::lun::Lun;
 
 type Story = (&'static str, fn(&mut Rig));
 
-/// A read of 3000 octets is #10000, a write of 3000, its first burst sent, is #20001.
+/// A read of 3000 bytes is #10000, a write of 3000, its first burst sent, is #20001.
 fn begun() -> Rig {
     let mut rig = Rig::open();
     rig.read(1, 3000);
@@ -265,7 +265,7 @@ fn answers_that_nobody_asked_for() {
 }
 
 #[test]
-fn octets_that_were_damaged() {
+fn bytes_that_were_damaged() {
     let answer = [
         ("HeaderDigest=None", "HeaderDigest=CRC32C"),
         ("DataDigest=None", "DataDigest=CRC32C"),
@@ -275,9 +275,9 @@ fn octets_that_were_damaged() {
         rig.read(1, 512);
         rig.sent();
         let pdu = rig.data_in(0x10000, 0, 0, true);
-        let mut octets = rig.octets(pdu.encode(), &[0; 512]);
-        octets[at] ^= 1;
-        rig.give(&octets);
+        let mut bytes = rig.bytes(pdu.encode(), &[0; 512]);
+        bytes[at] ^= 1;
+        rig.give(&bytes);
         assert_eq!(rig.failed().fate, Fate::Unknown);
         assert_eq!(rig.end(), SessionEnd::Damaged(what));
     }

@@ -357,7 +357,7 @@ fn any_other_pdu_before_login_closes_at_once() {
         let mut peer = Peer::new(&three_nodes());
         let mut bhs = Bhs::new(Opcode::from_code(code));
         bhs.set_data_len(0x00ff_ffff);
-        peer.send_octets(&bhs.0);
+        peer.send_bytes(&bhs.0);
         assert_eq!(peer.recv(), "", "{code:02x}");
         let violation = peer.closes();
         assert_eq!(
@@ -373,7 +373,7 @@ fn any_other_pdu_during_login_is_invalid() {
     for code in (0..0x40).filter(|code| *code != 0x03) {
         let mut peer = Peer::new(&three_nodes());
         peer.exchange("S>O", &with_names(""), "S>O: TargetPortalGroupTag=1");
-        peer.send_octets(&pdu(Bhs::new(Opcode::from_code(code)), b"data"));
+        peer.send_bytes(&pdu(Bhs::new(Opcode::from_code(code)), b"data"));
         assert_eq!(peer.recv(), "reject 020b", "{code:02x}");
         assert_eq!(peer.closes().clause, "RFC 7143 §4.2.4");
     }
@@ -382,9 +382,9 @@ fn any_other_pdu_during_login_is_invalid() {
 #[test]
 fn two_requests_at_once() {
     let mut peer = Peer::new(&three_nodes());
-    let mut octets = peer.request("S>O", &with_names(""));
-    octets.extend_from_slice(&peer.request("O>F", ""));
-    peer.send_octets(&octets);
+    let mut bytes = peer.request("S>O", &with_names(""));
+    bytes.extend_from_slice(&peer.request("O>F", ""));
+    peer.send_bytes(&bytes);
     assert_eq!(peer.recv(), "S>O: TargetPortalGroupTag=1\nreject 0200");
     assert_eq!(
         peer.closes().rule,
@@ -395,10 +395,10 @@ fn two_requests_at_once() {
 #[test]
 fn an_additional_header_segment() {
     let mut peer = Peer::new(&three_nodes());
-    let mut octets = peer.request("O>F", &with_names(""));
-    octets[4] = 1;
-    octets.splice(BHS_LEN..BHS_LEN, [0; 4]);
-    peer.send_octets(&octets);
+    let mut bytes = peer.request("O>F", &with_names(""));
+    bytes[4] = 1;
+    bytes.splice(BHS_LEN..BHS_LEN, [0; 4]);
+    peer.send_bytes(&bytes);
     assert_eq!(peer.recv(), "reject 0200");
     assert_eq!(
         peer.closes().rule,
@@ -414,12 +414,12 @@ fn junk_costs_nothing_and_ends() {
         &[0xff; 200],
     ] {
         let mut peer = Peer::new(&three_nodes());
-        peer.send_octets(junk);
+        peer.send_bytes(junk);
         assert_eq!(peer.recv(), "");
         peer.closes();
     }
     let mut peer = Peer::new(&three_nodes());
-    peer.send_octets(&[0x43, 0x87, 0, 0]);
+    peer.send_bytes(&[0x43, 0x87, 0, 0]);
     assert!(
         peer.event().is_none(),
         "half a header waits for the deadline"
@@ -427,7 +427,7 @@ fn junk_costs_nothing_and_ends() {
     assert!(peer.login.next_deadline().is_some());
 }
 
-mod any_octets {
+mod any_bytes {
     use proptest::prelude::*;
 
     use super::*;
@@ -449,8 +449,8 @@ mod any_octets {
                 peer.recv();
             }
             for (head, text) in requests {
-                let octets = peer.request(&head, &text);
-                peer.login.receive(Duration::ZERO, &octets);
+                let bytes = peer.request(&head, &text);
+                peer.login.receive(Duration::ZERO, &bytes);
                 peer.recv();
                 if let Some(LoginEvent::Session { .. }) = peer.event() {
                     peer.login.refuse(0x0302);
@@ -459,9 +459,9 @@ mod any_octets {
         }
 
         #[test]
-        fn unstructured_are_survived(octets: Vec<u8>) {
+        fn unstructured_are_survived(bytes: Vec<u8>) {
             let mut peer = Peer::new(&three_nodes());
-            peer.login.receive(Duration::ZERO, &octets);
+            peer.login.receive(Duration::ZERO, &bytes);
             peer.login.transmit(&mut peer.sent);
             prop_assert!(peer.sent.0.len() <= BHS_LEN);
         }

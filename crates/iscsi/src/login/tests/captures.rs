@@ -7,8 +7,8 @@ use crate::text;
 /// T, I, C, flags, lengths | ISID, TSIH | ITT, CID | CmdSN, ExpStatSN | reserved.
 fn captured(header: &str, text: &str) -> Vec<u8> {
     let digits: String = header.split_whitespace().collect();
-    let octets = text::binary(&format!("0x{digits}"), BHS_LEN).unwrap();
-    let bhs = Bhs(*octets.first_chunk().unwrap());
+    let bytes = text::binary(&format!("0x{digits}"), BHS_LEN).unwrap();
+    let bhs = Bhs(*bytes.first_chunk().unwrap());
     let mut data: Vec<u8> = text
         .bytes()
         .map(|o| if o == b' ' { 0 } else { o })
@@ -49,14 +49,14 @@ fn with_choices_of_the_capture(peer: &mut Peer) {
 fn mutual_chap_and_digests() {
     let mut peer = Peer::new(&lio());
     with_choices_of_the_capture(&mut peer);
-    peer.send_octets(&captured(
+    peer.send_bytes(&captured(
         "43000000 0000007f 00023d00 00010000 00000000 00000000 00000000 00000000 \
          00000000 00000000 00000000 00000000",
         "InitiatorName=iqn.2026-01.test:initiator InitiatorAlias=ini \
          TargetName=iqn.2026-01.test:lio SessionType=Normal AuthMethod=CHAP",
     ));
     assert_eq!(peer.recv(), "S: TargetPortalGroupTag=1 AuthMethod=CHAP");
-    peer.send_octets(&captured(
+    peer.send_bytes(&captured(
         "43000000 00000009 00023d00 00010000 00000000 00000000 00000000 21a62ea5 \
          00000000 00000000 00000000 00000000",
         "CHAP_A=5",
@@ -65,7 +65,7 @@ fn mutual_chap_and_digests() {
         peer.recv(),
         "S: CHAP_A=5 CHAP_I=0 CHAP_C=0x9438366a6fcecea0778f51a304a33567"
     );
-    peer.send_octets(&captured(
+    peer.send_bytes(&captured(
         "43810000 0000006c 00023d00 00010000 00000000 00000000 00000000 21a62ea6 \
          00000000 00000000 00000000 00000000",
         "CHAP_N=user1 CHAP_R=0xd078448b5e79f93e0ba0f0234d2c7528 CHAP_I=136 \
@@ -75,7 +75,7 @@ fn mutual_chap_and_digests() {
         peer.recv(),
         "S>O: CHAP_N=tuser1 CHAP_R=0xf9e18804af33a32375b8931e0e755aed"
     );
-    peer.send_octets(&captured(
+    peer.send_bytes(&captured(
         "43870000 0000013b 00023d00 00010000 00000000 00000000 00000000 21a62ea7 \
          00000000 00000000 00000000 00000000",
         "HeaderDigest=CRC32C DataDigest=CRC32C DefaultTime2Wait=2 DefaultTime2Retain=0 \
@@ -105,7 +105,7 @@ fn a_discovery() {
     };
     let mut peer = Peer::new(&config(vec![Arc::new(node)]));
     (peer.next.itt, peer.next.isid[5], peer.next.cmd_sn) = (Itt(0), 0, CmdSn(1));
-    peer.send_octets(&captured(
+    peer.send_bytes(&captured(
         "43870000 000000e8 00023d00 00000000 00000000 00000000 00000001 00000000 \
          00000000 00000000 00000000 00000000",
         "InitiatorName=iqn.2026-01.test:initiator InitiatorAlias=ini SessionType=Discovery \

@@ -89,26 +89,26 @@ fn an_answer_in_several_responses_takes_no_text_meanwhile() {
 fn a_login_byte_by_byte() {
     let mut peer = Peer::new(&three_nodes());
     let first = peer.request("S>O", &format!("{INITIATOR} {TARGET} AuthMethod=None"));
-    for octet in &first {
+    for byte in &first {
         assert_eq!(peer.recv(), "");
-        peer.send_octets(std::slice::from_ref(octet));
+        peer.send_bytes(std::slice::from_ref(byte));
     }
     assert_eq!(peer.recv(), "S>O: TargetPortalGroupTag=1 AuthMethod=None");
     let second = peer.request("O>F", "InitialR2T=No ImmediateData=Yes");
-    for octet in &second {
+    for byte in &second {
         assert!(peer.event().is_none());
-        peer.send_octets(std::slice::from_ref(octet));
+        peer.send_bytes(std::slice::from_ref(byte));
     }
     peer.asks();
 }
 
 #[test]
-fn a_login_split_at_every_octet() {
+fn a_login_split_at_every_byte() {
     let request = Peer::new(&three_nodes()).request("O>F", &format!("{INITIATOR} {TARGET}"));
     for at in 0..=request.len() {
         let mut peer = Peer::new(&three_nodes());
-        peer.send_octets(&request[..at]);
-        peer.send_octets(&request[at..]);
+        peer.send_bytes(&request[..at]);
+        peer.send_bytes(&request[at..]);
         peer.asks();
     }
 }
@@ -116,14 +116,14 @@ fn a_login_split_at_every_octet() {
 #[test]
 fn what_follows_the_last_request_is_left_for_the_session() {
     let mut peer = Peer::new(&three_nodes());
-    let mut octets = peer.request("O>F", &format!("{INITIATOR} {TARGET}"));
-    let request = octets.len();
-    octets.extend_from_slice(&[0; 100]);
-    assert_eq!(peer.login.receive(Duration::ZERO, &octets), request);
-    assert_eq!(peer.login.receive(Duration::ZERO, &octets[request..]), 0);
+    let mut bytes = peer.request("O>F", &format!("{INITIATOR} {TARGET}"));
+    let request = bytes.len();
+    bytes.extend_from_slice(&[0; 100]);
+    assert_eq!(peer.login.receive(Duration::ZERO, &bytes), request);
+    assert_eq!(peer.login.receive(Duration::ZERO, &bytes[request..]), 0);
     peer.asks();
     peer.admitted(1);
-    assert_eq!(peer.login.receive(Duration::ZERO, &octets[request..]), 0);
+    assert_eq!(peer.login.receive(Duration::ZERO, &bytes[request..]), 0);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn priority_counts_from_protocol_level_2_on() {
 }
 
 #[test]
-fn the_cdb_is_sixteen_octets_and_no_more() {
+fn the_cdb_is_sixteen_bytes_and_no_more() {
     let mut rig = Rig::new();
     let command = rig.read(1, 8);
     assert_eq!((command.cdb_len, &command.cdb[16..]), (16, &[0; 16][..]));
@@ -53,8 +53,8 @@ fn an_extended_cdb_is_put_together() {
     pdu.cdb[0] = 0x7f;
     let mut segments = Vec::new();
     ahs::put_extended_cdb(&mut segments, &[9; 16]);
-    let octets = rig.octets(pdu.encode(), &segments, &[]);
-    rig.give(&octets);
+    let bytes = rig.bytes(pdu.encode(), &segments, &[]);
+    rig.give(&bytes);
     let command = rig.executed();
     assert_eq!((command.cdb_len, command.cdb[0]), (32, 0x7f));
     assert_eq!(command.cdb[16..], [9; 16]);
@@ -66,8 +66,8 @@ fn a_cdb_that_is_longer_is_no_command_here() {
     let pdu = rig.read_pdu(1, 8);
     let mut segments = Vec::new();
     ahs::put_extended_cdb(&mut segments, &[9; 17]);
-    let octets = rig.octets(pdu.encode(), &segments, &[]);
-    rig.give(&octets);
+    let bytes = rig.bytes(pdu.encode(), &segments, &[]);
+    rig.give(&bytes);
     assert_eq!(rig.sent(), ["Response #1 02 U=8 sense=5/2000"]);
 }
 
@@ -78,8 +78,8 @@ fn a_bidirectional_command_is_refused_with_both_residuals() {
     pdu.read = true;
     let mut segments = Vec::new();
     ahs::put_bidirectional_read(&mut segments, 1024);
-    let octets = rig.octets(pdu.encode(), &segments, &[7; 512]);
-    rig.give(&octets);
+    let bytes = rig.bytes(pdu.encode(), &segments, &[7; 512]);
+    rig.give(&bytes);
     assert_eq!(
         rig.sent(),
         ["Response #1 02 U=512 read U=1024 sense=5/2000"]
@@ -90,9 +90,9 @@ fn a_bidirectional_command_is_refused_with_both_residuals() {
 fn an_unassigned_additional_header_segment_is_rejected_with_all_of_the_header() {
     let mut rig = Rig::new();
     let pdu = rig.read_pdu(1, 8);
-    let octets = rig.octets(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
-    rig.give(&octets);
-    assert_eq!(rig.pdus()[0].1, octets);
+    let bytes = rig.bytes(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
+    rig.give(&bytes);
+    assert_eq!(rig.pdus()[0].1, bytes);
     assert_eq!(rig.rule(), "an unassigned AHSType");
 }
 
@@ -100,8 +100,8 @@ fn an_unassigned_additional_header_segment_is_rejected_with_all_of_the_header() 
 fn a_malformed_additional_header_segment_ends_the_session() {
     let mut rig = Rig::new();
     let pdu = rig.read_pdu(1, 8);
-    let octets = rig.octets(pdu.encode(), &[0, 200, 1, 0], &[]);
-    rig.give(&octets);
+    let bytes = rig.bytes(pdu.encode(), &[0, 200, 1, 0], &[]);
+    rig.give(&bytes);
     assert_eq!(
         rig.rule(),
         "an additional header segment of the wrong length"

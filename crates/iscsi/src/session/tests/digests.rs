@@ -18,9 +18,9 @@ fn rig() -> Rig {
 fn a_header_digest_error_ends_the_connection() {
     let mut rig = rig();
     let pdu = rig.read_pdu(1, 8);
-    let mut octets = rig.octets(pdu.encode(), &[], &[]);
-    octets[20] ^= 1;
-    rig.give(&octets);
+    let mut bytes = rig.bytes(pdu.encode(), &[], &[]);
+    bytes[20] ^= 1;
+    rig.give(&bytes);
     assert_eq!(rig.rule(), "a header digest error");
 }
 
@@ -28,9 +28,9 @@ fn a_header_digest_error_ends_the_connection() {
 fn a_command_whose_immediate_data_is_spoilt_ends_the_session() {
     let mut rig = rig();
     let pdu = rig.write_pdu(1, 512, true);
-    let mut octets = rig.octets(pdu.encode(), &[], &pattern(512));
-    octets[60] ^= 1;
-    rig.give(&octets);
+    let mut bytes = rig.bytes(pdu.encode(), &[], &pattern(512));
+    bytes[60] ^= 1;
+    rig.give(&bytes);
     assert_eq!(rig.rule(), "a data digest error in a numbered request");
     assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
     assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
@@ -41,7 +41,7 @@ fn an_immediate_command_whose_data_is_spoilt_leaves_no_gap() {
     let mut rig = rig();
     let mut pdu = rig.write_pdu(1, 512, true);
     pdu.immediate = true;
-    let right = rig.octets(pdu.encode(), &[], &pattern(512));
+    let right = rig.bytes(pdu.encode(), &[], &pattern(512));
     let mut wrong = right.clone();
     wrong[60] ^= 1;
     rig.give(&wrong);
@@ -57,10 +57,10 @@ fn an_immediate_command_whose_data_is_spoilt_leaves_no_gap() {
 fn immediate_data_reaches_memory_only_when_its_digest_is_right() {
     let mut rig = rig();
     let pdu = rig.write_pdu(1, 500, true);
-    let octets = rig.octets(pdu.encode(), &[], &pattern(500));
-    rig.give(&octets[..octets.len() - 1]);
+    let bytes = rig.bytes(pdu.encode(), &[], &pattern(500));
+    rig.give(&bytes[..bytes.len() - 1]);
     rig.quiet();
-    rig.give(&octets[octets.len() - 1..]);
+    rig.give(&bytes[bytes.len() - 1..]);
     let command = rig.executed();
     rig.grant(command.tag, 0, 500);
     assert_eq!(rig.got_data(), (command.tag, 0, pattern(500)));
@@ -81,9 +81,9 @@ fn data_out_that_is_spoilt_ends_the_command_when_all_has_come() {
         data_sn: DataSn(0),
         offset: 0,
     };
-    let mut octets = rig.octets(pdu.encode(), &[], &pattern(1024));
-    octets[100] ^= 0x80;
-    rig.give(&octets);
+    let mut bytes = rig.bytes(pdu.encode(), &[], &pattern(1024));
+    bytes[100] ^= 0x80;
+    rig.give(&bytes);
     assert_eq!(rig.rule(), "a data digest error");
     assert_eq!(rig.sent(), ["Reject 02 of DataOut"]);
     rig.managing();
@@ -110,8 +110,8 @@ fn a_whole_write_with_digests() {
 fn a_spoilt_ping_is_rejected() {
     let mut rig = rig();
     let pdu = rig.nop_pdu(Itt(1));
-    let mut octets = rig.octets(pdu.encode(), &[], b"ping");
-    octets[53] ^= 1;
-    rig.give(&octets);
+    let mut bytes = rig.bytes(pdu.encode(), &[], b"ping");
+    bytes[53] ^= 1;
+    rig.give(&bytes);
     assert_eq!(rig.sent(), ["Reject 02 of NopOut"]);
 }

@@ -198,7 +198,7 @@ fn unsolicited_data_with_a_hole() {
 }
 
 #[test]
-fn octets_that_come_twice_do_not_fill_a_hole() {
+fn bytes_that_come_twice_do_not_fill_a_hole() {
     let mut rig = disordered();
     let tag = asked(&mut rig);
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
@@ -225,8 +225,8 @@ fn a_reject_is_no_longer_than_the_initiator_takes() {
     for (ahs_len, told) in [(1020, 48), (976, 1024)] {
         let pdu = rig.read_pdu(1, 8);
         let segment = [&(ahs_len as u16 - 3).to_be_bytes()[..], &[0x3f; 1018]].concat();
-        let octets = rig.octets(pdu.encode(), &segment[..ahs_len], &[]);
-        rig.give(&octets);
+        let bytes = rig.bytes(pdu.encode(), &segment[..ahs_len], &[]);
+        rig.give(&bytes);
         let (bhs, data) = rig.pdus().remove(0);
         assert_eq!((bhs.opcode(), data.len()), (Opcode::Reject, told));
     }

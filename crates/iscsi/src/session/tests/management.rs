@@ -98,11 +98,11 @@ fn data_of_a_window_of_aborted_writes_is_dropped_quietly() {
 fn a_write_aborted_in_the_middle_of_a_pdu_drops_the_rest() {
     let mut rig = Rig::new();
     let pdu = rig.write_pdu(1, 1024, true);
-    let octets = rig.octets(pdu.encode(), &[], &pattern(1024));
-    rig.give(&octets[..48 + 100]);
+    let bytes = rig.bytes(pdu.encode(), &[], &pattern(1024));
+    rig.give(&bytes[..48 + 100]);
     let command = rig.executed();
     rig.aborted(command.tag);
-    rig.give(&octets[48 + 100..]);
+    rig.give(&bytes[48 + 100..]);
     rig.quiet();
     rig.ping(3, b"still there");
     assert_eq!(rig.sent().last().unwrap(), "NOP-In #3 \"still there\"");

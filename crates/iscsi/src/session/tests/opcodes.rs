@@ -79,8 +79,8 @@ fn a_data_segment_longer_than_declared_ends_the_session() {
 fn additional_header_segments_elsewhere_end_the_session() {
     let mut rig = Rig::new();
     let pdu = rig.nop_pdu(crate::wire::bhs::Itt(1));
-    let octets = rig.octets(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
-    rig.give(&octets);
+    let bytes = rig.bytes(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
+    rig.give(&bytes);
     assert_eq!(
         rig.rule(),
         "additional header segments on a PDU other than SCSI Command"

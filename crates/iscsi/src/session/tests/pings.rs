@@ -66,7 +66,7 @@ fn silence_is_answered_by_a_ping_and_then_by_the_end() {
 }
 
 #[test]
-fn any_octet_ends_the_silence() {
+fn any_byte_ends_the_silence() {
     let mut rig = Rig::new();
     rig.wait(30);
     pong(&mut rig, 1);

@@ -57,7 +57,7 @@ fn data_given_piece_by_piece_is_one_row_of_data_sn() {
 }
 
 #[test]
-fn the_octets_of_data_in_are_those_given() {
+fn the_bytes_of_data_in_are_those_given() {
     for data_digest in [false, true] {
         let mut rig = Rig::with(Operational {
             data_digest,
@@ -139,7 +139,7 @@ fn reads_answered_in_another_order_keep_their_tags() {
 }
 
 #[test]
-fn octets_that_wait_are_counted_until_they_leave() {
+fn bytes_that_wait_are_counted_until_they_leave() {
     let mut rig = Rig::new();
     let (one, two) = (rig.read(1, 4500), rig.read(2, 1000));
     rig.data_in(one.tag, 0, &pattern(4500));

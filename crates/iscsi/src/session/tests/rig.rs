@@ -17,7 +17,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use self::trace::numbers;
-pub(super) use self::trace::{line, octets_of, pattern};
+pub(super) use self::trace::{bytes_of, line, pattern};
 use self::wire::Wire;
 use crate::parameters::{Operational, Parameters, SessionPurpose};
 use crate::session::{Session, SessionEvent};
@@ -141,25 +141,25 @@ impl Rig {
         }
     }
 
-    /// The octets of a PDU, with digests as agreed upon.
-    pub(super) fn octets(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
+    /// The bytes of a PDU, with digests as agreed upon.
+    pub(super) fn bytes(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
         bhs.set_ahs_len(ahs.len());
         bhs.set_data_len(data.len() as u32);
-        let mut octets = [&bhs.0[..], ahs].concat();
+        let mut bytes = [&bhs.0[..], ahs].concat();
         if self.keys.header_digest {
-            octets.extend(crc32c(&octets));
+            bytes.extend(crc32c(&bytes));
         }
-        octets.extend_from_slice(data);
-        octets.resize(octets.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(data);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
         if self.keys.data_digest && !data.is_empty() {
-            octets.extend(crc32c_padded(data));
+            bytes.extend(crc32c_padded(data));
         }
-        octets
+        bytes
     }
 
-    /// Gives octets to the session until it has taken them all, collecting events.
-    pub(super) fn give(&mut self, octets: &[u8]) {
-        let mut rest = octets;
+    /// Gives bytes to the session until it has taken them all, collecting events.
+    pub(super) fn give(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
         loop {
             let used = self.session.receive(self.now, rest);
             rest = &rest[used..];
@@ -175,8 +175,8 @@ impl Rig {
     }
 
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
-        let octets = self.octets(bhs, &[], data);
-        self.give(&octets);
+        let bytes = self.bytes(bhs, &[], data);
+        self.give(&bytes);
     }
 
     /// Gives only the header, so that the device server can act before the data comes.
@@ -201,7 +201,7 @@ impl Rig {
         self.next_cmd_sn()
     }
 
-    /// A READ of `expected` octets.
+    /// A READ of `expected` bytes.
     pub(super) fn read(&mut self, itt: u32, expected: u32) -> Command {
         let bhs = self.read_pdu(itt, expected);
         self.send(bhs.encode(), &[]);
@@ -226,7 +226,7 @@ impl Rig {
         }
     }
 
-    /// A WRITE of `expected` octets; without `last`, unsolicited data follows.
+    /// A WRITE of `expected` bytes; without `last`, unsolicited data follows.
     pub(super) fn write_pdu(&mut self, itt: u32, expected: u32, last: bool) -> ScsiCommand {
         let mut pdu = self.read_pdu(itt, expected);
         pdu.read = false;
@@ -359,7 +359,7 @@ impl Rig {
     /// The next event, which must be Data-Out.
     pub(super) fn got_data(&mut self) -> (Tag, u32, Vec<u8>) {
         match self.event() {
-            Some(SessionEvent::DataOut { tag, offset, data }) => (tag, offset, octets_of(&data)),
+            Some(SessionEvent::DataOut { tag, offset, data }) => (tag, offset, bytes_of(&data)),
             other => panic!("{other:?} where Data-Out was expected"),
         }
     }
@@ -436,22 +436,22 @@ impl Rig {
         self.session.transmit(&mut self.wire)
     }
 
-    /// What the session sends now, as octets.
+    /// What the session sends now, as bytes.
     pub(super) fn transmitted(&mut self) -> Vec<u8> {
         while self.session.transmit(&mut self.wire) {}
-        std::mem::take(&mut self.wire.octets)
+        std::mem::take(&mut self.wire.bytes)
     }
 
     /// What the session sends now: header and data of each PDU.
     pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
-        let octets = self.transmitted();
+        let bytes = self.transmitted();
         let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
-        let mut rest = &octets[..];
+        let mut rest = &bytes[..];
         while let Some(piece) = self.framer.next(&mut rest).unwrap() {
             match piece {
                 PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                PduPiece::Data { octets, .. } => {
-                    pdus.last_mut().unwrap().1.extend_from_slice(octets);
+                PduPiece::Data { bytes, .. } => {
+                    pdus.last_mut().unwrap().1.extend_from_slice(bytes);
                 }
                 PduPiece::BadData => panic!("a data digest that is wrong"),
             }

@@ -22,7 +22,7 @@ fn serve(rig: &mut Rig, told: &mut Vec<String>) {
                 rig.good(command.tag, u64::from(command.expected_in), 0);
             }
             SessionEvent::DataOut { tag, offset, data } => {
-                told.push(format!("{offset} {:?}", super::rig::octets_of(&data)));
+                told.push(format!("{offset} {:?}", super::rig::bytes_of(&data)));
                 rig.good(
                     tag,
                     0,
@@ -37,11 +37,11 @@ fn serve(rig: &mut Rig, told: &mut Vec<String>) {
 
 /// A stream that an initiator sends, with the R2Ts of the write answered as if they had come.
 fn stream(rig: &mut Rig) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let read = rig.read_pdu(1, 100);
-    octets.extend(rig.octets(read.encode(), &[], &[]));
+    bytes.extend(rig.bytes(read.encode(), &[], &[]));
     let write = rig.write_pdu(2, 900, false);
-    octets.extend(rig.octets(write.encode(), &[], &pattern(900)[..301]));
+    bytes.extend(rig.bytes(write.encode(), &[], &pattern(900)[..301]));
     let rest = DataOut {
         last: true,
         lun: super::rig::LUN,
@@ -51,21 +51,21 @@ fn stream(rig: &mut Rig) -> Vec<u8> {
         data_sn: DataSn(0),
         offset: 301,
     };
-    octets.extend(rig.octets(rest.encode(), &[], &pattern(900)[301..]));
+    bytes.extend(rig.bytes(rest.encode(), &[], &pattern(900)[301..]));
     let ping = rig.nop_pdu(crate::wire::bhs::Itt(3));
-    octets.extend(rig.octets(ping.encode(), &[], b"ping"));
+    bytes.extend(rig.bytes(ping.encode(), &[], b"ping"));
     let reset = rig.task_pdu(4, 5);
-    octets.extend(rig.octets(reset.encode(), &[], &[]));
+    bytes.extend(rig.bytes(reset.encode(), &[], &[]));
     let stray = DataOut {
         itt: crate::wire::bhs::Itt(9),
         ..rest
     };
-    octets.extend(rig.octets(stray.encode(), &[], b"stray"));
+    bytes.extend(rig.bytes(stray.encode(), &[], b"stray"));
     let text = rig.text_pdu(5);
-    octets.extend(rig.octets(text.encode(), &[], b"SendTargets=\0"));
+    bytes.extend(rig.bytes(text.encode(), &[], b"SendTargets=\0"));
     let logout = rig.logout_pdu(6, 0);
-    octets.extend(rig.octets(logout.encode(), &[], &[]));
-    octets
+    bytes.extend(rig.bytes(logout.encode(), &[], &[]));
+    bytes
 }
 
 fn outcome(digests: (bool, bool), cuts: &[usize]) -> (Vec<String>, Vec<u8>) {
@@ -94,7 +94,7 @@ fn outcome(digests: (bool, bool), cuts: &[usize]) -> (Vec<String>, Vec<u8>) {
 const DIGESTS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
 #[test]
-fn split_at_every_octet() {
+fn split_at_every_byte() {
     for digests in DIGESTS {
         let whole = outcome(digests, &[]);
         assert!(!whole.1.is_empty());
@@ -115,12 +115,12 @@ fn split_at_every_octet() {
 proptest! {
     #[test]
     fn garbage_never_panics(
-        octets in prop::collection::vec(any::<u8>(), 0..2000),
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
         discovery: bool,
     ) {
         let mut rig = if discovery { Rig::discovery() } else { Rig::new() };
         let mut told = Vec::new();
-        rig.give(&octets);
+        rig.give(&bytes);
         serve(&mut rig, &mut told);
         rig.transmitted();
     }
@@ -142,8 +142,8 @@ proptest! {
             }
             bhs.0[27] += super::rig::FIRST_CMD_SN as u8;
             bhs.0[8..16].fill(0);
-            let octets = rig.octets(bhs, &[], &pattern(len));
-            rig.give(&octets);
+            let bytes = rig.bytes(bhs, &[], &pattern(len));
+            rig.give(&bytes);
             if len % 3 != 0 {
                 serve(&mut rig, &mut told);
                 rig.transmitted();

@@ -35,7 +35,7 @@ fn pdu(ahs: &[u8], data: &[u8]) -> Pdu {
     }
 }
 
-fn octets(pdu: &Pdu, header_digest: bool, data_digest: bool) -> Vec<u8> {
+fn bytes(pdu: &Pdu, header_digest: bool, data_digest: bool) -> Vec<u8> {
     let mut out = [&pdu.header.0[..], &pdu.ahs].concat();
     if header_digest {
         out.extend(crc32c(&out));
@@ -56,7 +56,7 @@ fn octets(pdu: &Pdu, header_digest: bool, data_digest: bool) -> Vec<u8> {
     out
 }
 
-/// What a framer makes of the octets, given in chunks.
+/// What a framer makes of the bytes, given in chunks.
 fn cut<'a>(
     framer: &mut Framer,
     chunks: impl IntoIterator<Item = &'a [u8]>,
@@ -71,9 +71,9 @@ fn cut<'a>(
                     data: Vec::new(),
                     right: true,
                 }),
-                PduPiece::Data { octets, end } => {
+                PduPiece::Data { bytes, end } => {
                     let pdu = pdus.last_mut().unwrap();
-                    pdu.data.extend_from_slice(octets);
+                    pdu.data.extend_from_slice(bytes);
                     assert_eq!(end, framer.is_between());
                 }
                 PduPiece::BadData => pdus.last_mut().unwrap().right = false,
@@ -95,10 +95,10 @@ fn some_pdus() -> Vec<Pdu> {
 }
 
 #[test]
-fn a_stream_split_at_every_octet_gives_the_same_pdus() {
+fn a_stream_split_at_every_byte_gives_the_same_pdus() {
     for (header, data) in [(false, false), (true, false), (false, true), (true, true)] {
         let pdus = some_pdus();
-        let stream: Vec<u8> = pdus.iter().flat_map(|p| octets(p, header, data)).collect();
+        let stream: Vec<u8> = pdus.iter().flat_map(|p| bytes(p, header, data)).collect();
         for at in 0..=stream.len() {
             let mut framer = Framer::new(7);
             framer.set_digests(header, data);
@@ -115,7 +115,7 @@ fn a_stream_split_at_every_octet_gives_the_same_pdus() {
 fn a_wrong_data_digest_spoils_its_pdu_only() {
     let mut pdus = some_pdus();
     pdus[2].right = false;
-    let stream: Vec<u8> = pdus.iter().flat_map(|p| octets(p, false, true)).collect();
+    let stream: Vec<u8> = pdus.iter().flat_map(|p| bytes(p, false, true)).collect();
     let mut framer = Framer::new(100);
     framer.set_digests(false, true);
     assert_eq!(cut(&mut framer, [&stream[..]]).unwrap(), pdus);
@@ -123,7 +123,7 @@ fn a_wrong_data_digest_spoils_its_pdu_only() {
 
 #[test]
 fn padding_is_part_of_the_data_digest() {
-    let mut stream = octets(&pdu(&[], b"abc"), false, true);
+    let mut stream = bytes(&pdu(&[], b"abc"), false, true);
     let at = stream.len() - 5;
     stream[at] ^= 1;
     let mut framer = Framer::new(100);
@@ -133,9 +133,9 @@ fn padding_is_part_of_the_data_digest() {
 
 #[test]
 fn a_wrong_header_digest_ends_the_stream() {
-    for octet in [0, 47, 50, 53] {
-        let mut stream = octets(&pdu(&[3; 4], b"data"), true, false);
-        stream[octet] ^= 0x04;
+    for byte in [0, 47, 50, 53] {
+        let mut stream = bytes(&pdu(&[3; 4], b"data"), true, false);
+        stream[byte] ^= 0x04;
         let mut framer = Framer::new(100);
         framer.set_digests(true, false);
         assert_eq!(
@@ -148,7 +148,7 @@ fn a_wrong_header_digest_ends_the_stream() {
 #[test]
 fn a_data_segment_past_the_limit_is_told_at_the_header() {
     let long = pdu(&[], b"12345678");
-    let stream = octets(&long, false, false);
+    let stream = bytes(&long, false, false);
     assert_eq!(
         cut(&mut Framer::new(8), [&stream[..]]),
         Ok(vec![long.clone()])
@@ -165,7 +165,7 @@ fn a_data_segment_past_the_limit_is_told_at_the_header() {
 #[test]
 fn additional_header_segments_of_a_target_are_not_waited_for() {
     for (digest, come) in [(false, 48), (true, 56)] {
-        let stream = octets(&pdu(&[3; 4], b""), digest, false);
+        let stream = bytes(&pdu(&[3; 4], b""), digest, false);
         let mut framer = Framer::of_target(8);
         framer.set_digests(digest, false);
         assert_eq!(cut(&mut framer, [&stream[..come - 1]]), Ok(vec![]));
@@ -189,7 +189,7 @@ proptest! {
             })
             .collect();
         let stream: Vec<u8> =
-            pdus.iter().flat_map(|p| octets(p, digests.0, digests.1)).collect();
+            pdus.iter().flat_map(|p| bytes(p, digests.0, digests.1)).collect();
         let mut chunks = Vec::new();
         let mut rest = &stream[..];
         for size in sizes {

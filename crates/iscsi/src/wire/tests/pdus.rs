@@ -224,9 +224,9 @@ proptest! {
 
     #[test]
     fn additional_header_segments_of_any_kind_never_panic(
-        octets in prop::collection::vec(any::<u8>(), 0..64),
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
     ) {
-        prop_assert!(ahs::segments(&octets).count() <= octets.len());
+        prop_assert!(ahs::segments(&bytes).count() <= bytes.len());
     }
 }
 
@@ -240,11 +240,11 @@ fn every_opcode_has_its_code() {
 
 #[test]
 fn additional_header_segments_are_split_by_their_lengths() {
-    let mut octets = Vec::new();
-    ahs::put_extended_cdb(&mut octets, &[1, 2, 3, 4, 5, 6]);
-    ahs::put_bidirectional_read(&mut octets, 0x0001_0203);
-    octets.extend([0, 1, 0x3f, 0]);
-    let segments: Vec<_> = ahs::segments(&octets).collect();
+    let mut bytes = Vec::new();
+    ahs::put_extended_cdb(&mut bytes, &[1, 2, 3, 4, 5, 6]);
+    ahs::put_bidirectional_read(&mut bytes, 0x0001_0203);
+    bytes.extend([0, 1, 0x3f, 0]);
+    let segments: Vec<_> = ahs::segments(&bytes).collect();
     assert_eq!(
         segments,
         [
@@ -257,12 +257,12 @@ fn additional_header_segments_are_split_by_their_lengths() {
 
 #[test]
 fn additional_header_segments_longer_than_what_is_there_are_malformed() {
-    for octets in [
+    for bytes in [
         &[0, 9, 1, 0, 5, 5, 5, 5][..],
         &[0, 4, 2, 0, 0, 0, 1, 0],
         &[0, 1, 1, 0],
         &[0, 0, 1],
     ] {
-        assert_eq!(ahs::segments(octets).last(), Some(Err(ahs::MalformedAhs)));
+        assert_eq!(ahs::segments(bytes).last(), Some(Err(ahs::MalformedAhs)));
     }
 }

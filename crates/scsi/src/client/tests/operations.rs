@@ -16,8 +16,8 @@ fn read(extent: Extent) -> MediumOp<HeapLease> {
     }
 }
 
-fn blocks(count: usize, octet: u8) -> Vec<u8> {
-    vec![octet; count * BLOCK as usize]
+fn blocks(count: usize, byte: u8) -> Vec<u8> {
+    vec![byte; count * BLOCK as usize]
 }
 
 #[test]
@@ -27,9 +27,9 @@ fn what_is_written_is_read() {
     let Ok(MediumOutcome::Lease(data)) = rig.go(read(Extent::new(4, 1))) else {
         panic!("no data")
     };
-    let mut octets = blocks(1, 0);
-    data.copy_out(0, &mut octets);
-    assert_eq!(octets, blocks(1, 7));
+    let mut bytes = blocks(1, 0);
+    data.copy_out(0, &mut bytes);
+    assert_eq!(bytes, blocks(1, 7));
     assert_eq!(
         rig.take_asked(),
         ["2a0000000003000002", "280000000004000001"]
@@ -122,9 +122,9 @@ fn no_command_is_longer_than_the_unit_takes() {
     let Ok(MediumOutcome::Lease(read)) = rig.go(read(Extent::new(0, 8))) else {
         panic!("no data")
     };
-    let mut octets = blocks(8, 0);
-    read.copy_out(0, &mut octets);
-    assert_eq!(octets, data);
+    let mut bytes = blocks(8, 0);
+    read.copy_out(0, &mut bytes);
+    assert_eq!(bytes, data);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn atomic_writes_are_as_durable_as_others() {
             atomic: true,
         })
         .unwrap();
-        assert_eq!(rig.unit.octets[512..1536], blocks(2, 7));
+        assert_eq!(rig.unit.bytes[512..1536], blocks(2, 7));
         rig.take_asked()
     };
     let [plain, fua] = [0x00, 0x08].map(|flags| format!("9c{flags:02x}{:020x}0002", 1 << 16));
@@ -228,7 +228,7 @@ fn one_block_again_and_again() {
         pattern: None,
     };
     let mut rig = Rig::ready(Unit::default());
-    rig.unit.octets.fill(9);
+    rig.unit.bytes.fill(9);
     rig.go(same()).unwrap();
     assert_eq!(
         rig.take_asked(),
@@ -238,15 +238,15 @@ fn one_block_again_and_again() {
             "9300000000000000020000000058",
         ]
     );
-    assert!(rig.unit.octets[..600 * 512].iter().all(|octet| *octet == 0));
-    assert_eq!(rig.unit.octets[600 * 512], 9);
+    assert!(rig.unit.bytes[..600 * 512].iter().all(|byte| *byte == 0));
+    assert_eq!(rig.unit.bytes[600 * 512], 9);
     // A unit that does not know it is written to in the ordinary way.
     rig.unit.unknown.push(0x93);
-    rig.unit.octets.fill(9);
+    rig.unit.bytes.fill(9);
     rig.go(same()).unwrap();
     assert_eq!(rig.take_asked().len(), 1 + 600_usize.div_ceil(128));
-    assert!(rig.unit.octets[..600 * 512].iter().all(|octet| *octet == 0));
-    assert_eq!(rig.unit.octets[600 * 512], 9);
+    assert!(rig.unit.bytes[..600 * 512].iter().all(|byte| *byte == 0));
+    assert_eq!(rig.unit.bytes[600 * 512], 9);
 }
 
 fn unmap(extent: Extent) -> MediumOp<HeapLease> {
@@ -258,12 +258,12 @@ fn unmap(extent: Extent) -> MediumOp<HeapLease> {
 /// asked for it.
 fn unmapped(unit: Unit) -> Vec<String> {
     let mut rig = Rig::ready(unit);
-    rig.unit.octets.fill(9);
+    rig.unit.bytes.fill(9);
     rig.go(unmap(Extent::new(3, 300))).unwrap();
     let size = BLOCK as usize;
-    for (at, block) in rig.unit.octets.chunks(size).enumerate() {
+    for (at, block) in rig.unit.bytes.chunks(size).enumerate() {
         let expected = if (3..303).contains(&at) { 0 } else { 9 };
-        assert!(block.iter().all(|octet| *octet == expected), "block {at}");
+        assert!(block.iter().all(|byte| *byte == expected), "block {at}");
     }
     rig.take_asked()
 }

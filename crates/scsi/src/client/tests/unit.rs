@@ -47,7 +47,7 @@ pub(super) struct Unit {
     pub(super) unknown: Vec<u8>,
     /// Opcodes that it does not answer.
     pub(super) silent: Vec<u8>,
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Default for Unit {
@@ -71,7 +71,7 @@ impl Default for Unit {
             silent_cache: false,
             unknown: Vec::new(),
             silent: Vec::new(),
-            octets: vec![0; 2048 * BLOCK as usize],
+            bytes: vec![0; 2048 * BLOCK as usize],
         }
     }
 }
@@ -202,7 +202,7 @@ impl Rig {
 
     fn execute(&mut self, request: UnitRequest<HeapLease>) {
         let UnitRequest { id, cdb, data } = request;
-        let hex: Vec<String> = cdb.iter().map(|octet| format!("{octet:02x}")).collect();
+        let hex: Vec<String> = cdb.iter().map(|byte| format!("{byte:02x}")).collect();
         self.asked.push(hex.join("").trim_end_matches("00").into());
         if self.unit.silent.contains(&cdb[0]) {
             return self.unanswered.push(id);
@@ -233,9 +233,9 @@ impl Rig {
                 0
             }
             Data::In(mut into) => {
-                let octets = self.unit.data_in(&cdb);
-                let len = octets.len().min(into.len());
-                into.copy_in(0, &octets[..len]);
+                let bytes = self.unit.data_in(&cdb);
+                let len = bytes.len().min(into.len());
+                into.copy_in(0, &bytes[..len]);
                 len
             }
             Data::Out(from) => {
@@ -281,25 +281,25 @@ impl Unit {
             ]
             .concat(),
             0x9e if cdb[1] == 0x10 => {
-                let mut octets = vec![0; 32];
-                octets[..8].copy_from_slice(&(self.blocks - 1).to_be_bytes());
-                octets[8..12].copy_from_slice(&BLOCK.to_be_bytes());
-                octets[14] = u8::from(self.unmaps) << 7;
-                octets
+                let mut bytes = vec![0; 32];
+                bytes[..8].copy_from_slice(&(self.blocks - 1).to_be_bytes());
+                bytes[8..12].copy_from_slice(&BLOCK.to_be_bytes());
+                bytes[14] = u8::from(self.unmaps) << 7;
+                bytes
             }
             0x9e => {
-                let mut octets = vec![0; 24];
-                octets[8..16].copy_from_slice(&cdb[2..10]);
-                octets[16..20].copy_from_slice(&8_u32.to_be_bytes());
-                octets[20] = 1;
-                octets
+                let mut bytes = vec![0; 24];
+                bytes[8..16].copy_from_slice(&cdb[2..10]);
+                bytes[16..20].copy_from_slice(&8_u32.to_be_bytes());
+                bytes[20] = 1;
+                bytes
             }
-            _ => self.octets[self.range(cdb)].to_vec(),
+            _ => self.bytes[self.range(cdb)].to_vec(),
         }
     }
 
     fn inquiry(&self, evpd: u8, page: u8) -> Vec<u8> {
-        let paged = |octets: &[u8]| [&[0, page, 0, octets.len() as u8], octets].concat();
+        let paged = |bytes: &[u8]| [&[0, page, 0, bytes.len() as u8], bytes].concat();
         match (evpd, page) {
             (0, _) => b"\0\0\x06\x02\x5b\0\0\x02LUNAR   DISK            0.1 ".to_vec(),
             (_, 0x00) => paged(&[0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2]),
@@ -311,13 +311,13 @@ impl Unit {
                 paged(&[&[0x51, 0x94, 0, 4, 0, 0, 0, 1][..], &t10, &name].concat())
             }
             (_, 0xb0) => {
-                let mut octets = [0; 60];
-                octets[4..8].copy_from_slice(&self.max_transfer.to_be_bytes());
-                octets[16..20].copy_from_slice(&64_u32.to_be_bytes());
-                octets[24..28].copy_from_slice(&8_u32.to_be_bytes());
-                octets[32..40].copy_from_slice(&256_u64.to_be_bytes());
-                octets[40..44].copy_from_slice(&self.max_atomic.to_be_bytes());
-                paged(&octets)
+                let mut bytes = [0; 60];
+                bytes[4..8].copy_from_slice(&self.max_transfer.to_be_bytes());
+                bytes[16..20].copy_from_slice(&64_u32.to_be_bytes());
+                bytes[24..28].copy_from_slice(&8_u32.to_be_bytes());
+                bytes[32..40].copy_from_slice(&256_u64.to_be_bytes());
+                bytes[40..44].copy_from_slice(&self.max_atomic.to_be_bytes());
+                paged(&bytes)
             }
             (_, 0xb1) => paged(&[0, 1, 0, 0]),
             _ => paged(&[
@@ -332,39 +332,39 @@ impl Unit {
     }
 
     fn data_out(&mut self, cdb: &[u8; 16], from: &HeapLease) {
-        let mut octets = vec![0; from.len()];
-        from.copy_out(0, &mut octets);
+        let mut bytes = vec![0; from.len()];
+        from.copy_out(0, &mut bytes);
         match cdb[0] {
             0x5f => {
-                self.key = octets[8..16]
+                self.key = bytes[8..16]
                     .iter()
-                    .fold(0, |key, octet| key << 8 | u64::from(*octet));
-                self.persists = octets[20] & 1 == 1;
+                    .fold(0, |key, byte| key << 8 | u64::from(*byte));
+                self.persists = bytes[20] & 1 == 1;
                 return;
             }
             0x15 if self.silent_cache => return,
             0x15 => {
-                assert_eq!(octets[4] & 0x80, 0, "PS is reserved there");
-                self.write_cache = octets[6] & 0x04 > 0;
+                assert_eq!(bytes[4] & 0x80, 0, "PS is reserved there");
+                self.write_cache = bytes[6] & 0x04 > 0;
                 return;
             }
             _ => {}
         }
         let range = self.range(cdb);
-        let times = range.len() / octets.len();
-        self.octets[range].copy_from_slice(&octets.repeat(times));
+        let times = range.len() / bytes.len();
+        self.bytes[range].copy_from_slice(&bytes.repeat(times));
     }
 
     fn zero(&mut self, cdb: &[u8; 16]) {
         let range = self.range(cdb);
-        self.octets[range].fill(0);
+        self.bytes[range].fill(0);
     }
 
     fn range(&self, cdb: &[u8; 16]) -> std::ops::Range<usize> {
         let number = |range: std::ops::Range<usize>| {
             cdb[range]
                 .iter()
-                .fold(0, |value, octet| value << 8 | usize::from(*octet))
+                .fold(0, |value, byte| value << 8 | usize::from(*byte))
         };
         let (lba, blocks) = match cdb[0] {
             0x28 | 0x2a => (number(2..6), number(7..9)),
@@ -372,7 +372,7 @@ impl Unit {
             _ => (number(2..10), number(10..14)),
         };
         let size = BLOCK as usize;
-        let end = ((lba + blocks) * size).min(self.octets.len());
+        let end = ((lba + blocks) * size).min(self.bytes.len());
         (lba * size).min(end)..end
     }
 }

@@ -5,7 +5,7 @@ use crate::medium::Extent;
 use crate::nexus::Nexus;
 use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
-use crate::wire::cdb::{be16, be32, be64, bit, octet};
+use crate::wire::cdb::{be16, be32, be64, bit, byte};
 use crate::wire::sense::{Sense, SenseKey, SenseSpecific};
 
 const MAX_DEVICES: usize = limits::COPY_CSCDS as usize;
@@ -28,7 +28,7 @@ pub(super) struct CopyList {
     pub(super) segments: Vec<Segment>,
 }
 
-/// One copy, of as many octets on both sides.
+/// One copy, of as many bytes on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) from: (UnitId, Extent),
@@ -81,7 +81,7 @@ impl CopyList {
     }
 }
 
-/// What is wrong with a descriptor; the octet counts from its beginning.
+/// What is wrong with a descriptor; the byte counts from its beginning.
 enum DescriptorError {
     Field(u16, Option<u8>),
     Sense(Sense),
@@ -90,7 +90,7 @@ enum DescriptorError {
 impl DescriptorError {
     fn at(self, start: u16) -> Sense {
         match self {
-            Self::Field(octet, bit) => Sense::parameter_field(start + octet, bit),
+            Self::Field(byte, bit) => Sense::parameter_field(start + byte, bit),
             Self::Sense(sense) => sense,
         }
     }
@@ -130,7 +130,7 @@ fn split(list: &[u8]) -> Result<(&[u8], &[u8]), Sense> {
 
 fn check_segments(segments: &[u8]) -> Result<(), Sense> {
     // A segment of an unknown type may have any length, so the type is looked at first.
-    if !segments.is_empty() && octet(segments, 0) != BLOCK_TO_BLOCK {
+    if !segments.is_empty() && byte(segments, 0) != BLOCK_TO_BLOCK {
         return Err(Sense::new(
             SenseKey::IllegalRequest,
             asc::UNSUPPORTED_SEGMENT_DESCRIPTOR,
@@ -150,8 +150,8 @@ fn check_segments(segments: &[u8]) -> Result<(), Sense> {
 
 /// LIST ID USAGE says whether LIST IDENTIFIER counts.
 fn identifier(list: &[u8]) -> Result<Option<u8>, Sense> {
-    let id = octet(list, 0);
-    match octet(list, 1) >> 3 & 0b11 {
+    let id = byte(list, 0);
+    match byte(list, 1) >> 3 & 0b11 {
         0b00 | 0b10 => Ok(Some(id)),
         0b11 if id == 0 => Ok(None),
         0b11 => Err(Sense::parameter_field(0, None)),
@@ -166,20 +166,20 @@ fn device<'a>(
     nexus: &Nexus,
     state: impl Fn(UnitId) -> &'a UnitState,
 ) -> Result<CopyDevice, DescriptorError> {
-    if octet(descriptor, 0) != IDENTIFICATION {
+    if byte(descriptor, 0) != IDENTIFICATION {
         let code = asc::UNSUPPORTED_TARGET_DESCRIPTOR;
         return Err(DescriptorError::Sense(Sense::new(
             SenseKey::IllegalRequest,
             code,
         )));
     }
-    if octet(descriptor, 1) & 0x1f != 0 {
+    if byte(descriptor, 1) & 0x1f != 0 {
         return Err(DescriptorError::Field(1, Some(4)));
     }
-    let length = usize::from(octet(descriptor, 7));
+    let length = usize::from(byte(descriptor, 7));
     let designator = descriptor.get(8..8 + length).filter(|_| length <= 20);
     let designator = designator.ok_or(DescriptorError::Field(7, None))?;
-    let is_naa = octet(descriptor, 4) & 0x0f == BINARY && octet(descriptor, 5) & 0x3f == NAA;
+    let is_naa = byte(descriptor, 4) & 0x0f == BINARY && byte(descriptor, 5) & 0x3f == NAA;
     let mut units = nexus.target.luns.iter().map(|entry| entry.1);
     let found = units.find(|unit| is_naa && state(*unit).identity.naa == designator);
     let Some(unit) = found else {
@@ -198,7 +198,7 @@ fn segment<'a>(
     devices: &[CopyDevice],
     state: impl Fn(UnitId) -> &'a UnitState,
 ) -> Result<Segment, DescriptorError> {
-    if octet(descriptor, 0) != BLOCK_TO_BLOCK {
+    if byte(descriptor, 0) != BLOCK_TO_BLOCK {
         let code = asc::UNSUPPORTED_SEGMENT_DESCRIPTOR;
         return Err(DescriptorError::Sense(Sense::new(
             SenseKey::IllegalRequest,
@@ -219,31 +219,31 @@ fn segment<'a>(
     }
     let from = (from, Extent::new(be64(descriptor, 12), bytes / size(from)));
     let to = (to, Extent::new(be64(descriptor, 20), bytes / size(to)));
-    for ((unit, extent), octet) in [(from, 12), (to, 20)] {
+    for ((unit, extent), byte) in [(from, 12), (to, 20)] {
         let capacity = state(unit).traits.blocks;
         if extent.lba > capacity || extent.blocks > capacity - extent.lba {
-            return Err(DescriptorError::Sense(aborted(asc::NONE, octet)));
+            return Err(DescriptorError::Sense(aborted(asc::NONE, byte)));
         }
     }
     Ok(Segment { from, to })
 }
 
-fn reachable(devices: &[CopyDevice], index: u16, octet: u16) -> Result<UnitId, DescriptorError> {
+fn reachable(devices: &[CopyDevice], index: u16, byte: u16) -> Result<UnitId, DescriptorError> {
     match devices.get(usize::from(index)) {
         Some(CopyDevice::Unit(unit)) => Ok(*unit),
         Some(CopyDevice::Unreachable) | None => Err(DescriptorError::Sense(aborted(
             asc::UNREACHABLE_COPY_TARGET,
-            octet,
+            byte,
         ))),
     }
 }
 
 /// COPY ABORTED, pointing into the segment descriptor.
-const fn aborted(code: u16, octet: u16) -> Sense {
+const fn aborted(code: u16, byte: u16) -> Sense {
     let mut sense = Sense::new(SenseKey::CopyAborted, code);
     sense.specific = Some(SenseSpecific::Segment {
         in_segments: true,
-        octet,
+        byte,
         bit: None,
     });
     sense

@@ -69,7 +69,7 @@ fn operating_parameters() -> Vec<u8> {
     // fields hold less.
     data[34..36].copy_from_slice(&u16::from(u8::MAX).to_be_bytes());
     data[36] = u8::MAX;
-    // DATA SEGMENT GRANULARITY: a block of 512 octets, as a power of two.
+    // DATA SEGMENT GRANULARITY: a block of 512 bytes, as a power of two.
     data[37] = 9;
     data[43] = 2;
     data.extend([list::BLOCK_TO_BLOCK, list::IDENTIFICATION]);

@@ -26,7 +26,7 @@ enum Event {
     TellCore(usize),
 }
 
-/// Commands on blocks from `lba` on, with the octets of Data-Out that they expect.
+/// Commands on blocks from `lba` on, with the bytes of Data-Out that they expect.
 fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
     let at = u64::from(lba);
     let swap = |opcode: u8, blocks: u8| {
@@ -70,8 +70,8 @@ fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
 }
 
 /// GET LBA STATUS is a service action.
-fn status_bit((at, octet): (usize, u8)) -> u8 {
-    if at == 1 { 0x12 } else { octet }
+fn status_bit((at, byte): (usize, u8)) -> u8 {
+    if at == 1 { 0x12 } else { byte }
 }
 
 fn event() -> impl Strategy<Value = Event> {

@@ -242,9 +242,9 @@ fn a_reset_of_the_destination_ends_a_copy() {
 fn lists_that_are_wrong_in_every_way() {
     let mut rig = Rig::new();
     let good = list(1, &[device(0)], &[segment(0, 0, 8, 0, 100)]);
-    let change = |at: usize, octet: u8| {
+    let change = |at: usize, byte: u8| {
         let mut list = good.clone();
-        list[at] = octet;
+        list[at] = byte;
         list
     };
     let cases = [
@@ -280,17 +280,17 @@ fn lists_that_are_wrong_in_every_way() {
     }
     let nothing = copy(&mut rig, A, Vec::new());
     assert_eq!(rig.status(nothing), Status::Good);
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }
 
 #[test]
-fn every_octet_of_a_list_may_be_anything() {
+fn every_byte_of_a_list_may_be_anything() {
     let mut rig = Rig::new();
     let good = list(1, &[device(0)], &[segment(0, 0, 8, 0, 100)]);
     for at in 0..good.len() {
-        for octet in [0x00, 0x01, 0x7f, 0x80, 0xff] {
+        for byte in [0x00, 0x01, 0x7f, 0x80, 0xff] {
             let mut list = good.clone();
-            list[at] = octet;
+            list[at] = byte;
             let tag = copy(&mut rig, A, list);
             rig.completed(A, tag);
         }

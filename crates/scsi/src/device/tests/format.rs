@@ -45,7 +45,7 @@ fn format_leaves_zeros_and_a_unit_that_is_ready() {
     let mut rig = thick(1);
     let tag = rig.send(&FORMAT, 0, Vec::new());
     assert_eq!(rig.status(tag), Status::Good);
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
     assert!(rig.owners[0].state().locks.is_empty());
     let ready = test_unit_ready(&mut rig, A);
     assert_eq!(rig.status(ready), Status::Good);
@@ -58,7 +58,7 @@ fn format_writes_zeros_where_the_medium_turns_out_not_to_deallocate() {
     rig.fail = Some(MediumError::Unsupported);
     let tag = rig.send(&FORMAT, 0, Vec::new());
     assert_eq!(rig.status(tag), Status::Good);
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn format_headers_that_ask_for_what_is_not_offered() {
     }
     let long = rig.send(&[0x04, 0x30, 0, 0, 0, 0], 0, vec![0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(rig.sense(A, long), (0x5, 0x2600));
-    assert!(rig.disks[0].iter().all(|octet| *octet == 1));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 1));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn sanitize_goes_on_whatever_becomes_of_its_command() {
     while !rig.held.is_empty() {
         rig.answer(0);
     }
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
     assert_eq!(rig.owners[0].state().operation, OperationState::Idle);
 }
 
@@ -273,5 +273,5 @@ fn what_goes_on_in_the_background_holds_no_memory_of_a_nexus_that_came_later() {
     while !rig.held.is_empty() {
         rig.answer(0);
     }
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }

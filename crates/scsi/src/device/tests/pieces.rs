@@ -82,7 +82,7 @@ fn orwrite_sets_bits_and_clears_none() {
         rig.disks[0][..bytes].fill(0x0f);
         let tag = rig.send(&cdb16(0x8b, 0, 0, blocks), 0, vec![0xa0; bytes]);
         assert_eq!(rig.status(tag), Status::Good);
-        assert!(rig.disks[0][..bytes].iter().all(|octet| *octet == 0xaf));
+        assert!(rig.disks[0][..bytes].iter().all(|byte| *byte == 0xaf));
     }
     assert!(rig.owners[0].state().locks.is_empty());
 }

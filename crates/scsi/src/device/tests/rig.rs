@@ -132,11 +132,11 @@ impl Rig {
 
     fn of(nexuses: u32, states: Vec<UnitState>) -> Self {
         let units = states.len() as u32;
-        let octets = |state: &UnitState| state.traits.blocks as usize * BLOCK;
+        let bytes = |state: &UnitState| state.traits.blocks as usize * BLOCK;
         let shared = states.iter().cloned().map(Arc::new).collect();
         let mut rig = Self {
             server: DeviceServer::new(CoreId(0), shared),
-            disks: states.iter().map(|state| vec![0; octets(state)]).collect(),
+            disks: states.iter().map(|state| vec![0; bytes(state)]).collect(),
             owners: states
                 .into_iter()
                 .map(|state| UnitOwner::new(state, 1))
@@ -360,8 +360,7 @@ impl Rig {
 
     fn ended(&mut self, nexus: NexusId, tag: Tag, end: End) {
         self.order.push(tag);
-        let before = self.ended.insert((nexus, tag), end);
-        assert_eq!(before, None, "{tag:?} ended twice");
+        assert_eq!(self.ended.insert((nexus, tag), end), None, "{tag:?}");
     }
 
     /// The initiators send the data that was asked for first.
@@ -371,9 +370,9 @@ impl Rig {
         self.run();
     }
 
-    /// The nexus that takes nothing takes so many octets after all.
-    pub(super) fn take(&mut self, octets: usize) {
-        self.untaken -= octets;
+    /// The nexus that takes nothing takes so many bytes after all.
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.untaken -= bytes;
         let nexus = self.deaf.expect("somebody takes nothing");
         self.server.data_in_queued(nexus, self.untaken);
         self.run();
@@ -480,7 +479,7 @@ impl Rig {
     }
 }
 
-/// Octets that differ from block to block.
+/// Bytes that differ from block to block.
 pub(super) fn pattern(blocks: usize, seed: u8) -> Vec<u8> {
     let byte = |at| (at / BLOCK) as u8 ^ at as u8 ^ seed;
     (0..blocks * BLOCK).map(byte).collect()

@@ -14,10 +14,10 @@ fn send(rig: &mut Rig, nexus: NexusId, cdb: &[u8]) -> Tag {
     rig.send_to(nexus, 0, cdb, Attribute::Simple, 255, Vec::new())
 }
 
-/// MODE SELECT(6) of a control mode page with these octets 2 to 5.
-fn select_control(rig: &mut Rig, nexus: NexusId, octets: [u8; 4]) {
+/// MODE SELECT(6) of a control mode page with these bytes 2 to 5.
+fn select_control(rig: &mut Rig, nexus: NexusId, bytes: [u8; 4]) {
     let mut list = vec![0, 0, 0, 0, 0x0a, 0x0a];
-    list.extend(octets);
+    list.extend(bytes);
     list.resize(16, 0);
     let cdb = [0x15, 0x10, 0, 0, 16, 0];
     let tag = rig.send_to(nexus, 0, &cdb, Attribute::Simple, 0, list);

@@ -35,7 +35,7 @@ fn write_same_repeats_one_block() {
     assert!(
         rig.disks[0][2 * BLOCK..102 * BLOCK]
             .iter()
-            .all(|octet| *octet == 9)
+            .all(|byte| *byte == 9)
     );
     assert_eq!(rig.disks[0][102 * BLOCK], 0);
 }
@@ -46,20 +46,20 @@ fn write_same_without_data_writes_zeros() {
     rig.disks[0].fill(1);
     let tag = rig.send(&cdb16(0x93, 0x01, 0, 8192), 0, Vec::new());
     assert_eq!(rig.status(tag), Status::Good);
-    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }
 
 #[test]
 fn write_same_unmaps_zeros_and_writes_the_rest() {
     let mut rig = Rig::new();
     rig.hold = true;
-    for (octet, anchor) in [(0, false), (0, true), (1, false)] {
+    for (byte, anchor) in [(0, false), (0, true), (1, false)] {
         let flags = if anchor { 0x18 } else { 0x08 };
-        rig.send(&cdb10(0x41, flags, 0, 8), 0, vec![octet; BLOCK]);
+        rig.send(&cdb10(0x41, flags, 0, 8), 0, vec![byte; BLOCK]);
         rig.answer(0);
         match rig.held[0].2 {
-            MediumOp::Unmap { anchor: told, .. } => assert_eq!((octet, told), (0, anchor)),
-            MediumOp::WriteSame { .. } => assert_eq!(octet, 1),
+            MediumOp::Unmap { anchor: told, .. } => assert_eq!((byte, told), (0, anchor)),
+            MediumOp::WriteSame { .. } => assert_eq!(byte, 1),
             ref other => panic!("{other:?}"),
         }
         rig.answer(0);
@@ -105,7 +105,7 @@ fn write_same_of_no_blocks_goes_to_the_end_where_nothing_can_be_lost() {
         rig.disks[0].fill(0);
         let tag = rig.send(&cdb, 0, vec![1; BLOCK]);
         assert_eq!(rig.status(tag), Status::Good);
-        let written = rig.disks[0].iter().filter(|octet| **octet == 1).count();
+        let written = rig.disks[0].iter().filter(|byte| **byte == 1).count();
         assert_eq!(written, (8192 - lba) * BLOCK);
     }
     for lba in [8192, 8193, u64::MAX] {
@@ -125,7 +125,7 @@ fn unmap_does_every_descriptor() {
     let list = unmap_list(&[(0, 8), (100, 0), (8000, 192)]);
     let tag = rig.send(&unmap_cdb(list.len()), 0, list);
     assert_eq!(rig.status(tag), Status::Good);
-    let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
+    let zeros = rig.disks[0].iter().filter(|byte| **byte == 0).count();
     assert_eq!(zeros, 200 * BLOCK);
 }
 
@@ -160,7 +160,7 @@ fn unmap_writes_zeros_in_pieces_where_the_medium_turns_out_not_to_deallocate() {
     ];
     assert_eq!(pieces, expected);
     assert_eq!(rig.status(tag), Status::Good);
-    let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
+    let zeros = rig.disks[0].iter().filter(|byte| **byte == 0).count();
     assert_eq!(zeros, 80_008 * BLOCK);
 }
 
@@ -222,7 +222,7 @@ fn unmap_looks_at_the_whole_list_first() {
     let tag = rig.send(&unmap_cdb(list.len()), 0, list);
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
     assert_eq!(rig.information(tag), Some(8192));
-    assert!(rig.disks[0].iter().all(|octet| *octet == 1));
+    assert!(rig.disks[0].iter().all(|byte| *byte == 1));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn write_then_read_of_one_segment() {
 }
 
 #[test]
-fn six_octet_commands_take_zero_for_256_blocks() {
+fn six_byte_commands_take_zero_for_256_blocks() {
     let mut rig = Rig::new();
     let data = pattern(256, 2);
     let write = rig.send(&[0x0a, 0, 1, 0, 0, 0], 0, data.clone());

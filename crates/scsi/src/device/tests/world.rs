@@ -92,7 +92,7 @@ pub(super) struct World {
     to_cores: Vec<VecDeque<Mail>>,
     medium: Vec<(usize, OpId, MediumOp<Counted>)>,
     data: Vec<(usize, NexusId, Tag, u32, Counted)>,
-    /// Octets of Data-In that a nexus has not taken.
+    /// Bytes of Data-In that a nexus has not taken.
     untaken: BTreeMap<(usize, NexusId), usize>,
     /// Commands that have not ended.
     pub(super) open: BTreeMap<Name, ()>,

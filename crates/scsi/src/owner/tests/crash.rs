@@ -7,18 +7,18 @@ use crate::testing::resized;
 const NOT_STORED: CommandFailure =
     CommandFailure::Check(Sense::new(SenseKey::HardwareError, 0x4400));
 
-/// The octets to be stored, and whatever else came out.
+/// The bytes to be stored, and whatever else came out.
 fn persisted(owner: &mut UnitOwner, input: Input) -> (Option<Vec<u8>>, Vec<Did>) {
     owner.handle(input);
-    let mut bytes = None;
+    let mut stored = None;
     let mut rest = Vec::new();
     while let Some(output) = owner.poll() {
         match output {
-            OwnerOutput::Persist(octets) => bytes = Some(octets),
+            OwnerOutput::Persist(bytes) => stored = Some(bytes),
             output => rest.push(brief(output)),
         }
     }
-    (bytes, rest)
+    (stored, rest)
 }
 
 /// Acknowledges by both cores.

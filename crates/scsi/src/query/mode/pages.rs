@@ -11,44 +11,44 @@ pub(super) struct ModePage {
     /// SUBPAGE CODE.
     pub(super) subpage: u8,
     /// The page with its header, and zeros where its parameters are.
-    octets: &'static [u8],
+    bytes: &'static [u8],
     /// What can be changed in it.
     pub(super) parameters: &'static [ParameterPosition],
 }
 
-/// Where in a page a parameter stands: the octet and the bit's mask.
+/// Where in a page a parameter stands: the byte and the bit's mask.
 type ParameterPosition = (ModeParameter, usize, u8);
 
 impl ModePage {
     /// The page with these values.
     pub(super) fn values(&self, values: ModeParameters) -> Vec<u8> {
-        self.with(self.octets.to_vec(), |parameter| values.is_set(parameter))
+        self.with(self.bytes.to_vec(), |parameter| values.is_set(parameter))
     }
 
     /// The page with a one for each bit that can be changed on such a volume.
     pub(super) fn changeable(&self, traits: &Traits) -> Vec<u8> {
-        let mut mask = vec![0; self.octets.len()];
+        let mut mask = vec![0; self.bytes.len()];
         let header = self.header_len();
-        mask[..header].copy_from_slice(&self.octets[..header]);
+        mask[..header].copy_from_slice(&self.bytes[..header]);
         self.with(mask, |parameter| parameter.is_changeable(traits))
     }
 
-    fn with(&self, mut octets: Vec<u8>, is_set: impl Fn(ModeParameter) -> bool) -> Vec<u8> {
+    fn with(&self, mut bytes: Vec<u8>, is_set: impl Fn(ModeParameter) -> bool) -> Vec<u8> {
         for &(parameter, at, mask) in self.parameters {
             if is_set(parameter) {
-                octets[at] |= mask;
+                bytes[at] |= mask;
             }
         }
-        octets
+        bytes
     }
 
-    /// Octets before the parameters: subpages have a longer header (SPC-5 §7.5.7).
+    /// Bytes before the parameters: subpages have a longer header (SPC-5 §7.5.7).
     pub(super) const fn header_len(&self) -> usize {
         if self.subpage == 0 { 2 } else { 4 }
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.octets.len()
+        self.bytes.len()
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) const PAGES: &[ModePage] = &[
     ModePage {
         code: 0x08,
         subpage: 0,
-        octets: &[
+        bytes: &[
             0x08, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
         ],
         parameters: &[(ModeParameter::Wce, 2, 0x04)],
@@ -76,7 +76,7 @@ pub(super) const PAGES: &[ModePage] = &[
     ModePage {
         code: 0x0a,
         subpage: 0,
-        octets: &[0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0],
+        bytes: &[0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0],
         parameters: &[
             (ModeParameter::DSense, 2, 0x04),
             (ModeParameter::Swp, 4, 0x08),
@@ -90,20 +90,20 @@ pub(super) const PAGES: &[ModePage] = &[
 ];
 
 const CONTROL_EXTENSION: [u8; 32] = {
-    let mut octets = [0; 32];
-    octets[0] = 0x4a;
-    octets[1] = 0x01;
-    octets[3] = 0x1c;
-    octets[4] = 0x02;
-    octets
+    let mut bytes = [0; 32];
+    bytes[0] = 0x4a;
+    bytes[1] = 0x01;
+    bytes[3] = 0x1c;
+    bytes[4] = 0x02;
+    bytes
 };
 
 /// A page in which nothing can be changed.
-const fn fixed(code: u8, subpage: u8, octets: &'static [u8]) -> ModePage {
+const fn fixed(code: u8, subpage: u8, bytes: &'static [u8]) -> ModePage {
     ModePage {
         code,
         subpage,
-        octets,
+        bytes,
         parameters: &[],
     }
 }

@@ -8,7 +8,7 @@ use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::unit_settings::{ModeChange, ModeParameter, SettingChange};
-use crate::wire::cdb::{Field, be16, bit, octet};
+use crate::wire::cdb::{Field, be16, bit, byte};
 use crate::wire::sense::Sense;
 
 /// MODE SELECT(6).
@@ -67,10 +67,10 @@ fn header(list: &[u8], form: Form) -> Result<(bool, usize), Sense> {
         return Err(Sense::parameter_length());
     }
     let (medium_type, long, length_at, length) = match form {
-        Form::Six => (1, false, 3, u16::from(octet(list, 3))),
+        Form::Six => (1, false, 3, u16::from(byte(list, 3))),
         Form::Ten => (2, bit(list, 4, LONGLBA), 6, be16(list, 6)),
     };
-    if octet(list, medium_type) != 0 {
+    if byte(list, medium_type) != 0 {
         return Err(Sense::parameter_field(medium_type as u16, None));
     }
     let one = if long { 16 } else { 8 };
@@ -87,7 +87,7 @@ fn check_descriptor(unit: &UnitState, found: &[u8], long: bool, at: usize) -> Re
     let is = block_descriptor(&unit.traits, long);
     let blocks = if long { 8 } else { 4 };
     let same_blocks = found.iter().zip(&is).take(blocks).all(|(a, b)| a == b);
-    let zero_blocks = found.iter().take(blocks).all(|&octet| octet == 0);
+    let zero_blocks = found.iter().take(blocks).all(|&byte| byte == 0);
     if !same_blocks && !zero_blocks {
         return Err(Sense::parameter_field(at as u16, None));
     }
@@ -106,20 +106,20 @@ fn read_page(
     change: &mut ModeChange,
 ) -> Result<usize, Sense> {
     let page = page_at(list, at)?;
-    let octets = list
+    let bytes = list
         .get(at..at + page.len())
         .ok_or(Sense::parameter_length())?;
     let current = page.values(unit.settings.mode);
     let changeable = page.changeable(&unit.traits);
     for offset in page.header_len()..page.len() {
-        let wrong = (octets[offset] ^ current[offset]) & !changeable[offset];
+        let wrong = (bytes[offset] ^ current[offset]) & !changeable[offset];
         if wrong != 0 {
             let bit = wrong.ilog2() as u8;
             return Err(Sense::parameter_field((at + offset) as u16, Some(bit)));
         }
     }
-    for &(parameter, octet, mask) in page.parameters {
-        change.set(parameter, octets[octet] & mask != 0);
+    for &(parameter, byte, mask) in page.parameters {
+        change.set(parameter, bytes[byte] & mask != 0);
     }
     Ok(page.len())
 }
@@ -127,15 +127,15 @@ fn read_page(
 /// The page that a page header names, if the header gives its true length. PS is reserved here, and
 /// ignored like other leftovers of MODE SENSE.
 fn page_at(list: &[u8], at: usize) -> Result<&'static ModePage, Sense> {
-    let (code, has_subpage) = (octet(list, at) & 0x3f, bit(list, at, SPF));
+    let (code, has_subpage) = (byte(list, at) & 0x3f, bit(list, at, SPF));
     let (subpage, length_at, length) = if has_subpage {
         (
-            octet(list, at + 1),
+            byte(list, at + 1),
             at + 2,
             usize::from(be16(list, at + 2)) + 4,
         )
     } else {
-        (0, at + 1, usize::from(octet(list, at + 1)) + 2)
+        (0, at + 1, usize::from(byte(list, at + 1)) + 2)
     };
     let page = PAGES
         .iter()

@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_a_command_or_an_error(cdb: [u8; 16]) {
+    fn any_bytes_are_a_command_or_an_error(cdb: [u8; 16]) {
         if let Ok(row) = find(&cdb) {
             prop_assert_eq!(row.opcode, cdb[0]);
         }

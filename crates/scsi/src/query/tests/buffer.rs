@@ -18,9 +18,9 @@ fn read(mode: u8, offset: u32) -> [u8; 10] {
     cdb(0x3c, mode, offset, 0x1_0000)
 }
 
-fn write(unit: &mut UnitState, cdb: &[u8; 10], octets: &[u8]) -> QueryResult {
+fn write(unit: &mut UnitState, cdb: &[u8; 10], bytes: &[u8]) -> QueryResult {
     let answer = TestQuery {
-        parameters: octets,
+        parameters: bytes,
         ..TestQuery::new(cdb, unit)
     }
     .answer();
@@ -130,7 +130,7 @@ fn an_echo_larger_than_its_buffer_is_refused() {
 }
 
 #[test]
-fn fewer_octets_came_than_the_cdb_says() {
+fn fewer_bytes_came_than_the_cdb_says() {
     let mut unit = unit();
     let answer = write(&mut unit, &cdb(0x3b, DATA, 0, 4), b"abc");
     assert_eq!(sense(answer).code, 0x1a00);

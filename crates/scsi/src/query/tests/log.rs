@@ -69,7 +69,7 @@ fn general_statistics() {
     assert_eq!(data[84..], [0, 3, 3, 8, 0, 0, 0, 3, 0, 0, 0, 1]);
     let numbers: Vec<_> = data[8..72]
         .chunks(8)
-        .map(|octets| u64::from_be_bytes(octets.try_into().unwrap()))
+        .map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
         .collect();
     assert_eq!(numbers, [2, 1, 0x100, 16, 0, 0, 0, 0]);
 }

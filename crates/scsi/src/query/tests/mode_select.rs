@@ -32,9 +32,9 @@ fn list6(pages: &[&[u8]]) -> Vec<u8> {
     [&[0; 4], &pages.concat()[..]].concat()
 }
 
-fn control(octet: usize, bits: u8) -> [u8; 12] {
+fn control(byte: usize, bits: u8) -> [u8; 12] {
     let mut page = CONTROL;
-    page[octet] ^= bits;
+    page[byte] ^= bits;
     page
 }
 
@@ -48,8 +48,8 @@ fn change(answer: QueryResult) -> (ModeChange, bool) {
     }
 }
 
-fn is_parameter_field(answer: QueryResult, octet: u16, bit: Option<u8>) {
-    assert_eq!(sense(answer), Sense::parameter_field(octet, bit));
+fn is_parameter_field(answer: QueryResult, byte: u16, bit: Option<u8>) {
+    assert_eq!(sense(answer), Sense::parameter_field(byte, bit));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn lists_cut_off_anywhere_are_a_length_error_and_never_worse() {
 }
 
 #[test]
-fn fewer_octets_came_than_the_cdb_says() {
+fn fewer_bytes_came_than_the_cdb_says() {
     let unit = unit();
     let answer = TestQuery {
         parameters: &[0; 4],

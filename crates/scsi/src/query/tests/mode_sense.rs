@@ -83,14 +83,14 @@ fn each_page() {
         (0x0a, 1, &extension),
         (0x1c, 0, &exceptions),
     ];
-    for (page, subpage, octets) in expected {
+    for (page, subpage, bytes) in expected {
         assert_eq!(
             pages(page, subpage, &unit),
-            octets,
+            bytes,
             "{page:02x}h/{subpage:02x}h"
         );
     }
-    let all = expected.map(|(_, _, octets)| octets).concat();
+    let all = expected.map(|(_, _, bytes)| bytes).concat();
     assert_eq!(pages(0x3f, 0xff, &unit), all);
     let without_subpages = [0, 1, 2, 3, 5].map(|at| expected[at].2).concat();
     assert_eq!(pages(0x3f, 0x00, &unit), without_subpages);
@@ -102,11 +102,11 @@ fn each_page() {
 
 #[test]
 fn current_values_follow_what_was_set() {
-    let octet = |parameter, value, page, at| pages(page, 0, &with(parameter, value))[at];
-    assert_eq!(octet(ModeParameter::DSense, true, 0x0a, 2), 0x26);
-    assert_eq!(octet(ModeParameter::Swp, true, 0x0a, 4), 0x08);
-    assert_eq!(octet(ModeParameter::Tas, false, 0x0a, 5), 0x00);
-    assert_eq!(octet(ModeParameter::Wce, false, 0x08, 2), 0x00);
+    let byte = |parameter, value, page, at| pages(page, 0, &with(parameter, value))[at];
+    assert_eq!(byte(ModeParameter::DSense, true, 0x0a, 2), 0x26);
+    assert_eq!(byte(ModeParameter::Swp, true, 0x0a, 4), 0x08);
+    assert_eq!(byte(ModeParameter::Tas, false, 0x0a, 5), 0x00);
+    assert_eq!(byte(ModeParameter::Wce, false, 0x08, 2), 0x00);
 }
 
 #[test]

@@ -170,11 +170,11 @@ fn what_report_capabilities_promises_passes_write_exclusive() {
 #[test]
 fn starting_and_allowing_pass_where_stopping_and_preventing_conflict() {
     let state = reserved_as(ReservationType::ExclusiveAccess);
-    let start_stop = |octet| allowed(&state, &host(3), &[0x1b, 0, 0, 0, octet, 0]);
+    let start_stop = |byte| allowed(&state, &host(3), &[0x1b, 0, 0, 0, byte, 0]);
     assert!(start_stop(0x01), "START");
     assert!(!start_stop(0x00), "stop");
     assert!(!start_stop(0x31), "POWER CONDITION");
-    let prevent = |octet| allowed(&state, &host(3), &[0x1e, 0, 0, 0, octet, 0]);
+    let prevent = |byte| allowed(&state, &host(3), &[0x1e, 0, 0, 0, byte, 0]);
     assert!(prevent(0), "allow");
     assert!(!prevent(1), "prevent");
 }

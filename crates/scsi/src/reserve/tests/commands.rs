@@ -75,12 +75,12 @@ fn moving(port: u16, id: &[u8]) -> Vec<u8> {
     list
 }
 
-fn in_list(octet: u16, bit: Option<u8>) -> CommandFailure {
-    CommandFailure::Check(Sense::parameter_field(octet, bit))
+fn in_list(byte: u16, bit: Option<u8>) -> CommandFailure {
+    CommandFailure::Check(Sense::parameter_field(byte, bit))
 }
 
-fn in_cdb(octet: u16, bit: u8) -> CommandFailure {
-    CommandFailure::Check(Sense::cdb_field(octet, Some(bit)))
+fn in_cdb(byte: u16, bit: u8) -> CommandFailure {
+    CommandFailure::Check(Sense::cdb_field(byte, Some(bit)))
 }
 
 /// Hosts 1 and 2 with keys A and B, reserved by host 1.

@@ -74,7 +74,7 @@ fn every_truncation_says_where_it_ends() {
 }
 
 #[test]
-fn every_damaged_octet_is_noticed() {
+fn every_damaged_byte_is_noticed() {
     let bytes = kept(Some(ReservationType::ExclusiveAccess)).to_bytes();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
@@ -86,9 +86,9 @@ fn every_damaged_octet_is_noticed() {
 #[test]
 fn says_what_is_wrong() {
     let bytes = kept(None).to_bytes();
-    let with = |at: usize, octet: u8| {
+    let with = |at: usize, byte: u8| {
         let mut bytes = bytes.clone();
-        bytes[at] = octet;
+        bytes[at] = byte;
         Reservations::from_bytes(&bytes).map_err(|error| error.to_string())
     };
     let says = |text: &str| Err(text.to_string());
@@ -109,9 +109,9 @@ fn says_what_is_wrong() {
 }
 
 fn identity() -> impl Strategy<Value = Arc<NexusIdentity>> {
-    let octets = proptest::collection::vec(any::<u8>(), 0..300);
-    (octets, any::<u16>()).prop_map(|(octets, port)| {
-        let initiator = octets.into();
+    let bytes = proptest::collection::vec(any::<u8>(), 0..300);
+    (bytes, any::<u16>()).prop_map(|(bytes, port)| {
+        let initiator = bytes.into();
         Arc::new(NexusIdentity { initiator, port })
     })
 }
@@ -129,11 +129,11 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_read_without_a_panic(
-        octets in proptest::collection::vec(any::<u8>(), 0..200),
+    fn any_bytes_are_read_without_a_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
-        let named = [b"LUNAR-PR\x00\x01", &octets[..]].concat();
-        prop_assert!(Reservations::from_bytes(&octets).is_err());
+        let named = [b"LUNAR-PR\x00\x01", &bytes[..]].concat();
+        prop_assert!(Reservations::from_bytes(&bytes).is_err());
         prop_assert!(Reservations::from_bytes(&named).is_err());
     }
 }

@@ -15,7 +15,7 @@ fn read16_fields_are_big_endian() {
 }
 
 #[test]
-fn octets_beyond_the_end_are_zero() {
+fn bytes_beyond_the_end_are_zero() {
     assert_eq!(be32(&[0xff], 0), 0xff00_0000);
     assert_eq!(Field::new(4, 4).read(&[1, 2, 3]), 0);
 }

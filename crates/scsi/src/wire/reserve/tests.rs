@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 proptest! {
-    /// The flags of octets 20 to 24 decide where to look, so they are drawn more often.
+    /// The flags of bytes 20 to 24 decide where to look, so they are drawn more often.
     #[test]
     fn any_list_is_read_without_a_panic(
         head in proptest::collection::vec(any::<u8>(), 20),

@@ -25,7 +25,7 @@ fn descriptor_field_pointer() {
 }
 
 #[test]
-fn parameter_field_pointer_to_a_whole_octet_has_no_bit() {
+fn parameter_field_pointer_to_a_whole_byte_has_no_bit() {
     let sense = Sense::parameter_field(0x0102, None);
     let fixed = sense.encode(Format::Fixed);
     assert_eq!(fixed.as_slice()[12..18], [0x26, 0x00, 0, 0x80, 0x01, 0x02]);
@@ -82,10 +82,10 @@ fn descriptors_of_everything() {
 fn segment_pointer_sets_sd() {
     let specific = SenseSpecific::Segment {
         in_segments: true,
-        octet: 3,
+        byte: 3,
         bit: None,
     };
-    assert_eq!(specific.octets(), [0xa0, 0, 3]);
+    assert_eq!(specific.bytes(), [0xa0, 0, 3]);
 }
 
 proptest! {
@@ -95,7 +95,7 @@ proptest! {
         code: u16,
         information in proptest::option::of(any::<u32>()),
         command_specific in proptest::option::of(1u32..),
-        octet: u16,
+        byte: u16,
         bit in proptest::option::of(0u8..8),
         in_cdb: bool,
     ) {
@@ -104,7 +104,7 @@ proptest! {
             code,
             information: information.map(u64::from),
             command_specific: command_specific.map(u64::from),
-            specific: Some(SenseSpecific::Field { in_cdb, octet, bit }),
+            specific: Some(SenseSpecific::Field { in_cdb, byte, bit }),
         };
         prop_assert_eq!(decode_fixed(sense.encode(Format::Fixed).as_slice()), sense);
         prop_assert_eq!(decode_descriptors(sense.encode(Format::Descriptor).as_slice()), sense);
@@ -145,11 +145,11 @@ fn decode_descriptors(bytes: &[u8]) -> Sense {
     sense
 }
 
-fn decode_pointer(octets: &[u8]) -> SenseSpecific {
-    assert_eq!(octets[0] & 0x80, 0x80);
+fn decode_pointer(bytes: &[u8]) -> SenseSpecific {
+    assert_eq!(bytes[0] & 0x80, 0x80);
     SenseSpecific::Field {
-        in_cdb: octets[0] & 0x40 != 0,
-        octet: u16::from_be_bytes([octets[1], octets[2]]),
-        bit: (octets[0] & 0x08 != 0).then_some(octets[0] & 0x07),
+        in_cdb: bytes[0] & 0x40 != 0,
+        byte: u16::from_be_bytes([bytes[1], bytes[2]]),
+        bit: (bytes[0] & 0x08 != 0).then_some(bytes[0] & 0x07),
     }
 }

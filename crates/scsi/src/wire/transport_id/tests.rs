@@ -54,11 +54,11 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
-fn another_protocol_or_format_is_an_error_of_octet_0() {
+fn another_protocol_or_format_is_an_error_of_byte_0() {
     for first in [0x00, 0x06, 0x05, 0x85, 0xc5] {
         let mut bytes = iscsi(NAME, ISID).to_vec();
         bytes[0] = first;
-        assert_eq!(take(&bytes, ISCSI), Err(Octet(0)), "{first:02x}h");
+        assert_eq!(take(&bytes, ISCSI), Err(Byte(0)), "{first:02x}h");
     }
 }
 
@@ -71,16 +71,16 @@ fn a_sigma_at_the_end_of_a_word_is_one_like_any_other() {
 }
 
 #[test]
-fn a_length_that_is_short_or_odd_is_an_error_of_octet_2() {
+fn a_length_that_is_short_or_odd_is_an_error_of_byte_2() {
     for len in [0, 16, 21, 43] {
         let mut bytes = iscsi(NAME, ISID).to_vec();
         bytes[3] = len;
-        assert_eq!(take(&bytes, ISCSI), Err(Octet(2)), "{len}");
+        assert_eq!(take(&bytes, ISCSI), Err(Byte(2)), "{len}");
     }
 }
 
 #[test]
-fn a_text_that_names_no_port_is_an_error_of_octet_4() {
+fn a_text_that_names_no_port_is_an_error_of_byte_4() {
     let long = format!("iqn.{},i,0x80123456abcd", "x".repeat(220));
     let texts = [
         ",i,0x80123456abcd---",
@@ -93,20 +93,16 @@ fn a_text_that_names_no_port_is_an_error_of_octet_4() {
         &long,
     ];
     for text in texts {
-        assert_eq!(take(&padded(text), ISCSI), Err(Octet(4)), "{text:?}");
+        assert_eq!(take(&padded(text), ISCSI), Err(Byte(4)), "{text:?}");
     }
     let mut unfinished = padded("iqn.2026-11.org.test:host,i,0x80123456abcd");
     unfinished[46..].copy_from_slice(b"ab");
-    assert_eq!(
-        take(&unfinished, ISCSI),
-        Err(Octet(4)),
-        "no zero at the end"
-    );
+    assert_eq!(take(&unfinished, ISCSI), Err(Byte(4)), "no zero at the end");
     unfinished[46..].copy_from_slice(b"\0b");
     assert_eq!(
         take(&unfinished, ISCSI),
-        Err(Octet(4)),
+        Err(Byte(4)),
         "padding that is not zero"
     );
-    assert_eq!(take(&with(&[0xff; 20]), ISCSI), Err(Octet(4)), "not UTF-8");
+    assert_eq!(take(&with(&[0xff; 20]), ISCSI), Err(Byte(4)), "not UTF-8");
 }

@@ -8,7 +8,7 @@ use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
 use scsi::wire::status::Status;
 
-use super::super::rig::{INITIATOR, TARGET, Wire, octets_of};
+use super::super::rig::{INITIATOR, TARGET, Wire, bytes_of};
 use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
@@ -81,9 +81,9 @@ impl Target {
         }
     }
 
-    /// Takes octets, and puts all answers to them into `wire`.
-    pub(super) fn receive(&mut self, octets: &[u8], wire: &mut Wire) {
-        let mut rest = octets;
+    /// Takes bytes, and puts all answers to them into `wire`.
+    pub(super) fn receive(&mut self, bytes: &[u8], wire: &mut Wire) {
+        let mut rest = bytes;
         loop {
             let used = match &mut self.stage {
                 Stage::Login(login) => login.receive(NOW, rest),
@@ -138,7 +138,7 @@ impl Target {
                 false
             }
             Some(session::SessionEvent::DataOut { tag, data, .. }) => {
-                self.disk = octets_of(&data);
+                self.disk = bytes_of(&data);
                 let moved = self.disk.len() as u64;
                 session.complete(tag, &good(0, moved));
                 false

@@ -29,7 +29,7 @@ fn tag(itt: Itt) -> String {
     }
 }
 
-/// A PDU in one line; `#10000` is the Initiator Task Tag, `[a+b]` b octets from a on, `|` a null.
+/// A PDU in one line; `#10000` is the Initiator Task Tag, `[a+b]` b bytes from a on, `|` a null.
 pub(super) fn line(bhs: &Bhs, data: &[u8]) -> String {
     let itt = tag(bhs.itt());
     let text = String::from_utf8_lossy(data).replace('\0', "|");

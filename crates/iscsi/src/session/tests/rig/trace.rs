@@ -52,7 +52,7 @@ fn ttt(ttt: Ttt) -> String {
     }
 }
 
-/// A PDU in one line; `#1` is the Initiator Task Tag, `[a+b]` b octets from a on.
+/// A PDU in one line; `#1` is the Initiator Task Tag, `[a+b]` b bytes from a on.
 pub(in super::super) fn line(bhs: &Bhs, data: &[u8]) -> String {
     let itt = if bhs.itt() == Itt::NONE {
         "-".into()
@@ -145,13 +145,13 @@ fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> String {
     )
 }
 
-pub(in crate::session::tests) fn octets_of(lease: &HeapLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
+pub(in crate::session::tests) fn bytes_of(lease: &HeapLease) -> Vec<u8> {
+    let mut bytes = vec![0; lease.len()];
+    lease.copy_out(0, &mut bytes);
+    bytes
 }
 
-/// Octets that tell their place.
+/// Bytes that tell their place.
 pub(in crate::session::tests) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 7 + at) as u8).collect()
 }

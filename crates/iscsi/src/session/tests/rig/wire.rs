@@ -2,28 +2,28 @@
 
 use scsi::medium::HeapLease;
 
-use super::octets_of;
+use super::bytes_of;
 use crate::pdu_sink::PduSink;
 
-/// The connection: octets in one order, however they were given.
+/// The connection: bytes in one order, however they were given.
 #[derive(Default)]
 pub(super) struct Wire {
-    pub(super) octets: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     copy: Vec<u8>,
 }
 
 impl PduSink<HeapLease> for Wire {
-    fn octets(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn lease(&mut self, data: HeapLease) {
-        self.octets.extend(octets_of(&data));
+        self.bytes.extend(bytes_of(&data));
     }
 
     fn copied(&mut self, data: &HeapLease) -> &[u8] {
-        self.copy = octets_of(data);
-        self.octets.extend_from_slice(&self.copy);
+        self.copy = bytes_of(data);
+        self.bytes.extend_from_slice(&self.copy);
         &self.copy
     }
 
