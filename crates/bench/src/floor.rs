@@ -1,5 +1,5 @@
 //! The floor under every transport: bare TCP without a protocol above it. The same bytes in pieces
-//! of the same length (a header of 48 bytes, and data), as many under way, and data from and to
+//! of the same length (a header of 48 bytes, and data), as many in flight, and data from and to
 //! random places of as much memory.
 //!
 //! Requests carry header and, when they write, data; answers header and, when they read, data. They
@@ -148,7 +148,7 @@ impl FloorPeer {
     ///
     /// # Errors
     ///
-    /// When nobody answers there.
+    /// When no peer answers there.
     pub fn far(address: SocketAddr, spin: bool) -> io::Result<Self> {
         TcpStream::connect_timeout(&address, CONNECT)?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The load generator: threads that keep so many I/Os under way on volumes.
+//! The load generator: threads that keep a queue depth of I/Os in flight on volumes.
 //!
 //! Every volume gets as many threads as there are jobs, and all of them work at the same time.
 //! Each thread attaches the volume for itself, so a remote one has a session for each. Between

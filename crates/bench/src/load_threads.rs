@@ -30,7 +30,7 @@ pub struct RunTimes {
     pub runtime: Duration,
 }
 
-/// Who looks on, and may end it.
+/// Watches a run, and may end it.
 pub struct RunObserver<'a> {
     /// Ends it when it becomes true.
     pub stop: &'a AtomicBool,

@@ -96,7 +96,7 @@ pub struct Load {
     pub order: AccessOrder,
     /// The size of each I/O.
     pub block_bytes: u32,
-    /// How many I/Os each job keeps under way.
+    /// Queue depth: I/Os that each job keeps in flight.
     pub depth: u32,
     /// How many threads do this at a time.
     pub jobs: u32,

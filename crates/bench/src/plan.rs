@@ -121,7 +121,7 @@ pub const PRESETS: [Preset; 2] = [
         depth: 1,
         jobs: 4,
     },
-    // iometer with 8 workers and 50 outstanding I/Os: --sweep with more under way.
+    // iometer with 8 workers and 50 outstanding I/Os: --sweep with more in flight.
     Preset {
         name: "iometer",
         rws: SWEEP_RW,
@@ -140,7 +140,7 @@ pub struct FioOptions {
     pub block_sizes: Vec<u32>,
     /// Whether block sizes that a volume cannot do are left out.
     pub sweep: bool,
-    /// I/Os that each job keeps under way.
+    /// Queue depth: I/Os that each job keeps in flight.
     pub depth: u32,
     /// Threads for each volume.
     pub jobs: u32,

@@ -1,4 +1,4 @@
-//! CPU time of processes, and who is at the other end of our sockets.
+//! CPU time of processes, and the peers of our sockets.
 
 #[cfg(test)]
 mod tests;

@@ -196,8 +196,8 @@ impl<'a> RaceLoad<'a> {
     }
 }
 
-/// Who goes when: all, beginning with another one each time, and the other way round every second
-/// time, so that each also has another one before it.
+/// The order of turns: all, beginning with another one each time, and the other way round every
+/// second time, so that each also has another one before it.
 fn order(round: usize, lanes: usize) -> impl Iterator<Item = usize> {
     let nth = move |at: usize| {
         if round.is_multiple_of(2) {

@@ -10,7 +10,7 @@
 //! The kernel tells the error once to each open file description, and each core has two of its
 //! own: one to write through the cache and flush, one for writes that are durable when they end.
 //! So no core, and no flush beside a durable write, takes another one's error away. On one core
-//! flushes go one after the other; those that come while one is under way share the next.
+//! flushes go one after the other; those that come while one is in flight share the next.
 
 mod handle;
 mod notices;
@@ -66,7 +66,7 @@ pub(crate) struct BackingRules {
     pub(crate) write_cache: bool,
     /// Every write is durable when it ends.
     pub(crate) sync: bool,
-    /// Reads and writes go past the page cache, from memory aligned to so many bytes.
+    /// Reads and writes go past the page cache, from memory aligned to this many bytes.
     pub(crate) direct: Option<usize>,
     /// Blocks in the granule of UNMAP.
     pub(crate) unmap_granularity: Option<u32>,
@@ -177,7 +177,7 @@ impl Backing {
         self.unsupported.allows(Zeroing::Punch)
     }
 
-    /// A file description of one's own. Whoever is locked out by the lock is so already.
+    /// A file description of one's own. A program that the lock excludes is excluded already.
     fn reopen(&self) -> io::Result<OwnedFd> {
         let access = if self.rules.read_only {
             OFlags::RDONLY

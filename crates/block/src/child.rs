@@ -12,7 +12,7 @@ use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
 
 /// Translates the range `ids` of our operation ids to the ids used on the child volume.
-pub(crate) fn under_way<T>(
+pub(crate) fn in_flight<T>(
     pending: &Slab<T>,
     ids: &Range<u64>,
     id: impl Fn(&T) -> u64,
@@ -25,8 +25,8 @@ pub(crate) fn under_way<T>(
 
 /// A handle whose results come to the one around it, before anybody else sees them.
 ///
-/// Whoever lets it act takes what it has done afterwards, by [`Self::next`], until there is no
-/// more: nothing else calls for it.
+/// The caller that lets it act takes what it has done afterwards, by [`Self::next`], until there is
+/// no more: nothing else calls for it.
 pub(crate) struct Child {
     handle: Box<dyn Handle>,
     /// Its own, and those of what is inside it.

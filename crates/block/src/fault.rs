@@ -40,7 +40,7 @@ pub struct Faults {
 pub enum FailureRule {
     /// With this probability, as a defective medium does.
     Seldom(f64),
-    /// All, once so many bytes have been read, or for flushes as for writes written; so does the
+    /// All, once this many bytes have been read, or for flushes as for writes written; so does the
     /// operation that would exceed them.
     After(u64, MediumError),
 }

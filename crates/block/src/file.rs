@@ -35,7 +35,7 @@ pub use undo::{UndoEntries, UndoLog};
 pub struct FileOptions {
     /// Where it is.
     pub path: PathBuf,
-    /// Create it, or extend it to so many bytes.
+    /// Create it, or extend it to this many bytes.
     pub size: Option<u64>,
     /// Do not reserve space for what is created or extended.
     pub sparse: bool,

@@ -107,7 +107,7 @@ pub(crate) trait FilterHandle {
     /// The same, for what does not end operations.
     fn inside_mut(&mut self) -> &mut dyn Handle;
 
-    /// The numbers inside of those operations that are under way under these.
+    /// The numbers inside of those operations that are in flight under these.
     fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
         vec![ids.clone()]
     }

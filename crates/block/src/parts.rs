@@ -65,7 +65,7 @@ pub(crate) trait Layout: fmt::Debug + Send + Sync {
     /// the part's own granule.
     fn granule(&self, of_part: u64) -> u64;
 
-    /// The capacity in blocks, with parts of so many; `None` when 64 bits do not hold it.
+    /// The capacity in blocks, with parts of this many; `None` when 64 bits do not hold it.
     fn capacity(&self, parts: &mut dyn Iterator<Item = u64>) -> Option<u64>;
 
     /// What it is, in bytes: the same parts under the same name hold the same data.

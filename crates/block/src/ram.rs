@@ -18,7 +18,7 @@
 //!
 //! SANITIZE is real: overwriting overwrites the only copy that there is, and a block erase gives
 //! the memory back to the kernel, which clears it before anybody else gets it. (What was swapped
-//! out is beyond our reach; who sanitizes RAM disks does not swap.)
+//! out is beyond our reach; do not swap where RAM disks are sanitized.)
 //!
 //! # Huge pages
 //!

@@ -33,13 +33,13 @@ impl BlockSize {
         self.exponent_of(PHYSICAL_BLOCK_SIZE)
     }
 
-    /// Logical blocks in so many bytes, as a power of two; 0 where a block is larger.
+    /// Logical blocks in this many bytes, as a power of two; 0 where a block is larger.
     pub(crate) fn exponent_of(self, bytes: u32) -> u8 {
         let ratio = (bytes / self.0).max(1);
         u8::try_from(ratio.ilog2()).unwrap_or(0)
     }
 
-    /// The whole blocks in so many bytes; at least one.
+    /// The whole blocks in this many bytes; at least one.
     pub(crate) fn capacity(self, bytes: u64) -> Result<u64, VolumeError> {
         match bytes / u64::from(self.0) {
             0 => Err(VolumeError::TooSmall {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use scsi::medium::{MediumOp, MediumResult, Now};
 use slab::Slab;
 
-use crate::child::{Child, under_way};
+use crate::child::{Child, in_flight};
 use crate::filter::{Filter, FilterHandle};
 use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
@@ -243,7 +243,7 @@ impl FilterHandle for StatsHandle {
     }
 
     fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
-        under_way(&self.pending, ids, |pending| pending.id)
+        in_flight(&self.pending, ids, |pending| pending.id)
     }
 
     fn inside(&self) -> &dyn Handle {

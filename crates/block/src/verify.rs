@@ -32,7 +32,7 @@ use scsi::medium::{
 };
 use slab::Slab;
 
-use crate::child::{Child, under_way};
+use crate::child::{Child, in_flight};
 use crate::filter::{Filter, FilterHandle};
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
@@ -232,7 +232,7 @@ impl VerifyHandle {
         CheckKind::Long(extent)
     }
 
-    /// The data in memory that nobody else writes: what lies in a RAM disk may change under us.
+    /// The data in memory that is written here alone: what lies in a RAM disk may change under us.
     fn private(&self, data: BlockLease) -> Result<BlockLease, MediumError> {
         if !data.buffer().is_of_region() {
             return Ok(data);
@@ -342,7 +342,7 @@ impl FilterHandle for VerifyHandle {
     }
 
     fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
-        under_way(&self.pending, ids, |pending| pending.id)
+        in_flight(&self.pending, ids, |pending| pending.id)
     }
 
     fn inside(&self) -> &dyn Handle {

@@ -98,7 +98,7 @@ pub trait Volume: Send + Sync + fmt::Debug {
 pub struct CoreContext {
     /// Its buffers.
     pub pool: Pool,
-    /// Who of its handles is to be called.
+    /// The handle that is to be called.
     pub calls: Calls,
     /// Numbers given out.
     nodes: Cell<u32>,
@@ -107,7 +107,7 @@ pub struct CoreContext {
 }
 
 /// Handles of one core that are to be called, as another one of them has something for them. A
-/// handle that is named here gets [`Handle::expire`] as soon as all has been handed in.
+/// handle that is named here gets [`Handle::resume`] as soon as all has been handed in.
 #[derive(Clone, Debug, Default)]
 pub struct Calls(Rc<RefCell<Vec<HandleId>>>);
 
@@ -168,10 +168,10 @@ impl CoreContext {
 
 /// A volume as one core sees it.
 ///
-/// Operations that touch the same blocks at the same time end in any order; who needs an order
-/// waits for the outcome. When the core's pool is exhausted an operation that needs a buffer ends
-/// with [`scsi::medium::MediumError::Busy`] at once: nobody tells a handle when a buffer comes
-/// back, so a queue here would wait without a bound.
+/// Operations that touch the same blocks at the same time end in any order; a caller that needs an
+/// order waits for the outcome. When the core's pool is exhausted an operation that needs a buffer
+/// ends with [`scsi::medium::MediumError::Busy`] at once: no event tells a handle when a buffer
+/// comes back, so a queue here would wait without a bound.
 pub trait Handle {
     /// Starts an operation. Its result comes out of `cx.done`, at once or later, under `id`.
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>);
@@ -232,7 +232,7 @@ pub trait Handle {
         let _ = cx;
     }
 
-    /// Nothing more will be asked of it, and nothing is under way: it ends in good order what it
+    /// Nothing more will be asked of it, and nothing is in flight: it ends gracefully what it
     /// has with others, such as a session with a target. [`Self::has_left`] tells when it has.
     fn leave(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
@@ -291,7 +291,7 @@ impl Context<'_> {
         self.ring.watch_later(fd, token(node, slot))
     }
 
-    /// Has [`Handle::expire`] called at `at`, or earlier. With `now` it is called once everything
+    /// Has [`Handle::resume`] called at `at`, or earlier. With `now` it is called once everything
     /// has been handed in that came together with what the handle was just given, so that it can
     /// go on with all of that at once.
     pub fn call_at(&mut self, at: Now) {

@@ -4,6 +4,18 @@
 //! server and volume as far as it goes; then send, once for each connection that has something
 //! to say (and once half way, where much came). Sessions never leave their core, so nothing here
 //! locks.
+//!
+//! | duty | module |
+//! |---|---|
+//! | what a completion of the ring belongs to | `event_key` |
+//! | connections before their login, and their way to a core (core 0) | `login`, `logins` |
+//! | admission, the registry of sessions, unit owners (core 0) | `control_core`, `units` |
+//! | a table of nexuses; iSCSI connections and FC ports behind them | `nexus_table`, `session`, `fc_port` |
+//! | SAM's protocol services: device server to transport | `services` |
+//! | medium operations: device server to volumes; growth and loss of volumes | `volumes`, `watch` |
+//! | deadlines; buffers that are given back | `timers`, `buffers` |
+//! | unit attentions for initiators that are away | `departed` |
+//! | shutdown; what a core holds | `stop`, `census` |
 
 mod buffers;
 mod census;
@@ -123,9 +135,10 @@ pub(crate) fn volume_token(token: Token) -> Option<(HandleId, u32)> {
 /// answered first would else be back before the last are, and be heard twice as often.
 const HEARD_MAX: usize = 16;
 
-/// How many answers may wait for each other. Who comes just too late for a turn waits for all of
-/// it, while others come by each turn: of 8 sessions with 32 commands each, heard in one turn, some
-/// got a quarter less done than the mean; with 4 in a turn none gets 1 % less. 64 cost more CPU.
+/// How many answers may wait for each other. A request that comes just too late for a turn waits
+/// for all of it, while others come by each turn: of 8 sessions with 32 commands each, heard in one
+/// turn, some got a quarter less done than the mean; with 4 in a turn none gets 1 % less. 64 cost
+/// more CPU.
 const ANSWERS_MAX: usize = 128;
 
 impl<R: Ring, P: Mailer> Core<R, P> {
@@ -192,7 +205,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.expire(now);
         self.run_until_quiet(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
-        // or the last response of a session, whose end somebody waits for.
+        // or the last response of a session, whose end another login waits for.
         while self.resume_volumes(now) || self.has_to_send() || self.look_at_recalls() {
             self.run_until_quiet(now);
             self.flush();

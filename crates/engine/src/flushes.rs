@@ -1,4 +1,4 @@
-//! Which volumes have been flushed at the end, for whoever must tell the user.
+//! Which volumes were flushed at shutdown, to tell the user.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

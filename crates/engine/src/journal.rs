@@ -41,7 +41,7 @@ struct Entries {
     sessions_since: Now,
 }
 
-/// All who break one rule.
+/// The peers that break one rule.
 #[derive(Debug, Default)]
 struct RuleOffenders {
     /// When its first line was written.
@@ -52,7 +52,7 @@ struct RuleOffenders {
     untold: u32,
 }
 
-/// Who broke a rule.
+/// The peer that broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PeerName {
     /// A host of iSCSI.

@@ -1,4 +1,16 @@
-//! Joins machines, device servers and volumes.
+//! Joins protocol state machines, device servers and volumes.
+//!
+//! | duty | modules |
+//! |---|---|
+//! | what a user writes: addresses, secrets, sizes | [`address`], [`secret`], [`size`] |
+//! | serving: configuration, start and stop, the cores | [`serve`], [`core`], [`flushes`], [`polling`] |
+//! | between cores, and between a core and its volumes | [`mailbox`], [`volumes`] |
+//! | what outlives a process: identity, reservations, locks | [`identity`], [`state`], `lockfile` |
+//! | the log of what peers do wrong | [`journal`] |
+//! | Fibre Channel ports of this machine | `n_port` |
+//! | units of other targets: as volumes, and what there is | [`remote`], [`discovery`] |
+//! | using volumes without serving them: one thread, copy and verify | [`worker`], [`pair`] |
+//! | the same cores on a simulated clock, wires, mailboxes and disks | [`sim`] |
 #![forbid(unsafe_code)]
 
 pub mod address;

@@ -1,8 +1,8 @@
 //! Lock files: names that one program at a time has.
 //!
-//! The kernel unlocks a file however its owner ends. An owner that ends in good order removes the
-//! file before it unlocks it, so that it never removes that of another one; who gets the lock then
-//! finds that the file has lost its name, and tries again.
+//! The kernel unlocks a file however its owner ends. An owner that ends normally removes the
+//! file before it unlocks it, so that it never removes that of another one; the process that gets
+//! the lock then finds that the file has lost its name, and tries again.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -98,7 +98,7 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PortShutdown {
     NotYet,
-    /// It has logged out everywhere, and tells so to who logs in again, until then.
+    /// It has logged out everywhere, and rejects a port that logs in again, until then.
     Until(Now),
     Left,
 }
@@ -260,7 +260,7 @@ impl<F: Fc4Layer> NPort<F> {
         self.ether.waited()
     }
 
-    /// How to wait for [`Self::waited`].
+    /// How to wait for [`Self::poll_fd`].
     pub(crate) const fn listen(&self) -> PollInterest {
         match (self.rest, self.streams) {
             (Some(_), _) => PollInterest::NotYet,
@@ -269,7 +269,7 @@ impl<F: Fc4Layer> NPort<F> {
         }
     }
 
-    /// The ring does or does not wait for [`Self::waited`] now. If it does not, the port looks for
+    /// The ring does or does not wait for [`Self::poll_fd`] now. If it does not, the port looks for
     /// frames by the clock, and then has the ring asked again.
     pub(crate) fn is_watched(&mut self, now: Now, watched: &io::Result<()>) {
         let was_deaf = self.is_deaf;
@@ -373,7 +373,7 @@ impl<F: Fc4Layer> NPort<F> {
                 is_full: false,
             };
             let more = self.port.transmit(&mut frames);
-            // What found no slot has one when all of them have left; nobody tells of that later.
+            // What found no slot has one when all of them have left; no later event reports that.
             let again = more || frames.is_full && !is_empty;
             match self.ether.flush() {
                 Ok(true) if left == 0 => break,

@@ -2,7 +2,7 @@
 //!
 //! `copy` and `verify` are machines without I/O: they say by [`PairMachine::poll`] what is to be
 //! asked of which volume and are told what came of it. Both ask the first volume ahead where it has
-//! holes (`spans`), work on pieces of [`CHUNK`] bytes, so many at a time, and never hold
+//! holes (`spans`), work on pieces of [`CHUNK`] bytes, a fixed number at a time, and never hold
 //! more than those. `run` is the loop around either. Offsets are in bytes, because the two volumes
 //! may have blocks of different sizes; they are multiples of the larger one.
 
@@ -29,7 +29,7 @@ pub use verify::Differences;
 /// What is read or written by one operation, at the most, in bytes.
 pub const CHUNK: u64 = SEGMENT_BYTES;
 
-/// The most pieces under way: with each in two buffers they take 64 MiB.
+/// The most pieces in flight: with each in two buffers they take 64 MiB.
 pub const MOST_DEPTH: usize = 128;
 
 /// Which of the two volumes, by its place on the command line.
@@ -146,7 +146,7 @@ pub enum PairOrder<L> {
     },
     /// Give up what is in flight at both volumes.
     Cancel,
-    /// It is over, and nothing is under way.
+    /// It is over, and nothing is in flight.
     End(Result<(), PairFailure>),
 }
 
@@ -158,7 +158,7 @@ pub trait PairMachine<L> {
     /// An operation has ended.
     fn done(&mut self, id: u64, result: MediumResult<L>);
 
-    /// Begin nothing more, and end when what is under way has, or was cancelled.
+    /// Begin nothing more, and end when what is in flight has, or was cancelled.
     fn stop(&mut self);
 
     /// How far it is.

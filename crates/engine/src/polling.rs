@@ -56,7 +56,7 @@ enum IdleAction {
 /// costs more than it saves.
 pub(crate) const OF_A_SERVER: Duration = Duration::from_micros(50);
 
-/// Somebody who waits for answers sleeps as long as the other end takes to wake and to work. If
+/// A thread that waits for answers sleeps as long as the other end takes to wake and to work. If
 /// neither slept the answers would come in half the time, so he is the one to begin with it.
 pub(crate) const OF_A_CLIENT: Duration = Duration::from_micros(100);
 

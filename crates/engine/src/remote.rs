@@ -6,6 +6,14 @@
 //! operations; below it a link, which carries commands: that of iSCSI is the initiator
 //! ([`iscsi::initiator`]), which knows PDUs, on a socket.
 //!
+//! | layer | module |
+//! |---|---|
+//! | failover and load over several sessions (`?sessions=N`) | `multi_session` |
+//! | the volume's handle: queues operations, decides when to reconnect | `handle`, `backoff` |
+//! | a unit: the application client joined to its link | `remote_unit` |
+//! | a link: iSCSI on a socket, or FCP at a shared N_Port | `link`, `connection`, `fcoe` |
+//! | beside them: writes with unknown outcome, what a unit is when it is opened | `indeterminate_writes`, `probe` |
+//!
 //! # When a connection is lost
 //!
 //! It is made again, by the same InitiatorName and ISID to the same portal, so that the target ends
@@ -19,7 +27,7 @@
 //! then what had no answer is not sent again, but fails, and all cores leave its blocks alone until
 //! the old nexus is dead.
 //!
-//! An operation that was under way when sessions ended, sixteen times in turn, may be why: it
+//! An operation that was in flight when sessions ended, sixteen times in turn, may be why: it
 //! fails. One whose command is late counts four times.
 //!
 //! If another unit stands in the place of the first, or a smaller one, the volume is gone for good.
@@ -59,7 +67,7 @@ use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::TargetPortal;
-pub use self::fcoe::{FcoeLinkEnd as FcoeEnd, TargetPortAddress};
+pub use self::fcoe::{FcoeLinkEnd, TargetPortAddress};
 use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
 pub use self::link::LinkEnd;
@@ -333,7 +341,7 @@ impl Volume for RemoteVolume {
 
     fn refresh(&self) -> io::Result<bool> {
         let mut told = lock(&self.told);
-        // Who was told the last time has had a while to say so to whom it concerns.
+        // The last one to be told has had a while to report it.
         if told.write_cache {
             self.shared.caches.iter().for_each(|cache| cache.is_known());
         }

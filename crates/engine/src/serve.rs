@@ -46,7 +46,7 @@ use plan::UnitPlan;
 /// Serves what `options` say. Opens every volume and binds every portal first, then calls `ready`
 /// once with the LUNs in their order, then serves until told to stop.
 ///
-/// The first order to stop ends it in good order: peers get an asynchronous message and 5 s,
+/// The first order to stop is a graceful shutdown: peers get an asynchronous message and 5 s,
 /// volumes are flushed. The second ends it at once with
 /// [`ServeError::NotFlushed`], or [`ServeError::CutShort`] where nothing was to be flushed.
 pub fn run(

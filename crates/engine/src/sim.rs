@@ -79,7 +79,7 @@ pub struct EventWeights {
     pub wires: usize,
     /// Operations of disks end.
     pub disks: usize,
-    /// One in so many of those fails; 0: none.
+    /// One in this many of those fails; 0: none.
     pub disk_errors: usize,
     /// Bytes come and go in pieces of any size.
     pub pieces: bool,
@@ -173,7 +173,7 @@ impl World {
     /// An initiator connects.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// When no core listens.
     pub fn connect(&mut self) -> io::Result<SimWire> {
         self.connect_from([127, 0, 0, 1])
     }
@@ -330,7 +330,7 @@ impl World {
         let early = self
             .place(wire)
             .map_or(0, |(core, socket)| self.cores[core].early_bytes(socket));
-        wire.under_way() + early
+        wire.in_flight() + early
     }
 
     /// Lets time pass; deadlines that come are kept.
@@ -408,7 +408,7 @@ pub struct CoreUsage {
     pub core: Census,
     /// Sockets.
     pub sockets: usize,
-    /// Operations of disks under way.
+    /// Operations of disks in flight.
     pub files: usize,
     /// Bytes of buffers, in whole slots of the pool.
     pub buffers: usize,

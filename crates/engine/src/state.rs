@@ -1,6 +1,6 @@
 //! The state directory: what was acknowledged as durable is there after a restart.
 //!
-//! It is for its owner only: who can read a reservation key can preempt with it.
+//! It is for its owner only: a user that can read a reservation key can preempt with it.
 
 #[cfg(test)]
 mod tests;
@@ -68,8 +68,8 @@ impl StateDir {
     ///
     /// # Errors
     ///
-    /// When there may be something that cannot be read: going on without would let in who was
-    /// fenced off.
+    /// When there may be something that cannot be read: going on without would admit an initiator
+    /// that was fenced off.
     pub fn load(&self, unit: UnitId) -> io::Result<Option<Vec<u8>>> {
         if self.dir.is_none() {
             return Ok(None);
@@ -141,7 +141,7 @@ pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// A new file that only its owner can read. What is there already, from a crash or of somebody
+/// A new file that only its owner can read. What is there already, from a crash or of another
 /// else, is removed: it may be a link, and what was there may be open to others.
 fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {

@@ -156,7 +156,7 @@ impl Worker {
         Ok(over)
     }
 
-    /// Ends what the volumes have with others, such as sessions. Nothing may be under way.
+    /// Ends what the volumes have with others, such as sessions. Nothing may be in flight.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ pub struct HeapFrames {
 impl FrameSink for HeapFrames {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         self.open.clear();
-        // Not zero, so that bytes which nobody wrote are seen.
+        // Not zero, so that bytes which were never written are seen.
         self.open.resize(len, 0xa5);
         Some(&mut self.open)
     }

@@ -239,7 +239,7 @@ impl<L: Lease> FcpInitiator<L> {
         self.check_held();
     }
 
-    /// Whether nothing is under way with a target.
+    /// Whether nothing is in flight with a target.
     #[must_use]
     pub fn is_idle(&self, remote: RemoteId) -> bool {
         let commands = self.tasks.iter().any(|(_, task)| task.remote == remote);

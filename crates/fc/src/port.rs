@@ -14,7 +14,7 @@
 //! | ABTS, and what answers one | the machine above |
 //! | type FCP | the machine above |
 //!
-//! What is not from a neighbour, or not to us, is counted and dropped. Whoever sends a command
+//! What is not from a neighbour, or not to us, is counted and dropped. A port that sends a command
 //! without a nexus is told by LOGO.
 
 pub mod config;
@@ -409,7 +409,7 @@ impl<F: Fc4Layer> Port<F> {
     }
 }
 
-/// Remarks are left out beyond so many events that nobody has asked for.
+/// Remarks are left out beyond this many events that were not taken.
 const MAX_EVENTS: usize = 1024;
 
 const SAME_NAME: FcViolation = FcViolation {

@@ -4,7 +4,7 @@
 //! of the higher one sends PLOGI, or the other one if that takes too long. Then the initiator sends
 //! PRLI, and with the answer to that there is an I_T nexus.
 //!
-//! | state | under way | accepted | refused, or not answered |
+//! | state | in progress | accepted | refused, or not answered |
 //! |---|---|---|---|
 //! | idle | nothing; begins again after a while, if it is to | | |
 //! | awaited | its PLOGI | prli as initiator, open as target | plogi |
@@ -13,7 +13,7 @@
 //! | open | nothing | | |
 //!
 //! What the other end asks is answered in every state, and moves the state too: a PLOGI where a
-//! login exists says that the other end has begun anew, and ends what was under way.
+//! login exists says that the other end has begun anew, and ends what was in flight.
 //!
 //! At a target, a nexus that ended is replaced only when the device server has ended all that was
 //! of it: until then a PRLI waits for its answer, so that no write of the old nexus comes after one
@@ -60,7 +60,7 @@ pub struct RemotePort {
     /// The PLOGI and the PRLI that hold, to know a second copy of them.
     plogi: Option<AcceptedRequest>,
     prli: Option<AcceptedRequest>,
-    /// The device server has not yet ended what was under way.
+    /// The device server has not yet ended what was in flight.
     is_ending: bool,
     parked: Option<ParkedPrli>,
     is_lost: bool,
@@ -75,7 +75,7 @@ pub struct RemotePort {
 /// Where a login stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteState {
-    /// Nothing is under way.
+    /// No exchange is in progress.
     Idle,
     /// The other end is to send PLOGI.
     Awaited,

@@ -19,7 +19,7 @@
 //! What is lost is the initiator's to notice, as FCP-4 has it, with one exception: where both ends
 //! have agreed upon task retry identifiers, write data missing at the end of its sequence is
 //! asked for again at once. A command that comes twice is carried out once: the second one finds
-//! its exchange, under way or remembered.
+//! its exchange, in flight or remembered.
 
 mod abort;
 mod command;
@@ -60,7 +60,8 @@ pub struct FcpLimits {
     pub unconfirmed: usize,
     /// Bytes of Data-Out that initiators are asked for at once; more by less than one request. It
     /// is to fit where frames are received, as nothing between would hold a sender back. One that
-    /// was asked for nothing yet is asked for up to twice of it, so that nobody can keep all of it.
+    /// was asked for nothing yet is asked for up to twice of it, so that no initiator can hold all
+    /// of it.
     pub window: u64,
 }
 

@@ -1,5 +1,5 @@
 //! Memory for data: pools of buffers, and regions for RAM volumes. All access is by raw copies;
-//! nobody holds a slice over bytes that another core or the kernel may write.
+//! no slice exists over bytes that another core or the kernel may write.
 //!
 //! - [`Buffer`]: a counted claim on some bytes, wherever they lie. Bound to its core.
 //! - [`Pool`]: page-aligned buffers of one core, for volumes that read into memory.

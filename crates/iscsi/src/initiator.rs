@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | login | nothing | open, by [`InitiatorEvent::LoggedIn`]; or the end |
 //! | open | [`Initiator::execute`], [`Initiator::manage`]; for discovery [`Initiator::send_targets`] | leaving, or the end |
-//! | leaving | nothing more: what is under way ends, then it logs out | the end |
+//! | leaving | nothing more: what is in flight ends, then it logs out | the end |
 //! | ended | nothing; bytes are thrown away | |
 //!
 //! The last event is always [`InitiatorEvent::Ended`], and says why. Before it, each command that
@@ -254,7 +254,7 @@ impl<L: Lease> Initiator<L> {
         self.end(SessionEnd::GivenUp);
     }
 
-    /// Whether nothing is under way, and nothing is left to be sent.
+    /// Whether nothing is in flight, and nothing is left to be sent.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.tasks.len() == 0
@@ -296,7 +296,7 @@ impl<L: Lease> Initiator<L> {
         self.end(SessionEnd::Violated(violation));
     }
 
-    /// The end: all that is under way fails.
+    /// The end: all that is in flight fails.
     fn end(&mut self, end: SessionEnd) {
         if self.is_ended() {
             return;

@@ -1,5 +1,5 @@
 //! The table of text keys: RFC 7143 §12 and §13, RFC 7144 §7.1. One row a key, the same for both
-//! sides; whoever answers brings its own preferences, as [`Operational`] values.
+//! sides; the side that answers brings its own preferences, as [`Operational`] values.
 //!
 //! Adding a key: a variant of [`LoginKey`], a row of [`TABLE`], and, if it is negotiated, a field
 //! of [`Operational`] with its arms in [`Operational::value`] and [`Operational::store`].
@@ -108,7 +108,7 @@ pub enum KeyStage {
     Any,
 }
 
-/// Who may send a key that is not an answer.
+/// The side that may send a key that is not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Senders {
     /// Initiators.
@@ -133,7 +133,7 @@ pub enum KeySide {
 pub enum KeyRule {
     /// One side declares a number of bytes for itself.
     DeclareNumber(u32, u32),
-    /// One side tells the other, who does not answer.
+    /// One side tells the other, which does not answer.
     Declare,
     /// The smaller of two numbers, both in these bounds.
     Minimum(u32, u32),

@@ -207,6 +207,7 @@ impl<L: Lease> Login<L> {
         };
         dialogue.accept(&mut self.outgoing, current, tsih, &segment);
         let parameters = self.parameters(&dialogue, *agreed, tsih);
+        // T5: S4 IN_LOGIN to S5 LOGGED_IN.
         self.state = LoginState::Done(Box::new(parameters));
         self.events.push_back(LoginEvent::Done);
     }
@@ -221,7 +222,7 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    /// What is being decided; `None` where nobody was asked, and nothing changes then.
+    /// What is being decided; `None` where no decision was asked for, and nothing changes then.
     fn asked(&mut self) -> Option<AdmissionRequest> {
         match std::mem::replace(&mut self.state, LoginState::Closed) {
             LoginState::Asking(asking) => Some(*asking),
@@ -305,6 +306,7 @@ impl<L: Lease> Login<L> {
         let request = LoginRequest::decode(&bhs);
         let data = std::mem::take(&mut self.data);
         let (mut dialogue, stage) = match std::mem::replace(&mut self.state, LoginState::Closed) {
+            // T4: S3 XPT_UP to S4 IN_LOGIN (RFC 7143 §8.1.3).
             LoginState::Waiting => (
                 self.dialogue(request),
                 NegotiationStage::start(request.current),
@@ -460,11 +462,13 @@ impl<L: Lease> Login<L> {
         }
     }
 
+    /// T7: S4 IN_LOGIN to S1 FREE, with a Login Response of another Status-Class than 0.
     fn fail(&mut self, dialogue: &mut Dialogue, fault: LoginFault) {
         dialogue.reject(&mut self.outgoing, fault.status);
         self.close(fault.violation);
     }
 
+    /// T6 from S3, T7 from S4.
     fn close(&mut self, violation: Violation) {
         self.state = LoginState::Closed;
         self.events.push_back(LoginEvent::Close(violation));

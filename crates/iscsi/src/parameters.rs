@@ -8,7 +8,7 @@ use crate::target::{Endpoints, InitiatorPort, TargetNode};
 /// The outcome of a login.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Who logged in.
+    /// The initiator port that logged in.
     pub initiator: InitiatorPort,
     /// InitiatorAlias, if one was declared; for display only.
     pub initiator_alias: Option<String>,

@@ -97,7 +97,7 @@ pub struct Session<L> {
 }
 
 /// What a session wants of the device server and of its surroundings. The `nexus` of a
-/// [`Command`] is filled in by whoever joins the two.
+/// [`Command`] is filled in by the caller, which joins the two.
 #[derive(Debug)]
 pub enum SessionEvent<L> {
     /// *Execute Command*.
@@ -125,7 +125,7 @@ pub enum SessionEvent<L> {
     ColdReset,
     /// Close the connection once what is queued has been transmitted: the session has ended.
     Close(Violation),
-    /// Close it in good order, once what is queued has been transmitted: a logout. Nothing for
+    /// Close it gracefully, once what is queued has been transmitted: a logout. Nothing for
     /// the log.
     LoggedOut,
     /// Worth a line in the log, though the session goes on.
@@ -232,7 +232,7 @@ impl<L: Lease> Session<L> {
         self.function_done(id, result);
     }
 
-    /// A unit attention became pending on `lun` (RFC 7144 §5: told to those who asked).
+    /// A unit attention became pending on `lun` (RFC 7144 §5: told to initiators that asked).
     pub fn attention(&mut self, lun: Lun, code: u16) {
         self.tell_attention(lun, code);
     }
@@ -250,7 +250,7 @@ impl<L: Lease> Session<L> {
         self.ask_for_logout(seconds);
     }
 
-    /// Whether so many responses wait that nothing more is taken from the wire before some have
+    /// Whether too many responses wait that nothing more is taken from the wire before some have
     /// been transmitted.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
@@ -325,7 +325,8 @@ impl<L: Lease> Session<L> {
             .push_back(SessionEvent::Remark(Violation { rule, clause }));
     }
 
-    /// Ends the session; only responses that are not those of SCSI commands still leave.
+    /// Ends the session: T15 from S5, T16 from S7, T17 from S6, through S8 to S1 at once. Only
+    /// responses that are not those of SCSI commands still leave.
     fn close(&mut self, why: SessionEvent<L>) {
         if !self.is_open {
             return;

@@ -38,11 +38,11 @@ pub struct TargetNode {
     pub name: String,
     /// TargetAlias, if any.
     pub alias: Option<String>,
-    /// Who may log in.
+    /// Which initiators may log in.
     pub access: NodeAccess,
 }
 
-/// Who may log in to a node, and how it proves that.
+/// The initiators that may log in to a node, and their CHAP users.
 #[derive(Clone, Debug, Default)]
 pub struct NodeAccess {
     /// The initiator names allowed (normalised); `None`: any.

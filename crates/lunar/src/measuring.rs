@@ -245,7 +245,7 @@ pub(crate) fn watched(
     Ok(watched_until(&stop, line, measure))
 }
 
-/// Measures with a live line, until it is over or somebody wants an end.
+/// Measures with a live line, until it is over or it is interrupted.
 pub(crate) fn watched_until(
     stop: &AtomicBool,
     line: &mut StatusLine,

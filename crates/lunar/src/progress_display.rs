@@ -141,7 +141,7 @@ impl Speed {
 /// How often the rate is looked at.
 const SAMPLE: Duration = Duration::from_millis(500);
 
-/// The first signal ends the work in good order. Those soon after it are the same order; a later
+/// The first signal ends the work gracefully. Those soon after it are the same order; a later
 /// one ends the process where it stands, with the line `ended`.
 pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>, ended: String) {
     let signals = Signals::new(orders_to_stop()).map_err(VerbError::signals);

@@ -3,7 +3,7 @@
 //! It asks the unit what it is, turns each [`MediumOp`] into commands, one after the other where
 //! one is not enough, and their answers into one [`MediumResult`]. What the unit wants repeated
 //! (unit attentions, BUSY, becoming ready) is repeated, with a limit. It knows no transport:
-//! whoever has one carries out what [`Client::poll`] says, and tells how it ended.
+//! its owner carries out what [`Client::poll`] says, and tells how it ended.
 //!
 //! # When the nexus is lost
 //!

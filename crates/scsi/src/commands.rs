@@ -64,7 +64,7 @@ pub struct CommandRow {
     /// the CDB. A set bit outside it is INVALID FIELD IN CDB.
     pub usage: &'static [u8],
     /// The bits of the first 16 bytes that are not in `usage`, as one big-endian number; bytes
-    /// beyond the CDB are nobody's.
+    /// beyond the CDB are undefined.
     reserved: u128,
     /// What a reservation of another nexus does to it.
     pub access: Access,
@@ -313,7 +313,7 @@ pub struct Query<'a> {
     /// The unit; `None` where the LUN names none (only [`ExemptCommand::Answered`] commands get
     /// there).
     pub unit: Option<&'a UnitState>,
-    /// Who asks.
+    /// The nexus that asks.
     pub nexus: &'a Nexus,
     /// Which LUN it named.
     pub lun: Lun,

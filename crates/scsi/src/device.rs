@@ -2,6 +2,41 @@
 //!
 //! Each core has one, with its own nexuses and task sets (TST = 001b: a task set per I_T nexus),
 //! so that ORDERED and HEAD OF QUEUE never cross cores.
+//!
+//! # Where each duty is
+//!
+//! | duty | module |
+//! |---|---|
+//! | checks before a command enters its task set | `admit` |
+//! | checks against the unit's state when its turn has come, locks | `begin` |
+//! | READ, WRITE; VERIFY, ORWRITE, COMPARE AND WRITE; WRITE SAME, UNMAP | `transfer`, `pieces`, `block_scan` |
+//! | SYNCHRONIZE CACHE, PRE-FETCH, GET LBA STATUS; FORMAT, SANITIZE; EXTENDED COPY | `cache`, `format`, `copy` |
+//! | commands that need no medium, and parameter lists | `query` |
+//! | status, sense data, waking those that waited | `finish` |
+//! | backpressure: how much a nexus may have read, or be asked to send | `flow` |
+//! | task management and nexus loss | `manage` |
+//! | requests to unit owners, and states that owners publish | `ask`, `publish` |
+//! | tables: tasks; nexuses and their unit attentions; counts of both | `tasks`, `nexus`, `attention`, `counts` |
+//!
+//! # The life of a task
+//!
+//! [`tasks::TaskPhase`], and once its outcome is known `DeviceTask::ending`:
+//!
+//! | event | dormant | blocked | preparing | running | outcome known |
+//! |---|---|---|---|---|---|
+//! | last task that holds it back ends | preparing | | | | |
+//! | lock is released | | as before the lock | | | |
+//! | owner agrees | | | next step, or GOOD | next step | one wait less |
+//! | owner refuses | | | outcome: its sense | outcome: its sense | one wait less |
+//! | Data-Out has come | | | next step | to the medium | one wait less |
+//! | blocks are to be accessed | | | running, or blocked by a lock | running, or blocked | |
+//! | medium operation succeeds | | | next step | next step, or GOOD | one wait less |
+//! | medium operation fails | | | outcome: its sense | outcome: its sense | one wait less |
+//! | ABORT TASK, reset, PREEMPT AND ABORT, nexus loss | outcome: aborted | outcome: aborted | outcome: aborted | outcome: aborted, operations cancelled | aborted instead |
+//!
+//! A task whose outcome is known leaves the table once no medium operation, no request to an owner
+//! and, unless it was aborted, no lent memory is outstanding (`quiesce`). Only then are its status
+//! sent and its tag free.
 
 mod admit;
 mod ask;
@@ -70,7 +105,7 @@ pub enum DeviceOutput<L> {
     Cancel {
         /// The unit whose volume has them.
         unit: UnitId,
-        /// The numbers of [`OpId`] that may be under way.
+        /// The numbers of [`OpId`] that may be in flight.
         ids: Range<u64>,
     },
     /// *Send Data-In*: the transport may slice and send it, in the order given.
@@ -142,7 +177,7 @@ pub enum DeviceOutput<L> {
         request: OwnerRequest,
     },
     /// Blocks are locked that never were: what the unit's volume has lent for reading until now
-    /// must have come back before somebody changes them as a whole. Tell
+    /// must have come back before a task changes them as a whole. Tell
     /// [`DeviceServer::recalled`] when it has.
     Recall {
         /// Which unit.
@@ -282,7 +317,7 @@ impl<L: Lease> DeviceServer<L> {
         self.wake_waiters();
     }
 
-    /// The transport holds so many bytes of Data-In of a nexus that it could not send yet. To be
+    /// The transport holds this many bytes of Data-In of a nexus that it could not send yet. To be
     /// told after it has sent some or dropped some; what [`DeviceOutput::SendDataIn`] adds is
     /// counted here. While much is held, no more is read from media for the nexus, so that a peer
     /// that does not read stops its own commands and holds no memory that others need. Data that

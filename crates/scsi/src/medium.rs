@@ -76,8 +76,8 @@ pub enum MediumOp<L> {
     Read {
         /// Where from.
         extent: Extent,
-        /// In memory that is nobody's storage, so that it stays what it was when the outcome is
-        /// told. A RAM disk else lends its own, where later writes are seen.
+        /// In memory that is not the volume's storage, so that it stays what it was when the
+        /// outcome is told. A RAM disk else lends its own, where later writes are seen.
         copied: bool,
     },
     /// Hand out memory to receive the data of a coming `Write` of `extent` into →
@@ -87,10 +87,10 @@ pub enum MediumOp<L> {
         /// Where the data is to go.
         extent: Extent,
     },
-    /// Hand out memory that is nobody's storage → [`MediumOutcome::Lease`]. For data that is to be
-    /// compared and not stored (VERIFY, COMPARE AND WRITE), or that must not be stored before all
-    /// of it is there and known to be right (ORWRITE, WRITE ATOMIC, a data digest): a RAM disk
-    /// lends its own memory only by `PrepareWrite`.
+    /// Hand out memory that is not the volume's storage → [`MediumOutcome::Lease`]. For data that
+    /// is to be compared and not stored (VERIFY, COMPARE AND WRITE), or that must not be stored
+    /// before all of it is there and known to be right (ORWRITE, WRITE ATOMIC, a data digest): a
+    /// RAM disk lends its own memory only by `PrepareWrite`.
     Buffer {
         /// In bytes; at most [`SEGMENT_BYTES`].
         bytes: u32,
@@ -214,7 +214,7 @@ pub enum MediumError {
     /// No buffer is to be had now; the command ends with TASK SET FULL.
     #[error("out of buffers")]
     Busy,
-    /// It was given up before it reached the medium, as whoever asked for it said.
+    /// It was given up before it reached the medium, as its requester said.
     #[error("given up before it began")]
     Cancelled,
     /// The volume cannot do this (the device server did not look at its traits).

@@ -65,7 +65,7 @@ impl TargetDevice {
 /// An I_T nexus.
 #[derive(Clone, Debug)]
 pub struct Nexus {
-    /// Who it is.
+    /// Its identity.
     pub identity: Arc<NexusIdentity>,
     /// What it sees.
     pub target: Arc<TargetDevice>,

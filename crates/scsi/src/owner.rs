@@ -6,6 +6,19 @@
 //! state, tasks that it aborts have ended at the medium, and attentions are queued. Without the
 //! acknowledgement a host that was fenced could still write.
 //!
+//! ```text
+//! core A (asks)        owner                 core A     core B        storage
+//!   |--- OwnerRequest -->|                      |          |              |
+//!   |                    |-- Persist -----------------------------------> |   if APTPL = 1
+//!   |                    |<- persisted ---------------------------------- |
+//!   |                    |-- Publish v+1 ------>|--------->|
+//!   |                    |                      | new commands: v+1; affected tasks are aborted
+//!   |                    |                      |          | ... and end at the medium
+//!   |                    |<- Acknowledge v+1 ---|          |
+//!   |                    |<- Acknowledge v+1 --------------|
+//!   |<-- reply, GOOD ----|
+//! ```
+//!
 //! Changes of a unit are made one after the other, but for locks, which pass all others by: a lock
 //! waits for the transfers it overlaps, and a reset or PREEMPT AND ABORT that would cut those must
 //! not stand in line behind it. So a core can have several publications to put into effect at once.
@@ -50,7 +63,7 @@ use crate::wire::status::Status;
 /// What a core asks the owner of a unit for.
 #[derive(Clone, Debug)]
 pub struct OwnerRequest {
-    /// Who asks, for whom the answer is.
+    /// The core that asks and gets the answer.
     pub core: CoreId,
     /// The asking core's own number for the request.
     pub id: u64,
@@ -187,7 +200,7 @@ struct UnpublishedState {
     effects: Vec<Effect>,
 }
 
-/// Who has not yet acknowledged a version, and whom to answer then.
+/// The cores that have not acknowledged a version, and the request to answer then.
 #[derive(Debug)]
 struct Acknowledgements {
     version: u64,
@@ -200,8 +213,8 @@ struct Acknowledgements {
 pub const MAX_WAITING: usize = 1024;
 
 impl UnitOwner {
-    /// The owner of a unit with this state, for so many cores (numbered from 0). Reservations in it
-    /// are taken to be what storage holds.
+    /// The owner of a unit with this state, for this many cores (numbered from 0). Reservations in
+    /// it are taken to be what storage holds.
     #[must_use]
     pub fn new(state: UnitState, cores: u16) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Reservations (SPC-5 §5.14): who may touch a unit.
+//! Reservations (SPC-5 §5.14): which nexuses may use a unit.
 //!
 //! [`Reservations`] is a value: registrations, and what the unit is reserved by. It knows neither
 //! CDBs nor parameter lists, so that another command set can have the same. [`check`] is what every
@@ -39,7 +39,7 @@ pub struct Reservations {
 /// A registered I_T nexus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Who.
+    /// The registered nexus.
     pub nexus: Arc<NexusIdentity>,
     /// Its reservation key; not 0.
     pub key: u64,
@@ -62,7 +62,7 @@ pub enum Holding {
 pub struct Reservation {
     /// Its type.
     pub kind: ReservationType,
-    /// Who holds it, always registered; `None` for the types that every registrant holds.
+    /// The holder, always registered; `None` for the types that every registrant holds.
     pub holder: Option<Arc<NexusIdentity>>,
 }
 

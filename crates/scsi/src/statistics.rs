@@ -59,14 +59,14 @@ pub struct Totals {
 }
 
 impl UnitStatistics {
-    /// Counts a read command of so many blocks, on its core.
+    /// Counts a read command of this many blocks, on its core.
     pub fn count_read(&self, core: CoreId, blocks: u64) {
         let core = self.core(core);
         add(&core.reads, 1);
         add(&core.blocks_read, blocks);
     }
 
-    /// Counts a write command of so many blocks, on its core.
+    /// Counts a write command of this many blocks, on its core.
     pub fn count_write(&self, core: CoreId, blocks: u64) {
         let core = self.core(core);
         add(&core.writes, 1);
@@ -86,7 +86,7 @@ impl UnitStatistics {
             })
     }
 
-    /// Says who knows how much of its storage the volume uses; the first to be named stays.
+    /// Sets the source of the volume's space usage; the first one stays.
     pub fn set_gauge(&self, gauge: impl UsageGauge + 'static) {
         let _ = self.gauge.set(Box::new(gauge));
     }

@@ -38,7 +38,7 @@ pub(crate) fn unit() -> UnitState {
     }
 }
 
-/// The volume of [`unit`] has so many blocks now.
+/// The volume of [`unit`] has this many blocks now.
 pub(crate) fn resized(blocks: u64) -> UnitChange {
     UnitChange::Medium(Traits {
         blocks,

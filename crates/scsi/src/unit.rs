@@ -57,7 +57,7 @@ pub struct UnitState {
     pub locks: Vec<BlockLock>,
     /// Blocks that were ever locked.
     pub shared: Arc<CachedExtents>,
-    /// Who is registered, and for whom the unit is reserved.
+    /// The registrations, and the reservation.
     pub reservations: Arc<Reservations>,
     /// Whether reservations can be kept over a power loss (PTPL_C).
     pub persistence: bool,
@@ -72,7 +72,7 @@ pub struct UnitState {
 }
 
 impl UnitState {
-    /// The state at power on of a unit that nobody has registered with, version 0, without
+    /// The state at power on of a unit without registrations, version 0, without
     /// persistence.
     #[must_use]
     pub fn new(identity: UnitIdentity, traits: Traits) -> Self {

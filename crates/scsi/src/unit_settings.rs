@@ -24,7 +24,7 @@ pub struct UnitSettings {
     pub mode: ModeParameters,
     /// The medium is there; only a removable one can be ejected.
     pub loaded: bool,
-    /// Who prevents its removal (SPC-5 §6.14, PREVENT ALLOW MEDIUM REMOVAL).
+    /// The nexuses that prevent its removal (SPC-5 §6.14, PREVENT ALLOW MEDIUM REMOVAL).
     pub prevented_by: Vec<Arc<NexusIdentity>>,
     /// How often it was stopped.
     pub stops: u32,

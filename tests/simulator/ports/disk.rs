@@ -21,7 +21,7 @@ pub(crate) struct Disk {
     kind: DiskKind,
     memory: HeapLease,
     /// By when they are done.
-    under_way: BTreeMap<(Now, u64), (OpId, MediumOp<HeapLease>)>,
+    in_flight: BTreeMap<(Now, u64), (OpId, MediumOp<HeapLease>)>,
     taken: u64,
 }
 
@@ -30,7 +30,7 @@ impl Disk {
         Self {
             kind,
             memory: HeapLease::from_bytes(vec![0; BLOCK * BLOCKS as usize]),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             taken: 0,
         }
     }
@@ -67,17 +67,17 @@ impl Disk {
         };
         self.taken += 1;
         let at = now + Duration::from_micros(takes as u64);
-        self.under_way.insert((at, self.taken), (id, op));
+        self.in_flight.insert((at, self.taken), (id, op));
     }
 
     /// When the next operation is done.
     pub(crate) fn next(&self) -> Option<Now> {
-        self.under_way.keys().next().map(|(at, _)| *at)
+        self.in_flight.keys().next().map(|(at, _)| *at)
     }
 
     /// The next operation that is done by now.
     pub(crate) fn done(&mut self, now: Now) -> Option<(OpId, MediumResult<HeapLease>)> {
-        let first = self.under_way.first_entry()?;
+        let first = self.in_flight.first_entry()?;
         if first.key().0 > now {
             return None;
         }
@@ -87,7 +87,7 @@ impl Disk {
 
     /// The power fails: what is under way is not done.
     pub(crate) fn cut(&mut self) {
-        self.under_way.clear();
+        self.in_flight.clear();
         // What was lent is memory of the process, of which nothing is left.
         self.memory = HeapLease::from_bytes(self.bytes());
     }

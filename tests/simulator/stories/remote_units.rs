@@ -29,7 +29,7 @@ pub(super) struct Use {
     begun: Vec<u32>,
     /// What the medium held when it was looked at.
     seen: Vec<u32>,
-    under_way: Vec<UnderWay>,
+    in_flight: Vec<UnderWay>,
     next: u64,
     ended: u64,
     /// Operations may fail: logins are damaged, which have no digests, and sessions without end.
@@ -87,7 +87,7 @@ impl Use {
             acknowledged: none(),
             begun: none(),
             seen: none(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             next: 1,
             ended: 0,
             may_fail: false,
@@ -123,14 +123,14 @@ impl Use {
     fn submit(&mut self, extent: Extent, what: What, op: MediumOp<block::lease::BlockLease>) {
         let id = self.next;
         self.next += 1;
-        self.under_way.push(UnderWay { id, extent, what });
+        self.in_flight.push(UnderWay { id, extent, what });
         self.lab.world.submit(self.user, id, op);
     }
 
     /// Nothing is being written there, so that it is known which write is the last.
     fn is_free(&self, extent: Extent) -> bool {
         let writes = self
-            .under_way
+            .in_flight
             .iter()
             .filter(|one| matches!(one.what, What::Write));
         !writes.into_iter().any(|one| one.extent.overlaps(extent))
@@ -172,7 +172,7 @@ impl Use {
 
     /// Whether everything that was asked for has ended.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way.is_empty()
+        self.in_flight.is_empty()
     }
 
     /// Whether the last write to each of these blocks was acknowledged.
@@ -186,8 +186,8 @@ impl Use {
         self.pass();
         self.look();
         while let Some((id, result)) = self.lab.world.next_done(self.user) {
-            let at = self.under_way.iter().position(|one| one.id == id);
-            let one = self.under_way.swap_remove(at.expect("nothing ends twice"));
+            let at = self.in_flight.iter().position(|one| one.id == id);
+            let one = self.in_flight.swap_remove(at.expect("nothing ends twice"));
             self.ended += 1;
             match (&one.what, result) {
                 (_, Err(_)) if self.may_fail => {}
@@ -258,7 +258,7 @@ impl Use {
                 }
             }
             (What::Flush, MediumOutcome::Done) => {
-                let mut others = self.under_way.iter();
+                let mut others = self.in_flight.iter();
                 let waits = self.sessions > 1;
                 let earlier = |other: &UnderWay| other.id < one.id;
                 let missed =
@@ -290,7 +290,7 @@ impl Use {
     /// So many steps, with operations and what `disturb` does every now and then.
     pub(super) fn run(&mut self, steps: usize, often: usize, disturb: impl Fn(&mut Lab, usize)) {
         for _ in 0..steps {
-            if self.under_way.len() < DEPTH && self.lab.rng.one_in(8) {
+            if self.in_flight.len() < DEPTH && self.lab.rng.one_in(8) {
                 self.ask();
             }
             if self.lab.rng.one_in(often) {
@@ -306,10 +306,10 @@ impl Use {
             wire.stall(false);
         }
         let mut steps = 0;
-        while !self.under_way.is_empty() {
+        while !self.in_flight.is_empty() {
             self.step();
             steps += 1;
-            assert!(steps < 200_000, "{} operations hang", self.under_way.len());
+            assert!(steps < 200_000, "{} operations hang", self.in_flight.len());
         }
         for lba in 0..BLOCKS as usize {
             let landed = self.seen[lba] == self.begun[lba];

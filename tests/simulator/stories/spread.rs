@@ -74,7 +74,7 @@ fn write_on_its_way(seed: u64, sessions: u16, replacement: Duration) -> Option<U
     until(&mut story, Use::is_idle);
     story.ask_write(PLACE);
     let old = story.lab.world.wires_of(0)[0].clone();
-    until(&mut story, |story| old.under_way() > 560 || story.is_idle());
+    until(&mut story, |story| old.in_flight() > 560 || story.is_idle());
     (!story.is_idle()).then(|| {
         old.reset();
         old.stall(true);

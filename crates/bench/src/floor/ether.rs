@@ -51,7 +51,7 @@ pub struct FloorRequest<'a> {
     pub size: u64,
 }
 
-/// Answers whoever calls.
+/// Answers each peer that calls.
 pub struct FloorResponder(FloorPort);
 
 impl FloorResponder {

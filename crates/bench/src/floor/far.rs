@@ -80,11 +80,11 @@ impl FloorServer {
         self.listener.local_addr()
     }
 
-    /// Answers whoever connects.
+    /// Answers each peer that connects.
     ///
     /// # Errors
     ///
-    /// When nobody can be let in any more.
+    /// When no more connections are accepted.
     pub fn run(&self, lives: ServerLifetime) -> io::Result<()> {
         if lives == ServerLifetime::WithInput {
             thread::Builder::new()
@@ -94,7 +94,7 @@ impl FloorServer {
         for socket in self.listener.incoming() {
             let socket = match socket {
                 Ok(socket) => socket,
-                // Who has gone again is no reason to stop.
+                // A peer that is gone again does not end it.
                 Err(cause) if cause.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(cause) => return Err(cause),
             };
@@ -209,14 +209,14 @@ fn serve(
 #[derive(Debug)]
 struct FloorConnection {
     socket: TcpStream,
-    /// Who answers it is to spin.
+    /// Its thread is to spin.
     spins: bool,
     memory: FloorBuffers,
     buffer: Vec<u8>,
     /// What of the buffer has been received and not been looked at.
     filled: usize,
     answers: Vec<FloorHeader>,
-    /// When it was heard last, as far as whoever answers it looks.
+    /// When it was heard last, as far as its thread looks.
     heard: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! The end that asks: it keeps so many requests under way on each connection of a thread.
+//! The requesting end: it keeps a fixed queue depth on each connection of a thread.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,7 +28,7 @@ const LOOK: Timespec = Timespec {
 /// up what the other end sends.
 const PAUSES: usize = 16;
 
-/// Has connections of these numbers, each with memory of so many bytes.
+/// Has connections of these numbers, each with memory of this many bytes.
 pub(super) fn run(
     place: FloorPeer,
     (words, load): (&FioOptions, Load),
@@ -60,7 +60,7 @@ fn work(
     let mut counts = false;
     loop {
         let phase = post.phase();
-        let idle = || ends.iter().all(|near| near.under_way.is_empty());
+        let idle = || ends.iter().all(|near| near.in_flight.is_empty());
         match phase {
             LoadPhase::Rest | LoadPhase::Ramp => counts = false,
             LoadPhase::Measure => counts = true,
@@ -127,7 +127,7 @@ pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
     }
 }
 
-/// Keeps so many requests under way.
+/// Keeps a fixed number of requests in flight.
 struct RequestPipeline {
     socket: TcpStream,
     load: Load,
@@ -140,7 +140,7 @@ struct RequestPipeline {
     /// Bytes of the answer that is being received.
     received: usize,
     /// When requests began, and whether they write.
-    under_way: VecDeque<(Instant, bool)>,
+    in_flight: VecDeque<(Instant, bool)>,
 }
 
 impl RequestPipeline {
@@ -164,13 +164,13 @@ impl RequestPipeline {
             sent: 0,
             buffer: vec![0; BUFFER],
             received: 0,
-            under_way: VecDeque::with_capacity(load.depth as usize),
+            in_flight: VecDeque::with_capacity(load.depth as usize),
         })
     }
 
     /// Asks for as much as may be in flight.
     fn fill(&mut self) {
-        while self.under_way.len() < self.load.depth as usize {
+        while self.in_flight.len() < self.load.depth as usize {
             self.request();
         }
     }
@@ -212,7 +212,7 @@ impl RequestPipeline {
         if write {
             self.out.resize(self.out.len() + len as usize, 0xa5);
         }
-        self.under_way.push_back((Instant::now(), write));
+        self.in_flight.push_back((Instant::now(), write));
     }
 
     fn waited_for(&self) -> PollFd<'_> {
@@ -241,13 +241,13 @@ impl RequestPipeline {
     fn count(&mut self, bytes: usize, counts: bool, now: Instant, report: &mut ThreadTotals) {
         self.received += bytes;
         let bytes = self.load.block_bytes;
-        while let Some(&(began, write)) = self.under_way.front() {
+        while let Some(&(began, write)) = self.in_flight.front() {
             let data = if write { 0 } else { bytes as usize };
             if self.received < HEADER + data {
                 return;
             }
             self.received -= HEADER + data;
-            self.under_way.pop_front();
+            self.in_flight.pop_front();
             let tally = if write {
                 &mut report.writes
             } else {

@@ -15,7 +15,7 @@ use super::stamp::{self, BlockStamp};
 use super::write_generations;
 use crate::load_threads::{LiveFigures, RunObserver};
 
-/// Writes that are under way at a time.
+/// Writes that are in flight at a time.
 const DEPTH: usize = 8;
 
 /// Why a volume could not be filled.
@@ -52,9 +52,9 @@ pub fn fill(
     let run = stamp::new_run();
     let step = SEGMENT_BYTES / u64::from(span.block_size);
     let bytes = |blocks: u64| blocks * u64::from(span.block_size);
-    let (mut begun, mut done, mut under_way) = (0, 0, 0);
+    let (mut begun, mut done, mut in_flight) = (0, 0, 0);
     while done < span.blocks {
-        while begun < span.blocks && under_way < DEPTH && !watch.stopped() {
+        while begun < span.blocks && in_flight < DEPTH && !watch.stopped() {
             let blocks = step.min(span.blocks - begun);
             let extent = Extent::new(span.first + begun, blocks);
             let buffer = worker.buffer(bytes(blocks) as usize);
@@ -67,15 +67,15 @@ pub fn fill(
             });
             worker.submit(0, blocks, write(extent, data));
             begun += blocks;
-            under_way += 1;
+            in_flight += 1;
         }
-        if under_way == 0 {
+        if in_flight == 0 {
             break;
         }
         let WorkerResult { id, result, .. } = next(&mut worker)?;
         result?;
         done += id;
-        under_way -= 1;
+        in_flight -= 1;
         let (done, total) = (bytes(done), bytes(span.blocks));
         (watch.live)(LiveFigures::Fill { done, total });
     }

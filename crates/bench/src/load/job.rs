@@ -1,4 +1,4 @@
-//! One thread: it attaches a volume, and keeps so many I/Os under way on it.
+//! One thread: it attaches a volume, and keeps a queue depth of I/Os in flight on it.
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +49,7 @@ pub(super) struct LoadJob<'a> {
     reported: u32,
 }
 
-/// An I/O that may be under way.
+/// An I/O that may be in flight.
 struct IoSlot {
     began: Instant,
     place: u64,
@@ -106,7 +106,7 @@ impl<'a> LoadJob<'a> {
         let memory = bytes.next_power_of_two().max(4096) * 4 * 2 * depth + SPARE_MEMORY;
         let worker = Worker::new(&[Arc::clone(&subject.volume)], ring, memory)?;
         let block_size = subject.span.block_size;
-        // Each block has one writer, else nobody could tell what it must hold.
+        // Each block has one writer, else its content would not be known.
         let (part, parts) = if words.verify {
             (number, load.jobs)
         } else {
@@ -137,7 +137,7 @@ impl<'a> LoadJob<'a> {
         Ok(job)
     }
 
-    /// With data that nobody can compress or find twice.
+    /// With data that can be neither compressed nor deduplicated.
     fn slot(&mut self, reads_only: bool) -> io::Result<IoSlot> {
         let mut data = None;
         if !reads_only {
@@ -193,7 +193,7 @@ impl<'a> LoadJob<'a> {
         finished
     }
 
-    /// Hands in what was counted in a turn, once nothing of it is under way any more.
+    /// Hands in what was counted in a turn, once nothing of it is in flight any more.
     fn rest(&mut self, turn: u32) {
         if self.reported != turn && !self.is_busy() {
             self.reported = turn;
@@ -222,7 +222,7 @@ impl<'a> LoadJob<'a> {
         !over && self.report.failure.is_none()
     }
 
-    /// Begins as many I/Os as may be under way.
+    /// Begins as many I/Os as may be in flight.
     fn start(&mut self, counts: bool) {
         while let Some(&slot) = self.free.last() {
             if self.pace.as_mut().is_some_and(|pace| !pace.permits()) {
@@ -241,7 +241,7 @@ impl<'a> LoadJob<'a> {
         }
     }
 
-    /// The next place; where data is checked, one that nobody uses.
+    /// The next place; where data is checked, one that is free.
     fn place(&mut self) -> Option<u64> {
         for _ in 0..TRIES {
             let place = self.places.next(&mut self.random);
@@ -441,5 +441,5 @@ impl IoPacing {
     }
 }
 
-/// After so many I/Os a pace counts anew.
+/// After this many I/Os a pace counts anew.
 const BATCH: u32 = 1 << 16;

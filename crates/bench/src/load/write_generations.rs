@@ -8,13 +8,13 @@ use scsi::medium::{Extent, Lease as _};
 
 use super::stamp::BlockStamp;
 
-/// The generations of places. Whoever uses a place has it alone.
+/// The generations of places. Each place has one user at a time.
 #[derive(Debug)]
 pub(super) struct WriteGenerations {
     seed: u64,
     run: u64,
     block_size: usize,
-    /// What must be found, whoever wrote it, where this run did not write yet.
+    /// What must be found, from whichever run, where this run did not write yet.
     strict: bool,
     /// Takes memory only for the places that were used: pages of zeros are not there yet.
     places: Vec<u32>,
@@ -37,7 +37,7 @@ impl WriteGenerations {
         }
     }
 
-    /// Takes a place, if nobody has it.
+    /// Takes a place, if it is free.
     pub(super) fn take(&mut self, place: u64) -> bool {
         let entry = &mut self.places[place as usize];
         let free = *entry & BUSY == 0;

@@ -111,7 +111,7 @@ pub(super) enum ThreadEvent {
 }
 
 impl LoadThread<'_> {
-    /// It can be measured from now on. Who waits for long is to be woken by `waker`.
+    /// It can be measured from now on. A thread that waits for long is woken by `waker`.
     pub(crate) fn ready(&self, waker: Option<Waker>) {
         self.tell(ThreadEvent::Ready(waker));
     }

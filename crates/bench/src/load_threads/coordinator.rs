@@ -222,5 +222,5 @@ pub(super) const SAMPLE: Duration = Duration::from_millis(100);
 /// How long others may be without a session once one has one.
 const LATE: Duration = Duration::from_secs(10);
 
-/// How long what is under way may take when somebody wants an end.
+/// How long I/Os in flight may take after an interruption.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,7 +1,8 @@
 //! Crews that take turns: all are there all the time, and one of them works.
 //!
 //! What they have opened stays open while others have their turn, so that a turn costs no login and
-//! may be short. Those whose turn is over end what is under way first: no two ever work at a time.
+//! may be short. Those whose turn is over finish what is in flight first: no two ever work at a
+//! time.
 
 #[cfg(test)]
 mod tests;

@@ -15,7 +15,7 @@ use super::raster::width;
 pub(super) struct Scene {
     pub(super) width: f32,
     pub(super) height: f32,
-    /// What a reader is told who cannot see it.
+    /// Alternative text.
     pub(super) title: String,
     pub(super) items: Vec<SceneItem>,
 }

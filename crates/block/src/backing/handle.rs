@@ -48,7 +48,7 @@ enum RingOperation {
 /// all of their writes have ended.
 #[derive(Default)]
 struct FlushQueue {
-    under_way: Vec<u64>,
+    in_flight: Vec<u64>,
     waiting: Vec<u64>,
 }
 
@@ -189,16 +189,16 @@ impl BackingHandle {
         }
         self.backing.check()?;
         self.flushes.waiting.push(id);
-        if self.flushes.under_way.is_empty() {
+        if self.flushes.in_flight.is_empty() {
             self.flush_waiting(cx);
         }
         Ok(None)
     }
 
     fn flush_waiting(&mut self, cx: &mut Context<'_>) {
-        let FlushQueue { under_way, waiting } = &mut self.flushes;
-        std::mem::swap(under_way, waiting);
-        if !under_way.is_empty() {
+        let FlushQueue { in_flight, waiting } = &mut self.flushes;
+        std::mem::swap(in_flight, waiting);
+        if !in_flight.is_empty() {
             let file = Arc::clone(&self.data);
             self.ask(cx, RingOperation::Flush, FileOp::DataSync { file });
         }
@@ -209,7 +209,7 @@ impl BackingHandle {
             Ok(_) => self.backing.check().err(),
             Err(error) => Some(self.backing.flush_failed(error)),
         };
-        for id in self.flushes.under_way.drain(..) {
+        for id in self.flushes.in_flight.drain(..) {
             cx.done(id, failure.map_or(Ok(MediumOutcome::Done), Err));
         }
         self.flush_waiting(cx);
@@ -315,7 +315,7 @@ impl Handle for BackingHandle {
             }
             RingOperation::Flush => self.flushed(cx, &result),
             RingOperation::Status(id, extent) => cx.done(id, self.provisioning(&result, extent)),
-            // It is advice: what cannot be read will be told to whoever reads it.
+            // It is advice: what cannot be read is reported to the next read.
             RingOperation::Prefetch(id) => cx.done(id, Ok(MediumOutcome::Done)),
             RingOperation::Settle(id) => {
                 let settled = result.map(|_| MediumOutcome::Done);

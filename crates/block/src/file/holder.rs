@@ -1,4 +1,4 @@
-//! Who has a file open that cannot be locked.
+//! The program that has a file open that cannot be locked.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,7 +20,8 @@ struct Process {
 }
 
 impl FileHolder {
-    /// Who has locked a file that was opened to be locked: this process itself, or another one.
+    /// The program that has locked a file which was opened to be locked: this process itself, or
+    /// another one.
     pub(super) fn of(file: impl AsFd) -> Self {
         let file = file.as_fd();
         let Ok(stat) = rustix::fs::fstat(file) else {

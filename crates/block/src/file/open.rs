@@ -116,7 +116,7 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), VolumeError>
         });
     }
     let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
-    // Whatever the initiators store is nobody else's business.
+    // Whatever the initiators store is private to them.
     match rustix::fs::open(&options.path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok((file, true)),
         Err(Errno::NOENT) => Err(VolumeError::NoDirectory),
@@ -202,8 +202,8 @@ fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(u64::try_from(stat(file)?.st_size).unwrap_or(0))
 }
 
-/// Everything between a locked file of so many bytes and a volume: how it is to be treated, and its
-/// blocks.
+/// Everything between a locked file of this many bytes and a volume: how it is to be treated, and
+/// its blocks.
 fn prepare(
     file: &OwnedFd,
     found: u64,

@@ -32,7 +32,7 @@ struct UndoEntry {
 pub(super) enum FileChange {
     /// It was not there.
     Created,
-    /// It had so many bytes.
+    /// It had this many bytes.
     Extended {
         /// Before.
         from: u64,

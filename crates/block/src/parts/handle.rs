@@ -12,7 +12,7 @@ use scsi::medium::{
 use slab::Slab;
 
 use super::Layout;
-use crate::child::{Child, under_way};
+use crate::child::{Child, in_flight};
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
 use crate::volume::{Context, Handle, HandleId};
@@ -21,7 +21,7 @@ pub(super) struct PartsHandle {
     parts: Vec<Child>,
     rules: PartsRules,
     pool: Pool,
-    /// What has pieces under way.
+    /// What has pieces in flight.
     wholes: Slab<SplitOperation>,
 }
 
@@ -346,7 +346,7 @@ impl Handle for PartsHandle {
     }
 
     fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
-        for whole in under_way(&self.wholes, ids, |whole| whole.id) {
+        for whole in in_flight(&self.wholes, ids, |whole| whole.id) {
             let pieces = whole.start << 32..whole.end << 32;
             for part in &mut self.parts {
                 part.cancel(cx, &pieces);

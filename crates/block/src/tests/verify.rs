@@ -112,7 +112,7 @@ fn a_read_beside_a_write_is_not_judged() {
     let (_folder, raw, mut rig) = file();
     assert!(is_done(&rig.write(0, 8, 1)));
     raw.write_at(&[9; 512], 512).unwrap();
-    // The write comes while the read is under way, and outlives it.
+    // The write comes while the read is in flight, and outlives it.
     let early = rig.submit(0, read(0, 8));
     let write = rig.write_op(0, 8, 2, false);
     rig.submit(1, write);
@@ -217,7 +217,7 @@ fn a_copy_of_what_changes_is_checked_against_what_was_written() {
     assert_eq!(rig.read(0, 8), [1; 4096]);
 }
 
-/// One of several operations that may be under way at once.
+/// One of several operations that may be in flight at once.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Read,
@@ -262,7 +262,7 @@ proptest! {
         let stripe = stripe::open(4096, sketch::parts([ram, file])).unwrap();
         let verify = VerifyVolume::new(Arc::new(stripe), "sound".into());
         let mut rig = Rig::new(FakeRing::default(), &verify);
-        let mut under_way = 0;
+        let mut in_flight = 0;
         for (byte, (core, step, lba, blocks)) in (1..).zip(steps) {
             let (extent, pattern, anchor) = (Extent::new(lba, blocks), None, false);
             let op = match step {
@@ -271,16 +271,16 @@ proptest! {
                 Step::Zero => MediumOp::WriteSame { extent, pattern },
                 Step::Unmap => MediumOp::Unmap { extent, anchor },
                 Step::Long => MediumOp::WriteSame { extent: Extent::new(lba, 4100), pattern },
-                Step::Wait if under_way > rig.done.len() => {
+                Step::Wait if in_flight > rig.done.len() => {
                     rig.turn();
                     continue;
                 }
                 Step::Wait => continue,
             };
             rig.submit(core, op);
-            under_way += 1;
+            in_flight += 1;
         }
-        while rig.done.len() < under_way {
+        while rig.done.len() < in_flight {
             rig.turn();
         }
         for (_, result) in &rig.done {

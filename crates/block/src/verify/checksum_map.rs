@@ -1,8 +1,8 @@
-//! What was written, and what is under way.
+//! What was written, and what is in flight.
 //!
 //! | what happens to a block | what follows |
 //! |---|---|
-//! | a write begins | it is unknown; another write under way is disturbed, as are reads |
+//! | a write begins | it is unknown; another write in flight is disturbed, as are reads |
 //! | a write ends | it is known, if this write went well and was not disturbed; reads are disturbed |
 //! | a read begins | it is counted |
 //! | a read ends | it is judged, if it is known and no read was disturbed since the first began |
@@ -18,7 +18,7 @@ use scsi::medium::Extent;
 #[derive(Debug, Default)]
 pub(super) struct ChecksumMap {
     pieces: HashMap<u64, Box<ChecksumChunk>>,
-    /// Long changes under way.
+    /// Long changes in progress.
     long: Vec<Extent>,
     /// There was no room for a piece.
     full: bool,
@@ -39,9 +39,9 @@ struct Block {
     writes: u32,
     /// The sum is that of its content.
     known: bool,
-    /// Writes that are under way have met.
+    /// Writes that are in flight have met.
     met: bool,
-    /// Reads that are under way have met a write.
+    /// Reads that are in flight have met a write.
     disturbed: bool,
 }
 

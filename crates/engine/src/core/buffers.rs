@@ -9,7 +9,7 @@ use super::Core;
 use super::timers::Timer;
 use crate::mailbox::Mailer;
 
-/// How long a buffer is kept for the next one who needs it, at the least; twice that at the most.
+/// How long an idle buffer is kept, at the least; twice that at the most.
 /// To come by memory again costs a page fault for each 4 KiB, so a second of it is nothing.
 const INTERVAL: Now = Now::from_secs(1);
 

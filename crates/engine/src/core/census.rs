@@ -1,4 +1,4 @@
-//! What a core holds at the moment, for whoever looks for leaks.
+//! What a core holds at the moment, to look for leaks.
 
 use ::io::ring::{Ring, SocketId};
 use scsi::device::DeviceCounts;

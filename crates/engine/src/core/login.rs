@@ -206,7 +206,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Gives a connection whose login has ended to the core that its session lives on. Nothing of
-    /// it is under way: it was not listened to since the last request, and the response has left.
+    /// it is in flight: it was not listened to since the last request, and the response has left.
     pub(super) fn hand_over(&mut self, key: SlotKey) {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;

@@ -21,7 +21,7 @@ pub(super) struct CoreConnection {
     pub(super) socket: Option<SocketId>,
     /// A batch is on its way.
     pub(super) sending: bool,
-    /// A receive is under way.
+    /// A receive is in flight.
     pub(super) receiving: bool,
     /// Bytes received that could not be used yet.
     pub(super) early: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The end in good order: initiators are asked to log out, then volumes are flushed, then they end
+//! Graceful shutdown: initiators are asked to log out, then volumes are flushed, then they end
 //! what they have with others.
 
 use ::io::ring::Ring;
@@ -102,7 +102,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Those who did not log out have had their time.
+    /// The initiators that did not log out have had their time.
     pub(super) fn stop_expired(&mut self) {
         for key in self.connections.keys() {
             self.hang_up(key);

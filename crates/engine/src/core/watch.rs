@@ -22,7 +22,7 @@ const INTERVAL: Now = Now::from_secs(1);
 /// Looks at volumes, each known by the number of its unit.
 #[derive(Debug, Default)]
 pub(super) struct VolumeWatch {
-    under_way: BTreeSet<u32>,
+    in_flight: BTreeSet<u32>,
     /// Why volumes cannot be looked at, as the log has told.
     failed: BTreeMap<u32, String>,
 }
@@ -30,13 +30,13 @@ pub(super) struct VolumeWatch {
 impl VolumeWatch {
     /// Returns false if one is already in progress.
     fn begin(&mut self, unit: u32) -> bool {
-        self.under_way.insert(unit)
+        self.in_flight.insert(unit)
     }
 
     /// Returns the cause if the look has failed, and the one before it had not for the same cause:
     /// there is one each second.
     fn end(&mut self, unit: u32, failed: Option<&io::Error>) -> Option<String> {
-        self.under_way.remove(&unit);
+        self.in_flight.remove(&unit);
         let Some(cause) = failed.map(io::Error::to_string) else {
             self.failed.remove(&unit);
             return None;
@@ -46,7 +46,7 @@ impl VolumeWatch {
     }
 }
 
-/// No core's device server numbers its requests up to this, so the answer is nobody's.
+/// No core's device server numbers its requests up to this, so no request waits for the answer.
 const NOBODYS: u64 = u64::MAX;
 
 impl<R: Ring, P: Mailer> Core<R, P> {

@@ -22,7 +22,7 @@ use crate::address::{Address, FcoeAddress, FcoeOptions, OpenCause, REPLACEMENT, 
 use crate::n_port::{Attachment, IdlePorts, NPort, PollInterest, PortOwner};
 pub use crate::n_port::{FrameLoss, FrameLosses};
 use crate::remote::wait_notice::WaitNotice;
-use crate::remote::{FcoeEnd, RemoteError, RemoteVolume};
+use crate::remote::{FcoeLinkEnd, RemoteError, RemoteVolume};
 
 /// What was found behind an Ethernet port.
 #[derive(Debug)]
@@ -63,8 +63,8 @@ pub struct DiscoveredPort {
     pub state: &'static str,
 }
 
-/// How long is waited for ports after our own has an address, and for it: whoever is there says so
-/// within half a second, and logs in.
+/// How long is waited for ports after our own has an address, and for it: a port that is there says
+/// so within half a second, and logs in.
 const LOOK: Duration = Duration::from_millis(1500);
 const ADDRESS: Duration = Duration::from_secs(3);
 
@@ -80,7 +80,7 @@ pub fn look(place: &Place) -> Result<FcoeDiscovery, OpenCause> {
         eye.turn()?;
     }
     if let Some(obstacle) = eye.n_port.blocking_problem() {
-        return Err(OpenCause::from(lost(FcoeEnd::Barred(obstacle))));
+        return Err(OpenCause::from(lost(FcoeLinkEnd::Barred(obstacle))));
     }
     let until = Instant::now() + LOOK;
     while Instant::now() < until {
@@ -105,7 +105,7 @@ struct FcoeProbe {
     begun: Instant,
     watched: bool,
     up: BTreeSet<RemoteId>,
-    /// Who is asked.
+    /// The remote port that is asked.
     asked: RemoteId,
     /// The name of the last command.
     command: u64,
@@ -180,7 +180,7 @@ impl FcoeProbe {
             PortEvent::Down(id, end) => {
                 self.up.remove(&id);
                 if id == self.asked {
-                    self.ended = Some(Err(lost(FcoeEnd::Lost(end))));
+                    self.ended = Some(Err(lost(FcoeLinkEnd::Lost(end))));
                 }
             }
             // One that was given up may end while the next one is waited for.
@@ -191,13 +191,13 @@ impl FcoeProbe {
                 if failed.id == self.command =>
             {
                 let ended = match failed.why {
-                    Why::Ended => Err(lost(FcoeEnd::Stuck)),
+                    Why::Ended => Err(lost(FcoeLinkEnd::Stuck)),
                     _ => Ok(failed.as_aborted()),
                 };
                 self.ended.get_or_insert(ended);
             }
             PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(id)) if id == self.asked => {
-                self.ended.get_or_insert(Err(lost(FcoeEnd::Stuck)));
+                self.ended.get_or_insert(Err(lost(FcoeLinkEnd::Stuck)));
             }
             _ => {}
         }
@@ -289,7 +289,7 @@ impl FcoeProbe {
 /// How long is waited for frames before deadlines are looked at.
 const TURN: Duration = Duration::from_millis(50);
 
-const fn lost(end: FcoeEnd) -> RemoteError {
+const fn lost(end: FcoeLinkEnd) -> RemoteError {
     RemoteError::Session(crate::remote::LinkEnd::Fcoe(end))
 }
 
@@ -314,7 +314,7 @@ impl CommandChannel for FcoeProbe {
         let (now, asked) = (self.begun.elapsed(), self.asked);
         let machine = self.n_port.port_mut().fc4_mut();
         if machine.execute(now, asked, command).is_err() {
-            return Err(lost(FcoeEnd::Stuck));
+            return Err(lost(FcoeLinkEnd::Stuck));
         }
         let awaited = self.n_port.port().remote(asked).map(Port::wwpn);
         let awaited = awaited.map_or_else(String::new, |name| format!("{name} to answer"));

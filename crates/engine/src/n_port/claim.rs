@@ -1,7 +1,7 @@
 //! Claims to names of an interface, which programs of one user agree on by locking files.
 //!
-//! The files lie where no other user can write, so that nobody else can take a name away, or make a
-//! program follow a link.
+//! The files lie where no other user can write, so that no other user can take a name away, or make
+//! a program follow a link.
 
 use std::env;
 use std::fs::{self, DirBuilder};

@@ -3,7 +3,7 @@
 use ::io::ether::Drops;
 
 /// Frames that were lost at an Ethernet port. What the interface itself drops on receipt is left
-/// out: those are frames of protocols that nobody here speaks, too.
+/// out: those are frames of protocols that are not spoken here, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameLosses(pub(super) Drops);
 

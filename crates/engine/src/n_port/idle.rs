@@ -2,9 +2,9 @@
 //!
 //! To open a unit, it is asked what it is; a moment later it is used, by another thread. To get an
 //! address takes VN2VN a second each time, and names that are given back may be another's then, so
-//! the port that has asked stays, logged in, for whoever comes next.
+//! the port that has asked stays, logged in, for the next user.
 //!
-//! Whoever comes next is a reactor, which may not wait for a logout. So a port that nobody takes up
+//! The next user is a reactor, which may not wait for a logout. So a port that nobody takes up
 //! is ended by a thread that was started with its rest.
 
 #[cfg(test)]
@@ -22,7 +22,7 @@ use scsi::medium::Now;
 
 use super::{Clock, NPort};
 
-/// N_Ports that nobody uses now. Those that are not taken up again log out, after a while or at the
+/// N_Ports without a user. Those that are not used again log out, after a while or at the
 /// end.
 #[derive(Clone, Debug, Default)]
 pub struct IdlePorts(Arc<IdlePortState>);
@@ -64,7 +64,7 @@ const FRESH: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl IdlePorts {
-    /// Leaves a port here, with no command under way.
+    /// Leaves a port here, with no command in flight.
     pub(crate) fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, e_d_tov: Option<Duration>, now: Now)
     where
         FcpInitiator<L>: fc::port::Fc4Layer,

@@ -17,7 +17,7 @@ use fc::wire::names::Wwn;
 use super::claim;
 use crate::lockfile::{Attempt, LockFile};
 
-/// The right to names that nobody else has, until it is dropped.
+/// The right to names that no other port has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PortNames {
     /// Of the Fibre Channel port.
@@ -38,7 +38,7 @@ pub(crate) enum PortOwner {
     NamedServer,
     /// An initiator.
     Initiator,
-    /// Whoever had these names before.
+    /// The previous owner of these names.
     Again(Arc<PortNames>),
 }
 
@@ -54,7 +54,7 @@ impl PortNames {
     pub(super) fn claim(place: &Place, own: EtherMac, owner: &PortOwner) -> io::Result<Arc<Self>> {
         let (number, claim) = match (place, owner) {
             (_, PortOwner::Again(names)) => return Ok(Arc::clone(names)),
-            // Whoever has an end of a cable is alone there.
+            // An end of a cable has one port only.
             (Place::Cable(_), _) => (0, None),
             (Place::Interface(name) | Place::Xdp(name), _) => {
                 let (number, claim) = PortNumbers::here()?.first_free(name, owner)?;

@@ -89,7 +89,7 @@ impl VolumePair {
         error
     }
 
-    /// Whether somebody wrote to A since it was opened, as far as that can be known.
+    /// Whether A was written to since it was opened, as far as that can be known.
     pub(super) fn is_changed(&self) -> bool {
         self.written != self.volumes[0].written()
     }

@@ -1,8 +1,8 @@
 //! What is remembered of a copy that is not complete, so that another run can go on.
 //!
-//! A record is known by who the two volumes are, and not by how they were called: it is never found
-//! for another volume that stands in the place of the first. It lies in the state directory and is
-//! written as everything there is, whole or not at all, and synced.
+//! A record is known by the identities of the two volumes, not by their addresses: it is never
+//! found for another volume that stands in the place of the first. It lies in the state directory
+//! and is written as everything there is, whole or not at all, and synced.
 //!
 //! A record also has the modification times of B's files. After a run that ended in order they must
 //! be the same. A run that was cut off wrote to B after its last record, so that a slightly later
@@ -36,7 +36,7 @@ const FIRST_LINE: &str = "lunar copy 4\n";
 /// When the files of a volume were written to last, in seconds since 1970 and nanoseconds.
 pub(super) type FileTimes = Vec<(i64, u64)>;
 
-/// What is remembered, besides who the two are.
+/// The record without the identities of the two volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SavedCopy {
     /// So many bytes are durable at B, ...
@@ -194,7 +194,7 @@ impl SavedCopy {
 /// In nanoseconds.
 const SECOND: i128 = 1_000_000_000;
 
-/// A run that was cut off wrote to B for at most so many seconds after its last record, which it
+/// A run that was cut off wrote to B for at most this many seconds after its last record, which it
 /// renews once a second and a tick, without a write that begins meanwhile. If that took longer, the
 /// copy is not resumed.
 const NEWER: i128 = 5;

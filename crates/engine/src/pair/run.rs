@@ -28,7 +28,7 @@ use crate::worker::Worker;
 pub struct Copied {
     /// How far it came.
     pub progress: CopyProgress,
-    /// The first so many bytes of B are those of A, and durable.
+    /// This many bytes at the start of B are those of A, and durable.
     pub durable: u64,
     /// But for these, which cannot be read from A, and are zeros at B.
     pub unreadable: Ranges,
@@ -116,7 +116,7 @@ pub fn copy(
     };
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
     let mut machine = CopyMachine::new(a, b, plan);
-    // From before there is a record: who stops it then is told of that.
+    // From before there is a record: a user that stops it then is told of that.
     if !watch(&machine.progress()) {
         machine.stop();
     }

@@ -16,13 +16,13 @@ use super::{PairFailure, PairMachine, PairOrder, PairSide, VolumeShape};
 use crate::sim::Rng;
 use disk::Disk;
 
-/// Two disks, and what is under way at them.
+/// Two disks, and what is in flight at them.
 struct World {
     disks: [Disk; 2],
-    under_way: Vec<(PairSide, u64, MediumOp<HeapLease>)>,
+    in_flight: Vec<(PairSide, u64, MediumOp<HeapLease>)>,
     /// What the machine said last to be durable.
     durable: u64,
-    /// The most operations under way at once.
+    /// The most operations in flight at once.
     most: usize,
     /// B restarts before one in so many answers, and forgets what it had cached.
     restarts: Option<usize>,
@@ -43,7 +43,7 @@ impl World {
     fn new(a: Disk, b: Disk, seed: u64) -> Self {
         Self {
             disks: [a, b],
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             durable: 0,
             most: 0,
             restarts: None,
@@ -69,17 +69,17 @@ impl World {
                     }
                     PairOrder::Cancel => self.cancel(machine),
                     PairOrder::End(result) => {
-                        assert!(self.under_way.is_empty(), "it ends with work under way");
+                        assert!(self.in_flight.is_empty(), "it ends with work under way");
                         return End::Over(result);
                     }
                 }
             }
-            assert!(!self.under_way.is_empty(), "it waits for nothing");
+            assert!(!self.in_flight.is_empty(), "it waits for nothing");
             if self.restarts.is_some_and(|odds| self.rng.one_in(odds)) {
                 self.disks[1].restart(&mut self.rng);
             }
-            let next = self.rng.below(self.under_way.len());
-            let (side, id, op) = self.under_way.swap_remove(next);
+            let next = self.rng.below(self.in_flight.len());
+            let (side, id, op) = self.in_flight.swap_remove(next);
             let result = self.disks[side as usize].carry_out(op);
             machine.done(id, result);
         }
@@ -90,20 +90,20 @@ impl World {
         if matches!(op, MediumOp::Flush { .. }) {
             self.disks[side as usize].begin_flush();
         }
-        self.under_way.push((side, id, op));
-        self.most = self.most.max(self.under_way.len());
+        self.in_flight.push((side, id, op));
+        self.most = self.most.max(self.in_flight.len());
     }
 
     /// Nothing in flight reaches a disk.
     fn cancel(&mut self, machine: &mut dyn PairMachine<HeapLease>) {
-        for (_, id, _) in self.under_way.drain(..) {
+        for (_, id, _) in self.in_flight.drain(..) {
             machine.done(id, Err(MediumError::Cancelled));
         }
     }
 
     /// What was not flushed at B may be lost, block by block.
     fn power_cut(&mut self) {
-        self.under_way.clear();
+        self.in_flight.clear();
         self.disks[1].power_cut(&mut self.rng);
     }
 }

@@ -29,7 +29,8 @@ pub struct TargetPortal {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Who logs in, to what, and how. The last two bytes of the ISID are those of the core.
+    /// The two ends of a session and its parameters. The last two bytes of the ISID are those of
+    /// the core.
     pub config: InitiatorConfig,
 }
 
@@ -59,7 +60,7 @@ pub(super) struct InitiatorConnection {
     /// Where to: a redirection changes it.
     host: String,
     port: u16,
-    /// Where to, when nobody is there.
+    /// The address to try when no connection was ever made.
     home: (String, u16),
     /// Where there were sessions: the portal group, if that was told, else the portal.
     groups: SeekHistory<TargetGroup>,
@@ -152,7 +153,7 @@ impl InitiatorConnection {
         self.groups.come_to(group)
     }
 
-    /// What an event of the session comes to, for whoever uses it.
+    /// Turns an event of the session into one of the link.
     fn session_event(
         &mut self,
         cx: &mut Context<'_>,

@@ -3,7 +3,7 @@
 //!
 //! The N_Port stays when the login is lost, as it takes over a second to get an address: the target
 //! is waited for, and logs in again as soon as it is back. A new login ends at the target what was
-//! of the one before (FC-LS-2, PLOGI), so what was under way may be done again. Who gives up while
+//! of the one before (FC-LS-2, PLOGI), so what was in flight may be done again. Who gives up while
 //! others use the same target has its own commands aborted, and goes on when they are.
 
 mod shared;
@@ -60,7 +60,7 @@ pub enum FcoeLinkEnd {
         wwpn: Wwn,
         /// By which Ethernet port of ours.
         place: String,
-        /// Who we are.
+        /// Our own names.
         ours: Wwn,
     },
     /// It is not there yet.
@@ -111,7 +111,7 @@ pub(super) struct FcoeLink {
     stage: PortStage,
     /// The nodes that the target was a port of.
     nodes: SeekHistory<Wwn>,
-    /// Nobody wants to know what becomes of commands that are still under way.
+    /// Nobody wants to know what becomes of commands that are still in flight.
     is_given_up: bool,
     /// Tells the events of this use from those of earlier ones.
     generation: u32,
@@ -179,7 +179,7 @@ impl FcoeLink {
         Some(act(&mut seat.port.borrow_mut(), seat.number))
     }
 
-    /// Uses the port that the core has, or one that waits for somebody, or has one opened.
+    /// Uses the port that the core has, or one that is idle, or has one opened.
     fn sit(&mut self, cx: &mut Context<'_>) {
         self.generation = self.generation.wrapping_add(1);
         let key = self.key();

@@ -207,7 +207,7 @@ impl RemoteHandle {
         }
     }
 
-    /// Connects if somebody needs it, it is time, and nobody does it already.
+    /// Connects if an operation needs it, the backoff has passed, and no attempt is in progress.
     fn connect(&mut self, cx: &mut Context<'_>) {
         if !self.machine.link.is_down() {
             return;

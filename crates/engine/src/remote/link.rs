@@ -44,10 +44,10 @@ pub(super) trait Link {
     /// Sends a command; returns whether it was taken. One that is not is over with the link.
     fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool;
 
-    /// Ends in good order. Returns whether there is something of which that is the end.
+    /// Ends gracefully. Returns whether there is something of which that is the end.
     fn log_out(&mut self, now: Now) -> bool;
 
-    /// Leaves what there is to the next link, if it can. Nothing may be under way.
+    /// Leaves what there is to the next link, if it can. Nothing may be in flight.
     fn hand_over(&mut self, now: Now) -> bool {
         let _ = now;
         false
@@ -77,8 +77,8 @@ pub(super) trait Link {
         result: io::Result<u64>,
     ) -> Result<(), RemoteError>;
 
-    /// Bytes came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`]
-    /// has told what happened.
+    /// Bytes came in. Returns those that are to be given to [`Self::continue_receive`] once
+    /// [`Self::poll`] has told what happened.
     fn received<'a>(
         &mut self,
         now: Now,
@@ -175,7 +175,7 @@ pub(super) enum LinkEvent {
 
 impl LinkEvent {
     /// With the nexus goes everything; else only this command is over, at the target too, unless
-    /// nobody knows what that does with it.
+    /// what the target does with it is unknown.
     pub(super) fn failed<W>(failed: &Failed<BlockLease, W>) -> Self {
         let reads = matches!(failed.data, Data::In(_));
         let (id, fate) = (failed.id as u32, failed.fate);
@@ -210,7 +210,7 @@ impl LinkEnd {
         )
     }
 
-    /// Whether commands may be under way yet, of which nothing more is heard.
+    /// Whether commands may be in flight yet, of which nothing more is heard.
     pub(super) fn leaves_commands(&self) -> bool {
         matches!(self, Self::Fcoe(fcoe::FcoeLinkEnd::GivenUp))
     }

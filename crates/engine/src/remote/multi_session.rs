@@ -1,7 +1,7 @@
 //! One remote unit over several sessions of one core (`?sessions=N`).
 //!
 //! Each session has an ISID of its own and is a [`RemoteHandle`] of its own, which comes back after
-//! a loss as every other one does, and asks again for what it had under way itself; nothing moves
+//! a loss as every other one does, and asks again for what it had in flight itself; nothing moves
 //! to another session. Which one an operation goes to is in the [`SessionScheduler`]: the one that
 //! has what touches the same blocks, else the one with the least to do. So a single operation at a
 //! time uses a single session, and the others are made when there is more.
@@ -15,7 +15,7 @@
 //!
 //! # When a session stays away
 //!
-//! What it has under way fails in the end, and flushes with it, if it has written and not flushed.
+//! What it has in flight fails in the end, and flushes with it, if it has written and not flushed.
 //! All else goes to the others, but to the blocks of failed writes: these may still be on their
 //! way, until the session is back. It is asked to come back with every operation. If it comes
 //! back to another portal group, nothing ends what is on its way to the one before (RFC 7143

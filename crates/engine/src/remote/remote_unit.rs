@@ -31,7 +31,7 @@ pub(super) struct RemoteUnit {
     pub(super) doubts: IndeterminateWrites,
 }
 
-/// What a machine tells whoever decides.
+/// An event of a remote unit.
 #[derive(Debug)]
 pub(super) enum UnitEvent {
     LoggedIn,
@@ -42,7 +42,7 @@ pub(super) enum UnitEvent {
     Fenced,
     Departed,
     Refused(UnitRefusal),
-    /// What was under way on another portal was given up.
+    /// What was in flight on another portal was given up.
     Moved,
     Ended(LinkEnd),
 }

@@ -1,4 +1,4 @@
-//! What is told to who waits for a target that says nothing.
+//! Notices to a user while a target does not answer.
 
 use std::time::{Duration, Instant};
 

@@ -56,7 +56,7 @@ pub(super) fn open(
 }
 
 impl ServeOptions {
-    /// Who may log in by a port. Whoever has the other end of a cable may, where nobody is named.
+    /// The initiators that a port admits. Where none is named, the other end of a cable may log in.
     fn partners(&self, port: &FcoePort) -> Partners {
         let allowed = self.allowed_ports();
         match &port.place {

@@ -39,7 +39,7 @@ pub struct ServeOptions {
     pub advertise: Vec<String>,
     /// The iSCSI name of the target; with a target for each volume, `:N` is appended.
     pub iqn: String,
-    /// Everybody who reaches a portal may log in, in so many words.
+    /// Every initiator that reaches a portal may log in (`--open`).
     pub open: bool,
     /// The initiator names and WWPNs that may log in; without names any may do so by iSCSI, without
     /// WWPNs none by Fibre Channel but over a cable.

@@ -47,7 +47,7 @@ impl Orders {
 
     /// Waits for the next thing to happen.
     pub(super) fn next(&self) -> ServerOrder {
-        // A sender is kept here, so somebody could always speak.
+        // The channel cannot close, as one sender is kept here.
         self.heard.recv().unwrap_or(ServerOrder::Stop)
     }
 }
@@ -59,7 +59,7 @@ pub struct Stopper(Sender<ServerOrder>, UndoLog);
 impl Stopper {
     /// Orders to stop; see [`super::run`] for what it means the second time.
     pub fn stop(&self) {
-        // Who has stopped already needs no order.
+        // A server that has stopped needs no order.
         let _ = self.0.send(ServerOrder::Stop);
     }
 

@@ -1,9 +1,9 @@
 //! CHAP secrets of the two roles of a gateway, which is a target and an initiator.
 //!
 //! A secret that proves an initiator must not prove any target, and the two roles of one machine
-//! must not share one (RFC 7143 §9.2.1): whoever is challenged with the one could have the other
-//! role answer it. The secrets of `--chap` and `--mutual-user` alone are compared earlier, with the
-//! other options.
+//! must not share one (RFC 7143 §9.2.1): a peer that is challenged with the one could have the
+//! other role answer it. The secrets of `--chap` and `--mutual-user` alone are compared earlier,
+//! with the other options.
 
 use zeroize::Zeroizing;
 

@@ -38,7 +38,7 @@ struct SimMedium {
     /// Of a disk that is memory, what `bytes` was lent of.
     region: Option<Arc<Region>>,
     mapped: RefCell<Vec<bool>>,
-    /// What was changed since somebody asked; not of memory.
+    /// What was changed since the last look; not of memory.
     changed: RefCell<Vec<Extent>>,
     /// Changes so far, and how many of them a flush has made stable.
     changes: Cell<u64>,
@@ -52,7 +52,7 @@ pub(super) struct DiskHandle {
     /// Of a disk that is memory, what it lends of for reading.
     region: Option<LocalRegion>,
     pool: Pool,
-    under_way: Vec<Option<SlowOperation>>,
+    in_flight: Vec<Option<SlowOperation>>,
     /// The next operation that is cancelled is given up.
     yields: bool,
 }
@@ -153,7 +153,7 @@ impl Disk {
             disk: self.clone(),
             region: self.medium.region.as_ref().map(Region::attach),
             pool: core.pool.clone(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             yields: true,
         }
     }
@@ -266,22 +266,22 @@ impl DiskHandle {
     }
 
     /// Does half of an operation, or the rest of it; whether there is a rest.
-    fn advance(&self, under_way: &mut SlowOperation) -> bool {
+    fn advance(&self, in_flight: &mut SlowOperation) -> bool {
         let medium = &self.disk.medium;
-        let extent = extent(&under_way.op);
-        let rest = extent.blocks - under_way.done;
-        let blocks = match under_way.done {
+        let extent = extent(&in_flight.op);
+        let rest = extent.blocks - in_flight.done;
+        let blocks = match in_flight.done {
             0 => rest.div_ceil(2),
             _ => rest,
         };
-        let part = Extent::new(extent.lba + under_way.done, blocks);
-        if let Some(data) = &under_way.data {
-            let at = medium.len(Extent::new(extent.lba, under_way.done));
+        let part = Extent::new(extent.lba + in_flight.done, blocks);
+        if let Some(data) = &in_flight.data {
+            let at = medium.len(Extent::new(extent.lba, in_flight.done));
             data.copy_from(at, &medium.slice(part));
         }
-        medium.store(&under_way.op, part);
-        under_way.done += blocks;
-        under_way.done < extent.blocks
+        medium.store(&in_flight.op, part);
+        in_flight.done += blocks;
+        in_flight.done < extent.blocks
     }
 
     /// The end of an operation that went well.
@@ -304,13 +304,13 @@ impl DiskHandle {
         })
     }
 
-    fn start(&mut self, cx: &mut Context<'_>, under_way: SlowOperation) {
-        let free = self.under_way.iter().position(Option::is_none);
+    fn start(&mut self, cx: &mut Context<'_>, in_flight: SlowOperation) {
+        let free = self.in_flight.iter().position(Option::is_none);
         let slot = free.unwrap_or_else(|| {
-            self.under_way.push(None);
-            self.under_way.len() - 1
+            self.in_flight.push(None);
+            self.in_flight.len() - 1
         });
-        self.under_way[slot] = Some(under_way);
+        self.in_flight[slot] = Some(in_flight);
         cx.file(self.node, slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
     }
 }
@@ -361,7 +361,7 @@ impl Handle for DiskHandle {
             },
             _ => None,
         };
-        let under_way = SlowOperation {
+        let in_flight = SlowOperation {
             id,
             op,
             before: medium.changes.get(),
@@ -369,22 +369,22 @@ impl Handle for DiskHandle {
             data,
             given_up: false,
         };
-        self.start(cx, under_way);
+        self.start(cx, in_flight);
     }
 
     /// Gives up every other operation that has not touched a block. Its place is taken until the
     /// ring has told of it.
     fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
         let yields = &mut self.yields;
-        for under_way in self.under_way.iter_mut().flatten() {
-            let waits = under_way.done == 0 && !under_way.given_up;
-            if waits && ids.contains(&under_way.id) {
-                under_way.given_up = *yields;
+        for in_flight in self.in_flight.iter_mut().flatten() {
+            let waits = in_flight.done == 0 && !in_flight.given_up;
+            if waits && ids.contains(&in_flight.id) {
+                in_flight.given_up = *yields;
                 *yields = !*yields;
             }
-            if waits && under_way.given_up {
-                under_way.data = None;
-                cx.done(under_way.id, Err(MediumError::Cancelled));
+            if waits && in_flight.given_up {
+                in_flight.data = None;
+                cx.done(in_flight.id, Err(MediumError::Cancelled));
             }
         }
     }
@@ -400,22 +400,22 @@ impl Handle for DiskHandle {
         result: io::Result<u64>,
         _buffer: Option<Buffer>,
     ) {
-        let ended = self.under_way.get_mut(slot as usize);
-        let Some(mut under_way) = ended.and_then(Option::take) else {
+        let ended = self.in_flight.get_mut(slot as usize);
+        let Some(mut in_flight) = ended.and_then(Option::take) else {
             return;
         };
-        if under_way.given_up {
+        if in_flight.given_up {
             return;
         }
         if result.is_err() {
-            let error = match under_way.op {
+            let error = match in_flight.op {
                 MediumOp::Read { .. } | MediumOp::Prefetch { .. } => MediumError::Read,
                 _ => MediumError::Write,
             };
-            return cx.done(under_way.id, Err(error));
+            return cx.done(in_flight.id, Err(error));
         }
-        if self.advance(&mut under_way) {
-            return self.start(cx, under_way);
+        if self.advance(&mut in_flight) {
+            return self.start(cx, in_flight);
         }
         let SlowOperation {
             id,
@@ -423,7 +423,7 @@ impl Handle for DiskHandle {
             before,
             data,
             ..
-        } = under_way;
+        } = in_flight;
         cx.done(id, self.end(&op, before, data));
     }
 

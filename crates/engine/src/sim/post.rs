@@ -16,12 +16,12 @@ type Queues<K> = Rc<RefCell<BTreeMap<K, VecDeque<CoreMessage>>>>;
 #[derive(Clone, Default)]
 pub(super) struct SimMailboxes {
     cores: u16,
-    under_way: Queues<(CoreId, CoreId)>,
+    in_flight: Queues<(CoreId, CoreId)>,
     arrived: Queues<CoreId>,
 }
 
 impl SimMailboxes {
-    /// An office for so many cores.
+    /// Mailboxes for this many cores.
     #[must_use]
     pub(super) fn new(cores: u16) -> Self {
         Self {
@@ -33,8 +33,8 @@ impl SimMailboxes {
     /// The pairs of sender and receiver between which something is on its way.
     #[must_use]
     pub(super) fn pending(&self) -> Vec<(CoreId, CoreId)> {
-        let under_way = self.under_way.borrow();
-        under_way
+        let in_flight = self.in_flight.borrow();
+        in_flight
             .iter()
             .filter(|(_, queue)| !queue.is_empty())
             .map(|(pair, _)| *pair)
@@ -44,7 +44,7 @@ impl SimMailboxes {
     /// Lets the next message between two cores arrive.
     pub(super) fn arrive(&self, pair: (CoreId, CoreId)) {
         let message = self
-            .under_way
+            .in_flight
             .borrow_mut()
             .get_mut(&pair)
             .and_then(VecDeque::pop_front);
@@ -82,8 +82,8 @@ pub(super) struct SimMailbox {
 
 impl Mailer for SimMailbox {
     fn send(&mut self, to: CoreId, message: CoreMessage) {
-        let mut under_way = self.office.under_way.borrow_mut();
-        under_way
+        let mut in_flight = self.office.in_flight.borrow_mut();
+        in_flight
             .entry((self.core, to))
             .or_default()
             .push_back(message);

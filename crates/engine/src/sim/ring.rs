@@ -52,9 +52,9 @@ struct PendingSend {
 /// One thing that could happen next in a core's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PendingEvent {
-    /// Bytes could arrive at a socket that waits for them, so many at the most (0: the end).
+    /// Bytes could arrive at a socket that waits for them, this many at the most (0: the end).
     Arrive(SocketId, usize),
-    /// Bytes could leave a socket, so many at the most (0: an error, as the wire is cut).
+    /// Bytes could leave a socket, this many at the most (0: an error, as the wire is cut).
     Leave(SocketId, usize),
     /// A file operation could end: the one of that number in the list.
     File(usize),
@@ -192,7 +192,7 @@ impl PendingSend {
 }
 
 impl SimRingState {
-    /// Forgets a closed socket of which nothing is under way.
+    /// Forgets a closed socket of which nothing is in flight.
     fn reap(&mut self, id: SocketId) {
         let over = |socket: &SimSocket| {
             socket.closed && socket.receiving.is_none() && socket.sending.is_none()

@@ -28,7 +28,7 @@ pub(super) struct SimUser {
     volume: Arc<dyn Volume>,
     volumes: Volumes,
     pool: Pool,
-    /// What has ended, and nobody has taken.
+    /// Results that were not taken yet.
     pub(super) done: Vec<(u64, MediumResult<BlockLease>)>,
     /// Every connection that it has made, the newest last.
     pub(super) wires: Vec<SimWire>,

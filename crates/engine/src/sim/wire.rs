@@ -57,7 +57,7 @@ impl SimWire {
         }
     }
 
-    /// The initiator takes what has arrived, so many bytes at the most.
+    /// The initiator takes what has arrived, this many bytes at the most.
     #[must_use]
     pub fn take(&self, most: usize) -> Vec<u8> {
         let mut wire = self.inner.borrow_mut();
@@ -73,7 +73,7 @@ impl SimWire {
 
     /// Bytes on their way to the target.
     #[must_use]
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.inner.borrow().to_target.len()
     }
 
@@ -217,7 +217,7 @@ impl SimWire {
 }
 
 thread_local! {
-    /// Connections that initiators have made and nobody has been told of.
+    /// Connections that initiators have made and that were not reported yet.
     static DIALED: RefCell<Vec<SimWire>> = const { RefCell::new(Vec::new()) };
 
     /// The wires that no ring has adopted, by the descriptor that stands for each.

@@ -42,7 +42,7 @@ impl SplitMix {
         Duration::from_micros(self.next() % end.as_micros() as u64)
     }
 
-    /// An N_Port_ID, with no regard to who has it.
+    /// An N_Port_ID, whether or not another port has it.
     pub(super) fn fc_id(&mut self) -> FcId {
         local(self.next() as u16)
     }

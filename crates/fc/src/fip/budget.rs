@@ -5,9 +5,9 @@
 //! Senders share token buckets by their MAC address, so that one that floods does not silence the
 //! others. An ENode sends a Beacon each 8 s, and a few messages when it or a neighbour begins.
 //!
-//! Whoever forges MAC addresses can empty all of the buckets. So a port with a virtual link to us
-//! has one of its own besides for either of its addresses, large enough for the Beacons that keep
-//! the link up.
+//! A sender that forges MAC addresses can empty all of the buckets. So a port with a virtual link
+//! to us has one of its own besides for either of its addresses, large enough for the Beacons that
+//! keep the link up.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

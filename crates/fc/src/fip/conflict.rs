@@ -1,4 +1,4 @@
-//! What other ports say, and who keeps an N_Port_ID that two ports want (FC-BB-6).
+//! What other ports say, and which port keeps an N_Port_ID that two ports want (FC-BB-6).
 
 use super::announcement::Announcement;
 use super::{ANNOUNCE_WAIT, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
@@ -123,7 +123,7 @@ impl Fip {
         self.send(FipOperation::ProbeReply, from.enode);
     }
 
-    /// Begins anew with another N_Port_ID, of which nobody is known to have it.
+    /// Begins anew with another N_Port_ID, that no known port has.
     fn give_up(&mut self) {
         self.statistics.conflicts += 1;
         self.release(UnlinkReason::Conflict);

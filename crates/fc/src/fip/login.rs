@@ -91,7 +91,7 @@ impl VirtualLink {
 }
 
 impl Fip {
-    /// Asks for a virtual link to a port, if both are ready for it and nothing is under way.
+    /// Asks for a virtual link to a port, if both are ready for it and none is in progress.
     pub(super) fn log_in(&mut self, fc_id: FcId) {
         let crowded = self.mode == Mode::PointToPoint && self.neighbours.entries.len() > 1;
         if self.state != FipState::Up || crowded || self.is_leaving {
@@ -210,8 +210,8 @@ impl Fip {
         Ok(())
     }
 
-    /// While we claim, whoever logs in means what we were before. Our Beacon will tell it so, and
-    /// an answer that it need not wait: without one Linux does for 8 s, with one for 2 s.
+    /// While we claim, a port that logs in means what we were before. Our Beacon will tell it so,
+    /// and an answer that it need not wait: without one Linux does for 8 s, with one for 2 s.
     fn not_yet(&mut self, from: Mac, els: &Encapsulated<'_>) {
         if els.kind == DescriptorType::FLOGI && els.header.d_id == self.fc_id {
             self.reject(from, els, NOT_YET);

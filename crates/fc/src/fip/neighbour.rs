@@ -63,7 +63,7 @@ pub(super) struct NeighbourEntry {
     pub(super) claimed: bool,
     /// A Beacon was heard since.
     pub(super) heard: bool,
-    /// It probes for its own N_Port_ID: it begins anew, or asks somebody to change the mode.
+    /// It probes for its own N_Port_ID: it begins anew, or asks a port to change the mode.
     pub(super) probing: bool,
     /// When it was heard last, of whatever.
     seen: Now,
@@ -180,8 +180,8 @@ impl Neighbours {
 }
 
 impl Fip {
-    /// Tells a port that claims who we are. The padding shows whether frames of the size that both
-    /// can take pass the Ethernet between them.
+    /// Sends our own names to a port that claims. The padding shows whether frames of the size that
+    /// both can take pass the Ethernet between them.
     pub(super) fn answer(&mut self, from: &Announcement) {
         let least = from.max_fcoe.map_or(0, |max| max.min(self.config.max_fcoe));
         self.send_padded(FipOperation::ClaimResponse, from.enode, usize::from(least));

@@ -31,7 +31,7 @@ impl<L: Lease> FcpInitiator<L> {
         let mut sequence = DataSequence::new(from.clone(), 0, 0);
         (sequence.at, sequence.end) = (asked.offset, end);
         sequence.seq_id = task.next_seq_id();
-        // One is under way still if the target has not waited for its end: it wants another one.
+        // One is in flight still if the target has not waited for its end: it wants another one.
         if task.asked.replace((header.seq_id, asked)).is_some() {
             self.sequences.retain(|(waiting, _)| *waiting != slot);
         }

@@ -13,7 +13,7 @@ pub enum CommandRefusal {
     /// There is no login with the target.
     #[error("not logged in to the target")]
     NotLoggedIn,
-    /// As many commands or functions are under way as may be.
+    /// As many commands or functions are in flight as may be.
     #[error("too many tasks are in flight: wait until one has ended")]
     Full,
     /// The lease is longer than FCP_DL can say.

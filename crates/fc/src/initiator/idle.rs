@@ -7,20 +7,20 @@ use super::FcpInitiator;
 use super::exchanges::InitiatorExchanges;
 use crate::remote::RemoteId;
 
-/// What an initiator has with its targets while no command is under way. It holds nobody's memory,
+/// What an initiator has with its targets while no command is in flight. It holds no leased memory,
 /// so it can go to another thread; and it knows the exchanges that were, so that no number of
 /// theirs comes again too soon.
 #[derive(Debug)]
 pub struct IdleInitiator(FcpInitiator<Infallible>);
 
 impl<L> FcpInitiator<L> {
-    /// Whether neither a command nor a function is under way, and all that happened was told.
+    /// Whether neither a command nor a function is in flight, and all that happened was told.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.tasks.len() == 0 && self.functions.is_empty() && self.events.is_empty()
     }
 
-    /// What is left of it without commands. Those that are under way are forgotten.
+    /// What is left of it without commands. Those that are in flight are forgotten.
     #[must_use]
     pub fn rest(self) -> IdleInitiator {
         IdleInitiator(self.emptied())

@@ -163,7 +163,7 @@ impl<L: Lease> FcpInitiator<L> {
         number
     }
 
-    /// A command was aborted, which somebody may have asked for.
+    /// A command was aborted, which the user may have asked for.
     pub(super) fn abort_done(&mut self, ox_id: OxId) {
         let is_it = |known: &PendingFcpFunction| {
             known.ox_id == ox_id && matches!(known.function, FcpTmf::AbortTask(_))
@@ -193,7 +193,7 @@ impl<L: Lease> FcpInitiator<L> {
     }
 
     /// Ends the commands that a function covered, each by ABTS: one may have come to the target
-    /// after the function that was sent after it, and be under way there still.
+    /// after the function that was sent after it, and be in flight there still.
     fn covered(&mut self, known: &PendingFcpFunction) {
         let of_all = known.function == FcpTmf::TargetReset;
         let covered = self.tasks.iter().filter(|(_, task)| {

@@ -75,7 +75,7 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 
-    /// Whose image pairs a TPRLO is to end; where it names nobody, its sender's.
+    /// Whose image pairs a TPRLO is to end; where it names none, its sender's.
     fn meant(&self, sender: RemoteId, pages: &[ServicePage]) -> Vec<RemoteId> {
         let pages = || pages.iter().filter(|page| page.concerns_fcp());
         if pages().any(|page| page.flags & ServicePage::GLOBAL != 0) {

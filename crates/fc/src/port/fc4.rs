@@ -21,7 +21,7 @@ pub trait Fc4Layer {
     /// There is a nexus with a remote port.
     fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer);
 
-    /// There is none any more: nothing more is sent of what was under way.
+    /// There is none any more: nothing more is sent of what was in flight.
     fn peer_down(&mut self, remote: RemoteId);
 
     /// Takes a frame from a remote port that is up.

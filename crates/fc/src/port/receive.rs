@@ -1,4 +1,4 @@
-//! From Ethernet frames to whoever they are for (FC-BB-6, FC-FS-3).
+//! From Ethernet frames to their handlers (FC-BB-6, FC-FS-3).
 
 use scsi::medium::Now;
 

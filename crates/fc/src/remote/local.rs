@@ -82,6 +82,6 @@ pub struct LocalPort {
     pub r_a_tov: Duration,
     /// What PRLI offers.
     pub offer: PrliOffer,
-    /// Who may log in, and whom we log in with.
+    /// The ports that may log in, and those that we log in to.
     pub partners: Partners,
 }

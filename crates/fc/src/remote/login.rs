@@ -63,7 +63,7 @@ impl RemotePort {
         }
     }
 
-    /// Nothing is under way, until `until`.
+    /// No attempt is made until `until`.
     pub(super) fn rest(&mut self, until: Option<Now>) {
         self.state = RemoteState::Idle;
         self.asked = None;

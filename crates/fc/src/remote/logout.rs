@@ -9,7 +9,7 @@ use crate::port::config::E_D_TOV;
 use crate::wire::els::{Els, Logo, Reply};
 
 impl RemotePort {
-    /// What is under way with it ends, as far as anything is.
+    /// What is in flight with it ends, as far as anything is.
     pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: NexusEnd) {
         self.parked = None;
         self.prli = None;

@@ -35,7 +35,7 @@ pub struct FcpPeer {
     pub address: PeerAddress,
     /// Ours.
     pub own: PeerAddress,
-    /// The tag that frames to it carry; `None` where somebody below adds it, or there is none.
+    /// The tag that frames to it carry; `None` where a lower layer adds it, or there is none.
     pub tag: Option<VlanTag>,
     /// Its port name.
     pub wwpn: Wwn,

@@ -51,7 +51,7 @@ impl<L: Lease> FcpTarget<L> {
         }
     }
 
-    /// Nothing of an exchange is under way any more.
+    /// Nothing of an exchange is in flight any more.
     pub(super) fn abort_done(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
         let remote = task.remote;

@@ -172,7 +172,7 @@ impl<L: Lease> Exchange<L> {
         }
     }
 
-    /// The end of a command that nobody here can carry out.
+    /// The end of a command that cannot be carried out here.
     fn refusal(&self) -> ExchangeEnding {
         let sense = Sense::new(
             SenseKey::IllegalRequest,
@@ -189,7 +189,7 @@ impl<L: Lease> Exchange<L> {
     }
 }
 
-/// The end of a command of so many bytes for which there is no place.
+/// The end of a command of this many bytes for which there is no place.
 fn task_set_full(len: u32) -> ExchangeEnding {
     ExchangeEnding {
         status: Status::TaskSetFull as u8,

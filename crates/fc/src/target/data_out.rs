@@ -19,7 +19,7 @@ pub(super) struct DataOutTimeout {
     pub(super) look: Option<Now>,
 }
 
-/// In so many R_A_TOVs all that was asked for at once has to come, however often it is asked for
+/// In this many R_A_TOVs all that was asked for at once has to come, however often it is asked for
 /// again.
 const PATIENCE: u32 = 8;
 

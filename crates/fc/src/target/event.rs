@@ -5,7 +5,8 @@ use scsi::wire::lun::Lun;
 
 use crate::remote::RemoteId;
 
-/// What a target wants done. The `nexus` of a [`Command`] is filled in by whoever joins the two.
+/// What a target wants done. The `nexus` of a [`Command`] is filled in by the caller, which joins
+/// the two.
 #[derive(Debug)]
 pub enum FcpTargetEvent<L> {
     /// *Execute Command*.

@@ -78,7 +78,7 @@ pub(super) enum ExchangeStage {
 }
 
 impl ExchangeStage {
-    /// Whether nothing of it is under way at this end.
+    /// Whether nothing of it is in flight at this end.
     pub(super) const fn is_over(self) -> bool {
         matches!(self, Self::Confirming | Self::Ended | Self::Aborted)
     }
@@ -193,7 +193,7 @@ impl<L: Lease> Exchange<L> {
     }
 }
 
-/// All exchanges of a target: those under way, and as many that are over as it remembers.
+/// All exchanges of a target: those in flight, and as many that are over as it remembers.
 #[derive(Debug)]
 pub(super) struct Exchanges<L> {
     ids: Ids,
@@ -215,7 +215,7 @@ const REMEMBERED: usize = 1024;
 const MOST_HELD_BACK: usize = 4096;
 
 impl<L: Lease> Exchanges<L> {
-    /// Room for so many that have not ended.
+    /// Room for this many that have not ended.
     pub(super) fn new(limit: u16) -> Self {
         let limit = usize::from(limit) + REMEMBERED + MOST_HELD_BACK;
         Self {
@@ -252,7 +252,7 @@ impl<L: Lease> Exchanges<L> {
         self.by_ox_id.get(&key(remote, ox_id)).copied()
     }
 
-    /// The exchange with this RX_ID, whoever's it is.
+    /// The exchange with this RX_ID, of any initiator.
     pub(super) fn by_name(&self, rx_id: RxId) -> Option<ExchangeSlot> {
         self.ids.find(rx_id.0).map(ExchangeSlot)
     }

@@ -63,7 +63,7 @@ pub enum FipOperation {
     ProbeReply,
     /// VN2VN: an N_Port_ID is being taken into use.
     ClaimNotification,
-    /// VN2VN: who else there is.
+    /// VN2VN: which other ports there are.
     ClaimResponse,
     /// VN2VN: still there.
     Beacon,

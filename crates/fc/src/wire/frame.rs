@@ -174,7 +174,7 @@ impl FCtl {
         (self.0 & 3) as usize
     }
 
-    /// With so many fill bytes, 0 to 3.
+    /// With this many fill bytes, 0 to 3.
     #[must_use]
     pub const fn with_fill(self, bytes: usize) -> Self {
         Self(self.0 & !3 | bytes as u32 & 3)

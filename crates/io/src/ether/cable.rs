@@ -5,7 +5,8 @@
 //! ended is free again. Whoever has one sends to the other, so QEMU is plugged in by `-netdev
 //! dgram,local.type=unix,local.path=X.peer,remote.type=unix,remote.path=X`.
 //!
-//! A socket that is full takes no more, so nothing is lost on a cable but what nobody is there for.
+//! A socket that is full takes no more, so nothing is lost on a cable but what is sent while the
+//! other end is closed.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -31,9 +32,9 @@ use super::{
 /// One end of a cable.
 pub struct CablePort {
     link: LinkStatus,
-    /// Bound to our end. Not connected, so that whoever is at the other end may come and go.
+    /// Bound to our end. Not connected, so that the other end may be closed and opened.
     incoming: UnixDatagram,
-    /// Connected to the other end if somebody was seen there, so that we are told of room.
+    /// Connected to the other end if that was seen open, so that we are told of room.
     outgoing: UnixDatagram,
     own: PathBuf,
     other: PathBuf,
@@ -183,7 +184,7 @@ impl CablePort {
             match cause.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::EAGAIN | libc::ENOBUFS) => return,
-                // Nobody was there, or he has gone and somebody else may have come.
+                // The other end was closed, and may have been opened again.
                 _ if !is_anew && self.outgoing.connect(&self.other).is_ok() => is_anew = true,
                 _ => {
                     is_alone = true;
@@ -218,7 +219,7 @@ impl fmt::Debug for CablePort {
 }
 
 impl Drop for CablePort {
-    /// Leaves our end for somebody else. If the file is gone already, so much the better.
+    /// Leaves our end for another program. If the file is gone already, so much the better.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.own);
     }
@@ -244,13 +245,13 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Takes an end, unless somebody has it.
+/// Takes an end, unless it is taken.
 fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
     match UnixDatagram::unbound()?.connect(own) {
         Ok(()) => return Ok(None),
-        // Of somebody who takes frames from the other end alone.
+        // Of a program that takes frames from the other end alone.
         Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => return Ok(None),
-        // Of somebody who has ended without a word, or no socket at all.
+        // Of a program that was killed, or no socket at all.
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
             if !fs::symlink_metadata(own)?.file_type().is_socket() {
                 return Err(io::Error::new(

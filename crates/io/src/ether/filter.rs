@@ -58,12 +58,12 @@ const fn instruction(code: u32, k: u32) -> sock_filter {
     }
 }
 
-/// Loads so many bytes from there.
+/// Loads this many bytes from there.
 fn load(size: u32, at: u32) -> sock_filter {
     instruction(libc::BPF_LD | libc::BPF_ABS | size, at)
 }
 
-/// Leaves so many instructions out if what was loaded is `value`, or if it is not.
+/// Skips this many instructions if what was loaded is `value`, or if it is not.
 fn equal(value: u32, jt: u8, jf: u8) -> sock_filter {
     let code = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     sock_filter {

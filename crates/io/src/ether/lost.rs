@@ -13,7 +13,7 @@ pub(super) struct LostFrameMemory {
 }
 
 impl LostFrameMemory {
-    /// Beside slots for frames with so many bytes behind their header.
+    /// Beside slots for frames with this many bytes behind their header.
     pub(super) fn new(payload_max: usize) -> Self {
         Self {
             payload_max,
@@ -22,7 +22,7 @@ impl LostFrameMemory {
         }
     }
 
-    /// Whether the next slot is of here, as so many bytes are too many.
+    /// Whether the next frame goes here, as it is too long for a slot.
     pub(super) fn takes(&mut self, len: usize, mtu: u32) -> bool {
         self.given = None;
         len > self.payload_max.min(mtu as usize) + HEADER_MAX

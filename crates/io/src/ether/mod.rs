@@ -65,7 +65,7 @@ pub struct EtherOptions {
 
 impl Default for EtherOptions {
     /// For frames of an MTU of 2500, and all that an initiator may ask for with 32 READs of 256
-    /// KiB, as nobody holds a sender of class 3 back.
+    /// KiB, as class 3 has no backpressure.
     fn default() -> Self {
         Self {
             payload_max: 2500,
@@ -133,14 +133,14 @@ pub struct Drops {
     pub ring_full: u64,
     /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
-    /// That were to be sent while the link was down, or nobody was at the cable's other end.
+    /// That were to be sent while the link was down, or the cable's other end was not open.
     pub unsent: u64,
     /// That were to be sent, and are longer than the MTU or [`EtherOptions::payload_max`] allows.
     pub oversize: u64,
     /// That the interface had no memory for (its `rx_missed` and `rx_fifo`).
     pub missed: u64,
     /// That the interface, or what lies between it and us, has dropped otherwise (`rx_dropped`),
-    /// among them those of protocols that nobody here speaks.
+    /// among them those of protocols that are not spoken here.
     pub received: u64,
     /// That the interface has not sent (`tx_dropped`).
     pub transmitted: u64,
@@ -148,7 +148,7 @@ pub struct Drops {
 
 /// A port of whichever kind.
 ///
-/// Its user waits for [`Self::waited`] by [`XdpRing::watch`](crate::ring::XdpRing::watch), then
+/// Its user waits for [`Self::waited`] by [`Ring::watch`](crate::ring::Ring::watch), then
 /// calls [`Self::receive`], asks [`Self::news`], fills slots, and ends the turn with
 /// [`Self::flush`].
 #[derive(Debug)]

@@ -112,7 +112,7 @@ impl PacketPort {
         Ok(())
     }
 
-    /// Where the interface is down, the socket stays ready until somebody has asked why it fails,
+    /// Where the interface is down, the socket stays ready until it was asked why it fails,
     /// which the link tells.
     fn rest(socket: &OwnedFd) {
         let _ = sockopt::socket_error(socket);

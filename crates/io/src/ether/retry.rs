@@ -46,7 +46,7 @@ impl Retry {
     }
 }
 
-/// So that what fails for good makes few lines in a log, and what does not holds nobody up.
+/// So that what fails for good makes few lines in a log, and what does not delays nothing.
 pub(super) const PAUSE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A mapping of a socket's rings. Both sides write it: who may touch which bytes is told by words
-/// in it.
+/// A mapping of a socket's rings. Both sides write it: which side may touch which bytes is told by
+/// words in it.
 #[derive(Debug)]
 pub(super) struct RingMapping {
     start: NonNull<u8>,
@@ -24,7 +24,7 @@ impl RingMapping {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         let anywhere = std::ptr::null_mut();
-        // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start = unsafe { rustix::mm::mmap(anywhere, len, protection, flags, socket, offset) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, len })

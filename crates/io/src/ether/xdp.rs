@@ -46,7 +46,7 @@ pub struct XdpPort {
     drops: Drops,
 }
 
-/// The kernel gives queues back a while after who had them is gone, such as this program when it is
+/// The kernel gives queues back a while after their owner is gone, such as this program when it is
 /// started again: they are asked for so often, with pauses.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);

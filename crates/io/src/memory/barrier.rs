@@ -12,7 +12,7 @@
 
 use crate::sync::{Ordering::SeqCst, fence};
 
-/// To be called once before the others, by whoever will need them.
+/// To be called once before the others, by each thread that will need them.
 #[cfg(not(loom))]
 pub(super) fn prepare() {
     kernel::offered();

@@ -59,7 +59,7 @@ impl Replacer {
         let mut regions = self.shared.lock();
         regions.retain(|region| region.strong_count() > 0);
         regions.push(Arc::downgrade(region));
-        // Under the lock, so that two who come at once do not start a thread each.
+        // Under the lock, so that two that come at once do not start a thread each.
         if self.shared.thread.get().is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = thread::Builder::new().name("lunar-pages".into());

@@ -123,7 +123,7 @@ impl Mapping {
             .checked_next_multiple_of(page)
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;

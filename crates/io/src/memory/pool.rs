@@ -54,7 +54,7 @@ struct SlotVectors {
     claims: Vec<u32>,
     warm: VecDeque<u32>,
     cold: Vec<u32>,
-    /// The fewest warm slots since the last trim: those that nobody needed.
+    /// The fewest warm slots since the last trim: those that were not needed.
     idle: usize,
 }
 
@@ -76,7 +76,7 @@ impl Pool {
         let class = |size: usize| {
             let size = size.max(rules.page);
             let memory = Mapping::closed(limit.max(1).next_multiple_of(size), rules)?;
-            // A huge page would be charged to whoever touches its first byte.
+            // A huge page would be charged to the process that touches its first byte.
             memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
             let slots = RefCell::default();
             io::Result::Ok(Class {

@@ -1,4 +1,4 @@
-//! Copies of bytes that somebody else may be reading or writing at the same moment.
+//! Copies of bytes that another thread may be reading or writing at the same moment.
 //!
 //! Two initiators may write one block at once, and the kernel reads a RAM volume's memory while a
 //! third one writes it. In Rust's memory model such accesses must be atomic, each byte for itself;
@@ -205,7 +205,7 @@ mod x86 {
         }
     }
 
-    /// Stores so many cache lines, at least one.
+    /// Stores this many cache lines, at least one.
     ///
     /// # Safety
     ///

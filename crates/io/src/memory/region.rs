@@ -14,7 +14,7 @@
 //! same granules ran meanwhile, and then takes them back into the book (see [`super::granules`]):
 //!
 //! - bytes that were stored after the UNMAP are not lost to readers;
-//! - a write that was given up half way, of which nobody says that it ended, leaves nothing behind
+//! - a write that was given up half way, whose end was never told, leaves nothing behind
 //!   in granules that count as free, where it would come to light as stale bytes when another
 //!   write allocates them.
 //!

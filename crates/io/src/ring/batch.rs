@@ -73,8 +73,8 @@ impl SendBatch {
         self.pieces.push(BatchPiece::Buffer(buffer));
     }
 
-    /// Copies what a buffer holds to the end of the batch, and lends the copy, which nobody changes
-    /// any more. For small buffers this is also cheaper than [`Self::buffer`].
+    /// Copies what a buffer holds to the end of the batch, and lends the copy, which does not
+    /// change any more. For small buffers this is also cheaper than [`Self::buffer`].
     pub fn buffer_copied(&mut self, buffer: &Buffer) -> &[u8] {
         let start = self.bytes.len();
         buffer.append_to(&mut self.bytes);

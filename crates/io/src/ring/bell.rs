@@ -27,7 +27,7 @@ impl Waker {
         Self { bell }
     }
 
-    /// A waker that wakes nobody, for rings that are simulated.
+    /// A waker without effect, for rings that are simulated.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl BellState {
         Self(AtomicU8::new(0))
     }
 
-    /// Whether the ring sleeps, and this is the first who wakes it.
+    /// Whether the ring sleeps, and this is the first wake.
     fn ring(&self, what: u8) -> bool {
         self.0.fetch_or(what, SeqCst) == SLEEPING
     }

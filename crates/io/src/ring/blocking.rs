@@ -304,7 +304,7 @@ fn once(transfer: &Transfer) -> io::Result<usize> {
     let file = transfer.file.as_raw_fd();
     let offset = transfer.position() as libc::off_t;
     let moved = match transfer.direction {
-        // SAFETY: the memory is held by whoever started the job, until it is over.
+        // SAFETY: the memory is held by the starter of the job, until it is over.
         TransferDirection::Read => unsafe { libc::preadv2(file, &raw const memory, 1, offset, 0) },
         // SAFETY: as above.
         TransferDirection::Write { flags } => unsafe {

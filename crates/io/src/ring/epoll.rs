@@ -35,7 +35,7 @@ use crate::memory::drain_stores;
 /// Events taken from the kernel at a time.
 const POLLED_MAX: usize = 256;
 
-/// Buffers to receive in. One is in use; the others are for a user who keeps one for longer than
+/// Buffers to receive in. One is in use; the others are for a user that keeps one for longer than
 /// the contract says.
 const BUFFERS: u16 = 4;
 

@@ -147,7 +147,7 @@ impl Lender {
     ///
     /// # Safety
     ///
-    /// Until the buffer is given back, nobody writes it, nor lends it again.
+    /// Until the buffer is given back, it is neither written nor lent again.
     pub(super) unsafe fn lend(self: &Rc<Self>, id: u16, len: usize) -> Received {
         assert!(len <= LENT_BYTES, "{len} bytes received");
         Received {

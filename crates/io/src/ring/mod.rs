@@ -53,7 +53,7 @@ pub trait Ring: SocketRing {
     ///
     /// # Panics
     ///
-    /// When there is no such socket, or something of it is under way.
+    /// When there is no such socket, or something of it is in flight.
     fn release(&mut self, socket: SocketId) -> OwnedFd;
 
     /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
@@ -63,7 +63,7 @@ pub trait Ring: SocketRing {
     /// The next event, of those that the last `wait` found.
     fn next_event(&mut self) -> Option<RingEvent<Self::Received>>;
 
-    /// Whether it pauses for [`SocketRing::watch_later`]: who spins meanwhile gains nothing.
+    /// Whether it pauses for [`SocketRing::watch_later`]: spinning meanwhile gains nothing.
     fn pauses(&self) -> bool {
         false
     }
@@ -119,7 +119,7 @@ pub trait SocketRing: FileRing {
         self.watch(fd, token)
     }
 
-    /// Shuts a socket down both ways and closes it. Operations under way end with their events
+    /// Shuts a socket down both ways and closes it. Operations in flight end with their events
     /// first (with ECANCELED, unless they were over already); no event follows the last of them.
     fn close(&mut self, socket: SocketId);
 }
@@ -193,7 +193,7 @@ pub enum RingEvent<R> {
         token: Token,
         /// The socket, close-on-exec, to be adopted by any ring.
         socket: OwnedFd,
-        /// Who.
+        /// The peer's address.
         peer: SocketAddr,
     },
     /// No connection can be accepted for a while, as there are no descriptors or no memory. It is

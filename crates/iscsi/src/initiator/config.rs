@@ -29,7 +29,7 @@ pub struct InitiatorConfig {
     pub cid: u16,
     /// What for.
     pub purpose: InitiatorPurpose,
-    /// How each side proves who it is.
+    /// How each side proves its identity.
     pub auth: Auth,
     /// What is offered of the operational keys.
     pub offer: OperationalOffer,

@@ -25,7 +25,7 @@ pub(super) struct DataInFill {
 }
 
 impl DataInFill {
-    /// What is left after so many bytes. The header was checked, so they do not run over.
+    /// What is left after this many bytes. The header was checked, so they do not run over.
     pub(super) const fn after(self, len: usize) -> Self {
         Self {
             offset: self.offset.saturating_add(len as u32),
@@ -90,7 +90,7 @@ impl<L: Lease> InitiatorTask<L> {
         let end = pdu.offset.checked_add(len).filter(|end| *end <= self.len);
         let end = end.ok_or(BEYOND)?;
         // That no sequence is longer than MaxBurstLength is not asked for: tgtd sends all of a read
-        // as one, and it harms nobody.
+        // as one, and it does no harm.
         let ordered = keys.pdu_in_order && (keys.sequence_in_order || self.in_sequence);
         if ordered && pdu.offset != self.next_offset {
             return Err(ORDER);

@@ -9,7 +9,7 @@ use crate::wire::logout_response::response;
 /// How a session ended. It does not come back; a new one may take its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionEnd {
-    /// By a logout in good order.
+    /// By an orderly logout.
     #[error("logged out")]
     LoggedOut,
     /// The login failed.
@@ -161,7 +161,7 @@ pub enum ChapError {
     /// A key of the exchange cannot be read.
     #[error("the target sent a {0} that cannot be read")]
     Malformed(&'static str),
-    /// It went on without proving who it is.
+    /// It went on without proving its identity.
     #[error(
         "the target did not authenticate itself: configure mutual CHAP there, or omit the mutual \
          secret here"

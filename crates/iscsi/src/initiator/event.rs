@@ -20,7 +20,7 @@ pub enum IscsiRefusal {
     /// It is ending, or has ended.
     #[error("the session is over")]
     Over,
-    /// As many commands, functions or texts are under way as may be.
+    /// As many commands, functions or texts are in flight as may be.
     #[error("too many tasks are in flight: wait until one has ended")]
     Full,
     /// SCSI in a discovery session (RFC 7143 §4.3).
@@ -136,7 +136,7 @@ pub enum TargetNotice {
         /// Sense data.
         sense: SenseBytes,
     },
-    /// Event 1: log out within so many seconds, or be dropped.
+    /// Event 1: log out within this many seconds, or be dropped.
     LogoutWanted(u16),
     /// Event 2, of a connection that is not this one.
     ConnectionDrop(u16),

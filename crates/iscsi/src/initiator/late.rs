@@ -113,8 +113,8 @@ impl<L: Lease> Initiator<L> {
         }
     }
 
-    /// A reset would hit all who use the unit, and mend nothing where it is the target that sleeps:
-    /// first it has to show that it lives, or the session ends.
+    /// A reset would hit all users of the unit, and mend nothing where it is the target that
+    /// sleeps: first it has to show that it lives, or the session ends.
     fn wait_for_life(&mut self, ladder: Ladder) {
         let deadline = self.ask_for_life();
         self.ladder = Some(Ladder { deadline, ..ladder });

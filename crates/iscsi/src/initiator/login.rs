@@ -40,7 +40,7 @@ pub struct LoginOutcome {
     pub hash: Option<Hash>,
 }
 
-/// A login under way.
+/// A login in progress.
 #[derive(Debug)]
 pub(super) struct InitiatorLogin {
     /// Of every request; flags and numbers differ.
@@ -120,7 +120,7 @@ impl InitiatorLogin {
         (login, request, text)
     }
 
-    /// Who asks, whom, and how that is proven.
+    /// The two names of a login, and the authentication.
     fn introduce(&mut self, config: &InitiatorConfig) {
         let out = &mut self.outgoing;
         out.put("InitiatorName", &config.initiator);
@@ -398,7 +398,7 @@ fn none(method: Option<&str>, sent: &ChapKeys<'_>) -> Result<LoginRequestStep, L
     }
 }
 
-/// Status class 1: where the target says that it is. Without an address nobody knows.
+/// Status class 1: where the target says that it is. Without an address it is unknown.
 fn redirect(status: u16, data: &[u8]) -> SessionEnd {
     let pairs = match text::parse(data) {
         Ok(pairs) => pairs,

@@ -15,7 +15,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 /// How far a logout is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Logout {
-    /// What is under way is waited for.
+    /// What is in flight is waited for.
     Wanted,
     /// The request was queued.
     Asked { itt: Itt, deadline: Now },
@@ -31,7 +31,7 @@ impl Logout {
 }
 
 impl<L: Lease> Initiator<L> {
-    /// Closes the session in good order: takes nothing more, lets end what is under way, each
+    /// Closes the session gracefully: takes nothing more, lets end what is in flight, each
     /// within its own time, and logs out.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl<L: Lease> Initiator<L> {
         Ok(())
     }
 
-    /// Sends the request once nothing else is under way.
+    /// Sends the request once nothing else is in flight.
     pub(super) fn leave_if_done(&mut self) {
         let busy = self.tasks.len() > 0 || self.is_managing() || self.text.is_some();
         if busy || !matches!(self.logout, Some(Logout::Wanted)) {

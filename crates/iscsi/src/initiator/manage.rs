@@ -214,7 +214,7 @@ impl<L: Lease> Initiator<L> {
         });
     }
 
-    /// Whether a function is under way. An abort of the ladder's that a reset has overtaken may
+    /// Whether a function is in flight. An abort of the ladder's that a reset has overtaken may
     /// never be answered, and does not count.
     pub(super) fn is_managing(&self) -> bool {
         self.ladder.is_some() || self.functions.iter().any(|known| known.user.is_some())

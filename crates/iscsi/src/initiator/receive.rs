@@ -1,4 +1,4 @@
-//! From bytes to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.8).
+//! From bytes to PDUs, and to their handlers (RFC 7143 §11.2, §7.8).
 
 use scsi::medium::Lease;
 

@@ -35,7 +35,7 @@ pub(super) struct InitiatorTask<L> {
     pub(super) spans: ReceivedSpans,
     /// DataSN of the next Data-In, or R2TSN of the next R2T.
     pub(super) next_sn: u32,
-    /// A sequence of Data-In is under way.
+    /// A sequence of Data-In is in flight.
     pub(super) in_sequence: bool,
     /// R2Ts whose data has not been sent whole.
     pub(super) outstanding: u16,

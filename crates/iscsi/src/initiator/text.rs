@@ -60,7 +60,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// The target wants to negotiate: it is asked for what it has to say. Another exchange that is
-    /// under way gives it the same chance.
+    /// in flight gives it the same chance.
     pub(super) fn negotiate_anew(&mut self) {
         if self.text.is_none() {
             self.converse(Vec::new(), false);

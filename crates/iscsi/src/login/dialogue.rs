@@ -11,10 +11,10 @@ use crate::wire::login_response::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// The most requests of one login. RFC 7143 §6.2 wants six exchanges at the least; a text of the
-/// longest sort takes two, and nobody needs more than a few.
+/// longest sort takes two, and no initiator needs more than a few.
 pub(super) const MAX_REQUESTS: u32 = 64;
 
-/// The header fields that stay the same, the numbering, and texts that are under way.
+/// The header fields that stay the same, the numbering, and texts that are in progress.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     first: LoginRequest,

@@ -1,4 +1,4 @@
-//! Who logs in, and to what: the keys that the first text of a login must bring
+//! The initiator and the target of a login: the keys that the first text of a login must bring
 //! (RFC 7143 §6.3, §13.4, §13.5, §13.21).
 
 use std::sync::Arc;

@@ -45,7 +45,7 @@ pub(super) struct Negotiating {
 /// All that a login leads to but the session's handle.
 #[derive(Debug)]
 pub(super) struct LoginResult {
-    /// Who.
+    /// The initiator and what it asked for.
     pub(super) identity: LoginIdentity,
     /// What was proven.
     pub(super) proof: Option<ChapProof>,
@@ -158,8 +158,8 @@ impl NegotiationStage {
     }
 }
 
-/// The first text: who it is, and what follows from that. TargetPortalGroupTag goes with the first
-/// answer (RFC 7143 §6.3.1).
+/// The first text: its identity, and what follows from that. TargetPortalGroupTag goes with the
+/// first answer (RFC 7143 §6.3.1).
 fn begin(
     phase: KeyPhase,
     seen: SeenKeys,

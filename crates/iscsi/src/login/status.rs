@@ -13,7 +13,7 @@ pub type LoginStatus = u16;
 pub const SUCCESS: LoginStatus = 0x0000;
 /// Miscellaneous initiator errors.
 pub const INITIATOR_ERROR: LoginStatus = 0x0200;
-/// The initiator did not prove who it is.
+/// The initiator did not prove its identity.
 pub const AUTHENTICATION_FAILURE: LoginStatus = 0x0201;
 /// It may not use the target.
 pub const AUTHORIZATION_FAILURE: LoginStatus = 0x0202;

@@ -71,6 +71,7 @@ impl<L: Lease> Session<L> {
             .tasks
             .iter()
             .any(|task| task.stage == TaskStage::Executing);
+        // T9 from S5 LOGGED_IN, T10 from S7 LOGOUT_REQUESTED: to S6 IN_LOGOUT.
         self.is_open = false;
         self.queue.keep_answered(&self.tasks);
         self.logout = Some(itt);
@@ -85,7 +86,7 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    /// All commands have ended.
+    /// All commands have ended. T13: S6 IN_LOGOUT to S1 FREE.
     pub(super) fn logged_out(&mut self) {
         if let Some(itt) = self.logout.take() {
             self.logout_response(itt, response::CLOSED, false);
@@ -105,7 +106,8 @@ impl<L: Lease> Session<L> {
         self.queue_control(pdu.encode(), Vec::new(), releases);
     }
 
-    /// Async event 1. A discovery session is not told, but closed in time all the same (§7.4.3).
+    /// Async event 1: T11 to S7 LOGOUT_REQUESTED, or T12 there. A discovery session is not told,
+    /// but closed in time all the same (§7.4.3).
     pub(super) fn ask_for_logout(&mut self, seconds: u16) {
         if !self.is_open {
             return;

@@ -35,10 +35,10 @@ pub(super) const LOGOUT: u32 = u32::MAX - 1;
 /// and give the function up after 15 s or more.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Task management functions that may be under way.
+/// Task management functions that may be in progress.
 const MAX_FUNCTIONS: usize = 16;
 
-/// The functions under way.
+/// The functions in progress.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     active: Vec<Option<ActiveTmf>>,
@@ -383,9 +383,9 @@ impl<L: Lease> Session<L> {
         self.queue_control(pdu.encode(), Vec::new(), releases);
     }
 
-    /// A task ended without a response. If nobody here asked for that, another nexus did: under
-    /// FastAbort the initiator is told to stop sending data (§4.2.3.4 d); otherwise it learns by a
-    /// NOP-In that there is room in the window, if nothing else will tell.
+    /// A task ended without a response. If this nexus did not ask for that, another nexus did:
+    /// under FastAbort the initiator is told to stop sending data (§4.2.3.4 d); otherwise it learns
+    /// by a NOP-In that there is room in the window, if nothing else will tell.
     pub(super) fn told_of_abort(&mut self, slot: SessionTaskSlot) {
         let fast = self.keys().task_reporting == TaskReporting::FastAbort;
         let Some(task) = self.tasks.entry(slot) else {

@@ -13,28 +13,28 @@ use super::stall_timer::StallTimer;
 pub(super) struct SendStall {
     pub(super) progress: StallTimer,
     /// Something is on its way.
-    under_way: bool,
+    in_flight: bool,
 }
 
 impl<L: Lease> Session<L> {
     /// All that was sent before has left; whether there was more to be sent.
     pub(super) fn left(&mut self, more: bool) {
         self.untaken.progress.moved(1);
-        self.untaken.under_way = more;
+        self.untaken.in_flight = more;
         if more {
             let wait = self.config.limits.nop_timeout;
             self.untaken.progress.begin(self.now, wait);
         }
     }
 
-    /// Ends the session when what was under way at one look is so at the next.
+    /// Ends the session when what was in flight at one look is so at the next.
     pub(super) fn check_untaken(&mut self) {
         let wait = self.config.limits.nop_timeout;
         let SendStall {
             progress,
-            under_way,
+            in_flight,
         } = &mut self.untaken;
-        if progress.is_stuck(self.now, wait, *under_way) {
+        if progress.is_stuck(self.now, wait, *in_flight) {
             self.violated("the peer does not read its data", "--nop-timeout");
         }
     }

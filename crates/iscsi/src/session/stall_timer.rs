@@ -5,7 +5,7 @@ use scsi::medium::Now;
 /// Looks at something now and then: it is stuck when nothing of it moved between two looks.
 #[derive(Debug, Default)]
 pub(super) struct StallTimer {
-    /// When to look next; `None` while nothing is under way.
+    /// When to look next; `None` while nothing is in flight.
     look: Option<Now>,
     /// Bytes that moved since the last look.
     moved: u32,
@@ -21,7 +21,7 @@ impl StallTimer {
         self.look
     }
 
-    /// Something is under way. The first look never finds it stuck, as `now` may be long ago: what
+    /// Something is in flight. The first look never finds it stuck, as `now` may be long ago: what
     /// came last from the peer can have waited for others, or for a medium.
     pub(super) fn begin(&mut self, now: Now, wait: Now) {
         if self.look.is_none() {
@@ -34,13 +34,13 @@ impl StallTimer {
         self.moved = self.moved.saturating_add(bytes);
     }
 
-    /// Looks, if it is time to. Whether what is `under_way` has not moved since the last look.
-    pub(super) fn is_stuck(&mut self, now: Now, wait: Now, under_way: bool) -> bool {
+    /// Looks, if it is time to. Whether what is `in_flight` has not moved since the last look.
+    pub(super) fn is_stuck(&mut self, now: Now, wait: Now, in_flight: bool) -> bool {
         if self.look.is_none_or(|look| now < look) {
             return false;
         }
-        let stuck = under_way && std::mem::take(&mut self.moved) == 0;
-        self.look = (under_way && !stuck).then(|| now.saturating_add(wait));
+        let stuck = in_flight && std::mem::take(&mut self.moved) == 0;
+        self.look = (in_flight && !stuck).then(|| now.saturating_add(wait));
         stuck
     }
 

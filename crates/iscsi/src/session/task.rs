@@ -342,7 +342,7 @@ pub(super) struct SessionTasks<L> {
     immediate: usize,
 }
 
-/// Commands for immediate delivery that may be under way, beside the window.
+/// Commands for immediate delivery that may be in flight, beside the window.
 const MAX_IMMEDIATE: usize = 16;
 
 impl<L> SessionTasks<L> {
@@ -455,7 +455,7 @@ impl<L> SessionTasks<L> {
     }
 }
 
-/// Twice as many kinds as the widest window admits by default, so that most are nobody's.
+/// Twice as many kinds as the widest window admits by default, so that most are unused.
 const KINDS: usize = 512;
 
 /// What kind of tag it is: a hash of all its bytes, as initiators count in any of them.

@@ -74,8 +74,8 @@ impl Registry {
 
     /// What becomes of a login.
     ///
-    /// An InitiatorName is a claim. Whoever takes the place of a session has its I_T nexus, with
-    /// registration and reservation, so that is for the user of that session alone.
+    /// An InitiatorName is a claim. An initiator that takes the place of a session has its I_T
+    /// nexus, with registration and reservation, so that is for the user of that session alone.
     ///
     /// A session has one connection, so a login that would add another to it is refused, be it
     /// with a new connection id or to take the old one's place: at ErrorRecoveryLevel 0 nothing

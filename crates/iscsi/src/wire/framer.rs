@@ -26,10 +26,10 @@ pub struct Framer {
 enum FramerStage {
     /// In the header.
     Header,
-    /// In the data segment: so many bytes are left, then its padding.
+    /// In the data segment: this many bytes are left, then its padding.
     Data { left: u32, padding: u8 },
-    /// In what follows the data: so many bytes of padding are left, and a digest, of which so many
-    /// bytes came.
+    /// In what follows the data: this many bytes of padding are left, and a digest, of which so
+    /// many bytes came.
     Trailer {
         padding: u8,
         digest: [u8; DIGEST_LEN],

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, VerbError> {
             return answer(listen, room, args);
         }
         Some(FloorListen::Ether(listen)) => {
-            // Whoever has the other end of a cable is alone there.
+            // An end of a cable has one port only.
             let is_alone = listen.interface().is_none();
             let words = format!("{FCOE}{listen}");
             open_on_request(args, is_alone, &words, CABLE)?;
@@ -117,7 +117,7 @@ fn no_room(cause: NoRoom) -> VerbError {
 pub(crate) enum FloorEnd {
     /// A process that was started for it.
     Local(LocalFloor),
-    /// On another machine, or started by somebody else.
+    /// On another machine, or started by another user.
     Far(floor::FloorPeer),
 }
 
@@ -125,7 +125,7 @@ pub(crate) enum FloorEnd {
 const LOCAL: &str = "local";
 
 impl FloorEnd {
-    /// Starts it, for data of so many bytes and so many connections, if it is to be here, else
+    /// Starts it, for data of this many bytes and this many connections, if it is to be here, else
     /// says where it is.
     pub(crate) fn reach(
         place: &str,

@@ -29,7 +29,7 @@ pub(super) fn enter() -> Result<bool, VerbError> {
     if env::var_os(INSIDE).is_some() {
         return Ok(true);
     }
-    // As root, and as somebody who is root in a namespace of users.
+    // As root, and as root of a user namespace.
     let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let mut reason = String::new();
     for way in ways {

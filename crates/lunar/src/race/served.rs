@@ -101,7 +101,7 @@ impl Drop for Served {
     }
 }
 
-/// Who fails by itself has said why.
+/// A child that fails by itself has said why.
 fn ended(status: ExitStatus) -> VerbError {
     match status.code() {
         Some(code) if code > 0 => VerbError::told(code),

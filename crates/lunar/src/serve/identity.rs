@@ -1,4 +1,4 @@
-//! What a server is called, and where it keeps its state, when nobody says so.
+//! What a server is called, and where it keeps its state, when no option says so.
 
 use std::env;
 use std::fs;

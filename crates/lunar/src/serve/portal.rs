@@ -17,7 +17,7 @@ impl ListenAddress {
     ///
     /// # Errors
     ///
-    /// What to say of a name that nobody knows.
+    /// The message for a name that does not resolve.
     pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
         let HostPort { host, port } = &self.0;
         let name = match host {

@@ -124,7 +124,7 @@ fn volumes_out_of_volumes_have_room_to_put_their_parts_together() {
     let folder = folder("copy-nested");
     let data: Vec<u8> = (0..4_u32 << 20).map(|at| (at >> 9) as u8 | 1).collect();
     fs::write(folder.join("a"), data).unwrap();
-    // With the delay all pieces are under way at once.
+    // With the delay all pieces are in flight at once.
     let inner = "stripe:64k(delay:20ms(file:p?size=1M),file:q?size=1M)";
     let outer = format!("stripe:16k({inner},file:r?size=2M)");
     for args in [

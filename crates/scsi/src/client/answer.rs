@@ -1,4 +1,4 @@
-//! What the answer to a command means for whoever asked.
+//! What the answer to a command means for the client.
 
 use crate::medium::MediumError;
 use crate::wire::asc;
@@ -46,7 +46,7 @@ pub(super) enum AttentionKind {
     Reset,
     /// What it says of itself, or which unit it is: it is to be asked again.
     Unit,
-    /// Our registration was taken back by somebody who wants to keep us out.
+    /// Our registration was taken back by an initiator that fences us off.
     Fenced,
     Other,
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 ///
 /// - Each client that is told of the same reset can have the writes since the last flush told as
 ///   lost once more.
-/// - A write that ends while another client is told of a reset counts as lost, as nobody knows
+/// - A write that ends while another client is told of a reset counts as lost, as it is unknown
 ///   which of the two was first at the unit.
 /// - To a new client a unit may tell a reset that was none, or that another client, which has
 ///   written, was not told of yet. Its flush then leaves in doubt what was written before it was
@@ -33,7 +33,7 @@ pub struct Cache {
     losses: AtomicU64,
     /// How many of those a flush has told.
     told: AtomicU64,
-    /// The unit has begun to cache writes, and who uses it has not been told that.
+    /// The unit has begun to cache writes, and its user has not been told that.
     secret: AtomicBool,
     /// Somebody has taken our registrations back.
     fenced: AtomicBool,
@@ -103,7 +103,7 @@ impl CacheView {
         self.shared.fenced.load(SeqCst)
     }
 
-    /// A volatile write has ended that began after so many resets. Returns whether there was one
+    /// A volatile write has ended that began after this many resets. Returns whether there was one
     /// since that may have lost it.
     pub(super) fn wrote(&self, resets: u64) -> bool {
         self.shared.written.fetch_add(1, SeqCst);
@@ -112,8 +112,8 @@ impl CacheView {
         lost
     }
 
-    /// A flush went well that began when so many writes had ended. Returns whether others were
-    /// lost, which nobody has told yet.
+    /// A flush went well that began when this many writes had ended. Returns whether others were
+    /// lost, which were not reported yet.
     pub(super) fn flushed(&mut self, written: u64) -> bool {
         if self.shared.settled.load(SeqCst) >= self.floor {
             self.shared.settled.fetch_max(written, SeqCst);
@@ -134,8 +134,8 @@ impl CacheView {
 }
 
 impl Cache {
-    /// Who uses the unit knows that its writes are volatile until they are flushed. Before that, a
-    /// unit that has begun to cache them is made to keep each one.
+    /// The user of the unit knows that its writes are volatile until they are flushed. Before that,
+    /// a unit that has begun to cache them is made to keep each one.
     pub fn is_known(&self) {
         self.secret.store(false, SeqCst);
     }

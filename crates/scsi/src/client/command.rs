@@ -47,7 +47,7 @@ pub(super) enum OperationWork<L> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cached(bool);
 
-/// The blocks that are left, and how many of them the command under way covers.
+/// The blocks that are left, and how many of them the command in flight covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RemainingBlocks {
     extent: Extent,
@@ -192,7 +192,7 @@ impl<L: Lease> OperationWork<L> {
         }
     }
 
-    /// A command went well, and so many bytes came.
+    /// A command went well, and this many bytes came.
     ///
     /// # Errors
     /// When a read was given less than it asked for: what memory it has held before is not ours.

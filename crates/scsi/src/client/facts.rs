@@ -9,7 +9,7 @@ use crate::wire::cdb::{Field, be16, be32, be64, bit, byte};
 /// What a unit said of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Who it is.
+    /// Its identity.
     pub identity: ReportedIdentity,
     /// What it is and can do.
     pub traits: Traits,
@@ -25,7 +25,7 @@ pub struct Facts {
     pub dpofua: bool,
 }
 
-/// Who a unit is.
+/// The identity of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportedIdentity {
     /// T10 VENDOR IDENTIFICATION.
@@ -231,7 +231,7 @@ pub(super) fn widened(short: &[u8]) -> Vec<u8> {
     long
 }
 
-/// NAA, EUI-64, T10 vendor, name string: by how surely nobody else has the same.
+/// NAA, EUI-64, T10 vendor, name string: by how surely it is unique.
 const PREFERRED: [u8; 4] = [3, 2, 8, 1];
 
 const LBPWS: u8 = 0x40;

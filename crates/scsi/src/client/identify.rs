@@ -166,7 +166,7 @@ impl<L: Lease> Identify<L> {
         self.wishes = wishes;
     }
 
-    /// A question took too long, which counts for so many tries more.
+    /// A question took too long, which counts as this many tries more.
     pub(super) fn late(&mut self, tries: u8) {
         self.tries += tries;
     }

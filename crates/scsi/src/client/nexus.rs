@@ -35,7 +35,7 @@ impl<L: Lease> Client<L> {
         }
     }
 
-    /// The nexus is gone, and all commands with it. One that was under way on so many in turn that
+    /// The nexus is gone, and all commands with it. One that was in flight on several in turn that
     /// it may be what ends them is given up.
     pub fn lost(&mut self) {
         self.take_back(1);
@@ -118,7 +118,7 @@ impl<L: Lease> Client<L> {
         is_wanted(&self.operations, id)
     }
 
-    /// Ends what was given up, where no command of it is under way.
+    /// Ends what was given up, where no command of it is in flight.
     fn end_cancelled(&mut self) {
         let given_up = |(key, one): (usize, &ClientOperation<L>)| one.is_given_up().then_some(key);
         let keys: Vec<usize> = self.operations.iter().filter_map(given_up).collect();

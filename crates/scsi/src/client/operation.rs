@@ -14,7 +14,7 @@ pub(super) struct ClientOperation<L> {
     pub(super) restarts: u8,
     /// Since when the unit is busy with its command, and how often it said so.
     pub(super) busy: Option<(Now, u8)>,
-    /// A command is under way, ...
+    /// A command is in flight, ...
     pub(super) active: bool,
     /// ... and the transport has it.
     pub(super) sent: bool,

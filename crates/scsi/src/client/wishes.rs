@@ -1,8 +1,8 @@
 //! What is wanted of a unit, on every nexus (SPC-5 §5.13, §6.11, §6.17; SBC-4 §6.5.6).
 //!
 //! It is asked for when a nexus begins and after every reset, as either may have undone it, but not
-//! when somebody else changes it: two who want different things would change it for ever. Who took
-//! our registration back meant to keep us out (PREEMPT): it is not made again.
+//! when another initiator changes it: two who want different things would change it for ever. Who
+//! took our registration back meant to keep us out (PREEMPT): it is not made again.
 
 use super::cdb::CdbWithData;
 use super::{Client, ClientOutput, CommandStatus, DEPARTURE, Data, TRIES, UnitRequest};
@@ -77,7 +77,7 @@ pub(super) fn register<L: Lease>(key: u64, persists: bool) -> CdbWithData<L> {
 }
 
 /// PERSISTENT RESERVE IN, REPORT CAPABILITIES: whether registrations persist through power loss
-/// (PTPL_A). Whoever registers decides that for all, so it is asked how they have it.
+/// (PTPL_A). Each registration decides that for all, so it is asked how they have it.
 pub(super) fn capabilities() -> [u8; 16] {
     let mut cdb = [0; 16];
     cdb[..2].copy_from_slice(&[opcode::PERSISTENT_RESERVE_IN, REPORT_CAPABILITIES]);

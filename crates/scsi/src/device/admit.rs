@@ -36,7 +36,7 @@ fn is_of_report_luns(command: &Command) -> bool {
 impl<L: Lease> DeviceServer<L> {
     pub(super) fn admit(&mut self, command: &Command) {
         let Some(nexus) = self.nexus(command.nexus) else {
-            // A transport that names a nexus which is not there has nobody to tell.
+            // A transport that names a nexus which is not there is not answered.
             return;
         };
         if nexus.leaving != NexusLoss::No {

@@ -1,4 +1,4 @@
-//! Requests to the owners of units, and who waits for the answers.
+//! Requests to the owners of units, and what waits for the answers.
 
 use slab::Slab;
 
@@ -10,7 +10,7 @@ use crate::owner::{OwnerRequest, UnitChange};
 use crate::task::CommandFailure;
 use crate::unit::UnitId;
 
-/// Who waits for an answer.
+/// What waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOrigin {
     /// Nobody.
@@ -45,7 +45,7 @@ impl OwnerRequests {
         Some(self.open.remove(Self::place(id)).1)
     }
 
-    /// Who waits for the answer to this request.
+    /// What waits for the answer to this request.
     pub(super) fn asker(&self, id: u64) -> Option<RequestOrigin> {
         let &(open, asker) = self.open.get(Self::place(id))?;
         (open == id).then_some(asker)

@@ -52,8 +52,8 @@ impl Attentions {
         true
     }
 
-    /// Clears the condition that parameter data report. Unlike of sense data, nobody knows whether
-    /// those come.
+    /// Clears the condition that parameter data report. Unlike with sense data, it is unknown
+    /// whether those come.
     pub(super) fn clear(&mut self, code: u16) {
         self.unsure |= code != asc::NEXUS_LOSS && self.codes.contains(&code);
         self.codes.retain(|&other| other != code);

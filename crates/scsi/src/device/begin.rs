@@ -147,7 +147,7 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn block(&mut self, slot: TaskSlot, unit: UnitId) {
         let task = &mut self.tasks[slot as usize];
         task.phase = TaskPhase::Blocked(unit);
-        // Whoever has the lock may write: what was made stable before is not what will be read.
+        // The holder of the lock may write: what was made stable before is not what will be read.
         if matches!(task.job, TaskJob::Settled) {
             task.job = TaskJob::Idle;
         }

@@ -190,7 +190,7 @@ impl<L: Lease> DeviceServer<L> {
         self.sweep_on(slot);
     }
 
-    /// Starts the next operation of a sweep, of the blocks before the first that somebody has
+    /// Starts the next operation of a sweep, of the blocks before the first that another task has
     /// locked. Locks wait for one operation only, and a sweep for those of the block it is at: a
     /// COMPARE AND WRITE somewhere in its range neither waits for all of it nor holds it up for
     /// good.
@@ -293,7 +293,7 @@ fn check_anchor(traits: &Traits, anchor: bool) -> Result<(), Sense> {
     }
 }
 
-/// The extents of an UNMAP parameter list. Blocks that are named by nobody are no error, nor is
+/// The extents of an UNMAP parameter list. A list that names no blocks is not an error, nor is
 /// an incomplete last descriptor (SBC-4 §5.35.2).
 fn unmap_extents(state: &UnitState, list: &[u8]) -> Result<Vec<Extent>, Sense> {
     if list.is_empty() {

@@ -1,4 +1,4 @@
-//! A command ends: when nothing of it is under way any more, its status is sent, what it held is
+//! A command ends: when nothing of it is in flight any more, its status is sent, what it held is
 //! given back, and those that waited for it go on.
 
 use std::ops::Range;
@@ -126,13 +126,13 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// The outcome of a task is known: it ends as soon as nothing of it is under way.
+    /// The outcome of a task is known: it ends as soon as nothing of it is in flight.
     pub(super) fn finish(&mut self, slot: TaskSlot, ending: TaskEnd) {
         self.tasks[slot as usize].ending = Some(ending);
         self.quiesce(slot);
     }
 
-    /// Ends a task whose outcome is known, if nothing of it is under way. An aborted one does not
+    /// Ends a task whose outcome is known, if nothing of it is in flight. An aborted one does not
     /// wait for data that the transport may be receiving: that is dropped.
     pub(super) fn quiesce(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];

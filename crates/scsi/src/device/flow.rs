@@ -32,8 +32,8 @@ use crate::nexus::NexusId;
 pub(super) const DATA_IN_LIMIT: usize = 2 << 20;
 
 /// Bytes of memory for Data-Out of one nexus before more of its writes wait: an eighth of the
-/// buffers that a core has for files and devices, so that it takes many initiators who send nothing
-/// to leave the others without; and 32 writes as long as one gets memory for.
+/// buffers that a core has for files and devices, so that it takes many initiators that send
+/// nothing to leave the others without; and 32 writes as long as one gets memory for.
 pub(super) const DATA_OUT_LIMIT: usize = 32 << 20;
 
 /// What one command gets memory for at once, whatever its length: a window of segments.
@@ -74,12 +74,12 @@ impl DataFlow {
         !self.waiting.is_empty() && !self.is_full()
     }
 
-    /// Whether there is memory for so many bytes of Data-Out.
+    /// Whether there is memory for this many bytes of Data-Out.
     const fn has_room(&self, bytes: usize) -> bool {
         self.writing + bytes <= DATA_OUT_LIMIT
     }
 
-    /// So many bytes are given to the transport, of which so many had been read for it.
+    /// This many bytes are given to the transport, of which this many had been read for it.
     pub(super) fn sent(&mut self, bytes: usize, read: usize) {
         self.reading -= read;
         self.queued += bytes;
@@ -106,7 +106,7 @@ impl<L: Lease> DeviceServer<L> {
         can_go_on
     }
 
-    /// Lets a task read so many bytes for the initiator, or has it wait for its turn.
+    /// Lets a task read this many bytes for the initiator, or has it wait for its turn.
     pub(super) fn may_read(&mut self, slot: TaskSlot, bytes: usize) -> bool {
         let task = &mut self.tasks[slot as usize];
         let nexus = self.nexuses.get_mut(task.nexus.0 as usize);

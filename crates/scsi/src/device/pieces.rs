@@ -2,7 +2,7 @@
 //! COMPARE AND WRITE, WRITE ATOMIC (SBC-4 §5).
 //!
 //! Each is a program: steps that are taken once, then steps that are taken for each piece of at
-//! most a segment. One step is under way at a time, and no data goes to the medium that was not
+//! most a segment. One step is in flight at a time, and no data goes to the medium that was not
 //! received whole.
 
 mod program;
@@ -148,7 +148,7 @@ impl<L: Lease> DeviceServer<L> {
         task.length_out = out;
         let mut extent = extent;
         if program.uses(PieceStep::TakeBoth) && out != u64::from(task.expected_out) {
-            // Whoever is mistaken in the number of blocks compares with the wrong half.
+            // An initiator that is mistaken in the number of blocks compares with the wrong half.
             let sense = too_long(task.row);
             return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
         }

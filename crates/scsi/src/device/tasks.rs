@@ -28,7 +28,7 @@ pub(super) struct DeviceTask<L> {
     pub(super) phase: TaskPhase,
     /// It has been answered and goes on by itself (IMMED).
     pub(super) detached: bool,
-    /// Medium operations under way.
+    /// Medium operations in flight.
     pub(super) operations: u32,
     /// Bytes that the medium was asked for and that were not sent.
     pub(super) reading: usize,
@@ -51,7 +51,7 @@ pub(super) struct DeviceTask<L> {
     /// Bytes that the CDB asks to move from the initiator.
     pub(super) length_out: u64,
     pub(super) cdb: [u8; 32],
-    /// How it is to end as soon as nothing of it is under way any more.
+    /// How it is to end as soon as nothing of it is in flight any more.
     pub(super) ending: Option<TaskEnd>,
     pub(super) job: TaskJob<L>,
 }
@@ -61,7 +61,7 @@ pub(super) struct DeviceTask<L> {
 pub(super) enum TaskPhase {
     /// Waits for others of its task set.
     Dormant,
-    /// Waits until a lock of somebody else on this unit is gone.
+    /// Waits until a lock of another task on this unit is gone.
     Blocked(UnitId),
     /// Touches no block (yet): takes in its parameters, or waits for the unit's owner.
     Preparing,
@@ -80,7 +80,7 @@ pub(super) enum TaskEnd {
     Failed(CommandFailure),
     /// Without a status.
     Aborted,
-    /// With TASK ABORTED, as somebody else aborted it and TAS = 1.
+    /// With TASK ABORTED, as another nexus aborted it and TAS = 1.
     TaskAborted,
 }
 
@@ -157,7 +157,7 @@ impl<L> DeviceTask<L> {
         }
     }
 
-    /// Whether it waits for its turn to read, with nothing under way at the medium.
+    /// Whether it waits for its turn to read, with nothing in flight at the medium.
     pub(super) fn is_at_rest(&self) -> bool {
         self.operations == 0 && self.turn != ReadTurn::None
     }

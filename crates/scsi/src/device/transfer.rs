@@ -8,7 +8,7 @@ use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES};
 use crate::wire::cdb::byte;
 
-/// Segments of one command under way at once: enough to keep a medium busy while data travels,
+/// Segments of one command in flight at once: enough to keep a medium busy while data travels,
 /// and 1 MiB of memory at most.
 pub(super) const WINDOW: u32 = 4;
 
@@ -88,7 +88,7 @@ impl<L: Lease> DeviceServer<L> {
         let extent = Extent::new(extent.lba, extent.blocks.min(blocks));
         let bytes = extent.blocks * block_size;
         if !write && bytes > 0 && !self.may_read(slot, bytes.min(SEGMENT_BYTES) as usize) {
-            // It is at no block yet: nobody's lock has to wait for what this initiator reads.
+            // It is at no block yet: no lock has to wait for what this initiator reads.
             self.tasks[slot as usize].phase = TaskPhase::Preparing;
             return;
         }
@@ -201,7 +201,7 @@ impl<L: Lease> DeviceServer<L> {
         self.fill_window(slot);
     }
 
-    /// Asks the medium for as many segments as may be under way.
+    /// Asks the medium for as many segments as may be in flight.
     pub(super) fn fill_window(&mut self, slot: TaskSlot) {
         let block_size = self.block_size(slot);
         while let TaskJob::Stream(stream) = &self.tasks[slot as usize].job

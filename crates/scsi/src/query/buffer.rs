@@ -106,7 +106,7 @@ const ECHO_DESCRIPTOR: u8 = 0x0b;
 /// OFFSET BOUNDARY: a multiple of 2 to the power of zero.
 const ANY_OFFSET: u8 = 0;
 
-/// Each nexus reads back what it wrote, whoever else writes.
+/// Each nexus reads back what it wrote, whatever others write.
 const EBOS: u8 = 0x01;
 
 const UNKNOWN_MODE: Sense = Sense::cdb_field(1, Some(4));

@@ -24,7 +24,7 @@ fn supported(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
         ALL => return Ok(all(unit, timeouts)),
         OPCODE if has_actions => return Err(REPORTING_OPTIONS.into()),
         OPCODE => rows.first(),
-        // Of an opcode that is unknown nobody can say that it has no service actions.
+        // An unknown opcode may have service actions.
         OPCODE_AND_ACTION if !has_actions && !rows.is_empty() => {
             return Err(REPORTING_OPTIONS.into());
         }

@@ -9,7 +9,7 @@ use crate::unit_settings::{SettingChange, Timestamp};
 use crate::wire::cdb::{Field, be32};
 use crate::wire::sense::Sense;
 
-/// REPORT TIMESTAMP: milliseconds since 1970 where somebody has set them, else since power on.
+/// REPORT TIMESTAMP: milliseconds since 1970 where an initiator has set them, else since power on.
 #[must_use]
 pub fn report_timestamp(query: &Query<'_>) -> QueryResult {
     match unit(query) {

@@ -1,4 +1,4 @@
-//! Who may do what while a unit is reserved (SPC-5 table 62, SBC-4 table 13, SPC-2 table 10).
+//! Commands that conflict with a reservation (SPC-5 table 62, SBC-4 table 13, SPC-2 table 10).
 
 use super::{Holding, ReservationType, Reservations};
 use crate::commands::{Access, CommandRow};

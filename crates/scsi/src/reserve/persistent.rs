@@ -38,7 +38,7 @@ pub enum Action {
         victim: u64,
         /// The type to reserve with; looked at only where a reservation is taken over.
         kind: Option<ReservationType>,
-        /// Abort the tasks of whoever loses a registration.
+        /// Abort the tasks of each nexus that loses its registration.
         abort: bool,
     },
     /// Hand the reservation to another nexus.
@@ -78,7 +78,7 @@ pub struct RegisterAndMove {
 /// What an action did, beyond the change itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionOutcome {
-    /// Who has to be told what.
+    /// Unit attentions for other nexuses.
     pub notices: Vec<(ReservationNotice, Vec<Arc<NexusIdentity>>)>,
     /// Whose tasks are to be aborted.
     pub abort: Vec<Arc<NexusIdentity>>,
@@ -104,7 +104,7 @@ pub enum ReservationRefusal {
     /// The holder named another type than it holds.
     #[error("the reservation held is of another type")]
     InvalidRelease,
-    /// There is no room for so many registrations.
+    /// There is no room for another registration.
     #[error("no room for more than {MAX_REGISTRATIONS} registrations")]
     NoResources,
     /// A key of zero where one must be named.
@@ -229,7 +229,7 @@ impl Reservations {
     }
 
     /// SPC-5 §5.14.11.3: a holder that goes takes its reservation along, and where that admitted
-    /// all registrants, those who remain are told.
+    /// all registrants, those that remain are told.
     fn unregister(&mut self, gone: &[Arc<NexusIdentity>]) -> ActionOutcome {
         self.registrations.retain(|one| !gone.contains(&one.nexus));
         match self.release_if_unheld() {

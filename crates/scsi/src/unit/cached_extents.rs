@@ -13,7 +13,7 @@ use crate::medium::Extent;
 pub struct CachedExtents {
     /// In order, with others between them; at most [`RANGES`].
     ranges: Vec<Extent>,
-    /// Ranges begin and end at multiples of so many blocks, as a power of two.
+    /// Ranges begin and end at multiples of this many blocks, as a power of two.
     granularity: u32,
 }
 

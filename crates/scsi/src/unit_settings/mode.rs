@@ -37,7 +37,8 @@ pub struct ModeParameters(u8);
 
 impl ModeParameters {
     /// The default values: TAS, and WCE where the volume has a cache. Without TAS, hosts whose
-    /// commands somebody else's reset aborted learn it by their own timeouts, and reset in turn.
+    /// commands another initiator's reset aborted learn it by their own timeouts, and reset in
+    /// turn.
     #[must_use]
     pub fn new(traits: &Traits) -> Self {
         if traits.write_cache {

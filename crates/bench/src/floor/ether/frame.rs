@@ -15,7 +15,7 @@ use ::io::ether::EtherMac;
 use crate::outcome::DataDirection;
 use crate::random::mix;
 
-/// To whoever listens: All-VN2VN-ENode-MACs (FC-BB-6).
+/// To all listeners: All-VN2VN-ENode-MACs (FC-BB-6).
 pub(super) const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
 
 /// Bytes before the payload, as many as with Fibre Channel: Ethernet's, FCoE's and its own header.
@@ -35,7 +35,7 @@ const VERSION: u8 = 0xf0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FloorFrameKind {
-    /// Who is there?
+    /// Which ports are there?
     Hello,
     /// I am.
     Here,
@@ -63,7 +63,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A run whose number nobody else has.
+    /// A run with a number of its own.
     pub(super) fn new(direction: DataDirection, crc: bool) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let seed = now.unwrap_or_default().as_nanos() as u64 ^ u64::from(process::id()) << 32;
@@ -114,7 +114,7 @@ pub(super) struct FloorMessage {
     pub(super) number: u64,
     /// Of a credit, the frames that came whole.
     pub(super) count: u64,
-    /// Of an answer, who.
+    /// The sender of an answer.
     pub(super) process: u64,
 }
 
@@ -142,7 +142,7 @@ impl FloorMessage {
         slot[38..46].copy_from_slice(&self.process.to_be_bytes());
     }
 
-    /// Who sent it, what it says, and its payload with what follows that.
+    /// Its sender, what it says, and its payload with what follows that.
     pub(super) fn parse(frame: &[u8]) -> Option<(EtherMac, Self, &[u8])> {
         let (head, rest) = frame.split_first_chunk::<HEAD>()?;
         let number = |at: usize| {

@@ -21,7 +21,7 @@ const TELL: u64 = WINDOW as u64 / 8;
 /// How long nothing is heard before frames on their way are taken for lost.
 const STALL: Duration = Duration::from_millis(50);
 
-/// A port, and what is under way there.
+/// A port, and what is in flight there.
 pub(super) struct FloorPort {
     port: EtherPort,
     memory: Vec<u8>,

@@ -25,7 +25,7 @@ use scsi::wire::lun::Lun;
 use crate::journal::{Journal, QUIET};
 use crate::n_port::{NPort, PollInterest};
 
-/// The N_Ports of a core. Those that nobody uses are gone.
+/// The N_Ports of a core. A port without a user is closed.
 #[derive(Debug, Default)]
 pub(super) struct SharedPorts(RefCell<Vec<Weak<RefCell<SharedPort>>>>);
 
@@ -37,7 +37,7 @@ pub(super) struct SharedPortKey {
     pub(super) e_d_tov: Option<Duration>,
 }
 
-/// An N_Port, and who uses it.
+/// An N_Port and its users.
 #[derive(Debug)]
 pub(super) struct SharedPort {
     key: SharedPortKey,
@@ -65,7 +65,7 @@ struct PortUser {
     there: Option<RemoteId>,
     /// The node that the target was a port of last.
     node_name: Option<Wwn>,
-    under_way: usize,
+    in_flight: usize,
     news: VecDeque<PortUserEvent>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct PortUserHandle {
 /// Commands of one user at once: as many as a session of iSCSI has.
 const TASKS: usize = 1024;
 
-/// Users that can have so many at once; with more of them they share.
+/// Users that can have that many at once; with more of them they share.
 const BUSY_USERS: usize = 16;
 
 impl SharedPorts {
@@ -137,7 +137,7 @@ impl PortUserHandle {
             wwpn,
             there: None,
             node_name: None,
-            under_way: 0,
+            in_flight: 0,
             news: VecDeque::new(),
         }));
         shared.look_for(now, number);
@@ -189,7 +189,7 @@ impl SharedPort {
         self.n_port.as_mut()?.lost()?.told()
     }
 
-    /// The port, with nobody to use it any more.
+    /// The port, once it has no user.
     pub(super) fn give_back(&mut self) -> Option<NPort<FcpInitiator<BlockLease>>> {
         let is_last = self.users.iter().flatten().count() == 1;
         let is_free = |n_port: &mut Box<NPort<FcpInitiator<BlockLease>>>| {
@@ -216,7 +216,7 @@ impl SharedPort {
         self.users.get(number)?.as_ref()
     }
 
-    /// The node that the target of a user was a port of last. What was under way at another one of
+    /// The node that the target of a user was a port of last. What was in flight at another one of
     /// its name may still be carried out.
     pub(super) fn node_name(&self, number: usize) -> Option<Wwn> {
         self.user(number)?.node_name
@@ -229,7 +229,7 @@ impl SharedPort {
 
     /// Whether commands of a user have not ended.
     pub(super) fn has_under_way(&self, number: usize) -> bool {
-        self.user(number).is_some_and(|user| user.under_way > 0)
+        self.user(number).is_some_and(|user| user.in_flight > 0)
     }
 
     /// Whether a user may give a command.
@@ -239,7 +239,7 @@ impl SharedPort {
         };
         let has_room = n_port.port().fc4().room() > 0;
         self.is_short.set(self.is_short.get() || !has_room);
-        has_room && user.under_way < TASKS
+        has_room && user.in_flight < TASKS
     }
 
     /// Gives a command to the target of a user; returns whether it was taken.
@@ -264,7 +264,7 @@ impl SharedPort {
         let now = n_port.time(now);
         let machine = n_port.port_mut().fc4_mut();
         let is_taken = machine.execute(now, target, command).is_ok();
-        user.under_way += usize::from(is_taken);
+        user.in_flight += usize::from(is_taken);
         is_taken
     }
 
@@ -388,7 +388,7 @@ impl SharedPort {
         let Some(Some(user)) = self.users.get_mut(number) else {
             return;
         };
-        user.under_way -= 1;
+        user.in_flight -= 1;
         if number == asking {
             user.news.push_back(news);
         } else {

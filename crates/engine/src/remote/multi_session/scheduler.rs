@@ -1,14 +1,14 @@
 //! Which session an operation goes to, and when.
 //!
-//! Two operations of which one writes, and that touch the same blocks, are under way on the same
+//! Two operations of which one writes, and that touch the same blocks, are in flight on the same
 //! session only: should that be lost, both are asked for again when its successor has ended it. One
-//! that touches what is under way on several waits until it is only one. None overtakes another one
+//! that touches what is in flight on several waits until it is only one. None overtakes another one
 //! that waits for the same blocks. A flush waits for every write before it.
 //!
 //! A write that failed while its session was away may still be on its way: nothing goes to blocks
 //! that are in doubt ([`crate::remote::indeterminate_writes`]).
 //!
-//! What is under way is looked through for each operation: for a hundred at once that is less than
+//! What is in flight is looked through for each operation: for a hundred at once that is less than
 //! a tenth of a microsecond, and what a tree would cost even for one.
 
 use std::collections::VecDeque;
@@ -32,17 +32,17 @@ pub(super) enum BlockClaim {
 pub(super) enum Route {
     /// To one session.
     One(usize),
-    /// A flush, which is for whoever holds the book to spread.
+    /// A flush, which is which the owner of the scheduler sends to all.
     All,
     /// Its blocks are in doubt by a session that stays away.
     Nowhere,
 }
 
-/// What is under way, and what waits.
+/// What is in flight, and what waits.
 #[derive(Debug)]
 pub(super) struct SessionScheduler {
     sessions: Vec<SessionLoad>,
-    under_way: Vec<InFlight>,
+    in_flight: Vec<InFlight>,
     waiting: VecDeque<QueuedOperation>,
     entered: u64,
     doubts: Arc<AllIndeterminateWrites>,
@@ -50,7 +50,7 @@ pub(super) struct SessionScheduler {
 
 #[derive(Clone, Debug, Default)]
 struct SessionLoad {
-    /// Operations under way.
+    /// Operations in flight.
     load: u32,
     /// It was lost, and has not come back.
     away: bool,
@@ -74,7 +74,7 @@ impl SessionScheduler {
     pub(super) fn new(sessions: usize, doubts: Arc<AllIndeterminateWrites>) -> Self {
         Self {
             sessions: vec![SessionLoad::default(); sessions],
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             waiting: VecDeque::new(),
             entered: 0,
             doubts,
@@ -97,16 +97,16 @@ impl SessionScheduler {
         let waited = self.waiting.remove(at)?;
         if let Route::One(session) = way {
             self.sessions[session].load += 1;
-            self.under_way.push(InFlight { waited, session });
+            self.in_flight.push(InFlight { waited, session });
         }
         Some((waited.key, way))
     }
 
     /// An operation has ended, on the session it went to. Returns what it was.
     pub(super) fn leave(&mut self, key: usize) -> Option<BlockClaim> {
-        let mut under_way = self.under_way.iter();
-        let at = under_way.position(|one| one.waited.key == key)?;
-        let one = self.under_way.swap_remove(at);
+        let mut in_flight = self.in_flight.iter();
+        let at = in_flight.position(|one| one.waited.key == key)?;
+        let one = self.in_flight.swap_remove(at);
         self.sessions[one.session].load -= 1;
         Some(one.waited.claim)
     }
@@ -136,17 +136,17 @@ impl SessionScheduler {
         if before.any(|other| one.claim.conflicts(other.claim)) {
             return None;
         }
-        let mut under_way = self.under_way.iter();
+        let mut in_flight = self.in_flight.iter();
         let (BlockClaim::Read(extent) | BlockClaim::Write(extent)) = one.claim else {
             let earlier = |other: &InFlight| other.waited.number < one.number;
             let writes = |other: &InFlight| matches!(other.waited.claim, BlockClaim::Write(_));
-            let waits = under_way.any(|other| earlier(other) && writes(other));
+            let waits = in_flight.any(|other| earlier(other) && writes(other));
             return (!waits).then_some(Route::All);
         };
         if let Some(for_good) = self.doubts.over(extent, stays_away) {
             return for_good.then_some(Route::Nowhere);
         }
-        let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));
+        let mut same = in_flight.filter(|other| one.claim.conflicts(other.waited.claim));
         let Some(InFlight { session, .. }) = same.next() else {
             return Some(Route::One(self.idlest()));
         };

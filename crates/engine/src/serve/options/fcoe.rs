@@ -47,7 +47,7 @@ pub enum NotAPort {
     /// Not a worldwide name.
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
-    /// A worldwide name that is nobody's.
+    /// A worldwide name that is not in use.
     #[error("{0}={1}: this name is reserved; omit {0}= to derive one from the Ethernet address")]
     Nobody(&'static str, Wwn),
     /// Not a time, or one by which nothing works.

@@ -79,7 +79,7 @@ fn commands_that_a_reset_covers_fail_and_later_ones_do_not() {
     );
 }
 
-/// A command is under way while the device server says so of its task set.
+/// A command is in flight while the device server says so of its task set.
 #[test]
 fn what_a_query_finds_comes_to_who_asked_and_ends_nothing() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);

@@ -7,7 +7,7 @@ use crate::wire::reader::{ByteReader, Truncated};
 /// Which exchange RRQ or REC is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeName {
-    /// Who originated it.
+    /// Its originator.
     pub originator: FcId,
     /// The originator's name for it.
     pub ox_id: OxId,
@@ -39,9 +39,9 @@ pub struct RecAccept {
     pub ox_id: OxId,
     /// The responder's name for it.
     pub rx_id: RxId,
-    /// Who originated it.
+    /// Its originator.
     pub originator: FcId,
-    /// Who responds.
+    /// Its responder.
     pub responder: FcId,
     /// FC4VALUE; of FCP: bytes of data that the answering port received, or sent.
     pub transferred: u32,
@@ -54,9 +54,9 @@ pub struct RecAccept {
 pub struct ExchangeStatus(pub u32);
 
 impl ExchangeStatus {
-    /// Whoever answers is the responder of the exchange.
+    /// The sender of the answer is the responder of the exchange.
     pub const RESPONDER: Self = Self(1 << 31);
-    /// Whoever answers holds sequence initiative.
+    /// The sender of the answer holds sequence initiative.
     pub const INITIATIVE: Self = Self(1 << 30);
     /// The exchange is complete.
     pub const COMPLETE: Self = Self(1 << 29);

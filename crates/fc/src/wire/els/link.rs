@@ -4,7 +4,7 @@ use super::{Code, ElsError};
 use crate::wire::names::{FcId, Wwn};
 use crate::wire::reader::{ByteReader, Truncated};
 
-/// Who logs out.
+/// The port that logs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logo {
     /// His address.
@@ -27,7 +27,7 @@ impl Logo {
     }
 }
 
-/// Who is at an address.
+/// The port at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adisc {
     /// Hard address; 0 for none.

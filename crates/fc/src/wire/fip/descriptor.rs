@@ -42,7 +42,7 @@ impl DescriptorType {
     /// FC-4 attributes.
     pub const FC4: Self = Self(15);
 
-    /// Whether who does not know it has to discard the whole message.
+    /// Whether a port that does not know it has to discard the whole message.
     #[must_use]
     pub const fn is_critical(self) -> bool {
         self.0 < 128
@@ -120,7 +120,7 @@ impl std::fmt::Debug for Fc4Features {
 pub enum Descriptor<'a> {
     /// Priority of an FCF: the lower, the better.
     Priority(u8),
-    /// The address of who sends, or the one that is granted.
+    /// The sender's address, or the one that is granted.
     Mac(Mac),
     /// FC-MAP.
     FcMap([u8; 3]),

@@ -13,7 +13,7 @@ pub(super) struct XdpProgram {
 }
 
 impl XdpProgram {
-    /// Attaches one to an interface of so many queues, in its driver if that can, else where the
+    /// Attaches one to an interface of this many queues, in its driver if that can, else where the
     /// network stack begins.
     pub(super) fn new(interface: i32, queues: u32) -> io::Result<Self> {
         let attributes = [words(MAP_TYPE_XSKMAP, 4), words(4, queues)];
@@ -25,7 +25,7 @@ impl XdpProgram {
             instructions.as_ptr() as u64,
             LICENSE.as_ptr() as u64,
         ];
-        // SAFETY: so many instructions, and a string with its end, which outlive the call.
+        // SAFETY: this many instructions, and a string with its end, which outlive the call.
         let program = unsafe { open(PROG_LOAD, &attributes) }?;
         let attributes = [
             words(program.as_raw_fd() as u32, interface as u32),

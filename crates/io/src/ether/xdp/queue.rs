@@ -22,7 +22,7 @@ use crate::ether::{HEADER_MAX, PRIORITY, raw};
 /// A socket behind one queue of an interface.
 #[derive(Debug)]
 pub(super) struct XdpQueue {
-    /// Before the memory, so that nobody writes there any more when it goes.
+    /// Before the memory, so that the kernel does not write there any more when it goes.
     socket: OwnedFd,
     incoming: XdpRing,
     fill: XdpRing,
@@ -40,7 +40,7 @@ pub(super) struct XdpQueue {
 }
 
 impl XdpQueue {
-    /// Opens a socket for frames of so many bytes behind their header, `size` bytes of them.
+    /// Opens a socket for frames of this many bytes behind their header, `size` bytes of them.
     pub(super) fn new(
         interface: i32,
         number: u32,
@@ -139,7 +139,7 @@ impl XdpQueue {
             return None;
         }
         self.given = len;
-        // SAFETY: a free chunk is nobody else's.
+        // SAFETY: a free chunk has no other user.
         address.map(|address| unsafe { self.memory.bytes_mut(address as usize, len) })
     }
 

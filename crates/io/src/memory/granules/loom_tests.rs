@@ -57,7 +57,7 @@ impl Memory {
         self.bytes[granule as usize].load(Relaxed)
     }
 
-    /// When nobody is at work: what is free is zero, and what is not is paid for.
+    /// When no thread is at work: what is free is zero, and what is not is paid for.
     fn check(&self) {
         let count = self.bytes.len() as u64;
         for granule in 0..count {
@@ -156,7 +156,7 @@ fn the_limit_holds_between_writers() {
     });
 }
 
-/// What is given back can be had at once, by whoever asks after that.
+/// What is given back can be had at once, by the next request.
 #[test]
 fn what_an_unmap_gives_back_can_be_taken() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! Two who ring and a ring that sleeps, in every order. A ring that nobody wakes is a deadlock,
+//! Two who ring and a ring that sleeps, in every order. A ring that is not woken is a deadlock,
 //! which loom finds.
 
 use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! A socket, what is known of it, and what is under way.
+//! A socket, what is known of it, and what is in flight.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -36,7 +36,7 @@ impl EpollSocket {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.receive.is_none() && self.send.is_none()
     }
@@ -129,7 +129,7 @@ impl EpollSocket {
         })
     }
 
-    /// Ends what is under way; the socket is closed.
+    /// Ends what is in flight; the socket is closed.
     pub(super) fn cancel(self) -> [Option<RingEvent<Received>>; 2] {
         let canceled = || io::Error::from_raw_os_error(libc::ECANCELED);
         let received = self.receive.map(|token| RingEvent::Received {

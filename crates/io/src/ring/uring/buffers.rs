@@ -45,7 +45,7 @@ pub(super) struct Buffers {
 
 impl Buffers {
     /// Makes the buffers known to an io_uring. They must not be dropped before it has no receive
-    /// under way any more.
+    /// in flight any more.
     pub(super) fn register(ring: &IoUring) -> io::Result<Self> {
         let entries = Mapping::reserve(usize::from(BUFFERS) * size_of::<BufRingEntry>())?;
         let address = entries.at(0).as_ptr() as u64;

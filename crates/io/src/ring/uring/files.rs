@@ -1,4 +1,4 @@
-//! What is under way with files.
+//! What is in flight with files.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;

@@ -104,7 +104,7 @@ impl Listeners {
         let again = !listener.armed;
         match socket {
             Ok(socket) => {
-                // One that is gone already has no peer, and nobody misses it.
+                // One that is gone already has no peer, and needs no handling.
                 let peer = crate::tcp::peer_address(&socket).ok();
                 let token = listener.token;
                 let event = peer.map(|peer| RingEvent::Accepted {
@@ -127,7 +127,7 @@ impl Listeners {
 /// The socket that came with a completion.
 pub(super) fn accepted_socket(completion: &cqueue::Entry) -> io::Result<OwnedFd> {
     let fd = result_of(completion)?;
-    // SAFETY: a descriptor that accept has made, and that nobody else knows.
+    // SAFETY: a descriptor that accept has made, and that has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 

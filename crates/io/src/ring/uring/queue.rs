@@ -18,7 +18,7 @@ pub(super) struct UringQueue {
     /// What does not fit into the submission queue.
     backlog: VecDeque<squeue::Entry>,
     /// Entries in the kernel, or on their way, that have not completed for the last time.
-    under_way: usize,
+    in_flight: usize,
 }
 
 impl UringQueue {
@@ -26,7 +26,7 @@ impl UringQueue {
         Self {
             ring,
             backlog: VecDeque::new(),
-            under_way: 0,
+            in_flight: 0,
         }
     }
 
@@ -44,7 +44,7 @@ impl UringQueue {
         let entry = entry.user_data(op.data());
         // SAFETY: the promise made to us.
         if self.backlog.is_empty() && unsafe { self.ring.submission().push(&entry) }.is_ok() {
-            self.under_way += 1;
+            self.in_flight += 1;
         } else {
             self.backlog.push_back(entry);
         }
@@ -59,7 +59,7 @@ impl UringQueue {
                 return;
             }
             self.backlog.pop_front();
-            self.under_way += 1;
+            self.in_flight += 1;
         }
     }
 
@@ -126,7 +126,7 @@ impl UringQueue {
     pub(super) fn next(&mut self) -> Option<cqueue::Entry> {
         let completion = self.ring.completion().next()?;
         if !cqueue::more(completion.flags()) {
-            self.under_way -= 1;
+            self.in_flight -= 1;
         }
         Some(completion)
     }
@@ -138,7 +138,7 @@ impl UringQueue {
         let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
         // SAFETY: it points to nothing.
         unsafe { self.push(cancel, Op::Cancel) };
-        while self.under_way > 0 {
+        while self.in_flight > 0 {
             self.enter(None)?;
             while let Some(completion) = self.next() {
                 over(&completion);

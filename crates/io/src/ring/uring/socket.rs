@@ -39,7 +39,7 @@ impl UringSocket {
         }
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.receive.is_none() && self.send.is_none()
     }
@@ -80,7 +80,7 @@ impl UringSocket {
     /// Sends what the socket takes without waiting; gives the batch back if that was all.
     pub(super) fn send_now(&mut self) -> Option<Box<SendBatch>> {
         let (_, batch) = self.send.as_mut()?;
-        // What is wrong with the socket is told to who sends the rest.
+        // What is wrong with the socket is reported by the send of the rest.
         let all = send_once(&self.fd, batch).is_ok_and(|sent| !batch.advance(sent));
         let (_, mut batch) = self.send.take_if(|_| all)?;
         batch.clear();

@@ -157,13 +157,13 @@ fn show(event: &InitiatorEvent<HeapLease>) -> String {
 fn check(story: &Story) {
     let mut filled = pattern(LEN);
     filled.extend([0; 100]);
-    let portal = "Portal { host: \"192.0.2.1\", port: 3260, group: Some(1) }";
+    let portal = "ReportedPortal { host: \"192.0.2.1\", port: 3260, group: Some(1) }";
     let expected = [
         "LoggedIn".to_owned(),
         "0 0 Exact []".to_owned(),
         format!("1 0 Underflow(100) {filled:?}"),
         "Managed { id: 2, response: Some(0), information: [0, 0, 0] }".to_owned(),
-        format!("Targets([Found {{ name: \"{TARGET}\", portals: [{portal}] }}])"),
+        format!("Targets([TargetRecord {{ name: \"{TARGET}\", portals: [{portal}] }}])"),
         "Ended(LoggedOut)".to_owned(),
     ];
     assert_eq!(story.told, expected);

@@ -163,7 +163,7 @@ fn who_takes_slowly_is_not() {
         rig.wait(25);
     }
     assert!(!rig.put_out());
-    // Nothing is under way any more.
+    // Nothing is in flight any more.
     for _ in 0..12 {
         give_sign_of_life(&mut rig);
         rig.wait(20);

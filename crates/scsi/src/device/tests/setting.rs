@@ -126,7 +126,7 @@ fn what_one_nexus_prevents_is_prevented_until_it_is_lost() {
     assert_eq!(rig.completed(B, eject).status, Status::Good);
 }
 
-/// READ by A under way, LOGICAL UNIT RESET by B: how the READ ends.
+/// READ by A in flight, LOGICAL UNIT RESET by B: how the READ ends.
 fn reset_by_another(rig: &mut Rig) -> Option<Status> {
     rig.hold = true;
     let read = send(rig, A, &cdb10(0x28, 0, 0, 1));

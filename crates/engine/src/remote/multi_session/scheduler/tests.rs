@@ -11,7 +11,7 @@ use scsi::medium::Extent;
 #[derive(Clone, Debug)]
 enum Step {
     Enter(BlockClaim),
-    /// One of those under way ends well, or fails with its session.
+    /// One of those in flight ends well, or fails with its session.
     End(usize, bool),
     Back(usize),
     GiveUp(usize),
@@ -37,7 +37,7 @@ struct Story {
     book: SessionScheduler,
     next: usize,
     waiting: Vec<(usize, BlockClaim)>,
-    under_way: Vec<(usize, BlockClaim, usize)>,
+    in_flight: Vec<(usize, BlockClaim, usize)>,
     doubts: Vec<(Extent, usize)>,
 }
 
@@ -49,7 +49,7 @@ impl Story {
             all,
             next: 0,
             waiting: Vec::new(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             doubts: Vec::new(),
         }
     }
@@ -61,9 +61,9 @@ impl Story {
                 self.waiting.push((self.next, *claim));
                 self.next += 1;
             }
-            Step::End(one, good) if !self.under_way.is_empty() => {
-                let one = one % self.under_way.len();
-                let (key, claim, session) = self.under_way.swap_remove(one);
+            Step::End(one, good) if !self.in_flight.is_empty() => {
+                let one = one % self.in_flight.len();
+                let (key, claim, session) = self.in_flight.swap_remove(one);
                 assert_eq!(self.book.leave(key), Some(claim));
                 if let (BlockClaim::Write(extent), false) = (claim, good) {
                     self.book.set_away(session, true);
@@ -95,11 +95,11 @@ impl Story {
     /// Whether there is anything that an operation has to wait for.
     fn has_cause(&self, key: usize, claim: BlockClaim) -> bool {
         let waiting = self.waiting.iter().map(|(other, what)| (*other, *what));
-        let under_way = self
-            .under_way
+        let in_flight = self
+            .in_flight
             .iter()
             .map(|(other, what, _)| (*other, *what));
-        let mut before = waiting.chain(under_way).filter(|(other, _)| *other < key);
+        let mut before = waiting.chain(in_flight).filter(|(other, _)| *other < key);
         let mut doubts = self.doubts.iter();
         before.any(|(_, other)| matter(claim, other))
             || doubts.any(|(extent, _)| claim.touches(*extent))
@@ -130,12 +130,12 @@ impl Story {
             assert!(!matter(claim, *other), "{claim:?} overtook {other:?}");
         }
         let Route::One(session) = way else {
-            let mut writes = self.under_way.iter();
+            let mut writes = self.in_flight.iter();
             let missed = writes.any(|(other, what, _)| *other < key && what.writes());
             assert!(!missed && claim == BlockClaim::Flush);
             return;
         };
-        for (_, other, place) in &self.under_way {
+        for (_, other, place) in &self.in_flight {
             let apart = *place != session && matter(claim, *other);
             assert!(!apart, "{claim:?} is apart from {other:?}");
         }
@@ -145,7 +145,7 @@ impl Story {
                 "{claim:?} goes where {extent:?} may land"
             );
         }
-        self.under_way.push((key, claim, session));
+        self.in_flight.push((key, claim, session));
     }
 }
 
@@ -206,7 +206,7 @@ proptest! {
             story.back(session);
         }
         story.go_on();
-        while !story.under_way.is_empty() {
+        while !story.in_flight.is_empty() {
             story.take(&Step::End(0, true), sessions);
         }
         prop_assert!(story.waiting.is_empty(), "{:?} hang", story.waiting);
