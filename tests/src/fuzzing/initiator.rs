@@ -15,7 +15,10 @@ use std::time::Duration;
 use iscsi::initiator::config::{
     Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, InitiatorLimits, Mutual,
 };
-use iscsi::initiator::{ClientCommand, Data, Fate, Initiator, InitiatorEvent, Tmf};
+use iscsi::initiator::{
+    ClientCommand, Data, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, Tmf,
+};
+use iscsi::wire::reject::reason;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
@@ -208,7 +211,12 @@ impl Play {
                 self.target.logged_in(&keys);
             }
             InitiatorEvent::Done(done) => self.over(done.id, &done.data, None),
-            InitiatorEvent::Failed(failed) => self.over(failed.id, &failed.data, Some(failed.fate)),
+            InitiatorEvent::Failed(failed) => {
+                // What came damaged was sent, and is as if it had not been.
+                let damaged = IscsiWhy::Own(IscsiCause::Rejected(reason::DATA_DIGEST));
+                let fate = (failed.why != damaged).then_some(failed.fate);
+                self.over(failed.id, &failed.data, fate);
+            }
             InitiatorEvent::Managed { id, .. } => {
                 assert!(
                     self.functions.remove(&id).is_some(),

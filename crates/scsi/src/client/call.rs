@@ -139,7 +139,8 @@ impl<L, W> Failed<L, W> {
 /// What is known of a command that ended without a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was not sent. It may be sent on any nexus.
+    /// It was not sent, or came damaged and was refused before anything was done. It may be sent
+    /// on any nexus.
     NeverSent,
     /// It was sent, and may have been carried out, or be so later, as long as the target has the
     /// nexus.
