@@ -185,8 +185,8 @@ impl Play {
     }
 
     /// Sends the commands that never came, so that those after them are carried out: all that can
-    /// be waiting have a CmdSN of the window as it is now. A ping tells how wide that is, as nothing
-    /// may have been answered yet.
+    /// be waiting have a CmdSN of the window as it is now. A ping tells how wide that is, as
+    /// nothing may have been answered yet.
     fn fill_gaps(&mut self) {
         self.say(Initiator::ping_now);
         let end = self.watch.max();
