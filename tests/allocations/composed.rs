@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use address::Address;
 use block::lease::BlockLease;
 use block::volume::{Context, CoreContext, Handle};
-use engine::address::{Address, OpenOptions, REPLACEMENT};
+use engine::open::{self, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
@@ -35,7 +36,7 @@ impl Rig {
             replacement: REPLACEMENT,
             wait_until: None,
         };
-        let volume = address.open(&options).unwrap();
+        let volume = open::volume(&address, &options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());
         Self {
             ring: AnyRing::open(RingKind::Epoll).unwrap().0,

@@ -12,11 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("iscsi", &["scsi"]),
     ("fc", &["scsi"]),
     ("block", &["scsi", "io"]),
-    ("engine", &["scsi", "iscsi", "fc", "io", "block"]),
-    ("bench", &["engine", "block", "scsi", "io"]),
-    ("lunar", &["engine", "bench"]),
-    ("tests", &["scsi", "iscsi", "fc", "io", "block", "engine"]),
-    ("xtask", &["scsi", "io", "engine", "bench", "tests"]),
+    ("address", &["scsi", "iscsi", "fc", "io", "block"]),
+    ("engine", &["scsi", "iscsi", "fc", "io", "block", "address"]),
+    ("bench", &["address", "engine", "block", "scsi", "io"]),
+    ("lunar", &["address", "engine", "bench"]),
+    ("tests", &["scsi", "iscsi", "fc", "io", "block", "address", "engine"]),
+    ("xtask", &["scsi", "io", "address", "engine", "bench", "tests"]),
 ];
 
 fn metadata() -> Metadata {

@@ -156,7 +156,7 @@ fn names<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 
 #[test]
 fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
-    let built: BTreeSet<_> = engine::address::built().into_iter().collect();
+    let built: BTreeSet<_> = address::built().into_iter().collect();
 
     let manual = read("docs/manual/serve.md");
     let rows = manual.lines().filter_map(|line| line.strip_prefix("| `"));

@@ -6,7 +6,7 @@ mod tests;
 use std::str::FromStr;
 use std::time::Duration;
 
-use engine::address::Size;
+use address::Size;
 use scsi::medium::{SEGMENT_BYTES, Traits};
 
 use crate::outcome::{AccessOrder, DataDirection, Load};
@@ -71,7 +71,7 @@ impl FromStr for BlockSizes {
 fn block_size(text: &str) -> Result<u32, String> {
     let Size(bytes) = text
         .parse()
-        .map_err(|error: engine::address::ParseError| error.one_line())?;
+        .map_err(|error: address::ParseError| error.one_line())?;
     if !(512..=SEGMENT_BYTES).contains(&bytes) {
         return Err("the size of an I/O must be from 512 bytes to 256k".to_owned());
     }

@@ -4,7 +4,8 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::io::ether::Place;
-use engine::address::{Address, OpenError, OpenOptions};
+use address::Address;
+use engine::open::{self, OpenError, OpenOptions};
 use engine::volumes::tell_gathered;
 
 use crate::floor;
@@ -89,7 +90,7 @@ impl LoadVolume {
                 cause: UnfitForVolume::Cable(words.jobs),
             });
         }
-        let volume = address.open(options)?;
+        let volume = open::volume(address, options)?;
         let address = address.to_string();
         match words.fit(&volume.traits()) {
             Ok(span) => Ok(Self {

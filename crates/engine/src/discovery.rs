@@ -15,11 +15,10 @@ use iscsi::initiator::{InitiatorEvent, TargetRecord};
 use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
-use crate::address::{
-    Address, Details, HostPort, OpenCause, OpenOptions, SessionOptions, UnitAddress, portal_of,
-    remote_settings,
-};
+use crate::open::{OpenCause, OpenOptions, portal_of, remote_settings};
 use crate::remote::{self, RemoteError, RemoteVolume, TargetPortal};
+use address::{Address, HostPort, SessionOptions, UnitAddress};
+use block::details::Details;
 use blocking_session::BlockingSession;
 
 /// A target.

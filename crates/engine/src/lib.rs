@@ -13,7 +13,6 @@
 //! | the same cores on a simulated clock, wires, mailboxes and disks | [`sim`] |
 #![forbid(unsafe_code)]
 
-pub mod address;
 pub mod core;
 pub mod discovery;
 pub mod flushes;
@@ -22,13 +21,13 @@ pub mod journal;
 mod lockfile;
 pub mod mailbox;
 mod n_port;
+pub mod open;
 pub mod pair;
 pub mod polling;
 pub mod remote;
 pub mod secret;
 pub mod serve;
 pub mod sim;
-pub mod size;
 pub mod state;
 pub mod volumes;
 pub mod worker;

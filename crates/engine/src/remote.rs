@@ -82,7 +82,7 @@ pub struct RemoteSettings {
     pub lun: Lun,
     /// How long commands wait for a lost session to be replaced before they fail.
     pub replacement: Duration,
-    /// How many sessions each core has; one at least, [`SESSIONS`] at the most.
+    /// How many sessions each core has; one at least, [`address::SESSIONS_MAX`] at the most.
     pub sessions: u16,
     /// What is wanted of the unit by each session.
     pub wishes: UnitWishes,
@@ -245,10 +245,6 @@ impl SharedUnit {
         lock(&self.now).clone_from(&facts.traits);
     }
 }
-
-/// The most sessions that one core has with one unit: as many as a large target has cores, and few
-/// enough for all of them to be looked at when something happens.
-pub const SESSIONS: u16 = 64;
 
 impl RemoteVolume {
     /// Asks the unit what it is. It blocks, for half a minute at the most.

@@ -26,7 +26,6 @@ use scsi::owner::UnitOwner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, REPLACEMENT, secret};
 use crate::core::{ControlCore, ControlCoreParts};
 use crate::flushes::FinalFlushes;
 use crate::identity::Designation;
@@ -34,8 +33,10 @@ use crate::journal::Journal;
 use crate::lockfile::LockFile;
 use crate::mailbox::{CoreMessage, Mailboxes};
 use crate::n_port::IdlePorts;
+use crate::open::{OpenOptions, REPLACEMENT, secret};
 use crate::state::StateDir;
 use crate::volumes::tell_gathered;
+use address::{Address, FcoeAddress, FcoeOptions};
 use cores::{Common, EntryPoints};
 use fc_ports::FcPortName;
 use options::{ReadyLun, ServeError, ServeOptions};

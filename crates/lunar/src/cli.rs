@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::num::ParseIntError;
 use std::process::ExitCode;
 
+use address::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
-use engine::address::nearest;
 
 use crate::VerbError;
 use crate::bench::args::BenchArgs;

@@ -1,6 +1,7 @@
 //! What all verbs have in common that use volumes without serving them.
 
-use engine::address::{Address, OpenOptions};
+use address::Address;
+use engine::open::OpenOptions;
 
 use crate::VerbError;
 use crate::serve::identity;
@@ -8,7 +9,7 @@ use crate::serve::identity;
 /// An address as it was typed.
 pub(crate) fn address(text: &str) -> Result<Address, VerbError> {
     text.parse()
-        .map_err(|error: engine::address::ParseError| VerbError::usage(error.to_string()))
+        .map_err(|error: address::ParseError| VerbError::usage(error.to_string()))
 }
 
 /// Several addresses as they were typed.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use address::Address;
 use clap::Args;
-use engine::address::{Address, Details, OpenOptions};
+use engine::open::Details;
+use engine::open::{self, OpenOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, VerbError> {
         ..open_options()?
     };
     log::start();
-    let volume = address.open(&options);
+    let volume = open::volume(&address, &options);
     let volume = volume.map_err(|error| VerbError::failed(error.to_string()))?;
     let particulars = volume.particulars();
     let report = InfoReport::of(&address, &particulars);

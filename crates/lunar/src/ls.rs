@@ -5,14 +5,14 @@ mod fcoe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use address::{Address, ParseError, PortalAddress, SessionOptions, normalise_iscsi_name};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{
-    Address, Details, OpenCause, ParseError, PortalAddress, SessionOptions, normalise_iscsi_name,
-};
 use engine::discovery::fcoe::look;
 use engine::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
+use engine::open::Details;
+use engine::open::OpenCause;
 use serde::Serialize;
 
 use crate::client::open_options;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use address::Address;
 use bench::load::{LoadResources, LoadVolume, UnwrittenRange};
 use bench::outcome::{RunResult, table};
 use bench::plan::{BenchMisuse, BlockSizes, FioOptions, Rw};
 use bench::run::{RunError, RunPlan};
 use bench::{RunObserver, processes, report};
 use clap::Args;
-use engine::address::Address;
 
 use crate::client::{open_options, quoted};
 use crate::progress_display::{ENDED, INTERRUPTED, heed_signals};

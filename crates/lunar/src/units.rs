@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use engine::address::{ParseError, Size, Time};
-pub(crate) use engine::size::human as human_size;
+pub(crate) use address::size::human as human_size;
+use address::{ParseError, Size, Time};
 
 /// Parses a number within `range`. The error gives the range, which that of clap does not where the
 /// text is not a number.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::address::REPLACEMENT;
+use engine::open::REPLACEMENT;
 use engine::pair::{self, MOST_DEPTH, PairOptions, Verified};
 use serde::Serialize;
 

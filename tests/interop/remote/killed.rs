@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::address::{Address, OpenOptions};
+use address::Address;
+use engine::open::{self, OpenOptions};
 use engine::sim::Rng;
 use engine::worker::Worker;
 use io::ring::RingKind;
@@ -98,7 +99,7 @@ impl Load {
 fn worker(address: &str) -> Worker {
     let address: Address = address.parse().unwrap();
     let options = OpenOptions::new("iqn.2026-11.org.lunar.test:load".into()).unwrap();
-    let volume = address.open(&options).unwrap();
+    let volume = open::volume(&address, &options).unwrap();
     Worker::new(&[volume], RingKind::Auto, 16 << 20).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Addresses, as users write them: whatever is written, an error can be shown, and what was
 //! understood is written so that it is understood the same again.
 
-use engine::address::{Address, HostPort, ParseError, PortalAddress, Size, Time};
+use address::{Address, HostPort, ParseError, PortalAddress, Size, Time};
 
 /// See docs/fuzzing.md.
 pub fn address(data: &[u8]) {

@@ -5,8 +5,8 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::time::Duration;
 
+use address::UnitAddress;
 use anyhow::{Context, Result};
-use engine::address::UnitAddress;
 
 use super::VOLUME;
 use super::floor::{Floor, Manner};

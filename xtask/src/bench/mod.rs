@@ -27,13 +27,13 @@ mod verdict;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use address::{Address, ParseError, UnitAddress};
 use anyhow::{Context, Result, bail};
 use bench::numbers;
 use bench::outcome::HostFacts;
 use bench::report::{ReportTable, write_article};
 use changes::Committed;
 use clap::{Args, ValueEnum};
-use engine::address::{Address, ParseError, UnitAddress};
 use lineup::{Lineup, Who};
 use meter::Measured;
 use model::Way;

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use address::UnitAddress;
 use anyhow::{Context, Result, bail};
 use bench::processes;
-use engine::address::UnitAddress;
 use scsi::wire::lun::Lun;
 use tests::server::Server;
 use tests::tool;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
-use engine::address::{Address, OpenOptions, REPLACEMENT};
+use address::Address;
+use engine::open::{self, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 
 use super::{LoadResources, LoadVolume, Measured, UnwrittenRange, fill, holes, measure};
@@ -30,7 +31,7 @@ pub(crate) fn subject(address: &str, words: &FioOptions) -> LoadVolume {
         wait_until: None,
     };
     let parsed: Address = address.parse().unwrap();
-    let volume = parsed.open(&options).unwrap();
+    let volume = open::volume(&parsed, &options).unwrap();
     LoadVolume {
         address: address.to_owned(),
         span: words.fit(&volume.traits()).unwrap(),

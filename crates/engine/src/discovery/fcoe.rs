@@ -18,11 +18,12 @@ use scsi::wire::lun::Lun;
 
 use super::command_channel::{self, CommandChannel, CommandResult, LIMIT};
 use super::{DiscoveredTarget, DiscoveredUnit};
-use crate::address::{Address, FcoeAddress, FcoeOptions, OpenCause, REPLACEMENT, fcoe_settings};
 use crate::n_port::{Attachment, IdlePorts, NPort, PollInterest, PortOwner};
 pub use crate::n_port::{FrameLoss, FrameLosses};
+use crate::open::{OpenCause, REPLACEMENT, fcoe_settings};
 use crate::remote::wait_notice::WaitNotice;
 use crate::remote::{FcoeLinkEnd, RemoteError, RemoteVolume};
+use address::{Address, FcoeAddress, FcoeOptions};
 
 /// What was found behind an Ethernet port.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 
 use super::*;
-use crate::address::open_tests::Folder;
+use crate::open::tests::Folder;
 
 fn locked(path: &Path) -> Option<LockFile> {
     match LockFile::acquire(path).unwrap() {

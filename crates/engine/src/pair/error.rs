@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::address::OpenError;
-use crate::size;
+use crate::open::OpenError;
+use address::size;
 
 /// Why nothing was begun. The text names the cause and the way out.
 #[derive(Debug, thiserror::Error)]

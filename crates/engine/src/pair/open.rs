@@ -11,7 +11,8 @@ use block::file::UndoLog;
 use block::volume::Volume;
 
 use super::{PairError, VolumeMismatch, VolumeShape};
-use crate::address::{Address, FileAddress, OpenOptions, Size};
+use crate::open::{self, OpenOptions};
+use address::{Address, FileAddress, Size};
 
 /// What is to be done with which volumes.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ impl VolumePair {
             read_only: true,
             ..for_writing.clone()
         };
-        let a = options.a.open(&for_reading)?;
+        let a = open::volume(&options.a, &for_reading)?;
         let written = a.written();
         let bytes = VolumeShape::of(&a.traits()).bytes;
         even(&options.a, &a.traits().block_size.into())?;
@@ -69,7 +70,7 @@ impl VolumePair {
         } else {
             (with_size(&options.b, bytes), &for_writing)
         };
-        let b = address.open(how).inspect_err(|_| drop(undo.undo()))?;
+        let b = open::volume(&address, how).inspect_err(|_| drop(undo.undo()))?;
         let pair = Self {
             shapes: [VolumeShape::of(&a.traits()), VolumeShape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],

@@ -18,10 +18,10 @@ use super::verify::{Differences, VerifyMachine};
 use super::{
     CHUNK, CopyProgress, PairError, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem,
 };
-use crate::address::Address;
-use crate::size;
 use crate::volumes::tell_gathered;
 use crate::worker::Worker;
+use address::Address;
+use address::size;
 
 /// What came of a copy that was begun.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use scsi::wire::lun::Lun;
 
 use super::options::{FcoePort, ServeError, ServeOptions};
 use super::plan::UnitPlan;
-use crate::address::Time;
 use crate::n_port::{Attachment, PortOwner};
+use address::Time;
 
 /// What a port is called.
 pub(super) struct FcPortName {

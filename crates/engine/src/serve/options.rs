@@ -16,9 +16,9 @@ use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
 
-use crate::address::ParseError;
 use crate::n_port::NoPort;
 pub use crate::polling::PollMode;
+use address::ParseError;
 pub use fcoe::{FcoePort, NotAPort};
 pub use misuse::{OptionNumber, ServeMisuse};
 

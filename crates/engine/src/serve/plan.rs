@@ -12,8 +12,9 @@ use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
 use super::options::{BlockSizeOption, ServeError, ServeMisuse, ServeOptions, TargetChap};
-use crate::address::{Address, OpenError, OpenOptions, Size};
 use crate::identity::Designation;
+use crate::open::{self, OpenError, OpenOptions};
+use address::{Address, Size};
 
 /// A logical unit to be.
 #[derive(Debug)]
@@ -205,7 +206,7 @@ pub(super) fn open(
     options: &OpenOptions,
 ) -> Result<Vec<Arc<dyn Volume>>, ServeError> {
     let open = |unit: &UnitPlan| {
-        let opened = unit.address.open(options);
+        let opened = open::volume(&unit.address, options);
         opened.map_err(|error| cannot_open(unit, &error))
     };
     units.iter().map(open).collect()

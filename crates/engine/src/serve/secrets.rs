@@ -9,7 +9,8 @@ use zeroize::Zeroizing;
 
 use super::options::{ServeError, ServeMisuse, ServeOptions};
 use super::plan::UnitPlan;
-use crate::address::{Address, OpenOptions, UnitAddress, credentials};
+use crate::open::{OpenOptions, credentials};
+use address::{Address, UnitAddress};
 
 /// A secret of the command.
 struct KnownSecret {

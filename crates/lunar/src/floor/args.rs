@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use address::{ParseError, PortalAddress};
 use bench::floor::ether;
 use clap::Args;
-use engine::address::{ParseError, PortalAddress};
 
 use crate::measuring::LoadArgs;
 use crate::serve::portal::ListenAddress;

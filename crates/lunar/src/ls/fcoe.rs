@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use comfy_table::{Table, TableStyle};
-use engine::address::Details;
 use engine::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
+use engine::open::Details;
 use serde::Serialize;
 
 use super::said;

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use address::Address;
 use args::RaceArgs;
 use bench::floor::ether;
 use bench::load::{LoadResources, LoadVolume};
 use bench::plan::FioOptions;
 use bench::race::RacePlan;
 use bench::run::{self, begun};
-use engine::address::Address;
 use served::Served;
 
 use crate::VerbError;

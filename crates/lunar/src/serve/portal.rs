@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use engine::address::{Host, HostPort};
+use address::{Host, HostPort};
 
 use crate::VerbError;
 
@@ -81,7 +81,7 @@ pub(crate) fn advertised(text: &str) -> Result<String, String> {
 
 fn parse(text: &str) -> Result<HostPort, String> {
     text.parse()
-        .map_err(|error: engine::address::ParseError| error.one_line())
+        .map_err(|error: address::ParseError| error.one_line())
 }
 
 #[cfg(test)]

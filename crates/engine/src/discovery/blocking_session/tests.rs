@@ -10,9 +10,10 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::{BlockingSession, LIMIT};
-use crate::address::{SessionOptions, UnitAddress, open_tests, portal_of};
 use crate::discovery::command_channel::{facts, report_luns};
+use crate::open::{self, portal_of};
 use crate::remote::{self, RemoteError, TargetPortal};
+use address::{SessionOptions, UnitAddress};
 
 fn place(portal: SocketAddr) -> TargetPortal {
     let unit = UnitAddress {
@@ -22,7 +23,7 @@ fn place(portal: SocketAddr) -> TargetPortal {
         lun: 0,
         session: SessionOptions::default(),
     };
-    portal_of(&unit, &open_tests::options()).unwrap()
+    portal_of(&unit, &open::tests::options()).unwrap()
 }
 
 /// The response and the status of a SCSI Response PDU (RFC 7143 §11.4).

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::address::REPLACEMENT;
-use crate::address::open_tests::{self, Folder};
+use crate::open::REPLACEMENT;
+use crate::open::tests::{self as open_tests, Folder};
 use crate::pair::{self, CopyOptions, PairError, PairOptions};
 
 /// Copies the file `a` to `b`, in which `{}` stands for the folder.

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use scsi::medium::MediumError;
 
-use crate::address::REPLACEMENT;
-use crate::address::open_tests::{self, Folder};
+use crate::open::REPLACEMENT;
+use crate::open::tests::{self as open_tests, Folder};
 use crate::pair::{
     self, CopyOptions, CopyProgress, PairFailure, PairOptions, PairSide, VolumeProblem,
 };

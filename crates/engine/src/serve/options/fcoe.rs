@@ -8,7 +8,7 @@ use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::{ServeMisuse, ServeOptions};
-use crate::address::Time;
+use address::Time;
 
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
 use super::{ChapUser, MOST_THREADS, SECRET_BYTES, ServeOptions, TargetChap};
-use crate::address::{LUN_MAX, Size, Time};
+use address::{LUN_MAX, Size, Time};
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

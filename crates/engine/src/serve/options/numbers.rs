@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{ServeMisuse, ServeOptions};
-use crate::address::LUN_MAX;
+use address::LUN_MAX;
 
 impl ServeOptions {
     /// The addresses of the volumes and their numbers, in the order of the command.

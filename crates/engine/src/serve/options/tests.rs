@@ -2,8 +2,8 @@
 
 use super::misuse::validate_chap;
 use super::*;
-use crate::address::Time;
 use ::io::ether::Place;
+use address::Time;
 use fc::wire::names::Wwn;
 use std::time::Duration;
 

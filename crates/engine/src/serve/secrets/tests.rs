@@ -1,5 +1,5 @@
 use super::*;
-use crate::address::open_tests::options as open_options;
+use crate::open::tests::options as open_options;
 use crate::serve::options::{TargetChap, chap_user};
 use crate::serve::plan;
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use iscsi::names::NameError;
 
 use super::FaultError;
-use crate::remote::SESSIONS;
+use crate::SESSIONS_MAX;
 
 /// An address, portal or argument of one that does not follow the grammar.
 ///
@@ -168,7 +168,7 @@ pub enum SyntaxProblem {
     #[error("md5, sha1, sha256 or sha3-256 is expected here")]
     ChapHash,
     /// Not a number of sessions.
-    #[error("a number of sessions from 1 to {SESSIONS} is expected here")]
+    #[error("a number of sessions from 1 to {SESSIONS_MAX} is expected here")]
     Sessions,
     /// No reservation key.
     #[error("a reservation key is expected here")]

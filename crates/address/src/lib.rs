@@ -7,7 +7,9 @@
 //! ```
 //!
 //! A comma or `)` ends a leaf only inside parentheses; in a body, `( ) , ? & %` are written `%XX`.
-//! Here are the plain data and how they are written; [`Address::from_str`] reads them.
+//! Here are the plain data and how they are written; [`Address::from_str`] reads them. Nothing is
+//! opened: that is what `engine` does with an address.
+#![forbid(unsafe_code)]
 
 mod error;
 mod faults;
@@ -16,8 +18,8 @@ mod filter;
 mod host;
 mod leaf;
 mod number;
-mod open;
 mod parse;
+pub mod size;
 mod text_piece;
 mod write;
 
@@ -28,7 +30,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ::io::ether::Place;
-pub use block::details::Details;
 use block::fault::Faults;
 pub use error::{ParseError, SyntaxProblem, nearest};
 pub use faults::FaultError;
@@ -37,8 +38,6 @@ pub use host::{Host, HostPort, PortalAddress};
 use iscsi::auth::Hash as ChapHash;
 pub use iscsi::names::normalise as normalise_iscsi_name;
 pub use number::{ByteRate, ItemCount, Size, Time};
-pub use open::{OpenCause, OpenError, OpenOptions, REPLACEMENT};
-pub(crate) use open::{credentials, fcoe_settings, portal_of, remote_settings, secret};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).
@@ -47,6 +46,10 @@ pub const ISCSI_PORT: u16 = 3260;
 /// The greatest LUN that an address can name: what the flat space addressing method of SAM-5
 /// §4.7.7.4 has room for.
 pub const LUN_MAX: u16 = 0x3fff;
+
+/// The most sessions that one core has with one unit: as many as a large target has cores, and few
+/// enough for all of them to be looked at when something happens.
+pub const SESSIONS_MAX: u16 = 64;
 
 /// Names a volume.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,7 +263,5 @@ impl FromStr for Address {
 mod any;
 #[cfg(test)]
 mod fault_tests;
-#[cfg(test)]
-pub(crate) mod open_tests;
 #[cfg(test)]
 mod tests;

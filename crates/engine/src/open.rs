@@ -5,7 +5,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use address::{
+    Address, BlockAddress, ByteRate, FcoeAddress, FileAddress, Host, ItemCount, SessionOptions,
+    Size, Time, UnitAddress,
+};
 use block::delay::Delay;
+pub use block::details::Details;
 use block::device::{DeviceOptions, DeviceVolume};
 use block::fault::FaultVolume;
 use block::file::{FileOptions, FileVolume, UndoLog};
@@ -26,10 +31,6 @@ use scsi::client::UnitWishes;
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
-use super::{
-    Address, BlockAddress, ByteRate, FcoeAddress, FileAddress, Host, ItemCount, SessionOptions,
-    Size, Time, UnitAddress, parse,
-};
 use crate::n_port::IdlePorts;
 use crate::remote::{
     RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress, TargetPortal,
@@ -153,129 +154,131 @@ pub enum OpenCause {
     /// The address means something that this version does not have.
     #[error(
         "this version of lunar does not support \"{0}\" yet; it supports {built}",
-        built = parse::built().join(", ")
+        built = address::built().join(", ")
     )]
     NotBuilt(&'static str),
 }
 
-impl Address {
-    /// Opens the volume. Nothing is half-started when that fails.
-    ///
-    /// # Errors
-    ///
-    /// When a volume cannot be opened, or is of a kind that is not built yet.
-    pub fn open(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenError> {
-        let volume = match self {
-            Self::Readonly(inner) => inner.open(&OpenOptions {
+/// Opens the volume that an address names. Nothing is half-started when that fails.
+///
+/// # Errors
+///
+/// When a volume cannot be opened, or is of a kind that is not built yet.
+pub fn volume(address: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenError> {
+    let cannot_open = |cause| OpenError {
+        address: address.to_string(),
+        cause,
+    };
+    let volume = match address {
+        Address::Readonly(inner) => {
+            let options = OpenOptions {
                 read_only: true,
                 ..options.clone()
-            })?,
-            wrapper if !wrapper.inner().is_empty() => wrapper.open_wrapper(options)?,
-            leaf => leaf
-                .open_leaf(options)
-                .map_err(|cause| self.cannot_open(cause))?,
-        };
-        let protect = options.read_only && !volume.traits().read_only;
-        Ok(if protect {
-            Arc::new(Readonly::new(volume))
-        } else {
-            volume
-        })
-    }
-
-    fn open_wrapper(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenError> {
-        if !parse::built().contains(&self.name()) {
-            return Err(self.cannot_open(OpenCause::NotBuilt(self.name())));
+            };
+            volume(inner, &options)?
         }
-        let open = |address: &Self| {
-            let volume = address.open(options)?;
-            let name = address.to_string();
-            Ok(NamedPart { name, volume })
-        };
-        let parts: Vec<NamedPart> = self.inner().iter().map(open).collect::<Result<_, _>>()?;
-        self.wrap(parts).map_err(|cause| self.cannot_open(cause))
-    }
-
-    /// The volume that a wrapper makes of those inside it.
-    fn wrap(&self, parts: Vec<NamedPart>) -> Result<Arc<dyn Volume>, OpenCause> {
-        Ok(match self {
-            Self::Stripe { chunk, .. } => Arc::new(stripe::open(chunk.0, parts)?),
-            Self::Concat(_) => Arc::new(concat::open(parts)?),
-            around => around.open_around(only(parts, around)?)?,
-        })
-    }
-
-    /// The volume around one other.
-    fn open_around(
-        &self,
-        NamedPart { name, volume }: NamedPart,
-    ) -> Result<Arc<dyn Volume>, OpenCause> {
-        Ok(match self {
-            Self::Limit { iops, rate, .. } => {
-                let (iops, rate) = (iops.map(|ItemCount(n)| n), rate.map(|ByteRate(n)| n));
-                Arc::new(Limit::new(volume, iops, rate))
-            }
-            Self::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
-            Self::Fault { faults, .. } => Arc::new(FaultVolume::new(volume, *faults)),
-            Self::Verify(_) => Arc::new(VerifyVolume::new(volume, name)),
-            Self::Stats(_) => Arc::new(Stats::new(volume, name)),
-            other => return Err(OpenCause::NotBuilt(other.name())),
-        })
-    }
-
-    fn cannot_open(&self, cause: OpenCause) -> OpenError {
-        let address = self.to_string();
-        OpenError { address, cause }
-    }
-
-    fn open_leaf(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenCause> {
-        let block_size = options.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
-        Ok(match self {
-            Self::Ram(Size(size)) => Arc::new(Ram::new(*size, block_size, &options.memory)?),
-            Self::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
-            Self::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
-            Self::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),
-            Self::Iscsi(unit) => {
-                let settings = remote_settings(unit, options)?;
-                Arc::new(self.open_remote(&settings, options.wait_until)?)
-            }
-            Self::Fcoe(unit) => {
-                let settings = fcoe_settings(unit, &options.ports, options.replacement);
-                Arc::new(self.open_remote(&settings, options.wait_until)?)
-            }
-            other => return Err(OpenCause::NotBuilt(other.name())),
-        })
-    }
+        wrapper if !wrapper.inner().is_empty() => {
+            let parts = open_inner(wrapper, options)?;
+            wrap(wrapper, parts).map_err(cannot_open)?
+        }
+        leaf => open_leaf(leaf, options).map_err(cannot_open)?,
+    };
+    let protect = options.read_only && !volume.traits().read_only;
+    Ok(if protect {
+        Arc::new(Readonly::new(volume))
+    } else {
+        volume
+    })
 }
 
-impl Address {
-    /// Opens a remote unit, and tries again until then: after a power cut a target may start later
-    /// than its gateway. The log has each cause once. It blocks.
-    fn open_remote(
-        &self,
-        settings: &RemoteSettings,
-        wait_until: Option<Instant>,
-    ) -> Result<RemoteVolume, RemoteError> {
-        let mut pause = FIRST_PAUSE;
-        let mut last = String::new();
-        loop {
-            let cause = match RemoteVolume::open(settings.clone()) {
-                Err(cause) if cause.may_pass() => cause,
-                opened => return opened,
-            };
-            let next = Instant::now() + pause;
-            let Some(until) = wait_until.filter(|until| next < *until) else {
-                return Err(cause);
-            };
-            let said = cause.to_string();
-            if said != last {
-                let left = until.saturating_duration_since(Instant::now()).as_secs();
-                tracing::warn!("cannot open {self} yet: {said}; trying for {left} s more");
-                last = said;
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+/// The volumes inside a wrapper, unless nothing can be made of them.
+fn open_inner(wrapper: &Address, options: &OpenOptions) -> Result<Vec<NamedPart>, OpenError> {
+    if !address::built().contains(&wrapper.name()) {
+        return Err(OpenError {
+            address: wrapper.to_string(),
+            cause: OpenCause::NotBuilt(wrapper.name()),
+        });
+    }
+    let part = |inner: &Address| {
+        let volume = volume(inner, options)?;
+        let name = inner.to_string();
+        Ok(NamedPart { name, volume })
+    };
+    wrapper.inner().iter().map(part).collect()
+}
+
+/// The volume that a wrapper makes of those inside it.
+fn wrap(wrapper: &Address, parts: Vec<NamedPart>) -> Result<Arc<dyn Volume>, OpenCause> {
+    Ok(match wrapper {
+        Address::Stripe { chunk, .. } => Arc::new(stripe::open(chunk.0, parts)?),
+        Address::Concat(_) => Arc::new(concat::open(parts)?),
+        filter => open_filter(filter, only(parts, filter)?)?,
+    })
+}
+
+/// The volume around one other.
+fn open_filter(
+    filter: &Address,
+    NamedPart { name, volume }: NamedPart,
+) -> Result<Arc<dyn Volume>, OpenCause> {
+    Ok(match filter {
+        Address::Limit { iops, rate, .. } => {
+            let (iops, rate) = (iops.map(|ItemCount(n)| n), rate.map(|ByteRate(n)| n));
+            Arc::new(Limit::new(volume, iops, rate))
         }
+        Address::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
+        Address::Fault { faults, .. } => Arc::new(FaultVolume::new(volume, *faults)),
+        Address::Verify(_) => Arc::new(VerifyVolume::new(volume, name)),
+        Address::Stats(_) => Arc::new(Stats::new(volume, name)),
+        other => return Err(OpenCause::NotBuilt(other.name())),
+    })
+}
+
+fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenCause> {
+    let block_size = options.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
+    Ok(match leaf {
+        Address::Ram(Size(size)) => Arc::new(Ram::new(*size, block_size, &options.memory)?),
+        Address::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
+        Address::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
+        Address::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),
+        Address::Iscsi(unit) => {
+            let settings = remote_settings(unit, options)?;
+            Arc::new(open_remote(leaf, &settings, options.wait_until)?)
+        }
+        Address::Fcoe(unit) => {
+            let settings = fcoe_settings(unit, &options.ports, options.replacement);
+            Arc::new(open_remote(leaf, &settings, options.wait_until)?)
+        }
+        other => return Err(OpenCause::NotBuilt(other.name())),
+    })
+}
+
+/// Opens a remote unit, and tries again until then: after a power cut a target may start later than
+/// its gateway. The log has each cause once. It blocks.
+fn open_remote(
+    address: &Address,
+    settings: &RemoteSettings,
+    wait_until: Option<Instant>,
+) -> Result<RemoteVolume, RemoteError> {
+    let mut pause = FIRST_PAUSE;
+    let mut last = String::new();
+    loop {
+        let cause = match RemoteVolume::open(settings.clone()) {
+            Err(cause) if cause.may_pass() => cause,
+            opened => return opened,
+        };
+        let next = Instant::now() + pause;
+        let Some(until) = wait_until.filter(|until| next < *until) else {
+            return Err(cause);
+        };
+        let said = cause.to_string();
+        if said != last {
+            let left = until.saturating_duration_since(Instant::now()).as_secs();
+            tracing::warn!("cannot open {address} yet: {said}; trying for {left} s more");
+            last = said;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -455,3 +458,6 @@ fn device_options(device: &BlockAddress, options: &OpenOptions) -> DeviceOptions
 
 /// For volumes that have no block size of their own.
 const DEFAULT_BLOCK_SIZE: u32 = 512;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::fault_tests::any_faults;
 use super::*;
-use crate::remote::SESSIONS;
+use crate::SESSIONS_MAX;
 
 pub(super) fn any_address() -> impl Strategy<Value = Address> {
     any_leaf().prop_recursive(4, 24, 3, |inner| {
@@ -127,7 +127,7 @@ fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
 fn any_session() -> impl Strategy<Value = SessionOptions> {
     let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
     let digests = prop::option::of(any::<bool>());
-    let sessions = prop::option::of(1..=SESSIONS);
+    let sessions = prop::option::of(1..=SESSIONS_MAX);
     let wishes = prop::option::of((1..=u64::MAX, any::<bool>()));
     let file = || prop::option::of(path());
     let hash = prop::option::of(prop::sample::select(HASHES.to_vec()));

@@ -11,6 +11,7 @@ use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, HASHES};
 
 use super::{Address, OpenCause, OpenOptions, REPLACEMENT, portal_of};
+use crate::open;
 use crate::remote::IdlePorts;
 
 /// What tests open volumes with.
@@ -60,15 +61,13 @@ impl Drop for Folder {
 
 fn traits(address: &str, options: &OpenOptions) -> scsi::medium::Traits {
     let address: Address = address.parse().unwrap();
-    let volume = address
-        .open(options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let volume = open::volume(&address, options).unwrap_or_else(|error| panic!("{error}"));
     volume.traits()
 }
 
 fn refusal(address: &str) -> String {
     let address: Address = address.parse().unwrap();
-    match address.open(&options()) {
+    match open::volume(&address, &options()) {
         Ok(volume) => panic!("{address} opens as {volume:?}"),
         Err(error) => error.to_string(),
     }
@@ -133,7 +132,7 @@ fn what_is_only_read_is_neither_created_nor_extended() {
     };
     let refused = |address: &str, options: &OpenOptions| {
         let address: Address = address.parse().unwrap();
-        address.open(options).unwrap_err().to_string()
+        open::volume(&address, options).unwrap_err().to_string()
     };
     let protected = format!("readonly({})", folder.file("a?size=1M"));
     let plain = folder.file("a?size=1M");
@@ -172,7 +171,7 @@ fn a_refusal_names_the_address_the_cause_and_the_way_out() {
 
 #[test]
 fn what_is_not_built_yet_says_so() {
-    let built = super::parse::built();
+    let built = address::built();
     for address in [
         "ram:1M",
         "null:1M",
@@ -194,7 +193,7 @@ fn what_is_not_built_yet_says_so() {
         "readonly(ram:1M)",
     ] {
         let address: Address = address.parse().unwrap();
-        let error = address.open(&options()).err();
+        let error = open::volume(&address, &options()).err();
         let refused = error.as_ref().map(|error| &error.cause);
         let refused = matches!(refused, Some(OpenCause::NotBuilt(name)) if *name == address.name());
         assert_eq!(
@@ -256,7 +255,7 @@ fn both_secrets_are_asked_for_before_anybody_connects() {
         .parse()
         .unwrap();
     let mut options = options();
-    let cause = |options: &OpenOptions| address.open(options).unwrap_err().cause;
+    let cause = |options: &OpenOptions| open::volume(&address, options).unwrap_err().cause;
     assert!(matches!(cause(&options), OpenCause::NoSecret(user) if user == "me"));
     options.secret = Some(b"secretsecret".to_vec().into());
     assert!(matches!(cause(&options), OpenCause::NoMutualSecret));
@@ -272,7 +271,7 @@ fn a_secret_of_the_environment_is_as_long_as_one_of_a_file() {
     for length in [1, 11, 256] {
         let mut options = options();
         options.secret = Some(vec![b'a'; length].into());
-        let told = address.open(&options).unwrap_err().to_string();
+        let told = open::volume(&address, &options).unwrap_err().to_string();
         let words = "LUNAR_SECRET is not a secret: 12 to 255 bytes are needed";
         assert!(told.ends_with(words), "{told}");
     }

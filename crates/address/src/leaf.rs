@@ -13,7 +13,7 @@ use super::text_piece::{Parsed, TextPiece};
 use super::{
     Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fcoe,
 };
-use crate::remote::SESSIONS;
+use crate::SESSIONS_MAX;
 
 /// How one scheme is read.
 pub(super) struct LeafRule {
@@ -247,7 +247,7 @@ fn session(options: &LeafOptions<'_>) -> Parsed<SessionOptions> {
     });
     let sessions = options.value("sessions", "sessions=4")?;
     let sessions = sessions.map(|value| match value.text.parse() {
-        Ok(number @ 1..=SESSIONS) if digits(value) => Ok(number),
+        Ok(number @ 1..=SESSIONS_MAX) if digits(value) => Ok(number),
         _ => Err(value.fault(SyntaxProblem::Sessions)),
     });
     let file = |key, example| match options.value(key, example)? {
