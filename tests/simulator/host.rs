@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::sim::SimWire;
 use iscsi::wire::bhs::Itt;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
+use sim::SimWire;
 use tests::initiator::{Data, Initiator, Reply, Settings};
 
 use crate::oracle::{Stamp, Tick};

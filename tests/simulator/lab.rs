@@ -6,8 +6,8 @@ mod traffic;
 
 use std::sync::Arc;
 
-use engine::sim::{Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
 use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use sim::{Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
 use tests::initiator::{Reply, Settings};
 
 pub(crate) use traffic::Mix;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use engine::sim::Rng;
+use sim::Rng;
 
 /// What of the target's PDUs becomes of it.
 pub(crate) struct Liar {

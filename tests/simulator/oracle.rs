@@ -10,8 +10,8 @@
 //! is over when it was answered in whatever way, aborted, or its nexus was ended by something that
 //! was answered. Whoever asks the medium after each step sees every write that comes too late.
 
-use engine::sim::{Disk, DiskKind};
 use scsi::medium::Extent;
+use sim::{Disk, DiskKind};
 
 #[cfg(test)]
 mod tests;

@@ -13,11 +13,38 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fc", &["scsi"]),
     ("block", &["scsi", "io"]),
     ("address", &["scsi", "iscsi", "fc", "io", "block"]),
-    ("engine", &["scsi", "iscsi", "fc", "io", "block", "address"]),
-    ("bench", &["address", "engine", "block", "scsi", "io"]),
-    ("lunar", &["address", "engine", "bench"]),
-    ("tests", &["scsi", "iscsi", "fc", "io", "block", "address", "engine"]),
-    ("xtask", &["scsi", "io", "address", "engine", "bench", "tests"]),
+    ("runtime", &["scsi", "iscsi", "fc", "io", "block"]),
+    (
+        "client",
+        &["scsi", "iscsi", "fc", "io", "block", "address", "runtime"],
+    ),
+    (
+        "engine",
+        &[
+            "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client",
+        ],
+    ),
+    (
+        "sim",
+        &[
+            "scsi", "iscsi", "io", "block", "runtime", "client", "engine",
+        ],
+    ),
+    ("bench", &["scsi", "io", "block", "address", "client"]),
+    (
+        "lunar",
+        &["address", "runtime", "client", "engine", "bench"],
+    ),
+    (
+        "tests",
+        &[
+            "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine", "sim",
+        ],
+    ),
+    (
+        "xtask",
+        &["scsi", "io", "address", "client", "bench", "tests"],
+    ),
 ];
 
 fn metadata() -> Metadata {

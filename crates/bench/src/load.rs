@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use ::io::ring::RingKind;
 use block::volume::Volume;
-use engine::serve::options::RingChoice;
 
 use crate::load_threads::{self, LoadThread, LoadTotals, RunObserver, RunTimes, ThreadTotals};
 use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
@@ -51,8 +50,7 @@ pub struct LoadResources {
 impl LoadResources {
     /// The kernel is asked as was chosen.
     #[must_use]
-    pub fn new(ring: RingChoice, targets: Vec<u32>) -> Self {
-        let ring = ring.into();
+    pub fn new(ring: RingKind, targets: Vec<u32>) -> Self {
         Self { ring, targets }
     }
 }

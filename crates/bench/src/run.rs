@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::io::ether::Place;
 use address::Address;
-use engine::open::{self, OpenError, OpenOptions};
-use engine::volumes::tell_gathered;
+use block::volumes::tell_gathered;
+use client::open::{self, OpenError, OpenOptions};
 
 use crate::floor;
 use crate::load::{self, FillError, LoadResources, LoadVolume, Measured, UnwrittenRange};

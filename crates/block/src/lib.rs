@@ -44,6 +44,7 @@ pub mod stats;
 pub mod stripe;
 pub mod verify;
 pub mod volume;
+pub mod volumes;
 
 pub use error::VolumeError;
 

@@ -320,6 +320,12 @@ impl Context<'_> {
     }
 }
 
+/// Which node of a volume a token belongs to, and the node's own slot.
+#[must_use]
+pub const fn volume_token(token: Token) -> (HandleId, u32) {
+    (HandleId((token.0 >> 32) as u32), token.0 as u32)
+}
+
 /// What a volume's operation is known by: the node in the upper and the slot in the lower 32 bits.
 fn token(node: HandleId, slot: u32) -> Token {
     Token(u64::from(node.0) << 32 | u64::from(slot))

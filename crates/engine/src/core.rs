@@ -41,22 +41,20 @@ use std::time::Duration;
 use ::io::memory::{Pool, Recall};
 use ::io::ring::{Ring, RingEvent, SendBatch, Token};
 use block::lease::BlockLease;
-use block::volume::HandleId;
 use scsi::device::{DeviceOutput, DeviceServer, OpId};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::journal::{Journal, PeerName, PeerViolation, QUIET};
 use crate::mailbox::{CoreMessage, Mailer};
-use crate::volumes::Volumes;
-pub(crate) use buffers::BatchSink;
+use block::volumes::Volumes;
 use buffers::SpareBatches;
 pub use census::Census;
 pub use control_core::{ControlCore, ControlCoreParts, Devices};
 use event_key::{EventKey, SlotKey};
 pub use fc_port::FcPort;
 use nexus_table::NexusTable;
+use runtime::journal::{Journal, PeerName, PeerViolation, QUIET};
 use timers::{Timer, Timers};
 pub use units::Store;
 
@@ -121,14 +119,6 @@ pub struct CoreParts<R: Ring, P: Mailer> {
 #[must_use]
 pub fn accept_token(portal: u32) -> Token {
     EventKey::Accept(portal).token()
-}
-
-/// Which node of a volume an event belongs to, and the node's own slot.
-pub(crate) fn volume_token(token: Token) -> Option<(HandleId, u32)> {
-    match EventKey::of(token) {
-        Some(EventKey::Volume(node, slot)) => Some((node, slot)),
-        _ => None,
-    }
 }
 
 /// How many connections are heard before they are answered. Among very many, those that are

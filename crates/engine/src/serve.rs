@@ -29,20 +29,20 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 use crate::core::{ControlCore, ControlCoreParts};
 use crate::flushes::FinalFlushes;
 use crate::identity::Designation;
-use crate::journal::Journal;
-use crate::lockfile::LockFile;
 use crate::mailbox::{CoreMessage, Mailboxes};
-use crate::n_port::IdlePorts;
-use crate::open::{OpenOptions, REPLACEMENT, secret};
 use crate::state::StateDir;
-use crate::volumes::tell_gathered;
 use address::{Address, FcoeAddress, FcoeOptions};
+use block::volumes::tell_gathered;
+use client::open::{OpenOptions, REPLACEMENT, secret};
 use cores::{Common, EntryPoints};
 use fc_ports::FcPortName;
 use options::{ReadyLun, ServeError, ServeOptions};
 use orders::ServerOrder;
 pub use orders::{Orders, Stopper};
 use plan::UnitPlan;
+use runtime::journal::Journal;
+use runtime::lockfile::LockFile;
+use runtime::n_port::IdlePorts;
 
 /// Serves what `options` say. Opens every volume and binds every portal first, then calls `ready`
 /// once with the LUNs in their order, then serves until told to stop.
@@ -120,7 +120,7 @@ fn start(options: &ServeOptions, orders: &Orders, undo: UndoLog) -> Result<Serve
         local_address: |socket| tcp::local_address(socket),
     });
     let common = Common {
-        ring: options.ring.into(),
+        ring: options.ring,
         polling: options.poll.within(processor_quota(), count),
         units: states.into_iter().map(Arc::new).collect(),
         volumes: volumes.clone(),

@@ -6,17 +6,16 @@
 mod tests;
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use ::io::path::sync_parent;
-use rustix::fs::OFlags;
 use scsi::unit::UnitId;
 
 use crate::core::Store;
-use crate::lockfile::{Attempt, LockFile};
+use runtime::files;
+use runtime::lockfile::{Attempt, LockFile};
 
 /// Files of the state directory, one a unit.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl StateDir {
     /// Whether something can be saved: the directory exists, or could be made, and takes a file.
     pub fn probe(&self) -> io::Result<()> {
         let dir = self.dir()?;
-        make(dir)?;
+        files::make(dir)?;
         if fs::metadata(dir)?.mode() & 0o1002 == 0o0002 {
             tracing::warn!(
                 "every user can replace the reservations in {0}: chmod o-w {0}",
@@ -60,7 +59,7 @@ impl StateDir {
             );
         }
         let probe = dir.join(format!(".probe-{}", std::process::id()));
-        create(&probe)?;
+        files::create(&probe)?;
         fs::remove_file(probe)
     }
 
@@ -74,9 +73,9 @@ impl StateDir {
         if self.dir.is_none() {
             return Ok(None);
         }
-        match read(&self.path(unit)) {
+        match files::read(&self.path(unit)) {
             Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if nothing_is_there(&error) => Ok(None),
+            Err(error) if files::nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -112,80 +111,6 @@ impl fmt::Display for StateDir {
 
 impl Store for StateDir {
     fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
-        replace(self.dir()?, &self.names[unit.0 as usize], bytes)
+        files::replace(self.dir()?, &self.names[unit.0 as usize], bytes)
     }
-}
-
-/// The directory, for its owner only, if it is not there. When this returns, its name and those of
-/// the directories that were made around it are durable.
-pub(crate) fn make(dir: &Path) -> io::Result<()> {
-    let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
-    let new: Vec<_> = dir.ancestors().take_while(missing).collect();
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-    made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
-        _ => error,
-    })?;
-    new.iter().try_for_each(|dir| Ok(sync_parent(dir)?))
-}
-
-/// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
-/// power cut there is the old state or the new one.
-pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let path = dir.join(name);
-    let new = path.with_extension("new");
-    let mut file = create(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, &path)?;
-    File::open(dir)?.sync_all()
-}
-
-/// A new file that only its owner can read. What is there already, from a crash or of another
-/// else, is removed: it may be a link, and what was there may be open to others.
-fn create(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(0o600).open(path)
-}
-
-/// What a file holds. A link is not followed, and what is no regular file is not waited for.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = File::options();
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    let mut file = options.open(path)?;
-    check_regular(&file)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-pub(crate) fn check_regular(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() {
-        Ok(())
-    } else {
-        Err(io::Error::other("it is not a regular file"))
-    }
-}
-
-/// No file, or no directory that could hold one, or could be there by that name.
-pub(crate) fn nothing_is_there(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
-    )
-}
-
-/// A file name's part that stands for `key`.
-pub(crate) fn digest(key: &str) -> String {
-    use sha2::{Digest, Sha256};
-    let digest = Sha256::digest(key.as_bytes());
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

@@ -1,7 +1,7 @@
 //! What all verbs have in common that use volumes without serving them.
 
 use address::Address;
-use engine::open::OpenOptions;
+use client::open::OpenOptions;
 
 use crate::VerbError;
 use crate::serve::identity;

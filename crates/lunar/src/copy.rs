@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use engine::pair::{self, Copied, CopyOptions, MOST_DEPTH, PairOptions};
+use client::pair::{self, Copied, CopyOptions, MOST_DEPTH, PairOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use address::Address;
 use clap::Args;
-use engine::open::Details;
-use engine::open::{self, OpenOptions};
+use client::open::Details;
+use client::open::{self, OpenOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options};

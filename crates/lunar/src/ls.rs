@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use address::{Address, ParseError, PortalAddress, SessionOptions, normalise_iscsi_name};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use client::discovery::fcoe::look;
+use client::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
+use client::open::Details;
+use client::open::OpenCause;
 use comfy_table::{Table, TableStyle};
-use engine::discovery::fcoe::look;
-use engine::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
-use engine::open::Details;
-use engine::open::OpenCause;
 use serde::Serialize;
 
 use crate::client::open_options;

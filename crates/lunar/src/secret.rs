@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::secret::{self, SecretError};
-use engine::serve::options::SECRET_BYTES;
+use runtime::secret::SECRET_BYTES;
+use runtime::secret::{self, SecretError};
 
 use crate::{VerbError, documents};
 

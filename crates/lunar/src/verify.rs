@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::open::REPLACEMENT;
-use engine::pair::{self, MOST_DEPTH, PairOptions, Verified};
+use client::open::REPLACEMENT;
+use client::pair::{self, MOST_DEPTH, PairOptions, Verified};
 use serde::Serialize;
 
 use crate::client::{address, open_options};

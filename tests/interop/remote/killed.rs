@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use address::Address;
-use engine::open::{self, OpenOptions};
-use engine::sim::Rng;
-use engine::worker::Worker;
+use client::open::{self, OpenOptions};
+use client::worker::Worker;
 use io::ring::RingKind;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
+use sim::Rng;
 use tests::server::{self, Server};
 
 use super::{TARGET, restart};

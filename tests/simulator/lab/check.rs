@@ -7,7 +7,7 @@ use tests::initiator::Reply;
 use super::Lab;
 use crate::host::{Task, What};
 use crate::oracle::Wrong;
-use engine::sim::DiskKind;
+use sim::DiskKind;
 
 /// What a status says of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,11 +272,7 @@ impl Lab {
     /// Looks whether anything is left at the target.
     pub(crate) fn is_left_by_all(&self) {
         for (core, held) in self.world.census().into_iter().enumerate() {
-            assert_eq!(
-                held,
-                engine::sim::CoreUsage::default(),
-                "left on core {core}"
-            );
+            assert_eq!(held, sim::CoreUsage::default(), "left on core {core}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Lab;
 use crate::oracle::Pattern;
-use engine::sim::Rng;
 use scsi::medium::Extent;
+use sim::Rng;
 
 /// What hosts do, how often in relation to the rest.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! The oracle finds what is wrong, and nothing else.
 
-use engine::sim::{Disk, DiskKind};
 use scsi::medium::Extent;
+use sim::{Disk, DiskKind};
 
 use super::{Oracle, Pattern, Stamp};
 

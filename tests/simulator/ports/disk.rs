@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::sim::{DiskKind, Rng};
 use scsi::device::OpId;
 use scsi::medium::{
     Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
 };
+use sim::{DiskKind, Rng};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 512;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::sim::Rng;
 use fc::initiator::{self, ClientCommand, Data, Done, Fate, FcpFailed, FcpInitiator, FcpTmf};
 use fc::port::{PortConfig, PortEvent};
 use fc::remote::RemoteId;
@@ -13,6 +12,7 @@ use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
+use sim::Rng;
 
 use super::disk::{BLOCK, BLOCKS};
 use super::station::Station;

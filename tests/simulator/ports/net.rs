@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::Rng;
 use fc::wire::ethernet::{self, EthernetHeader};
 use fc::wire::frame::RCtl;
 use scsi::medium::Now;
+use sim::Rng;
 
 /// What happens to one FCoE frame in so many; 0 is never. FIP frames are lost, doubled and late as
 /// well, but not damaged: that is what the frame check sequence of Ethernet is for.

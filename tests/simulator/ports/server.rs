@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use engine::sim::{DiskKind, Rng};
 use fc::port::{PortConfig, PortEvent};
 use fc::remote::RemoteId;
 use fc::target::{self, FcpTarget};
@@ -13,6 +12,7 @@ use scsi::owner::{self, Input, UnitOwner};
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 use scsi::wire::transport_id;
+use sim::{DiskKind, Rng};
 
 use super::disk::{BLOCK, Disk};
 use super::station::Station;

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::Rng;
 use fc::frame_sink::{FrameSink, HeapFrames};
 use fc::port::{Fc4Layer, Port, PortConfig};
 use fc::wire::ethernet::{EthernetHeader, Mac};
 use scsi::medium::Now;
+use sim::Rng;
 
 /// An N_Port, its Ethernet port and its clock.
 pub(crate) struct Station<F: Fc4Layer> {

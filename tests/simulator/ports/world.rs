@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::{DiskKind, Rng};
 use fc::port::PortConfig;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::medium::{Extent, Now};
+use sim::{DiskKind, Rng};
 
 use super::disk::{BLOCK, BLOCKS};
 use super::host::{Host, Use};

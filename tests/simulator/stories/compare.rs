@@ -1,7 +1,7 @@
 //! COMPARE AND WRITE of all hosts, on all cores, on the same two blocks: a counter is increased
 //! exactly as often as they were answered with GOOD, and nobody ever reads one half of a change.
 
-use engine::sim::{Disk, Rng};
+use sim::{Disk, Rng};
 use tests::cdb;
 use tests::initiator::{Data, Reply};
 

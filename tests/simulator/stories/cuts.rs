@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::Rng;
+use sim::Rng;
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_seeds;

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::SimWire;
 use scsi::medium::Extent;
+use sim::SimWire;
 
 use super::remote_units::{PATIENCE, Use};
 use crate::seeds::with_seeds;

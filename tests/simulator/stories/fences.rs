@@ -2,8 +2,8 @@
 //! between cores: once they are answered, nothing of what they end comes to the medium, and a host
 //! that was preempted cannot write.
 
-use engine::sim::{EventWeights, Rng};
 use iscsi::wire::task_request::function;
+use sim::{EventWeights, Rng};
 use tests::cdb::Reserve;
 
 use crate::lab::{Lab, Mix, Shape};

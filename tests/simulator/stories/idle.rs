@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::sim::DiskKind;
 use scsi::medium::Extent;
+use sim::DiskKind;
 
 use crate::lab::{Lab, Shape};
 use crate::oracle::Pattern;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use engine::sim::{DiskKind, Rng, SimWire};
 use iscsi::wire::bhs::{Bhs, Opcode};
+use sim::{DiskKind, Rng, SimWire};
 use tests::initiator::{Initiator, Settings};
 
 use crate::lab::{Lab, Mix, Shape, TARGET};

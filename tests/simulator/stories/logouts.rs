@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{EventWeights, Rng};
+use sim::{EventWeights, Rng};
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};

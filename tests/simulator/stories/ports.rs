@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use engine::sim::{DiskKind, Rng};
 use fc::wire::frame::RCtl;
 use scsi::medium::Extent;
+use sim::{DiskKind, Rng};
 
 use crate::ports::{Faults, Shape, Spoil, Use, World};
 use crate::seeds::with_seeds;

@@ -1,7 +1,7 @@
 //! Several hosts on several cores read and write the same few blocks, on disks that are slow and
 //! fail: whatever a read returns may be there, and what was acknowledged is.
 
-use engine::sim::{Disk, DiskKind, Rng};
+use sim::{Disk, DiskKind, Rng};
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_seeds;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use engine::sim::{DiskKind, EventWeights, Rng};
 use scsi::medium::Extent;
+use sim::{DiskKind, EventWeights, Rng};
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use engine::sim::{Disk, DiskKind, Rng};
 use iscsi::initiator::config::{Digest, InitiatorConfig};
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome};
+use sim::{Disk, DiskKind, Rng};
 
 use crate::lab::{Lab, Shape, TARGET};
 use crate::seeds::with_seeds;
@@ -197,7 +197,7 @@ impl Use {
     }
 
     /// Its connections that are known to the simulator, the newest last.
-    pub(super) fn wires(&self) -> Vec<engine::sim::SimWire> {
+    pub(super) fn wires(&self) -> Vec<sim::SimWire> {
         self.lab.world.wires_of(self.user).to_vec()
     }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use engine::sim::{Disk, DiskKind, POOL_BYTES, Rng};
 use scsi::medium::Extent;
+use sim::{Disk, DiskKind, POOL_BYTES, Rng};
 use tests::cdb;
 use tests::initiator::Reply;
 

@@ -1,7 +1,7 @@
 //! However the bytes of a conversation are cut into pieces, the answers are the same.
 
-use engine::sim::{DiskKind, EventWeights};
 use scsi::medium::Extent;
+use sim::{DiskKind, EventWeights};
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Shape};

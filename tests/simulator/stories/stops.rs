@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use engine::sim::Rng;
 use iscsi::wire::async_message::event;
+use sim::Rng;
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
@@ -35,13 +35,9 @@ fn every_core_leaves_within_the_grace_with_all_flushed() {
         lab.quiesce();
         assert!(lab.world.has_left(), "a core has not left");
         assert_eq!(lab.world.not_flushed(), 0, "volumes not flushed");
-        assert!(lab.disks.iter().all(engine::sim::Disk::is_flushed));
+        assert!(lab.disks.iter().all(sim::Disk::is_flushed));
         for (core, held) in lab.world.census().into_iter().enumerate() {
-            assert_eq!(
-                held,
-                engine::sim::CoreUsage::default(),
-                "left on core {core}"
-            );
+            assert_eq!(held, sim::CoreUsage::default(), "left on core {core}");
         }
     });
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use block::lease::BlockLease;
-use engine::sim::{Disk, DiskKind, Rng};
 use iscsi::initiator::config::{Digest, InitiatorConfig};
 use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
+use sim::{Disk, DiskKind, Rng};
 
 use crate::lab::{Lab, Shape, TARGET};
 use crate::liar::{Ask, Liar};

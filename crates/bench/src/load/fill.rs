@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ::io::ring::RingKind;
 use block::lease::BlockLease;
-use engine::pair::way_out;
-use engine::worker::{Worker, WorkerResult};
+use client::pair::way_out;
+use client::worker::{Worker, WorkerResult};
 use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, Provisioning, SEGMENT_BYTES};
 
 use super::LoadVolume;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::RingKind;
 use block::lease::BlockLease;
-use engine::pair::way_out;
-use engine::worker::{Worker, WorkerResult};
+use client::pair::way_out;
+use client::worker::{Worker, WorkerResult};
 use scsi::medium::{MediumError, MediumOp, MediumOutcome, MediumResult};
 
 use super::LoadVolume;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
 use address::Address;
-use engine::open::{self, OpenOptions, REPLACEMENT};
-use engine::remote::IdlePorts;
+use client::open::{self, OpenOptions, REPLACEMENT};
+use client::remote::IdlePorts;
 
 use super::{LoadResources, LoadVolume, Measured, UnwrittenRange, fill, holes, measure};
 use crate::load_threads::{LiveFigures, RunObserver};

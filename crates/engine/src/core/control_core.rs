@@ -21,7 +21,7 @@ use super::logins::Logins;
 use super::units::Store;
 use super::watch::VolumeWatch;
 use crate::flushes::FinalFlushes;
-use crate::journal::UnsavedReservations;
+use runtime::journal::UnsavedReservations;
 
 /// What each node shows to a session, by the node's name and the session's iSCSIProtocolLevel.
 pub type Devices = BTreeMap<(String, u8), Arc<TargetDevice>>;

@@ -24,7 +24,7 @@ use super::event_key::EventKey;
 use super::nexus_table::FcNexus;
 use super::timers::{SHORTEST, Timer};
 use crate::mailbox::Mailer;
-use crate::n_port::{Attachment, NPort, PollInterest};
+use runtime::n_port::{Attachment, NPort, PollInterest};
 
 /// An N_Port that serves.
 pub struct FcPort {

@@ -13,11 +13,11 @@ use scsi::unit::CoreId;
 use tracing::Level;
 
 use super::Core;
-use super::buffers::BatchSink;
 use super::event_key::{EventKey, SlotKey};
 use super::nexus_table::{ConnectionPhase, CoreConnection, NexusOwner, NexusState};
-use crate::journal::Journal;
 use crate::mailbox::{CoreMessage, Mailer, NewSession};
+use runtime::batch::BatchSink;
+use runtime::journal::Journal;
 
 /// As many answers as are worth a system call of their own, while there are more to come.
 const EARLY: usize = 32;

@@ -7,7 +7,7 @@ use scsi::medium::Now;
 use super::Core;
 use super::timers::Timer;
 use crate::mailbox::Mailer;
-use crate::volumes::SharedResources;
+use block::volumes::SharedResources;
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets a volume act.

@@ -16,10 +16,10 @@ use super::fc_ports::FcPortSpec;
 use super::options::PollMode;
 use super::orders::Orders;
 use crate::core::{ControlCore, Core, CoreParts, FcPort, accept_token};
-use crate::journal::Journal;
 use crate::mailbox::{CoreMailbox, Mailboxes};
-use crate::polling::{OF_A_SERVER, Polling};
-use crate::volumes::Volumes;
+use block::volumes::Volumes;
+use runtime::journal::Journal;
+use runtime::polling::{OF_A_SERVER, Polling};
 
 /// The most that a core's buffers for file and block volumes may take: a thousand segments on
 /// their way.

@@ -12,8 +12,8 @@ use scsi::wire::lun::Lun;
 
 use super::options::{FcoePort, ServeError, ServeOptions};
 use super::plan::UnitPlan;
-use crate::n_port::{Attachment, PortOwner};
 use address::Time;
+use runtime::n_port::{Attachment, PortOwner};
 
 /// What a port is called.
 pub(super) struct FcPortName {

@@ -12,15 +12,15 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::io::ring::RingKind;
+pub use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
 
-use crate::n_port::NoPort;
-pub use crate::polling::PollMode;
 use address::ParseError;
 pub use fcoe::{FcoePort, NotAPort};
 pub use misuse::{OptionNumber, ServeMisuse};
+use runtime::n_port::NoPort;
+pub use runtime::polling::PollMode;
 
 /// Everything that `serve` can be told.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct ServeOptions {
     /// How many reactors; `None`: as many as the process may use cores.
     pub threads: Option<NonZeroUsize>,
     /// Which ring drives them.
-    pub ring: RingChoice,
+    pub ring: RingKind,
     /// When they spin.
     pub poll: PollMode,
     /// Bytes that all RAM volumes may take together; `None`: by what is available at start.
@@ -104,28 +104,6 @@ impl BlockSizeOption {
     }
 }
 
-/// Which ring drives the reactors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RingChoice {
-    /// io_uring where the kernel has it, else epoll.
-    #[default]
-    Auto,
-    /// io_uring, or fail.
-    Uring,
-    /// epoll.
-    Epoll,
-}
-
-impl From<RingChoice> for RingKind {
-    fn from(choice: RingChoice) -> Self {
-        match choice {
-            RingChoice::Auto => Self::Auto,
-            RingChoice::Uring => Self::Uring,
-            RingChoice::Epoll => Self::Epoll,
-        }
-    }
-}
-
 /// The portal that is used when none is given.
 pub const DEFAULT_PORTAL: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3260);
@@ -133,10 +111,6 @@ pub const DEFAULT_PORTAL: SocketAddr =
 /// How many cores may serve: more than there are in machines of today, and few enough that their
 /// rings and threads fit.
 pub const MOST_THREADS: u16 = 1024;
-
-/// How many bytes a secret may have; the lower bound is that of RFC 7143 §9.2.1, the upper one
-/// keeps it in one text key.
-pub const SECRET_BYTES: std::ops::RangeInclusive<usize> = 12..=255;
 
 /// A CHAP user as it is written: `USER`, or `USER@IQN` for one initiator alone. What follows the
 /// last `@` is a name only if it begins like one, as users may be called like mail addresses.
@@ -174,7 +148,7 @@ impl ServeOptions {
             chap: None,
             units: UnitOptions::default(),
             threads: None,
-            ring: RingChoice::default(),
+            ring: RingKind::default(),
             poll: PollMode::default(),
             memory_limit: None,
             state_dir,

@@ -13,8 +13,8 @@ use scsi::wire::lun::Lun;
 
 use super::options::{BlockSizeOption, ServeError, ServeMisuse, ServeOptions, TargetChap};
 use crate::identity::Designation;
-use crate::open::{self, OpenError, OpenOptions};
 use address::{Address, Size};
+use client::open::{self, OpenError, OpenOptions};
 
 /// A logical unit to be.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use zeroize::Zeroizing;
 
 use super::options::{ServeError, ServeMisuse, ServeOptions};
 use super::plan::UnitPlan;
-use crate::open::{OpenOptions, credentials};
 use address::{Address, UnitAddress};
+use client::open::{OpenOptions, credentials};
 
 /// A secret of the command.
 struct KnownSecret {

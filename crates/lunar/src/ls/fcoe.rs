@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use client::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
+use client::open::Details;
 use comfy_table::{Table, TableStyle};
-use engine::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
-use engine::open::Details;
 use serde::Serialize;
 
 use super::said;

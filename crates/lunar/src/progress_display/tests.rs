@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use engine::pair::CopyProgress;
+use client::pair::CopyProgress;
 
 use super::Speed;
 

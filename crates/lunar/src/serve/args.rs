@@ -400,7 +400,7 @@ impl From<BlockSizeArg> for BlockSizeOption {
     }
 }
 
-impl From<RingArg> for engine_options::RingChoice {
+impl From<RingArg> for engine_options::RingKind {
     fn from(arg: RingArg) -> Self {
         match arg {
             RingArg::Auto => Self::Auto,

@@ -11,8 +11,9 @@ use fc::wire::names::Wwn;
 use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
-use super::{ChapUser, MOST_THREADS, SECRET_BYTES, ServeOptions, TargetChap};
+use super::{ChapUser, MOST_THREADS, ServeOptions, TargetChap};
 use address::{LUN_MAX, Size, Time};
+use runtime::secret::SECRET_BYTES;
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,4 @@
 use super::*;
-use crate::open::tests::options as open_options;
 use crate::serve::options::{TargetChap, chap_user};
 use crate::serve::plan;
 
@@ -18,7 +17,7 @@ fn checked(alice: &str, san: &str, us: &str, target: &str) -> Result<(), ServeEr
     let open = OpenOptions {
         secret: Some(secret(us)),
         mutual_secret: Some(secret(target)),
-        ..open_options()
+        ..OpenOptions::new("iqn.2026-11.org.lunar.test:initiator".into()).unwrap()
     };
     check(&options, &plan::units(&options)?, &open)
 }

@@ -1,0 +1,167 @@
+//! Handles on the volumes of a thread: what goes to them, and what comes back.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::lease::BlockLease;
+use crate::volume::{Calls, Context, CoreContext, Handle, HandleId, Volume};
+use ::io::memory::Recall;
+use ::io::ring::SocketRing;
+use scsi::medium::{MediumResult, Now};
+
+/// Logs what volumes have gathered of what went through them.
+pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>) {
+    for line in volumes.into_iter().flat_map(|volume| volume.gathered()) {
+        tracing::info!("{line}");
+    }
+}
+
+/// Handles on the volumes of a process, in their order.
+#[derive(Default)]
+pub struct Volumes {
+    volumes: Vec<Attached>,
+    /// Which volume each node belongs to.
+    of_node: Vec<u32>,
+    /// Those that go on when all has been handed in.
+    soon: Vec<u32>,
+    /// Those that others have something for.
+    calls: Calls,
+}
+
+struct Attached {
+    handle: Box<dyn Handle>,
+    /// The instant for which its owner has set a timer.
+    timer: Option<Now>,
+    /// It is among those that go on soon.
+    soon: bool,
+}
+
+/// What the volumes of a thread share while one of them acts.
+pub struct SharedResources<'a> {
+    /// The ring of the thread.
+    pub ring: &'a mut dyn SocketRing,
+    /// Where results go.
+    pub done: &'a mut Vec<(u64, MediumResult<BlockLease>)>,
+    /// What time it is.
+    pub now: Now,
+}
+
+impl Volumes {
+    /// Handles on these volumes.
+    ///
+    /// # Errors
+    ///
+    /// Of whatever a volume needs for each core.
+    pub fn attach(volumes: &[Arc<dyn Volume>], core: &CoreContext) -> io::Result<Self> {
+        let mut attached = Self::default();
+        for volume in volumes {
+            attached.add(volume.attach(core)?, core);
+        }
+        Ok(attached)
+    }
+
+    /// One more, the last that was attached to this core.
+    pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) {
+        let volume = self.volumes.len() as u32;
+        self.calls = core.calls.clone();
+        self.of_node.resize(core.next_node().0 as usize, volume);
+        self.volumes.push(Attached {
+            handle,
+            timer: None,
+            soon: false,
+        });
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.volumes.is_empty()
+    }
+
+    /// The volume to which a node belongs.
+    #[must_use]
+    pub fn of_node(&self, node: HandleId) -> Option<u32> {
+        self.of_node.get(node.0 as usize).copied()
+    }
+
+    /// Lets a volume act. Returns when it wants to be called, where that is earlier than it said
+    /// before.
+    pub fn act(
+        &mut self,
+        volume: u32,
+        around: &mut SharedResources<'_>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+    ) -> Option<Now> {
+        let attached = self.volumes.get_mut(volume as usize)?;
+        let mut call = None;
+        let mut cx = Context {
+            ring: &mut *around.ring,
+            done: &mut *around.done,
+            now: around.now,
+            call: &mut call,
+        };
+        act(&mut *attached.handle, &mut cx);
+        while let Some(node) = self.calls.next() {
+            if let Some(called) = self.of_node(node) {
+                self.go_on_soon(called);
+            }
+        }
+        let at = call?;
+        if at <= around.now {
+            self.go_on_soon(volume);
+            return None;
+        }
+        let attached = self.volumes.get_mut(volume as usize)?;
+        if attached.timer.is_some_and(|set| set <= at) {
+            return None;
+        }
+        attached.timer = Some(at);
+        Some(at)
+    }
+
+    fn go_on_soon(&mut self, volume: u32) {
+        let attached = &mut self.volumes[volume as usize];
+        if !std::mem::replace(&mut attached.soon, true) {
+            self.soon.push(volume);
+        }
+    }
+
+    /// The next volume that wanted to be called when all has been handed in.
+    pub fn next_soon(&mut self) -> Option<u32> {
+        let volume = self.soon.pop()?;
+        self.volumes[volume as usize].soon = false;
+        Some(volume)
+    }
+
+    /// Whether the instant `now` has been waited for; it is over then, and the volume is to be told
+    /// that it has expired.
+    pub fn expired(&mut self, volume: u32, now: Now) -> bool {
+        let attached = self.volumes.get_mut(volume as usize);
+        attached.is_some_and(|attached| attached.timer.take_if(|set| *set <= now).is_some())
+    }
+
+    /// The earliest instant that is waited for.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let set = self.volumes.iter().filter_map(|attached| attached.timer);
+        set.min()
+    }
+
+    /// Whether all of them have ended what they had with others.
+    #[must_use]
+    pub fn have_left(&self) -> bool {
+        let mut volumes = self.volumes.iter();
+        volumes.all(|attached| attached.handle.has_left())
+    }
+
+    /// What a volume has lent ([`Handle::recall`]).
+    pub fn recall(&mut self, volume: u32) -> Option<Recall> {
+        self.volumes.get_mut(volume as usize)?.handle.recall()
+    }
+}

@@ -1,0 +1,361 @@
+//! `iscsi://…`: a logical unit behind another target, as a volume.
+//!
+//! When it is opened, a session logs in, asks the unit what it is, and logs out. Each core that
+//! attaches the volume then has a session of its own, by an ISID of its own, which is made when it
+//! is first needed. Above the session is the application client ([`scsi::client`]), which knows
+//! operations; below it a link, which carries commands: that of iSCSI is the initiator
+//! ([`iscsi::initiator`]), which knows PDUs, on a socket.
+//!
+//! | layer | module |
+//! |---|---|
+//! | failover and load over several sessions (`?sessions=N`) | `multi_session` |
+//! | the volume's handle: queues operations, decides when to reconnect | `handle`, `backoff` |
+//! | a unit: the application client joined to its link | `remote_unit` |
+//! | a link: iSCSI on a socket, or FCP at a shared N_Port | `link`, `connection`, `fcoe` |
+//! | beside them: writes with unknown outcome, what a unit is when it is opened | `indeterminate_writes`, `probe` |
+//!
+//! # When a connection is lost
+//!
+//! It is made again, by the same InitiatorName and ISID to the same portal, so that the target ends
+//! the old nexus before the new one carries a command (RFC 7143 §6.3.5): only then what was under
+//! way is sent once more. Attempts have pauses between them that grow, with some chance in them.
+//! After [`RemoteSettings::replacement`] without a session everything that waits fails; what is
+//! asked for later waits as long again.
+//!
+//! A target may send us to another portal each time. Should that be in another portal group, the
+//! old nexus may live on, and nothing that can be asked for stops a write that is on its way to it:
+//! then what had no answer is not sent again, but fails, and all cores leave its blocks alone until
+//! the old nexus is dead.
+//!
+//! An operation that was in flight when sessions ended, sixteen times in turn, may be why: it
+//! fails. One whose command is late counts four times.
+//!
+//! If another unit stands in the place of the first, or a smaller one, the volume is gone for good.
+//!
+//! # What it promises
+//!
+//! What the unit says of itself, and not more. Writes that the target held in its cache when it was
+//! reset are told by the next flush, which fails.
+
+mod backoff;
+pub(crate) mod blocking_session;
+pub(crate) mod command_channel;
+mod connection;
+mod details;
+mod fcoe;
+mod handle;
+mod indeterminate_writes;
+mod link;
+mod multi_session;
+mod probe;
+mod remote_unit;
+mod seek_history;
+pub(crate) mod wait_notice;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use block::details::{DetailGroup, Details};
+use block::volume::{CoreContext, Handle, Volume};
+pub use runtime::n_port::IdlePorts;
+use runtime::n_port::NoPort;
+use scsi::client::{Cache, Facts, UnitRefusal, UnitWishes};
+use scsi::medium::Traits;
+use scsi::task::SenseBytes;
+use scsi::wire::designator;
+use scsi::wire::lun::Lun;
+
+pub use self::connection::TargetPortal;
+pub use self::fcoe::{FcoeLinkEnd, TargetPortAddress};
+use self::handle::RemoteHandle;
+use self::indeterminate_writes::AllIndeterminateWrites;
+pub use self::link::LinkEnd;
+use self::multi_session::MultiSessionHandle;
+
+/// How a remote unit is reached.
+#[derive(Clone, Debug)]
+pub struct RemoteSettings {
+    /// By which transport, and where.
+    pub way: TransportAddress,
+    /// Which unit.
+    pub lun: Lun,
+    /// How long commands wait for a lost session to be replaced before they fail.
+    pub replacement: Duration,
+    /// How many sessions each core has; one at least, [`address::SESSIONS_MAX`] at the most.
+    pub sessions: u16,
+    /// What is wanted of the unit by each session.
+    pub wishes: UnitWishes,
+    /// How it reaches beyond this process; the simulator has another world there.
+    pub outside: SessionEnvironment,
+}
+
+impl RemoteSettings {
+    /// The unit as an address names it, for the log.
+    fn name(&self) -> String {
+        let lun = self.lun;
+        match &self.way {
+            TransportAddress::Iscsi(portal) => format!("iscsi://{portal}/{lun}"),
+            TransportAddress::Fcoe(TargetPortAddress {
+                place, port_name, ..
+            }) => format!("fcoe://{place}/{port_name}/{lun}"),
+        }
+    }
+}
+
+/// A transport, and what it has to know.
+#[derive(Clone, Debug)]
+pub enum TransportAddress {
+    /// iSCSI over TCP.
+    Iscsi(Box<TargetPortal>),
+    /// FCP over Ethernet.
+    Fcoe(TargetPortAddress),
+}
+
+/// What sessions need of the world, beside a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionEnvironment {
+    /// Connects to a host and port within a time. It blocks.
+    pub connect: fn(&str, u16, Duration) -> io::Result<OwnedFd>,
+    /// Fills memory with chance.
+    pub random: fn(&mut [u8]) -> io::Result<()>,
+}
+
+impl Default for SessionEnvironment {
+    fn default() -> Self {
+        Self {
+            connect: ::io::tcp::connect,
+            random: |bytes| getrandom::fill(bytes).map_err(io::Error::other),
+        }
+    }
+}
+
+/// Why a remote unit cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// No connection.
+    #[error("cannot connect: {0}{way_out}", way_out = way_out(.0))]
+    Connect(io::Error),
+    /// No port of our own.
+    #[error(transparent)]
+    Port(#[from] NoPort),
+    /// No session.
+    #[error(transparent)]
+    Session(LinkEnd),
+    /// No unit that can be used.
+    #[error("LUN {lun}: {refusal}")]
+    Unit {
+        /// Which.
+        lun: String,
+        /// Why.
+        refusal: UnitRefusal,
+    },
+    /// REPORT LUNS did not go well.
+    #[error(
+        "the target does not report its LUNs (status {status:#04x}, sense {sense:?}): see its log, \
+         and check that it admits this initiator"
+    )]
+    Luns {
+        /// SAM-5 §5.3.1.
+        status: u8,
+        /// Empty where there is none.
+        sense: SenseBytes,
+    },
+    /// The target moved us on again and again.
+    #[error("the target redirected the login {0} times; give the address of its final portal")]
+    Redirected(u8),
+    /// Nothing came of it.
+    #[error("the target did not answer within {0} s")]
+    Late(u64),
+    /// Room for some of the sessions, but not for all.
+    #[error(
+        "the target accepts {there} of {wanted} sessions, then: {cause}; give sessions={there}"
+    )]
+    Sessions {
+        /// How many there can be.
+        there: u16,
+        /// How many were asked for.
+        wanted: u16,
+        /// Why no more.
+        cause: Box<RemoteError>,
+    },
+    /// Our own machine.
+    #[error("cannot set up I/O to reach it: {0}")]
+    Ring(io::Error),
+}
+
+impl RemoteError {
+    /// Whether a later attempt may do better: the target, its unit or the way to it may come.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Connect(_)
+            | Self::Port(_)
+            | Self::Session(_)
+            | Self::Unit { .. }
+            | Self::Luns { .. }
+            | Self::Late(_)
+            | Self::Sessions { .. } => true,
+            Self::Redirected(_) | Self::Ring(_) => false,
+        }
+    }
+}
+
+/// What to do about a connection that does not come about.
+fn way_out(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused => ": no server listens there; check host and port",
+        io::ErrorKind::TimedOut
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable => "; check the host and the network to it",
+        _ => "",
+    }
+}
+
+/// A logical unit behind another target.
+#[derive(Debug)]
+pub struct RemoteVolume {
+    shared: Arc<SharedUnit>,
+    facts: Facts,
+    /// What the session was like that asked for them, if one did.
+    session: Vec<DetailGroup>,
+    /// What [`Volume::traits`] told last.
+    told: Mutex<Traits>,
+    /// Sessions that were given to cores.
+    sessions: AtomicU16,
+}
+
+/// What all sessions with one unit have in common.
+#[derive(Debug)]
+struct SharedUnit {
+    settings: RemoteSettings,
+    /// Where the target was.
+    found: TransportAddress,
+    /// What the unit is and can do now.
+    now: Mutex<Traits>,
+    /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
+    caches: Vec<Arc<Cache>>,
+    /// What may still change after it was told as failed.
+    doubts: Arc<AllIndeterminateWrites>,
+}
+
+impl SharedUnit {
+    /// A session was told what the unit is now.
+    fn is_now(&self, facts: &Facts) {
+        lock(&self.now).clone_from(&facts.traits);
+    }
+}
+
+impl RemoteVolume {
+    /// Asks the unit what it is. It blocks, for half a minute at the most.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such unit, or it cannot be used.
+    pub fn open(settings: RemoteSettings) -> Result<Self, RemoteError> {
+        let asked = Instant::now();
+        let (facts, session, found) = probe::probe(&settings)?;
+        if let (TransportAddress::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
+            multi_session::look_for_room(portal, wanted, asked)?;
+        }
+        Ok(Self {
+            session,
+            ..Self::new(settings, facts, found)
+        })
+    }
+
+    fn new(settings: RemoteSettings, facts: Facts, found: TransportAddress) -> Self {
+        let traits = &facts.traits;
+        Self {
+            shared: Arc::new(SharedUnit {
+                caches: (0..settings.sessions).map(|_| Arc::default()).collect(),
+                settings,
+                found,
+                now: Mutex::new(traits.clone()),
+                doubts: Arc::default(),
+            }),
+            session: Vec::new(),
+            told: Mutex::new(traits.clone()),
+            sessions: AtomicU16::new(0),
+            facts,
+        }
+    }
+
+    /// A unit that need not be asked, as it is known what it is.
+    #[must_use]
+    pub fn known(settings: RemoteSettings, facts: Facts) -> Self {
+        let found = settings.way.clone();
+        Self::new(settings, facts, found)
+    }
+
+    /// What the unit said of itself when it was opened.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Volume for RemoteVolume {
+    fn traits(&self) -> Traits {
+        lock(&self.told).clone()
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let shared = &self.shared;
+        let facts = &Facts {
+            traits: self.traits(),
+            ..self.facts.clone()
+        };
+        let sessions = shared.settings.sessions;
+        let number = self.sessions.fetch_add(sessions, SeqCst).wrapping_add(1);
+        Ok(match sessions {
+            1 => Box::new(RemoteHandle::new(
+                Arc::clone(shared),
+                facts,
+                (number, 0),
+                core,
+            )),
+            _ => Box::new(MultiSessionHandle::new(shared, facts, number, core)),
+        })
+    }
+
+    fn particulars(&self) -> Details {
+        let designator = &self.facts.identity.designator;
+        let known = !designator.is_empty();
+        let identity = known.then(|| format!("unit {}", designator::text(designator)));
+        let mut groups = vec![details::of_unit(&self.facts)];
+        groups.extend_from_slice(&self.session);
+        Details {
+            groups,
+            ..Details::new(self.traits(), identity)
+        }
+    }
+
+    fn can_grow(&self) -> bool {
+        true
+    }
+
+    fn refresh(&self) -> io::Result<bool> {
+        let mut told = lock(&self.told);
+        // The last one to be told has had a while to report it.
+        if told.write_cache {
+            self.shared.caches.iter().for_each(|cache| cache.is_known());
+        }
+        let now = lock(&self.shared.now);
+        let news = Traits {
+            blocks: now.blocks.max(told.blocks),
+            write_cache: now.write_cache,
+            read_only: now.read_only,
+            ..told.clone()
+        };
+        let has_news = *told != news;
+        *told = news;
+        Ok(has_news)
+    }
+}
+
+fn lock(traits: &Mutex<Traits>) -> MutexGuard<'_, Traits> {
+    traits.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,484 @@
+//! FCoE: an N_Port of ours, shared by all that a core uses behind one Ethernet port, and the login
+//! of a target's with it.
+//!
+//! The N_Port stays when the login is lost, as it takes over a second to get an address: the target
+//! is waited for, and logs in again as soon as it is back. A new login ends at the target what was
+//! of the one before (FC-LS-2, PLOGI), so what was in flight may be done again. Who gives up while
+//! others use the same target has its own commands aborted, and goes on when they are.
+
+mod shared;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::io::ether::Place;
+use ::io::ring::{BlockingLane, FileOp};
+use block::details::DetailGroup;
+use block::lease::BlockLease;
+use block::volume::{Calls, Context, CoreContext, HandleId};
+use fc::initiator::FcpInitiator;
+use fc::remote::{self, Partners};
+use fc::wire::names::Wwn;
+use scsi::client::UnitRequest;
+use scsi::medium::Now;
+use scsi::wire::lun::Lun;
+
+use self::shared::{PortUserEvent, PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
+use super::link::{self, Link, LinkEvent};
+use super::seek_history::SeekHistory;
+use super::{RemoteError, RemoteSettings, TransportAddress, details};
+use runtime::n_port::{Attachment, IdlePorts, LinkProblem, NPort, NoPort, PortNames, PortOwner};
+
+/// Where a target port of Fibre Channel is.
+#[derive(Clone, Debug)]
+pub struct TargetPortAddress {
+    /// By which Ethernet port of ours.
+    pub place: Place,
+    /// Its WWPN.
+    pub port_name: Wwn,
+    /// E_D_TOV that is proposed to it; `None`: that of the standard.
+    pub e_d_tov: Option<Duration>,
+    /// N_Ports that may be used, and where ours is left.
+    pub ports: IdlePorts,
+}
+
+/// Why there is no login with a target port any more, or there was none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FcoeLinkEnd {
+    /// Nobody has that name.
+    #[error(
+        "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
+         fcoe://{place}, and check in the target's log that it admits {ours}",
+        SEEK.as_secs()
+    )]
+    NotFound {
+        /// Which.
+        wwpn: Wwn,
+        /// By which Ethernet port of ours.
+        place: String,
+        /// Our own names.
+        ours: Wwn,
+    },
+    /// It is not there yet.
+    #[error("no server has opened the other end of {0}: start one first")]
+    Alone(Place),
+    /// No frame passes at our Ethernet port.
+    #[error(transparent)]
+    Barred(LinkProblem),
+    /// We have no port, as whoever opened it for us was told too.
+    #[error("{0}")]
+    NoPort(String),
+    /// It was there.
+    #[error("{}", ended(*.0))]
+    Lost(remote::NexusEnd),
+    /// Commands end neither by themselves nor by an abort.
+    #[error("the target answers neither commands nor aborts")]
+    Stuck,
+    /// By us, without waiting for the target.
+    #[error("the login was abandoned")]
+    GivenUp,
+}
+
+fn ended(end: remote::NexusEnd) -> &'static str {
+    match end {
+        remote::NexusEnd::LoggedOut => "the target logged us out",
+        remote::NexusEnd::Replaced => "the target logged in again, as after a restart",
+        remote::NexusEnd::Lost(_) => "the target no longer responds",
+        remote::NexusEnd::ByUs => "logged out",
+        remote::NexusEnd::Stuck => "the target does not complete exchanges",
+    }
+}
+
+/// A use of an N_Port, or what is to become of it.
+pub(super) struct FcoeLink {
+    node: HandleId,
+    target: TargetPortAddress,
+    name: String,
+    /// The N_Ports of this core.
+    ports: Rc<SharedPorts>,
+    calls: Calls,
+    seat: Option<PortUserHandle>,
+    /// A thread opens the Ethernet port, for all that wait.
+    opening: Option<(Rc<RefCell<SharedPort>>, OpenedAttachment)>,
+    /// The ring will tell us that frames have come there, by the generation of that use.
+    watched: Vec<(u32, Weak<RefCell<SharedPort>>)>,
+    /// Ours, for as long as this lives.
+    names: Option<Arc<PortNames>>,
+    stage: PortStage,
+    /// The nodes that the target was a port of.
+    nodes: SeekHistory<Wwn>,
+    /// Nobody wants to know what becomes of commands that are still in flight.
+    is_given_up: bool,
+    /// Tells the events of this use from those of earlier ones.
+    generation: u32,
+    heard: VecDeque<LinkEvent>,
+    /// The login has ended, which is told after all that came of it.
+    ended: Option<FcoeLinkEnd>,
+}
+
+/// Where a thread leaves what it has opened.
+type OpenedAttachment = Arc<Mutex<Option<Result<Attachment, NoPort>>>>;
+
+/// What is made of the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PortStage {
+    /// Nothing.
+    Idle,
+    /// The target is waited for, until then.
+    Seeking(Now),
+    /// Commands go to the target.
+    Up,
+    /// We have logged out.
+    Leaving,
+}
+
+/// How long a target is waited for. To get an address takes VN2VN a second; who has one says so
+/// when asked.
+const SEEK: Duration = Duration::from_secs(5);
+
+impl FcoeLink {
+    pub(super) fn new(
+        node: HandleId,
+        settings: &RemoteSettings,
+        target: &TargetPortAddress,
+        core: &CoreContext,
+    ) -> Self {
+        Self {
+            node,
+            target: target.clone(),
+            name: settings.name(),
+            ports: core.common(),
+            calls: core.calls.clone(),
+            seat: None,
+            opening: None,
+            watched: Vec::new(),
+            names: None,
+            stage: PortStage::Idle,
+            nodes: SeekHistory::default(),
+            is_given_up: false,
+            generation: 0,
+            heard: VecDeque::new(),
+            ended: None,
+        }
+    }
+
+    fn key(&self) -> SharedPortKey {
+        SharedPortKey {
+            place: self.target.place.clone(),
+            e_d_tov: self.target.e_d_tov,
+        }
+    }
+
+    /// Does something with the port, as the user that we are.
+    fn with<T>(&self, act: impl FnOnce(&mut SharedPort, usize) -> T) -> Option<T> {
+        let seat = self.seat.as_ref()?;
+        Some(act(&mut seat.port.borrow_mut(), seat.number))
+    }
+
+    /// Uses the port that the core has, or one that is idle, or has one opened.
+    fn sit(&mut self, cx: &mut Context<'_>) {
+        self.generation = self.generation.wrapping_add(1);
+        let key = self.key();
+        let port = self.ports.find(&key).unwrap_or_else(|| {
+            let port = self.ports.make(key.clone(), self.calls.clone());
+            match self.target.ports.take(&key.place, key.e_d_tov, cx.now) {
+                Some(n_port) => port.borrow_mut().opened(cx.now, n_port),
+                None => self.open(cx, &port),
+            }
+            port
+        });
+        let seat = PortUserHandle::take(port, self.node, self.target.port_name, cx.now);
+        self.seat = Some(seat);
+    }
+
+    fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
+        let opened = OpenedAttachment::default();
+        let (left, place) = (opened.clone(), self.target.place.clone());
+        let owner = self
+            .names
+            .clone()
+            .map_or(PortOwner::Initiator, PortOwner::Again);
+        let ports = self.target.ports.clone();
+        let open = move || {
+            ports.wait_for_ending(&place);
+            let site = Attachment::open(&place, &owner);
+            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
+            Ok(0)
+        };
+        self.opening = Some((Rc::clone(port), opened));
+        let op = FileOp::Apart {
+            lane: BlockingLane::Connect,
+            call: Box::new(open),
+        };
+        cx.file(self.node, self.generation, op);
+    }
+
+    /// The port that a thread has opened.
+    fn begin(
+        &self,
+        now: Now,
+        opened: &OpenedAttachment,
+    ) -> Result<NPort<FcpInitiator<BlockLease>>, RemoteError> {
+        let opened = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let nothing = || io::Error::from(io::ErrorKind::NotConnected);
+        let mut site = opened.ok_or_else(nothing).map_err(RemoteError::Connect)??;
+        // Each user adds its own.
+        site.config.partners = Partners::Only([].into());
+        site.config.e_d_tov = self.target.e_d_tov.unwrap_or(site.config.e_d_tov);
+        let machine = FcpInitiator::new(SharedPort::settings());
+        Ok(NPort::begin(site, machine, now))
+    }
+
+    fn close_seat(&mut self) {
+        (self.seat, self.stage) = (None, PortStage::Idle);
+    }
+
+    fn hear(&mut self, news: PortUserEvent) {
+        match news {
+            PortUserEvent::Down(end) if self.stage == PortStage::Up => {
+                self.stage = PortStage::Idle;
+                self.ended.get_or_insert(match end {
+                    remote::NexusEnd::Stuck => FcoeLinkEnd::Stuck,
+                    end => FcoeLinkEnd::Lost(end),
+                });
+            }
+            PortUserEvent::Up | PortUserEvent::Down(_) => {}
+            PortUserEvent::NoPort(why) => {
+                (self.seat, self.stage) = (None, PortStage::Idle);
+                self.ended = Some(FcoeLinkEnd::NoPort(why));
+            }
+            PortUserEvent::Done(_) | PortUserEvent::Failed(_) if self.is_given_up => {}
+            PortUserEvent::Done(done) => self.heard.push_back(LinkEvent::Answered(done)),
+            PortUserEvent::Failed(failed) => self.heard.push_back(LinkEvent::failed(&failed)),
+        }
+        self.log_in();
+    }
+
+    /// Goes on with a target that is there, once nothing of before is.
+    fn log_in(&mut self) {
+        let is_there = |port: &mut SharedPort, number| {
+            port.there(number).is_some() && !port.has_under_way(number)
+        };
+        if matches!(self.stage, PortStage::Seeking(_)) && self.with(is_there) == Some(true) {
+            (self.stage, self.is_given_up) = (PortStage::Up, false);
+            if let Some(seat) = &self.seat {
+                let port = seat.port.borrow();
+                self.names = port.n_port().map(|n_port| Arc::clone(n_port.names()));
+            }
+            let node = self.with(|port, number| port.node_name(number)).flatten();
+            let same = node.is_some_and(|node| self.nodes.come_to(node));
+            self.heard.push_back(LinkEvent::LoggedIn { same });
+        }
+    }
+}
+
+impl Link for FcoeLink {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// With an N_Port that nothing is made of, too.
+    fn is_down(&self) -> bool {
+        self.stage == PortStage::Idle && self.opening.is_none()
+    }
+
+    fn is_up(&self) -> bool {
+        self.stage == PortStage::Up
+    }
+
+    fn is_logged_in(&self) -> bool {
+        self.is_up()
+    }
+
+    fn awaited(&self) -> String {
+        let TargetPortAddress {
+            place, port_name, ..
+        } = &self.target;
+        match self.stage {
+            PortStage::Up => format!("{} to answer", self.name),
+            PortStage::Seeking(_) => format!("{port_name} to log in on fcoe://{place}"),
+            PortStage::Idle | PortStage::Leaving => format!("a port on fcoe://{place}"),
+        }
+    }
+
+    fn group(&self) -> usize {
+        self.nodes.last()
+    }
+
+    fn has_room(&self) -> bool {
+        self.is_up() && self.with(|port, number| port.has_room(number)) == Some(true)
+    }
+
+    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
+        let execute = |port: &mut SharedPort, number| port.execute(now, number, lun, request);
+        self.is_up() && self.with(execute) == Some(true)
+    }
+
+    fn log_out(&mut self, now: Now) -> bool {
+        if !self.is_up() {
+            return false;
+        }
+        if self.with(|port, _| port.leave(now)) == Some(true) {
+            self.stage = PortStage::Leaving;
+        } else {
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
+        }
+        true
+    }
+
+    fn hand_over(&mut self, now: Now) -> bool {
+        let n_port = self.with(|port, _| port.give_back()).flatten();
+        let Some(n_port) = n_port else {
+            return false;
+        };
+        self.close_seat();
+        self.target.ports.put(n_port, self.target.e_d_tov, now);
+        true
+    }
+
+    fn give_up(&mut self, now: Now) {
+        if self.seat.is_some() {
+            self.with(|port, number| port.abandon(now, number));
+            (self.stage, self.is_given_up) = (PortStage::Idle, true);
+            self.ended = Some(FcoeLinkEnd::GivenUp);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        let seeking = match self.stage {
+            PortStage::Seeking(until) => Some(until),
+            _ => None,
+        };
+        let port = self.with(|port, _| port.n_port()?.next_deadline());
+        port.flatten().into_iter().chain(seeking).min()
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.with(|port, _| port.expire(now));
+        let n_port = |port: &mut SharedPort, _| {
+            let n_port = port.n_port()?;
+            let ours = n_port.port().wwpn();
+            Some((
+                n_port.has_left(),
+                ours,
+                n_port.blocking_problem(),
+                n_port.is_alone(),
+            ))
+        };
+        let Some((has_left, ours, barrier, is_alone)) = self.with(n_port).flatten() else {
+            return;
+        };
+        if self.stage == PortStage::Leaving && has_left {
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
+        }
+        let is_seeking = matches!(self.stage, PortStage::Seeking(_));
+        // One that was there before is waited for.
+        if is_seeking && is_alone && self.names.is_none() {
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Alone(self.target.place.clone()));
+        }
+        if matches!(self.stage, PortStage::Seeking(until) if until <= now) {
+            self.stage = PortStage::Idle;
+            self.ended = Some(match barrier {
+                Some(obstacle) => FcoeLinkEnd::Barred(obstacle),
+                None => FcoeLinkEnd::NotFound {
+                    wwpn: self.target.port_name,
+                    place: self.target.place.to_string(),
+                    ours,
+                },
+            });
+        }
+    }
+
+    fn connect(&mut self, cx: &mut Context<'_>) {
+        if self.seat.is_none() {
+            self.sit(cx);
+        }
+        self.stage = PortStage::Seeking(cx.now + SEEK);
+        self.log_in();
+        // It is heard then, if the target is there already.
+        cx.call_at(cx.now);
+    }
+
+    fn connected(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: u32,
+        result: io::Result<u64>,
+    ) -> Result<(), RemoteError> {
+        let Some((port, opened)) = self.opening.take() else {
+            return Ok(());
+        };
+        let result = result.map_err(RemoteError::Connect);
+        match result.and_then(|_| self.begin(cx.now, &opened)) {
+            Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
+            Err(cause) => {
+                self.close_seat();
+                port.borrow_mut().failed(&cause.to_string());
+                return Err(cause);
+            }
+        }
+        Ok(())
+    }
+
+    fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
+        let at = self.watched.iter().position(|one| one.0 == generation);
+        let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
+        if let Some(port) = port {
+            let is_ours = |seat: &PortUserHandle| Rc::ptr_eq(&seat.port, &port);
+            let is_user = self.seat.as_ref().is_some_and(is_ours);
+            port.borrow_mut().ready(cx.now, is_user);
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return Some(heard);
+            }
+            let news = |port: &mut SharedPort, number| port.news(cx.now, number);
+            match self.with(news).flatten() {
+                Some(news) => self.hear(news),
+                None => break,
+            }
+        }
+        let end = self.ended.take()?;
+        if end == FcoeLinkEnd::Lost(remote::NexusEnd::ByUs) {
+            self.close_seat();
+        }
+        Some(LinkEvent::Ended(link::LinkEnd::Fcoe(end)))
+    }
+
+    fn close(&mut self, _: &mut Context<'_>) {
+        self.close_seat();
+    }
+
+    fn push(&mut self, cx: &mut Context<'_>) {
+        let generation = self.generation;
+        if self.with(|port, number| port.push(cx, number, generation)) == Some(true)
+            && let Some(seat) = &self.seat
+        {
+            self.watched.push((generation, Rc::downgrade(&seat.port)));
+        }
+    }
+
+    fn place(&self) -> TransportAddress {
+        TransportAddress::Fcoe(self.target.clone())
+    }
+
+    fn particulars(&self) -> Vec<DetailGroup> {
+        let groups = self.with(|port, number| {
+            let (target, lost) = (port.there(number), port.lost());
+            let port = port.n_port()?.port();
+            let target = target.and_then(|id| port.remote(id));
+            Some(details::ports(&self.target.place, port, target, lost))
+        });
+        groups.flatten().unwrap_or_default()
+    }
+}

@@ -1,0 +1,88 @@
+//! Files that only their owner can read, and that are old or new after a power cut.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use ::io::path::sync_parent;
+use rustix::fs::OFlags;
+
+/// The directory, for its owner only, if it is not there. When this returns, its name and those of
+/// the directories that were made around it are durable.
+pub fn make(dir: &Path) -> io::Result<()> {
+    let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let new: Vec<_> = dir.ancestors().take_while(missing).collect();
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+        _ => error,
+    })?;
+    new.iter().try_for_each(|dir| Ok(sync_parent(dir)?))
+}
+
+/// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
+/// power cut there is the old state or the new one.
+pub fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = dir.join(name);
+    let new = path.with_extension("new");
+    let mut file = create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, &path)?;
+    File::open(dir)?.sync_all()
+}
+
+/// A new file that only its owner can read. What is there already, from a crash or of another
+/// else, is removed: it may be a link, and what was there may be open to others.
+pub fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// What a file holds. A link is not followed, and what is no regular file is not waited for.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = File::options();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let mut file = options.open(path)?;
+    check_regular(&file)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses what is no regular file.
+///
+/// # Errors
+///
+/// When it is none, or the kernel does not say.
+pub fn check_regular(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
+}
+
+/// No file, or no directory that could hold one, or could be there by that name.
+pub fn nothing_is_there(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
+    )
+}
+
+/// A file name's part that stands for `key`.
+pub fn digest(key: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(key.as_bytes());
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

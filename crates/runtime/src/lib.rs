@@ -1,0 +1,18 @@
+//! What serving and using volumes have in common on one machine.
+//!
+//! | duty | modules |
+//! |---|---|
+//! | Fibre Channel ports of this machine | [`n_port`] |
+//! | when a thread spins in place of sleeping | [`polling`] |
+//! | what iSCSI sends, in batches of the ring | [`batch`] |
+//! | the log of what peers do wrong | [`journal`] |
+//! | locks between processes, files that survive a power cut, CHAP secrets | [`lockfile`], [`files`], [`secret`] |
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod files;
+pub mod journal;
+pub mod lockfile;
+pub mod n_port;
+pub mod polling;
+pub mod secret;

@@ -1,0 +1,482 @@
+//! N_Ports on the Ethernet ports of this machine.
+
+mod claim;
+mod frame_losses;
+mod idle;
+mod kernel;
+mod link_problem;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::io::ether::{BATCH, EtherOptions, EtherPort, LinkStatus, PRIORITY, Place};
+use fc::fip::Fip;
+use fc::frame_sink::FrameSink;
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
+use fc::wire::ethernet::Mac;
+use scsi::medium::Now;
+
+pub use self::frame_losses::{FrameLoss, FrameLosses};
+pub use self::idle::IdlePorts;
+pub use self::link_problem::{LinkProblem, NoPort};
+pub use self::names::{PortNames, PortOwner};
+use crate::journal::QUIET;
+
+/// An Ethernet port that is to have an N_Port.
+#[derive(Debug)]
+pub struct Attachment {
+    place: Place,
+    ether: EtherPort,
+    /// What the N_Port will be like.
+    pub config: PortConfig,
+    /// What it is called.
+    pub names: Arc<PortNames>,
+    random: [u8; 8],
+}
+
+/// An N_Port with the Ethernet port that it is on.
+pub struct NPort<F: Fc4Layer> {
+    place: Place,
+    ether: EtherPort,
+    /// Our address, frames to which come in.
+    joined: Option<Mac>,
+    port: Port<F>,
+    leave: PortShutdown,
+    /// Frames came in, and many more are to come.
+    streams: bool,
+    /// Frames are not waited for: they are looked for then.
+    rest: Option<Now>,
+    /// The ring could not wait for frames, which the log has told.
+    is_deaf: bool,
+    names: Arc<PortNames>,
+    clock: Clock,
+    told: LoggedLosses,
+}
+
+/// Frames that were lost at an Ethernet port, as far as the log has told.
+#[derive(Clone, Copy, Debug, Default)]
+struct LoggedLosses {
+    lost: FrameLosses,
+    /// When they were looked at last.
+    since: Now,
+}
+
+/// How the time of a port goes with that of its thread: a port may go on to another thread, which
+/// counts from another instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    ahead: Duration,
+    behind: Duration,
+}
+
+impl Clock {
+    /// It is `port` for the port while it is `thread` for its thread.
+    const fn of(port: Now, thread: Now) -> Self {
+        Self {
+            ahead: port.saturating_sub(thread),
+            behind: thread.saturating_sub(port),
+        }
+    }
+
+    fn of_port(self, thread: Now) -> Now {
+        (thread + self.ahead).saturating_sub(self.behind)
+    }
+
+    fn of_thread(self, port: Now) -> Now {
+        (port + self.behind).saturating_sub(self.ahead)
+    }
+}
+
+/// How far a port is with its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PortShutdown {
+    NotYet,
+    /// It has logged out everywhere, and rejects a port that logs in again, until then.
+    Until(Now),
+    Left,
+}
+
+/// How to wait for what becomes readable when there is something to receive, or room to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollInterest {
+    /// At once.
+    Now,
+    /// After a pause, as so much is coming in that it is better to look for it after a while.
+    Later,
+    /// Not at all before [`NPort::expire`] is due.
+    NotYet,
+}
+
+/// How long to stay after LOGO. Linux sends PLOGI again 17 ms later and must get a reject: without
+/// an answer it waits for 8 s and ignores any other port that takes our N_Port_ID meanwhile.
+const LINGER: Duration = Duration::from_millis(100);
+
+impl Attachment {
+    /// Opens an Ethernet port for an N_Port of this owner.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPort`].
+    pub fn open(place: &Place, owner: &PortOwner) -> Result<Self, NoPort> {
+        let failed = |cause| NoPort::Io(place.clone(), cause);
+        let kernels = |interface| kernel::fcoe_port(Path::new(kernel::SYSFS), interface);
+        if let Some(port) = place.interface().and_then(kernels) {
+            return Err(NoPort::Kernel(place.clone(), port));
+        }
+        let mut ether = EtherPort::open(place, &EtherOptions::default())?;
+        if let Some(narrow @ LinkProblem::Narrow(..)) = LinkProblem::at(place, ether.link()) {
+            return Err(NoPort::Narrow(narrow));
+        }
+        if let Some(line) = no_priority(place, ether.tag_priority()) {
+            tracing::warn!("{line}");
+        }
+        let names = PortNames::claim(place, ether.mac(), owner).map_err(failed)?;
+        for mac in Fip::groups().into_iter().chain([names.mac]) {
+            ether.join(mac.0).map_err(failed)?;
+        }
+        let mut config = PortConfig::new(names.mac, ether.link().mtu as usize);
+        (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
+        Ok(Self {
+            place: place.clone(),
+            ether,
+            config,
+            names,
+            random,
+        })
+    }
+
+    /// What is in the way of frames, or of full ones.
+    pub fn obstacle(&self) -> Option<LinkProblem> {
+        LinkProblem::at(&self.place, self.ether.link())
+    }
+}
+
+/// What is to be said of a VLAN whose tags do not carry the priority that frames leave with.
+fn no_priority(place: &Place, in_tags: Option<u32>) -> Option<String> {
+    let in_tags = in_tags.filter(|priority| *priority != PRIORITY)?;
+    let name = place.interface()?;
+    Some(format!(
+        "{place}: frames carry VLAN priority {in_tags}, so switches may drop them: ip link set \
+         {name} type vlan egress-qos-map {PRIORITY}:{PRIORITY}"
+    ))
+}
+
+impl<F: Fc4Layer> fmt::Debug for NPort<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NPort({} at {})", self.port.wwpn(), self.place)
+    }
+}
+
+impl<F: Fc4Layer> NPort<F> {
+    /// Begins to look for other ports.
+    pub fn begin(site: Attachment, fc4: F, now: Now) -> Self {
+        let mut port = Port::new(&site.config, fc4, now, site.random);
+        port.link(now, site.ether.link().up);
+        Self {
+            place: site.place,
+            ether: site.ether,
+            joined: None,
+            port,
+            leave: PortShutdown::NotYet,
+            streams: false,
+            rest: None,
+            is_deaf: false,
+            names: site.names,
+            clock: Clock::default(),
+            told: LoggedLosses::default(),
+        }
+    }
+
+    /// The same port with another FC-4 layer.
+    fn with_fc4<G: Fc4Layer>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
+        NPort {
+            place: self.place,
+            ether: self.ether,
+            joined: self.joined,
+            port: self.port.with_fc4(change),
+            leave: self.leave,
+            streams: self.streams,
+            rest: self.rest,
+            is_deaf: self.is_deaf,
+            names: self.names,
+            clock: self.clock,
+            told: self.told,
+        }
+    }
+
+    /// What it is called, for as long as this lives.
+    pub const fn names(&self) -> &Arc<PortNames> {
+        &self.names
+    }
+
+    /// What time it is for the port, and what is above it.
+    pub fn time(&self, now: Now) -> Now {
+        self.clock.of_port(now)
+    }
+
+    /// The interface or cable that it is at.
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its state machine.
+    pub const fn port(&self) -> &Port<F> {
+        &self.port
+    }
+
+    /// The same, to be told something.
+    pub const fn port_mut(&mut self) -> &mut Port<F> {
+        &mut self.port
+    }
+
+    /// What becomes readable when there is something to receive, or room to send.
+    pub fn poll_fd(&self) -> &Arc<OwnedFd> {
+        self.ether.waited()
+    }
+
+    /// How to wait for [`Self::poll_fd`].
+    pub const fn listen(&self) -> PollInterest {
+        match (self.rest, self.streams) {
+            (Some(_), _) => PollInterest::NotYet,
+            (None, true) => PollInterest::Later,
+            (None, false) => PollInterest::Now,
+        }
+    }
+
+    /// The ring does or does not wait for [`Self::poll_fd`] now. If it does not, the port looks for
+    /// frames by the clock, and then has the ring asked again.
+    pub fn is_watched(&mut self, now: Now, watched: &io::Result<()>) {
+        let was_deaf = self.is_deaf;
+        self.is_deaf = watched.is_err();
+        if let Err(cause) = watched {
+            self.rest = Some(self.time(now) + DEAF);
+            if !was_deaf {
+                tracing::error!(
+                    "{}: cannot wait for frames, so polling for them: {cause}",
+                    self.place
+                );
+            }
+        }
+    }
+
+    /// Takes what has come, as much as a batch has.
+    pub fn receive(&mut self, now: Now) {
+        let now = self.time(now);
+        let port = &mut self.port;
+        let dropped = port.fip_statistics().dropped;
+        let count = self
+            .ether
+            .receive(|frame, tci| port.receive(now, frame, tci.map(|tci| tci & VID)));
+        let is_flooded = port.fip_statistics().dropped > dropped;
+        self.streams = (1..BATCH).contains(&count) && port.expected() >= STREAM;
+        if is_flooded && count < BATCH {
+            self.rest = Some(now + FLOODED);
+        }
+        let before = self.ether.link();
+        match self.ether.news() {
+            Ok(Some(link)) => self.relink(now, before, link),
+            Ok(None) => {}
+            Err(cause) => tracing::error!("{}: cannot read its link: {cause}", self.place),
+        }
+    }
+
+    fn relink(&mut self, now: Now, before: LinkStatus, link: LinkStatus) {
+        if link.mtu != before.mtu {
+            self.port.resize(now, link.mtu as usize);
+        }
+        let barrier = match LinkProblem::at(&self.place, link) {
+            Some(obstacle) => {
+                tracing::warn!("{obstacle}");
+                obstacle.is_barrier()
+            }
+            None => {
+                tracing::info!("{}: the link is up, with MTU {}", self.place, link.mtu);
+                false
+            }
+        };
+        self.port.link(now, !barrier);
+    }
+
+    /// Whether nothing has the other end of its cable.
+    pub const fn is_alone(&self) -> bool {
+        self.ether.is_alone()
+    }
+
+    /// What is in the way, if no frame passes.
+    pub fn blocking_problem(&self) -> Option<LinkProblem> {
+        LinkProblem::at(&self.place, self.ether.link()).filter(LinkProblem::is_barrier)
+    }
+
+    /// What happened. Frames to the port's own address are received for as long as it has one.
+    pub fn poll(&mut self) -> Option<PortEvent<F::Event>> {
+        let event = self.port.poll()?;
+        match event {
+            PortEvent::Online(address) => {
+                tracing::debug!("{}: this port's address is {}", self.place, address.fc_id);
+                self.receive_at(Some(address.mac));
+            }
+            PortEvent::Offline => self.receive_at(None),
+            _ => {}
+        }
+        Some(event)
+    }
+
+    /// An Ethernet port has few addresses: the one before goes.
+    fn receive_at(&mut self, mac: Option<Mac>) {
+        if let Some(before) = std::mem::replace(&mut self.joined, mac)
+            && let Err(cause) = self.ether.leave(before.0)
+        {
+            tracing::warn!("{}: still receives frames to {before}: {cause}", self.place);
+        }
+        if let Some(mac) = mac
+            && let Err(cause) = self.ether.join(mac.0)
+        {
+            tracing::error!("{}: cannot receive frames to {mac}: {cause}", self.place);
+        }
+    }
+
+    /// Sends as much as the Ethernet port takes, up to [`TURN`] frames; it becomes ready when it
+    /// takes more.
+    pub fn transmit(&mut self) {
+        let mut is_empty = false;
+        let mut left = TURN;
+        loop {
+            let mut frames = TransmitFrames {
+                ether: &mut self.ether,
+                left: &mut left,
+                is_full: false,
+            };
+            let more = self.port.transmit(&mut frames);
+            // What found no slot has one when all of them have left; no later event reports that.
+            let again = more || frames.is_full && !is_empty;
+            match self.ether.flush() {
+                Ok(true) if left == 0 => break,
+                Ok(all) if all && again => is_empty = true,
+                Ok(_) => return,
+                Err(cause) => return tracing::error!("{}: cannot send: {cause}", self.place),
+            }
+        }
+        if let Err(cause) = self.ether.more_to_send() {
+            tracing::error!("{}: cannot wait for room to send: {cause}", self.place);
+        }
+    }
+
+    /// When [`Self::expire`] wants to be called.
+    pub fn next_deadline(&self) -> Option<Now> {
+        let leave = match self.leave {
+            PortShutdown::Until(at) => Some(at),
+            PortShutdown::NotYet | PortShutdown::Left => None,
+        };
+        let deadlines = [self.port.next_deadline(), leave, self.rest];
+        let deadline = deadlines.into_iter().flatten().min();
+        deadline.map(|at| self.clock.of_thread(at))
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, now: Now) {
+        let thread = now;
+        let now = self.time(now);
+        if self.rest.take_if(|at| *at <= now).is_some() {
+            self.receive(thread);
+        }
+        self.look_for_drops(now);
+        if self.port.next_deadline().is_some_and(|at| at <= now) {
+            self.port.expire(now);
+        }
+        if matches!(self.leave, PortShutdown::Until(at) if at <= now) {
+            self.leave = PortShutdown::Left;
+            self.port.link(now, false);
+        }
+    }
+
+    /// Tells of frames that were lost here, at most once a minute. There is always a Beacon or
+    /// another thing due by which this is called.
+    fn look_for_drops(&mut self, now: Now) {
+        if now.saturating_sub(self.told.since) < QUIET {
+            return;
+        }
+        self.told.since = now;
+        let Ok(lost) = self.ether.recent_drops().map(FrameLosses) else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.told.lost, lost);
+        if let Some(lost) = lost.told_since(&before) {
+            tracing::warn!("{}: frames lost: {lost}", self.place);
+        }
+    }
+
+    /// Frames that were lost since the port was opened, if the kernel tells.
+    pub fn lost(&mut self) -> Option<FrameLosses> {
+        self.ether.drops().ok().map(FrameLosses)
+    }
+
+    /// Logs out everywhere; soon after it has left.
+    pub fn leave(&mut self, now: Now) {
+        let now = self.time(now);
+        let linger = match self.port.remotes().next() {
+            Some(_) => LINGER,
+            None => Duration::ZERO,
+        };
+        self.port.log_out(now);
+        self.leave = PortShutdown::Until(now + linger);
+    }
+
+    /// Whether it is silent for good.
+    pub fn has_left(&self) -> bool {
+        self.leave == PortShutdown::Left
+    }
+}
+
+/// Bytes of data that are on their way, or soon will be, while a port rests between batches: what
+/// takes longer to come than [`PAUSE`](::io::ring::PAUSE), so that no command ends later for it.
+/// Being woken for each few frames costs either end more than all else that is done with them.
+const STREAM: u64 = 64 << 10;
+
+/// How long a port is not looked at while it is flooded with FIP. It costs the other frames of its
+/// Ethernet this much latency, and takes no more memory than the ring has: 1 ms of the shortest
+/// frames at 10 Gbit/s, 15,000, do not fit, but no peer that means well loses by that.
+const FLOODED: Duration = Duration::from_millis(1);
+
+/// How often frames are polled for that the ring cannot wait for.
+const DEAF: Duration = Duration::from_millis(10);
+
+/// Frames that are sent in one turn. On veth the sender's core carries out what the receiver does
+/// in the kernel, so that a full queue of 16 MiB could hold it for 10 ms.
+const TURN: usize = 1024;
+
+/// The VLAN identifier in tag control information (IEEE 802.1Q).
+const VID: u16 = 0xfff;
+
+/// A transmit ring, as ports fill it.
+struct TransmitFrames<'a> {
+    ether: &'a mut EtherPort,
+    /// Frames that may be sent yet.
+    left: &'a mut usize,
+    /// There was no slot.
+    is_full: bool,
+}
+
+impl FrameSink for TransmitFrames<'_> {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        let slot = match self.left {
+            0 => None,
+            _ => self.ether.slot(len),
+        };
+        self.is_full = slot.is_none();
+        slot
+    }
+
+    fn commit(&mut self, len: usize) {
+        self.ether.commit(len);
+        *self.left -= 1;
+    }
+}

@@ -1,0 +1,227 @@
+//! N_Ports between two uses.
+//!
+//! To open a unit, it is asked what it is; a moment later it is used, by another thread. To get an
+//! address takes VN2VN a second each time, and names that are given back may be another's then, so
+//! the port that has asked stays, logged in, for the next user.
+//!
+//! The next user is a reactor, which may not wait for a logout. So a port that nobody takes up
+//! is ended by a thread that was started with its rest.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ::io::ether::Place;
+use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
+use fc::initiator::{FcpInitiator, IdleInitiator};
+use scsi::medium::Now;
+
+use super::{Clock, NPort};
+
+/// N_Ports without a user. Those that are not used again log out, after a while or at the
+/// end.
+#[derive(Clone, Debug, Default)]
+pub struct IdlePorts(Arc<IdlePortState>);
+
+#[derive(Debug)]
+struct IdlePortState {
+    ports: Mutex<IdlePortList>,
+    /// Some have logged out.
+    ended: Condvar,
+    /// How long a port is of use.
+    fresh: Duration,
+}
+
+#[derive(Debug, Default)]
+struct IdlePortList {
+    idle: Vec<IdlePort>,
+    /// Where some are logging out.
+    ending: Vec<Place>,
+}
+
+#[derive(Debug)]
+struct IdlePort {
+    /// Until it is taken up again.
+    n_port: Option<Box<NPort<IdleInitiator>>>,
+    place: Place,
+    /// How soon a frame is lost, as its logins say.
+    e_d_tov: Option<Duration>,
+    /// When its time began.
+    epoch: Instant,
+    /// When it was put here.
+    since: Instant,
+}
+
+/// Nobody speaks for an idle port. After a while its neighbours give it up, which it would learn
+/// late: they miss it after 20 s.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How long is waited for the logout of another port: ten times what it takes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl IdlePorts {
+    /// Leaves a port here, with no command in flight.
+    pub fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, e_d_tov: Option<Duration>, now: Now)
+    where
+        FcpInitiator<L>: fc::port::Fc4Layer,
+    {
+        let since = Instant::now();
+        let idle = IdlePort {
+            epoch: since
+                .checked_sub(n_port.clock.of_port(now))
+                .unwrap_or(since),
+            place: n_port.place().clone(),
+            n_port: Some(Box::new(n_port.with_fc4(FcpInitiator::rest))),
+            e_d_tov,
+            since,
+        };
+        // The thread may look for it as soon as it runs: it finds it, or waits until it is there.
+        let mut ports = self.0.lock();
+        let Err(cause) = self.end_later() else {
+            return ports.idle.push(idle);
+        };
+        // Without a thread to end it, it ends now.
+        drop(ports);
+        tracing::warn!(
+            "{}: cannot keep the port for its next use, so it logs out: {cause}",
+            idle.place
+        );
+    }
+
+    fn end_later(&self) -> io::Result<()> {
+        let (shared, fresh) = (Arc::downgrade(&self.0), self.0.fresh);
+        let thread = thread::Builder::new().name("idle port".to_owned());
+        thread.spawn(move || {
+            thread::sleep(fresh);
+            end_stale(&shared);
+        })?;
+        Ok(())
+    }
+
+    /// Takes one up, if there is one at this place whose logins say the same.
+    pub fn take<L>(
+        &self,
+        place: &Place,
+        e_d_tov: Option<Duration>,
+        now: Now,
+    ) -> Option<NPort<FcpInitiator<L>>>
+    where
+        FcpInitiator<L>: fc::port::Fc4Layer,
+    {
+        let mut idle = {
+            let idle = &mut self.0.lock().idle;
+            let fits = |one: &IdlePort| {
+                one.place == *place && one.e_d_tov == e_d_tov && !one.is_stale(self.0.fresh)
+            };
+            idle.swap_remove(idle.iter().position(fits)?)
+        };
+        let mut n_port = idle.n_port.take()?.with_fc4(FcpInitiator::resume);
+        n_port.clock = Clock::of(idle.epoch.elapsed(), now);
+        n_port.receive(now);
+        Some(n_port)
+    }
+
+    /// Waits for ports at this place that are ending, as whoever opens another gets their names.
+    pub fn wait_for_ending(&self, place: &Place) {
+        let fresh = self.0.fresh;
+        let is_ending = |ports: &mut IdlePortList| {
+            let mut idle = ports.idle.iter();
+            ports.ending.contains(place)
+                || idle.any(|one| one.place == *place && one.is_stale(fresh))
+        };
+        let ports = self.0.lock();
+        drop(self.0.ended.wait_timeout_while(ports, PATIENCE, is_ending));
+    }
+}
+
+impl Default for IdlePortState {
+    fn default() -> Self {
+        Self {
+            ports: Mutex::default(),
+            ended: Condvar::new(),
+            fresh: FRESH,
+        }
+    }
+}
+
+impl IdlePortState {
+    fn lock(&self) -> MutexGuard<'_, IdlePortList> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes those out that were here for too long.
+    fn stale(&self) -> Vec<IdlePort> {
+        let mut ports = self.lock();
+        let stale = ports.idle.extract_if(.., |idle| idle.is_stale(self.fresh));
+        let stale: Vec<_> = stale.collect();
+        ports
+            .ending
+            .extend(stale.iter().map(|idle| idle.place.clone()));
+        stale
+    }
+
+    fn has_ended(&self, place: &Place) {
+        let ending = &mut self.lock().ending;
+        if let Some(at) = ending.iter().position(|one| one == place) {
+            ending.swap_remove(at);
+        }
+        self.ended.notify_all();
+    }
+}
+
+/// Logs out those that were here for too long. Nobody is locked out meanwhile, and what else is
+/// there ends with whoever has it, not with this.
+fn end_stale(shared: &Weak<IdlePortState>) {
+    let stale = shared.upgrade().map(|shared| shared.stale());
+    for idle in stale.into_iter().flatten() {
+        let place = idle.place.clone();
+        drop(idle);
+        shared.upgrade().inspect(|shared| shared.has_ended(&place));
+    }
+}
+
+impl IdlePort {
+    fn is_stale(&self, fresh: Duration) -> bool {
+        self.since.elapsed() >= fresh
+    }
+}
+
+impl Drop for IdlePort {
+    fn drop(&mut self) {
+        if let Some(n_port) = self.n_port.take()
+            && let Err(cause) = log_out(*n_port, self.epoch)
+        {
+            tracing::debug!("{}: logout: {cause}", self.place);
+        }
+    }
+}
+
+/// Takes as long as a logout does.
+fn log_out(mut n_port: NPort<IdleInitiator>, epoch: Instant) -> io::Result<()> {
+    let (mut ring, _) = AnyRing::open(RingKind::Epoll)?;
+    n_port.clock = Clock::default();
+    n_port.leave(epoch.elapsed());
+    let mut is_watched = false;
+    loop {
+        n_port.transmit();
+        if !std::mem::replace(&mut is_watched, true) {
+            ring.watch(n_port.poll_fd(), Token(0))?;
+        }
+        let left = n_port.next_deadline();
+        ring.wait(left.map(|at| at.saturating_sub(epoch.elapsed())))?;
+        while ring.next_event().is_some() {
+            is_watched = false;
+        }
+        let now = epoch.elapsed();
+        n_port.receive(now);
+        while n_port.poll().is_some() {}
+        n_port.expire(now);
+        if n_port.has_left() {
+            return Ok(());
+        }
+    }
+}

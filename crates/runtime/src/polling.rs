@@ -1,0 +1,110 @@
+//! When a reactor spins in place of sleeping.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+/// When a reactor spins in place of sleeping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollMode {
+    /// Never.
+    Never,
+    /// For as long as it pays.
+    #[default]
+    Adaptive,
+    /// Always; it takes a whole core each.
+    Always,
+}
+
+impl PollMode {
+    /// The policy for `threads` threads that share a quota of `quota` processors. A reactor that
+    /// uses up the quota by spinning is stopped for the rest of the period, about 50 ms, which is
+    /// worse than any sleep.
+    pub fn within(self, quota: Option<f64>, threads: u16) -> Self {
+        match self {
+            Self::Adaptive if quota.is_some_and(|quota| quota < f64::from(threads)) => Self::Never,
+            mode => mode,
+        }
+    }
+}
+
+/// Decides before each wait for how long the ring may sleep.
+#[derive(Clone, Debug)]
+pub struct Polling {
+    mode: PollMode,
+    /// For how long spinning pays.
+    worth: Duration,
+    rest: IdleAction,
+    /// For how long there is nothing to do, on average.
+    idle: Duration,
+}
+
+/// What is done while there is nothing to do.
+#[derive(Clone, Copy, Debug)]
+enum IdleAction {
+    None,
+    /// Spinning since then.
+    Spins(Now),
+    /// Sleeping since then.
+    Sleeps(Now),
+    /// Sleeping, after spinning in vain.
+    GivenUp,
+}
+
+/// What a sleep costs: the sleeper wakes a few microseconds late on bare metal, some twenty in a
+/// virtual machine, where rousing its CPU takes whoever wakes it as many again. Spinning for longer
+/// costs more than it saves.
+pub const OF_A_SERVER: Duration = Duration::from_micros(50);
+
+/// A thread that waits for answers sleeps as long as the other end takes to wake and to work. If
+/// neither slept the answers would come in half the time, so he is the one to begin with it.
+pub const OF_A_CLIENT: Duration = Duration::from_micros(100);
+
+impl Polling {
+    /// A thread that spins for `worth` at the most where that is up to it.
+    pub fn new(mode: PollMode, worth: Duration) -> Self {
+        Self {
+            mode,
+            worth,
+            rest: IdleAction::None,
+            idle: 4 * worth,
+        }
+    }
+
+    /// For how long to wait, at most `patience`, when there is nothing to do at `now`.
+    pub fn timeout(&mut self, now: Now, patience: Option<Duration>) -> Option<Duration> {
+        self.rest = match self.rest {
+            IdleAction::None if self.idle < self.worth => IdleAction::Spins(now),
+            IdleAction::None => IdleAction::Sleeps(now),
+            IdleAction::Spins(since) if now.saturating_sub(since) >= self.worth => {
+                IdleAction::GivenUp
+            }
+            rest => rest,
+        };
+        let spins = match self.mode {
+            PollMode::Never => false,
+            PollMode::Always => true,
+            PollMode::Adaptive => matches!(self.rest, IdleAction::Spins(_)),
+        };
+        if spins {
+            Some(Duration::ZERO)
+        } else {
+            patience
+        }
+    }
+
+    /// Something to do has arrived by `now`.
+    pub fn arrived(&mut self, now: Now) {
+        let idle = match std::mem::replace(&mut self.rest, IdleAction::None) {
+            IdleAction::None => return,
+            IdleAction::Spins(since) => now.saturating_sub(since),
+            // Half of what a sleep costs is that it ends late.
+            IdleAction::Sleeps(since) => now.saturating_sub(since + self.worth / 2),
+            IdleAction::GivenUp => Duration::MAX,
+        };
+        self.idle = (self.idle * 7 + idle.min(4 * self.worth)) / 8;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,483 @@
+//! The simulator: the very cores that serve, on a simulated clock, wires, mailboxes and disks.
+//!
+//! One seed decides everything: which of the things that could happen next happens, how many
+//! bytes a read gives, which disk operation ends first and whether it fails. A failure is told
+//! with its seed, and the seed repeats it.
+#![forbid(unsafe_code)]
+
+mod disk;
+mod post;
+mod ring;
+mod rng;
+mod user;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::io::memory::Pool;
+use ::io::ring::Ring;
+use block::volume::CoreContext;
+use iscsi::target::TargetConfig;
+use scsi::medium::Now;
+use scsi::owner::UnitOwner;
+use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
+use scsi::wire::lun::Lun;
+
+use block::volumes::Volumes;
+pub use disk::{Disk, DiskKind, POOL_BYTES};
+use engine::core::{Census, ControlCore, ControlCoreParts, Core, CoreParts, Devices, Store};
+use engine::flushes::FinalFlushes;
+use engine::mailbox::CoreMessage;
+use post::{SimMailbox, SimMailboxes};
+use ring::{Kernel, PendingEvent};
+pub use rng::Rng;
+use runtime::journal::Journal;
+use user::SimUser;
+pub use wire::SimWire;
+
+/// A simulated process.
+pub struct World {
+    /// Chance.
+    pub rng: Rng,
+    /// What happens how often.
+    pub pace: EventWeights,
+    now: Now,
+    cores: Vec<Core<Kernel, SimMailbox>>,
+    kernels: Vec<Kernel>,
+    pools: Vec<Pool>,
+    office: SimMailboxes,
+    flushes: Arc<FinalFlushes>,
+    /// Processes that use the target, whose kernels follow those of the cores.
+    users: Vec<SimUser>,
+}
+
+/// What a world begins with.
+#[derive(Clone)]
+pub struct WorldConfig {
+    /// The seed.
+    pub seed: u64,
+    /// How many cores.
+    pub cores: u16,
+    /// The target nodes.
+    pub config: TargetConfig,
+    /// The units of every node: LUN 0 and up.
+    pub units: Vec<Disk>,
+    /// Bytes of buffers that each core may use.
+    pub pool_bytes: usize,
+}
+
+/// How often each kind of thing happens, in relation to the others: of whatever could happen, first
+/// the kind is chosen and then the thing.
+#[derive(Clone, Copy, Debug)]
+pub struct EventWeights {
+    /// Messages between cores arrive.
+    pub mail: usize,
+    /// Bytes arrive or leave.
+    pub wires: usize,
+    /// Operations of disks end.
+    pub disks: usize,
+    /// One in this many of those fails; 0: none.
+    pub disk_errors: usize,
+    /// Bytes come and go in pieces of any size.
+    pub pieces: bool,
+}
+
+impl Default for EventWeights {
+    fn default() -> Self {
+        Self {
+            mail: 1,
+            wires: 1,
+            disks: 1,
+            disk_errors: 0,
+            pieces: true,
+        }
+    }
+}
+
+/// One thing that could happen next.
+#[derive(Clone, Copy, Debug)]
+enum EventChoice {
+    Kernel(usize, PendingEvent),
+    Mail((CoreId, CoreId)),
+}
+
+impl World {
+    /// A process that listens.
+    ///
+    /// # Errors
+    /// When descriptors cannot be had, or address space for buffers.
+    pub fn new(setup: &WorldConfig) -> io::Result<Self> {
+        let office = SimMailboxes::new(setup.cores);
+        let kernels: Vec<Kernel> = (0..setup.cores).map(|_| Kernel::default()).collect();
+        let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
+        let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
+        let states = states(setup);
+        let flushes = Arc::new(FinalFlushes::new(vec![String::new(); states.len()]));
+        let mut front = Some(Box::new(front(setup, &states, &flushes)));
+        let units: Vec<_> = states.into_iter().map(Arc::new).collect();
+        let journal = Arc::new(Journal::default());
+        let core = |((id, kernel), pool): ((u16, &Kernel), &Pool)| {
+            let context = CoreContext::new(pool.clone());
+            let mut volumes = Volumes::default();
+            for disk in &setup.units {
+                volumes.add(Box::new(disk.handle(&context)), &context);
+            }
+            Core::new(CoreParts {
+                fc_ports: Vec::new(),
+                id: CoreId(id),
+                ring: kernel.clone(),
+                post: office.counter(CoreId(id)),
+                units: units.clone(),
+                volumes,
+                buffers: pool.clone(),
+                journal: Arc::clone(&journal),
+                front: front.take(),
+            })
+        };
+        let cores = (0..).zip(&kernels).zip(&pools).map(core).collect();
+        let listener = File::open("/dev/null")?.into();
+        kernels[0]
+            .clone()
+            .listen(listener, engine::core::accept_token(0))?;
+        Ok(Self {
+            rng: Rng::new(setup.seed),
+            pace: EventWeights::default(),
+            now: Now::ZERO,
+            cores,
+            kernels,
+            pools,
+            office,
+            flushes,
+            users: Vec::new(),
+        })
+    }
+
+    /// The process is killed, and another one begins in its place. Disks and users stay.
+    ///
+    /// # Errors
+    /// As with [`Self::new`].
+    pub fn restart(&mut self, setup: &WorldConfig) -> io::Result<()> {
+        self.users.iter().for_each(SimUser::cut_off);
+        let users = self.kernels.split_off(self.cores.len());
+        let new = Self::new(setup)?;
+        (self.cores, self.kernels, self.pools) = (new.cores, new.kernels, new.pools);
+        (self.office, self.flushes) = (new.office, new.flushes);
+        self.kernels.extend(users);
+        wire::close_dropped();
+        Ok(())
+    }
+
+    /// An initiator connects.
+    ///
+    /// # Errors
+    /// When no core listens.
+    pub fn connect(&mut self) -> io::Result<SimWire> {
+        self.connect_from([127, 0, 0, 1])
+    }
+
+    /// An initiator connects from this address.
+    ///
+    /// # Errors
+    /// When no server listens.
+    pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<SimWire> {
+        let wire = SimWire::default();
+        self.kernels[0].connect(&wire, (peer, 40_000).into())?;
+        self.turn(0);
+        Ok(wire)
+    }
+
+    /// Lets one thing happen; `false` when nothing can.
+    pub fn step(&mut self) -> bool {
+        let Some(choice) = self.choose() else {
+            return false;
+        };
+        self.take_place(choice);
+        true
+    }
+
+    fn choose(&mut self) -> Option<EventChoice> {
+        let mut kinds: [Vec<EventChoice>; 3] = Default::default();
+        for choice in self.choices() {
+            let kind = match choice {
+                EventChoice::Mail(_) => 0,
+                EventChoice::Kernel(_, PendingEvent::Arrive(..) | PendingEvent::Leave(..)) => 1,
+                EventChoice::Kernel(_, PendingEvent::File(_)) => 2,
+            };
+            kinds[kind].push(choice);
+        }
+        let weights = [self.pace.mail, self.pace.wires, self.pace.disks];
+        let possible = kinds
+            .iter()
+            .zip(weights)
+            .filter(|(kind, _)| !kind.is_empty());
+        let possible: Vec<_> = possible.collect();
+        let sum = possible.iter().map(|(_, weight)| weight).sum::<usize>();
+        let mut chance = self.rng.below(sum.max(1));
+        let (kind, _) = possible.iter().find(|(_, weight)| {
+            let found = chance < *weight;
+            chance = chance.saturating_sub(*weight);
+            found
+        })?;
+        Some(*self.rng.pick(kind))
+    }
+
+    fn take_place(&mut self, choice: EventChoice) {
+        let core = match choice {
+            EventChoice::Mail(pair) => {
+                self.office.arrive(pair);
+                let core = usize::from(pair.1.0);
+                self.kernels[core].wake();
+                core
+            }
+            EventChoice::Kernel(core, pending) => {
+                self.happen(core, pending);
+                self.connect_dialed(core);
+                core
+            }
+        };
+        self.turn(core);
+    }
+
+    fn choices(&self) -> Vec<EventChoice> {
+        let mut choices: Vec<EventChoice> = self
+            .office
+            .pending()
+            .into_iter()
+            .map(EventChoice::Mail)
+            .collect();
+        for (core, kernel) in self.kernels.iter().enumerate() {
+            let pending = kernel.pending().into_iter();
+            choices.extend(pending.map(|pending| EventChoice::Kernel(core, pending)));
+        }
+        choices
+    }
+
+    fn happen(&mut self, core: usize, pending: PendingEvent) {
+        let kernel = self.kernels[core].clone();
+        match pending {
+            PendingEvent::Arrive(socket, most) => kernel.arrive(socket, self.some_of(most)),
+            PendingEvent::Leave(socket, 0) => kernel.leave(socket, None),
+            PendingEvent::Leave(socket, most) => kernel.leave(socket, Some(self.some_of(most))),
+            PendingEvent::File(number) => {
+                let errors = self.pace.disk_errors;
+                let fails = errors > 0 && self.rng.one_in(errors);
+                kernel.end_file(number, fails.then(|| io::Error::other("simulated")));
+            }
+        }
+    }
+
+    /// All of them, or a part: often one byte, as boundaries are where mistakes are.
+    fn some_of(&mut self, most: usize) -> usize {
+        match (most, self.rng.below(4)) {
+            (0 | 1, _) | (_, 0 | 1) => most,
+            _ if !self.pace.pieces => most,
+            (_, 2) => 1 + self.rng.below(most.min(64)),
+            _ => 1 + self.rng.below(most),
+        }
+    }
+
+    fn turn(&mut self, kernel: usize) {
+        match self.cores.get_mut(kernel) {
+            Some(core) => drop(core.turn(self.now)),
+            None => self.users[kernel - self.cores.len()].turn(self.now),
+        }
+        wire::close_dropped();
+    }
+
+    /// Lets everything pass by one wire that can, both ways, before anything else happens.
+    pub fn hurry(&mut self, wire: &SimWire) {
+        while let Some((core, pending)) = self.pending_of(wire) {
+            let kernel = self.kernels[core].clone();
+            match pending {
+                PendingEvent::Arrive(socket, most) => kernel.arrive(socket, most),
+                PendingEvent::Leave(socket, most) => {
+                    kernel.leave(socket, Some(most).filter(|n| *n > 0));
+                }
+                PendingEvent::File(_) => return,
+            }
+            self.turn(core);
+        }
+    }
+
+    fn pending_of(&self, wire: &SimWire) -> Option<(usize, PendingEvent)> {
+        let (core, socket) = self.place(wire)?;
+        let mut pending = self.kernels[core].pending().into_iter();
+        let found = pending.find(|pending| match pending {
+            PendingEvent::Arrive(id, _) | PendingEvent::Leave(id, _) => *id == socket,
+            PendingEvent::File(_) => false,
+        });
+        found.map(|pending| (core, pending))
+    }
+
+    /// The core and socket that a wire leads to.
+    fn place(&self, wire: &SimWire) -> Option<(usize, ::io::ring::SocketId)> {
+        let mut kernels = self.kernels.iter().enumerate().take(self.cores.len());
+        kernels.find_map(|(core, kernel)| Some((core, kernel.socket(wire)?)))
+    }
+
+    /// The core that a wire leads to, if any has it.
+    #[must_use]
+    pub fn core_of(&self, wire: &SimWire) -> Option<usize> {
+        self.place(wire).map(|(core, _)| core)
+    }
+
+    /// Bytes that an initiator has sent and no machine has taken.
+    #[must_use]
+    pub fn unread(&self, wire: &SimWire) -> usize {
+        let early = self
+            .place(wire)
+            .map_or(0, |(core, socket)| self.cores[core].early_bytes(socket));
+        wire.in_flight() + early
+    }
+
+    /// Lets time pass; deadlines that come are kept.
+    pub fn pass(&mut self, time: Duration) {
+        self.now += time;
+        for kernel in 0..self.kernels.len() {
+            self.turn(kernel);
+        }
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// How long nothing happens if nothing comes in; `None`: for ever.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        let cores = self.cores.iter().filter_map(|core| core.patience(self.now));
+        let users = self.users.iter().filter_map(SimUser::next_deadline);
+        cores
+            .chain(users.map(|at| at.saturating_sub(self.now)))
+            .min()
+    }
+
+    /// Tells every core to stop.
+    pub fn stop(&mut self) {
+        for core in 0..self.cores.len() {
+            self.office.order(CoreId(core as u16), CoreMessage::Stop);
+            self.kernels[core].wake();
+            self.turn(core);
+        }
+    }
+
+    /// Whether every core has left its loop.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.cores.iter().all(Core::has_left)
+    }
+
+    /// The volumes that were not flushed at the end.
+    #[must_use]
+    pub fn not_flushed(&self) -> usize {
+        self.flushes.missing().len()
+    }
+
+    /// Memory that the buffers of all cores take, in bytes.
+    #[must_use]
+    pub fn resident(&self) -> usize {
+        self.pools.iter().map(Pool::resident).sum()
+    }
+
+    /// What each core holds.
+    #[must_use]
+    pub fn census(&self) -> Vec<CoreUsage> {
+        let cores = self.cores.iter().zip(&self.kernels).zip(&self.pools);
+        let held = cores.map(|((core, kernel), pool)| {
+            let (sockets, files) = kernel.held();
+            CoreUsage {
+                core: core.census(),
+                sockets,
+                files,
+                buffers: pool.in_use(),
+            }
+        });
+        held.collect()
+    }
+}
+
+/// What a core holds, and its kernel for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreUsage {
+    /// Itself.
+    pub core: Census,
+    /// Sockets.
+    pub sockets: usize,
+    /// Operations of disks in flight.
+    pub files: usize,
+    /// Bytes of buffers, in whole slots of the pool.
+    pub buffers: usize,
+}
+
+fn naa(number: u8) -> [u8; 8] {
+    [0x30, 0, 0, 0, 0, 0, 0, number]
+}
+
+fn states(setup: &WorldConfig) -> Vec<UnitState> {
+    let state = |(number, disk): (usize, &Disk)| {
+        let identity = UnitIdentity {
+            vendor: "LUNAR".into(),
+            product: "SIMULATED".into(),
+            revision: "0".into(),
+            serial: format!("SIM{number}"),
+            naa: naa(number as u8).to_vec(),
+            removable: false,
+        };
+        UnitState::new(identity, disk.traits())
+    };
+    setup.units.iter().enumerate().map(state).collect()
+}
+
+fn front(setup: &WorldConfig, states: &[UnitState], flushes: &Arc<FinalFlushes>) -> ControlCore {
+    let luns: Vec<_> = (0..states.len())
+        .map(|n| (Lun::from_index(n as u16), UnitId(n as u32)))
+        .collect();
+    let mut devices = Devices::new();
+    for (node, level) in setup
+        .config
+        .nodes
+        .iter()
+        .flat_map(|node| [(node, 0), (node, 1), (node, 2)])
+    {
+        let device = iscsi::names::target_device(&node.name, luns.clone(), level);
+        devices.insert((node.name.clone(), level), Arc::new(device));
+    }
+    let mut rng = Rng::new(setup.seed ^ 0x5eed);
+    ControlCore::new(ControlCoreParts {
+        config: Arc::new(setup.config.clone()),
+        devices,
+        owners: states
+            .iter()
+            .map(|state| UnitOwner::new(state.clone(), setup.cores))
+            .collect(),
+        store: Arc::new(VolatileStore::default()),
+        flushes: Arc::clone(flushes),
+        volumes: Vec::new(),
+        cores: setup.cores,
+        random: Box::new(move || rng.bytes()),
+        local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
+    })
+}
+
+/// A store that forgets with the world.
+#[derive(Default)]
+struct VolatileStore {
+    kept: std::sync::Mutex<BTreeMap<u32, Vec<u8>>>,
+}
+
+impl Store for VolatileStore {
+    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
+        let mut kept = self
+            .kept
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.insert(unit.0, bytes.to_vec());
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Mailboxes whose messages arrive in any order that the real ones allow: those of one sender to
+//! one receiver in theirs, all others as chance will have it.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use scsi::unit::CoreId;
+
+use engine::mailbox::{CoreMessage, Mailer};
+
+/// Messages in order, by whom they are between or for.
+type Queues<K> = Rc<RefCell<BTreeMap<K, VecDeque<CoreMessage>>>>;
+
+/// What is on its way, and what has arrived.
+#[derive(Clone, Default)]
+pub(super) struct SimMailboxes {
+    cores: u16,
+    in_flight: Queues<(CoreId, CoreId)>,
+    arrived: Queues<CoreId>,
+}
+
+impl SimMailboxes {
+    /// Mailboxes for this many cores.
+    #[must_use]
+    pub(super) fn new(cores: u16) -> Self {
+        Self {
+            cores,
+            ..Self::default()
+        }
+    }
+
+    /// The pairs of sender and receiver between which something is on its way.
+    #[must_use]
+    pub(super) fn pending(&self) -> Vec<(CoreId, CoreId)> {
+        let in_flight = self.in_flight.borrow();
+        in_flight
+            .iter()
+            .filter(|(_, queue)| !queue.is_empty())
+            .map(|(pair, _)| *pair)
+            .collect()
+    }
+
+    /// Lets the next message between two cores arrive.
+    pub(super) fn arrive(&self, pair: (CoreId, CoreId)) {
+        let message = self
+            .in_flight
+            .borrow_mut()
+            .get_mut(&pair)
+            .and_then(VecDeque::pop_front);
+        self.arrived
+            .borrow_mut()
+            .entry(pair.1)
+            .or_default()
+            .extend(message);
+    }
+
+    /// A message from outside the cores.
+    pub(super) fn order(&self, to: CoreId, message: CoreMessage) {
+        self.arrived
+            .borrow_mut()
+            .entry(to)
+            .or_default()
+            .push_back(message);
+    }
+
+    /// One core's counter.
+    #[must_use]
+    pub(super) fn counter(&self, core: CoreId) -> SimMailbox {
+        SimMailbox {
+            office: self.clone(),
+            core,
+        }
+    }
+}
+
+/// One core's counter at a simulated post office.
+pub(super) struct SimMailbox {
+    office: SimMailboxes,
+    core: CoreId,
+}
+
+impl Mailer for SimMailbox {
+    fn send(&mut self, to: CoreId, message: CoreMessage) {
+        let mut in_flight = self.office.in_flight.borrow_mut();
+        in_flight
+            .entry((self.core, to))
+            .or_default()
+            .push_back(message);
+    }
+
+    fn receive(&mut self) -> Option<CoreMessage> {
+        self.office
+            .arrived
+            .borrow_mut()
+            .get_mut(&self.core)?
+            .pop_front()
+    }
+
+    fn cores(&self) -> u16 {
+        self.office.cores
+    }
+}
