@@ -69,10 +69,10 @@ use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::TargetPortal;
-pub use self::fcoe::{FcoeLinkEnd, TargetPortAddress};
+pub use self::fcoe::TargetPortAddress;
 use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
-pub use self::link::LinkEnd;
+pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
 
 /// How a remote unit is reached.

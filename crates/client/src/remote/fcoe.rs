@@ -28,10 +28,10 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use self::shared::{PortUserEvent, PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
-use super::link::{self, Link, LinkEvent};
+use super::link::{self, FcoeLinkEnd, Link, LinkEvent, SEEK};
 use super::seek_history::SeekHistory;
 use super::{RemoteError, RemoteSettings, TransportAddress, details};
-use runtime::n_port::{Attachment, IdlePorts, LinkProblem, NPort, NoPort, PortNames, PortOwner};
+use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -44,53 +44,6 @@ pub struct TargetPortAddress {
     pub e_d_tov: Option<Duration>,
     /// N_Ports that may be used, and where ours is left.
     pub ports: IdlePorts,
-}
-
-/// Why there is no login with a target port any more, or there was none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FcoeLinkEnd {
-    /// Nobody has that name.
-    #[error(
-        "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
-         fcoe://{place}, and check in the target's log that it admits {ours}",
-        SEEK.as_secs()
-    )]
-    NotFound {
-        /// Which.
-        wwpn: Wwn,
-        /// By which Ethernet port of ours.
-        place: String,
-        /// Our own names.
-        ours: Wwn,
-    },
-    /// It is not there yet.
-    #[error("no server has opened the other end of {0}: start one first")]
-    Alone(Place),
-    /// No frame passes at our Ethernet port.
-    #[error(transparent)]
-    Barred(LinkProblem),
-    /// We have no port, as whoever opened it for us was told too.
-    #[error("{0}")]
-    NoPort(String),
-    /// It was there.
-    #[error("{}", ended(*.0))]
-    Lost(remote::NexusEnd),
-    /// Commands end neither by themselves nor by an abort.
-    #[error("the target answers neither commands nor aborts")]
-    Stuck,
-    /// By us, without waiting for the target.
-    #[error("the login was abandoned")]
-    GivenUp,
-}
-
-fn ended(end: remote::NexusEnd) -> &'static str {
-    match end {
-        remote::NexusEnd::LoggedOut => "the target logged us out",
-        remote::NexusEnd::Replaced => "the target logged in again, as after a restart",
-        remote::NexusEnd::Lost(_) => "the target no longer responds",
-        remote::NexusEnd::ByUs => "logged out",
-        remote::NexusEnd::Stuck => "the target does not complete exchanges",
-    }
 }
 
 /// A use of an N_Port, or what is to become of it.
@@ -135,10 +88,6 @@ enum PortStage {
     /// We have logged out.
     Leaving,
 }
-
-/// How long a target is waited for. To get an address takes VN2VN a second; who has one says so
-/// when asked.
-const SEEK: Duration = Duration::from_secs(5);
 
 impl FcoeLink {
     pub(super) fn new(

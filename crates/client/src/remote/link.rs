@@ -3,19 +3,20 @@
 use std::io;
 use std::time::Duration;
 
+use ::io::ether::Place;
 use ::io::ring::SendBatch;
 use block::details::DetailGroup;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext};
+use block::volume::Context;
 use fc::remote;
+use fc::wire::names::Wwn;
 use iscsi::initiator::error;
 use scsi::client::{Data, Done, Failed, Fate, UnitRequest, Why};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use super::connection::InitiatorConnection;
-use super::fcoe::{self, FcoeLink};
-use super::{RemoteError, RemoteSettings, TransportAddress};
+use super::{RemoteError, TransportAddress};
+use runtime::n_port::LinkProblem;
 
 /// A link that is there, or is to be. What it does not need of the world it leaves out.
 pub(super) trait Link {
@@ -197,7 +198,7 @@ pub enum LinkEnd {
     Session(#[from] error::SessionEnd),
     /// Of a login of Fibre Channel.
     #[error(transparent)]
-    Fcoe(#[from] fcoe::FcoeLinkEnd),
+    Fcoe(#[from] FcoeLinkEnd),
 }
 
 impl LinkEnd {
@@ -206,31 +207,71 @@ impl LinkEnd {
         matches!(
             self,
             Self::Session(error::SessionEnd::LoggedOut)
-                | Self::Fcoe(fcoe::FcoeLinkEnd::Lost(remote::NexusEnd::ByUs))
+                | Self::Fcoe(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs))
         )
     }
 
     /// Whether commands may be in flight yet, of which nothing more is heard.
     pub(super) fn leaves_commands(&self) -> bool {
-        matches!(self, Self::Fcoe(fcoe::FcoeLinkEnd::GivenUp))
+        matches!(self, Self::Fcoe(FcoeLinkEnd::GivenUp))
     }
 
     /// Whether commands are not answered though all else is.
     pub(super) fn is_stuck(&self) -> bool {
         matches!(
             self,
-            Self::Session(error::SessionEnd::Stuck) | Self::Fcoe(fcoe::FcoeLinkEnd::Stuck)
+            Self::Session(error::SessionEnd::Stuck) | Self::Fcoe(FcoeLinkEnd::Stuck)
         )
     }
 }
 
-/// The link number `number` to where the settings say, for a handle of this core.
-pub(super) fn link(core: &CoreContext, settings: &RemoteSettings, number: u16) -> Box<dyn Link> {
-    let node = core.node();
-    match &settings.way {
-        TransportAddress::Iscsi(portal) => {
-            Box::new(InitiatorConnection::new(node, settings, portal, number))
-        }
-        TransportAddress::Fcoe(target) => Box::new(FcoeLink::new(node, settings, target, core)),
+/// How long a target port is waited for. VN2VN takes a second to get an address; a port that has
+/// one answers at once.
+pub(super) const SEEK: Duration = Duration::from_secs(5);
+
+/// Why there is no login with a target port any more, or there was none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FcoeLinkEnd {
+    /// Nobody has that name.
+    #[error(
+        "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
+         fcoe://{place}, and check in the target's log that it admits {ours}",
+        SEEK.as_secs()
+    )]
+    NotFound {
+        /// Which.
+        wwpn: Wwn,
+        /// By which Ethernet port of ours.
+        place: String,
+        /// Our own names.
+        ours: Wwn,
+    },
+    /// It is not there yet.
+    #[error("no server has opened the other end of {0}: start one first")]
+    Alone(Place),
+    /// No frame passes at our Ethernet port.
+    #[error(transparent)]
+    Barred(LinkProblem),
+    /// We have no port, as whoever opened it for us was told too.
+    #[error("{0}")]
+    NoPort(String),
+    /// It was there.
+    #[error("{}", ended(*.0))]
+    Lost(remote::NexusEnd),
+    /// Commands end neither by themselves nor by an abort.
+    #[error("the target answers neither commands nor aborts")]
+    Stuck,
+    /// By us, without waiting for the target.
+    #[error("the login was abandoned")]
+    GivenUp,
+}
+
+fn ended(end: remote::NexusEnd) -> &'static str {
+    match end {
+        remote::NexusEnd::LoggedOut => "the target logged us out",
+        remote::NexusEnd::Replaced => "the target logged in again, as after a restart",
+        remote::NexusEnd::Lost(_) => "the target no longer responds",
+        remote::NexusEnd::ByUs => "logged out",
+        remote::NexusEnd::Stuck => "the target does not complete exchanges",
     }
 }

@@ -11,9 +11,11 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
-use super::RemoteSettings;
+use super::connection::InitiatorConnection;
+use super::fcoe::FcoeLink;
 use super::indeterminate_writes::IndeterminateWrites;
-use super::link::{Link, LinkEnd, LinkEvent, link};
+use super::link::{Link, LinkEnd, LinkEvent};
+use super::{RemoteSettings, TransportAddress};
 
 /// Client and link, without what decides when to connect.
 pub(super) struct RemoteUnit {
@@ -214,5 +216,16 @@ impl RemoteUnit {
     fn not_now(&mut self, now: Now, refusal: UnitRefusal) {
         tracing::warn!("{}: {refusal}", self.link.name());
         self.link.give_up(now);
+    }
+}
+
+/// The link number `number` to where the settings say, for a handle of this core.
+fn link(core: &CoreContext, settings: &RemoteSettings, number: u16) -> Box<dyn Link> {
+    let node = core.node();
+    match &settings.way {
+        TransportAddress::Iscsi(portal) => {
+            Box::new(InitiatorConnection::new(node, settings, portal, number))
+        }
+        TransportAddress::Fcoe(target) => Box::new(FcoeLink::new(node, settings, target, core)),
     }
 }
