@@ -103,6 +103,8 @@ pub enum SyntaxProblem {
         name: String,
         /// The nearest that there is.
         near: Option<&'static str>,
+        /// Those that there are.
+        known: Vec<&'static str>,
     },
     /// A scheme without its body.
     #[error("\"{scheme}\" must be followed by {expected}")]
@@ -264,7 +266,7 @@ pub enum SyntaxProblem {
     #[error("the address ends here, but \"{0}\" follows")]
     Behind(char),
     /// Wrappers within wrappers without end.
-    #[error("wrappers are nested more than {} deep", super::parse::DEPTH_MAX)]
+    #[error("wrappers are nested more than {} deep", super::DEPTH_MAX)]
     TooDeep,
 }
 
@@ -274,7 +276,7 @@ impl SyntaxProblem {
         Some(match self {
             Self::Empty => "write for example ram:1G, file:/path or block:/dev/sdb".into(),
             Self::BarePath { scheme, path } => format!("write {scheme}:{path}"),
-            Self::UnknownScheme { near, .. } => unknown_scheme(*near),
+            Self::UnknownScheme { near, known, .. } => unknown_scheme(*near, known),
             Self::UnknownOption { key, known, .. } => unknown_option(key, known),
             Self::Body { example, .. }
             | Self::Parenthesis { example, .. }
@@ -308,10 +310,10 @@ impl SyntaxProblem {
     }
 }
 
-fn unknown_scheme(near: Option<&str>) -> String {
+fn unknown_scheme(near: Option<&str>, known: &[&str]) -> String {
     match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("there are {}", super::parse::built().join(", ")),
+        None => format!("there are {}", known.join(", ")),
     }
 }
 

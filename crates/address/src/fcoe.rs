@@ -1,17 +1,15 @@
 //! `fcoe://…`: units behind an Ethernet port, and the ports themselves.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 
-use ::io::ether::Place;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::error::SyntaxProblem;
-use super::host::interface;
 use super::leaf::{self, LeafOptions, end_of, nothing};
+use super::place::{CABLE, PlaceText, place};
 use super::text_piece::{Parsed, TextPiece};
-use super::write::{Escaped, Separated};
+use super::write::Separated;
 use super::{Address, FcoeAddress, FcoeOptions, Time};
 
 /// `IFACE/WWPN[/LUN]`
@@ -70,39 +68,9 @@ fn parts(body: TextPiece<'_>) -> Parsed<FcoeParts<'_>> {
     }
 }
 
-/// An interface, one by AF_XDP, or `cable:` and a path.
-pub(super) fn place(piece: TextPiece<'_>) -> Parsed<Place> {
-    if let Some(name) = piece.strip_prefix(XDP) {
-        return interface(name).map(Place::Xdp);
-    }
-    match piece.strip_prefix(CABLE) {
-        Some(path) if path.is_empty() => Err(path.fault(SyntaxProblem::Host {
-            problem: "the path of a cable is expected here",
-            hint: "write for example fcoe://cable:/run/x.sock",
-        })),
-        Some(path) => path.path().map(Place::Cable),
-        None => interface(piece).map(Place::Interface),
-    }
-}
-
 fn wwpn(piece: TextPiece<'_>) -> Parsed<Wwn> {
     let wwpn = piece.text.parse();
     wwpn.map_err(|_| piece.fault(SyntaxProblem::PortName))
-}
-
-/// A place as an address has it.
-pub(super) struct PlaceText<'a>(pub(super) &'a Place);
-
-impl fmt::Display for PlaceText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Place::Interface(name) => write!(f, "{}", Escaped(name.as_bytes(), b"/")),
-            Place::Xdp(name) => write!(f, "{XDP}{}", Escaped(name.as_bytes(), b"/")),
-            Place::Cable(path) => {
-                write!(f, "{CABLE}{}", Escaped(path.as_os_str().as_bytes(), b""))
-            }
-        }
-    }
 }
 
 impl fmt::Display for FcoeAddress {
@@ -131,6 +99,3 @@ impl fmt::Display for FcoeAddress {
         }
     }
 }
-
-const CABLE: &str = "cable:";
-const XDP: &str = "xdp:";

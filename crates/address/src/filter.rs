@@ -2,7 +2,7 @@
 
 use super::error::{SyntaxFault, SyntaxProblem};
 use super::number::{ByteRate, ItemCount, Size, Time};
-use super::parse::{first, nested};
+use super::parse::nested;
 use super::text_piece::{Parsed, TextPiece};
 use super::{Address, faults};
 
@@ -91,7 +91,7 @@ fn list(text: TextPiece<'_>, depth: usize) -> Parsed<(Vec<Address>, TextPiece<'_
     loop {
         let (address, behind) = nested(rest, depth + 1)?;
         addresses.push(address);
-        let next = first(behind);
+        let next = behind.first();
         match next.text {
             "," => rest = behind.split_at(1).1,
             ")" => return Ok((addresses, behind.split_at(1).1)),

@@ -8,7 +8,6 @@ use iscsi::names;
 use super::error::SyntaxProblem;
 use super::host::HostPort;
 use super::number::{Size, Time};
-use super::parse::first;
 use super::text_piece::{Parsed, TextPiece};
 use super::{
     Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fcoe,
@@ -43,7 +42,7 @@ pub(super) fn parse(
     };
     let Some(text) = rest.strip_prefix(rule.opening) else {
         let colon = rest.text.starts_with(':');
-        return Err(missing(if colon { first(rest) } else { name }));
+        return Err(missing(if colon { rest.first() } else { name }));
     };
     let (body, options) = match text.split_once('?') {
         Some((body, options)) => (body, Some(options)),
@@ -53,7 +52,7 @@ pub(super) fn parse(
         return Err(missing(body));
     }
     if let Some(at) = body.text.find(['(', '&']) {
-        let wrong = first(body.split_at(at).1);
+        let wrong = body.split_at(at).1.first();
         let found = if wrong.text == "(" { '(' } else { '&' };
         return Err(wrong.fault(SyntaxProblem::Reserved { found }));
     }
@@ -73,7 +72,7 @@ impl<'a> LeafOptions<'a> {
         let mut options: Vec<(TextPiece<'a>, Option<TextPiece<'a>>)> = Vec::new();
         for option in text.iter().flat_map(|text| text.split('&')) {
             if let Some(at) = option.text.find('?') {
-                let wrong = first(option.split_at(at).1);
+                let wrong = option.split_at(at).1.first();
                 return Err(wrong.fault(SyntaxProblem::Reserved { found: '?' }));
             }
             let (key, value) = match option.split_once('=') {

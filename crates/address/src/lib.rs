@@ -19,6 +19,7 @@ mod host;
 mod leaf;
 mod number;
 mod parse;
+mod place;
 pub mod size;
 mod text_piece;
 mod write;
@@ -46,6 +47,9 @@ pub const ISCSI_PORT: u16 = 3260;
 /// The greatest LUN that an address can name: what the flat space addressing method of SAM-5
 /// §4.7.7.4 has room for.
 pub const LUN_MAX: u16 = 0x3fff;
+
+/// How deep wrappers may be nested: each level costs stack.
+const DEPTH_MAX: usize = 16;
 
 /// The most sessions that one core has with one unit: as many as a large target has cores, and few
 /// enough for all of them to be looked at when something happens.

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::error::{ParseError, SyntaxProblem};
-use super::parse::first;
 use super::text_piece::{Parsed, TextPiece};
 
 /// A number of bytes: `4096`, `64k`, `1.5G`, `10GiB`. The letters are powers of 1024.
@@ -139,7 +138,7 @@ fn scaled(
     let has_decimals = unit.text.len() < rest.text.len();
     let Some(power) = power(unit.text, base) else {
         return Err(match unit.text.chars().next() {
-            Some(found @ (',' | ')')) => first(unit).fault(SyntaxProblem::Behind(found)),
+            Some(found @ (',' | ')')) => unit.first().fault(SyntaxProblem::Behind(found)),
             _ => unit.fault(SyntaxProblem::Number {
                 expected: "k, M, G, T, P or the end of the number",
                 hint,

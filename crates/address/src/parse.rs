@@ -1,12 +1,8 @@
 //! Reads addresses, by one table of what there is.
 
-use super::Address;
 use super::error::{ParseError, SyntaxFault, SyntaxProblem, nearest};
 use super::text_piece::{Parsed, TextPiece};
-use super::{filter, leaf};
-
-/// How deep wrappers may be nested: each level costs stack.
-pub(super) const DEPTH_MAX: usize = 16;
+use super::{Address, DEPTH_MAX, filter, leaf};
 
 pub(super) fn address(text: &str) -> Result<Address, ParseError> {
     whole(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
@@ -36,7 +32,7 @@ fn whole(text: TextPiece<'_>) -> Parsed<Address> {
     let (address, rest) = nested(text, 0)?;
     match rest.text.chars().next() {
         None => Ok(address),
-        Some(found) => Err(first(rest).fault(SyntaxProblem::Behind(found))),
+        Some(found) => Err(rest.first().fault(SyntaxProblem::Behind(found))),
     }
 }
 
@@ -44,7 +40,7 @@ fn whole(text: TextPiece<'_>) -> Parsed<Address> {
 /// around it.
 pub(super) fn nested(text: TextPiece<'_>, depth: usize) -> Parsed<(Address, TextPiece<'_>)> {
     if depth > DEPTH_MAX {
-        return Err(first(text).fault(SyntaxProblem::TooDeep));
+        return Err(text.first().fault(SyntaxProblem::TooDeep));
     }
     let end = text
         .text
@@ -77,15 +73,16 @@ fn unknown(text: TextPiece<'_>, name: TextPiece<'_>, depth: usize) -> SyntaxFaul
     let (leaf, _) = text.split_at(leaf_end(text, depth > 0));
     let problem = match leaf.text.chars().next() {
         None => SyntaxProblem::Empty,
-        Some(c) if c.is_whitespace() => return first(leaf).fault(SyntaxProblem::Blank),
+        Some(c) if c.is_whitespace() => return leaf.first().fault(SyntaxProblem::Blank),
         Some('/' | '.' | '~') => return leaf.fault(bare_path(leaf.text)),
         Some(_) if leaf.text.contains(['/', '.']) && !leaf.text.contains([':', '(']) => {
             return leaf.fault(bare_path(leaf.text));
         }
-        Some(_) if name.is_empty() => return first(leaf).fault(SyntaxProblem::Empty),
+        Some(_) if name.is_empty() => return leaf.first().fault(SyntaxProblem::Empty),
         Some(_) => SyntaxProblem::UnknownScheme {
             name: name.text.to_owned(),
             near: nearest(name.text, built().into_iter()),
+            known: built(),
         },
     };
     name.fault(problem)
@@ -100,12 +97,6 @@ fn bare_path(path: &str) -> SyntaxProblem {
         scheme,
         path: path.to_owned(),
     }
-}
-
-/// The first character of a piece.
-pub(super) fn first(piece: TextPiece<'_>) -> TextPiece<'_> {
-    let len = piece.text.chars().next().map_or(0, char::len_utf8);
-    piece.split_at(len).0
 }
 
 const fn leaf(name: &'static str, rule: &'static leaf::LeafRule) -> Scheme {

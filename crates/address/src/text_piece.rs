@@ -36,6 +36,12 @@ impl<'a> TextPiece<'a> {
         }
     }
 
+    /// Its first character, or nothing.
+    pub(super) fn first(self) -> Self {
+        let len = self.text.chars().next().map_or(0, char::len_utf8);
+        self.split_at(len).0
+    }
+
     /// The first `len` bytes and the rest; `len` is a character boundary inside the piece.
     pub(super) fn split_at(self, len: usize) -> (Self, Self) {
         let (head, tail) = self.text.split_at(len);
