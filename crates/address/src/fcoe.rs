@@ -6,14 +6,22 @@ use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::error::SyntaxProblem;
-use super::leaf::{self, LeafOptions, end_of, nothing};
+use super::leaf::{self, LeafOptions, LeafRule, end_of, nothing, rule};
 use super::place::{CABLE, PlaceText, place};
 use super::text_piece::{Parsed, TextPiece};
 use super::write::Separated;
 use super::{Address, FcoeAddress, FcoeOptions, Time};
 
+pub(super) const FCOE: LeafRule = rule(
+    "://",
+    "\"://\", an interface and a WWPN",
+    "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+    &["mode", "e_d_tov", "replacement", "key", "write-cache"],
+    fcoe,
+);
+
 /// `IFACE/WWPN[/LUN]`
-pub(super) fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
+fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let (place, port_name, lun) = parts(body)?;
     let mode = options.value("mode", "mode=vn2vn")?;
     if let Some(value) = mode.filter(|value| value.text != "vn2vn") {

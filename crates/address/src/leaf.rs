@@ -9,9 +9,7 @@ use super::error::SyntaxProblem;
 use super::host::HostPort;
 use super::number::{Size, Time};
 use super::text_piece::{Parsed, TextPiece};
-use super::{
-    Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fcoe,
-};
+use super::{Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress};
 use crate::SESSIONS_MAX;
 
 /// How one scheme is read.
@@ -374,7 +372,7 @@ pub(super) fn end_of(piece: TextPiece<'_>) -> TextPiece<'_> {
     piece.split_at(piece.text.len()).1
 }
 
-const fn rule(
+pub(super) const fn rule(
     opening: &'static str,
     body: &'static str,
     example: &'static str,
@@ -442,11 +440,4 @@ pub(super) const ISER: LeafRule = rule(
     "iser://host/iqn.2026-11.org.example:disk0/0",
     SESSION,
     iser,
-);
-pub(super) const FCOE: LeafRule = rule(
-    "://",
-    "\"://\", an interface and a WWPN",
-    "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
-    &["mode", "e_d_tov", "replacement", "key", "write-cache"],
-    fcoe::fcoe,
 );

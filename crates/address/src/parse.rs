@@ -2,7 +2,7 @@
 
 use super::error::{ParseError, SyntaxFault, SyntaxProblem, nearest};
 use super::text_piece::{Parsed, TextPiece};
-use super::{Address, DEPTH_MAX, filter, leaf};
+use super::{Address, DEPTH_MAX, fcoe, filter, leaf};
 
 pub(super) fn address(text: &str) -> Result<Address, ParseError> {
     whole(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
@@ -131,7 +131,7 @@ const KINDS: &[Scheme] = &[
     leaf("rbd", &leaf::RBD).planned(),
     leaf("iscsi", &leaf::ISCSI),
     leaf("iser", &leaf::ISER).planned(),
-    leaf("fcoe", &leaf::FCOE),
+    leaf("fcoe", &fcoe::FCOE),
     wrapper("stripe", &filter::STRIPE),
     wrapper("concat", &filter::CONCAT),
     wrapper("mirror", &filter::MIRROR).planned(),
