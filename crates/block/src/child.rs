@@ -3,13 +3,12 @@
 use std::io;
 use std::ops::Range;
 
-use ::io::memory::{Buffer, Recall};
-use ::io::ring::SendBatch;
+use ::io::memory::Recall;
 use scsi::medium::{MediumOp, MediumResult};
 use slab::Slab;
 
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 
 /// Translates the range `ids` of our operation ids to the ids used on the child volume.
 pub(crate) fn in_flight<T>(
@@ -77,44 +76,15 @@ impl Child {
         self.nodes.contains(&node)
     }
 
-    pub(crate) fn completed(
+    pub(crate) fn event(
         &mut self,
         cx: &mut Context<'_>,
         node: HandleId,
         slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
+        event: HandleEvent<'_>,
     ) {
         let mut cx = cx.inside(&mut self.done);
-        self.handle.completed(&mut cx, node, slot, result, buffer);
-    }
-
-    pub(crate) fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        bytes: io::Result<&[u8]>,
-    ) {
-        let mut cx = cx.inside(&mut self.done);
-        self.handle.received(&mut cx, node, slot, bytes);
-    }
-
-    pub(crate) fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        let mut cx = cx.inside(&mut self.done);
-        self.handle.sent(&mut cx, node, slot, batch, result);
-    }
-
-    pub(crate) fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32) {
-        let mut cx = cx.inside(&mut self.done);
-        self.handle.ready(&mut cx, node, slot);
+        self.handle.event(&mut cx, node, slot, event);
     }
 
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>) {

@@ -4,14 +4,13 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
-use ::io::memory::{Buffer, Recall};
-use ::io::ring::SendBatch;
+use ::io::memory::Recall;
 use scsi::medium::{MediumOp, Traits};
 use scsi::statistics::SpaceUsage;
 
 use crate::details::Details;
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 
 /// A volume around another one: what it does not say is as inside.
 pub(crate) trait Filter: Send + Sync + fmt::Debug {
@@ -135,42 +134,8 @@ impl<A: FilterHandle> Handle for A {
         }
     }
 
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
-    ) {
-        self.let_act(cx, |inside, cx| {
-            inside.completed(cx, node, slot, result, buffer);
-        });
-    }
-
-    fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        bytes: io::Result<&[u8]>,
-    ) {
-        self.let_act(cx, |inside, cx| inside.received(cx, node, slot, bytes));
-    }
-
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.let_act(cx, |inside, cx| inside.sent(cx, node, slot, batch, result));
-    }
-
-    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32) {
-        self.let_act(cx, |inside, cx| inside.ready(cx, node, slot));
+    fn event(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32, event: HandleEvent<'_>) {
+        self.let_act(cx, |inside, cx| inside.event(cx, node, slot, event));
     }
 
     fn recall(&mut self) -> Option<Recall> {

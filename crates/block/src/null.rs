@@ -13,7 +13,7 @@ use slab::Slab;
 use crate::error::VolumeError;
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 
 /// A volume that holds nothing.
 ///
@@ -129,21 +129,14 @@ impl Handle for NullHandle {
         }
     }
 
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        _: io::Result<u64>,
-        _: Option<Buffer>,
-    ) {
+    fn event(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, event: HandleEvent<'_>) {
+        let HandleEvent::File { .. } = event else {
+            return;
+        };
         if let Some(id) = self.long.try_remove(slot as usize) {
             cx.done(id, Ok(MediumOutcome::Done));
         }
     }
-
-    /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
 }
 
 /// The same bound as that of a RAM disk.

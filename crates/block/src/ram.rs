@@ -46,7 +46,7 @@ use crate::chunked::{ChunkStep, ChunkedRange};
 use crate::error::{VolumeError, write_error};
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 
 /// A RAM disk.
 #[derive(Debug)]
@@ -198,17 +198,10 @@ impl Handle for RamHandle {
         cx.done(id, result);
     }
 
-    /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
-
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        _: Option<Buffer>,
-    ) {
+    fn event(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, event: HandleEvent<'_>) {
+        let HandleEvent::File { result, .. } = event else {
+            return;
+        };
         let Some((id, long)) = self.long.get_mut(slot as usize) else {
             return;
         };

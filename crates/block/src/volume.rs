@@ -183,42 +183,8 @@ pub trait Handle {
         let _ = (cx, ids);
     }
 
-    /// A file operation has ended that this handle, or one inside it, started as `node`. `slot` is
-    /// what it gave to [`Context::file`].
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
-    );
-
-    /// Bytes came in, on a socket of this handle or one inside it; none when the peer has closed.
-    fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        bytes: io::Result<&[u8]>,
-    ) {
-        let _ = (cx, node, slot, bytes);
-    }
-
-    /// A batch has left, or could not; it comes back empty.
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        let _ = (cx, node, slot, batch, result);
-    }
-
-    /// A descriptor is ready that this handle, or one inside it, watches as `node` and `slot`.
-    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32);
+    /// Something has happened that this handle, or one inside it, started as `node` and `slot`.
+    fn event(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32, event: HandleEvent<'_>);
 
     /// What of the volume's own memory was lent by `Read` until now and has not come back; `None`
     /// where there is no such memory. What is lent from now on is not waited for.
@@ -244,6 +210,29 @@ pub trait Handle {
     }
 }
 
+/// What has happened to something that a handle gave to the ring.
+#[derive(Debug)]
+pub enum HandleEvent<'a> {
+    /// A file operation is over.
+    File {
+        /// Its value; for reads and writes, the bytes moved.
+        result: io::Result<u64>,
+        /// The buffer of a read or write.
+        buffer: Option<Buffer>,
+    },
+    /// Bytes came in; none when the peer has closed.
+    Received(io::Result<&'a [u8]>),
+    /// A batch has left, or could not.
+    Sent {
+        /// It comes back empty.
+        batch: Box<SendBatch>,
+        /// How it went.
+        result: io::Result<()>,
+    },
+    /// A descriptor is ready that is watched.
+    Ready,
+}
+
 /// What a volume may use while it works.
 pub struct Context<'a> {
     /// Starts operations on files and sockets, whose tokens are made of a node and a slot.
@@ -257,22 +246,22 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Starts a file operation that ends by [`Handle::completed`] with `node` and `slot`.
+    /// Starts a file operation that ends by [`HandleEvent::File`] with `node` and `slot`.
     pub fn file(&mut self, node: HandleId, slot: u32, op: FileOp) {
         self.ring.file(token(node, slot), op);
     }
 
-    /// Receives once on a socket, which ends by [`Handle::received`] with `node` and `slot`.
+    /// Receives once on a socket, which ends by [`HandleEvent::Received`] with `node` and `slot`.
     pub fn receive(&mut self, node: HandleId, slot: u32, socket: SocketId) {
         self.ring.receive(socket, token(node, slot));
     }
 
-    /// Sends on a socket, which ends by [`Handle::sent`] with `node` and `slot`.
+    /// Sends on a socket, which ends by [`HandleEvent::Sent`] with `node` and `slot`.
     pub fn send(&mut self, node: HandleId, slot: u32, socket: SocketId, batch: Box<SendBatch>) {
         self.ring.send(socket, token(node, slot), batch);
     }
 
-    /// Waits until a descriptor can be read, which is told once, by [`Handle::ready`] with `node`
+    /// Waits until a descriptor can be read, which is told once, by [`HandleEvent::Ready`] with `node`
     /// and `slot`.
     ///
     /// # Errors

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use ::io::limits::processor_quota;
 use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Received, Ring, RingEvent, RingKind, Waker};
+use ::io::ring::{AnyRing, Received, Ring, RingEvent, RingKind, Token, Waker};
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
 use block::volume::volume_token;
@@ -184,39 +184,27 @@ impl Worker {
                 token,
                 result,
                 buffer,
-            } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
-                handle.completed(cx, node, slot, result, buffer);
-            }),
+            } => self.tell(now, token, HandleEvent::File { result, buffer }),
             RingEvent::Received { token, bytes } => {
-                self.with_node(now, volume_token(token), |handle, cx, node, slot| {
-                    let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-                    handle.received(cx, node, slot, bytes);
-                });
+                let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                self.tell(now, token, HandleEvent::Received(bytes));
             }
             RingEvent::Sent {
                 token,
                 batch,
                 result,
-            } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
-                handle.sent(cx, node, slot, batch, result);
-            }),
-            RingEvent::Ready { token } => {
-                self.with_node(now, volume_token(token), |handle, cx, node, slot| {
-                    handle.ready(cx, node, slot);
-                });
-            }
+            } => self.tell(now, token, HandleEvent::Sent { batch, result }),
+            RingEvent::Ready { token } => self.tell(now, token, HandleEvent::Ready),
             RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => {}
         }
     }
 
-    fn with_node(
-        &mut self,
-        now: Now,
-        (node, slot): (HandleId, u32),
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>, HandleId, u32),
-    ) {
+    fn tell(&mut self, now: Now, token: Token, event: HandleEvent<'_>) {
+        let (node, slot) = volume_token(token);
         if let Some(volume) = self.volumes.of_node(node) {
-            self.act(now, volume, |handle, cx| act(handle, cx, node, slot));
+            self.act(now, volume, |handle, cx| {
+                handle.event(cx, node, slot, event);
+            });
         }
     }
 

@@ -41,6 +41,7 @@ use std::time::Duration;
 use ::io::memory::{Pool, Recall};
 use ::io::ring::{Ring, RingEvent, SendBatch, Token};
 use block::lease::BlockLease;
+use block::volume::HandleEvent;
 use scsi::device::{DeviceOutput, DeviceServer, OpId};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
@@ -227,10 +228,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             RingEvent::Received { token, bytes } => match EventKey::of(token) {
                 Some(EventKey::Receive(key)) => self.received(now, key, bytes),
                 Some(EventKey::Volume(node, slot)) => {
-                    self.with_node(now, node, |handle, cx| {
-                        let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-                        handle.received(cx, node, slot, bytes);
-                    });
+                    let bytes = bytes.as_deref().map_err(|error| error.kind().into());
+                    self.tell_volume(now, (node, slot), HandleEvent::Received(bytes));
                 }
                 _ => {}
             },
@@ -240,9 +239,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 result,
             } => match EventKey::of(token) {
                 Some(EventKey::Volume(node, slot)) => {
-                    self.with_node(now, node, |handle, cx| {
-                        handle.sent(cx, node, slot, batch, result);
-                    });
+                    self.tell_volume(now, (node, slot), HandleEvent::Sent { batch, result });
                 }
                 purpose => {
                     self.recycle(batch);
@@ -257,9 +254,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 buffer,
             } => match EventKey::of(token) {
                 Some(EventKey::Volume(node, slot)) => {
-                    self.with_node(now, node, |handle, cx| {
-                        handle.completed(cx, node, slot, result, buffer);
-                    });
+                    self.tell_volume(now, (node, slot), HandleEvent::File { result, buffer });
                 }
                 Some(EventKey::Persist(unit)) => self.persisted(now, unit, &result),
                 Some(EventKey::Watch(unit)) => self.looked_at(unit, &result),
@@ -268,7 +263,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             RingEvent::Ready { token } => match EventKey::of(token) {
                 Some(EventKey::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
                 Some(EventKey::Volume(node, slot)) => {
-                    self.with_node(now, node, |handle, cx| handle.ready(cx, node, slot));
+                    self.tell_volume(now, (node, slot), HandleEvent::Ready);
                 }
                 _ => {}
             },

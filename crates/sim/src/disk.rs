@@ -1,7 +1,6 @@
 //! A disk that takes its time, ends operations in any order, and fails when told to.
 
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::Arc;
 use ::io::memory::{Buffer, LocalRegion, MemoryLimit, Pages, Pool, Recall, Region};
 use ::io::ring::FileOp;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleId};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 use scsi::medium::{
     Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, SEGMENT_BYTES, Traits,
 };
@@ -389,17 +388,10 @@ impl Handle for DiskHandle {
         }
     }
 
-    /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
-
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        _buffer: Option<Buffer>,
-    ) {
+    fn event(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, event: HandleEvent<'_>) {
+        let HandleEvent::File { result, .. } = event else {
+            return;
+        };
         let ended = self.in_flight.get_mut(slot as usize);
         let Some(mut in_flight) = ended.and_then(Option::take) else {
             return;

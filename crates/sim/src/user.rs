@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::Pool;
-use ::io::ring::{Ring, RingEvent};
+use ::io::ring::{Ring, RingEvent, Token};
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, Volume};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, Volume};
 use iscsi::initiator::config::InitiatorConfig;
 use scsi::client::{Facts, ReportedIdentity, UnitWishes};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
@@ -188,28 +188,30 @@ impl SimUser {
 
     fn event(&mut self, now: Now, event: RingEvent<Vec<u8>>) {
         match event {
-            RingEvent::File { token, result, .. } => {
-                let (node, slot) = volume_token(token);
-                self.act(now, |h, cx| h.completed(cx, node, slot, result, None));
-            }
+            RingEvent::File {
+                token,
+                result,
+                buffer,
+            } => self.tell(now, token, HandleEvent::File { result, buffer }),
             RingEvent::Received { token, bytes } => {
-                let (node, slot) = volume_token(token);
                 let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-                self.act(now, |handle, cx| handle.received(cx, node, slot, bytes));
+                self.tell(now, token, HandleEvent::Received(bytes));
             }
             RingEvent::Sent {
                 token,
                 batch,
                 result,
-            } => {
-                let (node, slot) = volume_token(token);
-                self.act(now, |h, cx| h.sent(cx, node, slot, batch, result));
-            }
+            } => self.tell(now, token, HandleEvent::Sent { batch, result }),
             RingEvent::Ready { .. }
             | RingEvent::Accepted { .. }
             | RingEvent::NotAccepted { .. }
             | RingEvent::Woken => {}
         }
+    }
+
+    fn tell(&mut self, now: Now, token: Token, event: HandleEvent<'_>) {
+        let (node, slot) = volume_token(token);
+        self.act(now, |handle, cx| handle.event(cx, node, slot, event));
     }
 
     fn act(&mut self, now: Now, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {

@@ -11,7 +11,7 @@ use slab::Slab;
 use super::{Backing, space};
 use crate::chunked::ChunkedRange;
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, HandleId};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 
 mod allocation;
 
@@ -290,17 +290,10 @@ impl Handle for BackingHandle {
         tell(cx, id, started);
     }
 
-    /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
-
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
-    ) {
+    fn event(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, event: HandleEvent<'_>) {
+        let HandleEvent::File { result, buffer } = event else {
+            return;
+        };
         let Some(pending) = self.pending.try_remove(slot as usize) else {
             return;
         };

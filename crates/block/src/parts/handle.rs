@@ -1,11 +1,9 @@
 //! Several parts, as one core works on them.
 
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, Recall};
-use ::io::ring::SendBatch;
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
@@ -15,7 +13,7 @@ use super::Layout;
 use crate::child::{Child, in_flight};
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, Handle, HandleId};
+use crate::volume::{Context, Handle, HandleEvent, HandleId};
 
 pub(super) struct PartsHandle {
     parts: Vec<Child>,
@@ -297,50 +295,9 @@ impl Handle for PartsHandle {
         }
     }
 
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
-    ) {
+    fn event(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32, event: HandleEvent<'_>) {
         if let Some(part) = self.owner_of(node) {
-            part.completed(cx, node, slot, result, buffer);
-            self.drain(cx);
-        }
-    }
-
-    fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        bytes: io::Result<&[u8]>,
-    ) {
-        if let Some(part) = self.owner_of(node) {
-            part.received(cx, node, slot, bytes);
-            self.drain(cx);
-        }
-    }
-
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        if let Some(part) = self.owner_of(node) {
-            part.sent(cx, node, slot, batch, result);
-            self.drain(cx);
-        }
-    }
-
-    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32) {
-        if let Some(part) = self.owner_of(node) {
-            part.ready(cx, node, slot);
+            part.event(cx, node, slot, event);
             self.drain(cx);
         }
     }

@@ -9,7 +9,7 @@ use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
 use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
 
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleEvent, Volume, volume_token};
 
 /// The end of a file operation.
 pub(super) type Ended = (Token, io::Result<u64>, Option<Buffer>);
@@ -171,9 +171,9 @@ impl<R: Files> Rig<R> {
                 now: self.now,
                 call: &mut self.call,
             };
-            let node = HandleId((token.0 >> 32) as u32);
+            let (node, slot) = volume_token(token);
             let handle = &mut self.handles[self.of_node[node.0 as usize]];
-            handle.completed(&mut cx, node, token.0 as u32, result, buffer);
+            handle.event(&mut cx, node, slot, HandleEvent::File { result, buffer });
         }
     }
 

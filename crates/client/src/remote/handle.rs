@@ -5,10 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::memory::Buffer;
-use ::io::ring::SendBatch;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleId};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 use scsi::client::{Client, Facts};
 use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
@@ -247,6 +245,17 @@ impl RemoteHandle {
             self.machine.link.give_up(now);
         }
     }
+
+    /// What [`Link::connect`] gave to the ring has ended.
+    fn connected(&mut self, cx: &mut Context<'_>, slot: u32, result: io::Result<u64>) {
+        if let Err(cause) = self.machine.link.connected(cx, slot, result) {
+            self.warn(cause.to_string());
+            self.machine.link.go_home();
+            self.away = true;
+            let outside = self.shared.settings.outside;
+            self.attempts.fail(cx.now, Duration::ZERO, outside);
+        }
+    }
 }
 
 impl Handle for RemoteHandle {
@@ -266,47 +275,19 @@ impl Handle for RemoteHandle {
         self.drive(cx);
     }
 
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        _: Option<Buffer>,
-    ) {
-        if let Err(cause) = self.machine.link.connected(cx, slot, result) {
-            self.warn(cause.to_string());
-            self.machine.link.go_home();
-            self.away = true;
-            let outside = self.shared.settings.outside;
-            self.attempts.fail(cx.now, Duration::ZERO, outside);
+    fn event(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, event: HandleEvent<'_>) {
+        match event {
+            HandleEvent::File { result, .. } => self.connected(cx, slot, result),
+            HandleEvent::Received(bytes) => {
+                let mut rest = self.machine.link.received(cx.now, slot, &bytes);
+                while !rest.is_empty() {
+                    self.drain_events(cx);
+                    rest = self.machine.link.continue_receive(cx.now, rest);
+                }
+            }
+            HandleEvent::Sent { batch, result } => self.machine.link.sent(slot, batch, &result),
+            HandleEvent::Ready => self.machine.link.ready(cx, slot),
         }
-        self.drive(cx);
-    }
-
-    fn received(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32, bytes: io::Result<&[u8]>) {
-        let mut rest = self.machine.link.received(cx.now, slot, &bytes);
-        while !rest.is_empty() {
-            self.drain_events(cx);
-            rest = self.machine.link.continue_receive(cx.now, rest);
-        }
-        self.drive(cx);
-    }
-
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        _: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.machine.link.sent(slot, batch, &result);
-        self.drive(cx);
-    }
-
-    fn ready(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32) {
-        self.machine.link.ready(cx, slot);
         self.drive(cx);
     }
 

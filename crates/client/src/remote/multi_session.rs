@@ -23,15 +23,12 @@
 
 mod scheduler;
 
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::io::memory::Buffer;
-use ::io::ring::SendBatch;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleId};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 use scsi::client::Facts;
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now};
 use slab::Slab;
@@ -295,46 +292,8 @@ impl Handle for MultiSessionHandle {
         self.drive_sessions(cx);
     }
 
-    fn completed(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
-    ) {
-        self.act_of(cx, node, |handle, cx| {
-            handle.completed(cx, node, slot, result, buffer);
-        });
-    }
-
-    fn received(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        bytes: io::Result<&[u8]>,
-    ) {
-        self.act_of(cx, node, |handle, cx| {
-            handle.received(cx, node, slot, bytes);
-        });
-    }
-
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: HandleId,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.act_of(cx, node, |handle, cx| {
-            handle.sent(cx, node, slot, batch, result);
-        });
-    }
-
-    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32) {
-        self.act_of(cx, node, |handle, cx| handle.ready(cx, node, slot));
+    fn event(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32, event: HandleEvent<'_>) {
+        self.act_of(cx, node, |handle, cx| handle.event(cx, node, slot, event));
     }
 
     fn resume(&mut self, cx: &mut Context<'_>) {

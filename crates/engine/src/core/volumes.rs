@@ -1,7 +1,7 @@
 //! What goes to the volumes of a core.
 
 use ::io::ring::Ring;
-use block::volume::{Context, Handle, HandleId};
+use block::volume::{Context, Handle, HandleEvent, HandleId};
 use scsi::medium::Now;
 
 use super::Core;
@@ -27,15 +27,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Tells the volume of a node what has ended.
-    pub(super) fn with_node(
+    /// Tells the volume of a node what has happened.
+    pub(super) fn tell_volume(
         &mut self,
         now: Now,
-        node: HandleId,
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+        (node, slot): (HandleId, u32),
+        event: HandleEvent<'_>,
     ) {
         if let Some(volume) = self.volumes.of_node(node) {
-            self.submit(now, volume, act);
+            self.submit(now, volume, |handle, cx| {
+                handle.event(cx, node, slot, event);
+            });
         }
     }
 
