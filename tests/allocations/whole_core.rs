@@ -3,8 +3,8 @@
 
 use ::io::ring::RingKind;
 use iscsi::wire::bhs::Itt;
-use iscsi::wire::task_request::function::ABORT_TASK;
-use iscsi::wire::task_response::response::COMPLETE;
+use iscsi::wire::task_management::function::ABORT_TASK;
+use iscsi::wire::task_management::response::COMPLETE;
 use scsi::wire::lun::Lun;
 use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply};

@@ -1,18 +1,13 @@
 //! PDUs of iSCSI.
 
 use iscsi::wire::bhs::{Bhs, Opcode};
-use iscsi::wire::data_in::DataIn;
-use iscsi::wire::data_out::DataOut;
+use iscsi::wire::data::{DataIn, DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
-use iscsi::wire::login_request::LoginRequest;
-use iscsi::wire::login_response::LoginResponse;
-use iscsi::wire::logout_request::LogoutRequest;
-use iscsi::wire::logout_response::LogoutResponse;
-use iscsi::wire::r2t::R2t;
+use iscsi::wire::login::{LoginRequest, LoginResponse};
+use iscsi::wire::logout::{LogoutRequest, LogoutResponse};
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::scsi_response::ScsiResponse;
-use iscsi::wire::text_request::TextRequest;
-use iscsi::wire::text_response::TextResponse;
+use iscsi::wire::text::{TextRequest, TextResponse};
 use scsi::residual::Residual;
 
 use crate::frames;

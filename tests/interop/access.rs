@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use iscsi::wire::bhs::{BHS_LEN, Bhs, Itt};
-use iscsi::wire::login_request::{LoginRequest, stage};
+use iscsi::wire::login::{LoginRequest, stage};
 use iscsi::wire::serial::{CmdSn, StatSn};
 use tests::server::{self, ReadyLun, Server};
 

@@ -10,13 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use iscsi::wire::bhs::{Itt, Ttt};
-use iscsi::wire::data_out::DataOut;
+use iscsi::wire::data::DataOut;
 use iscsi::wire::serial::{DataSn, StatSn};
-use tests::cdb;
 use tests::client::Client;
 use tests::initiator::{Data, Reply, Settings};
 use tests::server::{ReadyLun, Server};
-use tests::tool;
+use tests::{cdb, tool};
 
 use crate::{must, run};
 

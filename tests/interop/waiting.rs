@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use iscsi::wire::bhs::Itt;
-use iscsi::wire::task_request::function;
+use iscsi::wire::task_management::function;
 use tests::cdb;
 use tests::client::Client;
 use tests::initiator::{Data, Reply};

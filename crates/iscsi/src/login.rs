@@ -23,7 +23,7 @@ use crate::text::Text;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{Framer, PduPiece};
-use crate::wire::login_request::LoginRequest;
+use crate::wire::login::LoginRequest;
 
 mod dialogue;
 mod identity;

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use iscsi::wire::bhs::{BHS_LEN, Bhs, Stamps};
-use iscsi::wire::login_request::LoginRequest;
-use iscsi::wire::login_response::LoginResponse;
+use iscsi::wire::login::{LoginRequest, LoginResponse};
 use iscsi::wire::serial::StatSn;
 
 /// Answers every login with the portal that it was told last.

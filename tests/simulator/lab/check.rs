@@ -1,7 +1,6 @@
 //! What hosts are told, and what disks do, compared with what may be.
 
-use iscsi::wire::task_request::function;
-use iscsi::wire::task_response::response;
+use iscsi::wire::task_management::{function, response};
 use tests::initiator::Reply;
 
 use super::Lab;

@@ -1,7 +1,7 @@
 //! Commands and functions that hosts send, with the oracle's knowledge.
 
 use iscsi::wire::bhs::Itt;
-use iscsi::wire::task_request::function;
+use iscsi::wire::task_management::function;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
 use tests::cdb::{self, Reserve};

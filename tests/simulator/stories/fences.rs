@@ -2,7 +2,7 @@
 //! between cores: once they are answered, nothing of what they end comes to the medium, and a host
 //! that was preempted cannot write.
 
-use iscsi::wire::task_request::function;
+use iscsi::wire::task_management::function;
 use sim::{EventWeights, Rng};
 use tests::cdb::Reserve;
 

@@ -4,25 +4,18 @@
 use iscsi::wire::ahs;
 use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
-use iscsi::wire::data_in::DataIn;
-use iscsi::wire::data_out::DataOut;
+use iscsi::wire::data::{DataIn, DataOut, R2t};
 use iscsi::wire::digest::{crc32c, crc32c_padded};
 use iscsi::wire::framer::{FrameError, Framer, PduPiece};
-use iscsi::wire::login_request::LoginRequest;
-use iscsi::wire::login_response::LoginResponse;
-use iscsi::wire::logout_request::LogoutRequest;
-use iscsi::wire::logout_response::LogoutResponse;
-use iscsi::wire::nop_in::NopIn;
-use iscsi::wire::nop_out::NopOut;
-use iscsi::wire::r2t::R2t;
+use iscsi::wire::login::{LoginRequest, LoginResponse};
+use iscsi::wire::logout::{LogoutRequest, LogoutResponse};
+use iscsi::wire::nop::{NopIn, NopOut};
 use iscsi::wire::reject::Reject;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::snack::Snack;
-use iscsi::wire::task_request::TaskRequest;
-use iscsi::wire::task_response::TaskResponse;
-use iscsi::wire::text_request::TextRequest;
-use iscsi::wire::text_response::TextResponse;
+use iscsi::wire::task_management::{TaskRequest, TaskResponse};
+use iscsi::wire::text::{TextRequest, TextResponse};
 
 use super::script::Script;
 

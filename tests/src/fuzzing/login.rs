@@ -17,7 +17,7 @@ use iscsi::target::{
 };
 use iscsi::wire::bhs::Opcode;
 use iscsi::wire::framer::{Framer, PduPiece};
-use iscsi::wire::login_response::LoginResponse;
+use iscsi::wire::login::LoginResponse;
 use scsi::medium::HeapLease;
 
 use self::initiator::Initiator;

@@ -1,8 +1,7 @@
 //! Logging in: one request from operational negotiation to full feature phase.
 
 use iscsi::wire::bhs::Itt;
-use iscsi::wire::login_request::{LoginRequest, stage};
-use iscsi::wire::login_response::LoginResponse;
+use iscsi::wire::login::{LoginRequest, LoginResponse, stage};
 
 use super::{Initiator, Reply};
 

@@ -2,16 +2,15 @@
 
 use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use iscsi::wire::data_in::DataIn;
+use iscsi::wire::data::{DataIn, R2t};
 use iscsi::wire::framer::{FrameError, PduPiece};
-use iscsi::wire::login_response::LoginResponse;
-use iscsi::wire::logout_response::LogoutResponse;
-use iscsi::wire::nop_in::NopIn;
-use iscsi::wire::r2t::R2t;
+use iscsi::wire::login::LoginResponse;
+use iscsi::wire::logout::LogoutResponse;
+use iscsi::wire::nop::NopIn;
 use iscsi::wire::reject::Reject;
 use iscsi::wire::scsi_response::ScsiResponse;
-use iscsi::wire::task_response::TaskResponse;
-use iscsi::wire::text_response::TextResponse;
+use iscsi::wire::task_management::TaskResponse;
+use iscsi::wire::text::TextResponse;
 
 use super::{Initiator, Reply};
 

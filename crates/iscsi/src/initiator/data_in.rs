@@ -12,7 +12,7 @@ use super::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
-use crate::wire::data_in::{self, DataIn};
+use crate::wire::data::{DataIn, DataInStatus};
 
 /// Data of a command that is coming in.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct DataInFill {
     /// Where the next byte belongs.
     offset: u32,
     /// The command ends with this PDU.
-    ending: Option<data_in::DataInStatus>,
+    ending: Option<DataInStatus>,
 }
 
 impl DataInFill {

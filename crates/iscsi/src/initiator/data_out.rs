@@ -10,7 +10,7 @@ use super::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Ttt};
-use crate::wire::r2t::R2t;
+use crate::wire::data::R2t;
 
 /// A sequence of Data-Out that may be sent.
 #[derive(Clone, Copy, Debug)]

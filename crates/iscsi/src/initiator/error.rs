@@ -4,7 +4,7 @@ use super::portal::ReportedPortal;
 use crate::auth::Hash;
 use crate::text::MalformedText;
 use crate::violation::Violation;
-use crate::wire::logout_response::response;
+use crate::wire::logout::response;
 
 /// How a session ended. It does not come back; a new one may take its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -81,7 +81,7 @@ pub enum InitiatorEvent<L> {
     Managed {
         /// The caller's name for it.
         id: u64,
-        /// Response ([`crate::wire::task_response::response`] lists them); `None`: the session
+        /// Response ([`crate::wire::task_management::response`] lists them); `None`: the session
         /// ended before it came.
         response: Option<u8>,
         /// Additional Response Information.
@@ -107,7 +107,7 @@ pub type IscsiWhy = client::Why<IscsiCause>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IscsiCause {
     /// A task management function ended it, with this code
-    /// ([`crate::wire::task_request::function`]).
+    /// ([`crate::wire::task_management::function`]).
     Function(u8),
     /// The target says that it failed: a Response that is not 00h (RFC 7143 §11.4.3).
     TargetFailure(u8),

@@ -8,8 +8,7 @@ use scsi::wire::lun::Lun;
 use super::error::SessionEnd;
 use super::{Fate, Initiator, IscsiWhy};
 use crate::wire::bhs::Itt;
-use crate::wire::task_request::function;
-use crate::wire::task_response::response;
+use crate::wire::task_management::{function, response};
 
 /// Where the ladder stands.
 #[derive(Clone, Copy, Debug)]

@@ -21,8 +21,7 @@ use crate::keys::{self, KeyPhase, KeyRow, KeyRule, KeySide, LoginKey};
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use crate::text::{self, Assembly, KeyValue, Text};
 use crate::violation::Violation;
-use crate::wire::login_request::{LoginRequest, stage};
-use crate::wire::login_response::LoginResponse;
+use crate::wire::login::{LoginRequest, LoginResponse, stage};
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// What a login agreed upon.

@@ -8,8 +8,7 @@ use super::transmit::ControlRequest;
 use super::{Initiator, IscsiRefusal};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
-use crate::wire::logout_request::{LogoutRequest, reason};
-use crate::wire::logout_response::{LogoutResponse, response};
+use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// How far a logout is.

@@ -10,8 +10,7 @@ use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy,
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
-use crate::wire::task_request::{TaskRequest, function};
-use crate::wire::task_response::{TaskResponse, response};
+use crate::wire::task_management::{TaskRequest, TaskResponse, function, response};
 
 /// A function that was not answered.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,7 @@ use super::tasks::kind;
 use super::transmit::ControlRequest;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
-use crate::wire::nop_in::NopIn;
-use crate::wire::nop_out::NopOut;
+use crate::wire::nop::{NopIn, NopOut};
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// When the target was heard last, and what it was asked.

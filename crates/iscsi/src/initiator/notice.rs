@@ -11,7 +11,7 @@ use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
 use crate::wire::reject::{Reject, reason};
 use crate::wire::serial::CmdSn;
-use crate::wire::task_response::response;
+use crate::wire::task_management::response;
 
 impl<L: Lease> Initiator<L> {
     pub(super) fn async_message(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {

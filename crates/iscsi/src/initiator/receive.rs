@@ -10,7 +10,7 @@ use super::{Initiator, InitiatorEvent, InitiatorPhase};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{FrameError, Framer, PduPiece};
-use crate::wire::login_response::LoginResponse;
+use crate::wire::login::LoginResponse;
 
 /// Where the data segment that comes next goes.
 #[derive(Clone, Copy, Debug)]

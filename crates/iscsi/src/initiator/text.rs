@@ -15,8 +15,7 @@ use crate::text::{self, KeyValue, Text};
 use crate::violation::Violation;
 use crate::wire::bhs::{BHS_LEN, Bhs, Itt, Ttt};
 use crate::wire::serial::{CmdSn, StatSn};
-use crate::wire::text_request::TextRequest;
-use crate::wire::text_response::TextResponse;
+use crate::wire::text::{TextRequest, TextResponse};
 
 /// A text that was not answered whole.
 #[derive(Debug)]

@@ -12,14 +12,14 @@ use super::{Data, Initiator};
 use crate::pdu_sink::PduSink;
 use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
-use crate::wire::data_out::DataOut;
-use crate::wire::login_request::LoginRequest;
-use crate::wire::logout_request::LogoutRequest;
-use crate::wire::nop_out::NopOut;
+use crate::wire::data::DataOut;
+use crate::wire::login::LoginRequest;
+use crate::wire::logout::LogoutRequest;
+use crate::wire::nop::NopOut;
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::DataSn;
-use crate::wire::task_request::TaskRequest;
-use crate::wire::text_request::TextRequest;
+use crate::wire::task_management::TaskRequest;
+use crate::wire::text::TextRequest;
 
 /// A request that is no SCSI command. All are immediate, so that they neither wait for the window
 /// nor narrow it; their numbers are filled in when they leave.

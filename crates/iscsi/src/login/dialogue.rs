@@ -6,8 +6,7 @@ use crate::parameters::DEFAULT_DATA_SEGMENT;
 use crate::text::{Assembly, Text};
 use crate::wire::bhs::{BHS_LEN, Stamps};
 use crate::wire::framer::padding;
-use crate::wire::login_request::{LoginRequest, stage};
-use crate::wire::login_response::LoginResponse;
+use crate::wire::login::{LoginRequest, LoginResponse, stage};
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// The most requests of one login. RFC 7143 §6.2 wants six exchanges at the least; a text of the

@@ -10,7 +10,7 @@ use crate::names::PORTAL_GROUP;
 use crate::parameters::{Operational, SessionPurpose};
 use crate::target::TargetConfig;
 use crate::text::{self, Text};
-use crate::wire::login_request::stage;
+use crate::wire::login::stage;
 
 /// A stage between two texts.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use scsi::medium::HeapLease;
 use super::*;
 use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
 use crate::wire::bhs::{BHS_LEN, Itt};
-use crate::wire::login_response::LoginResponse;
+use crate::wire::login::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 
 mod bad_peers;

@@ -16,7 +16,7 @@ use super::task::{DataGrant, R2tSequence, ReceivedCover, SessionTask, SessionTas
 use super::transmit::SessionPdu;
 use super::{Session, SessionEvent, manage};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
-use crate::wire::data_out::DataOut;
+use crate::wire::data::DataOut;
 use crate::wire::reject::reason;
 
 /// Tags of aborted commands for which data may still come; that is dropped without a Reject.

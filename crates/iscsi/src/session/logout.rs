@@ -13,8 +13,7 @@ use super::task::TaskStage;
 use super::{Session, SessionEvent, manage};
 use crate::wire::async_message::event;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
-use crate::wire::logout_request::{LogoutRequest, reason};
-use crate::wire::logout_response::{LogoutResponse, response};
+use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
 use crate::wire::reject;
 
 /// Unit attentions that change what an initiator should believe of a unit, and that it would

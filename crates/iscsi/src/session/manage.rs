@@ -18,11 +18,10 @@ use super::{Session, SessionEvent};
 use crate::parameters::TaskReporting;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
-use crate::wire::nop_in::NopIn;
+use crate::wire::nop::NopIn;
 use crate::wire::reject::reason;
 use crate::wire::serial::CmdSn;
-use crate::wire::task_request::{TaskRequest, function};
-use crate::wire::task_response::{TaskResponse, response};
+use crate::wire::task_management::{TaskRequest, TaskResponse, function, response};
 
 /// Names an [`SessionEvent::Manage`] by which the session itself ends a command.
 pub(super) const OWN: u32 = u32::MAX;

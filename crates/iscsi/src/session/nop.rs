@@ -12,8 +12,7 @@ use scsi::wire::lun::Lun;
 use super::Session;
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
-use crate::wire::nop_in::NopIn;
-use crate::wire::nop_out::NopOut;
+use crate::wire::nop::{NopIn, NopOut};
 use crate::wire::reject::reason;
 use crate::wire::serial::CmdSn;
 

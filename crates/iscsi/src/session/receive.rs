@@ -5,7 +5,7 @@ use scsi::medium::Lease;
 use super::Session;
 use super::task::SessionTaskSlot;
 use crate::wire::bhs::{Bhs, Opcode, Ttt};
-use crate::wire::data_out::DataOut;
+use crate::wire::data::DataOut;
 use crate::wire::framer::{FrameError, PduPiece};
 use crate::wire::reject::reason;
 

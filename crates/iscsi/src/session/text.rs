@@ -12,8 +12,7 @@ use crate::text::{self, Assembly, Text};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
 use crate::wire::reject::reason;
-use crate::wire::text_request::TextRequest;
-use crate::wire::text_response::TextResponse;
+use crate::wire::text::{TextRequest, TextResponse};
 
 /// A sequence of text requests and responses that has not ended.
 #[derive(Debug)]

@@ -13,8 +13,7 @@ use super::task::{SessionTaskSlot, SessionTasks, TaskEnding};
 use crate::pdu_sink::PduSink;
 use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Stamps, Ttt};
-use crate::wire::data_in::{self, DataIn};
-use crate::wire::r2t::R2t;
+use crate::wire::data::{DataIn, DataInStatus, R2t};
 use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
 use crate::wire::serial::{DataSn, StatSn};
 
@@ -348,8 +347,8 @@ impl<L: Lease> Session<L> {
     }
 }
 
-fn collapsed(ending: &TaskEnding) -> data_in::DataInStatus {
-    data_in::DataInStatus {
+fn collapsed(ending: &TaskEnding) -> DataInStatus {
+    DataInStatus {
         status: ending.status as u8,
         residual: ending.residual,
     }

@@ -3,8 +3,7 @@
 use iscsi::auth::Hash;
 use iscsi::text::{binary, hex, number};
 use iscsi::wire::bhs::{Bhs, Stamps};
-use iscsi::wire::login_request::LoginRequest;
-use iscsi::wire::login_response::LoginResponse;
+use iscsi::wire::login::{LoginRequest, LoginResponse};
 
 use super::super::script::Script;
 use super::target::Target;

@@ -4,16 +4,15 @@
 use iscsi::parameters::Operational;
 use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use iscsi::wire::data_in::{DataIn, DataInStatus};
+use iscsi::wire::data::{DataIn, DataInStatus, R2t};
 use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::logout_response::LogoutResponse;
-use iscsi::wire::nop_in::NopIn;
-use iscsi::wire::r2t::R2t;
+use iscsi::wire::logout::LogoutResponse;
+use iscsi::wire::nop::NopIn;
 use iscsi::wire::reject::Reject;
 use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::serial::{DataSn, StatSn};
-use iscsi::wire::task_response::TaskResponse;
-use iscsi::wire::text_response::TextResponse;
+use iscsi::wire::task_management::TaskResponse;
+use iscsi::wire::text::TextResponse;
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 

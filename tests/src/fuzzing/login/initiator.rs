@@ -3,7 +3,7 @@
 use iscsi::auth::Hash;
 use iscsi::text;
 use iscsi::wire::bhs::{Bhs, Itt};
-use iscsi::wire::login_request::LoginRequest;
+use iscsi::wire::login::LoginRequest;
 use iscsi::wire::serial::{CmdSn, StatSn};
 
 use super::{SECRET, USER};

@@ -4,15 +4,15 @@
 use iscsi::parameters::Operational;
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{Bhs, Itt, Ttt};
-use iscsi::wire::data_out::DataOut;
+use iscsi::wire::data::DataOut;
 use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::logout_request::LogoutRequest;
-use iscsi::wire::nop_out::NopOut;
+use iscsi::wire::logout::LogoutRequest;
+use iscsi::wire::nop::NopOut;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use iscsi::wire::snack::Snack;
-use iscsi::wire::task_request::TaskRequest;
-use iscsi::wire::text_request::TextRequest;
+use iscsi::wire::task_management::TaskRequest;
+use iscsi::wire::text::TextRequest;
 use scsi::wire::lun::Lun;
 
 use super::FIRST_CMD_SN;

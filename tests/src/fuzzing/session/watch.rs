@@ -6,13 +6,12 @@ use std::collections::BTreeMap;
 use iscsi::parameters::Operational;
 use iscsi::wire::ahs::{self, Ahs};
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps};
-use iscsi::wire::data_in::DataIn;
+use iscsi::wire::data::{DataIn, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
-use iscsi::wire::nop_in::NopIn;
-use iscsi::wire::r2t::R2t;
+use iscsi::wire::nop::NopIn;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::CmdSn;
-use iscsi::wire::task_response::TaskResponse;
+use iscsi::wire::task_management::TaskResponse;
 
 use super::{FIRST_CMD_SN, FIRST_STAT_SN};
 

@@ -6,7 +6,7 @@ use crate::initiator::Initiator;
 use crate::initiator::config::{Auth, Digest, InitiatorConfig, InitiatorPurpose, Misconfigured};
 use crate::initiator::error::{ChapError, LoginError, SessionEnd};
 use crate::wire::bhs::{Bhs, Itt, Opcode};
-use crate::wire::login_response::LoginResponse;
+use crate::wire::login::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 
 /// What the login ended with, as it is shown.

@@ -5,7 +5,7 @@ use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
 use crate::wire::bhs::{Itt, Stamps};
 use crate::wire::serial::CmdSn;
-use crate::wire::task_response::TaskResponse;
+use crate::wire::task_management::TaskResponse;
 use scsi::wire::lun::Lun;
 use std::time::Duration;
 
@@ -187,7 +187,7 @@ fn a_deadline_that_passed_is_no_deadline_any_more() {
 fn pass(rig: &mut Rig, seconds: u64) {
     for _ in 0..seconds {
         rig.now += Duration::from_secs(1);
-        let ping = crate::wire::nop_in::NopIn {
+        let ping = crate::wire::nop::NopIn {
             lun: Lun([0; 8]),
             itt: Itt::NONE,
             ttt: crate::wire::bhs::Ttt::NONE,

@@ -5,7 +5,7 @@ use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::nop_in::NopIn;
+use crate::wire::nop::NopIn;
 use crate::wire::reject::Reject;
 use scsi::wire::lun::Lun;
 

@@ -22,11 +22,10 @@ use crate::initiator::{ClientCommand, Data, Done, Initiator, InitiatorEvent, Isc
 use crate::parameters::Operational;
 use crate::pdu_sink::PduSink;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data_in::{DataIn, DataInStatus};
+use crate::wire::data::{DataIn, DataInStatus, R2t};
 use crate::wire::digest::{crc32c, crc32c_padded};
 use crate::wire::framer::{Framer, PduPiece};
-use crate::wire::login_response::LoginResponse;
-use crate::wire::r2t::R2t;
+use crate::wire::login::LoginResponse;
 use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 

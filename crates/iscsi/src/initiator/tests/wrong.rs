@@ -5,11 +5,11 @@ use super::rig::{Rig, config};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::logout_response::LogoutResponse;
-use crate::wire::nop_in::NopIn;
+use crate::wire::logout::LogoutResponse;
+use crate::wire::nop::NopIn;
 use crate::wire::serial::{CmdSn, StatSn};
-use crate::wire::task_response::TaskResponse;
-use crate::wire::text_response::TextResponse;
+use crate::wire::task_management::TaskResponse;
+use crate::wire::text::TextResponse;
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
@@ -80,7 +80,7 @@ fn data_in() {
             |rig| {
                 let mut pdu = rig.data_in(0x10000, 0, 0, false);
                 pdu.stamps = rig.next_stamps();
-                pdu.status = Some(crate::wire::data_in::DataInStatus {
+                pdu.status = Some(crate::wire::data::DataInStatus {
                     status: 0,
                     residual: Residual::Underflow(3000),
                 });
@@ -90,7 +90,7 @@ fn data_in() {
         ("CHECK CONDITION without sense data, in a Data-In", |rig| {
             let mut pdu = rig.data_in(0x10000, 0, 0, true);
             pdu.stamps = rig.next_stamps();
-            pdu.status = Some(crate::wire::data_in::DataInStatus {
+            pdu.status = Some(crate::wire::data::DataInStatus {
                 status: 2,
                 residual: Residual::Underflow(3000),
             });

@@ -3,7 +3,7 @@
 use super::rig::{FIRST_CMD_SN, Rig, keys, pattern};
 use crate::parameters::Operational;
 use crate::wire::bhs::{Itt, Ttt};
-use crate::wire::data_out::DataOut;
+use crate::wire::data::DataOut;
 use crate::wire::serial::{DataSn, StatSn};
 
 fn rig() -> Rig {

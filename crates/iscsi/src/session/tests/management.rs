@@ -6,9 +6,9 @@ use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, pattern};
 use crate::parameters::{FIRST_WINDOW, Operational, TaskReporting};
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Itt, Ttt};
-use crate::wire::r2t::R2t;
+use crate::wire::data::R2t;
 use crate::wire::serial::CmdSn;
-use crate::wire::task_request::function;
+use crate::wire::task_management::function;
 
 /// A write of 4 KiB that waits for the answer to two R2Ts.
 fn waiting_write(rig: &mut Rig) -> scsi::task::Tag {

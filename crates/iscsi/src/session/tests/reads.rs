@@ -5,7 +5,7 @@ use scsi::wire::status::Status;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
-use crate::wire::task_request::function;
+use crate::wire::task_management::function;
 
 #[test]
 fn a_read_ends_with_the_status_in_its_last_data_in() {

@@ -7,7 +7,7 @@ use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
 use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
-use crate::wire::data_out::DataOut;
+use crate::wire::data::DataOut;
 use crate::wire::serial::{DataSn, StatSn};
 
 /// Carries out whatever the session wants, as a device server would that answers at once.

@@ -9,7 +9,7 @@ use crate::session::window::{CommandWindow, WindowMemory};
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::serial::CmdSn;
-use crate::wire::task_request::function;
+use crate::wire::task_management::function;
 
 #[test]
 fn a_command_beyond_the_window_is_ignored() {

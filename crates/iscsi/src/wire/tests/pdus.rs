@@ -6,24 +6,17 @@ use scsi::wire::lun::Lun;
 use crate::wire::ahs::{self, Ahs};
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data_in::{DataIn, DataInStatus};
-use crate::wire::data_out::DataOut;
-use crate::wire::login_request::LoginRequest;
-use crate::wire::login_response::LoginResponse;
-use crate::wire::logout_request::LogoutRequest;
-use crate::wire::logout_response::LogoutResponse;
-use crate::wire::nop_in::NopIn;
-use crate::wire::nop_out::NopOut;
-use crate::wire::r2t::R2t;
+use crate::wire::data::{DataIn, DataInStatus, DataOut, R2t};
+use crate::wire::login::{LoginRequest, LoginResponse};
+use crate::wire::logout::{LogoutRequest, LogoutResponse};
+use crate::wire::nop::{NopIn, NopOut};
 use crate::wire::reject::Reject;
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 use crate::wire::snack::Snack;
-use crate::wire::task_request::TaskRequest;
-use crate::wire::task_response::TaskResponse;
-use crate::wire::text_request::TextRequest;
-use crate::wire::text_response::TextResponse;
+use crate::wire::task_management::{TaskRequest, TaskResponse};
+use crate::wire::text::{TextRequest, TextResponse};
 
 fn lun() -> impl Strategy<Value = Lun> {
     any::<[u8; 8]>().prop_map(Lun)

@@ -5,15 +5,14 @@ use scsi::residual::Residual;
 
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data_in::DataIn;
-use crate::wire::logout_response::LogoutResponse;
-use crate::wire::nop_in::NopIn;
-use crate::wire::r2t::R2t;
+use crate::wire::data::{DataIn, R2t};
+use crate::wire::logout::LogoutResponse;
+use crate::wire::nop::NopIn;
 use crate::wire::reject::Reject;
 use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, StatSn};
-use crate::wire::task_response::TaskResponse;
-use crate::wire::text_response::TextResponse;
+use crate::wire::task_management::TaskResponse;
+use crate::wire::text::TextResponse;
 
 type Numbers = ((Option<StatSn>, (CmdSn, CmdSn)), bool);
 
