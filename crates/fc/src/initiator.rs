@@ -25,8 +25,7 @@
 
 mod abort;
 mod command;
-mod data_in;
-mod data_out;
+mod data;
 mod event;
 mod exchanges;
 mod idle;

@@ -10,7 +10,6 @@
 //! stays until then, and a ring that is dropped waits.
 
 mod buffers;
-mod files;
 mod listen;
 mod op;
 mod queue;
@@ -28,9 +27,8 @@ use io_uring::{cqueue, opcode};
 use slab::Slab;
 
 use self::buffers::Buffers;
-use self::files::{FileTask, FileWork, transfer_entry};
 use self::listen::Listeners;
-use self::op::Op;
+use self::op::{FileTask, FileWork, Op, transfer_entry};
 use self::queue::UringQueue;
 use self::socket::{CompletionStep, UringSocket, result_of};
 use super::bell::{Bell, DONE, WOKEN};

@@ -6,9 +6,7 @@ use super::{
     Access, CommandRow, ExemptCommand, Handler, Length, Medium, Needs, Ordering, Query, QueryResult,
 };
 use crate::medium::SanitizeKind;
-use crate::query::{
-    buffer, capacity, diagnostic, inquiry, log, mode, opcodes, power, report, sense, time,
-};
+use crate::query::{buffer, capacity, inquiry, log, mode, opcodes, power, report, sense, time};
 use crate::wire::cdb::Field;
 use crate::{alua, reserve};
 
@@ -44,7 +42,7 @@ const ROWS: &[CommandRow] = &[
         .allocation_at(4, 1).access(Access::Read),
     query(0x1b, "START STOP UNIT", &[F, 0x01, 0, 0x0f, 0xf7, 0], power::start_stop_unit)
         .access(Access::Write).timeout_s(60),
-    query(0x1d, "SEND DIAGNOSTIC", &[F, 0x17, 0, 0, 0, 0], diagnostic::send_diagnostic)
+    query(0x1d, "SEND DIAGNOSTIC", &[F, 0x17, 0, 0, 0, 0], sense::send_diagnostic)
         .access(Access::Write),
     query(0x1e, "PREVENT ALLOW MEDIUM REMOVAL", &[F, 0, 0, 0, 0x01, 0],
         power::prevent_allow_medium_removal).access(Access::Write).needs(Needs::Removable),

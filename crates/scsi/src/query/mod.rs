@@ -3,7 +3,6 @@
 
 pub mod buffer;
 pub mod capacity;
-pub mod diagnostic;
 pub mod inquiry;
 pub mod log;
 pub mod mode;

@@ -1,6 +1,6 @@
-//! REQUEST SENSE (SPC-5 §6.39).
+//! REQUEST SENSE (SPC-5 §6.39) and SEND DIAGNOSTIC (SPC-5 §6.43).
 
-use super::NO_UNIT;
+use super::{NO_UNIT, unit};
 use crate::commands::{Query, QueryResult};
 use crate::long_operation::OperationState;
 use crate::task::CommandFailure;
@@ -38,3 +38,13 @@ fn pollable(query: &Query<'_>) -> Sense {
 }
 
 const DESC: u8 = 0x01;
+
+/// SEND DIAGNOSTIC with the default self-test, which passes where commands can be carried out at
+/// all. Other self-tests and diagnostic pages are refused by the usage mask of the CDB.
+#[must_use]
+pub fn send_diagnostic(query: &Query<'_>) -> QueryResult {
+    match unit(query).and_then(|unit| unit.operation.ready()) {
+        Ok(()) => QueryResult::Good,
+        Err(failure) => QueryResult::Fail(failure),
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
-use crate::session::stall_timer::StallTimer;
+use crate::session::stall::StallTimer;
 use crate::wire::bhs::Ttt;
 
 #[test]

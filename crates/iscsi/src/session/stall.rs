@@ -1,6 +1,12 @@
-//! Whether what a peer has to do gets on, however slowly.
+//! Whether what a peer has to do gets on, however slowly; and the end of an initiator that is alive,
+//! but does not take what it is sent.
+//!
+//! What waits for it is in memory that others need too, and may be memory of a volume that others
+//! have to wait for. What it sends by itself, pings or answers to none, says nothing of that.
 
-use scsi::medium::Now;
+use scsi::medium::{Lease, Now};
+
+use super::Session;
 
 /// Looks at something now and then: it is stuck when nothing of it moved between two looks.
 #[derive(Debug, Default)]
@@ -55,5 +61,37 @@ impl StallTimer {
         let slow = overdue && moved < LEAST;
         self.look = (oldest.is_some() && !slow).then(|| now.saturating_add(wait));
         slow
+    }
+}
+
+/// Whether what is sent leaves.
+#[derive(Debug, Default)]
+pub(super) struct SendStall {
+    pub(super) progress: StallTimer,
+    /// Something is on its way.
+    in_flight: bool,
+}
+
+impl<L: Lease> Session<L> {
+    /// All that was sent before has left; whether there was more to be sent.
+    pub(super) fn left(&mut self, more: bool) {
+        self.untaken.progress.moved(1);
+        self.untaken.in_flight = more;
+        if more {
+            let wait = self.config.limits.nop_timeout;
+            self.untaken.progress.begin(self.now, wait);
+        }
+    }
+
+    /// Ends the session when what was in flight at one look is so at the next.
+    pub(super) fn check_untaken(&mut self) {
+        let wait = self.config.limits.nop_timeout;
+        let SendStall {
+            progress,
+            in_flight,
+        } = &mut self.untaken;
+        if progress.is_stuck(self.now, wait, *in_flight) {
+            self.violated("the peer does not read its data", "--nop-timeout");
+        }
     }
 }
