@@ -46,6 +46,7 @@ use scsi::device::{DeviceOutput, DeviceServer, OpId};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId, UnitState};
+use scsi::violation::Violation;
 
 use crate::mailbox::{CoreMessage, Mailer};
 use block::volumes::Volumes;
@@ -55,7 +56,7 @@ pub use control_core::{ControlCore, ControlCoreParts, Devices};
 use event_key::{EventKey, SlotKey};
 pub use fc_port::FcPort;
 use nexus_table::NexusTable;
-use runtime::journal::{Journal, PeerName, PeerViolation, QUIET};
+use runtime::journal::{Journal, PeerName, QUIET};
 use timers::{Timer, Timers};
 pub use units::Store;
 
@@ -398,7 +399,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Logs that a connection's peer broke a rule.
-    fn log_violation(&mut self, now: Now, key: SlotKey, violation: impl Into<PeerViolation>) {
+    fn log_violation(&mut self, now: Now, key: SlotKey, violation: Violation) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -409,12 +410,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.tell_of(now, peer, violation);
     }
 
-    fn tell_of(
-        &mut self,
-        now: Now,
-        peer: impl Into<PeerName>,
-        violation: impl Into<PeerViolation>,
-    ) {
+    fn tell_of(&mut self, now: Now, peer: impl Into<PeerName>, violation: Violation) {
         if let Some(line) = self.journal.tell(now, peer, violation) {
             tracing::warn!("{line}");
         }

@@ -31,10 +31,10 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::frame_sink::FrameSink;
-use crate::violation::FcViolation;
 use crate::wire::ethernet::{self, Mac, VlanTag};
 use crate::wire::fip::{FipMessage, FipOperation};
 use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
 
 mod address;
 mod announcement;
@@ -268,7 +268,7 @@ impl Fip {
         now: Now,
         ethernet: &ethernet::EthernetHeader,
         payload: &[u8],
-    ) -> Result<(), FcViolation> {
+    ) -> Result<(), Violation> {
         self.tick(now);
         if self.state == FipState::Down {
             return Ok(());
@@ -287,7 +287,7 @@ impl Fip {
         &mut self,
         ethernet: &ethernet::EthernetHeader,
         payload: &[u8],
-    ) -> Result<(), FcViolation> {
+    ) -> Result<(), Violation> {
         let message = FipMessage::parse(payload)?;
         match message.operation {
             FipOperation::ElsRequest => self.els_request(ethernet, &message),
@@ -396,7 +396,7 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
 /// FCoE header, frame header, CRC, and EOF with what follows it.
 const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
 
-const FLOOD: FcViolation = FcViolation {
+const FLOOD: Violation = Violation {
     rule: "more than 128 FIP messages per second; the rest is dropped",
     clause: "a limit of Lunar",
 };

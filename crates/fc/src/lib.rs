@@ -12,5 +12,4 @@ pub mod initiator;
 pub mod port;
 pub mod remote;
 pub mod target;
-pub mod violation;
 pub mod wire;

@@ -44,9 +44,9 @@ use crate::frame_sink::FrameSink;
 use crate::remote::{
     Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
 };
-use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
 
 /// An N_Port. `F` is what it is for.
 #[derive(Debug)]
@@ -391,14 +391,14 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 
-    fn remark_on(&mut self, id: RemoteId, violation: FcViolation) {
+    fn remark_on(&mut self, id: RemoteId, violation: Violation) {
         if let Some(remote) = self.remotes.get(id) {
             let (from, wwpn) = (remote.neighbour().enode, remote.wwpn());
             self.remark(from, Some(wwpn), violation);
         }
     }
 
-    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: FcViolation) {
+    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: Violation) {
         if self.events.len() < MAX_EVENTS {
             self.events.push_back(PortEvent::Remark {
                 from,
@@ -412,13 +412,13 @@ impl<F: Fc4Layer> Port<F> {
 /// Remarks are left out beyond this many events that were not taken.
 const MAX_EVENTS: usize = 1024;
 
-const SAME_NAME: FcViolation = FcViolation {
+const SAME_NAME: Violation = Violation {
     rule: "another port on the Ethernet has the WWPN of this port: initiators may find either of \
            them",
     clause: "FC-FS-3",
 };
 
-const TOO_MANY: FcViolation = FcViolation {
+const TOO_MANY: Violation = Violation {
     rule: "too many ports want to log in; this one waits until another one logs out",
     clause: "--max-sessions",
 };

@@ -11,7 +11,7 @@ use crate::keys::{Admitted, LoginKey};
 use crate::login::{LoginStatus, status};
 use crate::target::TargetNode;
 use crate::text::Text;
-use crate::violation::Violation;
+use scsi::violation::Violation;
 
 pub mod chap;
 mod hash;

@@ -70,9 +70,9 @@ use self::text::PendingText;
 use self::transmit::ControlRequest;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use crate::pdu_sink::PduSink;
-use crate::violation::Violation;
 use crate::wire::framer::Framer;
 use crate::wire::serial::CmdSn;
+use scsi::violation::Violation;
 
 /// An initiator's session.
 #[derive(Debug)]

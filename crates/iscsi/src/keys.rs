@@ -9,8 +9,8 @@
 //! [`Operational::store`]: crate::parameters::Operational::store
 
 use crate::text::{self, KeyValue, MAX_VALUE, Text};
-use crate::violation::Violation;
 use crate::wire::bhs::MAX_DATA_LEN;
+use scsi::violation::Violation;
 
 pub mod negotiation;
 #[cfg(test)]

@@ -20,5 +20,4 @@ pub mod session;
 pub mod target;
 pub mod tcp;
 pub mod text;
-pub mod violation;
 pub mod wire;

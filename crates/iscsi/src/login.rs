@@ -20,10 +20,10 @@ use crate::pdu_sink::PduSink;
 use crate::session::Session;
 use crate::target::{AdmissionWish, Endpoints, InitiatorPort, TargetConfig, TargetNode};
 use crate::text::Text;
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{Framer, PduPiece};
 use crate::wire::login::LoginRequest;
+use scsi::violation::Violation;
 
 mod dialogue;
 mod identity;

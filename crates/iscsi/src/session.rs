@@ -52,10 +52,10 @@ use self::window::{CommandWindow, WindowMemory};
 use crate::parameters::{Operational, Parameters};
 use crate::pdu_sink::PduSink;
 use crate::target::TargetConfig;
-use crate::violation::Violation;
 use crate::wire::bhs::Itt;
 use crate::wire::framer::Framer;
 use crate::wire::serial::{CmdSn, StatSn};
+use scsi::violation::Violation;
 
 /// A session.
 #[derive(Debug)]

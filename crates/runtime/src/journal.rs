@@ -15,6 +15,7 @@ use std::time::Duration;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::medium::Now;
+use scsi::violation::Violation;
 
 /// How long a rule and a peer are quiet after a line.
 pub const QUIET: Duration = Duration::from_secs(60);
@@ -34,8 +35,8 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Entries {
-    pairs: HashMap<(PeerViolation, PeerName), JournalEntry>,
-    rules: HashMap<PeerViolation, RuleOffenders>,
+    pairs: HashMap<(Violation, PeerName), JournalEntry>,
+    rules: HashMap<Violation, RuleOffenders>,
     /// Logins and ends of sessions by host, since the instant of the last sweep that counted them.
     sessions: HashMap<IpAddr, u32>,
     sessions_since: Now,
@@ -66,13 +67,6 @@ pub enum PeerName {
     NPort(Mac, Wwn),
 }
 
-/// A rule that a peer broke, of whichever protocol, and where it is to be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PeerViolation {
-    rule: &'static str,
-    clause: &'static str,
-}
-
 impl PeerName {
     /// Where it is, whatever it says it was.
     fn place(&self) -> Self {
@@ -101,18 +95,6 @@ impl From<(Mac, Option<Wwn>)> for PeerName {
     }
 }
 
-impl From<iscsi::violation::Violation> for PeerViolation {
-    fn from(iscsi::violation::Violation { rule, clause }: iscsi::violation::Violation) -> Self {
-        Self { rule, clause }
-    }
-}
-
-impl From<fc::violation::FcViolation> for PeerViolation {
-    fn from(fc::violation::FcViolation { rule, clause }: fc::violation::FcViolation) -> Self {
-        Self { rule, clause }
-    }
-}
-
 impl fmt::Display for PeerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -138,9 +120,9 @@ impl Journal {
         &self,
         now: Now,
         peer: impl Into<PeerName>,
-        violation: impl Into<PeerViolation>,
+        violation: Violation,
     ) -> Option<String> {
-        let (peer, violation) = (peer.into(), violation.into());
+        let peer = peer.into();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // A name is the peer's to choose: it must not take the lines of others.
         let pair = (violation, peer.place());
@@ -265,11 +247,7 @@ impl UnsavedReservations {
     }
 }
 
-fn line(
-    peer: impl fmt::Display,
-    PeerViolation { rule, clause }: PeerViolation,
-    more: u32,
-) -> String {
+fn line(peer: impl fmt::Display, Violation { rule, clause }: Violation, more: u32) -> String {
     format!("{peer}: {rule} ({clause}){}", times_more(more))
 }
 

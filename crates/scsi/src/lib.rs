@@ -25,4 +25,5 @@ pub mod task;
 mod testing;
 pub mod unit;
 pub mod unit_settings;
+pub mod violation;
 pub mod wire;

@@ -11,9 +11,9 @@ use std::time::Duration;
 use iscsi::parameters::{Operational, Parameters, SessionPurpose, TaskReporting};
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
-use iscsi::violation::Violation;
 use iscsi::wire::serial::CmdSn;
 use scsi::medium::HeapLease;
+use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
 use self::device::Device;

@@ -9,10 +9,10 @@ use ::io::ring::Ring;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::Parameters;
 use iscsi::target::{AdmissionDecision, AdmissionWish, Endpoints};
-use iscsi::violation::Violation;
 use scsi::medium::Now;
 use scsi::nexus::AttentionHistory;
 use scsi::unit::CoreId;
+use scsi::violation::Violation;
 
 use super::Core;
 use super::event_key::SlotKey;

@@ -1,11 +1,11 @@
 //! The messages of VN2VN, in each of which a port presents itself.
 
 use super::{FCOE_OVERHEAD, Fip, FipConfig, Mode, address, vn_mac};
-use crate::violation::FcViolation;
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, Fc4Features, FipError, FipMessage, FipOperation, Flags};
 use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
 
 /// A port as it presents itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Announcement {
     pub(super) fn read(
         ethernet: &ethernet::EthernetHeader,
         message: &FipMessage<'_>,
-    ) -> Result<Self, FcViolation> {
+    ) -> Result<Self, Violation> {
         let mut found = FoundDescriptors::default();
         for descriptor in message.descriptors() {
             found.take(descriptor?)?;
@@ -101,7 +101,7 @@ struct FoundDescriptors {
 
 impl FoundDescriptors {
     /// Each may come once. What has to be understood, and is not, spoils the whole message.
-    fn take(&mut self, descriptor: Descriptor<'_>) -> Result<(), FcViolation> {
+    fn take(&mut self, descriptor: Descriptor<'_>) -> Result<(), Violation> {
         let twice = match descriptor {
             Descriptor::Mac(mac) => self.mac.replace(mac).is_some(),
             Descriptor::Name(name) => self.name.replace(name).is_some(),
@@ -150,7 +150,7 @@ impl Fip {
     }
 }
 
-impl From<FipError> for FcViolation {
+impl From<FipError> for Violation {
     fn from(error: FipError) -> Self {
         let rule = match error {
             FipError::Truncated => "a truncated FIP message",
@@ -168,22 +168,22 @@ impl From<FipError> for FcViolation {
 /// The shortest frame that may be the longest.
 const MIN_FCOE: u16 = FCOE_OVERHEAD as u16 + MIN_PAYLOAD;
 
-const DESCRIPTORS: FcViolation = FcViolation {
+const DESCRIPTORS: Violation = Violation {
     rule: "a VN2VN message with a descriptor missing, twice, or out of place",
     clause: "FC-BB-6, VN2VN",
 };
 
-const NO_LOCAL_ID: FcViolation = FcViolation {
+const NO_LOCAL_ID: Violation = Violation {
     rule: "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or with a MAC address that does not match",
     clause: "FC-BB-6, VN2VN",
 };
 
-const OTHER_SENDER: FcViolation = FcViolation {
+const OTHER_SENDER: Violation = Violation {
     rule: "a VN2VN message from a MAC address other than the one in it",
     clause: "FC-BB-6, VN2VN",
 };
 
-const SMALL: FcViolation = FcViolation {
+const SMALL: Violation = Violation {
     rule: "a Max FCoE Size too small for 256 bytes of payload",
     clause: "FC-BB-6, VN2VN",
 };

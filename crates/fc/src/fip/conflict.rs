@@ -3,9 +3,9 @@
 use super::announcement::Announcement;
 use super::{ANNOUNCE_WAIT, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
 use super::{Fip, FipEvent, FipState, Mode, UnlinkReason};
-use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::FipOperation;
+use scsi::violation::Violation;
 
 impl Fip {
     /// Draws lots for when to send the first probe.
@@ -37,7 +37,7 @@ impl Fip {
         }
     }
 
-    pub(super) fn announced(&mut self, from: &Announcement) -> Result<(), FcViolation> {
+    pub(super) fn announced(&mut self, from: &Announcement) -> Result<(), Violation> {
         if from.is_echo(&self.config) || self.is_of_another_mode(from) {
             return Ok(());
         }

@@ -2,7 +2,6 @@
 
 use super::neighbour::Neighbour;
 use super::{FCOE_OVERHEAD, Fip, vn_mac};
-use crate::violation::FcViolation;
 use crate::wire::els::{ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::{
@@ -10,10 +9,11 @@ use crate::wire::fip::{
 };
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
+use scsi::violation::Violation;
 
 /// The ELS of a message, which comes first. The MAC address behind it says nothing that the
 /// N_Port_ID does not.
-pub(super) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<'a>, FcViolation> {
+pub(super) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<'a>, Violation> {
     let mut descriptors = message.descriptors();
     let Some(Descriptor::Els(els)) = descriptors.next().transpose()? else {
         return Err(NO_ELS);
@@ -122,7 +122,7 @@ impl Fip {
     }
 }
 
-const NO_ELS: FcViolation = FcViolation {
+const NO_ELS: Violation = Violation {
     rule: "an ELS in FIP with a descriptor missing, twice, or out of place",
     clause: "FC-BB-6, FIP",
 };

@@ -22,12 +22,12 @@ use scsi::medium::Now;
 use super::els::encapsulated;
 use super::neighbour::{Neighbour, NeighbourEntry};
 use super::{Fip, FipEvent, FipState, Mode, UnlinkReason};
-use crate::violation::FcViolation;
 use crate::wire::els::{Code, Els, Logo, LsRejectReason, Reply, explanation, reason};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{DescriptorType, Encapsulated, FipMessage};
 use crate::wire::frame::OxId;
 use crate::wire::names::FcId;
+use scsi::violation::Violation;
 
 /// What there is between a neighbour and us.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Fip {
         &mut self,
         ethernet: &ethernet::EthernetHeader,
         message: &FipMessage<'_>,
-    ) -> Result<(), FcViolation> {
+    ) -> Result<(), Violation> {
         let els = encapsulated(message)?;
         if ethernet.dst != self.config.mac {
             return Ok(());
@@ -223,7 +223,7 @@ impl Fip {
         &self,
         ethernet: &ethernet::EthernetHeader,
         els: &Encapsulated<'_>,
-    ) -> Result<Option<Neighbour>, FcViolation> {
+    ) -> Result<Option<Neighbour>, Violation> {
         if els.header.d_id != self.fc_id && els.header.d_id != FcId::FABRIC_F {
             return Err(OTHER_ID);
         }
@@ -267,7 +267,7 @@ impl Fip {
         &mut self,
         ethernet: &ethernet::EthernetHeader,
         message: &FipMessage<'_>,
-    ) -> Result<(), FcViolation> {
+    ) -> Result<(), Violation> {
         let els = encapsulated(message)?;
         let known = ethernet.dst == self.config.mac && self.state == FipState::Up;
         let Some(who) = known
@@ -311,12 +311,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// So often it is sent, then the next Beacon is waited for.
 const TRIES: u32 = 4;
 
-const OTHER_ID: FcViolation = FcViolation {
+const OTHER_ID: Violation = Violation {
     rule: "an ELS in FIP for another N_Port_ID",
     clause: "FC-BB-6, VN2VN",
 };
 
-const OTHER_ENODE: FcViolation = FcViolation {
+const OTHER_ENODE: Violation = Violation {
     rule: "an ELS in FIP from an ENode other than the one that claimed its S_ID",
     clause: "FC-BB-6, VN2VN",
 };

@@ -8,10 +8,10 @@ use scsi::medium::Now;
 use super::announcement::Announcement;
 use super::login::VirtualLink;
 use super::{ANNOUNCE_WAIT, BEACON_PERIOD, FCOE_OVERHEAD, Fip, FipEvent, FipState, Mode};
-use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::{Fc4Features, FipOperation};
 use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
 
 /// A port that there is a virtual link to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Fip {
     }
 
     /// A claim, or the response to ours: what there is to know about a port.
-    pub(super) fn meet(&mut self, from: &Announcement) -> Result<(), FcViolation> {
+    pub(super) fn meet(&mut self, from: &Announcement) -> Result<(), Violation> {
         let ours = self.config.max_fcoe;
         let entry = self.know(from)?;
         if from.operation == FipOperation::ClaimNotification && std::mem::take(&mut entry.probing) {
@@ -213,7 +213,7 @@ impl Fip {
     }
 
     /// A Beacon. From a port that has not claimed since we are up, ours makes it tell more.
-    pub(super) fn hear(&mut self, from: &Announcement) -> Result<(), FcViolation> {
+    pub(super) fn hear(&mut self, from: &Announcement) -> Result<(), Violation> {
         let entry = self.know(from)?;
         entry.heard = true;
         entry.probing = false;
@@ -229,7 +229,7 @@ impl Fip {
     }
 
     /// The entry of a port, which may be a new one.
-    fn know(&mut self, from: &Announcement) -> Result<&mut NeighbourEntry, FcViolation> {
+    fn know(&mut self, from: &Announcement) -> Result<&mut NeighbourEntry, Violation> {
         while let Some(stale) = self.neighbours.stale(from) {
             self.forget(stale, UnlinkReason::Moved);
         }
@@ -357,12 +357,12 @@ const ROUND: Duration = Duration::from_millis(10);
 /// So many ports are known at the most.
 const LIMIT: usize = 4096;
 
-const TOO_MANY: FcViolation = FcViolation {
+const TOO_MANY: Violation = Violation {
     rule: "more than 4,096 VN_Ports on one Ethernet",
     clause: "a limit of Lunar",
 };
 
-const CROWDED: FcViolation = FcViolation {
+const CROWDED: Violation = Violation {
     rule: "a third VN_Port on an Ethernet in point-to-point mode",
     clause: "FC-BB-6, VN2VN",
 };

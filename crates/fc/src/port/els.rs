@@ -2,10 +2,10 @@
 
 use super::{Fc4Layer, Port};
 use crate::remote::{OxIds, RemoteId, RemotePort, RequestedExchange, Role, refusal};
-use crate::violation::FcViolation;
 use crate::wire::els::{Code, Els, LinkErrors, Reply, ServicePage};
 use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use crate::wire::names::FcId;
+use scsi::violation::Violation;
 
 impl<F: Fc4Layer> Port<F> {
     pub(super) fn els_request(&mut self, id: RemoteId, is_up: bool, frame: &ReceivedFrame<'_>) {
@@ -107,17 +107,17 @@ fn is_whole(frame: &ReceivedFrame<'_>) -> bool {
     delimiters && frame.header.f_ctl.end_sequence()
 }
 
-const NOT_WHOLE: FcViolation = FcViolation {
+const NOT_WHOLE: Violation = Violation {
     rule: "an extended link service in more than one frame",
     clause: "FC-LS-2",
 };
 
-const THIRD_PARTY: FcViolation = FcViolation {
+const THIRD_PARTY: Violation = Violation {
     rule: "a TPRLO, which logged out other ports",
     clause: "FC-LS-2",
 };
 
-const UNREADABLE: FcViolation = FcViolation {
+const UNREADABLE: Violation = Violation {
     rule: "an extended link service with inconsistent lengths",
     clause: "FC-LS-2",
 };

@@ -1,9 +1,9 @@
 //! What an N_Port tells.
 
 use crate::remote::{NexusEnd, PeerAddress, RemoteId};
-use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
 use crate::wire::names::Wwn;
+use scsi::violation::Violation;
 
 /// What an N_Port tells. `E` is what the machine above it tells.
 #[derive(Debug)]
@@ -26,6 +26,6 @@ pub enum PortEvent<E> {
         /// From the port of which name, if that is known.
         wwpn: Option<Wwn>,
         /// What.
-        violation: FcViolation,
+        violation: Violation,
     },
 }

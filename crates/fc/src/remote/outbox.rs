@@ -7,9 +7,9 @@ use scsi::medium::Now;
 use super::local::LocalPort;
 use super::peer::{FcpPeer, RemoteId};
 use super::{NexusEnd, RemotePort};
-use crate::violation::FcViolation;
 use crate::wire::els::{Els, LsRejectReason, Reply};
 use crate::wire::frame::{OxId, RxId};
+use scsi::violation::Violation;
 
 /// An ELS to be sent.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub(crate) enum RemoteOutput {
     /// There is none any more.
     Down(NexusEnd),
     /// Worth a line in the log.
-    Remark(FcViolation),
+    Remark(Violation),
 }
 
 /// Exchange numbers of our own link services.
@@ -96,7 +96,7 @@ impl RemotePort {
     }
 
     pub(super) fn remark(&self, cx: &mut Cx<'_>, rule: &'static str, clause: &'static str) {
-        self.put(cx, RemoteOutput::Remark(FcViolation { rule, clause }));
+        self.put(cx, RemoteOutput::Remark(Violation { rule, clause }));
     }
 
     /// Sends a request, and tells its exchange.

@@ -10,9 +10,9 @@ use super::{
     ClientCommand, Data, Done, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiFailed,
     IscsiRefusal, IscsiRefused, IscsiWhy,
 };
-use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
 use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
+use scsi::violation::Violation;
 
 impl<L: Lease> Initiator<L> {
     /// Takes a command in. Those that the target's window has no place for wait here, in order,

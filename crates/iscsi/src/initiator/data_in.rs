@@ -10,9 +10,9 @@ use super::received_spans::SpanError;
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
-use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
 use crate::wire::data::{DataIn, DataInStatus};
+use scsi::violation::Violation;
 
 /// Data of a command that is coming in.
 #[derive(Clone, Copy, Debug)]

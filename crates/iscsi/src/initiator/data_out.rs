@@ -8,9 +8,9 @@ use super::received_spans::SpanError;
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Ttt};
 use crate::wire::data::R2t;
+use scsi::violation::Violation;
 
 /// A sequence of Data-Out that may be sent.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use super::portal::ReportedPortal;
 use crate::auth::Hash;
 use crate::text::MalformedText;
-use crate::violation::Violation;
 use crate::wire::logout::response;
+use scsi::violation::Violation;
 
 /// How a session ended. It does not come back; a new one may take its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -20,9 +20,9 @@ use crate::auth::Hash;
 use crate::keys::{self, KeyPhase, KeyRow, KeyRule, KeySide, LoginKey};
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use crate::text::{self, Assembly, KeyValue, Text};
-use crate::violation::Violation;
 use crate::wire::login::{LoginRequest, LoginResponse, stage};
 use crate::wire::serial::{CmdSn, StatSn};
+use scsi::violation::Violation;
 
 /// What a login agreed upon.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use super::error::SessionEnd;
 use super::tasks::kind;
 use super::transmit::ControlRequest;
 use super::{Initiator, IscsiRefusal};
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
 use crate::wire::serial::{CmdSn, StatSn};
+use scsi::violation::Violation;
 
 /// How far a logout is.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,10 @@ use super::error::SessionEnd;
 use super::tasks::{InitiatorTaskSlot, kind};
 use super::transmit::ControlRequest;
 use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 use crate::wire::task_management::{TaskRequest, TaskResponse, function, response};
+use scsi::violation::Violation;
 
 /// A function that was not answered.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,10 @@ use super::Initiator;
 use super::error::SessionEnd;
 use super::tasks::kind;
 use super::transmit::ControlRequest;
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::nop::{NopIn, NopOut};
 use crate::wire::serial::{CmdSn, StatSn};
+use scsi::violation::Violation;
 
 /// When the target was heard last, and what it was asked.
 #[derive(Debug)]

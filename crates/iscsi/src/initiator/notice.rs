@@ -6,12 +6,12 @@ use scsi::medium::Lease;
 use super::command::sense;
 use super::error::SessionEnd;
 use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
-use crate::violation::Violation;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
 use crate::wire::reject::{Reject, reason};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_management::response;
+use scsi::violation::Violation;
 
 impl<L: Lease> Initiator<L> {
     pub(super) fn async_message(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {

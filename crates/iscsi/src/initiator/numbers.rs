@@ -1,8 +1,8 @@
 //! The numbers of a session and its connection (RFC 7143 §4.2.2).
 
-use crate::violation::Violation;
 use crate::wire::bhs::Stamps;
 use crate::wire::serial::{CmdSn, StatSn};
+use scsi::violation::Violation;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,10 @@ use super::error::{LoginError, SessionEnd};
 use super::login::LoginTurn;
 use super::transmit::ControlRequest;
 use super::{Initiator, InitiatorEvent, InitiatorPhase};
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{FrameError, Framer, PduPiece};
 use crate::wire::login::LoginResponse;
+use scsi::violation::Violation;
 
 /// Where the data segment that comes next goes.
 #[derive(Clone, Copy, Debug)]

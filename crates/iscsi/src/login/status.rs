@@ -4,7 +4,7 @@
 use crate::auth::AuthRefusal;
 use crate::keys::KeyMisuse;
 use crate::text::MalformedText;
-use crate::violation::Violation;
+use scsi::violation::Violation;
 
 /// Status-Class and Status-Detail, as 0xCCDD.
 pub type LoginStatus = u16;

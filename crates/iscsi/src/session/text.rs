@@ -9,10 +9,10 @@ use crate::discovery;
 use crate::keys::negotiation::TargetNegotiation;
 use crate::keys::{KeyMisuse, KeyPhase, KeySide, LoginKey, SeenKeys};
 use crate::text::{self, Assembly, Text};
-use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
 use crate::wire::reject::reason;
 use crate::wire::text::{TextRequest, TextResponse};
+use scsi::violation::Violation;
 
 /// A sequence of text requests and responses that has not ended.
 #[derive(Debug)]

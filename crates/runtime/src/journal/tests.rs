@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
-use iscsi::violation::Violation;
+use scsi::violation::Violation;
 
 use super::{Journal, LINES, PeerName, SESSION_LINES, UnsavedReservations};
 
@@ -56,7 +56,7 @@ fn a_host_with_many_names_has_one_line() {
 #[test]
 fn a_port_of_fibre_channel_is_named_by_its_wwpn() {
     let (mac, wwpn) = (Mac([2, 0, 0, 0, 0, 7]), Wwn(0x2001_5254_0012_3456));
-    let rule = fc::violation::FcViolation {
+    let rule = Violation {
         rule: "a port that is not allowed was discovered",
         clause: "--allow",
     };

@@ -15,11 +15,11 @@ use block::volume::{Calls, Context, HandleId};
 use fc::initiator::{self, ClientCommand, Done, FcpFailed, FcpInitiator, FcpInitiatorEvent};
 use fc::port::{Port, PortEvent};
 use fc::remote::{self, RemoteId, RemotePort};
-use fc::violation::FcViolation;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::client::UnitRequest;
 use scsi::medium::Now;
+use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
 use runtime::journal::{Journal, QUIET};
@@ -332,7 +332,7 @@ impl SharedPort {
     }
 
     /// Somebody on the Ethernet has broken a rule.
-    fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: FcViolation) {
+    fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: Violation) {
         if now.saturating_sub(self.swept) >= QUIET {
             self.swept = now;
             let lines = self.journal.sweep(now);

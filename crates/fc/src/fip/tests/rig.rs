@@ -8,10 +8,10 @@ use scsi::medium::Now;
 
 use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
 use crate::frame_sink::HeapFrames;
-use crate::violation::FcViolation;
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
 
 pub(super) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -75,7 +75,7 @@ pub(super) fn event_line(event: &FipEvent) -> String {
     }
 }
 
-pub(super) fn receive(fip: &mut Fip, now: Now, frame: &[u8]) -> Result<(), FcViolation> {
+pub(super) fn receive(fip: &mut Fip, now: Now, frame: &[u8]) -> Result<(), Violation> {
     let (header, payload) = ethernet::EthernetHeader::parse(frame).unwrap();
     fip.receive(now, &header, payload)
 }

@@ -1,11 +1,11 @@
 use super::rig::{alone, config, frames, message, ms, multicast, port, receive, sent, told};
 use crate::fip::{Fip, FipConfig};
-use crate::violation::FcViolation;
 use crate::wire::els::Els;
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
+use scsi::violation::Violation;
 
 fn up() -> Fip {
     let mut fip = port(config(2));
@@ -15,7 +15,7 @@ fn up() -> Fip {
 }
 
 /// The claim of 000001 with the bytes from `at` replaced.
-fn spoilt(at: usize, bytes: &[u8]) -> Result<(), FcViolation> {
+fn spoilt(at: usize, bytes: &[u8]) -> Result<(), Violation> {
     let mut frame = multicast(&config(1), FipOperation::ClaimNotification, 1);
     frame[at..at + bytes.len()].copy_from_slice(bytes);
     let mut fip = up();
@@ -25,7 +25,7 @@ fn spoilt(at: usize, bytes: &[u8]) -> Result<(), FcViolation> {
     taken
 }
 
-fn rule(taken: Result<(), FcViolation>) -> &'static str {
+fn rule(taken: Result<(), Violation>) -> &'static str {
     taken.unwrap_err().rule
 }
 
@@ -172,7 +172,7 @@ fn flogi(code: u8) -> Vec<u8> {
 }
 
 /// What becomes of an ELS from this sender to a port that knows 000001.
-fn request(from: &FipConfig, bytes: &[u8]) -> (Result<(), FcViolation>, Vec<String>) {
+fn request(from: &FipConfig, bytes: &[u8]) -> (Result<(), Violation>, Vec<String>) {
     let mut fip = up();
     let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     receive(&mut fip, ms(1000), &claim).unwrap();

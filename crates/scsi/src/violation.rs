@@ -1,7 +1,7 @@
 //! What a peer did wrong, for the log.
 
-/// A rule that a peer broke, or another reason to end a connection: what the log says, with where
-/// the rule is to be found.
+/// A rule that a peer broke, or another reason to refuse it or to end its connection: what the log
+/// says, with where the rule is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Violation {
     /// In a few words: `a SCSI command before login`.
