@@ -261,8 +261,8 @@ impl Context<'_> {
         self.ring.send(socket, token(node, slot), batch);
     }
 
-    /// Waits until a descriptor can be read, which is told once, by [`HandleEvent::Ready`] with `node`
-    /// and `slot`.
+    /// Waits until a descriptor can be read, which is told once, by [`HandleEvent::Ready`] with
+    /// `node` and `slot`.
     ///
     /// # Errors
     ///
