@@ -1,15 +1,16 @@
 //! What is left of a command's data. The device server tells what a CDB asks to move; what was
-//! announced beside it, and how the difference is told, are the transport's.
+//! announced beside it, and how the difference is told, are the transport's: `device_ending` of
+//! `iscsi/src/session/task.rs` and of `fc/src/target/command.rs`.
 
 /// The difference between the bytes that were announced and those that the command asked to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Residual {
-    /// None.
+    /// As many bytes were transferred as were announced.
     #[default]
     Exact,
-    /// So many bytes were not transferred as fewer were announced.
+    /// This many bytes were not transferred, as fewer were announced.
     Overflow(u32),
-    /// So many bytes fewer than announced were transferred.
+    /// This many bytes fewer than announced were transferred.
     Underflow(u32),
 }
 

@@ -13,7 +13,7 @@ use crate::wire::serial::StatSn;
 /// Responses with unit attentions. I_T NEXUS LOSS OCCURRED does not count: a loss tells it again.
 #[derive(Debug, Default)]
 pub(super) struct DeliveredAttentions {
-    /// So many have not left.
+    /// This many have not left.
     queued: u32,
     /// The last that has, until it is acknowledged.
     sent: Option<StatSn>,

@@ -114,7 +114,7 @@ impl<L: Lease> Session<L> {
     pub(super) fn proceed(&mut self) {
         while self.is_open {
             self.start_functions();
-            let next = self.window.expected();
+            let next = self.window.exp_cmd_sn();
             if self.functions.holds_back(next) {
                 return;
             }

@@ -28,12 +28,12 @@ impl<L: Lease> Session<L> {
             self.gap = None;
         } else if self.gap.is_none() {
             let deadline = self.now.saturating_add(self.config.limits.nop_timeout);
-            self.gap = Some((self.window.expected(), deadline));
+            self.gap = Some((self.window.exp_cmd_sn(), deadline));
         }
     }
 
     pub(super) fn check_gap(&mut self) {
-        let expected = self.window.expected();
+        let expected = self.window.exp_cmd_sn();
         match self.gap {
             Some((missing, _)) if missing != expected => {
                 self.gap = None;
@@ -49,7 +49,7 @@ impl<L: Lease> Session<L> {
 
     /// Whether requests wait for one that has not come, and not for a task management function.
     fn has_gap(&self) -> bool {
-        !self.deferred.is_empty() && !self.is_deferred(self.window.expected())
+        !self.deferred.is_empty() && !self.is_deferred(self.window.exp_cmd_sn())
     }
 
     /// How many bytes may be held before the device server takes them. Behind a gap it is little:

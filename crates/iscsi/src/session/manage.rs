@@ -274,9 +274,10 @@ impl<L: Lease> Session<L> {
 
     /// Takes all commands before `number` as received (RFC 7143 §4.2.3.3 b).
     fn plug_until(&mut self, number: CmdSn) {
-        let end = self.window.max().next();
-        while self.window.expected().is_before(number) && self.window.expected().is_before(end) {
-            let next = self.window.expected();
+        let end = self.window.max_cmd_sn().next();
+        while self.window.exp_cmd_sn().is_before(number) && self.window.exp_cmd_sn().is_before(end)
+        {
+            let next = self.window.exp_cmd_sn();
             let early = self.deferred.iter().position(|early| early.cmd_sn == next);
             match early.map(|at| self.deferred.swap_remove(at).what) {
                 None | Some(DeferredRequest::Plug) => {}
@@ -316,7 +317,7 @@ impl<L: Lease> Session<L> {
         let owes = |task: &SessionTask<L>| {
             active.affects(task) && task.sequences.iter().any(|sequence| sequence.sent)
         };
-        let commands_came = !self.window.expected().is_before(active.cmd_sn);
+        let commands_came = !self.window.exp_cmd_sn().is_before(active.cmd_sn);
         commands_came && (fast || !self.tasks.iter().any(owes))
     }
 

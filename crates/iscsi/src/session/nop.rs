@@ -119,7 +119,7 @@ impl<L: Lease> Session<L> {
 
     /// The peer has been silent for long: asks whether it is there, and in the end gives it up.
     pub(super) fn check_silence(&mut self) {
-        let expected = self.window.expected();
+        let expected = self.window.exp_cmd_sn();
         if self.now < self.liveness.deadline(&self.config.limits, expected) {
             return;
         }

@@ -198,8 +198,8 @@ impl<L: Lease> Session<L> {
     fn stamps(&self) -> Stamps {
         Stamps {
             stat_sn: self.stat_sn,
-            exp_cmd_sn: self.window.expected(),
-            max_cmd_sn: self.window.max(),
+            exp_cmd_sn: self.window.exp_cmd_sn(),
+            max_cmd_sn: self.window.max_cmd_sn(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The command window: which CmdSN may come next (RFC 7143 §4.2.2.1).
+//! The command window from ExpCmdSN to MaxCmdSN: which CmdSN may come (RFC 7143 §4.2.2.1).
 //!
 //! Each request that is not immediate takes one place of the window, and gives it back when its
 //! response has been handed to the connection. So a peer that does not read its responses runs out
@@ -16,8 +16,10 @@ use crate::wire::serial::CmdSn;
 /// The command window of a session.
 #[derive(Debug)]
 pub(super) struct CommandWindow {
-    expected: CmdSn,
-    max: CmdSn,
+    /// The CmdSN of the next request.
+    exp_cmd_sn: CmdSn,
+    /// The last CmdSN that the initiator may use.
+    max_cmd_sn: CmdSn,
     width: u32,
     limit: u32,
     used_up: bool,
@@ -67,12 +69,12 @@ pub(super) enum CmdSnPlace {
 impl CommandWindow {
     /// With the places open that login responses opened, for all of which there is memory
     /// ([`crate::target::TargetLimits::preferences`]).
-    pub(super) fn new(expected: CmdSn, limit: u32, memory: WindowMemory) -> Self {
+    pub(super) fn new(exp_cmd_sn: CmdSn, limit: u32, memory: WindowMemory) -> Self {
         let limit = limit.max(1);
         let width = FIRST_WINDOW.min(limit);
         let mut window = Self {
-            expected,
-            max: expected.minus(1),
+            exp_cmd_sn,
+            max_cmd_sn: exp_cmd_sn.minus(1),
             width,
             limit,
             used_up: false,
@@ -83,35 +85,36 @@ impl CommandWindow {
         window
     }
 
-    pub(super) const fn expected(&self) -> CmdSn {
-        self.expected
+    pub(super) const fn exp_cmd_sn(&self) -> CmdSn {
+        self.exp_cmd_sn
     }
 
-    pub(super) const fn max(&self) -> CmdSn {
-        self.max
+    pub(super) const fn max_cmd_sn(&self) -> CmdSn {
+        self.max_cmd_sn
     }
 
     pub(super) fn place(&self, number: CmdSn) -> CmdSnPlace {
-        if number == self.expected && !self.is_closed() {
+        if number == self.exp_cmd_sn && !self.is_closed() {
             CmdSnPlace::Next
-        } else if number.is_before(self.expected) || self.max.is_before(number) {
+        } else if number.is_before(self.exp_cmd_sn) || self.max_cmd_sn.is_before(number) {
             CmdSnPlace::Outside
         } else {
             CmdSnPlace::Ahead
         }
     }
 
-    /// The next request has come.
+    /// Advances ExpCmdSN: the next request has come, and takes a place.
     pub(super) fn accept(&mut self) {
-        self.expected = self.expected.next();
+        self.exp_cmd_sn = self.exp_cmd_sn.next();
         self.memory.spare += self.memory.each;
         self.used_up |= self.is_closed();
     }
 
-    /// The next request is taken as received and needs no place (RFC 7143 §11.6.1).
+    /// Advances ExpCmdSN past a request that is taken as received, and needs no place
+    /// (RFC 7143 §11.6.1).
     pub(super) fn skip(&mut self) {
-        self.expected = self.expected.next();
-        self.max = self.max.next();
+        self.exp_cmd_sn = self.exp_cmd_sn.next();
+        self.max_cmd_sn = self.max_cmd_sn.next();
     }
 
     /// The response of an accepted request has left: its place is free, and there are more places
@@ -119,7 +122,7 @@ impl CommandWindow {
     pub(super) fn release(&mut self) {
         if self.free == 0 && self.memory.spare >= self.memory.each && !self.used_up {
             self.memory.spare -= self.memory.each;
-            self.max = self.max.next();
+            self.max_cmd_sn = self.max_cmd_sn.next();
         } else {
             self.free += 1;
             self.widen();
@@ -156,11 +159,11 @@ impl CommandWindow {
         while self.free > 0 && self.memory.spare >= self.memory.each {
             self.free -= 1;
             self.memory.spare -= self.memory.each;
-            self.max = self.max.next();
+            self.max_cmd_sn = self.max_cmd_sn.next();
         }
     }
 
     fn is_closed(&self) -> bool {
-        self.max.next() == self.expected
+        self.max_cmd_sn.next() == self.exp_cmd_sn
     }
 }

@@ -145,7 +145,7 @@ fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
     let mut widths = Vec::new();
     for itt in 0..400 {
         tags.push(rig.read(itt, 0).tag);
-        if rig.session.window.max().next() == rig.session.window.expected() {
+        if rig.session.window.max_cmd_sn().next() == rig.session.window.exp_cmd_sn() {
             widths.push(tags.len());
             for tag in tags.drain(..) {
                 rig.good(tag, 0, 0);
