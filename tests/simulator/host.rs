@@ -86,7 +86,7 @@ impl fmt::Debug for What {
 /// A task management function.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    /// Which.
+    /// The function code of RFC 7143 §11.5.1.
     pub(crate) code: u8,
     /// The commands that it ends, as far as is known: host and name.
     pub(crate) ends: Vec<(usize, u64)>,

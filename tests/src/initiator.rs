@@ -112,7 +112,7 @@ struct Task {
 /// The data of a command.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// None.
+    /// No data.
     None,
     /// So many bytes from the target.
     In(u32),

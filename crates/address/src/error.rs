@@ -109,7 +109,7 @@ pub enum SyntaxProblem {
     /// A scheme without its body.
     #[error("\"{scheme}\" must be followed by {expected}")]
     Body {
-        /// Which.
+        /// The scheme that was written.
         scheme: &'static str,
         /// By what.
         expected: &'static str,
@@ -119,7 +119,7 @@ pub enum SyntaxProblem {
     /// A wrapper without its parentheses.
     #[error("\"{name}\" stands around other volumes, and \"(\" is expected here")]
     Parenthesis {
-        /// Which.
+        /// The name of the wrapper.
         name: &'static str,
         /// An address that is right.
         example: &'static str,
@@ -127,7 +127,7 @@ pub enum SyntaxProblem {
     /// A character that the grammar keeps for itself.
     #[error("\"{found}\" is not allowed here unescaped")]
     Reserved {
-        /// Which.
+        /// The character found.
         found: char,
     },
     /// A `%` without two hexadecimal digits.
@@ -152,7 +152,7 @@ pub enum SyntaxProblem {
     /// An option without its value.
     #[error("\"{key}\" needs a value")]
     NeedsValue {
-        /// Which.
+        /// The key of the option.
         key: &'static str,
         /// How it is written.
         example: &'static str,
@@ -246,7 +246,7 @@ pub enum SyntaxProblem {
     /// A wrapper without the argument that it needs.
     #[error("\"{name}\" needs {needs}")]
     MissingArgument {
-        /// Which.
+        /// The name of the wrapper.
         name: &'static str,
         /// What it needs.
         needs: &'static str,

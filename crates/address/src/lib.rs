@@ -176,7 +176,7 @@ pub struct UnitAddress {
 pub struct SessionOptions {
     /// The file that holds what proves the user.
     pub secret_file: Option<PathBuf>,
-    /// The target has to prove who it is, too.
+    /// The target has to authenticate itself, too (mutual CHAP).
     pub mutual: bool,
     /// The file that holds what the target has to prove.
     pub mutual_secret_file: Option<PathBuf>,

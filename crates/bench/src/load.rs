@@ -43,7 +43,8 @@ pub struct LoadVolume {
 pub struct LoadResources {
     /// How the kernel is asked.
     pub ring: RingKind,
-    /// Whose CPU time is that of the target; who is at the other end of our sockets, where empty.
+    /// Whose CPU time is that of the target; where empty, the process at the other end of our
+    /// sockets.
     pub targets: Vec<u32>,
 }
 

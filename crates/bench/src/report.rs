@@ -32,7 +32,7 @@ pub use article::{
 pub struct CannotWrite {
     /// Which one.
     pub path: PathBuf,
-    /// Why.
+    /// What the kernel says.
     pub cause: io::Error,
 }
 

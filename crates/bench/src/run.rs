@@ -17,9 +17,9 @@ use crate::plan::{FioOptions, UnfitForVolume};
 /// What is to be measured.
 #[derive(Debug)]
 pub struct RunPlan {
-    /// How.
+    /// The load, as fio names it.
     pub words: FioOptions,
-    /// What.
+    /// The volumes under load.
     pub subjects: Vec<LoadVolume>,
     /// By what means.
     pub machinery: LoadResources,
@@ -40,7 +40,7 @@ pub enum SubjectError {
     Unfit {
         /// Its address.
         address: String,
-        /// Why.
+        /// What does not fit.
         cause: UnfitForVolume,
     },
 }
@@ -56,7 +56,7 @@ pub enum RunError {
     Fill {
         /// Its address.
         address: String,
-        /// Why.
+        /// What failed.
         cause: FillError,
     },
     /// An I/O failed, or gave wrong data.

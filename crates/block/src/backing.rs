@@ -107,7 +107,7 @@ impl Backing {
             unmap_granularity: rules.unmap_granularity.filter(|_| self.unmaps()),
             anchor: false,
             atomic: rules.atomic,
-            // Below us may be copies on write, journals, snapshots and flash translation: nobody
+            // Below us may be copies on write, journals, snapshots and flash translation: nothing
             // can tell whether overwriting or discarding reaches the old data.
             sanitize: &[],
             solid_state: rules.solid_state,

@@ -162,7 +162,7 @@ impl Volume for PartsVolume {
             .collect()
     }
 
-    /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
+    /// Its identity depends on its parts, on their order, and on where its blocks lie on them.
     fn particulars(&self) -> Details {
         let parts = self.parts.iter().map(|part| part.volume.particulars());
         let parts: Vec<_> = parts.collect();

@@ -16,7 +16,7 @@ use crate::parts::{
 ///
 /// # Errors
 ///
-/// When block sizes differ, `chunk` is no multiple of them, a volume is shorter than a chunk, or
+/// When block sizes differ, `chunk` is not a multiple of them, a volume is shorter than a chunk, or
 /// all of them together are too long.
 pub fn open(chunk: u64, parts: Vec<NamedPart>) -> Result<PartsVolume, VolumeError> {
     let block_size = common_block_size(&parts)?;

@@ -42,7 +42,7 @@ pub struct DiscoveredUnit {
     pub particulars: Result<Details, OpenCause>,
 }
 
-/// Asks a portal for its targets, and those for their units. `user` is who it is where somebody
+/// Asks a portal for its targets, and those for their units. `user` is the CHAP name where a target
 /// wants to know, with the secret of `session`, else of `options`.
 ///
 /// # Errors

@@ -60,7 +60,7 @@ pub struct OpenOptions {
     pub secret: Option<Zeroizing<Vec<u8>>>,
     /// What the target of an `iscsi://…?mutual` address has to prove.
     pub mutual_secret: Option<Zeroizing<Vec<u8>>>,
-    /// N_Ports that have asked what a unit is, for those who use it.
+    /// N_Ports that have asked what a unit is, for its users.
     pub ports: IdlePorts,
     /// How long a remote unit may be away whose address does not say; see [`REPLACEMENT`].
     pub replacement: Duration,
@@ -118,7 +118,7 @@ pub fn secret(variable: &str) -> Option<Zeroizing<Vec<u8>>> {
 pub struct OpenError {
     /// The address; within a wrapper that of the volume that could not be opened.
     pub address: String,
-    /// Why.
+    /// What keeps it from being opened.
     #[source]
     pub cause: OpenCause,
 }
@@ -141,7 +141,7 @@ pub enum OpenCause {
          set the environment variable LUNAR_SECRET"
     )]
     NoSecret(String),
-    /// A target that has to prove who it is, and nothing to compare that with.
+    /// A target that has to authenticate itself, and nothing to compare that with.
     #[error(
         "no mutual secret for the target: name a file that holds it, as in \
          iscsi://…?mutual-secret-file=FILE, or set the environment variable LUNAR_MUTUAL_SECRET"

@@ -147,9 +147,9 @@ pub enum RemoteError {
     /// No unit that can be used.
     #[error("LUN {lun}: {refusal}")]
     Unit {
-        /// Which.
+        /// The number of the unit.
         lun: String,
-        /// Why.
+        /// What the unit says.
         refusal: UnitRefusal,
     },
     /// REPORT LUNS did not go well.

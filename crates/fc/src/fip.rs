@@ -300,7 +300,7 @@ impl Fip {
                 let announcement = Announcement::read(ethernet, &message)?;
                 self.announced(&announcement)
             }
-            // What a fabric and who looks for one say to each other.
+            // What a fabric and an ENode that looks for one tell each other.
             _ => Ok(()),
         }
     }
@@ -406,6 +406,6 @@ const PROBE_WAIT: Duration = Duration::from_millis(100);
 const ANNOUNCE_WAIT: Duration = Duration::from_millis(400);
 const BEACON_PERIOD: Duration = Duration::from_secs(8);
 const BEACON_FUZZ: Duration = Duration::from_millis(100);
-/// So many N_Port_IDs are tried at once; then each takes this long.
+/// How many N_Port_IDs are tried at once; after that each try takes this long.
 const QUICK_TRIES: u32 = 10;
 const RATE_LIMIT: Duration = Duration::from_secs(10);

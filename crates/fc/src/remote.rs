@@ -1,8 +1,8 @@
 //! A remote port, from when FIP finds it to when it is lost (FC-LS-2).
 //!
-//! Both ends find each other and log in; their WWPNs decide who asks, as in Linux's libfc: the port
-//! of the higher one sends PLOGI, or the other one if that takes too long. Then the initiator sends
-//! PRLI, and with the answer to that there is an I_T nexus.
+//! Both ends find each other and log in; their WWPNs decide which one asks, as in Linux's libfc:
+//! the port of the higher one sends PLOGI, or the other one if that takes too long. Then the
+//! initiator sends PRLI, and with the answer to that there is an I_T nexus.
 //!
 //! | state | in progress | accepted | refused, or not answered |
 //! |---|---|---|---|

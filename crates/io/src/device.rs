@@ -10,7 +10,7 @@ use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 ///
 /// # Errors
 ///
-/// When it is no block device, or gone.
+/// When it is not a block device, or gone.
 pub fn size(device: impl AsFd) -> io::Result<u64> {
     // SAFETY: BLKGETSIZE64 stores a u64, whatever the width of the size_t in its number.
     let getter = unsafe { Getter::<BLKGETSIZE64, u64>::new() };

@@ -64,7 +64,7 @@ pub enum LoginKey {
 /// What the standards say of a key.
 #[derive(Debug)]
 pub struct KeyRow {
-    /// Which.
+    /// The key that is negotiated.
     pub key: LoginKey,
     /// As it is written.
     pub name: &'static str,

@@ -453,7 +453,7 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    /// A PDU that is no Login Request: before the login it ends the connection, in it also the
+    /// A PDU that is not a Login Request: before the login it ends the connection, in it also the
     /// login (RFC 7143 §4.2.4).
     fn unexpected(&mut self) {
         match std::mem::replace(&mut self.state, LoginState::Closed) {

@@ -13,7 +13,7 @@ mod tests;
 /// The tag of the one portal group that each of our nodes has.
 pub const PORTAL_GROUP: u16 = 1;
 
-/// Why a string is no iSCSI name.
+/// Why a string is not an iSCSI name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Over [`ISCSI_NAME_MAX`] bytes.

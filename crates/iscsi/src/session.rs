@@ -115,7 +115,7 @@ pub enum SessionEvent<L> {
         id: u32,
         /// On which LUN.
         lun: Lun,
-        /// What.
+        /// The task management function.
         function: Function,
     },
     /// A TARGET COLD RESET was done (RFC 7143 §11.5.1): every connection of every session with
@@ -281,7 +281,7 @@ impl<L: Lease> Session<L> {
         if !self.is_open {
             return None;
         }
-        let expected = self.window.expected();
+        let expected = self.window.exp_cmd_sn();
         let silence = self.liveness.deadline(&self.config.limits, expected);
         let others = [
             self.functions.deadline(),

@@ -50,7 +50,7 @@ pub(crate) fn print_json(object: &impl serde::Serialize) -> Result<ExitCode, Ver
 pub(crate) fn printed(result: io::Result<()>) -> Result<ExitCode, VerbError> {
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // `lunar manual | head` is no failure.
+        // `lunar manual | head` is not a failure.
         Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(cause) => Err(VerbError::failed(format!("cannot write: {cause}"))),
     }

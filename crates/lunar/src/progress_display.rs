@@ -64,7 +64,7 @@ impl ProgressDisplay {
         !interrupted
     }
 
-    /// A remote volume that is away may be waited for longer than who interrupts expects.
+    /// A remote volume that is away may be waited for longer than a user who interrupts expects.
     fn tell_patience(&mut self) {
         let since = *self.since.get_or_insert_with(Instant::now);
         if !self.told && since.elapsed() >= SAME_ORDER {

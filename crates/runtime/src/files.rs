@@ -44,7 +44,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// What a file holds. A link is not followed, and what is no regular file is not waited for.
+/// What a file holds. A link is not followed, and what is not a regular file is not waited for.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = File::options();
@@ -56,7 +56,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Refuses what is no regular file.
+/// Refuses what is not a regular file.
 ///
 /// # Errors
 ///

@@ -42,7 +42,7 @@ impl LockFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be created or locked, or is no regular file.
+    /// When it cannot be created or locked, or is not a regular file.
     pub fn acquire(path: &Path) -> io::Result<Attempt> {
         loop {
             let mut options = OpenOptions::new();

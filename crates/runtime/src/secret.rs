@@ -18,13 +18,13 @@ pub enum SecretError {
     /// The system does not let us.
     #[error("cannot read the secret in {0}: {1}")]
     Unreadable(String, io::Error),
-    /// It is no file.
+    /// It is not a regular file.
     #[error("{0} is {1}: put the secret into a regular file")]
     Kind(String, &'static str),
     /// Others than its owner can read or write it.
     #[error("{file} is open to others (mode {mode:03o}): chmod 600 {file}")]
     Open {
-        /// Which.
+        /// The file of the secret.
         file: String,
         /// Permission bits.
         mode: u32,

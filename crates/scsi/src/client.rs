@@ -8,8 +8,8 @@
 //! # When the nexus is lost
 //!
 //! [`Client::lost`] takes back all commands, whatever became of them, and [`Client::begin`] on the
-//! next nexus asks the unit again who it is. Only if it is the same are they given out once more.
-//! That is safe for each of them, as all that a medium is asked for may be done twice: reads,
+//! next nexus asks the unit again for its identity. Only if it is the same are they given out once
+//! more. That is safe for each of them, as all that a medium is asked for may be done twice: reads,
 //! writes of the same data, unmapping, flushing. It is for the transport to see to it that the old
 //! nexus is dead by then, and that nothing of it can land later.
 
@@ -66,7 +66,7 @@ pub enum ClientOutput<L> {
     CacheLost,
     /// RESERVATION CONFLICT, the first since the unit was asked what it is.
     Conflict,
-    /// Somebody has taken our registration back, and none is made any more.
+    /// Another initiator has removed our registration, and none is made any more.
     Fenced,
     /// What [`Client::depart`] began is over.
     Departed,

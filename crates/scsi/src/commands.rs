@@ -205,7 +205,7 @@ pub enum Needs {
     AnySanitize,
     /// A medium that can be removed.
     Removable,
-    /// Nobody uses the medium past this server: not [`crate::medium::Traits::shared`].
+    /// Nothing else uses the medium past this server: not [`crate::medium::Traits::shared`].
     Alone,
 }
 
@@ -317,7 +317,7 @@ pub struct Query<'a> {
     pub nexus: &'a Nexus,
     /// Which LUN it named.
     pub lun: Lun,
-    /// When.
+    /// The time of the query.
     pub now: Now,
     /// What the core itself knows beyond the snapshot.
     pub local: &'a LocalFacts,

@@ -93,11 +93,11 @@ pub struct OpId(pub u64);
 pub enum DeviceOutput<L> {
     /// Carry this out on the unit's volume and tell [`DeviceServer::medium_done`].
     Medium {
-        /// Which.
+        /// The number of the operation.
         id: OpId,
-        /// Whose.
+        /// The unit whose medium is accessed.
         unit: UnitId,
-        /// What.
+        /// The operation.
         op: MediumOp<L>,
     },
     /// A task was aborted: of these operations give up those that have not reached the medium yet.
@@ -151,11 +151,11 @@ pub enum DeviceOutput<L> {
     },
     /// A task management function has ended.
     Managed {
-        /// Whose.
+        /// The nexus that asked for the function.
         nexus: NexusId,
         /// As given to [`DeviceServer::manage`].
         id: u32,
-        /// How.
+        /// The outcome of the function.
         result: FunctionResult,
     },
     /// Everything of a lost nexus has ended at the medium; its number may be used again.
@@ -173,7 +173,7 @@ pub enum DeviceOutput<L> {
     Ask {
         /// Which unit's.
         unit: UnitId,
-        /// What.
+        /// The request to the owner.
         request: OwnerRequest,
     },
     /// Blocks are locked that never were: what the unit's volume has lent for reading until now

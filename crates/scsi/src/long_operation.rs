@@ -25,7 +25,7 @@ pub enum OperationState {
     Idle,
     /// One is going on.
     Running {
-        /// Which.
+        /// The kind of operation.
         operation: LongOperationKind,
         /// How far it got, in 1/65,536.
         progress: u16,

@@ -117,7 +117,7 @@ pub enum MediumOp<L> {
     /// Make stable what was written to `extent` (`blocks` = 0: everything) →
     /// [`MediumOutcome::Done`].
     Flush {
-        /// What.
+        /// The blocks concerned.
         extent: Extent,
     },
     /// Deallocate; reads give zeros afterwards → [`MediumOutcome::Done`]. A volume that finds that
@@ -136,7 +136,7 @@ pub enum MediumOp<L> {
     },
     /// Bring into the cache what a later read will want → [`MediumOutcome::Done`].
     Prefetch {
-        /// What.
+        /// The blocks concerned.
         extent: Extent,
     },
     /// Make the data of every block of `extent` irrecoverable by the given method →

@@ -157,7 +157,7 @@ pub enum OwnerOutput {
     Persist(Vec<u8>),
     /// Answer a request.
     Reply {
-        /// Whom.
+        /// The core that is told.
         core: CoreId,
         /// [`OwnerRequest::id`].
         id: u64,

@@ -70,7 +70,7 @@ impl SenseBytes {
     /// The most bytes.
     pub const MAX: usize = 72;
 
-    /// None.
+    /// No sense data.
     pub const EMPTY: Self = Self(None);
 
     /// A copy of `bytes`, cut off after [`Self::MAX`] bytes.

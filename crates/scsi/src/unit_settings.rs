@@ -69,7 +69,7 @@ pub enum SettingChange {
     Buffer {
         /// Where to.
         offset: usize,
-        /// What.
+        /// The bytes of the buffer.
         data: Arc<[u8]>,
     },
 }

@@ -38,7 +38,7 @@ pub(super) struct SimUser {
 const POOL_BYTES: usize = 16 << 20;
 
 impl World {
-    /// A process that uses LUN 0, which this disk is, through our own initiator, by so many
+    /// A process that uses LUN 0, which this disk is, through our own initiator, by this many
     /// sessions, of which each has so long to come back; returns its number.
     ///
     /// # Errors

@@ -225,7 +225,7 @@ thread_local! {
         const { RefCell::new(BTreeMap::new()) };
 }
 
-/// A descriptor that stands for a wire. Nobody reads from or writes to it, but its other end tells
+/// A descriptor that stands for a wire. Nothing reads from or writes to it, but its other end tells
 /// when it is dropped.
 pub(super) fn socket(wire: &SimWire) -> io::Result<OwnedFd> {
     let (ours, theirs) = UnixStream::pair()?;

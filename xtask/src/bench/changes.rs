@@ -22,7 +22,7 @@ pub(crate) struct Committed {
     processor: String,
     cores: usize,
     kernel: String,
-    /// By row and by who was measured.
+    /// By row and by contender.
     rows: BTreeMap<String, BTreeMap<String, Medians>>,
 }
 
@@ -144,7 +144,7 @@ fn rounded(value: f64) -> f64 {
         return value;
     }
     let one = 10f64.powf(value.abs().log10().floor() - 3.0);
-    // Divided where that is exact: 0.1 is no binary fraction.
+    // Divided where that is exact: 0.1 is not a binary fraction.
     if one < 1.0 {
         (value / one).round() / (1.0 / one).round()
     } else {

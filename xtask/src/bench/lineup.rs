@@ -1,4 +1,4 @@
-//! Who takes part, and how each is asked to do a load.
+//! The contenders, and how each is asked to do a load.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ use super::media::{Backend, Medium};
 use super::meter::Measured;
 use super::target::Target;
 
-/// Who does a load, and how.
+/// A contender, and how it does a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Who {
     /// `lunar serve`.

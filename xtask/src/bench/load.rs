@@ -1,4 +1,4 @@
-//! Load: sessions that keep so many commands under way, at random places of the volume.
+//! Load: sessions that keep this many commands in flight, at random places of the volume.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(crate) struct Job {
     pub(crate) size: u32,
     /// Whether it writes.
     pub(crate) write: bool,
-    /// Commands under way, for each session.
+    /// Commands in flight, for each session.
     pub(crate) depth: usize,
     /// How many sessions.
     pub(crate) sessions: u32,
@@ -122,7 +122,7 @@ impl<'a> Load<'a> {
     }
 
     /// Waits a little. A sleeping generator makes the target pay for waking its CPU, which in a
-    /// virtual machine is more than the target's own work for all commands under way; so it spins.
+    /// virtual machine is more than the target's own work for all commands in flight; so it spins.
     fn rest(&self, sessions: &mut [Session]) -> Result<()> {
         if self.job.sleeps {
             return session::wait(sessions);

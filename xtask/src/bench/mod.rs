@@ -104,7 +104,7 @@ impl Arguments {
         self.targets.is_empty() || self.targets.contains(&which)
     }
 
-    /// Those of a row who are wanted; who was given by address does what `lunar serve` does.
+    /// The contenders of a row that are wanted; one given by address does what `lunar serve` does.
     fn by(&self, row: &Row) -> Vec<Who> {
         let beside = (1..=self.beside.len()).map(Who::Beside);
         let beside = beside.filter(|_| row.by.first() == Some(&Who::Lunar));
@@ -220,7 +220,7 @@ fn measure(arguments: &Arguments) -> Result<Report> {
     Ok(report)
 }
 
-/// Those who take part one after the other, round by round: what the machine does beside it hits
+/// The contenders one after the other, round by round: what the machine does beside it hits
 /// all of them.
 fn rounds(arguments: &Arguments, lineup: &mut Lineup, row: &Row) -> Result<Finished> {
     let time = Duration::from_secs_f64(arguments.seconds);

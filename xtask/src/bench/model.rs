@@ -83,7 +83,7 @@ impl Network {
         f64::from(PDU + bytes) + self.segments(bytes) * f64::from(FRAME + IP + self.tcp)
     }
 
-    /// I/Os a second that fill a link of so many Gb/s.
+    /// I/Os a second that fill a link of this many Gb/s.
     fn iops(self, gbps: f64, bytes: u32) -> f64 {
         gbps * 1e9 / 8.0 / self.wire(bytes)
     }

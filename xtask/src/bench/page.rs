@@ -36,7 +36,7 @@ pub(crate) fn article(report: &Report, date: &str) -> Article {
     }
 }
 
-/// What somebody gave, of a row.
+/// What a target gave, of a row.
 fn of(row: &Finished, who: Who) -> Option<&Column> {
     row.columns.iter().find(|column| column.who == who)
 }

@@ -5,14 +5,14 @@ use super::load::Job;
 use super::media::Backend;
 use super::verdict::Want;
 
-/// A load, who does it, and what is required of the first of them.
+/// A load, its contenders, and what is required of the first of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) job: Job,
     pub(crate) by: Vec<Who>,
     pub(crate) wants: Vec<Want>,
-    /// Whether it is no failure that it cannot be measured here.
+    /// Whether it is not a failure that it cannot be measured here.
     pub(crate) may_lack: bool,
     /// How many times the rounds of other rows it takes: what two of the same kind are told apart
     /// by is less than the noise of three rounds.
@@ -64,7 +64,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows
 }
 
-/// More and more sessions on one LUN, each with as many commands under way. The floor has one
+/// More and more sessions on one LUN, each with as many commands in flight. The floor has one
 /// thread for all connections, as a target on one core has, and is asked by one that spins, as the
 /// generator does: a thread for each would mostly switch between them.
 fn sessions() -> impl Iterator<Item = Row> {

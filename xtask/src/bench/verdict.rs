@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::lineup::Who;
 use super::meter::Measured;
 
-/// What somebody gave in each round.
+/// What a target gave in each round.
 #[derive(Debug, Serialize)]
 pub(crate) struct Column {
     pub(crate) who: Who,
@@ -53,17 +53,17 @@ impl Column {
 /// Something that is required of the first column of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Want {
-    /// At most so many times the target CPU an I/O of another column.
+    /// At most this many times the target CPU an I/O of another column.
     Cpu(Who, f64),
-    /// Beyond that of fio on the same backend, at most so many times that of another column.
+    /// Beyond that of fio on the same backend, at most this many times that of another column.
     Beyond(Who, Who, f64),
-    /// At least so many times less than that.
+    /// At least this many times less than that.
     TimesLess(Who, f64),
-    /// At most so many times the median time of another column.
+    /// At most this many times the median time of another column.
     Time(Who, f64),
-    /// A median time of so many microseconds at the most.
+    /// A median time of this many microseconds at the most.
     P50(f64),
-    /// So many microseconds at the most for 99 of 100.
+    /// This many microseconds at the most for 99 of 100.
     P99(f64),
     /// Every session within this share of the mean.
     Fair(f64),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::{BUFFER, FloorHeader, FloorKind, HEADER};
 use together::ThreadConnections;
 
-/// Bytes of memory that [`FloorServer::new`] needs for data of `size` bytes over so many
+/// Bytes of memory that [`FloorServer::new`] needs for data of `size` bytes over this many
 /// connections: each has 1 MiB for what comes, too.
 #[must_use]
 pub const fn room(size: u64, connections: u32) -> u64 {
@@ -26,7 +26,7 @@ pub const fn room(size: u64, connections: u32) -> u64 {
 pub enum ServerLifetime {
     /// Until the process is ended.
     On,
-    /// Until its standard input ends: as long as who started it, however that ends.
+    /// Until its standard input ends: as long as its parent process, however that ends.
     WithInput,
 }
 
@@ -169,7 +169,7 @@ impl Drop for FloorBuffers {
     }
 }
 
-/// Answers one connection until it is closed, or has those answer it who answer several.
+/// Answers one connection until it is closed, or hands it to a thread that answers several.
 fn serve(
     socket: TcpStream,
     shared: Arc<FloorBudget>,

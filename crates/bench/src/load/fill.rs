@@ -93,7 +93,7 @@ pub enum UnwrittenRange {
     All,
 }
 
-/// So many times a volume is asked for a hole; one that is in many pieces is taken for full.
+/// This many times a volume is asked for a hole; one that is in many pieces is taken for full.
 const QUESTIONS: usize = 64;
 
 /// How much of the span was never written, as far as the volume can tell.

@@ -67,13 +67,13 @@ struct IoPacing {
     begun: u32,
 }
 
-/// The id of what is no I/O of a slot.
+/// The id of what is not an I/O of a slot.
 const GREETING: u64 = u64::MAX;
 
 /// So often results are taken without looking at the ring, where a volume answers at once.
 const TURNS: u32 = 16;
 
-/// So many places are tried before a job that verifies waits for one to be given back.
+/// This many places are tried before a job that verifies waits for one to be given back.
 const TRIES: usize = 8;
 
 /// Buffers of a pool have sizes of their own, and sessions take some too.

@@ -123,7 +123,7 @@ impl LoadThread<'_> {
     }
 
     pub(super) fn tell(&self, event: ThreadEvent) {
-        // Nobody listens any more when it is over already.
+        // The receiver is gone when it is over already.
         let _ = self.events.send(event);
     }
 

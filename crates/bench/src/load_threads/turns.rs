@@ -18,7 +18,7 @@ use crate::processes;
 /// Members that have their turn together.
 pub(crate) struct ThreadGroup<F> {
     pub(crate) members: Vec<F>,
-    /// Whose CPU time is that of their target; where none is named, who is at the other end of
+    /// Whose CPU time is that of their target; where none is named, the process at the other end of
     /// their sockets.
     pub(crate) targets: Vec<u32>,
 }

@@ -71,7 +71,7 @@ impl Default for Latency {
     }
 }
 
-/// What stands in a file. The buckets say everything, the rest is for those who only want to look.
+/// What stands in a file. The buckets say everything, the rest is for readers without tools.
 #[derive(Serialize, Deserialize)]
 struct LatencyFile {
     #[serde(skip_deserializing)]

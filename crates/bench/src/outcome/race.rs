@@ -187,7 +187,7 @@ fn rounds(count: usize) -> String {
     }
 }
 
-/// What stands in a file: what was counted, and for those who only want to look what it says.
+/// What stands in a file: what was counted, and in plain figures for readers without tools.
 #[derive(Serialize)]
 struct RaceFile<'a> {
     load: &'a Load,

@@ -20,9 +20,9 @@ enum Scale {
     Linear(f64),
     /// From this power of ten to that.
     Decades(f64, f64),
-    /// So many things side by side.
+    /// This many things side by side.
     Marks(f64),
-    /// Up to 100 %, each part as long as the one before and ten times as rare: so many parts.
+    /// Up to 100 %, each part as long as the one before and ten times as rare: this many parts.
     Nines(f64),
 }
 

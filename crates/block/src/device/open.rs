@@ -82,7 +82,7 @@ fn rules(
             least: own,
         });
     }
-    // Who asks for 512 is told of 4 KiB, as for every other volume.
+    // A user who asks for 512 is told of 4 KiB, as for every other volume.
     let told = options
         .block_size
         .map_or(0, |_| block_size.physical_exponent());

@@ -34,7 +34,7 @@ pub(super) enum FileChange {
     Created,
     /// It had this many bytes.
     Extended {
-        /// Before.
+        /// Its length before, in bytes.
         from: u64,
         /// When it was written to last.
         written: (i64, u64),
@@ -42,7 +42,7 @@ pub(super) enum FileChange {
 }
 
 impl UndoLog {
-    /// Whoever creates or extends a file holds these from before it does so until it has added
+    /// Code that creates or extends a file holds these from before it does so until it has added
     /// it, so that no file escapes an [`Self::undo`] by another thread.
     pub(super) fn entries(&self) -> UndoEntries<'_> {
         UndoEntries(self.0.lock().unwrap_or_else(PoisonError::into_inner))

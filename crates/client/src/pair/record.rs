@@ -39,7 +39,7 @@ pub(super) type FileTimes = Vec<(i64, u64)>;
 /// The record without the identities of the two volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SavedCopy {
-    /// So many bytes are durable at B, ...
+    /// This many bytes are durable at B, ...
     pub(super) copied: u64,
     /// ... but for these, which cannot be read from A.
     pub(super) unreadable: Ranges,

@@ -64,7 +64,7 @@ pub(super) struct FcoeLink {
     stage: PortStage,
     /// The nodes that the target was a port of.
     nodes: SeekHistory<Wwn>,
-    /// Nobody wants to know what becomes of commands that are still in flight.
+    /// The outcome of commands that are still in flight is of no interest any more.
     is_given_up: bool,
     /// Tells the events of this use from those of earlier ones.
     generation: u32,

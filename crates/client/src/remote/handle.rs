@@ -28,7 +28,7 @@ pub(super) struct RemoteHandle {
     wanted: bool,
     /// What was said last of why it is away.
     why: Option<String>,
-    /// Nobody will ask for anything any more.
+    /// Nothing more will be asked for.
     leaving: bool,
 }
 

@@ -232,14 +232,14 @@ pub(super) const SEEK: Duration = Duration::from_secs(5);
 /// Why there is no login with a target port any more, or there was none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FcoeLinkEnd {
-    /// Nobody has that name.
+    /// No port has that name.
     #[error(
         "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
          fcoe://{place}, and check in the target's log that it admits {ours}",
         SEEK.as_secs()
     )]
     NotFound {
-        /// Which.
+        /// The WWPN of the target port.
         wwpn: Wwn,
         /// By which Ethernet port of ours.
         place: String,
@@ -252,7 +252,7 @@ pub enum FcoeLinkEnd {
     /// No frame passes at our Ethernet port.
     #[error(transparent)]
     Barred(LinkProblem),
-    /// We have no port, as whoever opened it for us was told too.
+    /// We have no port, for the reason given.
     #[error("{0}")]
     NoPort(String),
     /// It was there.

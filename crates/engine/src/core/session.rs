@@ -466,8 +466,8 @@ impl CoreConnection {
 
     fn wants_bytes(&self) -> bool {
         match &self.phase {
-            // Who waits for an older session to end may be admitted at any moment, and moves then:
-            // nothing may be in flight.
+            // A login that waits for an older session to end may be admitted at any moment, and
+            // moves then: nothing may be in flight.
             ConnectionPhase::Login(login) => self.early.is_empty() && !login.is_asking(),
             ConnectionPhase::Session { session, .. } => !session.is_stalled(),
             ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => false,

@@ -135,7 +135,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Whoever waits for the end learns what for, and that there is another way.
+    /// Logs what the end waits for, and that a second signal shortens it.
     pub(super) fn flush_expired(&mut self) {
         let waiting = self
             .front

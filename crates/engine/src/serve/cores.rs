@@ -90,7 +90,7 @@ struct StartedCore {
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// Starts so many cores. A ring belongs to the thread that made it, so each thread makes its own,
+/// Starts this many cores. A ring belongs to the thread that made it, so each thread makes its own,
 /// tells how it is woken, and begins when the post office knows all.
 pub(super) fn start(
     count: u16,

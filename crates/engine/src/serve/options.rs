@@ -222,9 +222,9 @@ pub enum ServeError {
     /// A portal cannot be bound.
     #[error("cannot listen on {portal}: {cause}")]
     Listen {
-        /// Which.
+        /// The portal that cannot be opened.
         portal: SocketAddr,
-        /// Why.
+        /// What the kernel says.
         cause: String,
     },
     /// A Fibre Channel port cannot be opened.

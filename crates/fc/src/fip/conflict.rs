@@ -66,7 +66,7 @@ impl Fip {
         matches!(self.state, FipState::Claiming | FipState::Up)
     }
 
-    /// Who is in point-to-point mode and hears of multipoint changes over. Who is in multipoint
+    /// A port in point-to-point mode that hears of multipoint changes over. A port in multipoint
     /// mode asks the other to.
     fn is_of_another_mode(&mut self, from: &Announcement) -> bool {
         match (self.mode, from.mode) {

@@ -30,7 +30,7 @@ pub(super) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<
 }
 
 impl Fip {
-    /// What an FLOGI and its LS_ACC tell: as Linux does, no more than who it is from and how long
+    /// What an FLOGI and its LS_ACC tell: as Linux does, no more than its sender and how long
     /// frames may be. PLOGI tells the rest.
     pub(super) fn service_parameters(&self) -> ServiceParameters {
         ServiceParameters {

@@ -11,9 +11,9 @@
 //!
 //! Every LOGO of a neighbour is accepted, and every FLOGI but before we are up, and after we have
 //! logged out, until its next Beacon: Linux logs in again at once. Was that accepted, or no answer
-//! left, it would wait for 8 s before it listens to who comes in our place with the same
-//! N_Port_ID. Who has crossed waits for the answer to his own, as the other one takes nothing else
-//! before it has come (Linux is busy until then).
+//! left, it would wait for 8 s before it listens to a port that takes our place with the same
+//! N_Port_ID. A port whose request crossed another waits for the answer to its own, as the other
+//! one takes nothing else before it has come (Linux is busy until then).
 
 use std::time::Duration;
 

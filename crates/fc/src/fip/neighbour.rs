@@ -354,7 +354,7 @@ const SILENCE: Duration = Duration::from_millis(BEACON_PERIOD.as_millis() as u64
 /// same, looking whenever one of them has passed took up to a tenth of a core.
 const ROUND: Duration = Duration::from_millis(10);
 
-/// So many ports are known at the most.
+/// How many ports are known at most.
 const LIMIT: usize = 4096;
 
 const TOO_MANY: Violation = Violation {

@@ -74,7 +74,7 @@ pub enum FcpInitiatorEvent<L> {
 /// A command that ended without a status.
 pub type FcpFailed<L> = client::Failed<L, FcpCause>;
 
-/// Why.
+/// Why a command ended without a status.
 pub type FcpWhy = client::Why<FcpCause>;
 
 /// Why a command ended without a status, beside the ends of its login and of its time.

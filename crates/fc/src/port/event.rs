@@ -25,7 +25,7 @@ pub enum PortEvent<E> {
         from: Mac,
         /// From the port of which name, if that is known.
         wwpn: Option<Wwn>,
-        /// What.
+        /// The rule that was broken.
         violation: Violation,
     },
 }

@@ -17,7 +17,7 @@ pub struct PortStatistics {
     pub bad_crc: u64,
     /// FCoE frames that cannot be read.
     pub malformed: u64,
-    /// Frames of another VLAN, from a port that is no neighbour, or not to us.
+    /// Frames of another VLAN, from a port that is not a neighbour, or not to us.
     pub strangers: u64,
     /// Frames of FCP from a port that there is no nexus with.
     pub unexpected: u64,

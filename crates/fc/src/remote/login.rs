@@ -37,7 +37,8 @@ impl RemotePort {
         self.rest(None);
     }
 
-    /// Logs in, whoever of the two should ask: as the other one did not, or knows of no reason to.
+    /// Logs in, whichever of the two should ask: as the other one did not, or knows of no reason
+    /// to.
     pub(crate) fn log_in(&mut self, cx: &mut Cx<'_>) {
         if cx.local.partners.admit(self.wwpn()) && !self.is_waiting {
             self.enter(cx, RemoteState::Plogi);

@@ -84,7 +84,7 @@ impl RemotePort {
         let parameters = page.filter(|page| page.image_pair()).map(fcp);
         match parameters.filter(|theirs| theirs.has(FcpParameters::TARGET)) {
             Some(theirs) => self.up(cx, theirs),
-            // It is no target, or not one for us.
+            // It is not a target, or not one for us.
             None => self.wake_after(cx, PAUSE),
         }
     }

@@ -13,7 +13,7 @@ pub enum FcpTargetEvent<L> {
     Execute {
         /// From which initiator.
         remote: RemoteId,
-        /// What.
+        /// The command.
         command: Command,
     },
     /// Data-Out that was asked for has come.
@@ -35,7 +35,7 @@ pub enum FcpTargetEvent<L> {
         id: u32,
         /// On which LUN.
         lun: Lun,
-        /// What.
+        /// The task management function.
         function: Function,
     },
 }

@@ -91,14 +91,14 @@ pub(super) struct ExchangeEnding {
     pub(super) qualifier: u16,
     pub(super) residual: Residual,
     pub(super) sense: SenseBytes,
-    /// RSP_CODE, of a task management function or of what is no command.
+    /// RSP_CODE, of a task management function or of what is not a command.
     pub(super) code: Option<u8>,
     /// What a function found that succeeded.
     pub(super) information: [u8; 3],
 }
 
 impl ExchangeEnding {
-    /// That of a function, or of what is no command.
+    /// That of a function, or of what is not a command.
     pub(super) const fn coded(code: u8) -> Self {
         Self::informed(code, [0; 3])
     }

@@ -247,7 +247,7 @@ impl Reply {
     /// Reads an answer to a request of code `to`.
     ///
     /// # Errors
-    /// It is no answer, is shorter than its kind is, or its lengths do not agree.
+    /// It is not an answer, is shorter than its kind is, or its lengths do not agree.
     pub fn parse(to: Code, payload: &[u8]) -> Result<Self, ElsError> {
         let mut reader = ByteReader(payload);
         let [code, first, high, low] = reader.array()?;

@@ -69,7 +69,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// A string that is no Ethernet address.
+/// A string that is not an Ethernet address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an Ethernet address has 12 hexadecimal digits, as in 52:54:00:78:41:00")]
 pub struct NotAMac;

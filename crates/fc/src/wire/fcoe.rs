@@ -65,7 +65,7 @@ pub struct ReceivedFrame<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why what came is no frame that a port may look at: it is counted and dropped.
+/// Why what came is not a frame that a port may look at: it is counted and dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FcoeError {
     /// It ends before its end-of-frame delimiter.
@@ -154,7 +154,7 @@ pub const fn frame_len(ethernet: &ethernet::EthernetHeader, payload_len: usize) 
 ///
 /// The CRC is taken over what then stands in the slot: a payload that was changing while it was
 /// copied never leaves with a wrong one. The fill bytes in F_CTL follow from the length; only the
-/// last frame of a sequence may have one that is no multiple of 4.
+/// last frame of a sequence may have one that is not a multiple of 4.
 pub fn encode(
     slot: &mut [u8],
     ethernet: &ethernet::EthernetHeader,

@@ -15,7 +15,7 @@ const VERSION: u8 = 1;
 /// Lengths in FIP are told in words.
 const WORD: usize = 4;
 
-/// Why bytes are no FIP.
+/// Why bytes are not a FIP operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FipError {
     /// The header, or the list of descriptors that it announces, ends too early.

@@ -63,7 +63,7 @@ impl fmt::Debug for Wwn {
     }
 }
 
-/// A string that is no worldwide name.
+/// A string that is not a worldwide name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
 pub struct NotAWwn;

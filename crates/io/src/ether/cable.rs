@@ -1,8 +1,8 @@
 //! A cable: two Unix datagram sockets, one datagram a frame.
 //!
 //! The ends of the cable at a path are a socket there and one at the same path with `.peer` behind
-//! it. Who comes first gets the former, who comes second the latter, and an end whose owner has
-//! ended is free again. Whoever has one sends to the other, so QEMU is plugged in by `-netdev
+//! it. The first to open it gets the former, the second the latter, and an end whose owner has
+//! ended is free again. Each sends to the other, so QEMU is plugged in by `-netdev
 //! dgram,local.type=unix,local.path=X.peer,remote.type=unix,remote.path=X`.
 //!
 //! A socket that is full takes no more, so nothing is lost on a cable but what is sent while the

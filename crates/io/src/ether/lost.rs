@@ -1,4 +1,4 @@
-//! Frames that can never leave. They are taken none the less: whoever has one to send would keep it
+//! Frames that can never leave. They are taken none the less: the sender would keep it
 //! for ever, and all that is behind it.
 
 use super::HEADER_MAX;

@@ -70,7 +70,7 @@ impl RingMapping {
     ///
     /// # Safety
     ///
-    /// Nobody writes them while the result lives.
+    /// Nothing writes them while the result lives.
     pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
         let start = self.at(at, len);
         // SAFETY: mapped, and the promise made to us.
@@ -81,7 +81,7 @@ impl RingMapping {
     ///
     /// # Safety
     ///
-    /// Nobody else reads or writes them while the result lives.
+    /// Nothing else reads or writes them while the result lives.
     pub(super) unsafe fn bytes_mut(&mut self, at: usize, len: usize) -> &mut [u8] {
         let start = self.at(at, len);
         // SAFETY: mapped, and the promise made to us.

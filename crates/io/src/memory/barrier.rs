@@ -4,9 +4,9 @@
 //! Two threads that each store to one place and then load the other's need a full barrier between
 //! the two, or both may load what was there before. On the path of data that barrier would wait
 //! for every store of a write to reach memory (half a microsecond for 4 KiB at a random place), for
-//! the sake of an UNMAP that hardly ever comes. So who comes seldom has the kernel execute the
-//! barrier on all processors that run threads of ours (membarrier(2)), and who comes often only
-//! keeps the compiler from moving its stores behind its loads.
+//! the sake of an UNMAP that hardly ever comes. So the side that comes seldom has the kernel
+//! execute the barrier on all processors that run threads of ours (membarrier(2)), and the side
+//! that comes often only keeps the compiler from moving its stores behind its loads.
 //!
 //! Where membarrier is forbidden, both sides are ordinary fences.
 

@@ -5,8 +5,8 @@
 //! virtual machine whose host has to find the memory first), and take 2 MiB. So all of it is done
 //! later and by another thread.
 //!
-//! MADV_COLLAPSE (Linux 6.1) copies a group into a huge page. Whoever touches the group meanwhile
-//! waits, so
+//! MADV_COLLAPSE (Linux 6.1) copies a group into a huge page. A thread that touches the group
+//! meanwhile waits, so
 //!
 //! - it is done when the group has been idle for a while: a sequential writer has then moved on;
 //! - the advice that allows huge pages is given for the time of the call and only to this group,

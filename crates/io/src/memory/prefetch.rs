@@ -12,7 +12,7 @@ const TOGETHER: usize = 16;
 const BYTES: usize = 1024;
 
 /// Buffers that will be copied or sent soon: from random places of a large volume each would cost a
-/// trip to memory, one after the other. Who reads one block at a time gains nothing, and fetches
+/// trip to memory, one after the other. A reader of one block at a time gains nothing, and fetches
 /// nothing.
 #[derive(Debug, Default)]
 pub struct PrefetchQueue {

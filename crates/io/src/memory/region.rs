@@ -9,7 +9,7 @@
 //! # What runs at the same time
 //!
 //! Any core may do anything at any moment; initiators see to it themselves that they do not write
-//! what another one unmaps, but whatever they do must not harm the others. Who writes borrows the
+//! what another one unmaps, but whatever they do must not harm the others. A writer borrows the
 //! memory by [`LocalRegion::lend`]; each claim on it that is dropped looks whether an UNMAP of the
 //! same granules ran meanwhile, and then takes them back into the book (see [`super::granules`]):
 //!

@@ -15,7 +15,7 @@ pub(super) const DONE: u8 = 2;
 const SLEEPING: u8 = 4;
 
 /// Wakes a ring from another thread. Costs a system call only when the ring sleeps, and only for
-/// the first who wakes it.
+/// the first to wake it.
 #[derive(Clone, Debug)]
 pub struct Waker {
     bell: Arc<Bell>,
@@ -78,7 +78,7 @@ impl Bell {
     }
 }
 
-/// The part without a descriptor, on which everything depends: none who rings may be overheard.
+/// The part without a descriptor, on which everything depends: no ring of the bell may be missed.
 #[derive(Debug)]
 struct BellState(AtomicU8);
 

@@ -199,7 +199,7 @@ pub enum RingEvent<R> {
     /// No connection can be accepted for a while, as there are no descriptors or no memory. It is
     /// tried again.
     NotAccepted {
-        /// Why.
+        /// What the kernel says.
         cause: io::Error,
     },
     /// Bytes came in; none at all means that the peer has closed. Dropping `bytes` gives the
@@ -207,7 +207,7 @@ pub enum RingEvent<R> {
     Received {
         /// Of `receive`.
         token: Token,
-        /// What.
+        /// The bytes, or why there are none.
         bytes: io::Result<R>,
     },
     /// A batch has left, or could not.
@@ -216,7 +216,7 @@ pub enum RingEvent<R> {
         token: Token,
         /// The batch, empty.
         batch: Box<SendBatch>,
-        /// How.
+        /// Whether the kernel took all of it.
         result: io::Result<()>,
     },
     /// A file operation is over.

@@ -48,11 +48,11 @@ pub enum InitiatorPurpose {
     Discovery,
 }
 
-/// AuthMethod (RFC 7143 §12.1). What is configured is all that is offered: a target, or somebody in
-/// between, cannot talk an initiator out of it.
+/// AuthMethod (RFC 7143 §12.1). What is configured is all that is offered: a target, or an attacker
+/// in between, cannot talk an initiator out of it.
 #[derive(Clone, Debug, Default)]
 pub enum Auth {
-    /// Nobody proves anything.
+    /// Neither side authenticates.
     #[default]
     None,
     /// CHAP.

@@ -18,7 +18,7 @@ pub enum SessionEnd {
     /// The target is elsewhere: connect there (RFC 7143 §11.13.5, status class 1).
     #[error("the target has moved to {address}")]
     Redirected {
-        /// Where.
+        /// The portal that the target names.
         address: ReportedPortal,
         /// For good (0102), or for now (0101).
         permanent: bool,
@@ -96,7 +96,7 @@ pub enum LoginError {
     /// A key with a value that does not go with what was offered, or with no value at all.
     #[error("the target answered {key}={value} {rule} ({clause})")]
     Key {
-        /// Which.
+        /// The name of the key.
         key: String,
         /// What came; shortened.
         value: String,

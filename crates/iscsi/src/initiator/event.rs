@@ -100,7 +100,7 @@ pub enum InitiatorEvent<L> {
 /// A command that ended without a status.
 pub type IscsiFailed<L> = client::Failed<L, IscsiCause>;
 
-/// Why.
+/// Why a command ended without a status.
 pub type IscsiWhy = client::Why<IscsiCause>;
 
 /// Why a command ended without a status, beside the ends of its session and of its time.
@@ -131,7 +131,7 @@ pub struct TargetRecord {
 pub enum TargetNotice {
     /// Event 0: a SCSI asynchronous event of a logical unit.
     Scsi {
-        /// Which.
+        /// The logical unit.
         lun: Lun,
         /// Sense data.
         sense: SenseBytes,

@@ -65,7 +65,7 @@ impl<L: Lease> InitiatorTasks<L> {
         self.slots.len() - self.free.len()
     }
 
-    /// A tag for something that is no command. Each differs from those before in its upper half,
+    /// A tag for something that is not a command. Each differs from those before in its upper half,
     /// so that an answer that comes twice is known.
     pub(super) const fn tag(&mut self, kind: u16) -> Itt {
         self.tag = self.tag.wrapping_add(1);

@@ -21,8 +21,8 @@ use crate::wire::serial::DataSn;
 use crate::wire::task_management::TaskRequest;
 use crate::wire::text::TextRequest;
 
-/// A request that is no SCSI command. All are immediate, so that they neither wait for the window
-/// nor narrow it; their numbers are filled in when they leave.
+/// A request that is not a SCSI command. All are immediate, so that they neither wait for the
+/// window nor narrow it; their numbers are filled in when they leave.
 #[derive(Debug)]
 pub(super) enum ControlRequest {
     Login(LoginRequest, Vec<u8>),

@@ -197,7 +197,7 @@ fn session_type(declared: Option<&str>) -> Result<bool, LoginFault> {
     }
 }
 
-/// A TargetName; one that is no iSCSI name cannot be known either.
+/// A TargetName; one that is not an iSCSI name cannot be known either.
 fn known_name(name: &str) -> Result<String, LoginFault> {
     names::normalise(name).map_err(|_| NOT_HERE)
 }

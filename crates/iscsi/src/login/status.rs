@@ -29,7 +29,7 @@ pub const MISSING_PARAMETER: LoginStatus = 0x0207;
 pub const SESSION_TYPE: LoginStatus = 0x0209;
 /// A connection for an unknown session.
 pub const SESSION_DOES_NOT_EXIST: LoginStatus = 0x020a;
-/// A PDU that is no Login Request.
+/// A PDU that is not a Login Request.
 pub const INVALID_DURING_LOGIN: LoginStatus = 0x020b;
 /// The target is going down.
 pub const SERVICE_UNAVAILABLE: LoginStatus = 0x0301;

@@ -81,7 +81,7 @@ pub struct DataIn {
 /// The end of a command, as the last Data-In tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataInStatus {
-    /// SCSI status: one that is no exception.
+    /// SCSI status: one that is not an exception.
     pub status: u8,
     /// Residual.
     pub residual: Residual,

@@ -4,7 +4,7 @@
 //! address takes VN2VN a second each time, and names that are given back may be another's then, so
 //! the port that has asked stays, logged in, for the next user.
 //!
-//! The next user is a reactor, which may not wait for a logout. So a port that nobody takes up
+//! The next user is a reactor, which may not wait for a logout. So a port without a next user
 //! is ended by a thread that was started with its rest.
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ struct IdlePort {
     since: Instant,
 }
 
-/// Nobody speaks for an idle port. After a while its neighbours give it up, which it would learn
+/// Nothing speaks for an idle port. After a while its neighbours give it up, which it would learn
 /// late: they miss it after 20 s.
 const FRESH: Duration = Duration::from_secs(5);
 
@@ -125,7 +125,7 @@ impl IdlePorts {
         Some(n_port)
     }
 
-    /// Waits for ports at this place that are ending, as whoever opens another gets their names.
+    /// Waits for ports at this place that are ending, as the next port opened gets their names.
     pub fn wait_for_ending(&self, place: &Place) {
         let fresh = self.0.fresh;
         let is_ending = |ports: &mut IdlePortList| {
@@ -173,8 +173,8 @@ impl IdlePortState {
     }
 }
 
-/// Logs out those that were here for too long. Nobody is locked out meanwhile, and what else is
-/// there ends with whoever has it, not with this.
+/// Logs out those that were here for too long. No user is locked out meanwhile, and what else is
+/// there ends with its owner, not with this.
 fn end_stale(shared: &Weak<IdlePortState>) {
     let stale = shared.upgrade().map(|shared| shared.stale());
     for idle in stale.into_iter().flatten() {

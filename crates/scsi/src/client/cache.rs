@@ -35,7 +35,7 @@ pub struct Cache {
     told: AtomicU64,
     /// The unit has begun to cache writes, and its user has not been told that.
     secret: AtomicBool,
-    /// Somebody has taken our registrations back.
+    /// Another initiator has removed our registrations.
     fenced: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ impl CacheView {
         self.shared.secret.load(SeqCst)
     }
 
-    /// Somebody wants to keep us out.
+    /// Another initiator fences us.
     pub(super) fn fence(&self) {
         self.shared.fenced.store(true, SeqCst);
     }

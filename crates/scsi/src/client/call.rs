@@ -65,16 +65,16 @@ impl<L> ClientCommand<L> {
 /// A command that is not taken up, and comes back. `R` are the transport's reasons.
 #[derive(Clone, Debug)]
 pub struct Refused<L, R> {
-    /// Why.
+    /// The reason.
     pub why: R,
-    /// What.
+    /// The command, with its data.
     pub command: ClientCommand<L>,
 }
 
 /// A command that the target ended.
 #[derive(Clone, Debug)]
 pub struct Done<L> {
-    /// Which.
+    /// The number of the command.
     pub id: u64,
     /// SCSI status.
     pub status: u8,
@@ -110,11 +110,11 @@ impl<L> Done<L> {
 /// A command that ended without a status. `W` are the transport's own reasons.
 #[derive(Clone, Debug)]
 pub struct Failed<L, W> {
-    /// Which.
+    /// The number of the command.
     pub id: u64,
     /// What is known of it.
     pub fate: Fate,
-    /// Why.
+    /// The reason.
     pub why: Why<W>,
     /// Its lease.
     pub data: Data<L>,

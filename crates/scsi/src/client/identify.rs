@@ -29,7 +29,7 @@ pub enum UnitRefusal {
     /// The capacity cannot be.
     #[error("it does not report its capacity")]
     NoCapacity,
-    /// Nobody can count its bytes.
+    /// Its bytes do not fit in 64 bits.
     #[error("it reports {0} blocks, more than a unit can have")]
     TooLarge(u64),
     /// Another unit stands where it was.

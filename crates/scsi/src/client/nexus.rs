@@ -162,7 +162,7 @@ impl<L: Lease> Client<L> {
     }
 }
 
-/// Whether an operation has this command, or it is no operation's.
+/// Whether an operation has this command, or it belongs to no operation.
 fn is_wanted<L>(operations: &Slab<ClientOperation<L>>, id: u32) -> bool {
     id >= DEPARTURE || operations.contains(id as usize)
 }

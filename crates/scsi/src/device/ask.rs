@@ -13,7 +13,7 @@ use crate::unit::UnitId;
 /// What waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOrigin {
-    /// Nobody.
+    /// No task waits for the answer.
     Nobody,
     /// A task.
     Task(TaskSlot),

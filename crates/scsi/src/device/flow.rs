@@ -10,10 +10,10 @@
 //! each time cannot drift when data of commands that were aborted is dropped.
 //!
 //! A command with Data-Out has memory set aside for as long as it lasts, and waits in another line
-//! when its nexus has too much of that. The two do not wait for each other: who owes data gets on
-//! whatever he reads.
+//! when its nexus has too much of that. The two do not wait for each other: a host that owes data
+//! gets on whatever it reads.
 //!
-//! Nobody else waits for such an initiator. A read that has not begun is at no block. A long one
+//! No other nexus waits for such an initiator. A read that has not begun is at no block. A long one
 //! that rests between segments holds up only locks of blocks on both sides of where it stands: who
 //! changes those together must not be seen half by it.
 

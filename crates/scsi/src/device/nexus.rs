@@ -44,7 +44,7 @@ pub(super) enum NexusLoss {
     No,
     /// Its tasks are ending.
     Tasks,
-    /// So many owners have not yet taken note.
+    /// This many owners have not yet taken note.
     Owners(usize),
 }
 

@@ -53,7 +53,7 @@ impl PendingPublication {
     }
 }
 
-/// Somebody whose task or function a publication comes from; nothing of it is cut off with TASK
+/// The nexus whose task or function a publication comes from; nothing of it is cut off with TASK
 /// ABORTED.
 #[derive(Clone, Copy, Debug, Default)]
 struct PublicationOrigin {

@@ -35,7 +35,7 @@ const SET: u8 = 0b010;
 
 const MILLISECONDS: Field = Field::new(4, 6);
 
-/// SET TIMESTAMP. PARAMETER LIST LENGTH 0 is no error, and sets nothing.
+/// SET TIMESTAMP. PARAMETER LIST LENGTH 0 is not an error, and sets nothing.
 #[must_use]
 pub fn set_timestamp(query: &Query<'_>) -> QueryResult {
     set(query).into()

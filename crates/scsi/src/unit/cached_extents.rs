@@ -1,10 +1,10 @@
 //! Blocks that commands have had for themselves (COMPARE AND WRITE, ORWRITE, WRITE ATOMIC), and
 //! will have again.
 //!
-//! Who changes them as a whole must not be seen half by anybody, also not by whoever is still being
-//! sent what was read before: such blocks are read by copying. All others leave from where they
-//! lie. Initiators keep what they share in few places (on-disk locks, heartbeats), so a short list
-//! of ranges does; where there are more, the ranges grow, and more is copied than must be.
+//! A change of them as a whole must not be seen half by any host, also not by one that is still
+//! being sent what was read before: such blocks are read by copying. All others leave from where
+//! they lie. Initiators keep what they share in few places (on-disk locks, heartbeats), so a short
+//! list of ranges does; where there are more, the ranges grow, and more is copied than must be.
 
 use crate::medium::Extent;
 
@@ -80,7 +80,7 @@ fn rounded(extent: Extent, granularity: u32) -> Extent {
     Extent::new(first, (last - first).saturating_add(1))
 }
 
-/// So many ranges are found in six steps.
+/// This many ranges are found in six steps.
 const RANGES: usize = 64;
 
 /// 2,048 blocks, 1 MiB of 512 bytes: what lies beside a lock is mostly the next lock.

@@ -26,7 +26,7 @@ pub(super) struct FloorPort {
     port: EtherPort,
     memory: Vec<u8>,
     payload_len: usize,
-    /// What we call for; of who is called, nothing.
+    /// What we call for; `None` at the side that is called.
     own: Option<Run>,
     session: Option<FloorRun>,
     heard: Instant,
@@ -316,7 +316,7 @@ impl FloorPort {
 }
 
 impl FloorRun {
-    /// Of who calls, with who has answered.
+    /// Of the side that calls, with the one that has answered.
     fn with(peer: EtherMac, here: &FloorMessage) -> Self {
         let near = here.number == machine();
         Self {
@@ -353,7 +353,7 @@ impl FloorRun {
 
     fn credit(&mut self, message: &FloorMessage) {
         let outgoing = &mut self.outgoing;
-        // Nobody has received what was not sent.
+        // What was not sent was not received.
         let expected = message.number.min(outgoing.next);
         outgoing.credited = outgoing.credited.max(expected);
         outgoing.progress = FrameCounts {

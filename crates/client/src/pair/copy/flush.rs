@@ -26,7 +26,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// The pause after the first flush that failed; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// So many flushes may fail in turn: a volume that cannot keep anything fails them all.
+/// This many flushes may fail in turn: a volume that cannot keep anything fails them all.
 pub(super) const TRIES: u32 = 6;
 
 /// What a range of B holds now.

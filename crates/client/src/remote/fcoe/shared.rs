@@ -49,7 +49,7 @@ pub(super) struct SharedPort {
     users: Vec<Option<PortUser>>,
     /// The ring tells one of the handles when frames have come.
     is_watched: bool,
-    /// Somebody has found no room.
+    /// A user has found no room.
     is_short: Cell<bool>,
     /// Of rules that others broke.
     journal: Journal,
@@ -331,7 +331,7 @@ impl SharedPort {
         }
     }
 
-    /// Somebody on the Ethernet has broken a rule.
+    /// A station on the Ethernet has broken a rule.
     fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: Violation) {
         if now.saturating_sub(self.swept) >= QUIET {
             self.swept = now;

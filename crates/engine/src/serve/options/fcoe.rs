@@ -13,7 +13,7 @@ use address::Time;
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FcoePort {
-    /// Where.
+    /// The interface or cable.
     pub place: Place,
     /// Its port name; `None`: 20:00 and the address of the interface.
     pub wwpn: Option<Wwn>,

@@ -177,7 +177,7 @@ pub enum ServeMisuse {
          (RFC 7143 §9.2.1)"
     )]
     SecretLength {
-        /// Whose.
+        /// The CHAP user.
         user: String,
         /// How many.
         bytes: usize,

@@ -158,7 +158,7 @@ pub enum Descriptor<'a> {
     },
     /// What a vendor put there.
     Vendor {
-        /// Whose.
+        /// Which vendor.
         id: [u8; 8],
         /// Of whole words.
         data: &'a [u8],
