@@ -6,7 +6,7 @@
 //! order, once, or at all:
 //!
 //! - **Where data belongs** is told by the relative offset of each frame, never by how many came
-//!   before. Which bytes came is kept ([`cover::SequenceCover`]), so that a repeated frame does no
+//!   before. Which bytes came is kept ([`scsi::received::ReceivedBytes`]), so that a repeated frame does no
 //!   harm and what is missing is known.
 //! - **An identifier is used again as late as can be** ([`ids::Ids`]): a frame of an exchange that
 //!   is over names nothing, and is dropped. After an abort it is held back for R_A_TOV.
@@ -16,7 +16,6 @@
 //! The OX_IDs of an N_Port are shared out: those below [`FCP_OX_IDS`] are FCP's own, for commands
 //! and for what recovers them, the others belong to the port's link services.
 
-pub(crate) mod cover;
 pub(crate) mod data;
 pub(crate) mod frames;
 pub(crate) mod ids;

@@ -35,7 +35,6 @@ mod numbers;
 mod offer;
 pub mod portal;
 mod receive;
-mod received_spans;
 mod tasks;
 mod text;
 mod transmit;

@@ -17,6 +17,7 @@ pub mod nexus;
 pub mod order;
 pub mod owner;
 pub mod query;
+pub mod received;
 pub mod reserve;
 pub mod residual;
 pub mod statistics;

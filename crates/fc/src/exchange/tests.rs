@@ -1,4 +1,3 @@
-mod cover;
 mod data;
 mod garbage;
 mod ids;

@@ -1,13 +1,13 @@
 //! The exchanges of an initiator, by their OX_IDs.
 
 use scsi::medium::{Lease, Now};
+use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
 use scsi::task::{Attribute, SenseBytes};
 use scsi::wire::lun::Lun;
 
 use super::{ClientCommand, Data, FcpWhy};
 use crate::exchange::FCP_OX_IDS;
-use crate::exchange::cover::SequenceCover;
 use crate::exchange::ids::Ids;
 use crate::remote::RemoteId;
 use crate::wire::fcp::XferRdy;
@@ -42,7 +42,7 @@ pub(super) struct InitiatorExchange<L> {
     /// So often was something of it asked for again.
     pub(super) recoveries: u8,
     /// Data-In that has come.
-    pub(super) cover: SequenceCover,
+    pub(super) cover: ReceivedBytes,
     /// Its response, if that came before its data.
     pub(super) ending: Option<FcpEnding>,
     /// Where Data-Out ends that has left.
@@ -166,7 +166,7 @@ impl<L: Lease> InitiatorExchanges<L> {
             touched: Now::ZERO,
             is_asking: false,
             recoveries: 0,
-            cover: SequenceCover::default(),
+            cover: ReceivedBytes::default(),
             ending: None,
             sent: 0,
             asked: None,

@@ -5,11 +5,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
 use scsi::medium::{Lease, Now};
+use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
 use scsi::task::{SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 
-use crate::exchange::cover::SequenceCover;
 use crate::exchange::ids::{Ids, MAX_PLACES};
 use crate::remote::RemoteId;
 use crate::wire::frame::{OxId, RxId};
@@ -50,7 +50,7 @@ pub(super) struct Exchange<L> {
     /// When it was asked for the first time.
     pub(super) asked_since: Now,
     /// Of its Data-Out.
-    pub(super) cover: SequenceCover,
+    pub(super) cover: ReceivedBytes,
     /// An abort by the initiator is to be answered.
     pub(super) owes_answer: bool,
     /// ABTS came: the initiator leaves its OX_ID alone for R_A_TOV too.
@@ -164,7 +164,7 @@ impl<L: Lease> Exchange<L> {
             burst: None,
             asked: 0,
             asked_since: Now::ZERO,
-            cover: SequenceCover::default(),
+            cover: ReceivedBytes::default(),
             owes_answer: false,
             rests: false,
         }

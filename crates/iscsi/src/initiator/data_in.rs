@@ -6,7 +6,6 @@ use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
 use super::command::{InitiatorEnding, NO_TASK};
-use super::received_spans::SpanError;
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
@@ -96,7 +95,7 @@ impl<L: Lease> InitiatorTask<L> {
             return Err(ORDER);
         }
         if !(keys.pdu_in_order && keys.sequence_in_order) {
-            self.spans.add(pdu.offset, len).map_err(misfit)?;
+            self.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
         }
         self.next_offset = end;
         self.in_sequence = !pdu.last;
@@ -105,13 +104,6 @@ impl<L: Lease> InitiatorTask<L> {
             Some(ending) if ending.status == Status::CheckCondition as u8 => Err(NO_SENSE),
             _ => Ok(()),
         }
-    }
-}
-
-const fn misfit(misfit: SpanError) -> Violation {
-    match misfit {
-        SpanError::Overlap => OVERLAP,
-        SpanError::Scattered => SCATTERED,
     }
 }
 

@@ -4,7 +4,6 @@
 use scsi::medium::Lease;
 
 use super::command::NO_TASK;
-use super::received_spans::SpanError;
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
@@ -87,12 +86,7 @@ impl<L: Lease> InitiatorTask<L> {
                 return Err(ORDER);
             }
         } else {
-            self.spans
-                .add(pdu.offset, pdu.desired)
-                .map_err(|misfit| match misfit {
-                    SpanError::Overlap => OVERLAP,
-                    SpanError::Scattered => SCATTERED,
-                })?;
+            self.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
         }
         self.next_offset = end;
         self.next_sn += 1;

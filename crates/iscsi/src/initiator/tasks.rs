@@ -1,10 +1,11 @@
 //! The commands of a session that have not ended, by their tags.
 
 use scsi::medium::{Lease, Now};
+use scsi::received::ReceivedBytes;
 use scsi::task::Attribute;
+use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
-use super::received_spans::ReceivedSpans;
 use super::{ClientCommand, Data};
 use crate::wire::bhs::Itt;
 use crate::wire::serial::CmdSn;
@@ -32,7 +33,7 @@ pub(super) struct InitiatorTask<L> {
     /// Where the next data in order begins: the next Data-In, or what the next R2T asks for.
     pub(super) next_offset: u32,
     /// What came or was asked for, where order was not agreed upon.
-    pub(super) spans: ReceivedSpans,
+    pub(super) spans: ReceivedBytes,
     /// DataSN of the next Data-In, or R2TSN of the next R2T.
     pub(super) next_sn: u32,
     /// A sequence of Data-In is in flight.
@@ -49,6 +50,31 @@ pub(super) struct InitiatorTasks<L> {
     slots: Vec<Option<InitiatorTask<L>>>,
     free: Vec<InitiatorTaskSlot>,
     tag: u16,
+}
+
+impl<L> InitiatorTask<L> {
+    /// Notes that the bytes from `start` to `end` have come, or were asked for, where no order was
+    /// agreed upon.
+    ///
+    /// # Errors
+    ///
+    /// One of these rules: the first where some of them were there, the second where too much
+    /// stands apart.
+    pub(super) fn note_span(
+        &mut self,
+        start: u32,
+        end: u32,
+        [overlap, scattered]: [Violation; 2],
+    ) -> Result<(), Violation> {
+        if self.spans.overlaps(start, end) {
+            return Err(overlap);
+        }
+        if self.spans.add(start, end) {
+            Ok(())
+        } else {
+            Err(scattered)
+        }
+    }
 }
 
 impl<L: Lease> InitiatorTasks<L> {
@@ -96,7 +122,7 @@ impl<L: Lease> InitiatorTasks<L> {
             sent: None,
             moved: 0,
             next_offset: 0,
-            spans: ReceivedSpans::default(),
+            spans: ReceivedBytes::default(),
             next_sn: 0,
             in_sequence: false,
             outstanding: 0,

@@ -318,7 +318,7 @@ impl<L: Lease> Session<L> {
         };
         let limit = keys.first_burst.min(task.expected_out);
         task.unsolicited.limit = limit;
-        task.unsolicited.cover.next = data_len.min(limit);
+        task.unsolicited.cover.add(0, data_len.min(limit));
         if !pdu.last {
             task.unsolicited.open = true;
             task.unsolicited.since = self.now;

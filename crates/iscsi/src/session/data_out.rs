@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 
 use scsi::medium::Lease;
+use scsi::received::ReceivedBytes;
 use scsi::task::Function;
 
 use super::command::UNSOLICITED;
 use super::receive::{DataFill, SegmentSink};
 use super::sense::Condition;
-use super::task::{DataGrant, R2tSequence, ReceivedCover, SessionTask, SessionTaskSlot, TaskStage};
+use super::task::{DataGrant, R2tSequence, SessionTask, SessionTaskSlot, TaskStage};
 use super::transmit::SessionPdu;
 use super::{Session, SessionEvent, manage};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
@@ -119,7 +120,11 @@ impl<L: Lease> Session<L> {
             }
             let at = pdu.offset.checked_sub(start);
             let at = at.filter(|at| at.checked_add(len).is_some_and(|end| end <= limit));
-            if !at.is_some_and(|at| cover.add(at, len, in_order)) {
+            let is_new = |at: u32| {
+                let fits = !in_order || at == cover.next();
+                fits && !cover.overlaps(at, at + len) && cover.add(at, at + len)
+            };
+            if !at.is_some_and(is_new) {
                 return Err(DataOutFault::Ends(Condition::IncorrectAmount));
             }
         }
@@ -156,12 +161,12 @@ impl<L: Lease> Session<L> {
             let open = std::mem::take(&mut task.unsolicited.open);
             let cover = &task.unsolicited.cover;
             // What lies behind a hole would be asked for again, and counted twice.
-            let full = task.expected_out <= first_burst || cover.next == first_burst;
+            let full = task.expected_out <= first_burst || cover.next() == first_burst;
             !open || full && cover.is_contiguous()
         } else {
             let sequence = task.sequences.iter().position(|known| known.ttt == ttt);
             let sequence = sequence.and_then(|at| task.sequences.remove(at));
-            sequence.is_none_or(|known| known.cover.next == known.len)
+            sequence.is_none_or(|known| known.cover.next() == known.len)
         };
         if !whole {
             self.end_with(slot, Condition::IncorrectAmount);
@@ -256,7 +261,7 @@ impl<L: Lease> Session<L> {
         if task.unsolicited.open || task.frozen || !task.wants_data() || !self.is_open {
             return;
         }
-        let prefix = task.unsolicited.cover.next;
+        let prefix = task.unsolicited.cover.next();
         while task.sequences.len() < usize::from(keys.outstanding_r2t) {
             let Some((offset, len)) = next_range(&mut task.grants, prefix, keys.max_burst) else {
                 return;
@@ -270,7 +275,7 @@ impl<L: Lease> Session<L> {
                 sent: false,
                 since: self.now,
                 next_sn: 0,
-                cover: ReceivedCover::default(),
+                cover: ReceivedBytes::default(),
             });
             self.queue.push(SessionPdu::R2t { slot, ttt });
             self.owed.begin(self.now, self.config.limits.nop_timeout);
@@ -343,7 +348,7 @@ impl<L: Lease> DataGrant<L> {
     }
 }
 
-type SequencePosition<'t> = (&'t mut u32, u32, u32, &'t mut ReceivedCover);
+type SequencePosition<'t> = (&'t mut u32, u32, u32, &'t mut ReceivedBytes);
 
 /// DataSN, start, length and cover of the unsolicited data.
 fn unsolicited<L>(

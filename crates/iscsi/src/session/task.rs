@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use scsi::medium::Now;
+use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
 use scsi::task::{Completed, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
@@ -98,7 +99,7 @@ pub(super) struct Unsolicited {
     /// How much of it needs memory that the device server has not lent.
     pub(super) reserved: u32,
     pub(super) next_sn: u32,
-    pub(super) cover: ReceivedCover,
+    pub(super) cover: ReceivedBytes,
 }
 
 /// The answer to one R2T.
@@ -112,7 +113,7 @@ pub(super) struct R2tSequence {
     /// When it was asked for.
     pub(super) since: Now,
     pub(super) next_sn: u32,
-    pub(super) cover: ReceivedCover,
+    pub(super) cover: ReceivedBytes,
 }
 
 /// Memory to be filled with a part of the data of a command.
@@ -123,55 +124,6 @@ pub(super) struct DataGrant<L> {
     /// Bytes from its beginning that came unsolicited or were asked for.
     pub(super) asked: u32,
     pub(super) into: L,
-}
-
-/// Which bytes of a range have come, none of them twice.
-#[derive(Debug, Default)]
-pub(super) struct ReceivedCover {
-    /// All before this one.
-    pub(super) next: u32,
-    /// Ranges after it, sorted; used only where PDUs may come in any order.
-    beyond: Vec<(u32, u32)>,
-}
-
-/// Ranges that may stand apart within one sequence; a bound on what a peer's disorder can cost.
-const MAX_APART: usize = 64;
-
-impl ReceivedCover {
-    /// Takes `len` bytes at `offset`; `false` if they have come before, or out of an order that
-    /// must be kept.
-    pub(super) fn add(&mut self, offset: u32, len: u32, in_order: bool) -> bool {
-        if offset == self.next && self.beyond.is_empty() {
-            self.next += len;
-            return true;
-        }
-        if len == 0 {
-            return offset == self.next || !in_order;
-        }
-        !in_order && self.add_apart(offset, offset + len)
-    }
-
-    /// Whether nothing is missing before what has come.
-    pub(super) const fn is_contiguous(&self) -> bool {
-        self.beyond.is_empty()
-    }
-
-    fn add_apart(&mut self, start: u32, end: u32) -> bool {
-        let at = self.beyond.partition_point(|range| range.0 < start);
-        let before = at.checked_sub(1).map_or(self.next, |i| self.beyond[i].1);
-        let after = self.beyond.get(at).map_or(u32::MAX, |range| range.0);
-        if start < before || end > after || self.beyond.len() == MAX_APART {
-            return false;
-        }
-        self.beyond.insert(at, (start, end));
-        while let Some(&(start, end)) = self.beyond.first()
-            && start == self.next
-        {
-            self.next = end;
-            self.beyond.remove(0);
-        }
-        true
-    }
 }
 
 /// Data that came before there was memory for it.

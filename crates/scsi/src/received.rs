@@ -1,31 +1,50 @@
-//! Which bytes of a transfer have come.
+//! Which bytes of a transfer have come, or were asked for, in whatever order a transport allows.
+
+#[cfg(test)]
+mod tests;
 
 /// A set of bytes, all but the last few of which are its beginning.
-#[derive(Debug, Default)]
-pub(crate) struct SequenceCover {
-    /// All before this one have come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceivedBytes {
+    /// All bytes before this one have come.
     next: u32,
     /// Ranges after it, sorted, neither overlapping nor touching.
     apart: Vec<(u32, u32)>,
 }
 
-/// Ranges that may stand apart; a bound on what a peer's disorder can cost.
+/// Ranges that may stand apart: a bound on what a peer's disorder can cost, and more than a target
+/// has reason to leave, with each of its disks or cores ahead of the others by one.
 const MAX_APART: usize = 64;
 
-impl SequenceCover {
+impl ReceivedBytes {
     /// The first byte that has not come.
-    pub(crate) const fn next(&self) -> u32 {
+    #[must_use]
+    pub const fn next(&self) -> u32 {
         self.next
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Whether nothing is missing before what has come.
+    #[must_use]
+    pub const fn is_contiguous(&self) -> bool {
+        self.apart.is_empty()
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
         self.next = 0;
         self.apart.clear();
     }
 
+    /// Whether one of the bytes from `start` to `end` has come.
+    #[must_use]
+    pub fn overlaps(&self, start: u32, end: u32) -> bool {
+        let at = self.apart.partition_point(|range| range.1 <= start);
+        start < end && (start < self.next || self.apart.get(at).is_some_and(|range| range.0 < end))
+    }
+
     /// The bytes from `start` to `end` have come, some of them perhaps for the second time.
-    /// Returns `false` if that cannot be noted, as too much stands apart: they count as lost.
-    pub(crate) fn add(&mut self, start: u32, end: u32) -> bool {
+    /// Returns `false` if that cannot be noted, as too much stands apart.
+    pub fn add(&mut self, start: u32, end: u32) -> bool {
         if start > self.next {
             return self.add_apart(start, end);
         }
