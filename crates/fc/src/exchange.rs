@@ -6,8 +6,8 @@
 //! order, once, or at all:
 //!
 //! - **Where data belongs** is told by the relative offset of each frame, never by how many came
-//!   before. Which bytes came is kept ([`scsi::received::ReceivedBytes`]), so that a repeated frame does no
-//!   harm and what is missing is known.
+//!   before. Which bytes came is kept ([`scsi::received::ReceivedBytes`]), so that a repeated
+//!   frame does no harm and what is missing is known.
 //! - **An identifier is used again as late as can be** ([`ids::Ids`]): a frame of an exchange that
 //!   is over names nothing, and is dropped. After an abort it is held back for R_A_TOV.
 //! - **What was sent is kept as a description** ([`data::DataSequence`]: a lease and a range), so
