@@ -66,7 +66,7 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) 
         alias: None,
         access: NodeAccess::default(),
     };
-    let luns = vec![(Lun::from_index(0), UnitId(0))];
+    let luns = vec![(Lun::from_index(0), UnitId::first(0))];
     let device = |level| Arc::new(iscsi::names::target_device(TARGET, luns.clone(), level));
     let devices: Devices = (0..=2)
         .map(|level| ((TARGET.to_owned(), level), device(level)))

@@ -296,11 +296,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn carry_out(&mut self, now: Now, output: DeviceOutput<BlockLease>) {
         match output {
-            DeviceOutput::Medium { id, unit, op } => self.submit(now, unit.0, |handle, cx| {
+            DeviceOutput::Medium { id, unit, op } => self.submit(now, unit.slot, |handle, cx| {
                 handle.submit(cx, id.0, op);
             }),
             DeviceOutput::Cancel { unit, ids } => {
-                self.submit(now, unit.0, |handle, cx| handle.cancel(cx, &ids));
+                self.submit(now, unit.slot, |handle, cx| handle.cancel(cx, &ids));
             }
             DeviceOutput::SendDataIn {
                 nexus,
@@ -331,6 +331,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 self.post(CoreId(0), CoreMessage::Ask(unit, request));
             }
             DeviceOutput::Recall { unit } => self.recall(unit),
+            DeviceOutput::Fenced(_) => {}
             DeviceOutput::Acknowledge { unit, version } => {
                 self.post(CoreId(0), CoreMessage::Acknowledge(unit, self.id, version));
             }
@@ -365,7 +366,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Calls back what a volume has lent for reading.
     fn recall(&mut self, unit: UnitId) {
-        match self.volumes.recall(unit.0) {
+        match self.volumes.recall(unit.slot) {
             Some(recall) => self.recalls.push((unit, recall)),
             None => self.device.recalled(unit),
         }

@@ -245,7 +245,7 @@ fn states(
     let until = Instant::now() + PATIENCE;
     for (id, (unit, called)) in units.iter().zip(called).enumerate() {
         let mut state = unit.state(options, &volumes[id], called);
-        let id = UnitId(id as u32);
+        let id = UnitId::first(id as u32);
         state.persistence = persistence && called.lasts;
         if state.persistence {
             locks.push(lock(unit, &called.serial, store, id, until)?);

@@ -96,7 +96,7 @@ impl StateDir {
     #[must_use]
     pub fn path(&self, unit: UnitId) -> PathBuf {
         let dir = self.dir.clone().unwrap_or_default();
-        dir.join(&self.names[unit.0 as usize])
+        dir.join(&self.names[unit.index()])
     }
 }
 
@@ -111,6 +111,6 @@ impl fmt::Display for StateDir {
 
 impl Store for StateDir {
     fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
-        files::replace(self.dir()?, &self.names[unit.0 as usize], bytes)
+        files::replace(self.dir()?, &self.names[unit.index()], bytes)
     }
 }

@@ -15,6 +15,7 @@
 //! | status, sense data, waking those that waited | `finish` |
 //! | backpressure: how much a nexus may have read, or be asked to send | `flow` |
 //! | task management and nexus loss | `manage` |
+//! | units and LUNs that come and go | `inventory` |
 //! | requests to unit owners, and states that owners publish | `ask`, `publish` |
 //! | tables: tasks; nexuses and their unit attentions; counts of both | `tasks`, `nexus`, `attention`, `counts` |
 //!
@@ -49,6 +50,7 @@ mod counts;
 mod finish;
 mod flow;
 mod format;
+mod inventory;
 mod manage;
 mod nexus;
 mod pieces;
@@ -183,6 +185,8 @@ pub enum DeviceOutput<L> {
         /// Which unit.
         unit: UnitId,
     },
+    /// Whatever was cut off before [`DeviceServer::fence`] has ended at the medium.
+    Fenced(u64),
     /// Tell the unit's owner that this core works by the version.
     Acknowledge {
         /// Which unit's.
@@ -197,7 +201,7 @@ pub enum DeviceOutput<L> {
 pub struct DeviceServer<L> {
     core: CoreId,
     now: Now,
-    /// Indexed by [`UnitId`].
+    /// By the slot of [`UnitId`].
     units: Vec<UnitSlot>,
     /// Indexed by [`NexusId`].
     nexuses: Vec<Option<NexusSlot>>,
@@ -213,6 +217,10 @@ pub struct DeviceServer<L> {
     progressed: bool,
     /// Nexuses that are being lost.
     losses: Vec<NexusId>,
+    /// Fences that wait until no task is cut off.
+    fences: Vec<u64>,
+    /// Tasks that were cut off and have not ended at the medium.
+    cut_off: usize,
     /// Commands that have come so far.
     arrivals: u64,
 }
@@ -254,13 +262,14 @@ enum TaskJob<L> {
 }
 
 impl<L: Lease> DeviceServer<L> {
-    /// A device server with these units, all of the process, indexed by [`UnitId`].
+    /// A device server with these units, all of the process, each the first in its slot.
     #[must_use]
     pub fn new(core: CoreId, units: Vec<Arc<UnitState>>) -> Self {
+        let slot = |(id, state)| UnitSlot::new(id, state);
         Self {
             core,
             now: Now::ZERO,
-            units: units.into_iter().map(UnitSlot::new).collect(),
+            units: (0..).map(UnitId::first).zip(units).map(slot).collect(),
             nexuses: Vec::new(),
             tasks: Slab::new(),
             asks: OwnerRequests::default(),
@@ -270,6 +279,8 @@ impl<L: Lease> DeviceServer<L> {
             drained_nexuses: Vec::new(),
             progressed: false,
             losses: Vec::new(),
+            fences: Vec::new(),
+            cut_off: 0,
             arrivals: 0,
         }
     }
@@ -360,7 +371,7 @@ impl<L: Lease> DeviceServer<L> {
 
     /// What a volume had lent for reading before an [`DeviceOutput::Recall`] has come back.
     pub fn recalled(&mut self, unit: UnitId) {
-        if let Some(slot) = self.units.get_mut(unit.0 as usize) {
+        if let Some(slot) = self.unit_mut(unit) {
             slot.recalls = slot.recalls.saturating_sub(1);
             self.progressed = true;
         }

@@ -50,6 +50,10 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// Every block that a medium can have. A lock of these holds back all that goes to the medium,
+    /// for the time in which another volume takes the place of a unit's.
+    pub const ALL: Self = Self::new(0, u64::MAX);
+
     /// `blocks` blocks from `lba`.
     #[must_use]
     pub const fn new(lba: u64, blocks: u64) -> Self {

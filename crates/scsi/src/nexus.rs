@@ -19,13 +19,28 @@ pub struct NexusIdentity {
     pub port: u16,
 }
 
-/// What an initiator port had heard of each unit when its nexus was lost, in the order of
-/// [`TargetDevice::luns`]: [`UnitState::version`], or `None` where it still had a unit attention to
-/// hear, or may not have heard one that parameter data told.
-///
-/// [`UnitState::version`]: crate::unit::UnitState::version
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AttentionHistory(pub Box<[Option<u64>]>);
+/// What an initiator port had heard of each unit when its nexus was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttentionHistory {
+    /// What it saw.
+    pub target: Arc<TargetDevice>,
+    /// In the order of its LUNs: [`UnitState::version`], or `None` where the port still had a unit
+    /// attention to hear, or may not have heard one that parameter data told.
+    ///
+    /// [`UnitState::version`]: crate::unit::UnitState::version
+    pub versions: Box<[Option<u64>]>,
+}
+
+impl AttentionHistory {
+    /// Up to which version it had heard of a unit that it saw as this LUN.
+    #[must_use]
+    pub fn version(&self, lun: Lun, unit: UnitId) -> Option<u64> {
+        let luns = &self.target.luns;
+        let at = luns.binary_search_by_key(&lun, |entry| entry.0).ok()?;
+        let version = self.versions.get(at).copied().flatten();
+        version.filter(|_| luns[at].1 == unit)
+    }
+}
 
 /// A SCSI target port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +53,7 @@ pub struct TargetPort {
 }
 
 /// A SCSI target device: what an initiator that logged in to it can see.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetDevice {
     /// Designation descriptors with ASSOCIATION = target device (SCSI name string).
     pub designators: Vec<u8>,

@@ -21,9 +21,45 @@ use crate::statistics::UnitStatistics;
 use crate::unit_settings::UnitSettings;
 pub use cached_extents::CachedExtents;
 
-/// A logical unit of this process.
+/// A logical unit of this process: its slot, which is the same in the tables of all cores, and
+/// which of the units that have had this slot it is. What is said of one that is gone is never
+/// taken for its successor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UnitId(pub u32);
+pub struct UnitId {
+    /// The slot.
+    pub slot: u32,
+    /// How many units had the slot before.
+    pub generation: u32,
+}
+
+impl UnitId {
+    /// Generations wrap at this: they travel in completion tokens too, which have 28 bits for them.
+    pub const GENERATIONS: u32 = 1 << 28;
+
+    /// The first unit that has this slot.
+    #[must_use]
+    pub const fn first(slot: u32) -> Self {
+        Self {
+            slot,
+            generation: 0,
+        }
+    }
+
+    /// The unit that has the slot when this one is gone.
+    #[must_use]
+    pub const fn successor(self) -> Self {
+        Self {
+            slot: self.slot,
+            generation: (self.generation + 1) % Self::GENERATIONS,
+        }
+    }
+
+    /// The slot, as an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.slot as usize
+    }
+}
 
 /// What a unit says of itself, fixed for its life.
 #[derive(Clone, Debug, PartialEq, Eq)]

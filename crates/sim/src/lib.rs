@@ -436,7 +436,7 @@ fn states(setup: &WorldConfig) -> Vec<UnitState> {
 
 fn front(setup: &WorldConfig, states: &[UnitState], flushes: &Arc<FinalFlushes>) -> ControlCore {
     let luns: Vec<_> = (0..states.len())
-        .map(|n| (Lun::from_index(n as u16), UnitId(n as u32)))
+        .map(|n| (Lun::from_index(n as u16), UnitId::first(n as u32)))
         .collect();
     let mut devices = Devices::new();
     for (node, level) in setup
@@ -477,7 +477,7 @@ impl Store for VolatileStore {
             .kept
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        kept.insert(unit.0, bytes.to_vec());
+        kept.insert(unit.slot, bytes.to_vec());
         Ok(())
     }
 }

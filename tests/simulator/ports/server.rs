@@ -160,7 +160,9 @@ impl Server {
                 self.own(Input::Acknowledged { core, version });
             }
             DeviceOutput::Recall { unit } => self.device.recalled(unit),
-            DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
+            DeviceOutput::Attention { .. }
+            | DeviceOutput::Cancel { .. }
+            | DeviceOutput::Fenced(_) => {}
         }
     }
 
@@ -178,7 +180,7 @@ impl Server {
     }
 }
 
-const UNIT: UnitId = UnitId(0);
+const UNIT: UnitId = UnitId::first(0);
 
 fn fcp() -> FcpTarget<HeapLease> {
     FcpTarget::new(target::FcpLimits::default())

@@ -50,7 +50,15 @@ fn act(world: &mut World, script: &mut Script<'_>) {
                 world.lose(nexus);
             }
         }
-        8 => world.grow(UnitId(u32::from(what >> 4 & 3)), script.byte().into()),
+        8 if what & 0x70 == 0x70 => {
+            if let Some(nexus) = world.host(script) {
+                world.remap(nexus, script.byte());
+            }
+        }
+        8 => world.grow(
+            UnitId::first(u32::from(what >> 4 & 3)),
+            script.byte().into(),
+        ),
         kind => execute(world, script, kind == 9),
     }
 }

@@ -24,7 +24,7 @@ use super::script::Script;
 const NEXUSES: [(usize, &[u32]); 3] = [(0, &[0, 1]), (0, &[0, 1, 2]), (1, &[2, 0])];
 
 /// The unit that nobody sees.
-pub(super) const UNSEEN: UnitId = UnitId(3);
+pub(super) const UNSEEN: UnitId = UnitId::first(3);
 
 /// How many nexuses there are.
 pub(super) const HOSTS: usize = NEXUSES.len();
@@ -51,6 +51,8 @@ pub(super) struct World {
     next_function: u32,
     /// Nexuses that are being lost.
     losing: BTreeSet<NexusId>,
+    /// Fences that do not stand yet.
+    fences: u64,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,7 @@ impl World {
             functions: BTreeSet::new(),
             next_function: 0,
             losing: BTreeSet::new(),
+            fences: 0,
         };
         for host in 0..HOSTS {
             world.log_in(NexusId(host as u32));
@@ -127,13 +130,29 @@ impl World {
         }
     }
 
+    /// A nexus sees other units: of each LUN two bits tell which, 3 that there is none.
+    pub(super) fn remap(&mut self, id: NexusId, map: u8) {
+        let units = (0..3).map(|lun| (lun, u32::from(map >> (2 * lun)) & 3));
+        let luns = units.filter(|(_, unit)| *unit < UNSEEN.slot);
+        let luns = luns.map(|(lun, unit)| (Lun::from_index(lun), UnitId::first(unit)));
+        let target = TargetDevice {
+            luns: luns.collect(),
+            ..TargetDevice::clone(&nexus(id).target)
+        };
+        let core = core_of(id);
+        self.servers[core].remap(id, Arc::new(target));
+        self.fences += 1;
+        self.servers[core].fence(1);
+        self.run(core);
+    }
+
     /// The capacity of a unit grows.
     pub(super) fn grow(&mut self, unit: UnitId, blocks: u64) {
-        let capacity = &mut self.capacities[unit.0 as usize];
+        let capacity = &mut self.capacities[unit.index()];
         *capacity += blocks;
         let traits = scsi::medium::Traits {
             blocks: *capacity,
-            ..self.owners[unit.0 as usize].state().traits.clone()
+            ..self.owners[unit.index()].state().traits.clone()
         };
         let request = scsi::owner::OwnerRequest {
             core: CoreId(0),
@@ -184,7 +203,7 @@ impl World {
 
     fn answer(&mut self, at: usize, fails: u8) {
         let (core, id, unit, op) = self.media.swap_remove(at);
-        let traits = &self.owners[unit.0 as usize].state().traits;
+        let traits = &self.owners[unit.index()].state().traits;
         let result = medium::answer(&op, traits, fails, &self.memory);
         self.servers[core].medium_done(id, result);
         self.run(core);
@@ -216,7 +235,7 @@ impl World {
     }
 
     fn owner(&mut self, unit: UnitId, input: Input) {
-        let owner = &mut self.owners[unit.0 as usize];
+        let owner = &mut self.owners[unit.index()];
         owner.handle(input);
         while let Some(output) = owner.poll() {
             match output {
@@ -248,7 +267,7 @@ impl World {
         match output {
             DeviceOutput::Medium { id, unit, op } => {
                 assert_ne!(unit, UNSEEN, "{op:?}");
-                medium::check(&op, &self.owners[unit.0 as usize].state().traits);
+                medium::check(&op, &self.owners[unit.index()].state().traits);
                 assert!(self.media.len() < 1024, "operations without end");
                 self.media.push((core, id, unit, op));
             }
@@ -285,6 +304,7 @@ impl World {
                 self.log_in(nexus);
             }
             DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
+            DeviceOutput::Fenced(number) => self.fences -= number,
             DeviceOutput::Ask { unit, request } => self.owner(unit, Input::Request(request)),
             DeviceOutput::Recall { unit } => self.servers[core].recalled(unit),
             DeviceOutput::Acknowledge { unit, version } => {
@@ -308,6 +328,7 @@ impl World {
         assert!(self.commands.is_empty(), "{:?}", self.commands);
         assert!(self.functions.is_empty(), "{:?}", self.functions);
         if self.media.is_empty() {
+            assert_eq!(self.fences, 0, "fences that never stand");
             assert!(self.losing.is_empty(), "{:?}", self.losing);
         }
     }
@@ -319,7 +340,7 @@ pub(super) fn core_of(nexus: NexusId) -> usize {
 
 fn nexus(id: NexusId) -> Nexus {
     let units = NEXUSES[id.0 as usize].1;
-    let lun = |(index, unit): (usize, &u32)| (Lun::from_index(index as u16), UnitId(*unit));
+    let lun = |(index, unit): (usize, &u32)| (Lun::from_index(index as u16), UnitId::first(*unit));
     let port = |relative_id| TargetPort {
         relative_id,
         designators: Vec::new(),

@@ -101,7 +101,7 @@ impl ControlCore {
     }
 
     pub(super) fn poll_owner(&mut self, unit: UnitId) -> Option<OwnerOutput> {
-        self.owners.get_mut(unit.0 as usize)?.poll()
+        self.owners.get_mut(unit.index())?.poll()
     }
 
     /// The core with the fewest sessions has the next one.

@@ -2,8 +2,9 @@
 
 use ::io::ring::Token;
 use block::volume::HandleId;
+use scsi::unit::UnitId;
 
-/// What an operation was started for. Packed as kind (4 bits), generation or volume (28 bits),
+/// What an operation was started for. Packed as kind (4 bits), generation or node (28 bits),
 /// index (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKey {
@@ -17,11 +18,11 @@ pub(super) enum EventKey {
     /// Sending on a connection.
     Send(SlotKey),
     /// Persisting the state of a unit.
-    Persist(u32),
+    Persist(UnitId),
     /// Watching a Fibre Channel port.
     FcPort(u32),
     /// Looking at the volume of a unit.
-    Watch(u32),
+    Watch(UnitId),
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -41,9 +42,9 @@ impl EventKey {
             Self::Accept(portal) => (1, 0, portal),
             Self::Receive(key) => (2, key.generation, key.slot),
             Self::Send(key) => (3, key.generation, key.slot),
-            Self::Persist(unit) => (4, 0, unit),
+            Self::Persist(unit) => (4, unit.generation, unit.slot),
             Self::FcPort(fc_port) => (5, 0, fc_port),
-            Self::Watch(unit) => (6, 0, unit),
+            Self::Watch(unit) => (6, unit.generation, unit.slot),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -55,14 +56,18 @@ impl EventKey {
             slot: index,
             generation: middle,
         };
+        let unit = UnitId {
+            slot: index,
+            generation: middle,
+        };
         Some(match token.0 >> 60 {
             0 => Self::Volume(HandleId(middle), index),
             1 => Self::Accept(index),
             2 => Self::Receive(key),
             3 => Self::Send(key),
-            4 => Self::Persist(index),
+            4 => Self::Persist(unit),
             5 => Self::FcPort(index),
-            6 => Self::Watch(index),
+            6 => Self::Watch(unit),
             _ => return None,
         })
     }

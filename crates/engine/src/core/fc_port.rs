@@ -316,9 +316,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(slot) = one.slot(id) else {
             return;
         };
-        if let Some(remote) = one.n_port.port().remote(id) {
-            let (wwpn, heard) = (remote.wwpn(), self.device.heard(NexusId(slot)));
-            one.away.go_away(wwpn, heard);
+        if let Some(remote) = one.n_port.port().remote(id)
+            && let Some(heard) = self.device.heard(NexusId(slot))
+        {
+            one.away.go_away(remote.wwpn(), heard);
         }
         self.device.nexus_lost(NexusId(slot));
     }

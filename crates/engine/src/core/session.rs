@@ -381,8 +381,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// next one of the same port goes on from there.
     fn lose_nexus(&mut self, slot: u32, told: Option<u16>) {
         let nexus = NexusId(slot);
-        if let Some(tsih) = told {
-            let heard = self.device.heard(nexus);
+        if let Some(tsih) = told
+            && let Some(heard) = self.device.heard(nexus)
+        {
             self.post(CoreId(0), CoreMessage::Heard(tsih, heard));
         }
         self.device.nexus_lost(nexus);

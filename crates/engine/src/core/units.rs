@@ -28,18 +28,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.owner(unit, Input::Acknowledged { core, version });
     }
 
-    pub(super) fn persisted(&mut self, now: Now, unit: u32, result: &io::Result<u64>) {
+    pub(super) fn persisted(&mut self, now: Now, unit: UnitId, result: &io::Result<u64>) {
         if let (Err(cause), Some(front)) = (result, &mut self.front)
-            && let Some(line) = front.unsaved.tell(now, unit, cause)
+            && let Some(line) = front.unsaved.tell(now, unit.slot, cause)
         {
             tracing::error!("{line}");
         }
-        self.owner(UnitId(unit), Input::Persisted(result.is_ok()));
+        self.owner(unit, Input::Persisted(result.is_ok()));
     }
 
     pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
         let Some(front) = &mut self.front else { return };
-        let Some(owner) = front.owners.get_mut(unit.0 as usize) else {
+        let Some(owner) = front.owners.get_mut(unit.index()) else {
             return;
         };
         owner.handle(input);
@@ -70,7 +70,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let store = Arc::clone(&front.store);
         let save = move || store.save(unit, &bytes).map(|()| 0);
         self.ring.file(
-            EventKey::Persist(unit.0).token(),
+            EventKey::Persist(unit).token(),
             FileOp::Apart {
                 lane: BlockingLane::Persist,
                 call: Box::new(save),

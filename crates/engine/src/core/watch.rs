@@ -62,9 +62,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// whose server is away can take any time for it.
     pub(super) fn watch_expired(&mut self, now: Now) {
         let Some(front) = &mut self.front else { return };
-        let units = (0..).zip(&front.volumes).zip(&front.owners);
+        let units = (0..)
+            .map(UnitId::first)
+            .zip(&front.volumes)
+            .zip(&front.owners);
         for ((unit, volume), owner) in units {
-            if !volume.can_grow() || !front.looks.begin(unit) {
+            if !volume.can_grow() || !front.looks.begin(unit.slot) {
                 continue;
             }
             let volume = Arc::clone(volume);
@@ -83,13 +86,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// A volume was looked at: tells the owner of its unit if it has changed.
-    pub(super) fn looked_at(&mut self, unit: u32, result: &io::Result<u64>) {
+    pub(super) fn looked_at(&mut self, unit: UnitId, result: &io::Result<u64>) {
         let Some(front) = &mut self.front else { return };
-        if let Some(cause) = front.looks.end(unit, result.as_ref().err()) {
-            let name = front.flushes.name(unit as usize);
+        if let Some(cause) = front.looks.end(unit.slot, result.as_ref().err()) {
+            let name = front.flushes.name(unit.index());
             tracing::warn!("{name}: cannot be watched for changes: {cause}");
         }
-        let Some(volume) = front.volumes.get(unit as usize) else {
+        let Some(volume) = front.volumes.get(unit.index()) else {
             return;
         };
         if matches!(result, Ok(changed) if *changed != 0) {
@@ -100,7 +103,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 nexus: None,
                 change,
             };
-            self.owner(UnitId(unit), Input::Request(request));
+            self.owner(unit, Input::Request(request));
         }
     }
 }

@@ -79,7 +79,7 @@ fn device(wwpn: Wwn, wwnn: Wwn, number: u16, units: &[UnitPlan]) -> TargetDevice
             designators: port.encode(Association::TargetPort, PROTOCOL),
         }],
         luns: luns
-            .map(|(unit, id)| (Lun::from_index(unit.lun), UnitId(id)))
+            .map(|(unit, id)| (Lun::from_index(unit.lun), UnitId::first(id)))
             .collect(),
         protocol: PROTOCOL,
         versions: vec![FCP_4],

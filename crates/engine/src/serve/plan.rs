@@ -269,7 +269,7 @@ fn bound_users(chap: &TargetChap) -> Result<TargetChap, ServeError> {
 pub(super) fn devices(units: &[UnitPlan]) -> BTreeMap<(String, u8), Arc<TargetDevice>> {
     let mut luns: BTreeMap<&str, Vec<(Lun, UnitId)>> = BTreeMap::new();
     for (id, unit) in units.iter().enumerate() {
-        let entry = (Lun::from_index(unit.lun), UnitId(id as u32));
+        let entry = (Lun::from_index(unit.lun), UnitId::first(id as u32));
         luns.entry(&unit.target).or_default().push(entry);
     }
     let mut devices = BTreeMap::new();

@@ -10,7 +10,7 @@ use scsi::unit::UnitId;
 use super::StateDir;
 use crate::core::Store;
 
-const UNIT: UnitId = UnitId(0);
+const UNIT: UnitId = UnitId::first(0);
 
 /// A folder that goes when the test ends.
 struct Folder(PathBuf);

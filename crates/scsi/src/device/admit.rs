@@ -107,9 +107,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     fn refuse(&mut self, command: &Command, at: usize, failure: CommandFailure) {
-        let unit = self
-            .nexus(command.nexus)
-            .map(|nexus| nexus.nexus.target.luns[at].1);
+        let unit = self.nexus(command.nexus).map(|nexus| nexus.units[at].unit);
         let format = unit.map_or(Format::Fixed, |unit| self.sense_format(unit));
         let done = completed(TaskEnd::Failed(failure), format, (0, 0));
         self.complete_at_once(command, done);
@@ -137,7 +135,7 @@ impl<L: Lease> DeviceServer<L> {
         else {
             return;
         };
-        let unit = nexus.nexus.target.luns[at].1;
+        let unit = nexus.units[at].unit;
         let mut task = DeviceTask::new(command, at, unit, row);
         self.arrivals += 1;
         task.arrival = self.arrivals;

@@ -22,6 +22,9 @@ impl<L: Lease> DeviceServer<L> {
         if let Err(failure) = self.check_state(slot) {
             return self.finish(slot, TaskEnd::Failed(failure));
         }
+        if self.is_held_back(slot) {
+            return self.block(slot, self.tasks[slot as usize].unit);
+        }
         match self.tasks[slot as usize].row.handler {
             Handler::Medium(medium) => self.begin_medium(slot, medium),
             Handler::Query(handler) => self.query(slot, handler, &[]),
@@ -142,6 +145,14 @@ impl<L: Lease> DeviceServer<L> {
         locks.iter().any(|lock| lock.extent.overlaps(extent))
     }
 
+    /// Whether all that goes to the unit's medium waits for another volume.
+    fn is_held_back(&self, slot: TaskSlot) -> bool {
+        let task = &self.tasks[slot as usize];
+        let locks = &self.state(task.unit).locks;
+        !matches!(task.row.handler, Handler::Query(_))
+            && locks.iter().any(|lock| lock.extent == Extent::ALL)
+    }
+
     /// Has a task wait until locks of a unit go.
     #[cold]
     pub(super) fn block(&mut self, slot: TaskSlot, unit: UnitId) {
@@ -151,7 +162,7 @@ impl<L: Lease> DeviceServer<L> {
         if matches!(task.job, TaskJob::Settled) {
             task.job = TaskJob::Idle;
         }
-        if let Some(unit) = self.units.get_mut(unit.0 as usize) {
+        if let Some(unit) = self.units.get_mut(unit.index()) {
             unit.blocked += 1;
         }
     }

@@ -62,13 +62,13 @@ impl<L: Lease> DeviceServer<L> {
         self.tasks[slot as usize].job = TaskJob::Cache(ending);
         let detached = self.tasks.iter().filter(|(_, task)| task.detached);
         if bit(&self.tasks[slot as usize].cdb, 1, IMMEDIATE) && detached.count() < DETACHED_LIMIT {
-            self.detach(slot, ending);
+            self.go_on_in_background(slot, ending);
         }
         self.operate(slot, 0, op);
     }
 
     /// Answers a task that goes on in the background.
-    pub(super) fn detach(&mut self, slot: TaskSlot, ending: TaskEnd) {
+    pub(super) fn go_on_in_background(&mut self, slot: TaskSlot, ending: TaskEnd) {
         let task = &mut self.tasks[slot as usize];
         let card = task.card();
         task.detached = true;

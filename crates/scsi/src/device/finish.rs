@@ -156,6 +156,7 @@ impl<L: Lease> DeviceServer<L> {
         let card = task.card();
         self.leave_set(slot, card);
         self.leave_flow(slot, &task);
+        self.cut_off -= usize::from(task.is_cut_off);
         if ending == TaskEnd::Good {
             self.count(&task);
         }
@@ -201,7 +202,7 @@ impl<L: Lease> DeviceServer<L> {
     /// Takes a task out of its task set, and from among those that a lock blocks.
     pub(super) fn leave_set(&mut self, slot: TaskSlot, card: TaskSummary) {
         if let TaskPhase::Blocked(unit) = card.phase
-            && let Some(unit) = self.units.get_mut(unit.0 as usize)
+            && let Some(unit) = self.units.get_mut(unit.index())
         {
             unit.blocked = unit.blocked.saturating_sub(1);
         }
@@ -220,6 +221,9 @@ impl<L: Lease> DeviceServer<L> {
             set.dormant -= u32::from(card.phase == TaskPhase::Dormant);
             if set.dormant > 0 {
                 self.wakes.push((card.nexus, card.at));
+            }
+            if set.tasks == 0 {
+                nexus.vacate(card.at);
             }
         }
         self.progressed |= nexus.leaving != NexusLoss::No;
@@ -263,6 +267,7 @@ impl<L: Lease> DeviceServer<L> {
             self.acknowledge();
             self.conclude_functions();
             self.conclude_losses();
+            self.conclude_fences();
         }
     }
 

@@ -161,7 +161,7 @@ impl<L: Lease> DeviceServer<L> {
             FormatStage::Beginning => {
                 long.stage = FormatStage::Working;
                 if long.immediate {
-                    self.detach(slot, TaskEnd::Good);
+                    self.go_on_in_background(slot, TaskEnd::Good);
                 }
                 self.tasks[slot as usize].phase = TaskPhase::Running;
                 self.long_progressed(slot);

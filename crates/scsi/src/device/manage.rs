@@ -136,7 +136,7 @@ impl<L: Lease> DeviceServer<L> {
         let Some(slot) = self.nexus_mut(nexus) else {
             return;
         };
-        for view in &mut slot.units {
+        for (_, view) in &mut slot.units {
             view.attentions.establish(asc::NEXUS_LOSS);
         }
         let units = slot.distinct_units();
@@ -148,7 +148,7 @@ impl<L: Lease> DeviceServer<L> {
         let Some(slot) = self.nexus(nexus) else {
             return;
         };
-        let unit = slot.nexus.target.luns[at].1;
+        let unit = slot.units[at].unit;
         self.open_function(nexus, id, FunctionScope::Unit(unit));
         self.ask_owners(nexus, id, vec![unit], &UnitChange::Reset);
     }

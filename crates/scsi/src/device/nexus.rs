@@ -1,7 +1,10 @@
 //! What a core keeps of each nexus: its tasks in the order they came, and a task set and unit
 //! attentions for each unit that it sees (TST = 001b).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use slab::Slab;
 
 use super::DeviceServer;
 use super::attention::Attentions;
@@ -19,8 +22,11 @@ use crate::wire::lun::Lun;
 #[derive(Debug)]
 pub(super) struct NexusSlot {
     pub(super) nexus: Nexus,
-    /// In the order of `nexus.target.luns`.
-    pub(super) units: Vec<NexusUnit>,
+    /// What it sees, and what it saw until the last task there has ended. A task knows its place
+    /// here, which stays the same when LUNs come and go.
+    pub(super) units: Slab<NexusUnit>,
+    /// Where in `units` each LUN is, sorted by LUN.
+    luns: Vec<(Lun, u32)>,
     /// Every task that has not ended, oldest first. As most end in the order they came, looking
     /// from the front and removing there is cheap, and no hashing is needed.
     pub(super) tasks: VecDeque<NexusTask>,
@@ -49,8 +55,12 @@ pub(super) enum NexusLoss {
 }
 
 /// A unit as one nexus sees it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct NexusUnit {
+    pub(super) lun: Lun,
+    pub(super) unit: UnitId,
+    /// Whether the nexus still sees it.
+    pub(super) is_mapped: bool,
     pub(super) attentions: Attentions,
     pub(super) set: TaskSet,
 }
@@ -75,7 +85,7 @@ impl<L: Lease> DeviceServer<L> {
             self.nexuses.resize_with(at + 1, || None);
         }
         let mut slot = NexusSlot::new(nexus);
-        for view in &mut slot.units {
+        for (_, view) in &mut slot.units {
             view.attentions.establish(asc::POWER_ON_OR_RESET);
         }
         if let Some(entry) = self.nexuses.get_mut(at) {
@@ -85,19 +95,23 @@ impl<L: Lease> DeviceServer<L> {
 
     /// A nexus came to be whose port had another one before, since power on. Of units where it has
     /// missed nothing but the loss of that one it is told so (SAM-5 §6.3.4), of others as if power
-    /// had been off, which says all that they could.
+    /// had been off, which says all that they could. It is told, too, when its LUNs have changed.
     pub fn nexus_back(&mut self, id: NexusId, nexus: Nexus, heard: &AttentionHistory) {
         self.nexus_up(id, nexus);
         let Some(Some(slot)) = self.nexuses.get_mut(id.0 as usize) else {
             return;
         };
-        let luns = slot.nexus.target.luns.iter();
-        for ((view, (_, unit)), heard) in slot.units.iter_mut().zip(luns).zip(&heard.0) {
-            let unit = self.units.get(unit.0 as usize);
-            let missed = unit.is_none_or(|unit| *heard < Some(unit.state.announced));
+        let has_changed = slot.nexus.target.luns != heard.target.luns;
+        for (_, view) in &mut slot.units {
+            let unit = self.units.get(view.unit.index());
+            let version = heard.version(view.lun, view.unit);
+            let missed = unit.is_none_or(|unit| version < Some(unit.state.announced));
             if !missed {
                 view.attentions = Attentions::default();
                 view.attentions.establish(asc::NEXUS_LOSS);
+            }
+            if has_changed {
+                view.attentions.establish(asc::REPORTED_LUNS_DATA_CHANGED);
             }
         }
     }
@@ -105,26 +119,31 @@ impl<L: Lease> DeviceServer<L> {
     /// What the port of a nexus has heard, for [`Self::nexus_back`]; to be asked before the nexus
     /// is lost.
     #[must_use]
-    pub fn heard(&self, id: NexusId) -> AttentionHistory {
-        let Some(slot) = self.nexus(id) else {
-            return AttentionHistory::default();
-        };
-        let views = slot.units.iter().zip(&slot.nexus.target.luns);
-        let version = |(view, (_, unit)): (&NexusUnit, &(Lun, UnitId))| {
-            let unit = self.unit(*unit).filter(|_| view.attentions.are_heard());
+    pub fn heard(&self, id: NexusId) -> Option<AttentionHistory> {
+        let slot = self.nexus(id)?;
+        let version = |&(_, at): &(Lun, u32)| {
+            let view = slot.units.get(at as usize)?;
+            let unit = self.unit(view.unit);
+            let unit = unit.filter(|_| view.attentions.are_heard());
             unit.map(|unit| unit.state.version)
         };
-        AttentionHistory(views.map(version).collect())
+        Some(AttentionHistory {
+            target: Arc::clone(&slot.nexus.target),
+            versions: slot.luns.iter().map(version).collect(),
+        })
     }
 }
 
 impl NexusSlot {
     pub(super) fn new(nexus: Nexus) -> Self {
-        let mut units = Vec::new();
-        units.resize_with(nexus.target.luns.len(), NexusUnit::default);
+        let luns = &nexus.target.luns;
+        let mut units = Slab::with_capacity(luns.len());
+        let enter = |&(lun, unit)| (lun, units.insert(NexusUnit::new(lun, unit)) as u32);
+        let luns = luns.iter().map(enter).collect();
         Self {
             nexus,
             units,
+            luns,
             tasks: VecDeque::new(),
             leaving: NexusLoss::No,
             flow: DataFlow::default(),
@@ -134,14 +153,52 @@ impl NexusSlot {
 
     /// Where in `units` the unit behind `lun` stands.
     pub(super) fn position(&self, lun: Lun) -> Option<usize> {
-        let luns = &self.nexus.target.luns;
         let index = lun.index()?;
         let lun = Lun::from_index(index);
         // Most targets number their units from 0 without a gap.
-        let guess = usize::from(index);
-        match luns.get(guess) {
-            Some(entry) if entry.0 == lun => Some(guess),
-            _ => luns.binary_search_by_key(&lun, |entry| entry.0).ok(),
+        match self.luns.get(usize::from(index)) {
+            Some(entry) if entry.0 == lun => Some(entry.1 as usize),
+            _ => self.search(lun),
+        }
+    }
+
+    fn search(&self, lun: Lun) -> Option<usize> {
+        let found = self.luns.binary_search_by_key(&lun, |entry| entry.0);
+        found.ok().map(|found| self.luns[found].1 as usize)
+    }
+
+    /// Sees other LUNs from now on. Returns the places of those that it no longer sees, or `None`
+    /// if it sees what it saw.
+    pub(super) fn remap(&mut self, target: Arc<TargetDevice>) -> Option<Vec<u32>> {
+        let is_same = self.nexus.target.luns == target.luns;
+        self.nexus.target = target;
+        if is_same {
+            return None;
+        }
+        let before = std::mem::take(&mut self.luns);
+        let mut lost: BTreeMap<Lun, u32> = before.into_iter().collect();
+        for &(lun, unit) in &self.nexus.target.luns {
+            let at = match lost.get(&lun) {
+                Some(&at) if self.units[at as usize].unit == unit => lost.remove(&lun),
+                _ => None,
+            };
+            let at = at.unwrap_or_else(|| self.units.insert(NexusUnit::new_here(lun, unit)) as u32);
+            self.luns.push((lun, at));
+        }
+        Some(lost.into_values().collect())
+    }
+
+    /// A unit is no longer seen; its place is free when its last task has ended.
+    pub(super) fn unmap(&mut self, at: u32) {
+        self.units[at as usize].is_mapped = false;
+        self.vacate(at);
+    }
+
+    /// Frees the place of a unit that is no longer seen, unless it still has tasks.
+    pub(super) fn vacate(&mut self, at: u32) {
+        let view = &self.units[at as usize];
+        if !view.is_mapped && view.set.tasks == 0 {
+            self.units.remove(at as usize);
         }
     }
 
@@ -171,9 +228,28 @@ impl NexusSlot {
 
     /// REPORT LUNS tells what REPORTED LUNS DATA HAS CHANGED would (SPC-5 §6.33).
     pub(super) fn forget_luns_changed(&mut self) {
-        for view in &mut self.units {
+        for (_, view) in &mut self.units {
             view.attentions.clear(asc::REPORTED_LUNS_DATA_CHANGED);
         }
+    }
+}
+
+impl NexusUnit {
+    fn new(lun: Lun, unit: UnitId) -> Self {
+        Self {
+            lun,
+            unit,
+            is_mapped: true,
+            attentions: Attentions::default(),
+            set: TaskSet::default(),
+        }
+    }
+
+    /// A unit that came to be seen while the nexus was there. Its LUN may have been another's.
+    fn new_here(lun: Lun, unit: UnitId) -> Self {
+        let mut view = Self::new(lun, unit);
+        view.attentions.establish(asc::POWER_ON_OR_RESET);
+        view
     }
 }
 

@@ -16,6 +16,8 @@ use crate::wire::asc;
 /// A unit as this core knows it.
 #[derive(Debug)]
 pub(super) struct UnitSlot {
+    /// The unit, or the last that was here.
+    pub(super) id: UnitId,
     pub(super) state: Arc<UnitState>,
     /// What was published and is not yet in effect.
     pub(super) pending: Vec<PendingPublication>,
@@ -36,8 +38,9 @@ pub(super) struct PendingPublication {
 }
 
 impl UnitSlot {
-    pub(super) const fn new(state: Arc<UnitState>) -> Self {
+    pub(super) const fn new(id: UnitId, state: Arc<UnitState>) -> Self {
         Self {
+            id,
             state,
             pending: Vec::new(),
             blocked: 0,
@@ -49,7 +52,10 @@ impl UnitSlot {
 impl PendingPublication {
     fn waits_for<L>(&self, unit: UnitId, task: &DeviceTask<L>) -> bool {
         self.aborts && task.is_aborted() && task.operations > 0 && task.concerns(unit)
-            || self.locks.iter().any(|lock| task.touches(unit, *lock))
+            || self.locks.iter().any(|lock| match *lock {
+                Extent::ALL => task.is_at_medium(unit),
+                extent => task.touches(unit, extent),
+            })
     }
 }
 
@@ -72,18 +78,27 @@ impl PublicationOrigin {
 
 impl<L: Lease> DeviceServer<L> {
     pub(super) fn unit(&self, unit: UnitId) -> Option<&UnitSlot> {
-        self.units.get(unit.0 as usize)
+        self.units.get(unit.index()).filter(|slot| slot.id == unit)
+    }
+
+    pub(super) fn unit_mut(&mut self, unit: UnitId) -> Option<&mut UnitSlot> {
+        let slot = self.units.get_mut(unit.index());
+        slot.filter(|slot| slot.id == unit)
     }
 
     /// The state of a unit that a task belongs to.
     pub(super) fn state(&self, unit: UnitId) -> &UnitState {
-        &self.units[unit.0 as usize].state
+        &self.units[unit.index()].state
     }
 
     pub(super) fn put_into_effect(&mut self, unit: UnitId, publication: Publication) {
         let cause = self.cause(publication.cause);
-        let Some(slot) = self.units.get_mut(unit.0 as usize) else {
-            return;
+        let version = publication.state.version;
+        let slot = self.units.get_mut(unit.index());
+        let Some(slot) = slot.filter(|slot| slot.id == unit) else {
+            // It was detached here. A task on another core may wait for all of them.
+            let gone = DeviceOutput::Acknowledge { unit, version };
+            return self.outputs.push_back(gone);
         };
         let Publication { state, effects, .. } = publication;
         let before = std::mem::replace(&mut slot.state, state);
@@ -94,7 +109,7 @@ impl<L: Lease> DeviceServer<L> {
             .filter(|lock| !before.locks.contains(lock))
             .map(|lock| lock.extent);
         slot.pending.push(PendingPublication {
-            version: slot.state.version,
+            version,
             aborts: effects
                 .iter()
                 .any(|effect| matches!(effect, Effect::Abort(_))),
@@ -148,12 +163,13 @@ impl<L: Lease> DeviceServer<L> {
             if !who.includes(&nexus.nexus.identity) {
                 continue;
             }
-            let luns = nexus.nexus.target.luns.iter().zip(&mut nexus.units);
-            for (&(lun, _), view) in luns.filter(|(entry, _)| entry.1 == unit) {
-                if view.attentions.establish(code) {
-                    let nexus = NexusId(number as u32);
-                    self.outputs
-                        .push_back(DeviceOutput::Attention { nexus, lun, code });
+            for (_, view) in &mut nexus.units {
+                if view.unit == unit && view.is_mapped && view.attentions.establish(code) {
+                    self.outputs.push_back(DeviceOutput::Attention {
+                        nexus: NexusId(number as u32),
+                        lun: view.lun,
+                        code,
+                    });
                 }
             }
         }
@@ -225,8 +241,14 @@ impl<L: Lease> DeviceServer<L> {
         if let TaskJob::Long(long) = &task.job
             && long.outlives_task()
         {
-            return self.detach(slot, ending);
+            return self.go_on_in_background(slot, ending);
         }
+        self.end_by_force(slot, ending);
+    }
+
+    /// Ends a task even if it could outlive its command.
+    pub(super) fn end_by_force(&mut self, slot: TaskSlot, ending: TaskEnd) {
+        let task = &mut self.tasks[slot as usize];
         if !task.is_aborted() {
             task.ending = Some(ending);
         }
@@ -270,7 +292,7 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Lets those go on that waited for a lock to go, the oldest first.
     fn unblock(&mut self, unit: UnitId) {
-        let Some(slot) = self.units.get_mut(unit.0 as usize) else {
+        let Some(slot) = self.unit_mut(unit) else {
             return;
         };
         if slot.blocked == 0 {
@@ -289,8 +311,8 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Acknowledges what is in effect.
     pub(super) fn acknowledge(&mut self) {
-        for (number, unit) in self.units.iter_mut().enumerate() {
-            let id = UnitId(number as u32);
+        for unit in &mut self.units {
+            let id = unit.id;
             let tasks = &self.tasks;
             let outputs = &mut self.outputs;
             let lent = unit.recalls > 0;

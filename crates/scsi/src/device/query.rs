@@ -34,7 +34,7 @@ impl<L: Lease> DeviceServer<L> {
             parameters,
             unit: Some(self.state(task.unit)),
             nexus: &nexus.nexus,
-            lun: nexus.nexus.target.luns[at].0,
+            lun: nexus.units[at].lun,
             now: self.now,
             local: &local,
         });

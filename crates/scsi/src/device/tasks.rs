@@ -18,7 +18,7 @@ pub(super) type TaskSlot = u32;
 pub(super) struct DeviceTask<L> {
     pub(super) nexus: NexusId,
     pub(super) tag: Tag,
-    /// Which of the nexus' units, as [`super::nexus::NexusSlot::units`] counts.
+    /// Its place in [`super::nexus::NexusSlot::units`].
     pub(super) at: u32,
     pub(super) unit: UnitId,
     pub(super) row: &'static CommandRow,
@@ -28,6 +28,8 @@ pub(super) struct DeviceTask<L> {
     pub(super) phase: TaskPhase,
     /// It has been answered and goes on by itself (IMMED).
     pub(super) detached: bool,
+    /// Its LUN or unit is gone: a fence waits for its end.
+    pub(super) is_cut_off: bool,
     /// Medium operations in flight.
     pub(super) operations: u32,
     /// Bytes that the medium was asked for and that were not sent.
@@ -107,6 +109,7 @@ impl<L> DeviceTask<L> {
             arrival: 0,
             phase: TaskPhase::Preparing,
             detached: false,
+            is_cut_off: false,
             operations: 0,
             reading: 0,
             writing: 0,
@@ -155,6 +158,18 @@ impl<L> DeviceTask<L> {
             }
             _ => self.unit == unit && self.extent.overlaps(extent),
         }
+    }
+
+    /// Whether anything of it is at the medium of a unit, or will be without looking at locks
+    /// again. A long read that rests is half way: its other half must come from the same volume.
+    pub(super) fn is_at_medium(&self, unit: UnitId) -> bool {
+        let waits_for_lock = self.ask.is_some() && self.ask == self.lock;
+        self.concerns(unit)
+            && match self.phase {
+                TaskPhase::Dormant | TaskPhase::Blocked(_) => false,
+                _ if self.is_at_rest() => matches!(self.job, TaskJob::Stream(_)),
+                _ => !waits_for_lock,
+            }
     }
 
     /// Whether it waits for its turn to read, with nothing in flight at the medium.

@@ -96,7 +96,7 @@ impl UnitOwner {
             }
             let asked = lock.holder;
             let mut state = UnitState::clone(&self.state);
-            if !state.shared.covers(lock.extent) {
+            if lock.extent != Extent::ALL && !state.shared.covers(lock.extent) {
                 Arc::make_mut(&mut state.shared).add(lock.extent);
             }
             state.locks.push(lock);

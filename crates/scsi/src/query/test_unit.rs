@@ -70,7 +70,7 @@ pub(crate) fn target() -> Arc<TargetDevice> {
             designators: name("iqn.x,t,0x0001\0\0"),
         }],
         luns: [0, 1, 300]
-            .map(|n| (Lun::from_index(n), UnitId(n.into())))
+            .map(|n| (Lun::from_index(n), UnitId::first(n.into())))
             .into(),
         protocol: 5,
         versions: vec![0x0960],

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use iscsi::target::{InitiatorPort, SessionIdentity, SessionScope};
 use scsi::nexus::AttentionHistory;
 
@@ -12,7 +14,10 @@ fn port(number: usize) -> SessionIdentity {
 }
 
 fn heard(version: u64) -> AttentionHistory {
-    AttentionHistory([Some(version)].into())
+    AttentionHistory {
+        target: Arc::default(),
+        versions: [Some(version)].into(),
+    }
 }
 
 #[test]

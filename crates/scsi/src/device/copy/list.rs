@@ -37,8 +37,8 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Whether it is copied to where it comes from.
-    pub(super) const fn overlaps(&self) -> bool {
-        self.from.0.0 == self.to.0.0 && self.from.1.overlaps(self.to.1)
+    pub(super) fn overlaps(&self) -> bool {
+        self.from.0 == self.to.0 && self.from.1.overlaps(self.to.1)
     }
 }
 

@@ -156,7 +156,7 @@ fn what_another_target_exports_is_out_of_reach() {
             relative_id: 1,
             designators: Vec::new(),
         }],
-        luns: vec![(Lun::from_index(0), UnitId(0))],
+        luns: vec![(Lun::from_index(0), UnitId::first(0))],
         protocol: 5,
         versions: Vec::new(),
     };

@@ -36,7 +36,7 @@ fn abort_task_has_given_up_what_waits_before_the_medium() {
     let other = rig.held[1].0.0;
     let id = rig.manage(NEXUS, Function::AbortTask(write));
     let (unit, ids) = rig.cancelled.pop().unwrap();
-    assert_eq!(unit, UnitId(0));
+    assert_eq!(unit, UnitId::first(0));
     assert_eq!([waiting, other].map(|id| ids.contains(&id)), [true, false]);
     assert_eq!(rig.answer_to(id), None);
     let (op, ..) = rig.held.pop_front().unwrap();
@@ -244,7 +244,7 @@ fn query_asynchronous_event_tells_what_is_pending() {
             ..super::rig::traits()
         }),
     };
-    rig.owner(UnitId(0), Input::Request(grown));
+    rig.owner(UnitId::first(0), Input::Request(grown));
     rig.run();
     let one = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(

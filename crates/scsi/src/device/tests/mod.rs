@@ -4,6 +4,7 @@ mod chaos;
 mod copy;
 mod flow;
 mod format;
+mod inventory;
 mod manage;
 mod order;
 mod pieces;

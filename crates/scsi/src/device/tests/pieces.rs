@@ -270,7 +270,7 @@ fn what_was_lent_comes_back_before_blocks_are_swapped_for_the_first_time() {
     // The second is of blocks that nobody was lent, but of which that is not known yet.
     let second = swap(&mut rig, 1);
     assert!(!rig.ended.contains_key(&(NEXUS, first)) && !rig.ended.contains_key(&(NEXUS, second)));
-    assert_eq!(rig.recalls, [UnitId(0)]);
+    assert_eq!(rig.recalls, [UnitId::first(0)]);
     rig.recalled();
     assert_eq!([rig.status(first), rig.status(second)], [Status::Good; 2]);
     let again = swap(&mut rig, 0);

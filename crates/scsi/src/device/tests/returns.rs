@@ -14,7 +14,7 @@ const UNITS: u32 = 2;
 
 /// The nexus is lost; returns what its port had heard.
 fn lose(rig: &mut Rig) -> AttentionHistory {
-    let heard = rig.server.heard(NEXUS);
+    let heard = rig.server.heard(NEXUS).expect("it is there");
     rig.server.nexus_lost(NEXUS);
     rig.run();
     heard
@@ -34,6 +34,7 @@ fn ask(rig: &mut Rig, unit: u32) -> (u8, u16) {
 
 const LOSS: (u8, u16) = (0x6, 0x2907);
 const POWER_ON: (u8, u16) = (0x6, 0x2900);
+const LUNS_CHANGED: (u8, u16) = (0x6, 0x3f0e);
 
 #[test]
 fn a_port_that_comes_back_is_told_of_the_loss_and_of_nothing_else() {
@@ -91,9 +92,14 @@ fn request_sense(rig: &mut Rig, unit: u16) {
 #[test]
 fn of_units_that_a_port_has_never_seen_it_is_told_power_on() {
     let mut rig = Rig::with(1, UNITS, &traits());
-    let AttentionHistory(heard) = lose(&mut rig);
-    let fewer = AttentionHistory(heard[..1].into());
+    let heard = lose(&mut rig);
+    let fewer = AttentionHistory {
+        target: nexus(NEXUS, 1).target,
+        versions: heard.versions[..1].into(),
+    };
     assert_eq!(come_back(&mut rig, &fewer), [LOSS, POWER_ON]);
+    // And that it has them.
+    assert_eq!([ask(&mut rig, 0), ask(&mut rig, 1)], [LUNS_CHANGED; 2]);
 }
 
 fn resize(rig: &mut Rig, unit: u32) {
@@ -106,6 +112,6 @@ fn resize(rig: &mut Rig, unit: u32) {
             ..traits()
         }),
     };
-    rig.owner(UnitId(unit), Input::Request(request));
+    rig.owner(UnitId::first(unit), Input::Request(request));
     rig.run();
 }

@@ -51,6 +51,7 @@ pub(super) struct Rig {
     pub(super) managed: Vec<(NexusId, u32, FunctionResult)>,
     pub(super) gone: Vec<NexusId>,
     pub(super) attentions: Vec<(NexusId, u16)>,
+    pub(super) fenced: Vec<u64>,
     /// What happened to commands, in order.
     pub(super) order: Vec<Tag>,
     pub(super) fail: Option<MediumError>,
@@ -95,7 +96,7 @@ pub(super) fn target(units: u32) -> TargetDevice {
             designators: Vec::new(),
         }],
         luns: luns
-            .map(|unit| (Lun::from_index(unit as u16), UnitId(unit)))
+            .map(|unit| (Lun::from_index(unit as u16), UnitId::first(unit)))
             .collect(),
         protocol: 5,
         versions: vec![0x0960],
@@ -158,6 +159,7 @@ impl Rig {
             managed: Vec::new(),
             gone: Vec::new(),
             attentions: Vec::new(),
+            fenced: Vec::new(),
             order: Vec::new(),
             fail: None,
             tag: 0,
@@ -306,6 +308,7 @@ impl Rig {
             DeviceOutput::Managed { nexus, id, result } => self.managed.push((nexus, id, result)),
             DeviceOutput::NexusGone(nexus) => self.gone.push(nexus),
             DeviceOutput::Attention { nexus, code, .. } => self.attentions.push((nexus, code)),
+            DeviceOutput::Fenced(number) => self.fenced.push(number),
             DeviceOutput::Ask { unit, request } => self.owner(unit, Input::Request(request)),
             DeviceOutput::Recall { unit } if self.hold_recalls => self.recalls.push(unit),
             DeviceOutput::Recall { unit } => self.server.recalled(unit),
@@ -329,8 +332,8 @@ impl Rig {
         if self.hold_owner {
             return self.mail.push_back((unit, input));
         }
-        self.owners[unit.0 as usize].handle(input);
-        while let Some(output) = self.owners[unit.0 as usize].poll() {
+        self.owners[unit.index()].handle(input);
+        while let Some(output) = self.owners[unit.index()].poll() {
             match output {
                 OwnerOutput::Publish(publication) => self.server.publish(unit, publication),
                 OwnerOutput::Reply { id, result, .. } => self.server.replied(unit, id, result),
@@ -398,7 +401,7 @@ impl Rig {
         if let Some(error) = self.fail.take() {
             return Err(error);
         }
-        let disk = &mut self.disks[unit.0 as usize];
+        let disk = &mut self.disks[unit.index()];
         let range = |extent: Extent| {
             let start = extent.lba as usize * BLOCK;
             start..start + extent.blocks as usize * BLOCK
@@ -407,23 +410,12 @@ impl Rig {
             MediumOp::Read { extent, .. } => Ok(MediumOutcome::Lease(HeapLease::from_bytes(
                 disk[range(extent)].to_vec(),
             ))),
-            MediumOp::PrepareWrite { extent } => {
-                Ok(MediumOutcome::Lease(HeapLease::from_bytes(vec![
-                    0;
-                    range(
-                        extent
-                    )
-                    .len()
-                ])))
-            }
+            MediumOp::PrepareWrite { extent } => Ok(zeros(range(extent).len())),
             MediumOp::Write { extent, data, .. } => {
                 data.copy_out(0, &mut disk[range(extent)]);
                 Ok(MediumOutcome::Done)
             }
-            MediumOp::Buffer { bytes } => Ok(MediumOutcome::Lease(HeapLease::from_bytes(vec![
-                    0;
-                    bytes as usize
-                ]))),
+            MediumOp::Buffer { bytes } => Ok(zeros(bytes as usize)),
             MediumOp::WriteSame { extent, pattern } => {
                 let mut block = vec![0; BLOCK];
                 if let Some(pattern) = pattern {
@@ -477,6 +469,10 @@ impl Rig {
         let sense = sense.as_slice();
         (sense[0] & 0x80 != 0).then(|| u32::from_be_bytes([sense[3], sense[4], sense[5], sense[6]]))
     }
+}
+
+fn zeros(len: usize) -> MediumOutcome<HeapLease> {
+    MediumOutcome::Lease(HeapLease::from_bytes(vec![0; len]))
 }
 
 /// Bytes that differ from block to block.

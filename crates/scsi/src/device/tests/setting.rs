@@ -173,7 +173,10 @@ fn reads_and_writes_that_end_well_are_counted() {
     send(&mut rig, A, &cdb10(0x28, 0, 0, 3));
     send(&mut rig, A, &cdb10(0x28, 0, 8192, 3));
     send(&mut rig, A, &TUR);
-    let totals = rig.owners[UnitId(0).0 as usize].state().statistics.totals();
+    let totals = rig.owners[UnitId::first(0).index()]
+        .state()
+        .statistics
+        .totals();
     assert_eq!((totals.reads, totals.blocks_read), (1, 3));
     assert_eq!((totals.writes, totals.blocks_written), (1, 4));
 }

@@ -251,7 +251,9 @@ impl World {
                 self.untaken.remove(&(core, nexus));
                 self.log_in(core, nexus.0);
             }
-            DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
+            DeviceOutput::Attention { .. }
+            | DeviceOutput::Cancel { .. }
+            | DeviceOutput::Fenced(_) => {}
             DeviceOutput::Ask { unit, request } => {
                 self.to_owners[core].push_back((unit, Input::Request(request)));
             }
@@ -302,7 +304,7 @@ impl World {
         let Some((unit, input)) = self.to_owners[core].pop_front() else {
             return;
         };
-        let owner = &mut self.owners[unit.0 as usize];
+        let owner = &mut self.owners[unit.index()];
         owner.handle(input);
         while let Some(output) = owner.poll() {
             match output {
