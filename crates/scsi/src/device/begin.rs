@@ -157,7 +157,7 @@ impl<L: Lease> DeviceServer<L> {
     #[cold]
     pub(super) fn block(&mut self, slot: TaskSlot, unit: UnitId) {
         let task = &mut self.tasks[slot as usize];
-        task.phase = TaskPhase::Blocked(unit);
+        task.phase = TaskPhase::Blocked(unit.slot);
         // The holder of the lock may write: what was made stable before is not what will be read.
         if matches!(task.job, TaskJob::Settled) {
             task.job = TaskJob::Idle;

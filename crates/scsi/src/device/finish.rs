@@ -156,9 +156,10 @@ impl<L: Lease> DeviceServer<L> {
         let card = task.card();
         self.leave_set(slot, card);
         self.leave_flow(slot, &task);
-        self.cut_off -= usize::from(task.is_cut_off);
         if ending == TaskEnd::Good {
             self.count(&task);
+        } else if task.is_cut_off {
+            self.cut_off -= 1;
         }
         match &task.job {
             TaskJob::Copy(_) => self.remember_copy(&task, ending),
@@ -202,7 +203,7 @@ impl<L: Lease> DeviceServer<L> {
     /// Takes a task out of its task set, and from among those that a lock blocks.
     pub(super) fn leave_set(&mut self, slot: TaskSlot, card: TaskSummary) {
         if let TaskPhase::Blocked(unit) = card.phase
-            && let Some(unit) = self.units.get_mut(unit.index())
+            && let Some(unit) = self.units.get_mut(unit as usize)
         {
             unit.blocked = unit.blocked.saturating_sub(1);
         }
@@ -215,14 +216,15 @@ impl<L: Lease> DeviceServer<L> {
         };
         if !card.detached {
             nexus.remove(slot);
-            let set = &mut nexus.units[card.at as usize].set;
+            let view = &mut nexus.units[card.at as usize];
+            let set = &mut view.set;
             set.tasks -= 1;
             set.barriers -= u32::from(card.rank.is_barrier());
             set.dormant -= u32::from(card.phase == TaskPhase::Dormant);
             if set.dormant > 0 {
                 self.wakes.push((card.nexus, card.at));
             }
-            if set.tasks == 0 {
+            if !view.is_mapped {
                 nexus.vacate(card.at);
             }
         }

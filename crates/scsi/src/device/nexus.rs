@@ -195,6 +195,7 @@ impl NexusSlot {
     }
 
     /// Frees the place of a unit that is no longer seen, unless it still has tasks.
+    #[cold]
     pub(super) fn vacate(&mut self, at: u32) {
         let view = &self.units[at as usize];
         if !view.is_mapped && view.set.tasks == 0 {

@@ -299,7 +299,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         }
         slot.blocked = 0;
-        let mut blocked = self.slots(|task| task.phase == TaskPhase::Blocked(unit));
+        let mut blocked = self.slots(|task| task.phase == TaskPhase::Blocked(unit.slot));
         blocked.sort_by_key(|slot| self.tasks[*slot as usize].arrival);
         for &slot in &blocked {
             self.tasks[slot as usize].phase = TaskPhase::Preparing;

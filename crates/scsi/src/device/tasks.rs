@@ -63,8 +63,8 @@ pub(super) struct DeviceTask<L> {
 pub(super) enum TaskPhase {
     /// Waits for others of its task set.
     Dormant,
-    /// Waits until a lock of another task on this unit is gone.
-    Blocked(UnitId),
+    /// Waits until a lock of another task on the unit in this slot is gone.
+    Blocked(u32),
     /// Touches no block (yet): takes in its parameters, or waits for the unit's owner.
     Preparing,
     /// May be at the blocks of its extent.
