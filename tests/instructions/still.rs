@@ -72,6 +72,8 @@ impl Ring for Still {
         Ok(())
     }
 
+    fn stop_listening_to(&mut self, _: Token) {}
+
     fn stop_listening(&mut self) {}
 
     fn release(&mut self, _socket: SocketId) -> OwnedFd {

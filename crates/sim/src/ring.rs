@@ -215,6 +215,11 @@ impl Ring for Kernel {
         self.state.borrow_mut().listeners.clear();
     }
 
+    fn stop_listening_to(&mut self, token: Token) {
+        let mut state = self.state.borrow_mut();
+        state.listeners.retain(|listener| *listener != token);
+    }
+
     fn release(&mut self, id: SocketId) -> OwnedFd {
         let socket = self
             .state

@@ -79,6 +79,10 @@ impl Ring for AnyRing {
         either!(self, ring => ring.stop_listening());
     }
 
+    fn stop_listening_to(&mut self, token: Token) {
+        either!(self, ring => ring.stop_listening_to(token));
+    }
+
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         either!(self, ring => ring.release(socket))
     }

@@ -263,6 +263,10 @@ impl Ring for EpollRing {
         self.events.retain(|event| !accepted(event));
     }
 
+    fn stop_listening_to(&mut self, token: Token) {
+        self.listeners.remove(token);
+    }
+
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         let idle = self.sockets[socket.0 as usize].is_idle();
         assert!(idle, "a socket is released with operations under way");

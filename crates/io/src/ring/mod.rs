@@ -49,6 +49,9 @@ pub trait Ring: SocketRing {
     /// Closes every listening socket.
     fn stop_listening(&mut self);
 
+    /// Closes the listening sockets with this token. What they have accepted may still be told.
+    fn stop_listening_to(&mut self, token: Token);
+
     /// Gives a socket back, to be adopted by another ring.
     ///
     /// # Panics

@@ -107,6 +107,14 @@ impl UringRing {
         Ok(ring)
     }
 
+    fn cancel_accepts(&mut self, keys: Vec<u32>) {
+        for key in keys {
+            let cancel = opcode::AsyncCancel::new(Op::Accept(key).data()).build();
+            // SAFETY: it points to nothing.
+            unsafe { self.queue.push(cancel, Op::Cancel) };
+        }
+    }
+
     fn listen_to_bell(&mut self) {
         let fd = Fd(self.bell.as_fd().as_raw_fd());
         let poll = opcode::PollAdd::new(fd, libc::POLLIN as u32).multi(true);
@@ -291,11 +299,13 @@ impl Ring for UringRing {
     }
 
     fn stop_listening(&mut self) {
-        for key in self.listeners.stop() {
-            let cancel = opcode::AsyncCancel::new(Op::Accept(key).data()).build();
-            // SAFETY: it points to nothing.
-            unsafe { self.queue.push(cancel, Op::Cancel) };
-        }
+        let stopped = self.listeners.stop(|_| true);
+        self.cancel_accepts(stopped);
+    }
+
+    fn stop_listening_to(&mut self, token: Token) {
+        let stopped = self.listeners.stop(|one| one == token);
+        self.cancel_accepts(stopped);
     }
 
     fn release(&mut self, socket: SocketId) -> OwnedFd {

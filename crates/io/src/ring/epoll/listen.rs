@@ -53,6 +53,13 @@ impl EpollListeners {
         self.paused_until = None;
     }
 
+    pub(super) fn remove(&mut self, token: Token) {
+        self.listeners.retain(|_, listener| listener.token != token);
+        let listeners = &self.listeners;
+        self.ready
+            .retain(|(key, _)| listeners.contains(*key as usize));
+    }
+
     pub(super) fn note(&mut self, key: u32) {
         if self.ready.iter().all(|(ready, _)| *ready != key) {
             self.ready.push_back((key, ACCEPTS_MAX));

@@ -50,14 +50,15 @@ impl Listeners {
         Some(accept.flags(libc::SOCK_CLOEXEC).build())
     }
 
-    /// Forgets all of them. Returns those whose accept is to be canceled.
-    pub(super) fn stop(&mut self) -> Vec<u32> {
-        self.paused_until = None;
-        self.listeners.retain(|_, listener| listener.armed);
-        let stopped = self
-            .listeners
-            .iter_mut()
-            .filter(|(_, listener)| !listener.stopped);
+    /// Forgets those with such a token. Returns those whose accept is to be canceled.
+    pub(super) fn stop(&mut self, which: impl Fn(Token) -> bool) -> Vec<u32> {
+        let goes = |listener: &Listener| which(listener.token);
+        self.listeners.retain(|_, one| one.armed || !goes(one));
+        if self.listeners.iter().all(|(_, one)| one.armed) {
+            self.paused_until = None;
+        }
+        let listeners = self.listeners.iter_mut();
+        let stopped = listeners.filter(|(_, one)| which(one.token) && !one.stopped);
         let stop = |(key, listener): (usize, &mut Listener)| {
             listener.stopped = true;
             key as u32
