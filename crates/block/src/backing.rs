@@ -18,9 +18,9 @@ mod space;
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::io::ring::RingFile;
 use rustix::fs::{Mode, OFlags};
@@ -50,6 +50,8 @@ pub(crate) struct Backing {
     notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
     told_to_unmap: AtomicBool,
+    /// Opened for cores that have not attached it yet.
+    prepared: Mutex<Vec<[OwnedFd; 2]>>,
 }
 
 /// How a backing is to be treated; fixed when it is opened.
@@ -89,6 +91,7 @@ impl Backing {
             unsupported: space::Unsupported::default(),
             notices: notices::Notices::default(),
             told_to_unmap: AtomicBool::new(true),
+            prepared: Mutex::default(),
         })
     }
 
@@ -131,9 +134,19 @@ impl Backing {
         })
     }
 
+    /// Opens the file for cores that will attach it, as a file system may take its time for that.
+    pub(crate) fn prepare(&self, cores: u16) -> io::Result<()> {
+        for _ in 0..cores {
+            let files = self.core_files()?;
+            self.prepared().push(files);
+        }
+        Ok(())
+    }
+
     pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let data = Arc::new(RingFile::new(self.reopen()?));
-        let durable = Arc::new(RingFile::new(self.reopen()?));
+        let prepared = self.prepared().pop();
+        let [data, durable] = prepared.map_or_else(|| self.core_files(), Ok)?;
+        let [data, durable] = [data, durable].map(|file| Arc::new(RingFile::new(file)));
         Ok(Box::new(handle::BackingHandle::new(
             Arc::clone(self),
             data,
@@ -175,6 +188,16 @@ impl Backing {
     /// Space can be given back, as far as that was tried.
     fn unmaps(&self) -> bool {
         self.unsupported.allows(Zeroing::Punch)
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, Vec<[OwnedFd; 2]>> {
+        let locked = self.prepared.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a core uses: one for data, and one whose writes are durable when they end.
+    fn core_files(&self) -> io::Result<[OwnedFd; 2]> {
+        Ok([self.reopen()?, self.reopen()?])
     }
 
     /// A file description of one's own. A program that the lock excludes is excluded already.

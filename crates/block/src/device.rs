@@ -53,6 +53,10 @@ impl Volume for DeviceVolume {
         self.backing.traits()
     }
 
+    fn prepare(&self, cores: u16) -> io::Result<()> {
+        self.backing.prepare(cores)
+    }
+
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         self.backing.attach(core)
     }

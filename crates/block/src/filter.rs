@@ -36,6 +36,10 @@ impl<A: Filter> Volume for A {
         self.limit(self.inside().traits())
     }
 
+    fn prepare(&self, cores: u16) -> io::Result<()> {
+        self.inside().prepare(cores)
+    }
+
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         self.attach_around(core)
     }

@@ -10,6 +10,7 @@
 //! | [`file::FileVolume`] | a file |
 //! | [`device::DeviceVolume`] | a block device |
 //! | [`stripe`], [`concat`] | several other volumes |
+//! | [`absent::Absent`] | nothing: the volume that it stands for cannot be opened now |
 //! | [`readonly::Readonly`] | any other volume, which it protects |
 //! | [`limit::Limit`], [`delay::Delay`] | any other volume, which they slow down |
 //! | [`fault::FaultVolume`] | any other volume, which it has fail |
@@ -20,6 +21,7 @@
 //! not part of the volume.
 #![forbid(unsafe_code)]
 
+pub mod absent;
 mod backing;
 mod child;
 mod chunked;

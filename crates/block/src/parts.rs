@@ -113,6 +113,11 @@ impl Volume for PartsVolume {
         traits::combine(&*self.layout, blocks, &parts.collect::<Vec<_>>())
     }
 
+    fn prepare(&self, cores: u16) -> io::Result<()> {
+        let mut parts = self.parts.iter();
+        parts.try_for_each(|part| part.volume.prepare(cores))
+    }
+
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let attach = |part: &NamedPart| Child::attach(&*part.volume, core);
         let parts = self.parts.iter().map(attach).collect::<io::Result<_>>()?;

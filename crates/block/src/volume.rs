@@ -22,6 +22,17 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// What it is and can do, now.
     fn traits(&self) -> Traits;
 
+    /// Does what [`Self::attach`] would block for, once for each of this many cores. No thread of a
+    /// core asks. Without it, `attach` blocks.
+    ///
+    /// # Errors
+    ///
+    /// Of whatever the volume needs for each core.
+    fn prepare(&self, cores: u16) -> io::Result<()> {
+        let _ = cores;
+        Ok(())
+    }
+
     /// What one core works with.
     ///
     /// # Errors

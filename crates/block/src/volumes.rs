@@ -8,6 +8,7 @@ use crate::volume::{Calls, Context, CoreContext, Handle, HandleId, Volume};
 use ::io::memory::Recall;
 use ::io::ring::SocketRing;
 use scsi::medium::{MediumResult, Now};
+use slab::Slab;
 
 /// Logs what volumes have gathered of what went through them.
 pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>) {
@@ -16,17 +17,21 @@ pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>)
     }
 }
 
-/// Handles on the volumes of a process, in their order.
+/// Handles on the volumes of a thread, each known by a key that it has as long as it is here.
 #[derive(Default)]
 pub struct Volumes {
-    volumes: Vec<Attached>,
-    /// Which volume each node belongs to.
+    volumes: Slab<Attached>,
+    /// Which volume each node belongs to, [`NONE`] where that is gone. Nodes are not used again:
+    /// what one started may end after it has gone.
     of_node: Vec<u32>,
     /// Those that go on when all has been handed in.
     soon: Vec<u32>,
     /// Those that others have something for.
     calls: Calls,
 }
+
+/// No volume.
+const NONE: u32 = u32::MAX;
 
 struct Attached {
     handle: Box<dyn Handle>,
@@ -47,7 +52,7 @@ pub struct SharedResources<'a> {
 }
 
 impl Volumes {
-    /// Handles on these volumes.
+    /// Handles on these volumes, whose keys are their places.
     ///
     /// # Errors
     ///
@@ -60,34 +65,43 @@ impl Volumes {
         Ok(attached)
     }
 
-    /// One more, the last that was attached to this core.
-    pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) {
-        let volume = self.volumes.len() as u32;
-        self.calls = core.calls.clone();
-        self.of_node.resize(core.next_node().0 as usize, volume);
-        self.volumes.push(Attached {
+    /// One more, the last that was attached to this core; returns its key.
+    pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) -> u32 {
+        let attached = Attached {
             handle,
             timer: None,
             soon: false,
-        });
+        };
+        let volume = self.volumes.insert(attached) as u32;
+        self.calls = core.calls.clone();
+        self.of_node.resize(core.next_node().0 as usize, volume);
+        volume
     }
 
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.volumes.len()
+    /// Lets a handle go. What it has started goes nowhere when it ends.
+    pub fn remove(&mut self, volume: u32) {
+        self.volumes.try_remove(volume as usize);
+        self.soon.retain(|soon| *soon != volume);
+        let mut nodes = self.of_node.iter_mut();
+        // Its nodes came one after the other.
+        if let Some(first) = nodes.position(|of| *of == volume) {
+            let nodes = self.of_node[first..].iter_mut();
+            let own = nodes.take_while(|of| **of == volume);
+            own.for_each(|of| *of = NONE);
+        }
     }
 
-    /// Whether there are none.
+    /// Their keys.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.volumes.is_empty()
+    pub fn keys(&self) -> Vec<u32> {
+        self.volumes.iter().map(|(key, _)| key as u32).collect()
     }
 
     /// The volume to which a node belongs.
     #[must_use]
     pub fn of_node(&self, node: HandleId) -> Option<u32> {
-        self.of_node.get(node.0 as usize).copied()
+        let volume = self.of_node.get(node.0 as usize).copied();
+        volume.filter(|volume| *volume != NONE)
     }
 
     /// Lets a volume act. Returns when it wants to be called, where that is earlier than it said
@@ -149,15 +163,21 @@ impl Volumes {
     /// The earliest instant that is waited for.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        let set = self.volumes.iter().filter_map(|attached| attached.timer);
+        let set = self.volumes.iter().filter_map(|(_, one)| one.timer);
         set.min()
     }
 
     /// Whether all of them have ended what they had with others.
     #[must_use]
     pub fn have_left(&self) -> bool {
-        let mut volumes = self.volumes.iter();
-        volumes.all(|attached| attached.handle.has_left())
+        self.volumes.iter().all(|(_, one)| one.handle.has_left())
+    }
+
+    /// Whether this one has.
+    #[must_use]
+    pub fn has_left(&self, volume: u32) -> bool {
+        let attached = self.volumes.get(volume as usize);
+        attached.is_none_or(|one| one.handle.has_left())
     }
 
     /// What a volume has lent ([`Handle::recall`]).

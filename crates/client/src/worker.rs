@@ -163,7 +163,7 @@ impl Worker {
     /// When the ring fails.
     pub fn leave(mut self) -> io::Result<()> {
         let now = self.now();
-        for volume in 0..self.volumes.len() as u32 {
+        for volume in self.volumes.keys() {
             self.act(now, volume, |handle, cx| handle.leave(cx));
         }
         let limit = now + LEAVE;
@@ -210,7 +210,7 @@ impl Worker {
 
     /// Calls each volume whose instant has come, once.
     fn expire(&mut self, now: Now) {
-        for volume in 0..self.volumes.len() as u32 {
+        for volume in self.volumes.keys() {
             if self.volumes.expired(volume, now) {
                 self.act(now, volume, |handle, cx| handle.resume(cx));
             }

@@ -87,6 +87,13 @@ pub enum UnitChange {
     /// The volume is now as this says, where it can change while it is used: it has another
     /// capacity, a write cache or none, and may be written or not.
     Medium(Traits),
+    /// Another volume has taken the place of the unit's.
+    Volume {
+        /// What it can do; its blocks are as long as before.
+        traits: Traits,
+        /// There is none: everything that needs a medium is NOT READY.
+        is_absent: bool,
+    },
     /// LOGICAL UNIT RESET, or the unit's part of a target reset.
     Reset,
     /// FORMAT UNIT or SANITIZE gets on ([`UnitState::operation`]).
@@ -414,6 +421,7 @@ fn can_be_refused(change: &UnitChange) -> bool {
         UnitChange::Reset
             | UnitChange::NexusLoss
             | UnitChange::Medium(_)
+            | UnitChange::Volume { .. }
             | UnitChange::Operation(_)
     )
 }

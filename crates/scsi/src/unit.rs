@@ -89,6 +89,8 @@ pub struct UnitState {
     pub identity: Arc<UnitIdentity>,
     /// What its volume can do, with the capacity.
     pub traits: Traits,
+    /// Its volume is missing, and may come back: `traits` are those that it had last.
+    pub is_absent: bool,
     /// Ranges that only their holder may touch now (COMPARE AND WRITE and its like).
     pub locks: Vec<BlockLock>,
     /// Blocks that were ever locked.
@@ -118,6 +120,7 @@ impl UnitState {
             announced: 0,
             identity: Arc::new(identity),
             traits,
+            is_absent: false,
             locks: Vec::new(),
             shared: Arc::default(),
             reservations: Arc::default(),

@@ -246,16 +246,16 @@ impl UnitState {
     /// Whether there is a medium, be it ready or not.
     ///
     /// # Errors
-    /// NOT READY, MEDIUM NOT PRESENT.
+    /// NOT READY: MEDIUM NOT PRESENT, or the volume is missing.
     pub fn has_medium(&self) -> Result<(), CommandFailure> {
-        if self.settings.loaded {
-            Ok(())
+        let code = if self.is_absent {
+            asc::NOT_READY_CAUSE_NOT_REPORTABLE
+        } else if self.settings.loaded {
+            return Ok(());
         } else {
-            Err(CommandFailure::Check(Sense::new(
-                SenseKey::NotReady,
-                asc::MEDIUM_NOT_PRESENT,
-            )))
-        }
+            asc::MEDIUM_NOT_PRESENT
+        };
+        Err(CommandFailure::Check(Sense::new(SenseKey::NotReady, code)))
     }
 
     /// Whether the medium may be written.

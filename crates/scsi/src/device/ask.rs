@@ -33,7 +33,8 @@ pub(super) struct OwnerRequests {
 
 impl OwnerRequests {
     fn open(&mut self, asker: RequestOrigin) -> u64 {
-        self.count = self.count.wrapping_add(1);
+        // The highest bit marks requests that are no device server's.
+        self.count = (self.count + 1) & (u32::MAX >> 1);
         let entry = self.open.vacant_entry();
         let id = u64::from(self.count) << 32 | entry.key() as u64;
         entry.insert((id, asker));

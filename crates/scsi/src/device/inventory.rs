@@ -5,8 +5,8 @@
 //! | step | here | acknowledged when |
 //! |---|---|---|
 //! | a unit comes | [`DeviceServer::attach`] | at once |
-//! | LUN maps change | [`DeviceServer::remap`] for each nexus, [`DeviceServer::fence`] | tasks on LUNs that are gone have ended at the medium |
-//! | a unit goes | [`DeviceServer::detach`], [`DeviceServer::fence`] | nothing of it is at its medium; its volume can be closed |
+//! | LUN maps change | [`DeviceServer::remap`] for each nexus | at once; what is on LUNs that are gone is being cut off |
+//! | units go | [`DeviceServer::detach`], [`DeviceServer::fence`] | all that was cut off has ended at the medium; volumes can be closed |
 //!
 //! Tasks that are cut off end with TASK ABORTED, whatever TAS says: a host that tries again is told
 //! then that there is no such unit, instead of waiting for what never comes.

@@ -22,6 +22,9 @@ impl UnitState {
         match &request.change {
             UnitChange::Lock(_) | UnitChange::Unlock(_) => {}
             UnitChange::Medium(traits) => return Ok(self.follow(traits)),
+            UnitChange::Volume { traits, is_absent } => {
+                return Ok(self.replace(traits, *is_absent));
+            }
             UnitChange::Reset => return Ok(self.reset()),
             UnitChange::Operation(step) => self.operation = self.operation.after(*step)?,
             UnitChange::NexusLoss => self.lose(nexus),
@@ -59,6 +62,19 @@ impl UnitState {
         let told = [resized, modes].into_iter().flatten();
         told.map(|code| Effect::Attention(EffectScope::All, code))
             .collect()
+    }
+
+    /// Another volume: hosts are told what is different (SBC-4 §4.10), and that a medium that was
+    /// missing is there (NOT READY TO READY CHANGE).
+    fn replace(&mut self, now: &Traits, is_absent: bool) -> Vec<Effect> {
+        let was_absent = std::mem::replace(&mut self.is_absent, is_absent);
+        let mut effects = self.follow(now);
+        self.traits = now.clone();
+        if was_absent && !is_absent {
+            let code = asc::MEDIUM_MAY_HAVE_CHANGED;
+            effects.push(Effect::Attention(EffectScope::All, code));
+        }
+        effects
     }
 
     /// SAM-5 §6.3.3. The attention meets the nexus that asked for the reset too: its other tasks
