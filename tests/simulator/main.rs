@@ -6,6 +6,7 @@
 //! says what happens on the way.
 
 mod host;
+mod inventory;
 mod lab;
 mod liar;
 mod oracle;

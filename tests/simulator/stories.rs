@@ -5,6 +5,7 @@ mod cuts;
 mod damage;
 mod fences;
 mod idle;
+mod inventory;
 mod logins;
 mod logouts;
 mod outcomes;

@@ -10,12 +10,13 @@ use ::io::ring::Ring;
 use block::ram::Ram;
 use block::volume::{CoreContext, Volume};
 use block::volumes::Volumes;
-use engine::core::{ControlCore, ControlCoreParts, Core, CoreParts, Devices, Store};
+use engine::change::NewUnit;
+use engine::core::{ControlCore, ControlCoreParts, ControlUnit, Core, CoreParts, Store};
 use engine::flushes::FinalFlushes;
 use engine::mailbox::{CoreMailbox, Mailboxes};
+use engine::views::{TargetViews, Views};
 use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use runtime::journal::Journal;
-use scsi::owner::UnitOwner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
@@ -35,7 +36,7 @@ pub fn serving<R: Ring>(
     limits: TargetLimits,
 ) -> anyhow::Result<Core<R, CoreMailbox>> {
     let ram = Ram::new(size, BLOCK, &MemoryLimit::new(size))?;
-    let volumes: Vec<Arc<dyn Volume>> = vec![Arc::new(ram)];
+    let mut volumes: Vec<Arc<dyn Volume>> = vec![Arc::new(ram)];
     let context = CoreContext::new(Pool::new(16 << 20)?);
     let identity = UnitIdentity {
         vendor: "LUNAR".into(),
@@ -46,31 +47,43 @@ pub fn serving<R: Ring>(
         removable: false,
     };
     let state = UnitState::new(identity, volumes[0].traits());
+    let mut views = Views::default();
+    let luns = vec![(Lun::from_index(0), UnitId::first(0))];
+    views.insert(TARGET.to_owned(), TargetViews::iscsi(TARGET, &luns, &[]));
+    let views = Arc::new(views);
     let post = Mailboxes::new(vec![ring.waker()]).counter(CoreId(0));
     Ok(Core::new(CoreParts {
-        fc_ports: Vec::new(),
         id: CoreId(0),
         ring,
         post,
         units: vec![Arc::new(state.clone())],
         volumes: Volumes::attach(&volumes, &context)?,
-        buffers: context.pool,
+        context,
+        views: Arc::clone(&views),
         journal: Arc::new(Journal::default()),
-        front: Some(Box::new(front(state, volumes, limits))),
+        front: Some(Box::new(front(state, volumes.remove(0), views, limits))),
     }))
 }
 
-fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) -> ControlCore {
+fn front(
+    state: UnitState,
+    volume: Arc<dyn Volume>,
+    views: Arc<Views>,
+    limits: TargetLimits,
+) -> ControlCore {
     let node = TargetNode {
         name: TARGET.to_owned(),
         alias: None,
         access: NodeAccess::default(),
     };
-    let luns = vec![(Lun::from_index(0), UnitId::first(0))];
-    let device = |level| Arc::new(iscsi::names::target_device(TARGET, luns.clone(), level));
-    let devices: Devices = (0..=2)
-        .map(|level| ((TARGET.to_owned(), level), device(level)))
-        .collect();
+    let unit = NewUnit {
+        id: UnitId::first(0),
+        state,
+        volume,
+        name: "ram".to_owned(),
+        key: "1".to_owned(),
+        lock: None,
+    };
     ControlCore::new(ControlCoreParts {
         config: Arc::new(TargetConfig {
             nodes: vec![Arc::new(node)],
@@ -78,11 +91,10 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) 
             advertise: Vec::new(),
             limits,
         }),
-        devices,
-        owners: vec![UnitOwner::new(state, 1)],
+        views,
+        units: vec![ControlUnit::new(unit, 1)],
         store: Arc::new(Nowhere),
-        flushes: Arc::new(FinalFlushes::new(vec![String::new()])),
-        volumes,
+        flushes: Arc::new(FinalFlushes::default()),
         cores: 1,
         random: Box::new(|| [0; 64]),
         local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
@@ -92,7 +104,7 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) 
 struct Nowhere;
 
 impl Store for Nowhere {
-    fn save(&self, _unit: UnitId, _bytes: &[u8]) -> io::Result<()> {
+    fn save(&self, _key: &str, _bytes: &[u8]) -> io::Result<()> {
         Ok(())
     }
 }

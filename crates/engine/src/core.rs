@@ -11,23 +11,28 @@
 //! | connections before their login, and their way to a core (core 0) | `login`, `logins` |
 //! | admission, the registry of sessions, unit owners (core 0) | `control_core`, `units` |
 //! | a table of nexuses; iSCSI connections and FC ports behind them | `nexus_table`, `session`, `fc_port` |
+//! | lists of sessions, and their end by order (core 0) | `sessions` |
 //! | SAM's protocol services: device server to transport | `services` |
 //! | medium operations: device server to volumes; growth and loss of volumes | `volumes`, `watch` |
 //! | deadlines; buffers that are given back | `timers`, `buffers` |
 //! | unit attentions for initiators that are away | `departed` |
+//! | changes of what is served: on core 0; on every core | `change_steps`; `inventory` |
 //! | shutdown; what a core holds | `stop`, `census` |
 
 mod buffers;
 mod census;
+mod change_steps;
 mod control_core;
 mod departed;
 mod event_key;
 mod fc_port;
+mod inventory;
 mod login;
 mod logins;
 mod nexus_table;
 mod services;
 mod session;
+mod sessions;
 mod stop;
 mod timers;
 mod units;
@@ -38,23 +43,27 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::memory::{Pool, Recall};
+use ::io::memory::Recall;
 use ::io::ring::{Ring, RingEvent, SendBatch, Token};
 use block::lease::BlockLease;
-use block::volume::HandleEvent;
+use block::volume::{CoreContext, HandleEvent};
 use scsi::device::{DeviceOutput, DeviceServer, OpId};
-use scsi::medium::{MediumResult, Now};
+use scsi::medium::{MediumError, MediumResult, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId, UnitState};
 use scsi::violation::Violation;
+use slab::Slab;
 
 use crate::mailbox::{CoreMessage, Mailer};
+use crate::views::Views;
 use block::volumes::Volumes;
 use buffers::SpareBatches;
 pub use census::Census;
-pub use control_core::{ControlCore, ControlCoreParts, Devices};
+use control_core::RESERVED;
+pub use control_core::{ControlCore, ControlCoreParts, ControlUnit};
 use event_key::{EventKey, SlotKey};
-pub use fc_port::FcPort;
+use fc_port::FcPort;
+use inventory::CoreUnits;
 use nexus_table::NexusTable;
 use runtime::journal::{Journal, PeerName, QUIET};
 use timers::{Timer, Timers};
@@ -69,11 +78,17 @@ pub struct Core<R: Ring, P: Mailer> {
     local: VecDeque<CoreMessage>,
     device: DeviceServer<BlockLease>,
     volumes: Volumes,
+    /// Which of them is whose.
+    units: CoreUnits,
+    /// What this core gives to volumes that it attaches.
+    context: CoreContext,
+    /// What everybody sees.
+    views: Arc<Views>,
     /// Results of volumes, not yet told to the device server.
     done: Vec<(u64, MediumResult<BlockLease>)>,
     connections: NexusTable,
     /// Fibre Channel ports that live here.
-    fc_ports: Vec<FcPort>,
+    fc_ports: Slab<FcPort>,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
     /// Answers to those whom this turn has heard.
@@ -89,8 +104,6 @@ pub struct Core<R: Ring, P: Mailer> {
     recalls: Vec<(UnitId, Recall)>,
     /// The timer of the journal is set.
     sweeping: bool,
-    /// What the volumes take buffers from.
-    buffers: Pool,
     /// The timer of the buffers is set.
     trimming: bool,
 }
@@ -103,14 +116,14 @@ pub struct CoreParts<R: Ring, P: Mailer> {
     pub ring: R,
     /// Its way to the others.
     pub post: P,
-    /// The units of the process, by `UnitId`.
+    /// The units that are there from the start, each the first in its slot.
     pub units: Vec<Arc<UnitState>>,
     /// Handles on their volumes, in the same order.
     pub volumes: Volumes,
-    /// What these take buffers from.
-    pub buffers: Pool,
-    /// Fibre Channel ports that live here.
-    pub fc_ports: Vec<FcPort>,
+    /// What these were given, and those that come later will be.
+    pub context: CoreContext,
+    /// What everybody sees.
+    pub views: Arc<Views>,
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
@@ -143,10 +156,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             post: parts.post,
             local: VecDeque::new(),
             device: DeviceServer::new(parts.id, parts.units),
+            units: CoreUnits::of(&parts.volumes),
             volumes: parts.volumes,
+            context: parts.context,
+            views: parts.views,
             done: Vec::new(),
             connections: NexusTable::default(),
-            fc_ports: parts.fc_ports,
+            fc_ports: Slab::new(),
             dirty: VecDeque::new(),
             answers: 0,
             batches: SpareBatches::default(),
@@ -156,7 +172,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             stop: stop::CoreStop::default(),
             recalls: Vec::new(),
             sweeping: false,
-            buffers: parts.buffers,
             trimming: false,
         }
     }
@@ -169,7 +184,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// To be called once, before the loop.
     pub fn begin(&mut self, now: Now) {
         self.watch(now);
-        self.begin_fc_ports(now);
     }
 
     /// How long the ring may wait at `now`.
@@ -200,8 +214,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         // or the last response of a session, whose end another login waits for.
         while self.resume_volumes(now) || self.has_to_send() || self.look_at_recalls() {
             self.run_until_quiet(now);
-            self.flush();
+            self.flush(now);
             self.flush_fc_ports(now);
+            self.run_until_quiet(now);
+        }
+        if self.is_closing() {
+            self.close_volumes(now);
             self.run_until_quiet(now);
         }
         self.trim_later(now);
@@ -209,7 +227,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     fn has_to_send(&self) -> bool {
-        !self.dirty.is_empty() || self.fc_ports.iter().any(FcPort::is_dirty)
+        !self.dirty.is_empty() || self.fc_ports.iter().any(|(_, port)| port.is_dirty())
     }
 
     /// Calls the volumes that waited until they have all that there is for them.
@@ -296,11 +314,16 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn carry_out(&mut self, now: Now, output: DeviceOutput<BlockLease>) {
         match output {
-            DeviceOutput::Medium { id, unit, op } => self.submit(now, unit.slot, |handle, cx| {
-                handle.submit(cx, id.0, op);
-            }),
+            DeviceOutput::Medium { id, unit, op } => match self.units.volume(unit) {
+                Some(volume) => self.submit(now, volume, |handle, cx| {
+                    handle.submit(cx, id.0, op);
+                }),
+                None => self.done.push((id.0, Err(MediumError::Gone))),
+            },
             DeviceOutput::Cancel { unit, ids } => {
-                self.submit(now, unit.slot, |handle, cx| handle.cancel(cx, &ids));
+                if let Some(volume) = self.units.volume(unit) {
+                    self.submit(now, volume, |handle, cx| handle.cancel(cx, &ids));
+                }
             }
             DeviceOutput::SendDataIn {
                 nexus,
@@ -331,7 +354,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 self.post(CoreId(0), CoreMessage::Ask(unit, request));
             }
             DeviceOutput::Recall { unit } => self.recall(unit),
-            DeviceOutput::Fenced(_) => {}
+            DeviceOutput::Fenced(number) => self.fenced(now, number),
             DeviceOutput::Acknowledge { unit, version } => {
                 self.post(CoreId(0), CoreMessage::Acknowledge(unit, self.id, version));
             }
@@ -348,7 +371,19 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::Ask(unit, request) => self.asked(unit, request),
             CoreMessage::Acknowledge(unit, core, version) => self.acknowledged(unit, core, version),
             CoreMessage::Publish(unit, publication) => self.device.publish(unit, publication),
+            CoreMessage::Reply(_, id, result) if id & RESERVED != 0 => {
+                self.owner_answered(id, result.is_ok());
+            }
             CoreMessage::Reply(unit, id, result) => self.device.replied(unit, id, result),
+            CoreMessage::Change(change) => self.change(change),
+            CoreMessage::Prepare(preparation) => self.prepare(now, preparation),
+            CoreMessage::Switch(switch) => self.switch(now, &switch),
+            CoreMessage::Retire(retirement) => self.retire(retirement),
+            CoreMessage::Stepped(_, number, result) => self.step_taken(now, number, result),
+            CoreMessage::OpenFcPort(attachment) => self.open_fc_port(now, *attachment),
+            CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
+            CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
+            CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
             CoreMessage::Stop => self.stop(now),
             CoreMessage::Stopped(core) => self.stopped(now, core),
             CoreMessage::Leave => self.leave(now),
@@ -366,7 +401,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Calls back what a volume has lent for reading.
     fn recall(&mut self, unit: UnitId) {
-        match self.volumes.recall(unit.slot) {
+        let volume = self.units.volume(unit);
+        match volume.and_then(|volume| self.volumes.recall(volume)) {
             Some(recall) => self.recalls.push((unit, recall)),
             None => self.device.recalled(unit),
         }

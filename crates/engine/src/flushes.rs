@@ -1,90 +1,61 @@
 //! Which volumes were flushed at shutdown, to tell the user.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use scsi::medium::MediumError;
 
 /// The book of flushes at the end of a process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FinalFlushes {
-    /// Addresses.
-    volumes: Vec<String>,
     results: Mutex<FlushResults>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FlushResults {
-    /// By volume.
-    each: Vec<Option<Result<(), MediumError>>>,
+    /// The volumes that are served, by the slots of their units: addresses and results.
+    each: BTreeMap<u32, (String, Option<Result<(), MediumError>>)>,
     done: usize,
     /// When the log last told how many.
     told: Option<Instant>,
 }
 
 impl FinalFlushes {
-    /// A book for volumes of these addresses; a volume's number is its place.
-    #[must_use]
-    pub fn new(volumes: Vec<String>) -> Self {
-        let results = FlushResults {
-            each: vec![None; volumes.len()],
-            done: 0,
-            told: None,
-        };
-        Self {
-            volumes,
-            results: Mutex::new(results),
-        }
+    fn results(&self) -> MutexGuard<'_, FlushResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The address of a volume.
-    pub(crate) fn name(&self, volume: usize) -> &str {
-        &self.volumes[volume]
+    /// A volume of this address is served from now on.
+    pub fn insert(&self, volume: u32, name: String) {
+        self.results().each.insert(volume, (name, None));
+    }
+
+    /// It is no longer served.
+    pub(crate) fn remove(&self, volume: u32) {
+        self.results().each.remove(&volume);
     }
 
     /// A flush has ended. Logs a line for it, or for many at once where there are many volumes.
-    pub(crate) fn flushed(&self, volume: usize, result: Result<(), MediumError>) {
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        if results.each[volume].replace(result).is_none() {
-            results.done += 1;
-        }
-        let name = &self.volumes[volume];
+    pub(crate) fn flushed(&self, volume: u32, result: Result<(), MediumError>) {
+        let mut results = self.results();
+        let Some((name, before)) = results.each.get_mut(&volume) else {
+            return;
+        };
         if let Err(error) = result {
             tracing::error!("not flushed: {name}: {error}");
         }
-        let now = Instant::now();
-        if let Some(line) = self.progress(&mut results, volume, now) {
+        let is_first = before.replace(result).is_none();
+        results.done += usize::from(is_first);
+        if let Some(line) = results.progress(volume, Instant::now()) {
             tracing::info!("{line}");
         }
     }
 
-    /// What there is to tell of a flush that has ended now.
-    fn progress(&self, results: &mut FlushResults, volume: usize, now: Instant) -> Option<String> {
-        let (done, all) = (results.done, self.volumes.len());
-        let went_well = results.each[volume] == Some(Ok(()));
-        if all <= EACH {
-            let name = &self.volumes[volume];
-            return went_well.then(|| format!("flushed {done} of {all}: {name}"));
-        }
-        if done < all {
-            let told = *results.told.get_or_insert(now);
-            if now.duration_since(told) < PAUSE {
-                return None;
-            }
-            results.told = Some(now);
-            return Some(format!("flushing: {done} of {all} volumes done"));
-        }
-        let failed = results.each.iter().filter(|each| **each != Some(Ok(())));
-        Some(match failed.count() {
-            0 => format!("flushed all {all} volumes"),
-            failed => format!("flushed {} of {all} volumes", all - failed),
-        })
-    }
-
     /// A line with the volumes whose flush has not ended; `None` if all have.
     pub(crate) fn waiting(&self) -> Option<String> {
-        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        let volumes = self.volumes.iter().zip(&results.each);
+        let results = self.results();
+        let volumes = results.each.values();
         let mut names = volumes.filter_map(|(name, result)| result.is_none().then_some(&**name));
         let mut line = format!("waiting for the flush of {}", names.next()?);
         for name in names.by_ref().take(NAMED - 1) {
@@ -97,16 +68,42 @@ impl FinalFlushes {
         Some(line + "; another signal stops at once and loses the data in their caches")
     }
 
-    /// The volumes of which no flush went well: numbers and addresses.
+    /// The volumes of which no flush went well: slots and addresses.
     #[must_use]
-    pub fn missing(&self) -> Vec<(usize, String)> {
-        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        let volumes = self.volumes.iter().cloned().enumerate();
-        volumes
-            .zip(results.each.iter())
-            .filter(|(_, result)| **result != Some(Ok(())))
-            .map(|(volume, _)| volume)
-            .collect()
+    pub fn missing(&self) -> Vec<(u32, String)> {
+        let results = self.results();
+        let mut missing = Vec::new();
+        for (volume, (name, result)) in &results.each {
+            if *result != Some(Ok(())) {
+                missing.push((*volume, name.clone()));
+            }
+        }
+        missing
+    }
+}
+
+impl FlushResults {
+    /// What there is to tell of a flush that has ended now.
+    fn progress(&mut self, volume: u32, now: Instant) -> Option<String> {
+        let (done, all) = (self.done, self.each.len());
+        let (name, result) = self.each.get(&volume)?;
+        if all <= EACH {
+            let went_well = *result == Some(Ok(()));
+            return went_well.then(|| format!("flushed {done} of {all}: {name}"));
+        }
+        if done < all {
+            let told = *self.told.get_or_insert(now);
+            if now.duration_since(told) < PAUSE {
+                return None;
+            }
+            self.told = Some(now);
+            return Some(format!("flushing: {done} of {all} volumes done"));
+        }
+        let failed = self.each.values().filter(|each| each.1 != Some(Ok(())));
+        Some(match failed.count() {
+            0 => format!("flushed all {all} volumes"),
+            failed => format!("flushed {} of {all} volumes", all - failed),
+        })
     }
 }
 

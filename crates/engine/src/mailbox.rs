@@ -1,17 +1,23 @@
 //! Messages between cores. They are rare: nothing on the I/O path crosses cores.
 
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::io::memory::drain_stores;
 use ::io::ring::Waker;
+use fc::wire::names::Wwn;
 use iscsi::login::Login;
+use iscsi::target::{Endpoints, InitiatorPort};
+use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus};
 use scsi::owner::{OwnerRequest, Publication};
 use scsi::task::CommandFailure;
 use scsi::unit::{CoreId, UnitId};
 
+use crate::change::{Change, ChangeError, Preparation, Retirement, Switch};
 use block::lease::BlockLease;
+use runtime::n_port::Attachment;
 
 /// What one core tells another.
 pub enum CoreMessage {
@@ -36,12 +42,47 @@ pub enum CoreMessage {
     Publish(UnitId, Publication),
     /// From the owner of a unit.
     Reply(UnitId, u64, Result<(), CommandFailure>),
+    /// Change what is served; for core 0.
+    Change(Box<Change>),
+    /// From core 0: the first step of a change.
+    Prepare(Arc<Preparation>),
+    /// From core 0: the second step.
+    Switch(Arc<Switch>),
+    /// From core 0: the last step.
+    Retire(Arc<Retirement>),
+    /// For core 0: this core has taken the step with that number.
+    Stepped(CoreId, u64, Result<(), ChangeError>),
+    /// Make a Fibre Channel port of this.
+    OpenFcPort(Box<Attachment>),
+    /// The port of this name logs out, and goes.
+    CloseFcPort(Wwn),
+    /// Tell which sessions there are; for core 0.
+    Sessions(Sender<Vec<SessionInfo>>),
+    /// End the session with this TSIH, and tell when it has ended; for core 0.
+    Drop(u16, Sender<()>),
     /// Ask every initiator to log out, and stop when they have or their time is over.
     Stop,
     /// The core has no sessions any more.
     Stopped(CoreId),
     /// All have stopped and volumes are flushed: leave the loop.
     Leave,
+}
+
+/// A session, as its users are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// TSIH, by which it is named.
+    pub tsih: u16,
+    /// The initiator's port.
+    pub initiator: InitiatorPort,
+    /// The target's name; `None` for discovery.
+    pub target: Option<String>,
+    /// The two ends of its connection.
+    pub endpoints: Endpoints,
+    /// The core that it lives on.
+    pub core: CoreId,
+    /// Since when, by the clock of the server.
+    pub since: Now,
 }
 
 /// A session that begins.

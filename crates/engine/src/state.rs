@@ -11,8 +11,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use scsi::unit::UnitId;
-
 use crate::core::Store;
 use runtime::files;
 use runtime::lockfile::{Attempt, LockFile};
@@ -22,19 +20,15 @@ use runtime::lockfile::{Attempt, LockFile};
 pub struct StateDir {
     /// `None` where there is none.
     dir: Option<PathBuf>,
-    /// File names, by unit.
-    names: Vec<String>,
 }
 
 impl StateDir {
-    /// A state directory for units with these keys, which must be the same after a restart, and
+    /// A state directory. Each unit has a key in it, which must be the same after a restart, and
     /// can be part of a file name.
     #[must_use]
-    pub fn new(dir: Option<&Path>, keys: Vec<String>) -> Self {
-        let names = keys.into_iter().map(|key| format!("reservations-{key}"));
+    pub fn new(dir: Option<&Path>) -> Self {
         Self {
             dir: dir.map(Path::to_owned),
-            names: names.collect(),
         }
     }
 
@@ -69,11 +63,11 @@ impl StateDir {
     ///
     /// When there may be something that cannot be read: going on without would admit an initiator
     /// that was fenced off.
-    pub fn load(&self, unit: UnitId) -> io::Result<Option<Vec<u8>>> {
+    pub fn load(&self, key: &str) -> io::Result<Option<Vec<u8>>> {
         if self.dir.is_none() {
             return Ok(None);
         }
-        match files::read(&self.path(unit)) {
+        match files::read(&self.path(key)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if files::nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
@@ -85,8 +79,8 @@ impl StateDir {
     /// # Errors
     ///
     /// When the file of the lock cannot be made.
-    pub(crate) fn lock(&self, unit: UnitId) -> io::Result<Option<LockFile>> {
-        match LockFile::acquire(&self.path(unit).with_extension("lock"))? {
+    pub(crate) fn lock(&self, key: &str) -> io::Result<Option<LockFile>> {
+        match LockFile::acquire(&self.path(key).with_extension("lock"))? {
             Attempt::Locked(lock) => Ok(Some(lock)),
             Attempt::HeldBy(_) => Ok(None),
         }
@@ -94,9 +88,9 @@ impl StateDir {
 
     /// Where a unit's state is.
     #[must_use]
-    pub fn path(&self, unit: UnitId) -> PathBuf {
+    pub fn path(&self, key: &str) -> PathBuf {
         let dir = self.dir.clone().unwrap_or_default();
-        dir.join(&self.names[unit.index()])
+        dir.join(file_name(key))
     }
 }
 
@@ -110,7 +104,11 @@ impl fmt::Display for StateDir {
 }
 
 impl Store for StateDir {
-    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
-        files::replace(self.dir()?, &self.names[unit.index()], bytes)
+    fn save(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
+        files::replace(self.dir()?, &file_name(key), bytes)
     }
+}
+
+fn file_name(key: &str) -> String {
+    format!("reservations-{key}")
 }

@@ -43,7 +43,7 @@ pub struct TargetNode {
 }
 
 /// The initiators that may log in to a node, and their CHAP users.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeAccess {
     /// The initiator names allowed (normalised); `None`: any.
     pub allow: Option<BTreeSet<String>>,
@@ -62,7 +62,7 @@ impl NodeAccess {
 }
 
 /// CHAP credentials. The secrets are never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TargetChap {
     /// The users of initiators; at least one.
     pub users: Vec<ChapUser>,
@@ -73,7 +73,7 @@ pub struct TargetChap {
 }
 
 /// One credential, and the initiator that may use it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ChapUser {
     /// CHAP_N.
     pub name: String,

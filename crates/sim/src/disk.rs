@@ -1,17 +1,19 @@
 //! A disk that takes its time, ends operations in any order, and fails when told to.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, LocalRegion, MemoryLimit, Pages, Pool, Recall, Region};
 use ::io::ring::FileOp;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
+use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 use scsi::medium::{
     Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, SEGMENT_BYTES, Traits,
 };
+use slab::Slab;
 
 /// A disk; clones share it.
 #[derive(Clone)]
@@ -96,6 +98,16 @@ impl Disk {
         }
     }
 
+    /// The disk as a server opens it. It is attached in the thread that made it.
+    #[must_use]
+    pub fn volume(&self) -> Arc<dyn Volume> {
+        let number = DISKS.with_borrow_mut(|disks| disks.insert(Rc::downgrade(&self.medium)));
+        Arc::new(SimVolume {
+            number,
+            traits: self.traits(),
+        })
+    }
+
     /// What it can do.
     #[must_use]
     pub fn traits(&self) -> Traits {
@@ -119,6 +131,12 @@ impl Disk {
     #[must_use]
     pub fn kind(&self) -> DiskKind {
         self.medium.kind
+    }
+
+    /// Puts bytes into a block, before it is served.
+    pub fn fill(&self, lba: u64, bytes: &[u8]) {
+        let at = lba as usize * self.medium.block_size as usize;
+        self.medium.bytes.copy_in(at, bytes);
     }
 
     /// What a block holds now.
@@ -155,6 +173,38 @@ impl Disk {
             in_flight: Vec::new(),
             yields: true,
         }
+    }
+}
+
+thread_local! {
+    /// The disks that volumes of this thread are made of.
+    static DISKS: RefCell<Slab<Weak<SimMedium>>> = RefCell::default();
+}
+
+/// A disk, for who has to name it in a message between cores.
+#[derive(Debug)]
+struct SimVolume {
+    /// Its place in [`DISKS`].
+    number: usize,
+    traits: Traits,
+}
+
+impl Drop for SimVolume {
+    fn drop(&mut self) {
+        // At the end of a thread there may be no disks any more.
+        let _ = DISKS.try_with(|disks| disks.borrow_mut().try_remove(self.number));
+    }
+}
+
+impl Volume for SimVolume {
+    fn traits(&self) -> Traits {
+        self.traits.clone()
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let medium = DISKS.with_borrow(|disks| disks.get(self.number).and_then(Weak::upgrade));
+        let medium = medium.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(Disk { medium }.handle(core)))
     }
 }
 

@@ -9,13 +9,14 @@ mod disk;
 mod post;
 mod ring;
 mod rng;
+mod target;
 mod user;
 mod wire;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use ::io::memory::Pool;
@@ -23,19 +24,19 @@ use ::io::ring::Ring;
 use block::volume::CoreContext;
 use iscsi::target::TargetConfig;
 use scsi::medium::Now;
-use scsi::owner::UnitOwner;
-use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
-use scsi::wire::lun::Lun;
+use scsi::unit::CoreId;
 
 use block::volumes::Volumes;
 pub use disk::{Disk, DiskKind, POOL_BYTES};
-use engine::core::{Census, ControlCore, ControlCoreParts, Core, CoreParts, Devices, Store};
+use engine::change::Change;
+use engine::core::{Census, Core, CoreParts};
 use engine::flushes::FinalFlushes;
-use engine::mailbox::CoreMessage;
+use engine::mailbox::{CoreMessage, SessionInfo};
 use post::{SimMailbox, SimMailboxes};
 use ring::{Kernel, PendingEvent};
 pub use rng::Rng;
 use runtime::journal::Journal;
+pub use target::new_unit;
 use user::SimUser;
 pub use wire::SimWire;
 
@@ -98,11 +99,16 @@ impl Default for EventWeights {
     }
 }
 
+/// What a core puts off waits no longer than this.
+const MOMENT: Duration = Duration::from_nanos(1);
+
 /// One thing that could happen next.
 #[derive(Clone, Copy, Debug)]
 enum EventChoice {
     Kernel(usize, PendingEvent),
     Mail((CoreId, CoreId)),
+    /// A core has something to do that it has put off to its next turn.
+    Due(usize),
 }
 
 impl World {
@@ -115,9 +121,10 @@ impl World {
         let kernels: Vec<Kernel> = (0..setup.cores).map(|_| Kernel::default()).collect();
         let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
         let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
-        let states = states(setup);
-        let flushes = Arc::new(FinalFlushes::new(vec![String::new(); states.len()]));
-        let mut front = Some(Box::new(front(setup, &states, &flushes)));
+        let states = target::states(setup);
+        let flushes = Arc::new(FinalFlushes::default());
+        let views = Arc::new(target::views(setup));
+        let mut front = Some(Box::new(target::front(setup, &views, &flushes)));
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
         let core = |((id, kernel), pool): ((u16, &Kernel), &Pool)| {
@@ -127,13 +134,13 @@ impl World {
                 volumes.add(Box::new(disk.handle(&context)), &context);
             }
             Core::new(CoreParts {
-                fc_ports: Vec::new(),
                 id: CoreId(id),
                 ring: kernel.clone(),
                 post: office.counter(CoreId(id)),
                 units: units.clone(),
                 volumes,
-                buffers: pool.clone(),
+                context,
+                views: Arc::clone(&views),
                 journal: Arc::clone(&journal),
                 front: front.take(),
             })
@@ -203,7 +210,7 @@ impl World {
         let mut kinds: [Vec<EventChoice>; 3] = Default::default();
         for choice in self.choices() {
             let kind = match choice {
-                EventChoice::Mail(_) => 0,
+                EventChoice::Mail(_) | EventChoice::Due(_) => 0,
                 EventChoice::Kernel(_, PendingEvent::Arrive(..) | PendingEvent::Leave(..)) => 1,
                 EventChoice::Kernel(_, PendingEvent::File(_)) => 2,
             };
@@ -233,6 +240,10 @@ impl World {
                 self.kernels[core].wake();
                 core
             }
+            EventChoice::Due(core) => {
+                self.now += MOMENT;
+                core
+            }
             EventChoice::Kernel(core, pending) => {
                 self.happen(core, pending);
                 self.connect_dialed(core);
@@ -252,6 +263,11 @@ impl World {
         for (core, kernel) in self.kernels.iter().enumerate() {
             let pending = kernel.pending().into_iter();
             choices.extend(pending.map(|pending| EventChoice::Kernel(core, pending)));
+        }
+        for (number, core) in self.cores.iter().enumerate() {
+            if core.patience(self.now).is_some_and(|at| at <= MOMENT) {
+                choices.push(EventChoice::Due(number));
+            }
         }
         choices
     }
@@ -358,6 +374,33 @@ impl World {
             .min()
     }
 
+    /// Has what is served changed; see [`Change::done`].
+    pub fn change(&mut self, change: Change) {
+        self.order(CoreMessage::Change(Box::new(change)));
+    }
+
+    /// The sessions that there are.
+    #[must_use]
+    pub fn sessions(&mut self) -> Vec<SessionInfo> {
+        let (reply, told) = channel();
+        self.order(CoreMessage::Sessions(reply));
+        told.try_recv().unwrap_or_default()
+    }
+
+    /// Ends a session; it is told when that has ended.
+    pub fn drop_session(&mut self, tsih: u16) -> Receiver<()> {
+        let (reply, told) = channel();
+        self.order(CoreMessage::Drop(tsih, reply));
+        told
+    }
+
+    /// Tells core 0 something from outside.
+    fn order(&mut self, message: CoreMessage) {
+        self.office.order(CoreId(0), message);
+        self.kernels[0].wake();
+        self.turn(0);
+    }
+
     /// Tells every core to stop.
     pub fn stop(&mut self) {
         for core in 0..self.cores.len() {
@@ -413,71 +456,4 @@ pub struct CoreUsage {
     pub files: usize,
     /// Bytes of buffers, in whole slots of the pool.
     pub buffers: usize,
-}
-
-fn naa(number: u8) -> [u8; 8] {
-    [0x30, 0, 0, 0, 0, 0, 0, number]
-}
-
-fn states(setup: &WorldConfig) -> Vec<UnitState> {
-    let state = |(number, disk): (usize, &Disk)| {
-        let identity = UnitIdentity {
-            vendor: "LUNAR".into(),
-            product: "SIMULATED".into(),
-            revision: "0".into(),
-            serial: format!("SIM{number}"),
-            naa: naa(number as u8).to_vec(),
-            removable: false,
-        };
-        UnitState::new(identity, disk.traits())
-    };
-    setup.units.iter().enumerate().map(state).collect()
-}
-
-fn front(setup: &WorldConfig, states: &[UnitState], flushes: &Arc<FinalFlushes>) -> ControlCore {
-    let luns: Vec<_> = (0..states.len())
-        .map(|n| (Lun::from_index(n as u16), UnitId::first(n as u32)))
-        .collect();
-    let mut devices = Devices::new();
-    for (node, level) in setup
-        .config
-        .nodes
-        .iter()
-        .flat_map(|node| [(node, 0), (node, 1), (node, 2)])
-    {
-        let device = iscsi::names::target_device(&node.name, luns.clone(), level);
-        devices.insert((node.name.clone(), level), Arc::new(device));
-    }
-    let mut rng = Rng::new(setup.seed ^ 0x5eed);
-    ControlCore::new(ControlCoreParts {
-        config: Arc::new(setup.config.clone()),
-        devices,
-        owners: states
-            .iter()
-            .map(|state| UnitOwner::new(state.clone(), setup.cores))
-            .collect(),
-        store: Arc::new(VolatileStore::default()),
-        flushes: Arc::clone(flushes),
-        volumes: Vec::new(),
-        cores: setup.cores,
-        random: Box::new(move || rng.bytes()),
-        local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
-    })
-}
-
-/// A store that forgets with the world.
-#[derive(Default)]
-struct VolatileStore {
-    kept: std::sync::Mutex<BTreeMap<u32, Vec<u8>>>,
-}
-
-impl Store for VolatileStore {
-    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()> {
-        let mut kept = self
-            .kept
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        kept.insert(unit.slot, bytes.to_vec());
-        Ok(())
-    }
 }

@@ -250,7 +250,7 @@ fn facts(traits: Traits) -> Facts {
     Facts {
         identity: ReportedIdentity {
             serial: "SIM0".into(),
-            designator: [&[1, 3], &super::naa(0)[..]].concat(),
+            designator: [&[1, 3], &super::target::naa(0)[..]].concat(),
             ..ReportedIdentity::default()
         },
         traits,

@@ -54,7 +54,7 @@ impl SpareBatches {
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Sees to it that idle buffers are looked at. A core that has none is not woken for them.
     pub(super) fn trim_later(&mut self, now: Now) {
-        let is_idle = self.buffers.resident() > self.buffers.in_use()
+        let is_idle = self.context.pool.resident() > self.context.pool.in_use()
             || self.batches.has_idle()
             || self.ring.has_idle();
         if !self.trimming && is_idle {
@@ -66,7 +66,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Gives back what was not needed since the last time.
     pub(super) fn trim(&mut self) {
         self.trimming = false;
-        self.buffers.trim();
+        self.context.pool.trim();
         self.batches.trim();
         self.ring.trim();
     }

@@ -20,6 +20,8 @@ pub struct Census {
     pub sessions: usize,
     /// Sessions that have a core.
     pub places: usize,
+    /// A change of what is served is being made, or waits.
+    pub is_changing: bool,
     /// Owners of units that are in the middle of something.
     pub busy_owners: usize,
     /// Bytes received that no machine has taken.
@@ -46,7 +48,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             census.waiting = front.waiting.len();
             census.sessions = front.registry.len();
             census.places = front.places.len();
-            census.busy_owners = front.owners.iter().filter(|owner| !owner.is_idle()).count();
+            census.is_changing = !front.changes.is_idle();
+            census.busy_owners = front.units().filter(|unit| !unit.owner.is_idle()).count();
         }
         census
     }

@@ -5,34 +5,78 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use block::volume::Volume;
 use iscsi::names;
 use iscsi::parameters::Parameters;
-use iscsi::target::{AdmissionWish, Registry, TargetConfig};
+use iscsi::target::{AdmissionWish, Registry, SessionIdentity, SessionScope, TargetConfig};
 use scsi::medium::Now;
-use scsi::nexus::{Nexus, NexusIdentity, TargetDevice};
+use scsi::nexus::{Nexus, NexusIdentity};
 use scsi::owner::{OwnerOutput, UnitOwner};
 use scsi::unit::{CoreId, UnitId};
 
+use super::change_steps::Changes;
 use super::departed::DepartedInitiators;
 use super::event_key::SlotKey;
 use super::logins::Logins;
 use super::units::Store;
 use super::watch::VolumeWatch;
+use crate::change::NewUnit;
 use crate::flushes::FinalFlushes;
+use crate::mailbox::SessionInfo;
+use crate::views::Views;
 use runtime::journal::UnsavedReservations;
+use runtime::lockfile::LockFile;
 
-/// What each node shows to a session, by the node's name and the session's iSCSIProtocolLevel.
-pub type Devices = BTreeMap<(String, u8), Arc<TargetDevice>>;
+/// A unit, as core 0 alone has it.
+pub struct ControlUnit {
+    pub(super) id: UnitId,
+    pub(super) owner: UnitOwner,
+    /// Looked after where it can grow.
+    pub(super) volume: Arc<dyn Volume>,
+    /// The address of the volume.
+    pub(super) name: String,
+    /// Where its reservations are kept.
+    pub(super) key: String,
+    #[expect(dead_code, reason = "held")]
+    lock: Option<LockFile>,
+}
+
+impl ControlUnit {
+    /// A unit of a server with this many cores.
+    #[must_use]
+    pub fn new(new: NewUnit, cores: u16) -> Self {
+        Self {
+            id: new.id,
+            owner: UnitOwner::new(new.state, cores),
+            volume: new.volume,
+            name: new.name,
+            key: new.key,
+            lock: new.lock,
+        }
+    }
+}
+
+/// Marks the requests of core 0 itself to owners. Device servers have no such numbers.
+pub(super) const RESERVED: u64 = 1 << 63;
 
 /// What core 0 alone has.
 pub struct ControlCore {
     pub(super) config: Arc<TargetConfig>,
-    /// What each node shows, by its name.
-    pub(super) devices: Devices,
+    /// What everybody sees.
+    pub(super) views: Arc<Views>,
+    pub(super) changes: Changes,
+    /// Units that the change in progress brings.
+    pub(super) arriving: Vec<UnitId>,
+    /// Locks of all blocks that it holds: units, requests, and whether they were granted.
+    pub(super) locks: Vec<(UnitId, u64, bool)>,
+    /// Sessions that have a core.
+    pub(super) sessions: BTreeMap<u16, SessionInfo>,
+    /// Whom to tell when a session has ended.
+    pub(super) dropping: Vec<(u16, Sender<()>)>,
     pub(super) registry: Registry,
-    pub(super) ports: DepartedInitiators<iscsi::target::SessionIdentity>,
+    pub(super) ports: DepartedInitiators<SessionIdentity>,
     /// Sessions on each core.
     pub(super) loads: Vec<u32>,
     /// On which core each session lives.
@@ -43,11 +87,11 @@ pub struct ControlCore {
     pub(super) logins: Logins,
     /// When it was told last that no connection could be accepted.
     pub(super) not_accepted: Option<Now>,
-    pub(super) owners: Vec<UnitOwner>,
+    /// By slot.
+    units: Vec<Option<ControlUnit>>,
     pub(super) store: Arc<dyn Store>,
     pub(super) unsaved: UnsavedReservations,
     pub(super) flushes: Arc<FinalFlushes>,
-    pub(super) volumes: Vec<Arc<dyn Volume>>,
     pub(super) looks: VolumeWatch,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
@@ -57,16 +101,14 @@ pub struct ControlCore {
 pub struct ControlCoreParts {
     /// What logins go by.
     pub config: Arc<TargetConfig>,
-    /// What each node shows.
-    pub devices: Devices,
-    /// The owners of the units, by `UnitId`.
-    pub owners: Vec<UnitOwner>,
+    /// What everybody sees.
+    pub views: Arc<Views>,
+    /// The units that are there from the start.
+    pub units: Vec<ControlUnit>,
     /// Where they keep their state.
     pub store: Arc<dyn Store>,
     /// Where flushes at the end are told.
     pub flushes: Arc<FinalFlushes>,
-    /// The volumes, by `UnitId`; those that can grow are looked after.
-    pub volumes: Vec<Arc<dyn Volume>>,
     /// How many cores there are.
     pub cores: u16,
     /// Gives fresh random bytes.
@@ -79,29 +121,79 @@ impl ControlCore {
     /// A front of these parts.
     #[must_use]
     pub fn new(parts: ControlCoreParts) -> Self {
-        Self {
+        let mut new = Self {
             registry: Registry::new(parts.config.limits.sessions),
             ports: DepartedInitiators::default(),
             config: parts.config,
-            devices: parts.devices,
+            views: parts.views,
+            changes: Changes::default(),
+            arriving: Vec::new(),
+            locks: Vec::new(),
+            sessions: BTreeMap::new(),
+            dropping: Vec::new(),
             loads: vec![0; usize::from(parts.cores)],
             places: BTreeMap::new(),
             waiting: Vec::new(),
             logins: Logins::default(),
             not_accepted: None,
-            owners: parts.owners,
+            units: Vec::new(),
             store: parts.store,
             unsaved: UnsavedReservations::default(),
             flushes: parts.flushes,
-            volumes: parts.volumes,
             looks: VolumeWatch::default(),
             random: parts.random,
             local_address: parts.local_address,
+        };
+        parts
+            .units
+            .into_iter()
+            .for_each(|unit| new.insert_unit(unit));
+        new
+    }
+
+    pub(super) fn insert_unit(&mut self, unit: ControlUnit) {
+        let slot = unit.id.index();
+        self.flushes.insert(unit.id.slot, unit.name.clone());
+        if self.units.len() <= slot {
+            self.units.resize_with(slot + 1, || None);
+        }
+        self.units[slot] = Some(unit);
+    }
+
+    /// Nothing of a unit is left on any core.
+    pub(super) fn dismiss_unit(&mut self, unit: UnitId) {
+        if self.unit(unit).is_some() {
+            self.units[unit.index()] = None;
+            self.flushes.remove(unit.slot);
+            self.looks.forget(unit);
         }
     }
 
+    pub(super) fn units(&self) -> impl Iterator<Item = &ControlUnit> {
+        self.units.iter().flatten()
+    }
+
+    pub(super) fn unit(&self, unit: UnitId) -> Option<&ControlUnit> {
+        let found = self.units.get(unit.index())?.as_ref();
+        found.filter(|one| one.id == unit)
+    }
+
+    pub(super) fn unit_mut(&mut self, unit: UnitId) -> Option<&mut ControlUnit> {
+        let found = self.units.get_mut(unit.index())?.as_mut();
+        found.filter(|one| one.id == unit)
+    }
+
     pub(super) fn poll_owner(&mut self, unit: UnitId) -> Option<OwnerOutput> {
-        self.owners.get_mut(unit.index())?.poll()
+        self.unit_mut(unit)?.owner.poll()
+    }
+
+    /// Whether a session like this may be, by what is configured now.
+    pub(super) fn admits(&self, (initiator, scope): &SessionIdentity) -> bool {
+        let SessionScope::Node(name) = scope else {
+            return true;
+        };
+        let mut nodes = self.config.nodes.iter();
+        nodes.any(|node| node.name == *name && node.access.admits(&initiator.name))
     }
 
     /// The core with the fewest sessions has the next one.
@@ -135,8 +227,9 @@ impl ControlCore {
 
     /// The I_T nexus of a session; none for discovery.
     pub(super) fn nexus(&self, session: &Parameters) -> Option<Nexus> {
-        let name = session.node()?.name.clone();
-        let target = self.devices.get(&(name, session.keys.protocol_level))?;
+        let name = &session.node()?.name;
+        let (initiator, level) = (&session.initiator.name, session.keys.protocol_level);
+        let target = self.views.device(name, initiator, level)?;
         // All portals are one portal group, so one SCSI target port (RFC 7143 §4.4.1).
         let initiator = names::transport_id(&session.initiator).into();
         let identity = Arc::new(NexusIdentity {

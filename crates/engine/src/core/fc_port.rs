@@ -14,7 +14,7 @@ use fc::target::{self, FcpLimits, FcpTarget};
 use fc::wire::names::Wwn;
 use scsi::device::DeviceServer;
 use scsi::medium::Now;
-use scsi::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice};
+use scsi::nexus::{Nexus, NexusId, NexusIdentity};
 use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::transport_id;
 
@@ -27,9 +27,10 @@ use crate::mailbox::Mailer;
 use runtime::n_port::{Attachment, NPort, PollInterest};
 
 /// An N_Port that serves.
-pub struct FcPort {
+pub(super) struct FcPort {
     n_port: NPort<FcpTarget<BlockLease>>,
-    device: Arc<TargetDevice>,
+    /// It logs out, and rests when it has.
+    is_leaving: bool,
     /// By [`RemoteId`].
     seats: Vec<RemotePortSlot>,
     /// Initiators that had a nexus, by their port names.
@@ -55,11 +56,11 @@ struct RemotePortSlot {
 }
 
 impl FcPort {
-    /// A port there, which shows this device.
-    pub(crate) fn begin(site: Attachment, device: Arc<TargetDevice>, now: Now) -> Self {
+    /// A port there.
+    pub(crate) fn begin(site: Attachment, now: Now) -> Self {
         Self {
             n_port: NPort::begin(site, FcpTarget::new(FcpLimits::default()), now),
-            device,
+            is_leaving: false,
             seats: Vec::new(),
             away: DepartedInitiators::default(),
             sending: Vec::new(),
@@ -80,6 +81,20 @@ impl FcPort {
             fc_port: self,
             remote,
         }
+    }
+
+    /// Whether it was closed, and nothing is left of it.
+    fn is_gone(&self) -> bool {
+        self.is_leaving
+            && self.n_port.has_left()
+            && self.seats.iter().all(|seat| seat.slot.is_none())
+    }
+
+    /// Its name and that of a remote port, as views know them.
+    pub(super) fn names(&self, remote: RemoteId) -> Option<(String, String)> {
+        let port = self.n_port.port();
+        let remote = port.remote(remote)?;
+        Some((port.wwpn().to_string(), remote.wwpn().to_string()))
     }
 
     fn slot(&self, remote: RemoteId) -> Option<u32> {
@@ -153,15 +168,6 @@ impl ToRemote<'_> {
 }
 
 impl<R: Ring, P: Mailer> Core<R, P> {
-    /// Begins to listen to the ports.
-    pub(super) fn begin_fc_ports(&mut self, now: Now) {
-        for fc_port in 0..self.fc_ports.len() as u32 {
-            self.listen_to_fc_port(now, fc_port);
-            self.fc_port_events(now, fc_port);
-        }
-        self.flush_fc_ports(now);
-    }
-
     /// Has the ring tell when frames have come, unless the port rests.
     fn listen_to_fc_port(&mut self, now: Now, fc_port: u32) {
         let unwatched = |one: &&mut FcPort| !one.is_watched;
@@ -215,14 +221,23 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Sends what the ports have to say, and tells the device server what has not left.
     pub(super) fn flush_fc_ports(&mut self, now: Now) {
-        for fc_port in 0..self.fc_ports.len() {
-            let one = &mut self.fc_ports[fc_port];
-            if !std::mem::take(&mut one.dirty) {
-                continue;
-            }
-            one.flush(&mut self.device);
-            self.arm_fc_port(now, fc_port);
+        if self.fc_ports.is_empty() {
+            return;
         }
+        for fc_port in 0..self.fc_ports.capacity() {
+            let Some(one) = self.fc_ports.get_mut(fc_port) else {
+                continue;
+            };
+            if std::mem::take(&mut one.dirty) {
+                one.flush(&mut self.device);
+                self.arm_fc_port(now, fc_port);
+            }
+        }
+        self.fc_ports.retain(|_, one| !one.is_gone());
+    }
+
+    fn fc_port_keys(&self) -> Vec<u32> {
+        self.fc_ports.iter().map(|(key, _)| key as u32).collect()
     }
 
     /// Carries out what a port wants.
@@ -291,13 +306,19 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(remote) = one.n_port.port().remote(id) else {
             return;
         };
+        let names = (
+            one.n_port.port().wwpn().to_string(),
+            remote.wwpn().to_string(),
+        );
+        let target = self.views.device(&names.0, &names.1, 0);
+        let target = target.cloned().unwrap_or_default();
         let identity = NexusIdentity {
             initiator: transport_id::fcp(remote.wwpn().0.to_be_bytes()),
-            port: one.device.ports.first().map_or(1, |port| port.relative_id),
+            port: target.ports.first().map_or(1, |port| port.relative_id),
         };
         let nexus = Nexus {
             identity: Arc::new(identity),
-            target: Arc::clone(&one.device),
+            target,
         };
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
         let heard = one.away.come_back(Some(&remote.wwpn()));
@@ -335,17 +356,40 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.check_stopped();
     }
 
+    /// A port comes to this core.
+    pub(super) fn open_fc_port(&mut self, now: Now, attachment: Attachment) {
+        let fc_port = self.fc_ports.insert(FcPort::begin(attachment, now)) as u32;
+        self.listen_to_fc_port(now, fc_port);
+        self.fc_port_events(now, fc_port);
+        if self.stop.is_stopping() {
+            self.fc_ports[fc_port as usize].n_port.leave(now);
+            self.fc_port_events(now, fc_port);
+        }
+        self.flush_fc_ports(now);
+    }
+
+    /// The port of this name, if it is here, logs out everywhere.
+    pub(super) fn close_fc_port(&mut self, now: Now, wwpn: Wwn) {
+        let mut ports = self.fc_ports.iter_mut();
+        let found = ports.find(|(_, one)| !one.is_leaving && one.n_port.port().wwpn() == wwpn);
+        if let Some((fc_port, one)) = found {
+            one.is_leaving = true;
+            one.n_port.leave(now);
+            self.fc_port_events(now, fc_port as u32);
+            self.flush_fc_ports(now);
+        }
+    }
+
     /// Every port logs out.
     pub(super) fn leave_fc_ports(&mut self, now: Now) {
-        for fc_port in 0..self.fc_ports.len() as u32 {
+        for fc_port in self.fc_port_keys() {
             self.fc_ports[fc_port as usize].n_port.leave(now);
             self.fc_port_events(now, fc_port);
         }
     }
 
     pub(super) fn have_fc_ports_left(&self) -> bool {
-        self.fc_ports
-            .iter()
-            .all(|fc_port| fc_port.n_port.has_left())
+        let mut ports = self.fc_ports.iter();
+        ports.all(|(_, fc_port)| fc_port.n_port.has_left())
     }
 }

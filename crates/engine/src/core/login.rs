@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ::io::ring::Ring;
+use iscsi::login::status::AUTHORIZATION_FAILURE;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::Parameters;
 use iscsi::target::{AdmissionDecision, AdmissionWish, Endpoints};
@@ -19,7 +20,7 @@ use super::event_key::SlotKey;
 use super::logins::Admission;
 use super::nexus_table::ConnectionPhase;
 use super::session::{PARTING, tell_of_session};
-use crate::mailbox::{CoreMessage, Mailer, NewSession};
+use crate::mailbox::{CoreMessage, Mailer, NewSession, SessionInfo};
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
@@ -129,6 +130,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let ConnectionPhase::Login(login) = &mut connection.phase else {
             return;
         };
+        // It may have begun before the initiator's name was revoked.
+        if !front.admits(&(wish.initiator.clone(), wish.scope.clone())) {
+            login.refuse(AUTHORIZATION_FAILURE);
+            self.mark_dirty(key.slot);
+            self.login_events(now, key);
+            return;
+        }
         match front.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
                 front.place(tsih);
@@ -147,7 +155,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Ends a session wherever it is: here, when its connection has not moved yet; else on its
     /// core, which hears of the session before it hears of its end.
-    fn end_anywhere(&mut self, tsih: u16) {
+    pub(super) fn end_anywhere(&mut self, tsih: u16) {
         if self.connections.find(tsih).is_some() {
             return self.end_session(tsih);
         }
@@ -162,6 +170,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(front) = &mut self.front else { return };
         front.registry.ended(tsih);
         front.leave(tsih);
+        front.tell_dropped(tsih);
         let waiting = std::mem::take(&mut front.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|(old, ..)| *old == tsih);
@@ -169,6 +178,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         for (_, key, wish) in ready {
             self.decide(now, key, wish);
         }
+        self.change_ends_session(tsih);
         self.sweep_later(now);
     }
 
@@ -207,7 +217,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Gives a connection whose login has ended to the core that its session lives on. Nothing of
     /// it is in flight: it was not listened to since the last request, and the response has left.
-    pub(super) fn hand_over(&mut self, key: SlotKey) {
+    pub(super) fn hand_over(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;
         };
@@ -226,6 +236,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let port = front.registry.identity(tsih).filter(|_| nexus.is_some());
         let heard = front.ports.come_back(port);
         let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
+        front
+            .sessions
+            .insert(tsih, SessionInfo::of(session, core, now));
         let socket = self.ring.release(socket);
         let early = connection.early;
         let new = NewSession {

@@ -169,6 +169,11 @@ impl NexusTable {
         })
     }
 
+    /// How many slots there are, free ones among them.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     pub(super) fn place(&mut self, slot: u32) -> Option<&mut NexusOwner> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }

@@ -136,7 +136,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             }
             if rest.len() <= half && !rest.is_empty() {
                 half = 0;
-                self.answer_early(key);
+                self.answer_early(now, key);
             }
         }
         self.mark_dirty(key.slot);
@@ -235,13 +235,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Sends the PDUs of the connections in the order in which their requests came. In another
     /// order, a client that was answered early could be served twice while the last one waits.
-    pub(super) fn flush(&mut self) {
+    pub(super) fn flush(&mut self, now: Now) {
         while let Some(slot) = self.dirty.pop_front() {
             let Some(connection) = self.connections.at(slot) else {
                 continue;
             };
             connection.dirty = false;
-            if let Some((socket, token, batch)) = self.next_batch(slot) {
+            if let Some((socket, token, batch)) = self.next_batch(now, slot) {
                 self.ring.send(socket, token, batch);
             }
         }
@@ -250,12 +250,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Half way through what was received, sends the answers that there are, if they are worth a
     /// system call of their own. The peer has something to do meanwhile: where both ends take and
     /// give everything at once, each only waits for the other.
-    fn answer_early(&mut self, key: SlotKey) {
+    fn answer_early(&mut self, now: Now, key: SlotKey) {
         let worth = |connection: &mut CoreConnection| connection.queued() >= EARLY;
         if !self.connections.get(key).is_some_and(worth) {
             return;
         }
-        if let Some((socket, token, batch)) = self.next_batch(key.slot)
+        if let Some((socket, token, batch)) = self.next_batch(now, key.slot)
             && let Some(batch) = self.ring.send_now(socket, token, batch)
         {
             self.recycle(batch);
@@ -266,7 +266,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// What a connection has to say, to be sent now; `None` if it has nothing, or may not yet.
-    fn next_batch(&mut self, slot: u32) -> Option<(SocketId, Token, Box<SendBatch>)> {
+    fn next_batch(&mut self, now: Now, slot: u32) -> Option<(SocketId, Token, Box<SendBatch>)> {
         let connection = self.connections.at(slot)?;
         let (key, socket) = (connection.key, connection.socket?);
         if connection.sending || connection.is_leaving() {
@@ -281,7 +281,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         if batch.is_empty() {
             self.recycle(batch);
-            self.all_sent(key);
+            self.all_sent(now, key);
             return None;
         }
         Some((socket, EventKey::Send(key).token(), batch))
@@ -307,12 +307,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Nothing is left to be sent: what waited for that goes on.
-    fn all_sent(&mut self, key: SlotKey) {
+    fn all_sent(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
         if matches!(connection.phase, ConnectionPhase::Moving(_)) {
-            self.hand_over(key);
+            self.hand_over(now, key);
         } else if connection.closing.is_some() {
             self.hang_up(key);
         }

@@ -82,7 +82,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets the volumes of this core end what they have with others.
     pub(super) fn leave(&mut self, now: Now) {
         self.stop.leave = CoreShutdown::Begun;
-        for volume in 0..self.volumes.len() as u32 {
+        for volume in self.volumes.keys() {
             self.submit(now, volume, |handle, cx| handle.leave(cx));
         }
         self.timers.set(now + LEAVE_TIME, Timer::Leave);
@@ -123,15 +123,26 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if self.stop.cores < self.post.cores() {
             return;
         }
-        self.stop.flushing = self.volumes.len();
+        let units = self.units.all();
+        self.stop.flushing = units.len();
         self.timers.set(now + FLUSH_TIME, Timer::Flush);
-        for volume in 0..self.volumes.len() as u32 {
+        for (unit, volume) in units {
             let op = MediumOp::Flush {
                 extent: Extent::new(0, 0),
             };
             self.submit(now, volume, |handle, cx| {
-                handle.submit(cx, FLUSH | u64::from(volume), op);
+                handle.submit(cx, FLUSH | u64::from(unit.slot), op);
             });
+        }
+        self.leave_when_flushed();
+    }
+
+    /// Every core may leave once all volumes are flushed.
+    fn leave_when_flushed(&mut self) {
+        if self.stop.flushing == 0 {
+            for core in 0..self.post.cores() {
+                self.post(CoreId(core), CoreMessage::Leave);
+            }
         }
     }
 
@@ -151,18 +162,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if id & FLUSH == 0 {
             return false;
         }
-        let volume = (id & !FLUSH) as usize;
+        let volume = (id & !FLUSH) as u32;
         if let Some(front) = &self.front {
             front
                 .flushes
                 .flushed(volume, result.as_ref().map(|_| ()).map_err(|error| *error));
         }
         self.stop.flushing -= 1;
-        if self.stop.flushing == 0 {
-            for core in 0..self.post.cores() {
-                self.post(CoreId(core), CoreMessage::Leave);
-            }
-        }
+        self.leave_when_flushed();
         true
     }
 }

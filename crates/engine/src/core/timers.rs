@@ -31,6 +31,12 @@ pub(super) enum Timer {
     FcPort(u32),
     /// A volume, by number, wants to be called.
     Volume(u32),
+    /// Volumes are to be attached.
+    Prepare,
+    /// A change waits for locks.
+    Change,
+    /// Volumes that go have had their time.
+    Retire,
     /// Initiators have had their time to log out.
     Stop,
     /// Volumes that are still being flushed at the end are to be named.
@@ -76,6 +82,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 Timer::Connection(key) => self.connection_expired(now, at, key),
                 Timer::FcPort(fc_port) => self.fc_port_expired(now, at, fc_port),
                 Timer::Volume(volume) => self.volume_expired(now, volume),
+                Timer::Prepare => self.prepare_on(now),
+                Timer::Change => self.change_expired(now),
+                Timer::Retire => self.close_volumes(now),
                 Timer::Stop => self.stop_expired(),
                 Timer::Flush => self.flush_expired(),
                 Timer::Leave => self.leave_expired(),

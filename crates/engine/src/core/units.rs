@@ -14,14 +14,19 @@ use crate::mailbox::{CoreMessage, Mailer};
 
 /// Where the state of units is kept over a restart.
 pub trait Store: Send + Sync {
-    /// Puts `bytes` durably in the place of what was kept for the unit. Called on a thread that
-    /// may block.
-    fn save(&self, unit: UnitId, bytes: &[u8]) -> io::Result<()>;
+    /// Puts `bytes` durably in the place of what was kept under `key`. Called on a thread that may
+    /// block.
+    fn save(&self, key: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn asked(&mut self, unit: UnitId, request: OwnerRequest) {
-        self.owner(unit, Input::Request(request));
+        let front = self.front.as_ref();
+        if front.is_some_and(|front| front.unit(unit).is_some()) {
+            return self.owner(unit, Input::Request(request));
+        }
+        // It is gone, and so are its tasks: what still asks for it only wants to go on.
+        self.post(request.core, CoreMessage::Reply(unit, request.id, Ok(())));
     }
 
     pub(super) fn acknowledged(&mut self, unit: UnitId, core: CoreId, version: u64) {
@@ -38,11 +43,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
-        let Some(front) = &mut self.front else { return };
-        let Some(owner) = front.owners.get_mut(unit.index()) else {
+        let front = self.front.as_mut();
+        let Some(entry) = front.and_then(|front| front.unit_mut(unit)) else {
             return;
         };
-        owner.handle(input);
+        entry.owner.handle(input);
         while let Some(output) = self.front.as_mut().and_then(|front| front.poll_owner(unit)) {
             self.owner_output(unit, output);
         }
@@ -67,8 +72,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn persist(&mut self, unit: UnitId, bytes: Vec<u8>) {
         let Some(front) = &self.front else { return };
-        let store = Arc::clone(&front.store);
-        let save = move || store.save(unit, &bytes).map(|()| 0);
+        let Some(entry) = front.unit(unit) else {
+            return;
+        };
+        let (store, key) = (Arc::clone(&front.store), entry.key.clone());
+        let save = move || store.save(&key, &bytes).map(|()| 0);
         self.ring.file(
             EventKey::Persist(unit).token(),
             FileOp::Apart {

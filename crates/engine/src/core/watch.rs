@@ -5,13 +5,15 @@ use std::io;
 use std::sync::Arc;
 
 use ::io::ring::{BlockingLane, FileOp, Ring};
+use block::volume::Volume;
 use scsi::medium::Now;
 use scsi::owner::{Input, OwnerRequest, UnitChange};
+use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 
-use super::Core;
 use super::event_key::EventKey;
 use super::timers::Timer;
+use super::{ControlCore, ControlUnit, Core};
 use crate::mailbox::Mailer;
 
 /// How often they are looked at: a few system calls for each. What could tell of a change of a file
@@ -19,23 +21,25 @@ use crate::mailbox::Mailer;
 /// nothing tells but events of the whole machine.
 const INTERVAL: Now = Now::from_secs(1);
 
-/// Looks at volumes, each known by the number of its unit.
+/// Looks at volumes, each known by its unit.
 #[derive(Debug, Default)]
 pub(super) struct VolumeWatch {
-    in_flight: BTreeSet<u32>,
+    in_flight: BTreeSet<UnitId>,
     /// Why volumes cannot be looked at, as the log has told.
-    failed: BTreeMap<u32, String>,
+    failed: BTreeMap<UnitId, String>,
+    /// The timer is set.
+    is_set: bool,
 }
 
 impl VolumeWatch {
     /// Returns false if one is already in progress.
-    fn begin(&mut self, unit: u32) -> bool {
+    fn begin(&mut self, unit: UnitId) -> bool {
         self.in_flight.insert(unit)
     }
 
     /// Returns the cause if the look has failed, and the one before it had not for the same cause:
     /// there is one each second.
-    fn end(&mut self, unit: u32, failed: Option<&io::Error>) -> Option<String> {
+    fn end(&mut self, unit: UnitId, failed: Option<&io::Error>) -> Option<String> {
         self.in_flight.remove(&unit);
         let Some(cause) = failed.map(io::Error::to_string) else {
             self.failed.remove(&unit);
@@ -43,6 +47,11 @@ impl VolumeWatch {
         };
         let before = self.failed.insert(unit, cause.clone());
         (before.as_ref() != Some(&cause)).then_some(cause)
+    }
+
+    /// A unit is gone.
+    pub(super) fn forget(&mut self, unit: UnitId) {
+        self.failed.remove(&unit);
     }
 }
 
@@ -52,8 +61,10 @@ const NOBODYS: u64 = u64::MAX;
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Begins to look after volumes that can grow, if there are any.
     pub(super) fn watch(&mut self, now: Now) {
-        let Some(front) = &self.front else { return };
-        if front.volumes.iter().any(|volume| volume.can_grow()) {
+        let Some(front) = &mut self.front else { return };
+        let can_grow = |unit: &ControlUnit| unit.volume.can_grow();
+        if !front.looks.is_set && front.units().any(can_grow) {
+            front.looks.is_set = true;
             self.timers.set(now + INTERVAL, Timer::Watch);
         }
     }
@@ -62,16 +73,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// whose server is away can take any time for it.
     pub(super) fn watch_expired(&mut self, now: Now) {
         let Some(front) = &mut self.front else { return };
-        let units = (0..)
-            .map(UnitId::first)
-            .zip(&front.volumes)
-            .zip(&front.owners);
-        for ((unit, volume), owner) in units {
-            if !volume.can_grow() || !front.looks.begin(unit.slot) {
+        front.looks.is_set = false;
+        for (unit, volume, statistics) in front.growing() {
+            if !front.looks.begin(unit) {
                 continue;
             }
-            let volume = Arc::clone(volume);
-            let statistics = Arc::clone(&owner.state().statistics);
             let look = move || {
                 statistics.look();
                 volume.refresh().map(u64::from)
@@ -88,15 +94,15 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// A volume was looked at: tells the owner of its unit if it has changed.
     pub(super) fn looked_at(&mut self, unit: UnitId, result: &io::Result<u64>) {
         let Some(front) = &mut self.front else { return };
-        if let Some(cause) = front.looks.end(unit.slot, result.as_ref().err()) {
-            let name = front.flushes.name(unit.index());
+        if let Some(cause) = front.looks.end(unit, result.as_ref().err()) {
+            let name = front.unit(unit).map_or("a volume", |unit| &unit.name);
             tracing::warn!("{name}: cannot be watched for changes: {cause}");
         }
-        let Some(volume) = front.volumes.get(unit.index()) else {
+        let Some(entry) = front.unit(unit) else {
             return;
         };
         if matches!(result, Ok(changed) if *changed != 0) {
-            let change = UnitChange::Medium(volume.traits());
+            let change = UnitChange::Medium(entry.volume.traits());
             let request = OwnerRequest {
                 core: self.id,
                 id: NOBODYS,
@@ -105,6 +111,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             };
             self.owner(unit, Input::Request(request));
         }
+    }
+}
+
+impl ControlCore {
+    /// The units whose volumes can grow, and what counts for them.
+    fn growing(&self) -> Vec<(UnitId, Arc<dyn Volume>, Arc<UnitStatistics>)> {
+        let growing = self.units().filter(|unit| unit.volume.can_grow());
+        let growing = growing.map(|unit| {
+            let statistics = Arc::clone(&unit.owner.state().statistics);
+            (unit.id, Arc::clone(&unit.volume), statistics)
+        });
+        growing.collect()
     }
 }
 

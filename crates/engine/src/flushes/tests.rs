@@ -6,20 +6,22 @@ use super::{EACH, FinalFlushes};
 
 /// The lines of flushes that end one after the other, so long apart.
 fn lines(volumes: usize, apart: Duration, failed: Option<usize>) -> Vec<String> {
-    let names = (0..volumes).map(|number| format!("ram:{number}"));
-    let flushes = FinalFlushes::new(names.collect());
+    let flushes = FinalFlushes::default();
+    for volume in 0..volumes as u32 {
+        flushes.insert(volume, format!("ram:{volume}"));
+    }
     let (start, mut lines) = (Instant::now(), Vec::new());
     for volume in 0..volumes {
-        let mut results = flushes.results.lock().unwrap();
+        let mut results = flushes.results();
         let result = if Some(volume) == failed {
             Err(MediumError::Write)
         } else {
             Ok(())
         };
-        results.each[volume] = Some(result);
+        let volume = volume as u32;
+        results.each.get_mut(&volume).unwrap().1 = Some(result);
         results.done += 1;
-        let now = start + apart * volume as u32;
-        lines.extend(flushes.progress(&mut results, volume, now));
+        lines.extend(results.progress(volume, start + apart * volume));
     }
     lines
 }
@@ -46,7 +48,8 @@ fn many_volumes_have_a_line_a_second_together() {
 
 #[test]
 fn what_is_waited_for_is_named() {
-    let flushes = FinalFlushes::new((0..5).map(|n| format!("ram:{n}M")).collect());
+    let flushes = FinalFlushes::default();
+    (0..5).for_each(|volume| flushes.insert(volume, format!("ram:{volume}M")));
     let way_out = "; another signal stops at once and loses the data in their caches";
     let line = format!("waiting for the flush of ram:0M, ram:1M, ram:2M and 2 more{way_out}");
     assert_eq!(flushes.waiting(), Some(line));

@@ -16,6 +16,8 @@ pub use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
 
+use crate::change::ChangeError;
+use crate::inventory::InventoryError;
 use address::ParseError;
 pub use fcoe::{FcoePort, NotAPort};
 pub use misuse::{OptionNumber, ServeMisuse};
@@ -207,7 +209,7 @@ pub enum ServeError {
     /// Two volumes are one, or say so. Nothing is half-started.
     #[error(
         "{one} and {other} are the same volume (serial number {serial}): omit one of them or, if \
-         they are different, set another serial number with --serial {number}=TEXT"
+         they are different, set another serial number with --serial {name}=TEXT"
     )]
     SameVolume {
         /// The address of one.
@@ -216,9 +218,28 @@ pub enum ServeError {
         other: String,
         /// What both call themselves.
         serial: String,
-        /// The number of the other.
-        number: u16,
+        /// The name of the other's unit.
+        name: String,
     },
+    /// A volume cannot take the place of another one.
+    #[error(
+        "{volume} has blocks of {is} bytes, and cannot take the place of a volume with blocks of \
+         {was}: hosts would read wrong blocks"
+    )]
+    BlockSize {
+        /// The address of the new one.
+        volume: String,
+        /// Bytes in a block of it.
+        is: u32,
+        /// Bytes in a block of the old one.
+        was: u32,
+    },
+    /// What is to be served contradicts itself; nothing was tried.
+    #[error(transparent)]
+    Inventory(#[from] InventoryError),
+    /// The cores could not make the change; what was served stays.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
     /// A portal cannot be bound.
     #[error("cannot listen on {portal}: {cause}")]
     Listen {
@@ -251,7 +272,7 @@ impl ServeError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Misuse(_) | Self::Malformed(_) | Self::Name { .. } => 2,
+            Self::Misuse(_) | Self::Malformed(_) | Self::Name { .. } | Self::Inventory(_) => 2,
             _ => 1,
         }
     }

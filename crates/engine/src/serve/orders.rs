@@ -1,5 +1,6 @@
 //! What a server is told while it serves: orders, and that cores have failed.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use block::file::{UndoEntries, UndoLog};
@@ -40,9 +41,13 @@ impl Orders {
         Stopper(self.told.clone(), self.undo.clone())
     }
 
-    /// Tells, when it is dropped, that a core ends, however it does.
-    pub(super) fn last_word(&self, core: CoreId) -> ThreadEndNotifier {
-        ThreadEndNotifier(self.told.clone(), core)
+    /// What is called when a core has ended.
+    pub(super) fn ended(&self) -> Arc<dyn Fn(CoreId) + Send + Sync> {
+        let told = self.told.clone();
+        Arc::new(move |core| {
+            // Nobody may wait any more.
+            let _ = told.send(ServerOrder::Ended(core));
+        })
     }
 
     /// Waits for the next thing to happen.
@@ -72,14 +77,5 @@ impl Stopper {
     /// Orders to log what the volumes have gathered.
     pub fn tell(&self) {
         let _ = self.0.send(ServerOrder::Tell);
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct ThreadEndNotifier(Sender<ServerOrder>, CoreId);
-
-impl Drop for ThreadEndNotifier {
-    fn drop(&mut self) {
-        let _ = self.0.send(ServerOrder::Ended(self.1));
     }
 }

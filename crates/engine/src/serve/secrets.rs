@@ -8,7 +8,7 @@
 use zeroize::Zeroizing;
 
 use super::options::{ServeError, ServeMisuse, ServeOptions};
-use super::plan::UnitPlan;
+use crate::inventory::UnitRow;
 use address::{Address, UnitAddress};
 use client::open::{OpenOptions, credentials};
 
@@ -31,9 +31,9 @@ enum ProvenSide {
 
 /// Refuses a secret that proves an initiator and a target. Warns of one that is of both roles, but
 /// proves the same side in each.
-pub(super) fn check(
+pub(super) fn check<'a>(
     options: &ServeOptions,
-    units: &[UnitPlan],
+    units: impl Iterator<Item = &'a UnitRow>,
     open: &OpenOptions,
 ) -> Result<(), ServeError> {
     let own = of_options(options);

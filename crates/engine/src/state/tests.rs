@@ -5,12 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use scsi::unit::UnitId;
-
 use super::StateDir;
 use crate::core::Store;
 
-const UNIT: UnitId = UnitId::first(0);
+const UNIT: &str = "unit";
 
 /// A folder that goes when the test ends.
 struct Folder(PathBuf);
@@ -26,7 +24,7 @@ impl Folder {
     }
 
     fn store(&self) -> StateDir {
-        StateDir::new(Some(&self.0.join("state")), vec!["unit".to_owned()])
+        StateDir::new(Some(&self.0.join("state")))
     }
 }
 

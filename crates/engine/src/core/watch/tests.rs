@@ -2,15 +2,19 @@
 
 use std::io::{self, ErrorKind};
 
+use scsi::unit::UnitId;
+
 use super::VolumeWatch;
+
+const UNIT: UnitId = UnitId::first(3);
 
 #[test]
 fn a_failure_is_told_once_until_it_changes() {
     let mut looks = VolumeWatch::default();
     let mut told = |failed: Option<ErrorKind>| {
-        assert!(looks.begin(3) && !looks.begin(3));
+        assert!(looks.begin(UNIT) && !looks.begin(UNIT));
         let failed = failed.map(io::Error::from);
-        looks.end(3, failed.as_ref()).is_some()
+        looks.end(UNIT, failed.as_ref()).is_some()
     };
     let (denied, stale) = (
         ErrorKind::PermissionDenied,

@@ -19,7 +19,7 @@ fn checked(alice: &str, san: &str, us: &str, target: &str) -> Result<(), ServeEr
         mutual_secret: Some(secret(target)),
         ..OpenOptions::new("iqn.2026-11.org.lunar.test:initiator".into()).unwrap()
     };
-    check(&options, &plan::units(&options)?, &open)
+    check(&options, plan::inventory(&options)?.0.units.values(), &open)
 }
 
 #[test]

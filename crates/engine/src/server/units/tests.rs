@@ -9,10 +9,9 @@ use block::volume::{CoreContext, Handle, Volume};
 use scsi::medium::{MediumError, Traits};
 use scsi::statistics::{SpaceUsage, UsageGauge as _};
 
-use super::not_flushed;
-use super::options::ServeError;
-use super::plan::VolumeGauge;
+use super::{VolumeGauge, not_flushed};
 use crate::flushes::FinalFlushes;
+use crate::serve::options::ServeError;
 
 /// A unit of somebody else, whose cache somebody switches.
 #[derive(Debug)]
@@ -81,8 +80,14 @@ fn a_cache_that_was_switched_on_while_serving_is_missed_when_it_is_not_flushed()
         write_cache: AtomicBool::new(false),
     };
     let switched: Vec<Arc<Switched>> = (0..3).map(volume).map(Arc::new).collect();
-    let volumes: Vec<Arc<dyn Volume>> = switched.iter().map(|volume| volume.clone() as _).collect();
-    let flushes = FinalFlushes::new(["a", "b", "c"].map(String::from).to_vec());
+    let volumes = (0..)
+        .zip(&switched)
+        .map(|(slot, volume)| (slot, &**volume as _));
+    let volumes = volumes.collect();
+    let flushes = FinalFlushes::default();
+    for (slot, name) in (0..).zip(["a", "b", "c"]) {
+        flushes.insert(slot, name.to_owned());
+    }
     flushes.flushed(0, Err(MediumError::Write));
     flushes.flushed(1, Ok(()));
     assert!(not_flushed(&flushes, &volumes).is_ok(), "none has a cache");

@@ -1,7 +1,14 @@
-//! Which addresses an initiator can be given: those that portals are bound to, and those of this
-//! machine's interfaces in place of a wildcard.
+//! Where iSCSI listens, and which addresses an initiator can be given: those that portals are bound
+//! to, and those of this machine's interfaces in place of a wildcard.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use ::io::tcp;
+use iscsi::target::TargetLimits;
+
+use crate::serve::options::ServeError;
 
 #[cfg(test)]
 mod tests;
@@ -57,4 +64,34 @@ fn leads_here(ip: &IpAddr) -> bool {
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     !ip.is_loopback() && !is_link_local
+}
+
+/// Binds a portal; also tells the port that was picked.
+pub(super) fn bind(
+    portal: SocketAddr,
+    limits: &TargetLimits,
+) -> Result<(OwnedFd, SocketAddr), ServeError> {
+    let sockets = tcp::TcpOptions {
+        // Idle sessions are asked by NOP-In more seldom (`iscsi/src/session/nop.rs`).
+        keepalive: Some(limits.nop_interval),
+        ..tcp::TcpOptions::default()
+    };
+    let failed = |cause: io::Error| ServeError::Listen {
+        portal,
+        cause: cannot_listen(&cause),
+    };
+    let listener = tcp::listen(portal, &sockets).map_err(failed)?;
+    let bound = tcp::local_address(&listener).map_err(failed)?;
+    Ok((listener, bound))
+}
+
+fn cannot_listen(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "no interface here has this address".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)".to_owned()
+        }
+        _ => cause.to_string(),
+    }
 }

@@ -1,25 +1,24 @@
 //! The threads of a server, a core each.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Ring, RingKind, Waker};
-use block::volume::{CoreContext, Volume};
-use scsi::unit::{CoreId, UnitState};
+use rustix::io::Errno;
 
-use super::fc_ports::FcPortSpec;
-use super::options::PollMode;
-use super::orders::Orders;
-use crate::core::{ControlCore, Core, CoreParts, FcPort, accept_token};
+use ::io::memory::Pool;
+use ::io::ring::{AnyRing, Ring as _, RingKind, Waker};
+use block::volume::CoreContext;
+use scsi::unit::CoreId;
+
+use crate::core::{ControlCore, Core, CoreParts};
 use crate::mailbox::{CoreMailbox, Mailboxes};
+use crate::serve::options::ServeError;
 use block::volumes::Volumes;
 use runtime::journal::Journal;
-use runtime::polling::{OF_A_SERVER, Polling};
+use runtime::polling::{OF_A_SERVER, PollMode, Polling};
 
 /// The most that a core's buffers for file and block volumes may take: a thousand segments on
 /// their way.
@@ -58,57 +57,36 @@ pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
 pub(super) struct Common {
     pub(super) ring: RingKind,
     pub(super) polling: PollMode,
-    pub(super) units: Vec<Arc<UnitState>>,
-    pub(super) volumes: Vec<Arc<dyn Volume>>,
     pub(super) journal: Arc<Journal>,
     /// The most that a core's buffers take, in bytes.
     pub(super) pool: usize,
     pub(super) start: Instant,
 }
 
-/// What the world comes in by.
-pub(super) struct EntryPoints {
-    /// For core 0, as are the listeners.
-    pub(super) front: Box<ControlCore>,
-    pub(super) listeners: Vec<OwnedFd>,
-    /// For the cores from the last one on, as core 0 has more to do than the others.
-    pub(super) berths: Vec<FcPortSpec>,
-}
-
-/// What one core of these has.
-#[derive(Default)]
-struct CoreInit {
-    /// On core 0.
-    entrance: Option<(Box<ControlCore>, Vec<OwnedFd>)>,
-    berths: Vec<FcPortSpec>,
-}
-
 /// A core's thread that has its ring and waits for the way to the others.
 struct StartedCore {
     waker: Waker,
     office: Sender<Mailboxes>,
-    thread: JoinHandle<io::Result<()>>,
+    thread: CoreThread,
 }
+
+/// A core's thread, which ends with what its ring fails of.
+pub(super) type CoreThread = JoinHandle<io::Result<()>>;
 
 /// Starts this many cores. A ring belongs to the thread that made it, so each thread makes its own,
 /// tells how it is woken, and begins when the post office knows all.
 pub(super) fn start(
     count: u16,
     common: &Common,
-    entrance: EntryPoints,
-    orders: &Orders,
-) -> io::Result<(Mailboxes, Vec<JoinHandle<io::Result<()>>>)> {
-    let mut doors = Vec::new();
-    doors.resize_with(usize::from(count), CoreInit::default);
-    doors[0].entrance = Some((entrance.front, entrance.listeners));
-    let from_the_last = (0..doors.len()).rev().cycle();
-    for (berth, core) in entrance.berths.into_iter().zip(from_the_last) {
-        doors[core].berths.push(berth);
-    }
-    let waiting = (0..).zip(doors);
-    let waiting = waiting
-        .map(|(core, doors)| spawn(CoreId(core), common.clone(), doors, orders))
-        .collect::<io::Result<Vec<_>>>()?;
+    front: Box<ControlCore>,
+    ended: &Arc<dyn Fn(CoreId) + Send + Sync>,
+) -> io::Result<(Mailboxes, Vec<CoreThread>)> {
+    let mut front = Some(front);
+    let waiting = (0..count).map(|core| {
+        let notifier = EndNotifier(Arc::clone(ended), CoreId(core));
+        spawn(notifier, common.clone(), front.take())
+    });
+    let waiting = waiting.collect::<io::Result<Vec<_>>>()?;
     let office = Mailboxes::new(waiting.iter().map(|core| core.waker.clone()).collect());
     let mut threads = Vec::new();
     for core in waiting {
@@ -118,20 +96,28 @@ pub(super) fn start(
     Ok((office, threads))
 }
 
+/// Tells, when it is dropped, that a core ends, however it does.
+struct EndNotifier(Arc<dyn Fn(CoreId) + Send + Sync>, CoreId);
+
+impl Drop for EndNotifier {
+    fn drop(&mut self) {
+        (self.0)(self.1);
+    }
+}
+
 fn spawn(
-    core: CoreId,
+    notifier: EndNotifier,
     common: Common,
-    doors: CoreInit,
-    orders: &Orders,
+    front: Option<Box<ControlCore>>,
 ) -> io::Result<StartedCore> {
-    let last_word = orders.last_word(core);
+    let core = notifier.1;
     let (tell_waker, waker) = mpsc::channel();
     let (office, take_office) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name(format!("lunar-{}", core.0))
         .spawn(move || {
-            let _last_word = last_word;
-            run(core, &common, doors, &tell_waker, &take_office)
+            let _notifier = notifier;
+            run(core, &common, front, &tell_waker, &take_office)
         })?;
     match waker.recv() {
         Ok(waker) => Ok(StartedCore {
@@ -143,7 +129,7 @@ fn spawn(
     }
 }
 
-fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
+fn failure(thread: CoreThread) -> io::Error {
     match thread.join() {
         Ok(Err(error)) => error,
         _ => io::Error::other("a core stopped before it started"),
@@ -153,44 +139,31 @@ fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
 fn run(
     id: CoreId,
     common: &Common,
-    doors: CoreInit,
+    front: Option<Box<ControlCore>>,
     tell_waker: &Sender<Waker>,
     office: &Receiver<Mailboxes>,
 ) -> io::Result<()> {
-    let (mut ring, instead) = AnyRing::open(common.ring)?;
+    let (ring, instead) = AnyRing::open(common.ring)?;
     if let Some(cause) = instead
         && id == CoreId(0)
     {
         tracing::info!("io_uring is unavailable ({cause}): using epoll");
     }
     let context = CoreContext::new(Pool::new(common.pool)?);
-    let volumes = Volumes::attach(&common.volumes, &context)?;
-    let mut front = None;
-    if let Some((entrance, listeners)) = doors.entrance {
-        for (number, listener) in listeners.into_iter().enumerate() {
-            ring.listen(listener, accept_token(number as u32))?;
-        }
-        front = Some(entrance);
-    }
     let _ = tell_waker.send(ring.waker());
     let Ok(office) = office.recv() else {
         return Ok(());
     };
     let post = office.counter(id);
-    let now = common.start.elapsed();
-    let berths = doors.berths.into_iter();
-    let fc_ports = berths.map(|(site, device)| FcPort::begin(site, device, now));
-    let fc_ports = fc_ports.collect();
-    let (units, journal) = (common.units.clone(), Arc::clone(&common.journal));
     let core = Core::new(CoreParts {
         id,
         ring,
         post,
-        units,
-        volumes,
-        fc_ports,
-        buffers: context.pool.clone(),
-        journal,
+        units: Vec::new(),
+        volumes: Volumes::default(),
+        context,
+        views: Arc::default(),
+        journal: Arc::clone(&common.journal),
         front,
     });
     drive(core, common)
@@ -215,4 +188,27 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
         }
     }
     Ok(())
+}
+
+/// What a core ended with.
+pub(super) fn join(thread: CoreThread) -> Result<(), ServeError> {
+    let ended = thread.join();
+    let ended = ended.unwrap_or_else(|_| Err(io::Error::other("it panicked")));
+    ended.map_err(|cause| ServeError::Machine {
+        what: "a core failed".into(),
+        cause,
+    })
+}
+
+/// Why this many cores were not started, and the way out.
+pub(super) fn cannot_start(count: u16, cause: io::Error) -> ServeError {
+    let what = match Errno::from_io_error(&cause) {
+        Some(Errno::NOMEM | Errno::AGAIN) if ::io::limits::address_space().is_some() => format!(
+            "cannot start {count} cores within the limit of address space: raise it (ulimit -v), \
+             or give a smaller --threads"
+        ),
+        Some(_) => format!("cannot start {count} cores: give a smaller --threads"),
+        None => format!("cannot start {count} cores"),
+    };
+    ServeError::Machine { what, cause }
 }

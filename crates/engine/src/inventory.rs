@@ -1,0 +1,119 @@
+//! What is served, as a value: units, targets with their LUN maps, portals and Fibre Channel ports.
+//!
+//! An inventory names things and opens nothing. [`Inventory::check`] finds what is wrong in itself,
+//! [`diff`] tells the steps from one to another, and [`crate::server`] makes them.
+
+mod check;
+mod diff;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use address::Address;
+use fc::remote::Partners;
+use iscsi::target::NodeAccess;
+
+use crate::serve::options::FcoePort;
+pub use check::{InventoryError, MOST_LUNS};
+pub use diff::{Step, diff};
+
+/// Everything that a server serves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inventory {
+    /// Logical units, by names that nobody but this inventory knows. What an initiator knows a unit
+    /// by follows from its volume, or from [`UnitRow::serial`].
+    pub units: BTreeMap<String, UnitRow>,
+    /// iSCSI targets, by name as iSCSI compares names.
+    pub targets: BTreeMap<String, TargetRow>,
+    /// Where iSCSI listens; port 0 picks a free one.
+    pub portals: Vec<SocketAddr>,
+    /// What SendTargets answers with in place of the address that a connection came to.
+    pub advertise: Vec<String>,
+    /// Fibre Channel ports.
+    pub fc_ports: Vec<FcPortRow>,
+}
+
+/// A logical unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnitRow {
+    /// The address of its volume.
+    pub address: Address,
+    /// The same, as it was written.
+    pub written: String,
+    /// The serial number that it is told to have; `None`: what its volume is known by.
+    pub serial: Option<String>,
+    /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.
+    pub vendor: Option<String>,
+    /// PRODUCT IDENTIFICATION, up to 16.
+    pub product: Option<String>,
+    /// RMB = 1; can be ejected and loaded.
+    pub removable: bool,
+    /// Nothing can write.
+    pub read_only: bool,
+    /// Bytes in a logical block; `None`: the volume's own.
+    pub block_size: Option<u32>,
+    /// A unit of another target that is used through this server alone.
+    pub sole_gateway: bool,
+    /// Where its volume cannot be opened the unit is there without it, and gets it when it can.
+    pub may_be_absent: bool,
+}
+
+/// LUNs, with the names of the units behind them.
+pub type LunRows = Vec<(u16, String)>;
+
+/// An iSCSI target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetRow {
+    /// TargetAlias.
+    pub alias: Option<String>,
+    /// What initiators see that no group names.
+    pub luns: LunRows,
+    /// What others see in place of that: their names, as iSCSI compares them, and LUNs.
+    pub groups: Vec<(BTreeSet<String>, LunRows)>,
+    /// Which initiators may log in.
+    pub access: NodeAccess,
+}
+
+/// A Fibre Channel port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FcPortRow {
+    /// Where it is, and what it is called.
+    pub port: FcoePort,
+    /// What it shows.
+    pub luns: LunRows,
+    /// Which ports may log in.
+    pub partners: Partners,
+}
+
+impl UnitRow {
+    /// A unit of this volume, all else by default.
+    #[must_use]
+    pub fn new(address: Address, written: String) -> Self {
+        Self {
+            address,
+            written,
+            serial: None,
+            vendor: None,
+            product: None,
+            removable: false,
+            read_only: false,
+            block_size: None,
+            sole_gateway: false,
+            may_be_absent: false,
+        }
+    }
+
+    /// Whether another row is the same unit with another volume: what initiators were told when
+    /// they found it still holds.
+    #[must_use]
+    pub fn is_same_unit(&self, other: &Self) -> bool {
+        let named = |row: &Self| {
+            let names = (row.vendor.clone(), row.product.clone());
+            (row.serial.clone(), names, row.removable)
+        };
+        named(self) == named(other)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What is wrong with an inventory, before anything of it is tried.
+
+use std::collections::BTreeSet;
+
+use super::{Inventory, LunRows};
+
+/// How many LUNs a target can have: as many as two bytes of single-level addressing tell apart
+/// (SAM-5 §4.7.4).
+pub const MOST_LUNS: usize = 16_384;
+
+/// What is wrong. None of the inventory is served then, and what was served stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InventoryError {
+    /// A LUN twice in one map.
+    #[error("{target} has LUN {lun} twice: give one of the volumes another number")]
+    LunTwice {
+        /// Whose map.
+        target: String,
+        /// Which number.
+        lun: u16,
+    },
+    /// A number that no LUN can have.
+    #[error("{target}: LUN {lun} is too high: the highest is {max}", max = MOST_LUNS - 1)]
+    LunTooHigh {
+        /// Whose map.
+        target: String,
+        /// Which number.
+        lun: u16,
+    },
+    /// A LUN of a unit that is not there.
+    #[error("{target}: LUN {lun} is of {unit:?}, which is not among the volumes")]
+    NoUnit {
+        /// Whose map.
+        target: String,
+        /// Which number.
+        lun: u16,
+        /// What it names.
+        unit: String,
+    },
+    /// Two groups of a target that both name an initiator.
+    #[error("{target}: {initiator} is in two groups that see different LUNs")]
+    TwoGroups {
+        /// Whose groups.
+        target: String,
+        /// Who is in both.
+        initiator: String,
+    },
+    /// A name that iSCSI has no room for, or a character that it does not know.
+    #[error("{name:?} is not an iSCSI name: {cause}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+impl Inventory {
+    /// Whether it can be served, as far as it tells itself.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), InventoryError> {
+        for (name, target) in &self.targets {
+            check_name(name)?;
+            self.check_luns(name, &target.luns)?;
+            let mut known = BTreeSet::new();
+            for (initiators, luns) in &target.groups {
+                self.check_luns(name, luns)?;
+                for initiator in initiators {
+                    check_name(initiator)?;
+                    if !known.insert(initiator) {
+                        return Err(InventoryError::TwoGroups {
+                            target: name.clone(),
+                            initiator: initiator.clone(),
+                        });
+                    }
+                }
+            }
+        }
+        let mut ports = self.fc_ports.iter();
+        ports.try_for_each(|port| self.check_luns(&port.port.place.to_string(), &port.luns))
+    }
+
+    fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {
+        let mut known = BTreeSet::new();
+        for (lun, unit) in luns {
+            let (target, lun) = (target.to_owned(), *lun);
+            if usize::from(lun) >= MOST_LUNS {
+                return Err(InventoryError::LunTooHigh { target, lun });
+            }
+            if !known.insert(lun) {
+                return Err(InventoryError::LunTwice { target, lun });
+            }
+            if !self.units.contains_key(unit) {
+                let unit = unit.clone();
+                return Err(InventoryError::NoUnit { target, lun, unit });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), InventoryError> {
+    let cause = match iscsi::names::normalise(name) {
+        Ok(normal) if normal == name => return Ok(()),
+        Ok(normal) => format!("iSCSI compares it as {normal}"),
+        Err(cause) => cause.to_string(),
+    };
+    Err(InventoryError::Name {
+        name: name.to_owned(),
+        cause,
+    })
+}

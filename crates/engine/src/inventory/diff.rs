@@ -1,0 +1,138 @@
+//! What has to be done to come from one inventory to another.
+
+use std::net::SocketAddr;
+
+use super::{FcPortRow, Inventory, TargetRow, UnitRow};
+
+/// One difference. They are made in any order, all or none: no host sees one without the others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A unit comes.
+    AddUnit(String, UnitRow),
+    /// Another volume takes the place of a unit's, which stays the same for its hosts.
+    SwapVolume(String, UnitRow),
+    /// A unit goes.
+    RemoveUnit(String),
+    /// What a target shows, and to whom.
+    SetTarget(String, TargetRow),
+    /// A target goes.
+    RemoveTarget(String),
+    /// A portal is listened to.
+    OpenPortal(SocketAddr),
+    /// A portal is no longer listened to.
+    ClosePortal(SocketAddr),
+    /// What SendTargets answers with.
+    Advertise(Vec<String>),
+    /// A Fibre Channel port comes.
+    OpenFcPort(FcPortRow),
+    /// What a Fibre Channel port shows.
+    SetFcPort(FcPortRow),
+    /// A Fibre Channel port goes.
+    CloseFcPort(FcPortRow),
+}
+
+/// The steps from one inventory to another; none where they are equal.
+#[must_use]
+pub fn diff(old: &Inventory, new: &Inventory) -> Vec<Step> {
+    let mut steps = Vec::new();
+    units(old, new, &mut steps);
+    targets(old, new, &mut steps);
+    let close = without(&old.portals, &new.portals).map(Step::ClosePortal);
+    steps.extend(close);
+    steps.extend(without(&new.portals, &old.portals).map(Step::OpenPortal));
+    if old.advertise != new.advertise {
+        steps.push(Step::Advertise(new.advertise.clone()));
+    }
+    fc_ports(old, new, &mut steps);
+    steps
+}
+
+/// A unit that hosts would take for another one is another one: the old goes and a new one comes.
+fn units(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
+    for (name, row) in &old.units {
+        let stays = |next: &UnitRow| row.is_same_unit(next);
+        if !new.units.get(name).is_some_and(stays) {
+            steps.push(Step::RemoveUnit(name.clone()));
+        }
+    }
+    for (name, row) in &new.units {
+        match old.units.get(name) {
+            Some(before) if before == row => {}
+            Some(before) if before.is_same_unit(row) => {
+                steps.push(Step::SwapVolume(name.clone(), row.clone()));
+            }
+            _ => steps.push(Step::AddUnit(name.clone(), row.clone())),
+        }
+    }
+}
+
+fn targets(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
+    let gone = old.targets.keys();
+    let gone = gone.filter(|name| !new.targets.contains_key(*name));
+    steps.extend(gone.cloned().map(Step::RemoveTarget));
+    for (name, row) in &new.targets {
+        if old.targets.get(name) != Some(row) {
+            steps.push(Step::SetTarget(name.clone(), row.clone()));
+        }
+    }
+}
+
+fn fc_ports(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
+    let same = |rows: &[FcPortRow], row: &FcPortRow| {
+        let mut rows = rows.iter();
+        rows.find(|one| (&one.port, &one.partners) == (&row.port, &row.partners))
+            .cloned()
+    };
+    for row in &old.fc_ports {
+        if same(&new.fc_ports, row).is_none() {
+            steps.push(Step::CloseFcPort(row.clone()));
+        }
+    }
+    for row in &new.fc_ports {
+        match same(&old.fc_ports, row) {
+            Some(before) if before == *row => {}
+            Some(_) => steps.push(Step::SetFcPort(row.clone())),
+            None => steps.push(Step::OpenFcPort(row.clone())),
+        }
+    }
+}
+
+/// What of some is not among others; each of those counts once.
+fn without<'a>(
+    some: &'a [SocketAddr],
+    others: &[SocketAddr],
+) -> impl Iterator<Item = SocketAddr> + 'a {
+    let mut others = others.to_vec();
+    some.iter().copied().filter(move |one| {
+        let known = others.iter().position(|other| other == one);
+        known.map(|at| others.swap_remove(at)).is_none()
+    })
+}
+
+impl Inventory {
+    /// Makes one step.
+    pub fn make(&mut self, step: Step) {
+        match step {
+            Step::AddUnit(name, row) | Step::SwapVolume(name, row) => {
+                self.units.insert(name, row);
+            }
+            Step::RemoveUnit(name) => drop(self.units.remove(&name)),
+            Step::SetTarget(name, row) => drop(self.targets.insert(name, row)),
+            Step::RemoveTarget(name) => drop(self.targets.remove(&name)),
+            Step::OpenPortal(portal) => self.portals.push(portal),
+            Step::ClosePortal(portal) => {
+                let at = self.portals.iter().position(|one| *one == portal);
+                at.map(|at| self.portals.remove(at));
+            }
+            Step::Advertise(addresses) => self.advertise = addresses,
+            Step::OpenFcPort(row) => self.fc_ports.push(row),
+            Step::SetFcPort(row) => {
+                let mut ports = self.fc_ports.iter_mut();
+                if let Some(port) = ports.find(|one| one.port == row.port) {
+                    *port = row;
+                }
+            }
+            Step::CloseFcPort(row) => self.fc_ports.retain(|one| *one != row),
+        }
+    }
+}

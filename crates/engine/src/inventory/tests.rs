@@ -1,0 +1,146 @@
+//! Inventories that are wrong, and what lies between two that are right.
+
+use std::collections::BTreeSet;
+
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::{Inventory, InventoryError, LunRows, MOST_LUNS, Step, TargetRow, UnitRow, diff};
+
+const TARGET: &str = "iqn.2026-11.org.lunar:san";
+const HOST: &str = "iqn.2026-11.org.example:host";
+
+fn unit(written: &str) -> UnitRow {
+    UnitRow::new(written.parse().unwrap(), written.to_owned())
+}
+
+fn serving(luns: &[(u16, &str)]) -> Inventory {
+    let mut inventory = Inventory::default();
+    for name in ["a", "b"] {
+        inventory.units.insert(name.into(), unit("ram:1M"));
+    }
+    let luns = luns.iter().map(|&(lun, name)| (lun, name.to_owned()));
+    let row = TargetRow {
+        luns: luns.collect(),
+        ..TargetRow::default()
+    };
+    inventory.targets.insert(TARGET.into(), row);
+    inventory
+}
+
+fn refused(inventory: &Inventory) -> String {
+    inventory.check().unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    assert_eq!(serving(&[(0, "a"), (1, "b"), (2, "a")]).check(), Ok(()));
+    assert_eq!(
+        refused(&serving(&[(3, "a"), (3, "b")])),
+        format!("{TARGET} has LUN 3 twice: give one of the volumes another number")
+    );
+    assert_eq!(
+        refused(&serving(&[(0, "c")])),
+        format!("{TARGET}: LUN 0 is of \"c\", which is not among the volumes")
+    );
+    assert_eq!(
+        refused(&serving(&[(MOST_LUNS as u16, "a")])),
+        format!("{TARGET}: LUN 16384 is too high: the highest is 16383")
+    );
+}
+
+#[test]
+fn an_initiator_sees_what_one_group_sees() {
+    let mut inventory = serving(&[(0, "a")]);
+    let group = (BTreeSet::from([HOST.to_owned()]), vec![(0, "b".to_owned())]);
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    target.groups = vec![group.clone(), group];
+    let twice = InventoryError::TwoGroups {
+        target: TARGET.into(),
+        initiator: HOST.into(),
+    };
+    assert_eq!(inventory.check(), Err(twice));
+}
+
+#[test]
+fn a_name_is_written_as_it_is_compared() {
+    let mut inventory = Inventory::default();
+    inventory
+        .targets
+        .insert("IQN.2026-11.org.lunar:A".into(), TargetRow::default());
+    let told = refused(&inventory);
+    assert!(
+        told.ends_with("iSCSI compares it as iqn.2026-11.org.lunar:a"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_unit_with_another_volume_is_swapped_and_one_with_another_name_is_another() {
+    let old = serving(&[(0, "a")]);
+    let mut new = old.clone();
+    new.units.insert("a".into(), unit("ram:2M"));
+    let swapped = Step::SwapVolume("a".into(), unit("ram:2M"));
+    assert_eq!(diff(&old, &new), [swapped]);
+    let other = UnitRow {
+        serial: Some("1".into()),
+        ..unit("ram:1M")
+    };
+    new.units.insert("a".into(), other.clone());
+    let steps = [
+        Step::RemoveUnit("a".into()),
+        Step::AddUnit("a".into(), other),
+    ];
+    assert_eq!(diff(&old, &new), steps);
+}
+
+fn rows() -> impl Strategy<Value = UnitRow> {
+    let address = prop_oneof![Just("ram:1M"), Just("ram:2M"), Just("null:1G")];
+    (address, proptest::option::of("[0-9]")).prop_map(|(address, serial)| UnitRow {
+        serial,
+        ..unit(address)
+    })
+}
+
+fn luns() -> impl Strategy<Value = LunRows> {
+    vec((0..4_u16, "[a-d]"), 0..4)
+}
+
+fn inventories() -> impl Strategy<Value = Inventory> {
+    let targets = btree_map("iqn.2026-11.t:[a-c]", luns(), 0..3);
+    let portals = vec(
+        (1..4_u16).prop_map(|port| ([127, 0, 0, 1], port).into()),
+        0..4,
+    );
+    let units = btree_map("[a-d]", rows(), 0..4);
+    (units, targets, portals).prop_map(|(units, targets, portals)| {
+        let target = |luns| TargetRow {
+            luns,
+            ..TargetRow::default()
+        };
+        let targets = targets.into_iter().map(|(name, luns)| (name, target(luns)));
+        Inventory {
+            units,
+            targets: targets.collect(),
+            portals,
+            ..Inventory::default()
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_steps_lead_from_the_old_to_the_new(old in inventories(), new in inventories()) {
+        let mut made = old.clone();
+        diff(&old, &new).into_iter().for_each(|step| made.make(step));
+        let mut wanted = new;
+        made.portals.sort_unstable();
+        wanted.portals.sort_unstable();
+        prop_assert_eq!(made, wanted);
+    }
+
+    #[test]
+    fn there_are_no_steps_between_equal_ones(inventory in inventories()) {
+        prop_assert_eq!(diff(&inventory, &inventory), []);
+    }
+}

@@ -1,0 +1,389 @@
+//! A server: cores that serve an inventory, which can be changed while they do.
+//!
+//! A change is prepared here, by the thread that asks for it: volumes are opened, reservations
+//! loaded and locked, portals bound. What fails then has changed nothing. [`crate::change`] tells
+//! how the cores make the rest.
+
+mod cores;
+mod fc_ports;
+mod portals;
+mod prepare;
+mod units;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ::io::limits::processor_quota;
+use ::io::ring::RingKind;
+use block::file::UndoLog;
+use block::volume::Volume;
+use block::volumes::tell_gathered;
+use client::open::OpenOptions;
+use iscsi::target::TargetLimits;
+use runtime::journal::Journal;
+use runtime::polling::PollMode;
+use scsi::unit::{CoreId, UnitId};
+
+use crate::change::ChangeError;
+use crate::core::{ControlCore, ControlCoreParts};
+use crate::flushes::FinalFlushes;
+use crate::inventory::Inventory;
+use crate::mailbox::{CoreMessage, Mailboxes, SessionInfo};
+use crate::serve::options::{ReadyLun, ServeError};
+use crate::state::StateDir;
+use crate::views::Views;
+use address::{Address, FcoeAddress, FcoeOptions};
+use fc_ports::FcPortName;
+use prepare::Prepared;
+use units::ServedUnit;
+pub use units::VolumeGauge;
+
+/// What stays the same for as long as a server runs.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// How volumes are opened; what a row says comes before it.
+    pub open: OpenOptions,
+    /// Bounds on what a peer can cost.
+    pub limits: TargetLimits,
+    /// How many reactors; `None`: as many as the process may use cores.
+    pub threads: Option<NonZeroUsize>,
+    /// Which ring drives them.
+    pub ring: RingKind,
+    /// When they spin.
+    pub poll: PollMode,
+    /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
+    pub state_dir: Option<PathBuf>,
+    /// How long volumes that cannot be opened are tried again at the start.
+    pub wait: Duration,
+    /// Told when a core has ended, by order or not.
+    pub ended: Arc<dyn Fn(CoreId) + Send + Sync>,
+}
+
+/// A server that runs. It is stopped by [`Self::stop`], not by being dropped.
+pub struct ServerHandle {
+    config: ServerConfig,
+    cores: u16,
+    start: Instant,
+    mailboxes: Mailboxes,
+    flushes: Arc<FinalFlushes>,
+    store: Arc<StateDir>,
+    threads: Mutex<Vec<JoinHandle<io::Result<()>>>>,
+    served: Mutex<Served>,
+}
+
+/// What is served now.
+#[derive(Clone, Default)]
+struct Served {
+    inventory: Inventory,
+    units: BTreeMap<String, ServedUnit>,
+    /// Numbers for units in slots that were used before.
+    free: Vec<UnitId>,
+    /// Slots that were used.
+    slots: u32,
+    portals: Vec<Portal>,
+    /// Portals that were ever listened to.
+    portal_count: u32,
+    fc_ports: Vec<FcPortName>,
+    /// Fibre Channel ports that were ever opened.
+    fc_count: u16,
+    views: Arc<Views>,
+}
+
+/// A portal that is listened to.
+#[derive(Clone, Debug)]
+struct Portal {
+    number: u32,
+    /// As it was asked for.
+    asked: SocketAddr,
+    /// With the port that was picked.
+    bound: SocketAddr,
+}
+
+impl ServerHandle {
+    /// Starts cores that serve this. Every volume is opened and every portal bound before; where
+    /// one cannot be, nothing is started. What opening did to files is noted in `undo`.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be served, and why.
+    pub fn start(
+        config: ServerConfig,
+        inventory: Inventory,
+        undo: &UndoLog,
+    ) -> Result<Self, ServeError> {
+        let cores = core_count(config.threads);
+        let store = Arc::new(StateDir::new(config.state_dir.as_deref()));
+        let mut served = Served::default();
+        let until = Instant::now() + config.wait;
+        let preparation = prepare::Preparing {
+            config: &config,
+            store: &store,
+            cores,
+            until,
+        };
+        let prepared = preparation.run(&mut served, inventory, undo)?;
+        let (start, flushes) = (Instant::now(), Arc::new(FinalFlushes::default()));
+        let front = ControlCore::new(ControlCoreParts {
+            config: Arc::clone(&prepared.change.config),
+            views: Arc::default(),
+            units: Vec::new(),
+            store: Arc::clone(&store) as _,
+            flushes: Arc::clone(&flushes),
+            cores,
+            random: Box::new(random),
+            local_address: |socket| ::io::tcp::local_address(socket),
+        });
+        let common = cores::Common {
+            ring: config.ring,
+            polling: config.poll.within(processor_quota(), cores),
+            journal: Arc::new(Journal::default()),
+            pool: cores::pool_bytes(::io::limits::address_space(), cores),
+            start,
+        };
+        let started = cores::start(cores, &common, Box::new(front), &config.ended);
+        let (mailboxes, threads) = started.map_err(|cause| cores::cannot_start(cores, cause))?;
+        let handle = Self {
+            config,
+            cores,
+            start,
+            mailboxes,
+            flushes,
+            store,
+            threads: Mutex::new(threads),
+            served: Mutex::default(),
+        };
+        *handle.served() = handle.commit(served, prepared)?;
+        Ok(handle)
+    }
+
+    /// Serves this from now on, in place of what was served. Hosts see all of the change or none
+    /// of it; who uses what stays the same is not interrupted.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be served, and why; nothing has changed then.
+    pub fn apply(&self, inventory: Inventory) -> Result<(), ServeError> {
+        let mut served = self.served();
+        let undo = UndoLog::default();
+        let preparation = prepare::Preparing {
+            config: &self.config,
+            store: &self.store,
+            cores: self.cores,
+            until: Instant::now(),
+        };
+        let mut next = served.clone();
+        let committed = preparation
+            .run(&mut next, inventory, &undo)
+            .and_then(|prepared| self.commit(next, prepared));
+        *served = committed.inspect_err(|_| drop(undo.undo()))?;
+        undo.forget();
+        Ok(())
+    }
+
+    /// Has the cores make a change; returns what is served then.
+    fn commit(&self, next: Served, prepared: Prepared) -> Result<Served, ServeError> {
+        let (done, made) = channel();
+        let mut change = prepared.change;
+        change.done = Box::new(move |result| drop(done.send(result)));
+        self.to_control(CoreMessage::Change(Box::new(change)));
+        // Without an answer the server has ended meanwhile.
+        made.recv().unwrap_or(Err(ChangeError::Stopping))?;
+        for closed in prepared.close_fc {
+            self.to_all(|| CoreMessage::CloseFcPort(closed));
+        }
+        let cores = (0..self.cores).rev().cycle();
+        for (attachment, core) in prepared.open_fc.into_iter().zip(cores) {
+            let message = CoreMessage::OpenFcPort(Box::new(attachment));
+            self.mailboxes.send(CoreId(core), message);
+        }
+        Ok(next)
+    }
+
+    /// The sessions that there are.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        self.ask(CoreMessage::Sessions).unwrap_or_default()
+    }
+
+    /// For how long the server has run: the clock of [`SessionInfo::since`].
+    #[must_use]
+    pub fn uptime(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Ends a session, whatever its peer does. Its tasks end at the medium first, so that nothing
+    /// of it comes later. Returns whether there was one, and it has ended.
+    pub fn drop_session(&self, tsih: u16) -> bool {
+        self.ask(|reply| CoreMessage::Drop(tsih, reply)).is_some()
+    }
+
+    fn ask<T>(
+        &self,
+        question: impl FnOnce(std::sync::mpsc::Sender<T>) -> CoreMessage,
+    ) -> Option<T> {
+        let (reply, answer): (_, Receiver<T>) = channel();
+        self.to_control(question(reply));
+        answer.recv_timeout(ANSWER).ok()
+    }
+
+    /// A unit's LUNs, by the name of the unit: through iSCSI, and through each Fibre Channel
+    /// port.
+    #[must_use]
+    pub fn luns(&self, unit: &str) -> Vec<ReadyLun> {
+        self.served().luns(unit)
+    }
+
+    /// Logs what the volumes have gathered of what went through them.
+    pub fn tell_gathered(&self) {
+        tell_gathered(&self.volumes());
+    }
+
+    fn volumes(&self) -> Vec<Arc<dyn Volume>> {
+        let served = self.served();
+        let units = served.units.values();
+        units.map(|unit| Arc::clone(&unit.volume)).collect()
+    }
+
+    /// Asks every initiator to log out, and ends the cores when they have, or had their time.
+    pub fn stop(&self) {
+        self.to_all(|| CoreMessage::Stop);
+    }
+
+    /// How many cores there are.
+    #[must_use]
+    pub fn cores(&self) -> u16 {
+        self.cores
+    }
+
+    /// Waits for the end of this core, which was told.
+    ///
+    /// # Errors
+    ///
+    /// Why it failed, if it did.
+    pub fn join(&self, core: CoreId) -> Result<(), ServeError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if usize::from(core.0) >= threads.len() {
+            return Ok(());
+        }
+        cores::join(threads.swap_remove(core.0.into()))
+    }
+
+    /// Waits for the end of all cores, after [`Self::stop`], and tells what was not flushed.
+    ///
+    /// # Errors
+    ///
+    /// Why a core failed; else the volumes whose flush failed or has not ended.
+    pub fn wait(&self) -> Result<(), ServeError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.drain(..).try_for_each(cores::join)?;
+        self.not_flushed()
+    }
+
+    pub(crate) fn not_flushed(&self) -> Result<(), ServeError> {
+        let served = self.served();
+        let units = served.units.values();
+        let volumes = units.map(|unit| (unit.id.slot, &*unit.volume));
+        units::not_flushed(&self.flushes, &volumes.collect())
+    }
+
+    fn served(&self) -> MutexGuard<'_, Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn to_control(&self, message: CoreMessage) {
+        self.mailboxes.send(CoreId(0), message);
+    }
+
+    fn to_all(&self, message: impl Fn() -> CoreMessage) {
+        for core in 0..self.cores {
+            self.mailboxes.send(CoreId(core), message());
+        }
+    }
+}
+
+/// How long core 0 has for an answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Fresh random bytes; the kernel always has some after boot.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    bytes
+}
+
+fn core_count(threads: Option<NonZeroUsize>) -> u16 {
+    let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let most = usize::from(crate::serve::options::MOST_THREADS);
+    threads.unwrap_or_else(available).get().min(most) as u16
+}
+
+impl Served {
+    fn luns(&self, unit: &str) -> Vec<ReadyLun> {
+        let (Some(row), Some(served)) = (self.inventory.units.get(unit), self.units.get(unit))
+        else {
+            return Vec::new();
+        };
+        let traits = served.volume.traits();
+        let lun = |address: String, portals: Vec<String>, target: String, lun| ReadyLun {
+            address,
+            portals,
+            target,
+            lun,
+            size_bytes: traits.blocks * u64::from(traits.block_size),
+            block_size: traits.block_size,
+            volume: row.written.clone(),
+        };
+        let bound: Vec<_> = self.portals.iter().map(|portal| portal.bound).collect();
+        let portals = portals::reachable(&bound);
+        let mut luns = Vec::new();
+        for (target, number) in self.iscsi_luns(unit) {
+            let Some(first) = portals.first() else { break };
+            let address = format!("iscsi://{first}/{target}/{number}");
+            let portals = portals.iter().map(SocketAddr::to_string).collect();
+            luns.push(lun(address, portals, target.to_owned(), number));
+        }
+        for (name, number) in self.fc_luns(unit) {
+            let address = Address::Fcoe(FcoeAddress {
+                place: name.place.clone(),
+                port_name: name.wwpn,
+                lun: number,
+                options: FcoeOptions::default(),
+            });
+            let place = vec![name.place.to_string()];
+            luns.push(lun(
+                address.to_string(),
+                place,
+                name.wwpn.to_string(),
+                number,
+            ));
+        }
+        luns
+    }
+
+    /// The targets that show a unit to everybody, and as which LUN.
+    fn iscsi_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a str, u16)> {
+        let targets = self.inventory.targets.iter();
+        targets.flat_map(move |(name, row)| {
+            let luns = row.luns.iter().filter(move |lun| lun.1 == unit);
+            luns.map(move |lun| (&**name, lun.0))
+        })
+    }
+
+    fn fc_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a FcPortName, u16)> {
+        let ports = self.inventory.fc_ports.iter();
+        ports.flat_map(move |row| {
+            let mut names = self.fc_ports.iter();
+            let name = names.find(|name| name.place == row.port.place);
+            let luns = row.luns.iter().filter(move |lun| lun.1 == unit);
+            name.into_iter()
+                .flat_map(move |name| luns.clone().map(move |lun| (name, lun.0)))
+        })
+    }
+}

@@ -1,0 +1,355 @@
+//! What can fail of a change is done here, before anybody sees anything of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use block::absent::Absent;
+use block::file::UndoLog;
+use block::volume::Volume;
+use client::open::{self, OpenError, OpenOptions};
+use fc::wire::names::Wwn;
+use iscsi::target::{TargetConfig, TargetNode};
+use runtime::n_port::Attachment;
+use scsi::unit::UnitId;
+use scsi::wire::lun::Lun;
+
+use super::fc_ports;
+use super::units::{self, ServedUnit};
+use super::{Portal, Served, ServerConfig};
+use crate::change::{Change, NewUnit, NewVolume};
+use crate::inventory::{FcPortRow, Inventory, LunRows, Step, TargetRow, UnitRow, diff};
+use crate::serve::options::ServeError;
+use crate::state::StateDir;
+use crate::views::{LunMap, TargetViews, Views};
+
+/// A change of which nothing is visible yet.
+pub(super) struct Prepared {
+    pub(super) change: Change,
+    pub(super) open_fc: Vec<Attachment>,
+    pub(super) close_fc: Vec<Wwn>,
+}
+
+/// What preparing goes by.
+pub(super) struct Preparing<'a> {
+    pub(super) config: &'a ServerConfig,
+    pub(super) store: &'a StateDir,
+    pub(super) cores: u16,
+    /// Until when volumes are tried again that cannot be opened.
+    pub(super) until: Instant,
+}
+
+/// What the steps of a change come to.
+#[derive(Default)]
+struct Steps {
+    arrivals: Vec<NewUnit>,
+    swaps: Vec<NewVolume>,
+    departures: Vec<UnitId>,
+    listen: Vec<(u32, OwnedFd)>,
+    close: Vec<u32>,
+    open_fc: Vec<Attachment>,
+    close_fc: Vec<Wwn>,
+}
+
+impl Preparing<'_> {
+    /// Prepares to serve `inventory` in place of what is served, and makes `served` tell so.
+    pub(super) fn run(
+        &self,
+        served: &mut Served,
+        inventory: Inventory,
+        undo: &UndoLog,
+    ) -> Result<Prepared, ServeError> {
+        inventory.check()?;
+        let open = OpenOptions {
+            undo: Some(undo.clone()),
+            wait_until: Some(self.until),
+            ..self.config.open.clone()
+        };
+        let mut steps = Steps::default();
+        let all = diff(&served.inventory, &inventory);
+        let (units, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_of_unit);
+        self.units(served, units, &open, &mut steps)?;
+        for step in others {
+            self.port(served, step, &mut steps)?;
+        }
+        served.views = Arc::new(views(served, &inventory));
+        served.inventory = inventory;
+        let change = Change {
+            arrivals: steps.arrivals,
+            swaps: steps.swaps,
+            departures: steps.departures,
+            views: Arc::clone(&served.views),
+            config: Arc::new(self.target_config(served)),
+            listen: steps.listen,
+            close: steps.close,
+            done: Box::new(|_| ()),
+        };
+        Ok(Prepared {
+            change,
+            open_fc: steps.open_fc,
+            close_fc: steps.close_fc,
+        })
+    }
+
+    /// Opens every volume before any is locked: what is wrong with an address is told first.
+    fn units(
+        &self,
+        served: &mut Served,
+        steps: Vec<Step>,
+        open: &OpenOptions,
+        made: &mut Steps,
+    ) -> Result<(), ServeError> {
+        let mut arrivals = Vec::new();
+        for step in steps {
+            match step {
+                Step::RemoveUnit(name) => {
+                    if let Some(unit) = served.units.remove(&name) {
+                        made.departures.push(unit.id);
+                    }
+                }
+                Step::SwapVolume(name, row) => {
+                    made.swaps.push(self.swap(served, &name, &row, open)?);
+                }
+                Step::AddUnit(name, row) => {
+                    let (volume, is_absent) = self.open(&row, open)?;
+                    arrivals.push((name, row, volume, is_absent));
+                }
+                _ => {}
+            }
+        }
+        // Their slots are free when the change has been made, so they are not for its arrivals.
+        let called = designations(served, &arrivals)?;
+        let lasting = called.iter().any(|called| called.lasts);
+        let is_writable = lasting && units::is_writable(self.store);
+        for ((name, row, volume, is_absent), called) in arrivals.into_iter().zip(called) {
+            let mut state = units::state(&row, &volume, &called);
+            state.is_absent = is_absent;
+            let places = (&*name, &row);
+            let lock = units::restore(places, &mut state, &called, self.store, is_writable)?;
+            let id = served.new_id();
+            made.arrivals.push(NewUnit {
+                id,
+                state,
+                volume: Arc::clone(&volume),
+                name: row.written,
+                key: units::key(&called),
+                lock,
+            });
+            let unit = ServedUnit { id, volume, called };
+            served.units.insert(name, unit);
+        }
+        let gone = made.departures.iter().map(|unit| unit.successor());
+        served.free.extend(gone);
+        Ok(())
+    }
+
+    fn open(
+        &self,
+        row: &UnitRow,
+        open: &OpenOptions,
+    ) -> Result<(Arc<dyn Volume>, bool), ServeError> {
+        let options = OpenOptions {
+            read_only: open.read_only || row.read_only,
+            block_size: row.block_size.or(open.block_size),
+            ..open.clone()
+        };
+        let opened = open::volume(&row.address, &options);
+        let opened = opened.map_err(|error| cannot_open(row, &error));
+        let prepared = opened.and_then(|volume| {
+            let prepared = volume.prepare(self.cores);
+            prepared.map(|()| volume).map_err(|cause| ServeError::Open {
+                address: row.written.clone(),
+                cause: cause.to_string(),
+            })
+        });
+        match prepared {
+            Ok(volume) => Ok((volume, false)),
+            Err(error) if row.may_be_absent => {
+                tracing::warn!("{error}: its LUN is there, and the volume is tried again");
+                Ok((Arc::new(Absent::new(row.block_size)), true))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn swap(
+        &self,
+        served: &mut Served,
+        name: &str,
+        row: &UnitRow,
+        open: &OpenOptions,
+    ) -> Result<NewVolume, ServeError> {
+        let (volume, is_absent) = self.open(row, open)?;
+        let Some(unit) = served.units.get_mut(name) else {
+            return Err(no_unit(name));
+        };
+        let (was, is) = (unit.volume.traits(), volume.traits());
+        if !is_absent && was.block_size != is.block_size {
+            return Err(ServeError::BlockSize {
+                volume: row.written.clone(),
+                is: is.block_size,
+                was: was.block_size,
+            });
+        }
+        unit.volume = Arc::clone(&volume);
+        Ok(NewVolume {
+            unit: unit.id,
+            volume,
+            name: row.written.clone(),
+            is_absent,
+        })
+    }
+
+    fn port(&self, served: &mut Served, step: Step, made: &mut Steps) -> Result<(), ServeError> {
+        match step {
+            Step::OpenPortal(asked) => {
+                let (listener, bound) = super::portals::bind(asked, &self.config.limits)?;
+                let number = served.portal_count;
+                served.portal_count += 1;
+                served.portals.push(Portal {
+                    number,
+                    asked,
+                    bound,
+                });
+                made.listen.push((number, listener));
+            }
+            Step::ClosePortal(asked) => {
+                let mut portals = served.portals.iter();
+                if let Some(at) = portals.position(|portal| portal.asked == asked) {
+                    made.close.push(served.portals.remove(at).number);
+                }
+            }
+            Step::OpenFcPort(row) => {
+                let (name, attachment) =
+                    fc_ports::open(&row, &self.config.limits, served.fc_count)?;
+                served.fc_count += 1;
+                served.fc_ports.push(name);
+                made.open_fc.push(attachment);
+            }
+            Step::CloseFcPort(row) => {
+                let mut ports = served.fc_ports.iter();
+                if let Some(at) = ports.position(|port| port.place == row.port.place) {
+                    made.close_fc.push(served.fc_ports.remove(at).wwpn);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn target_config(&self, served: &Served) -> TargetConfig {
+        let node = |(name, row): (&String, &TargetRow)| {
+            Arc::new(TargetNode {
+                name: name.clone(),
+                alias: row.alias.clone(),
+                access: row.access.clone(),
+            })
+        };
+        TargetConfig {
+            nodes: served.inventory.targets.iter().map(node).collect(),
+            portals: served.portals.iter().map(|portal| portal.bound).collect(),
+            advertise: served.inventory.advertise.clone(),
+            limits: self.config.limits,
+        }
+    }
+}
+
+fn is_of_unit(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::AddUnit(..) | Step::SwapVolume(..) | Step::RemoveUnit(_)
+    )
+}
+
+fn no_unit(name: &str) -> ServeError {
+    ServeError::Machine {
+        what: format!("{name} is not served"),
+        cause: io::ErrorKind::NotFound.into(),
+    }
+}
+
+fn cannot_open(row: &UnitRow, error: &OpenError) -> ServeError {
+    let is_whole = error.address == row.address.to_string();
+    let cause = if is_whole {
+        error.cause.to_string()
+    } else {
+        // It names a volume inside of it.
+        error.to_string()
+    };
+    ServeError::Open {
+        address: row.written.clone(),
+        cause,
+    }
+}
+
+type Arrival = (String, UnitRow, Arc<dyn Volume>, bool);
+
+/// What each unit that comes calls itself: differently from each other, and from those that are
+/// there.
+fn designations(
+    served: &Served,
+    arrivals: &[Arrival],
+) -> Result<Vec<crate::identity::Designation>, ServeError> {
+    let mut known: HashMap<String, String> = HashMap::new();
+    for (name, unit) in &served.units {
+        let written = served.inventory.units.get(name).map(|row| &row.written);
+        let written = written.unwrap_or(name).clone();
+        known.insert(unit.called.serial.clone(), written);
+    }
+    let mut all = Vec::new();
+    for (name, row, volume, _) in arrivals {
+        let called = units::designation(name, row, &**volume);
+        if let Some(one) = known.insert(called.serial.clone(), row.written.clone()) {
+            return Err(ServeError::SameVolume {
+                one,
+                other: row.written.clone(),
+                serial: called.serial,
+                name: name.clone(),
+            });
+        }
+        all.push(called);
+    }
+    Ok(all)
+}
+
+/// What everybody sees of an inventory whose units are there.
+fn views(served: &Served, inventory: &Inventory) -> Views {
+    let mut views = Views::default();
+    for (name, row) in &inventory.targets {
+        let map = |luns: &LunRows| lun_map(&served.units, luns);
+        let groups: Vec<(BTreeSet<String>, LunMap)> = row
+            .groups
+            .iter()
+            .map(|(who, luns)| (who.clone(), map(luns)))
+            .collect();
+        let target = TargetViews::iscsi(name, &map(&row.luns), &groups);
+        views.insert(name.clone(), target);
+    }
+    for name in &served.fc_ports {
+        let mut rows = inventory.fc_ports.iter();
+        let row = rows.find(|row: &&FcPortRow| row.port.place == name.place);
+        let luns = row.map_or_else(Vec::new, |row| lun_map(&served.units, &row.luns));
+        let device = fc_ports::device(name, luns);
+        views.insert(name.wwpn.to_string(), TargetViews::fibre_channel(device));
+    }
+    views
+}
+
+fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &LunRows) -> LunMap {
+    let unit = |(lun, name): &(u16, String)| Some((Lun::from_index(*lun), units.get(name)?.id));
+    let mut map: LunMap = luns.iter().filter_map(unit).collect();
+    map.sort_unstable();
+    map
+}
+
+impl Served {
+    fn new_id(&mut self) -> UnitId {
+        self.free.pop().unwrap_or_else(|| {
+            let slot = self.slots;
+            self.slots += 1;
+            UnitId::first(slot)
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! What each target shows to whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use iscsi::names;
+use iscsi::target::PROTOCOL_LEVEL;
+use scsi::nexus::TargetDevice;
+use scsi::unit::UnitId;
+use scsi::wire::lun::Lun;
+
+/// LUNs and the units behind them, sorted by LUN.
+pub type LunMap = Vec<(Lun, UnitId)>;
+
+/// The target devices of a server, by the names of targets: iSCSI names, and WWPNs as text.
+#[derive(Clone, Debug, Default)]
+pub struct Views {
+    targets: BTreeMap<String, TargetViews>,
+}
+
+/// What one target shows.
+#[derive(Clone, Debug)]
+pub struct TargetViews {
+    /// To initiators that no group names.
+    usual: TargetView,
+    /// To the initiators of groups.
+    groups: Vec<(BTreeSet<String>, TargetView)>,
+}
+
+/// A target device by the protocol level of the session, as the version that INQUIRY names follows
+/// from that; of Fibre Channel there is one.
+type TargetView = Vec<Arc<TargetDevice>>;
+
+impl TargetViews {
+    /// An iSCSI target that shows these LUNs, and others to some initiators, who are named as iSCSI
+    /// compares names.
+    #[must_use]
+    pub fn iscsi(name: &str, usual: &LunMap, groups: &[(BTreeSet<String>, LunMap)]) -> Self {
+        let view = |luns: &LunMap| {
+            let device = |level| names::target_device(name, luns.clone(), level);
+            let levels = 0..=PROTOCOL_LEVEL;
+            levels.map(device).map(Arc::new).collect::<TargetView>()
+        };
+        let groups = groups.iter().map(|(who, luns)| (who.clone(), view(luns)));
+        Self {
+            usual: view(usual),
+            groups: groups.collect(),
+        }
+    }
+
+    /// A Fibre Channel port, which shows the same to all.
+    #[must_use]
+    pub fn fibre_channel(device: TargetDevice) -> Self {
+        Self {
+            usual: vec![Arc::new(device)],
+            groups: Vec::new(),
+        }
+    }
+
+    fn device(&self, initiator: &str, level: u8) -> Option<&Arc<TargetDevice>> {
+        let own = self.groups.iter().find(|(who, _)| who.contains(initiator));
+        let view = own.map_or(&self.usual, |(_, view)| view);
+        view.get(usize::from(level).min(view.len() - 1))
+    }
+}
+
+impl Views {
+    /// Adds a target.
+    pub fn insert(&mut self, name: String, target: TargetViews) {
+        self.targets.insert(name, target);
+    }
+
+    /// What an initiator sees of a target; `None` where there is no such target.
+    #[must_use]
+    pub fn device(&self, target: &str, initiator: &str, level: u8) -> Option<&Arc<TargetDevice>> {
+        self.targets.get(target)?.device(initiator, level)
+    }
+}
