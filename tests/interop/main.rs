@@ -15,6 +15,7 @@ mod fcoe_trace;
 mod growth;
 mod identity;
 mod lifecycle;
+mod live;
 mod own_initiator;
 mod qemu;
 mod remote;

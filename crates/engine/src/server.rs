@@ -66,6 +66,30 @@ pub struct ServerConfig {
     pub ended: Arc<dyn Fn(CoreId) + Send + Sync>,
 }
 
+impl ServerConfig {
+    /// All by default: a core for each processor, nothing kept over a restart, volumes opened as
+    /// for [`OpenOptions::new`] by this initiator.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say how much memory there is.
+    pub fn new(initiator: String) -> io::Result<Self> {
+        Ok(Self {
+            open: OpenOptions {
+                keep_identity: true,
+                ..OpenOptions::new(initiator)?
+            },
+            limits: TargetLimits::default(),
+            threads: None,
+            ring: RingKind::default(),
+            poll: PollMode::default(),
+            state_dir: None,
+            wait: Duration::ZERO,
+            ended: Arc::new(|_| ()),
+        })
+    }
+}
+
 /// A server that runs. It is stopped by [`Self::stop`], not by being dropped.
 pub struct ServerHandle {
     config: ServerConfig,

@@ -1,0 +1,296 @@
+//! What is served changes in this process while tools that people have use it from others.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::{must, run};
+use block::file::UndoLog;
+use engine::inventory::{Inventory, TargetRow, UnitRow};
+use engine::serve::options::{RingKind, ServeError};
+use engine::server::{ServerConfig, ServerHandle};
+use tests::client::Client;
+use tests::initiator::{Data, Settings};
+
+const TARGET: &str = "iqn.2026-11.org.lunar:live";
+
+/// A server that stops at the end.
+struct Live {
+    server: ServerHandle,
+    inventory: Inventory,
+}
+
+impl Live {
+    /// Serves LUN 0 from memory.
+    fn start() -> Self {
+        let mut inventory = Inventory {
+            portals: vec![([127, 0, 0, 1], 0).into()],
+            ..Inventory::default()
+        };
+        inventory
+            .targets
+            .insert(TARGET.into(), TargetRow::default());
+        show(&mut inventory, 0, "ram:64M");
+        let mut config = ServerConfig::new("iqn.2026-11.org.lunar:us".into()).unwrap();
+        if std::env::var("LUNAR_RING").as_deref() == Ok("epoll") {
+            config.ring = RingKind::Epoll;
+        }
+        let undo = UndoLog::default();
+        let server = ServerHandle::start(config, inventory.clone(), &undo).unwrap();
+        Self { server, inventory }
+    }
+
+    fn portal(&self) -> SocketAddr {
+        self.server.luns("0")[0].portals[0].parse().unwrap()
+    }
+
+    fn url(&self, lun: u16) -> String {
+        format!("iscsi://{}/{TARGET}/{lun}", self.portal())
+    }
+
+    /// Changes what is served.
+    fn apply(&mut self, change: impl FnOnce(&mut Inventory)) -> Result<(), ServeError> {
+        let mut next = self.inventory.clone();
+        change(&mut next);
+        self.server.apply(next.clone())?;
+        self.inventory = next;
+        Ok(())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.server.stop();
+        let _ = self.server.wait();
+    }
+}
+
+fn show(inventory: &mut Inventory, lun: u16, address: &str) {
+    let row = UnitRow::new(address.parse().unwrap(), address.to_owned());
+    inventory.units.insert(lun.to_string(), row);
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    target.luns.retain(|one| one.0 != lun);
+    target.luns.push((lun, lun.to_string()));
+}
+
+fn hide(inventory: &mut Inventory, lun: u16) {
+    inventory.units.remove(&lun.to_string());
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    target.luns.retain(|one| one.0 != lun);
+}
+
+/// QEMU's driver, which is libiscsi, writes for as long as it is let.
+fn load(url: &str) -> Child {
+    let bench = [
+        "bench",
+        "-w",
+        "-c",
+        "100000000",
+        "-d",
+        "8",
+        "-s",
+        "4096",
+        "-f",
+        "raw",
+        "-t",
+    ];
+    let mut qemu = Command::new("qemu-img");
+    qemu.args(bench).args(["none", url]).stdout(Stdio::null());
+    qemu.stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ends it; it must have been at it until now.
+fn end(mut load: Child) {
+    let ended = load.try_wait().unwrap();
+    load.kill().unwrap();
+    let said = load.wait_with_output().unwrap();
+    assert_eq!(ended, None, "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+#[test]
+fn luns_come_and_grow_and_go_beside_one_that_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    let mut live = Live::start();
+    let load = load(&live.url(0));
+    let witness = Witness::start(live.portal());
+    for turn in 0..200_u64 {
+        let _ = fs::remove_file(&path);
+        let (url, address) = (live.url(1), format!("file:{}?size=1M", path.display()));
+        live.apply(|next| show(next, 1, &address)).unwrap();
+        if turn % 20 == 0 {
+            let capacity = must("iscsi-readcapacity16", &["-s", &url]);
+            assert_eq!(capacity.trim(), "1048576");
+            grow(&path, &url);
+        }
+        live.apply(|next| hide(next, 1)).unwrap();
+        if turn % 20 == 0 {
+            assert!(!run("iscsi-inq", &[&url]).good(), "LUN 1 is gone");
+        }
+    }
+    end(load);
+    let (reads, longest) = witness.end();
+    eprintln!("{reads} reads of LUN 0 meanwhile, the longest took {longest:?}");
+}
+
+/// Reads LUN 0 again and again, each time waiting for the answer.
+struct Witness {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<(u64, Duration)>,
+}
+
+impl Witness {
+    fn start(portal: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut client = Client::connect(portal, Settings::new(7, TARGET)).unwrap();
+            let (mut reads, mut longest) = (0, Duration::ZERO);
+            while !stopped.load(Relaxed) {
+                let begun = Instant::now();
+                let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+                let ended = client.command(&read, Data::In(4096)).unwrap();
+                // What LUNs there are is told as a unit attention.
+                let is_told = ended.status == 2 && ended.sense[2] & 0x0f == 6;
+                assert!(ended.status == 0 || is_told, "{ended:02x?}");
+                (reads, longest) = (reads + 1, longest.max(begun.elapsed()));
+            }
+            (reads, longest)
+        });
+        Self { stop, thread }
+    }
+
+    fn end(self) -> (u64, Duration) {
+        self.stop.store(true, Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// A file that grows is seen to by the server itself.
+fn grow(path: &std::path::Path, url: &str) {
+    fs::File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_len(2 << 20)
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while must("iscsi-readcapacity16", &["-s", url]).trim() != "2097152" {
+        assert!(Instant::now() < deadline, "it is not seen to grow");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn another_volume_under_a_unit_that_is_used_costs_nobody_an_error() {
+    let mut live = Live::start();
+    let load = load(&live.url(0));
+    for turn in 0..40 {
+        // Each is another address, and so another volume.
+        let address = if turn % 2 == 0 {
+            "delay:0s(ram:64M)"
+        } else {
+            "ram:64M"
+        };
+        live.apply(|next| show(next, 0, address)).unwrap();
+    }
+    end(load);
+}
+
+#[test]
+fn what_is_wrong_is_refused_and_what_was_served_stays() {
+    let mut live = Live::start();
+    let url = live.url(0);
+    let wrong: [(&dyn Fn(&mut Inventory), &str); 3] = [
+        (
+            &|next| {
+                let target = next.targets.get_mut(TARGET).unwrap();
+                target.luns.push((0, "0".into()));
+            },
+            "has LUN 0 twice",
+        ),
+        (
+            &|next| show(next, 1, "file:/nowhere/disk"),
+            "cannot open file:/nowhere/disk",
+        ),
+        (
+            &|next| {
+                let row = next.units.get_mut("0").unwrap();
+                row.block_size = Some(4096);
+            },
+            "cannot take the place of a volume with blocks of 512",
+        ),
+    ];
+    for (change, told) in wrong {
+        let error = live.apply(change).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+        assert!(run("iscsi-inq", &[&url]).good());
+    }
+}
+
+#[test]
+fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
+    let mut live = Live::start();
+    let first = live.url(0);
+    live.apply(|next| next.portals.push(([127, 0, 0, 2], 0).into()))
+        .unwrap();
+    let second = live.server.luns("0")[0].portals[1].clone();
+    let second = format!("iscsi://{second}/{TARGET}/0");
+    must("iscsi-inq", &[&second]);
+    let load = load(&first);
+    live.apply(|next| next.portals.truncate(1)).unwrap();
+    assert!(!run("iscsi-inq", &[&second]).good(), "nobody listens there");
+    while live.server.sessions().is_empty() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    end(load);
+    let name = "iqn.2026-11.org.lunar.test:friend";
+    live.apply(|next| {
+        let target = next.targets.get_mut(TARGET).unwrap();
+        target.access.allow = Some([name.to_owned()].into());
+    })
+    .unwrap();
+    assert_eq!(live.server.sessions(), []);
+    assert!(
+        !run("iscsi-inq", &[&first]).good(),
+        "a stranger is not let in"
+    );
+    must("iscsi-inq", &["-i", name, &first]);
+}
+
+#[test]
+fn a_session_is_seen_and_dropped() {
+    let live = Live::start();
+    let mut load = load(&live.url(0));
+    let session = loop {
+        match live.server.sessions().pop() {
+            Some(session) => break session,
+            None => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    assert_eq!(session.target.as_deref(), Some(TARGET));
+    assert!(live.server.drop_session(session.tsih), "it has ended");
+    assert!(!live.server.drop_session(session.tsih), "there is none");
+    load.kill().unwrap();
+    load.wait().unwrap();
+}
+
+#[test]
+fn ten_thousand_luns_come_at_once() {
+    let mut live = Live::start();
+    let before = tests::process::resident(std::process::id()).unwrap();
+    let start = Instant::now();
+    live.apply(|next| (1..=10_000).for_each(|lun| show(next, lun, "null:1G")))
+        .unwrap();
+    let took = start.elapsed();
+    let after = tests::process::resident(std::process::id()).unwrap();
+    let each = after.saturating_sub(before) / 10_000;
+    eprintln!("10,000 LUNs in {took:?}, {each} bytes each");
+    assert!(each < 64 << 10, "{each} bytes for a LUN");
+    // libiscsi has no form for numbers from 256 on.
+    must("iscsi-inq", &[&live.url(255)]);
+}
