@@ -4,8 +4,9 @@ use std::fs::File;
 use std::process::Command;
 use std::time::Duration;
 
+use scsi::wire::lun::Lun;
 use tests::client::Client;
-use tests::initiator::Data;
+use tests::initiator::{Data, Settings};
 use tests::server::Server;
 
 const MIB: u64 = 1 << 20;
@@ -18,6 +19,40 @@ fn growth_of_a_file_is_told() {
     grows("growth-file", &format!("file:{}", path.display()), || {
         file.set_len(2 * MIB).unwrap();
     });
+}
+
+#[test]
+fn a_volume_that_is_not_there_at_the_start_comes_later() {
+    let dir = tests::scratch("absent").unwrap();
+    let path = dir.join("disk");
+    let file = format!("file:{}", path.display());
+    let volumes = ["ram:16M", &*file];
+    let server = Server::start_in(&dir, &volumes, &["--wait", "1s"]).unwrap();
+    server
+        .has_logged("its LUN is not ready until the volume is there")
+        .unwrap();
+    assert_eq!(
+        [server.luns[0].size_bytes, server.luns[1].size_bytes],
+        [16 << 20, 0]
+    );
+    let mut beside = Client::log_in(&server.luns[0], 1).unwrap();
+    let settings = Settings::new(2, &server.luns[1].target);
+    let mut client = Client::connect(server.luns[1].portals[0].parse().unwrap(), settings).unwrap();
+    client.lun = Lun::from_index(1);
+    let mut told = || {
+        let ended = client.command(&[0; 6], Data::None).unwrap();
+        (ended.status != 0).then(|| (ended.sense[2] & 0x0f, ended.sense[12], ended.sense[13]))
+    };
+    assert_eq!(told(), Some((6, 0x29, 0)), "POWER ON");
+    assert_eq!(told(), Some((2, 4, 0)), "NOT READY");
+    File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    server.has_logged("is back").unwrap();
+    assert_eq!(told(), Some((6, 0x29, 0)), "it is another unit");
+    assert_eq!(told(), Some((6, 0x3f, 0x0e)), "LUNs have changed");
+    assert_eq!(told(), None);
+    assert_eq!(capacity(&mut client), MIB);
+    let luns_changed = beside.command(&[0; 6], Data::None).unwrap();
+    assert_eq!(luns_changed.sense[12..14], [0x3f, 0x0e]);
 }
 
 #[test]

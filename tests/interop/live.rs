@@ -12,7 +12,7 @@ use super::{must, run};
 use block::file::UndoLog;
 use engine::inventory::{Inventory, TargetRow, UnitRow};
 use engine::serve::options::{RingKind, ServeError};
-use engine::server::{ServerConfig, ServerHandle};
+use engine::server::{Server, ServerConfig, ServerHandle};
 use tests::client::Client;
 use tests::initiator::{Data, Settings};
 
@@ -40,7 +40,7 @@ impl Live {
             config.ring = RingKind::Epoll;
         }
         let undo = UndoLog::default();
-        let server = ServerHandle::start(config, inventory.clone(), &undo).unwrap();
+        let server = Server::start(config, inventory.clone(), &undo).unwrap();
         Self { server, inventory }
     }
 
@@ -68,6 +68,9 @@ impl Drop for Live {
         let _ = self.server.wait();
     }
 }
+
+/// Something that is changed.
+type Edit<'a> = &'a dyn Fn(&mut Inventory);
 
 fn show(inventory: &mut Inventory, lun: u16, address: &str) {
     let row = UnitRow::new(address.parse().unwrap(), address.to_owned());
@@ -205,7 +208,7 @@ fn another_volume_under_a_unit_that_is_used_costs_nobody_an_error() {
 fn what_is_wrong_is_refused_and_what_was_served_stays() {
     let mut live = Live::start();
     let url = live.url(0);
-    let wrong: [(&dyn Fn(&mut Inventory), &str); 3] = [
+    let wrong: [(Edit<'_>, &str); 3] = [
         (
             &|next| {
                 let target = next.targets.get_mut(TARGET).unwrap();

@@ -93,6 +93,7 @@ fn front(
         }),
         views,
         units: vec![ControlUnit::new(unit, 1)],
+        vanished: Box::new(|_| ()),
         store: Arc::new(Nowhere),
         flushes: Arc::new(FinalFlushes::default()),
         cores: 1,

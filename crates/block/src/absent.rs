@@ -46,6 +46,11 @@ impl Volume for Absent {
         self.traits.clone()
     }
 
+    /// Nobody knows what it is, so nothing is to be taken for it.
+    fn is_empty_at_start(&self) -> bool {
+        true
+    }
+
     fn attach(&self, _: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(AbsentHandle))
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use ::io::memory::MemoryLimit;
 
-use crate::server::{ServerConfig, ServerHandle};
+use crate::server::{Server, ServerConfig};
 use client::open::{OpenOptions, REPLACEMENT, secret};
 use options::{ReadyLun, ServeError, ServeOptions};
 use orders::ServerOrder;
@@ -36,7 +36,7 @@ pub fn run(
     let config = config(options, orders)?;
     secrets::check(options, inventory.units.values(), &config.open)?;
     let undo = &orders.undo;
-    let started = ServerHandle::start(config, inventory, undo);
+    let started = Server::start(config, inventory, undo);
     let server = started.inspect_err(|_| drop(undo.undo()))?;
     // From here on initiators write to the files.
     undo.forget();
@@ -86,7 +86,7 @@ fn open_options(options: &ServeOptions) -> Result<OpenOptions, ServeError> {
 
 /// Serves until told to stop, then until everything has ended, or told again. A core ends only when
 /// told to, or when its ring fails.
-fn wait(orders: &Orders, server: &ServerHandle) -> Result<(), ServeError> {
+fn wait(orders: &Orders, server: &Server) -> Result<(), ServeError> {
     loop {
         match orders.next() {
             ServerOrder::Tell => server.tell_gathered(),

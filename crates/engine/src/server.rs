@@ -4,6 +4,7 @@
 //! loaded and locked, portals bound. What fails then has changed nothing. [`crate::change`] tells
 //! how the cores make the rest.
 
+mod absent;
 mod cores;
 mod fc_ports;
 mod portals;
@@ -15,7 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -39,9 +40,10 @@ use crate::mailbox::{CoreMessage, Mailboxes, SessionInfo};
 use crate::serve::options::{ReadyLun, ServeError};
 use crate::state::StateDir;
 use crate::views::Views;
+use absent::Notice;
 use address::{Address, FcoeAddress, FcoeOptions};
 use fc_ports::FcPortName;
-use prepare::Prepared;
+use prepare::{Prepared, Preparing};
 use units::ServedUnit;
 pub use units::VolumeGauge;
 
@@ -90,8 +92,11 @@ impl ServerConfig {
     }
 }
 
-/// A server that runs. It is stopped by [`Self::stop`], not by being dropped.
-pub struct ServerHandle {
+/// A server that runs, for all who use it. It is stopped by [`Server::stop`], not by being dropped.
+pub type ServerHandle = Arc<Server>;
+
+/// See [`ServerHandle`].
+pub struct Server {
     config: ServerConfig,
     cores: u16,
     start: Instant,
@@ -100,6 +105,7 @@ pub struct ServerHandle {
     store: Arc<StateDir>,
     threads: Mutex<Vec<JoinHandle<io::Result<()>>>>,
     served: Mutex<Served>,
+    notices: Mutex<Sender<Notice>>,
 }
 
 /// What is served now.
@@ -130,7 +136,7 @@ struct Portal {
     bound: SocketAddr,
 }
 
-impl ServerHandle {
+impl Server {
     /// Starts cores that serve this. Every volume is opened and every portal bound before; where
     /// one cannot be, nothing is started. What opening did to files is noted in `undo`.
     ///
@@ -141,23 +147,32 @@ impl ServerHandle {
         config: ServerConfig,
         inventory: Inventory,
         undo: &UndoLog,
-    ) -> Result<Self, ServeError> {
+    ) -> Result<ServerHandle, ServeError> {
         let cores = core_count(config.threads);
         let store = Arc::new(StateDir::new(config.state_dir.as_deref()));
         let mut served = Served::default();
         let until = Instant::now() + config.wait;
-        let preparation = prepare::Preparing {
+        let preparation = Preparing {
             config: &config,
             store: &store,
             cores,
             until,
         };
         let prepared = preparation.run(&mut served, inventory, undo)?;
+        let (notices, noticed) = channel();
+        let vanished = {
+            let notices = notices.clone();
+            move |unit| {
+                // At the end of the server nobody listens.
+                let _ = notices.send(Notice::Vanished(unit));
+            }
+        };
         let (start, flushes) = (Instant::now(), Arc::new(FinalFlushes::default()));
         let front = ControlCore::new(ControlCoreParts {
             config: Arc::clone(&prepared.change.config),
             views: Arc::default(),
             units: Vec::new(),
+            vanished: Box::new(vanished),
             store: Arc::clone(&store) as _,
             flushes: Arc::clone(&flushes),
             cores,
@@ -182,8 +197,12 @@ impl ServerHandle {
             store,
             threads: Mutex::new(threads),
             served: Mutex::default(),
+            notices: Mutex::new(notices),
         };
         *handle.served() = handle.commit(served, prepared)?;
+        let handle = Arc::new(handle);
+        absent::look_after(&handle, noticed);
+        handle.notice(Notice::Absent);
         Ok(handle)
     }
 
@@ -196,19 +215,30 @@ impl ServerHandle {
     pub fn apply(&self, inventory: Inventory) -> Result<(), ServeError> {
         let mut served = self.served();
         let undo = UndoLog::default();
-        let preparation = prepare::Preparing {
-            config: &self.config,
-            store: &self.store,
-            cores: self.cores,
-            until: Instant::now(),
-        };
+        let preparation = self.preparing(Instant::now());
         let mut next = served.clone();
         let committed = preparation
             .run(&mut next, inventory, &undo)
             .and_then(|prepared| self.commit(next, prepared));
         *served = committed.inspect_err(|_| drop(undo.undo()))?;
         undo.forget();
+        self.notice(Notice::Absent);
         Ok(())
+    }
+
+    fn notice(&self, notice: Notice) {
+        let notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without a thread that looks after them, volumes that are absent stay so.
+        let _ = notices.send(notice);
+    }
+
+    fn preparing(&self, until: Instant) -> Preparing<'_> {
+        Preparing {
+            config: &self.config,
+            store: &self.store,
+            cores: self.cores,
+            until,
+        }
     }
 
     /// Has the cores make a change; returns what is served then.
@@ -219,6 +249,9 @@ impl ServerHandle {
         self.to_control(CoreMessage::Change(Box::new(change)));
         // Without an answer the server has ended meanwhile.
         made.recv().unwrap_or(Err(ChangeError::Stopping))?;
+        for (statistics, volume) in prepared.measured {
+            statistics.set_gauge(VolumeGauge::new(&volume));
+        }
         for closed in prepared.close_fc {
             self.to_all(|| CoreMessage::CloseFcPort(closed));
         }
@@ -248,10 +281,7 @@ impl ServerHandle {
         self.ask(|reply| CoreMessage::Drop(tsih, reply)).is_some()
     }
 
-    fn ask<T>(
-        &self,
-        question: impl FnOnce(std::sync::mpsc::Sender<T>) -> CoreMessage,
-    ) -> Option<T> {
+    fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
         let (reply, answer): (_, Receiver<T>) = channel();
         self.to_control(question(reply));
         answer.recv_timeout(ANSWER).ok()

@@ -5,8 +5,8 @@
 //! between the cores. Readers add the cores up.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::unit::CoreId;
 
@@ -14,7 +14,7 @@ use crate::unit::CoreId;
 #[derive(Debug)]
 pub struct UnitStatistics {
     cores: Box<[CoreCounters]>,
-    gauge: OnceLock<Box<dyn UsageGauge>>,
+    gauge: Mutex<Option<Arc<dyn UsageGauge>>>,
 }
 
 /// Tells how much of its storage a volume uses.
@@ -86,20 +86,25 @@ impl UnitStatistics {
             })
     }
 
-    /// Sets the source of the volume's space usage; the first one stays.
+    /// Sets the source of the volume's space usage, in place of an earlier one.
     pub fn set_gauge(&self, gauge: impl UsageGauge + 'static) {
-        let _ = self.gauge.set(Box::new(gauge));
+        *self.gauge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(gauge));
+    }
+
+    fn gauge(&self) -> Option<Arc<dyn UsageGauge>> {
+        let gauge = self.gauge.lock().unwrap_or_else(PoisonError::into_inner);
+        gauge.clone()
     }
 
     /// How much of its storage the volume uses, as far as is known. Never blocks.
     #[must_use]
     pub fn usage(&self) -> Option<SpaceUsage> {
-        self.gauge.get()?.usage()
+        self.gauge()?.usage()
     }
 
     /// Finds out how much of its storage the volume uses now. May block.
     pub fn look(&self) {
-        if let Some(gauge) = self.gauge.get() {
+        if let Some(gauge) = self.gauge() {
             gauge.look();
         }
     }
@@ -124,7 +129,7 @@ impl Default for UnitStatistics {
     fn default() -> Self {
         Self {
             cores: (0..CORES).map(|_| CoreCounters::default()).collect(),
-            gauge: OnceLock::new(),
+            gauge: Mutex::default(),
         }
     }
 }

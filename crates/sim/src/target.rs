@@ -73,6 +73,7 @@ pub(super) fn front(
         units: units
             .map(|unit| ControlUnit::new(unit, setup.cores))
             .collect(),
+        vanished: Box::new(|_| ()),
         store: Arc::new(VolatileStore::default()),
         flushes: Arc::clone(flushes),
         cores: setup.cores,

@@ -93,6 +93,7 @@ pub struct ControlCore {
     pub(super) unsaved: UnsavedReservations,
     pub(super) flushes: Arc<FinalFlushes>,
     pub(super) looks: VolumeWatch,
+    pub(super) vanished: Box<dyn FnMut(UnitId) + Send>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
 }
@@ -105,6 +106,8 @@ pub struct ControlCoreParts {
     pub views: Arc<Views>,
     /// The units that are there from the start.
     pub units: Vec<ControlUnit>,
+    /// Told when the volume of a unit can no longer be used.
+    pub vanished: Box<dyn FnMut(UnitId) + Send>,
     /// Where they keep their state.
     pub store: Arc<dyn Store>,
     /// Where flushes at the end are told.
@@ -141,6 +144,7 @@ impl ControlCore {
             unsaved: UnsavedReservations::default(),
             flushes: parts.flushes,
             looks: VolumeWatch::default(),
+            vanished: parts.vanished,
             random: parts.random,
             local_address: parts.local_address,
         };

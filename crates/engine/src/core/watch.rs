@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ::io::ring::{BlockingLane, FileOp, Ring};
 use block::volume::Volume;
+use rustix::io::Errno;
 use scsi::medium::Now;
 use scsi::owner::{Input, OwnerRequest, UnitChange};
 use scsi::statistics::UnitStatistics;
@@ -94,6 +95,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// A volume was looked at: tells the owner of its unit if it has changed.
     pub(super) fn looked_at(&mut self, unit: UnitId, result: &io::Result<u64>) {
         let Some(front) = &mut self.front else { return };
+        if result.as_ref().is_err_and(is_gone) {
+            (front.vanished)(unit);
+        }
         if let Some(cause) = front.looks.end(unit, result.as_ref().err()) {
             let name = front.unit(unit).map_or("a volume", |unit| &unit.name);
             tracing::warn!("{name}: cannot be watched for changes: {cause}");
@@ -112,6 +116,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.owner(unit, Input::Request(request));
         }
     }
+}
+
+/// Whether a device or the file system of a file is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [Errno::NODEV, Errno::NXIO, Errno::STALE, Errno::NOTCONN];
+    Errno::from_io_error(error).is_some_and(|error| gone.contains(&error))
 }
 
 impl ControlCore {

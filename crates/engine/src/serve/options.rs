@@ -60,7 +60,8 @@ pub struct ServeOptions {
     pub memory_limit: Option<u64>,
     /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
     pub state_dir: Option<PathBuf>,
-    /// How long units of other targets that cannot be opened are tried again at the start.
+    /// How long units of other targets that cannot be opened are tried again at the start; volumes
+    /// that cannot be opened then are absent. Zero: they are an error.
     pub wait: Duration,
     /// Bounds on what a peer can cost.
     pub limits: TargetLimits,
@@ -173,7 +174,7 @@ pub struct ReadyLun {
     pub target: String,
     /// Its number.
     pub lun: u16,
-    /// Capacity in bytes.
+    /// Capacity in bytes; 0 of a volume that is absent.
     pub size_bytes: u64,
     /// Bytes in a logical block.
     pub block_size: u32,

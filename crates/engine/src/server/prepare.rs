@@ -13,11 +13,12 @@ use client::open::{self, OpenError, OpenOptions};
 use fc::wire::names::Wwn;
 use iscsi::target::{TargetConfig, TargetNode};
 use runtime::n_port::Attachment;
+use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
 use super::fc_ports;
-use super::units::{self, ServedUnit};
+use super::units::{self, Absence, ServedUnit, VolumeGauge};
 use super::{Portal, Served, ServerConfig};
 use crate::change::{Change, NewUnit, NewVolume};
 use crate::inventory::{FcPortRow, Inventory, LunRows, Step, TargetRow, UnitRow, diff};
@@ -30,6 +31,8 @@ pub(super) struct Prepared {
     pub(super) change: Change,
     pub(super) open_fc: Vec<Attachment>,
     pub(super) close_fc: Vec<Wwn>,
+    /// Statistics that are to tell of the space of another volume.
+    pub(super) measured: Vec<(Arc<UnitStatistics>, Arc<dyn Volume>)>,
 }
 
 /// What preparing goes by.
@@ -62,11 +65,7 @@ impl Preparing<'_> {
         undo: &UndoLog,
     ) -> Result<Prepared, ServeError> {
         inventory.check()?;
-        let open = OpenOptions {
-            undo: Some(undo.clone()),
-            wait_until: Some(self.until),
-            ..self.config.open.clone()
-        };
+        let open = self.open_options(undo);
         let mut steps = Steps::default();
         let all = diff(&served.inventory, &inventory);
         let (units, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_of_unit);
@@ -76,21 +75,99 @@ impl Preparing<'_> {
         }
         served.views = Arc::new(views(served, &inventory));
         served.inventory = inventory;
-        let change = Change {
-            arrivals: steps.arrivals,
-            swaps: steps.swaps,
-            departures: steps.departures,
-            views: Arc::clone(&served.views),
-            config: Arc::new(self.target_config(served)),
-            listen: steps.listen,
-            close: steps.close,
-            done: Box::new(|_| ()),
-        };
-        Ok(Prepared {
-            change,
+        Ok(self.prepared(served, steps))
+    }
+
+    fn prepared(&self, served: &Served, steps: Steps) -> Prepared {
+        let units = served.units.values();
+        let swapped = units.filter(|unit| steps.swaps.iter().any(|swap| swap.unit == unit.id));
+        let measured = swapped.map(|unit| (Arc::clone(&unit.statistics), Arc::clone(&unit.volume)));
+        Prepared {
+            measured: measured.collect(),
+            change: Change {
+                arrivals: steps.arrivals,
+                swaps: steps.swaps,
+                departures: steps.departures,
+                views: Arc::clone(&served.views),
+                config: Arc::new(self.target_config(served)),
+                listen: steps.listen,
+                close: steps.close,
+                done: Box::new(|_| ()),
+            },
             open_fc: steps.open_fc,
             close_fc: steps.close_fc,
-        })
+        }
+    }
+
+    /// A unit's volume is now the one that `served` tells.
+    pub(super) fn exchange(&self, served: &Served, name: &str) -> Result<Prepared, ServeError> {
+        let unit = served.units.get(name).ok_or_else(|| no_unit(name))?;
+        let row = served.inventory.units.get(name);
+        let swap = NewVolume {
+            unit: unit.id,
+            volume: Arc::clone(&unit.volume),
+            name: row.map_or(name, |row| &row.written).to_owned(),
+            is_absent: unit.absence.is_some(),
+        };
+        let steps = Steps {
+            swaps: vec![swap],
+            ..Steps::default()
+        };
+        Ok(self.prepared(served, steps))
+    }
+
+    /// A unit that nobody could know gives way to one that is known by its volume.
+    pub(super) fn replace(
+        &self,
+        served: &mut Served,
+        name: &str,
+        volume: Arc<dyn Volume>,
+    ) -> Result<Prepared, ServeError> {
+        let old = served.units.remove(name).ok_or_else(|| no_unit(name))?;
+        let row = served.inventory.units.get(name).cloned();
+        let row = row.ok_or_else(|| no_unit(name))?;
+        let mut steps = Steps {
+            departures: vec![old.id],
+            ..Steps::default()
+        };
+        self.admit(
+            served,
+            vec![(name.to_owned(), row, volume, None)],
+            &mut steps,
+        )?;
+        served.free.push(old.id.successor());
+        served.views = Arc::new(views(served, &served.inventory));
+        Ok(self.prepared(served, steps))
+    }
+
+    /// Whether a volume is the one that a unit had.
+    pub(super) fn is_same(
+        &self,
+        unit: &ServedUnit,
+        row: &UnitRow,
+        volume: &dyn Volume,
+        name: &str,
+    ) -> bool {
+        let (was, is) = (unit.volume.traits(), volume.traits());
+        let called = units::designation(name, row, volume);
+        was.block_size == is.block_size && called == unit.called
+    }
+
+    /// Opens the volume of a unit that is absent.
+    pub(super) fn open_now(
+        &self,
+        row: &UnitRow,
+        undo: &UndoLog,
+    ) -> Result<Arc<dyn Volume>, ServeError> {
+        self.open_volume(row, &self.open_options(undo))
+    }
+
+    fn open_options(&self, undo: &UndoLog) -> OpenOptions {
+        OpenOptions {
+            undo: Some(undo.clone()),
+            wait_until: Some(self.until),
+            ..self.config.open.clone()
+        }
     }
 
     /// Opens every volume before any is locked: what is wrong with an address is told first.
@@ -113,19 +190,34 @@ impl Preparing<'_> {
                     made.swaps.push(self.swap(served, &name, &row, open)?);
                 }
                 Step::AddUnit(name, row) => {
-                    let (volume, is_absent) = self.open(&row, open)?;
-                    arrivals.push((name, row, volume, is_absent));
+                    let (volume, absence) = self.open(&row, open)?;
+                    arrivals.push((name, row, volume, absence));
                 }
                 _ => {}
             }
         }
+        self.admit(served, arrivals, made)?;
         // Their slots are free when the change has been made, so they are not for its arrivals.
+        let gone = made.departures.iter().map(|unit| unit.successor());
+        served.free.extend(gone);
+        Ok(())
+    }
+
+    /// Gives units that come their numbers, names and reservations.
+    fn admit(
+        &self,
+        served: &mut Served,
+        arrivals: Vec<Arrival>,
+        made: &mut Steps,
+    ) -> Result<(), ServeError> {
         let called = designations(served, &arrivals)?;
         let lasting = called.iter().any(|called| called.lasts);
         let is_writable = lasting && units::is_writable(self.store);
-        for ((name, row, volume, is_absent), called) in arrivals.into_iter().zip(called) {
+        for ((name, row, volume, absence), called) in arrivals.into_iter().zip(called) {
             let mut state = units::state(&row, &volume, &called);
-            state.is_absent = is_absent;
+            state.is_absent = absence.is_some();
+            state.statistics.set_gauge(VolumeGauge::new(&volume));
+            let statistics = Arc::clone(&state.statistics);
             let places = (&*name, &row);
             let lock = units::restore(places, &mut state, &called, self.store, is_writable)?;
             let id = served.new_id();
@@ -137,11 +229,15 @@ impl Preparing<'_> {
                 key: units::key(&called),
                 lock,
             });
-            let unit = ServedUnit { id, volume, called };
+            let unit = ServedUnit {
+                id,
+                volume,
+                called,
+                absence,
+                statistics,
+            };
             served.units.insert(name, unit);
         }
-        let gone = made.departures.iter().map(|unit| unit.successor());
-        served.free.extend(gone);
         Ok(())
     }
 
@@ -149,29 +245,36 @@ impl Preparing<'_> {
         &self,
         row: &UnitRow,
         open: &OpenOptions,
-    ) -> Result<(Arc<dyn Volume>, bool), ServeError> {
+    ) -> Result<(Arc<dyn Volume>, Option<Absence>), ServeError> {
+        match self.open_volume(row, open) {
+            Ok(volume) => Ok((volume, None)),
+            Err(error) if row.may_be_absent => {
+                tracing::warn!("{error}: its LUN is not ready until the volume is there");
+                let absent = Absent::new(row.block_size);
+                Ok((Arc::new(absent), Some(Absence::Unknown)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_volume(
+        &self,
+        row: &UnitRow,
+        open: &OpenOptions,
+    ) -> Result<Arc<dyn Volume>, ServeError> {
         let options = OpenOptions {
             read_only: open.read_only || row.read_only,
             block_size: row.block_size.or(open.block_size),
             ..open.clone()
         };
         let opened = open::volume(&row.address, &options);
-        let opened = opened.map_err(|error| cannot_open(row, &error));
-        let prepared = opened.and_then(|volume| {
-            let prepared = volume.prepare(self.cores);
-            prepared.map(|()| volume).map_err(|cause| ServeError::Open {
-                address: row.written.clone(),
-                cause: cause.to_string(),
-            })
-        });
-        match prepared {
-            Ok(volume) => Ok((volume, false)),
-            Err(error) if row.may_be_absent => {
-                tracing::warn!("{error}: its LUN is there, and the volume is tried again");
-                Ok((Arc::new(Absent::new(row.block_size)), true))
-            }
-            Err(error) => Err(error),
-        }
+        let volume = opened.map_err(|error| cannot_open(row, &error))?;
+        let prepared = volume.prepare(self.cores);
+        prepared.map_err(|cause| ServeError::Open {
+            address: row.written.clone(),
+            cause: cause.to_string(),
+        })?;
+        Ok(volume)
     }
 
     fn swap(
@@ -181,12 +284,12 @@ impl Preparing<'_> {
         row: &UnitRow,
         open: &OpenOptions,
     ) -> Result<NewVolume, ServeError> {
-        let (volume, is_absent) = self.open(row, open)?;
+        let (volume, absence) = self.open(row, open)?;
         let Some(unit) = served.units.get_mut(name) else {
             return Err(no_unit(name));
         };
         let (was, is) = (unit.volume.traits(), volume.traits());
-        if !is_absent && was.block_size != is.block_size {
+        if absence.is_none() && was.block_size != is.block_size {
             return Err(ServeError::BlockSize {
                 volume: row.written.clone(),
                 is: is.block_size,
@@ -194,11 +297,12 @@ impl Preparing<'_> {
             });
         }
         unit.volume = Arc::clone(&volume);
+        unit.absence = absence;
         Ok(NewVolume {
             unit: unit.id,
             volume,
             name: row.written.clone(),
-            is_absent,
+            is_absent: absence.is_some(),
         })
     }
 
@@ -284,7 +388,8 @@ fn cannot_open(row: &UnitRow, error: &OpenError) -> ServeError {
     }
 }
 
-type Arrival = (String, UnitRow, Arc<dyn Volume>, bool);
+/// A unit that comes: its name, its row, and its volume or what stands for it.
+type Arrival = (String, UnitRow, Arc<dyn Volume>, Option<Absence>);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.

@@ -11,7 +11,7 @@ use block::identity::hex;
 use block::volume::Volume;
 use runtime::lockfile::LockFile;
 use scsi::reserve::Reservations;
-use scsi::statistics::{SpaceUsage, UsageGauge};
+use scsi::statistics::{SpaceUsage, UnitStatistics, UsageGauge};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 
 use crate::flushes::FinalFlushes;
@@ -26,6 +26,18 @@ pub(super) struct ServedUnit {
     pub(super) id: UnitId,
     pub(super) volume: Arc<dyn Volume>,
     pub(super) called: Designation,
+    /// Its volume cannot be used now, and `volume` stands for it.
+    pub(super) absence: Option<Absence>,
+    pub(super) statistics: Arc<UnitStatistics>,
+}
+
+/// Why a unit is without its volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absence {
+    /// It could not be opened yet, so that nobody knows what it is.
+    Unknown,
+    /// It went while it was served.
+    Vanished,
 }
 
 /// What a unit calls itself: as it was told, else as its volume is known.
@@ -64,9 +76,7 @@ pub(super) fn state(row: &UnitRow, volume: &Arc<dyn Volume>, called: &Designatio
     };
     let mut traits = volume.traits();
     traits.shared &= !row.sole_gateway;
-    let state = UnitState::new(identity, traits);
-    state.statistics.set_gauge(VolumeGauge::new(volume));
-    state
+    UnitState::new(identity, traits)
 }
 
 /// What INQUIRY has room for.

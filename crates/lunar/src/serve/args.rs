@@ -62,9 +62,10 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Time to wait at the start for units of other targets that cannot be opened [default: none]
+    /// Start without volumes that cannot be opened after this time [default: none]
     ///
-    /// A gateway that starts at boot, before its targets do, tries them again until then.
+    /// Units of other targets are tried until then, for a gateway that starts at boot before its
+    /// targets do. LUNs without their volume are not ready, and get it when it is there.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     wait: Option<Duration>,
 

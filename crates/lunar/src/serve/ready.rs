@@ -21,7 +21,10 @@ fn line(lun: &ReadyLun, json: bool) -> String {
         // A struct of strings and numbers always has a JSON form.
         return serde_json::to_string(lun).unwrap_or_default();
     }
-    let size = human_size(lun.size_bytes);
+    let size = match lun.size_bytes {
+        0 => "absent".to_owned(),
+        bytes => human_size(bytes),
+    };
     let volume = printable(&lun.volume, &[]);
     let lines = addresses(lun).map(|address| format!("{address}  {size}  {volume}"));
     lines.collect::<Vec<_>>().join("\n")

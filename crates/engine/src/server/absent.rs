@@ -1,0 +1,168 @@
+//! Volumes that cannot be used now: a thread tries them again until they are back.
+//!
+//! | | the unit is | when the volume is back |
+//! |---|---|---|
+//! | it could not be opened at the start | NOT READY, and nobody knows what it is | another unit takes its LUNs, known by its volume |
+//! | it vanished while it was served | NOT READY, with its identity and last capacity | it is swapped in, if it is the same |
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use block::absent::Absent;
+use block::file::UndoLog;
+use block::volume::Volume;
+use scsi::unit::UnitId;
+
+use super::prepare::Preparing;
+use super::units::Absence;
+use super::{Served, Server};
+use crate::inventory::UnitRow;
+use crate::serve::options::ServeError;
+
+/// How often a volume is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What the thread is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Notice {
+    /// The volume of this unit can no longer be used.
+    Vanished(UnitId),
+    /// There may be units whose volume is absent.
+    Absent,
+}
+
+/// Starts the thread. It sleeps for as long as no volume is absent, and ends with the server.
+pub(super) fn look_after(server: &Arc<Server>, notices: Receiver<Notice>) {
+    let server = Arc::downgrade(server);
+    let started = thread::Builder::new()
+        .name("lunar-absent".to_owned())
+        .spawn(move || run(&server, &notices));
+    if let Err(cause) = started {
+        tracing::warn!("volumes that are absent will not be tried again: no thread ({cause})");
+    }
+}
+
+fn run(server: &Weak<Server>, notices: &Receiver<Notice>) {
+    let (mut is_any_absent, mut told) = (false, BTreeMap::new());
+    loop {
+        let notice = if is_any_absent {
+            notices.recv_timeout(AGAIN)
+        } else {
+            notices.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        let Some(server) = server.upgrade() else {
+            return;
+        };
+        match notice {
+            Ok(Notice::Vanished(unit)) => server.vanished(unit),
+            Ok(Notice::Absent) => {}
+            Err(RecvTimeoutError::Timeout) => server.try_absent(&mut told),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        is_any_absent = server.absent().next().is_some();
+    }
+}
+
+impl Server {
+    /// The units without their volumes: names and rows.
+    fn absent(&self) -> impl Iterator<Item = (String, UnitRow)> {
+        let served = self.served();
+        let units = served
+            .units
+            .iter()
+            .filter(|(_, unit)| unit.absence.is_some());
+        let rows = units.filter_map(|(name, _)| {
+            let row = served.inventory.units.get(name)?;
+            Some((name.clone(), row.clone()))
+        });
+        rows.collect::<Vec<_>>().into_iter()
+    }
+
+    /// A volume has gone: its unit stays, and answers what is known.
+    fn vanished(&self, id: UnitId) {
+        let mut served = self.served();
+        let mut next = served.clone();
+        let mut units = next.units.iter_mut();
+        let Some((name, unit)) = units.find(|(_, unit)| unit.id == id) else {
+            return;
+        };
+        if unit.absence.is_some() {
+            return;
+        }
+        let name = name.clone();
+        unit.absence = Some(Absence::Vanished);
+        unit.volume = Arc::new(Absent::of(unit.volume.traits()));
+        let row = &next.inventory.units[&name];
+        tracing::error!(
+            "{} has vanished: its LUNs are not ready; it is tried again every {} s",
+            row.written,
+            AGAIN.as_secs()
+        );
+        let prepared = self.preparing(Instant::now()).exchange(&next, &name);
+        match prepared.and_then(|prepared| self.commit(next, prepared)) {
+            Ok(next) => *served = next,
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+
+    /// Tries to open what is absent. Opening may take its time, so nobody waits for it. The log is
+    /// told once why something that could be opened cannot be served, as `told` knows.
+    fn try_absent(&self, told: &mut BTreeMap<String, String>) {
+        for (name, row) in self.absent() {
+            let undo = UndoLog::default();
+            let preparing = self.preparing(Instant::now());
+            let Ok(volume) = preparing.open_now(&row, &undo) else {
+                continue;
+            };
+            match self.is_back(&preparing, &name, &row, volume) {
+                Ok(true) => {
+                    undo.forget();
+                    tracing::info!("{} is back", row.written);
+                }
+                Ok(false) => drop(undo.undo()),
+                Err(error) => {
+                    drop(undo.undo());
+                    let error = error.to_string();
+                    if told.insert(name, error.clone()).as_ref() != Some(&error) {
+                        tracing::warn!("{} cannot be served again: {error}", row.written);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Serves a volume that was absent; returns whether it was still wanted.
+    fn is_back(
+        &self,
+        preparing: &Preparing<'_>,
+        name: &str,
+        row: &UnitRow,
+        volume: Arc<dyn Volume>,
+    ) -> Result<bool, ServeError> {
+        let mut served = self.served();
+        let mut next: Served = served.clone();
+        if next.inventory.units.get(name) != Some(row) {
+            return Ok(false);
+        }
+        let Some(unit) = next.units.get_mut(name) else {
+            return Ok(false);
+        };
+        let prepared = match unit.absence {
+            None => return Ok(false),
+            Some(Absence::Vanished) if preparing.is_same(unit, row, &*volume, name) => {
+                unit.absence = None;
+                unit.volume = volume;
+                preparing.exchange(&next, name)?
+            }
+            Some(_) => preparing.replace(&mut next, name, volume)?,
+        };
+        *served = self.commit(next, prepared)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Volumes that go, and come back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use block::file::UndoLog;
+use scsi::unit::UnitId;
+
+use super::super::{Server, ServerConfig, ServerHandle};
+use crate::inventory::{Inventory, UnitRow};
+
+/// A server with one core and one unit, at which nobody can log in.
+fn serve(address: &str, may_be_absent: bool) -> ServerHandle {
+    let row = UnitRow {
+        may_be_absent,
+        serial: Some("1".to_owned()),
+        ..UnitRow::new(address.parse().unwrap(), address.to_owned())
+    };
+    let inventory = Inventory {
+        units: [("disk".to_owned(), row)].into(),
+        ..Inventory::default()
+    };
+    let mut config = ServerConfig::new("iqn.2026-11.org.lunar:us".into()).unwrap();
+    config.threads = Some(std::num::NonZeroUsize::MIN);
+    Server::start(config, inventory, &UndoLog::default()).unwrap()
+}
+
+fn end(server: &ServerHandle) {
+    server.stop();
+    server.wait().unwrap();
+}
+
+fn unit(server: &ServerHandle) -> (UnitId, u64, bool) {
+    let served = server.served();
+    let unit = &served.units["disk"];
+    (unit.id, unit.volume.traits().blocks, unit.absence.is_some())
+}
+
+fn file(path: &Path) -> String {
+    format!("file:{}", path.display())
+}
+
+/// The file is locked as long as anybody has it: it can be opened again, so nobody has.
+#[test]
+fn a_volume_that_vanished_is_the_same_unit_when_it_is_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    let server = serve(&file(&path), false);
+    let (id, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (2048, false));
+    server.vanished(id);
+    assert_eq!(
+        unit(&server),
+        (id, 2048, true),
+        "the last capacity is known"
+    );
+    server.vanished(id);
+    server.try_absent(&mut BTreeMap::new());
+    assert_eq!(unit(&server), (id, 2048, false));
+    end(&server);
+}
+
+#[test]
+fn what_nobody_knew_is_another_unit_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    let server = serve(&file(&path), true);
+    let (unknown, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (0, true));
+    server.try_absent(&mut BTreeMap::new());
+    assert!(unit(&server).2, "it is still not there");
+    fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    server.try_absent(&mut BTreeMap::new());
+    let (known, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (2048, false));
+    assert_ne!(known, unknown);
+    end(&server);
+}
