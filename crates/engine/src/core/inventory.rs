@@ -59,11 +59,11 @@ impl CoreUnits {
         }
     }
 
-    /// The key of a unit's volume.
+    /// The key of the volume of a unit that is attached here. The device server asks for no other,
+    /// so its generation is not compared.
     #[inline]
     pub(super) fn volume(&self, unit: UnitId) -> Option<u32> {
-        let slot = self.units.get(unit.index())?.as_ref();
-        slot.filter(|slot| slot.id == unit).map(|slot| slot.volume)
+        Some(self.units.get(unit.index())?.as_ref()?.volume)
     }
 
     /// Every unit, with the key of its volume.

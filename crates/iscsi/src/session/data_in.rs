@@ -41,7 +41,7 @@ impl<L: Lease> Session<L> {
         }
         task.stage = TaskStage::Ended;
         task.stop_asking();
-        task.grants.clear();
+        task.drop_grants();
         if task.condition.is_none() {
             task.ending = Some(task.device_ending(completed));
         }
@@ -89,7 +89,7 @@ impl<L: Lease> Session<L> {
             return;
         }
         task.stage = TaskStage::Ended;
-        task.grants.clear();
+        task.drop_grants();
         self.answer_if_complete(slot);
     }
 }

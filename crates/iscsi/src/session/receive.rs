@@ -62,8 +62,11 @@ impl<L: Lease> Session<L> {
 
     fn header(&mut self, bhs: Bhs) {
         if bhs.data_len() == 0 {
-            self.inbound = self.dispatch(&bhs);
-            self.data(&[], true);
+            if let SegmentSink::Fill(fill) = self.dispatch(&bhs)
+                && let Some(ttt) = fill.closes
+            {
+                self.close_sequence(fill.slot, ttt);
+            }
         } else if self.framer.has_data_digest() || is_read_whole(bhs.opcode()) {
             self.collected.clear();
             self.inbound = SegmentSink::Collect(bhs);

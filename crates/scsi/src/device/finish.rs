@@ -177,9 +177,8 @@ impl<L: Lease> DeviceServer<L> {
         if !task.detached {
             self.report(card, ending);
         }
-        let waited_for = self
-            .unit(task.unit)
-            .is_some_and(|unit| !unit.pending.is_empty());
+        let unit = self.units.get(task.unit.index());
+        let waited_for = unit.is_some_and(|unit| !unit.pending.is_empty());
         self.progressed |= waited_for || !self.managements.is_empty();
     }
 
