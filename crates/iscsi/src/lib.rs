@@ -9,6 +9,7 @@
 pub mod auth;
 #[cfg(test)]
 mod connection;
+pub mod datamover;
 pub mod discovery;
 pub mod initiator;
 pub mod keys;

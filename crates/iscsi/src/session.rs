@@ -1,16 +1,14 @@
 //! A session in its full-feature phase, at the target (RFC 7143 §4.2, §11).
 //!
 //! Above it is a device server, to which it presents SAM's protocol services; below it one
-//! connection (ErrorRecoveryLevel 0). The machine is split by duty: `receive` cuts the stream and
-//! hands PDUs out, `command`, `data_out`, `data_in` carry SCSI commands, `manage` task management,
-//! `transmit` is the way out; `window` and `task` hold what is counted.
-//!
-//! The price of the design: a status waits in one queue behind the data of other commands, as all
-//! that leaves does so in one order. That order is what makes task management simple: a response to
-//! it cannot overtake those of the tasks that it covers (RFC 7143 §4.2.2.3).
+//! connection (ErrorRecoveryLevel 0), whose PDUs and data a [`Datamover`] carries: the session
+//! knows neither bytes nor R2Ts. The machine is split by duty: `receive` hands PDUs out, `command`,
+//! `data_out`, `data_in` carry SCSI commands, `manage` task management; `connection` counts what
+//! leaves, `window` and `task` hold what is counted for the session.
 
 mod attention_delivery;
 mod command;
+mod connection;
 mod data_in;
 mod data_out;
 mod data_out_timeout;
@@ -24,7 +22,6 @@ mod snack;
 mod stall;
 mod task;
 mod text;
-mod transmit;
 mod window;
 
 #[cfg(test)]
@@ -39,58 +36,50 @@ use scsi::wire::lun::Lun;
 
 use self::attention_delivery::DeliveredAttentions;
 use self::command::Deferred;
-use self::data_out::RetiredTags;
+use self::connection::Connection;
 use self::manage::Functions;
 use self::nop::PeerLiveness;
 use self::receive::SegmentSink;
 use self::reject::RejectRateLimit;
 use self::stall::{SendStall, StallTimer};
-use self::task::{SessionTaskSlot, SessionTasks};
+use self::task::SessionTasks;
 use self::text::TextNegotiation;
-use self::transmit::SendQueue;
 use self::window::{CommandWindow, WindowMemory};
+use crate::datamover::tcp::{RetiredTags, TcpMover};
+use crate::datamover::{Datamover, TaskSlot};
 use crate::parameters::{Operational, Parameters};
-use crate::pdu_sink::PduSink;
 use crate::target::TargetConfig;
 use crate::wire::bhs::Itt;
-use crate::wire::framer::Framer;
 use crate::wire::serial::{CmdSn, StatSn};
 use scsi::violation::Violation;
 
-/// A session.
+/// A session, whose data moves by `D`.
 #[derive(Debug)]
-pub struct Session<L> {
+pub struct Session<L, D = TcpMover<L>> {
     parameters: Parameters,
     config: Arc<TargetConfig>,
     now: Now,
     is_open: bool,
-    framer: Framer,
+    pub(crate) connection: Connection<D>,
     inbound: SegmentSink,
     /// The data segment of a PDU that is looked at only when all of it is there.
     collected: Vec<u8>,
-    /// `collected` is still to be given to the task that `inbound` names.
-    unsettled: bool,
     window: CommandWindow,
     deferred: Vec<Deferred>,
     tasks: SessionTasks<L>,
     /// Bytes in the `held` of all tasks, and in deferred requests.
     held: usize,
     next_ttt: u16,
+    /// Commands whose unsolicited data may still come.
     retired: RetiredTags,
     functions: Functions,
     text: Option<TextNegotiation>,
     /// A logout that is answered when all commands have ended.
     logout: Option<Itt>,
-    liveness: PeerLiveness,
     /// Of data that was announced or is asked for.
     owed: StallTimer,
     /// The CmdSN that later requests wait for, and until when.
     gap: Option<(CmdSn, Now)>,
-    untaken: SendStall,
-    patience: RejectRateLimit,
-    stat_sn: StatSn,
-    told: DeliveredAttentions,
-    queue: SendQueue<L>,
     events: VecDeque<SessionEvent<L>>,
 }
 
@@ -130,20 +119,24 @@ pub enum SessionEvent<L> {
     Remark(Violation),
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// The session that a login led to.
     #[must_use]
     pub fn new(parameters: Parameters, config: Arc<TargetConfig>, now: Now) -> Self {
         let keys = parameters.keys;
-        let mut framer = Framer::new(keys.own_data_segment);
-        framer.set_digests(keys.header_digest, keys.data_digest);
         Self {
             now,
             is_open: true,
-            framer,
+            connection: Connection {
+                mover: D::new(&keys, &config.limits),
+                stat_sn: StatSn(parameters.stat_sn),
+                attentions: DeliveredAttentions::default(),
+                liveness: PeerLiveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
+                rejects: RejectRateLimit::new(now),
+                send_stall: SendStall::default(),
+            },
             inbound: SegmentSink::Drop,
             collected: Vec::new(),
-            unsettled: false,
             window: CommandWindow::new(
                 CmdSn(parameters.exp_cmd_sn),
                 config.limits.window,
@@ -153,18 +146,12 @@ impl<L: Lease> Session<L> {
             tasks: SessionTasks::new(),
             held: 0,
             next_ttt: 0,
-            retired: RetiredTags::new(config.limits.window, keys.outstanding_r2t),
+            retired: RetiredTags::new(config.limits.window as usize),
             functions: Functions::default(),
             text: None,
             logout: None,
-            liveness: PeerLiveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
             owed: StallTimer::default(),
             gap: None,
-            untaken: SendStall::default(),
-            patience: RejectRateLimit::new(now),
-            stat_sn: StatSn(parameters.stat_sn),
-            told: DeliveredAttentions::default(),
-            queue: SendQueue::new(),
             events: VecDeque::new(),
             parameters,
             config,
@@ -175,15 +162,6 @@ impl<L: Lease> Session<L> {
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
-    }
-
-    /// Takes bytes from the wire, as many as can be used now; the rest is to be given again
-    /// after `poll` has given `None` and what came of it is done. Stops after each event, and
-    /// takes nothing while [`Session::is_stalled`].
-    pub fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
-        self.now = now;
-        self.liveness.heard(now, bytes);
-        self.take(bytes)
     }
 
     /// What to do next; to be asked until `None` after each call of another function.
@@ -199,28 +177,28 @@ impl<L: Lease> Session<L> {
 
     /// *Receive Data-Out* of the device server: fill `into`.
     pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
-        if let Some(slot) = SessionTaskSlot::of(tag) {
+        if let Some(slot) = TaskSlot::of(tag) {
             self.grant(slot, offset, into);
         }
     }
 
     /// *Send Data-In*.
     pub fn send_data_in(&mut self, tag: Tag, offset: u32, data: L) {
-        if let Some(slot) = SessionTaskSlot::of(tag) {
+        if let Some(slot) = TaskSlot::of(tag) {
             self.queue_data_in(slot, offset, data);
         }
     }
 
     /// *Send Command Complete*.
     pub fn complete(&mut self, tag: Tag, completed: &Completed) {
-        if let Some(slot) = SessionTaskSlot::of(tag) {
+        if let Some(slot) = TaskSlot::of(tag) {
             self.device_ended(slot, completed);
         }
     }
 
     /// The device server aborted the task.
     pub fn aborted(&mut self, tag: Tag) {
-        if let Some(slot) = SessionTaskSlot::of(tag) {
+        if let Some(slot) = TaskSlot::of(tag) {
             self.device_aborted(slot);
         }
     }
@@ -239,7 +217,7 @@ impl<L: Lease> Session<L> {
     /// initiator: only then the next session of the same port need not be told again.
     #[must_use]
     pub const fn has_told(&self) -> bool {
-        self.told.has_come()
+        self.connection.attentions.has_come()
     }
 
     /// The target goes down: asks the initiator to log out within `seconds` (async event 1).
@@ -252,27 +230,19 @@ impl<L: Lease> Session<L> {
     /// been transmitted.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
-        self.queue.is_crowded()
+        self.connection.mover.is_crowded()
     }
 
     /// How many PDUs, or runs of Data-In, wait to be transmitted.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.connection.mover.queued()
     }
 
     /// Bytes of Data-In that wait to be transmitted, for the device server to know by.
     #[must_use]
     pub fn data_in_queued(&self) -> usize {
-        self.queue.data()
-    }
-
-    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    /// To be called when all that was put out before has left.
-    pub fn transmit(&mut self, out: &mut impl PduSink<L>) -> bool {
-        let any = self.send_queue(out);
-        self.left(any);
-        any
+        self.connection.mover.data_in_queued()
     }
 
     /// When [`Session::timeout`] wants to be called.
@@ -282,12 +252,15 @@ impl<L: Lease> Session<L> {
             return None;
         }
         let expected = self.window.exp_cmd_sn();
-        let silence = self.liveness.deadline(&self.config.limits, expected);
+        let silence = self
+            .connection
+            .liveness
+            .deadline(&self.config.limits, expected);
         let others = [
             self.functions.deadline(),
-            self.liveness.logout_deadline(),
+            self.connection.liveness.logout_deadline(),
             self.owed.deadline(),
-            self.untaken.progress.deadline(),
+            self.connection.send_stall.progress.deadline(),
         ];
         let earliest = others.into_iter().flatten().chain([silence]).min();
         match self.gap {
@@ -331,7 +304,7 @@ impl<L: Lease> Session<L> {
         }
         self.is_open = false;
         self.inbound = SegmentSink::Drop;
-        self.queue.keep_controls();
+        self.connection.mover.retain(|_| false);
         self.events.push_back(why);
     }
 

@@ -6,9 +6,10 @@ use scsi::task::{Attribute, Command};
 
 use super::receive::{DataFill, SegmentSink};
 use super::sense::Condition;
-use super::task::{SessionTaskSlot, TaskStage};
+use super::task::TaskStage;
 use super::window::CmdSnPlace;
 use super::{Session, SessionEvent};
+use crate::datamover::{Datamover, TaskSlot};
 use crate::wire::ahs::{self, Ahs};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::reject::reason;
@@ -26,7 +27,7 @@ pub(super) struct Deferred {
 #[derive(Debug)]
 pub(super) enum DeferredRequest {
     /// A SCSI command: its task is there, and collects data already.
-    Task(SessionTaskSlot, Box<Command>),
+    Task(TaskSlot, Box<Command>),
     /// Another request with its data segment.
     Request(Box<(Bhs, Vec<u8>)>),
     /// A command that never came, and was aborted all the same (RFC 7143 §11.6.1).
@@ -42,7 +43,7 @@ struct Extension {
     bidirectional_read: Option<u32>,
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// Takes a request that has a CmdSN.
     pub(super) fn request(&mut self, bhs: &Bhs) -> SegmentSink {
         if bhs.is_immediate() {
@@ -147,7 +148,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Hands a command to the device server, unless it is to end without.
-    pub(super) fn execute(&mut self, slot: SessionTaskSlot, command: Command) {
+    pub(super) fn execute(&mut self, slot: TaskSlot, command: Command) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -177,6 +178,7 @@ impl<L: Lease> Session<L> {
             self.reject(reason::OUT_OF_RESOURCES, bhs);
             return (false, SegmentSink::Drop);
         };
+        self.connection.mover.allocate(slot, pdu.itt, pdu.lun);
         let inbound = self.expect_data(slot, &pdu, bhs.data_len(), &extension);
         let command = self.command(slot, &pdu, &extension, attribute);
         if its_turn {
@@ -199,7 +201,7 @@ impl<L: Lease> Session<L> {
         };
         let mut unknown = false;
         let mut malformed = false;
-        for segment in ahs::segments(self.framer.ahs()) {
+        for segment in ahs::segments(self.connection.mover.ahs()) {
             match segment {
                 Ok(Ahs::ExtendedCdb(more)) => {
                     let kept = more.len().min(extension.cdb.len());
@@ -301,7 +303,7 @@ impl<L: Lease> Session<L> {
     /// Sets a new task up for the data that comes with and after the command.
     fn expect_data(
         &mut self,
-        slot: SessionTaskSlot,
+        slot: TaskSlot,
         pdu: &ScsiCommand,
         data_len: u32,
         extension: &Extension,
@@ -318,7 +320,7 @@ impl<L: Lease> Session<L> {
         };
         let limit = keys.first_burst.min(task.expected_out);
         task.unsolicited.limit = limit;
-        task.unsolicited.cover.add(0, data_len.min(limit));
+        task.unsolicited.received.add(0, data_len.min(limit));
         if !pdu.last {
             task.unsolicited.open = true;
             task.unsolicited.since = self.now;
@@ -343,13 +345,13 @@ impl<L: Lease> Session<L> {
         SegmentSink::Fill(DataFill {
             slot,
             offset: 0,
-            closes: None,
+            closes: false,
         })
     }
 
     fn command(
         &self,
-        slot: SessionTaskSlot,
+        slot: TaskSlot,
         pdu: &ScsiCommand,
         extension: &Extension,
         attribute: Attribute,

@@ -2,15 +2,14 @@
 
 use scsi::medium::Lease;
 use scsi::task::Completed;
-use scsi::wire::status::Status;
 
 use super::Session;
-use super::task::{SessionTaskSlot, TaskEnding, TaskStage};
-use super::transmit::SessionPdu;
+use super::task::TaskStage;
+use crate::datamover::{Datamover, TaskSlot};
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// *Send Data-In*: what the initiator does not expect is cut off.
-    pub(super) fn queue_data_in(&mut self, slot: SessionTaskSlot, offset: u32, data: L) {
+    pub(super) fn queue_data_in(&mut self, slot: TaskSlot, offset: u32, data: L) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -26,13 +25,12 @@ impl<L: Lease> Session<L> {
         } else {
             data
         };
-        task.queued += 1;
-        self.queue.push(SessionPdu::Data { slot, offset, data });
+        self.connection.mover.put_data(slot, offset, data);
     }
 
     /// *Send Command Complete*.
-    pub(super) fn device_ended(&mut self, slot: SessionTaskSlot, completed: &Completed) {
-        self.told.ended(&completed.sense);
+    pub(super) fn device_ended(&mut self, slot: TaskSlot, completed: &Completed) {
+        self.connection.attentions.ended(&completed.sense);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -40,21 +38,26 @@ impl<L: Lease> Session<L> {
             return;
         }
         task.stage = TaskStage::Ended;
-        task.stop_asking();
         task.drop_grants();
         if task.condition.is_none() {
             task.ending = Some(task.device_ending(completed));
+        }
+        if task.expected_out > 0 {
+            self.connection.mover.drop_data(slot);
         }
         self.answer_if_complete(slot);
     }
 
     /// Queues the response of a command that has ended, once no more of its data is to come: the
     /// initiator may not be told before (RFC 7143 §11.4.2).
-    pub(super) fn answer_if_complete(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn answer_if_complete(&mut self, slot: TaskSlot) {
+        let with_qualifier = self.keys().protocol_level >= 2;
+        let mover = &mut self.connection.mover;
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != TaskStage::Ended || task.awaits_data() {
+        let (waits, reads_only) = (task.unsolicited.open, task.expected_out == 0);
+        if task.stage != TaskStage::Ended || waits || !reads_only && mover.is_getting(slot) {
             return;
         }
         if !self.is_open {
@@ -62,24 +65,20 @@ impl<L: Lease> Session<L> {
             return;
         }
         task.stage = TaskStage::Answered;
-        if let Some(condition) = task.condition {
-            task.ending = Some(task.condition_ending(condition));
-        }
-        let plain = |ending: &TaskEnding| {
-            matches!(ending.status, Status::Good | Status::ConditionMet)
-                && ending.sense.as_slice().is_empty()
-                && ending.qualifier == 0
+        let ending = match task.condition {
+            Some(condition) => Some(task.condition_ending(condition)),
+            None => task.ending.take(),
         };
-        // Phase collapse (§11.7.3): the last Data-In that is still queued takes the status along.
-        task.collapse =
-            task.queued > 0 && task.expected_out == 0 && task.ending.as_ref().is_some_and(plain);
-        if !task.collapse {
-            self.queue.push(SessionPdu::Status(slot));
+        if let Some(mut ending) = ending {
+            if !with_qualifier {
+                ending.qualifier = 0;
+            }
+            mover.send_response(slot, ending, reads_only);
         }
     }
 
     /// The device server aborted a task: because the session ended it, or because it was told to.
-    pub(super) fn device_aborted(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn device_aborted(&mut self, slot: TaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -90,6 +89,7 @@ impl<L: Lease> Session<L> {
         }
         task.stage = TaskStage::Ended;
         task.drop_grants();
+        self.connection.mover.drop_data(slot);
         self.answer_if_complete(slot);
     }
 }

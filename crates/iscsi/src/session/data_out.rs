@@ -1,183 +1,119 @@
-//! Data from the initiator: unsolicited, or asked for by R2T (RFC 7143 §11.7, §11.8).
+//! Data from the initiator: unsolicited, which is taken in here, and what is asked of the datamover
+//! (RFC 7143 §11.7).
 //!
 //! The device server lends memory, and the data is copied there straight from where it was
 //! received. What comes before that is held, within a bound; beyond it the command ends with TASK
 //! SET FULL, so that a connection is never left unread.
 
-use std::collections::VecDeque;
-
 use scsi::medium::Lease;
-use scsi::received::ReceivedBytes;
 use scsi::task::Function;
 
 use super::command::UNSOLICITED;
 use super::receive::{DataFill, SegmentSink};
 use super::sense::Condition;
-use super::task::{DataGrant, R2tSequence, SessionTask, SessionTaskSlot, TaskStage};
-use super::transmit::SessionPdu;
+use super::task::{SessionTask, TaskStage};
 use super::{Session, SessionEvent, manage};
-use crate::wire::bhs::{Bhs, Itt, Ttt};
+use crate::datamover::{Datamover, Solicited, SolicitedFault, TaskSlot, WantedData};
+use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::data::DataOut;
 use crate::wire::reject::reason;
 
-/// Tags of aborted commands for which data may still come; that is dropped without a Reject.
-#[derive(Debug)]
-pub(super) struct RetiredTags {
-    tags: VecDeque<(Itt, Ttt)>,
-    limit: usize,
-}
-
-impl RetiredTags {
-    /// Keeps the tags of all commands in a window of this width, as a reset of the unit aborts them
-    /// together: of each its unsolicited data and each R2T in flight. Beyond that the oldest go.
-    pub(super) fn new(window: u32, outstanding_r2t: u16) -> Self {
-        Self {
-            tags: VecDeque::new(),
-            limit: window.max(1) as usize * (1 + usize::from(outstanding_r2t)),
-        }
-    }
-
-    fn push(&mut self, itt: Itt, ttt: Ttt) {
-        if self.tags.len() == self.limit {
-            self.tags.pop_front();
-        }
-        self.tags.push_back((itt, ttt));
-    }
-
-    /// Whether the data is that of an aborted command; its last PDU ends that.
-    fn take(&mut self, pdu: &DataOut) -> bool {
-        let tags = (pdu.itt, pdu.ttt);
-        let Some(at) = self.tags.iter().position(|known| *known == tags) else {
-            return false;
-        };
-        if pdu.last {
-            self.tags.remove(at);
-        }
-        true
-    }
-}
-
-/// Why a Data-Out cannot be used.
-enum DataOutFault {
-    /// It belongs to nothing.
-    Stray,
-    /// It ends its command.
-    Ends(Condition),
-}
-
-impl<L: Lease> Session<L> {
-    /// A Data-Out: where its data goes.
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
+    /// An unsolicited Data-Out: where its data goes.
     pub(super) fn data_out(&mut self, bhs: &Bhs) -> SegmentSink {
         let pdu = DataOut::decode(bhs);
         let Some(slot) = self.tasks.find(pdu.itt) else {
-            self.stray(&pdu, bhs);
+            self.stray(bhs);
             return SegmentSink::Drop;
         };
-        if bhs.data_len() > 0 {
-            self.owed.moved(bhs.data_len());
-        }
-        match self.place_data(slot, &pdu, bhs.data_len()) {
-            Ok(fill) => SegmentSink::Fill(fill),
-            Err(DataOutFault::Stray) => {
-                self.stray(&pdu, bhs);
-                SegmentSink::Drop
+        self.owed.moved(bhs.data_len());
+        let in_order = self.keys().pdu_in_order;
+        let Some(task) = self.tasks.entry(slot) else {
+            return SegmentSink::Drop;
+        };
+        let wanted = task.wants_data();
+        if !task.unsolicited.open {
+            if wanted {
+                self.end_with(slot, Condition::UnexpectedUnsolicited);
+            } else {
+                self.stray(bhs);
             }
-            Err(DataOutFault::Ends(condition)) => {
-                self.end_with(slot, condition);
-                self.close_if_last(slot, &pdu);
+            return SegmentSink::Drop;
+        }
+        let mut range = task.unsolicited.range();
+        match range.take(&pdu, bhs.data_len(), wanted, in_order) {
+            Ok(()) => SegmentSink::Fill(DataFill {
+                slot,
+                offset: pdu.offset,
+                closes: pdu.last,
+            }),
+            Err(fault) => {
+                self.end_with(slot, fault.into());
+                if pdu.last {
+                    self.close_unsolicited(slot);
+                }
                 SegmentSink::Drop
             }
         }
     }
 
-    fn stray(&mut self, pdu: &DataOut, bhs: &Bhs) {
-        if !self.retired.take(pdu) {
+    /// A Data-Out for no task, or that nobody asked for.
+    pub(super) fn stray(&mut self, bhs: &Bhs) {
+        if self.is_discovery() {
+            self.out_of_place(Opcode::DataOut, bhs);
+        } else if !self.retired.take(&DataOut::decode(bhs)) {
             self.reject(reason::INVALID_FIELD, bhs);
             self.remark("Data-Out for no task or R2T", "RFC 7143 §11.7.4");
         }
     }
 
-    /// Checks a Data-Out against the sequence that it belongs to.
-    fn place_data(
-        &mut self,
-        slot: SessionTaskSlot,
-        pdu: &DataOut,
-        len: u32,
-    ) -> Result<DataFill, DataOutFault> {
-        let in_order = self.keys().pdu_in_order;
-        let task = self.tasks.entry(slot).ok_or(DataOutFault::Stray)?;
-        let wanted = task.wants_data();
-        let (next_sn, start, limit, cover) = if pdu.ttt == UNSOLICITED {
-            unsolicited(task, wanted)?
-        } else {
-            solicited(task, pdu.ttt)?
-        };
-        let expected_sn = *next_sn;
-        *next_sn = expected_sn.wrapping_add(1);
-        if wanted {
-            if pdu.data_sn.0 != expected_sn {
-                return Err(DataOutFault::Ends(Condition::Digest));
-            }
-            let at = pdu.offset.checked_sub(start);
-            let at = at.filter(|at| at.checked_add(len).is_some_and(|end| end <= limit));
-            let is_new = |at: u32| {
-                let fits = !in_order || at == cover.next();
-                fits && !cover.overlaps(at, at + len) && cover.add(at, at + len)
-            };
-            if !at.is_some_and(is_new) {
-                return Err(DataOutFault::Ends(Condition::IncorrectAmount));
-            }
-        }
-        Ok(DataFill {
-            slot,
-            offset: pdu.offset,
-            closes: pdu.last.then_some(pdu.ttt),
-        })
-    }
-
-    fn close_if_last(&mut self, slot: SessionTaskSlot, pdu: &DataOut) {
-        if pdu.last {
-            self.close_sequence(slot, pdu.ttt);
-        }
-    }
-
-    /// A Data-Out whose data digest is wrong: a hole in the data of its command.
+    /// An unsolicited Data-Out whose data was damaged: a hole in the data of its command.
     pub(super) fn lost_data(&mut self, pdu: &DataOut) {
         let Some(slot) = self.tasks.find(pdu.itt) else {
             self.retired.take(pdu);
             return;
         };
         self.end_with(slot, Condition::Digest);
-        self.close_if_last(slot, pdu);
+        if pdu.last && pdu.ttt == UNSOLICITED {
+            self.close_unsolicited(slot);
+        }
     }
 
-    /// The PDU with the F bit has come.
-    pub(super) fn close_sequence(&mut self, slot: SessionTaskSlot, ttt: Ttt) {
+    /// Unsolicited data has come to its end.
+    pub(super) fn close_unsolicited(&mut self, slot: TaskSlot) {
         let first_burst = self.keys().first_burst;
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        let whole = if ttt == UNSOLICITED {
-            let open = std::mem::take(&mut task.unsolicited.open);
-            let cover = &task.unsolicited.cover;
-            // What lies behind a hole would be asked for again, and counted twice.
-            let full = task.expected_out <= first_burst || cover.next() == first_burst;
-            !open || full && cover.is_contiguous()
-        } else {
-            let sequence = task.sequences.iter().position(|known| known.ttt == ttt);
-            let sequence = sequence.and_then(|at| task.sequences.remove(at));
-            sequence.is_none_or(|known| known.cover.next() == known.len)
-        };
-        if !whole {
+        let open = std::mem::take(&mut task.unsolicited.open);
+        let received = &task.unsolicited.received;
+        // What lies behind a hole would be asked for again, and counted twice.
+        let full = task.expected_out <= first_burst || received.next() == first_burst;
+        if open && !(full && received.is_contiguous()) {
             self.end_with(slot, Condition::IncorrectAmount);
         }
-        self.ask_for_data(slot);
+        self.get_rest(slot);
         self.answer_if_complete(slot);
         self.proceed();
     }
 
+    /// News of data that was asked for.
+    pub(super) fn solicited(&mut self, news: Solicited<L>) {
+        self.connection.attentions.acknowledged(news.exp_stat_sn);
+        if let Some(got) = news.got {
+            self.hand_up(news.task, got);
+        }
+        if let Some(fault) = news.fault {
+            self.end_with(news.task, fault.into());
+        }
+        if news.closed {
+            self.answer_if_complete(news.task);
+            self.proceed();
+        }
+    }
+
     /// *Receive Data-Out*.
-    pub(super) fn grant(&mut self, slot: SessionTaskSlot, offset: u32, into: L) {
+    pub(super) fn grant(&mut self, slot: TaskSlot, offset: u32, into: L) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -185,10 +121,9 @@ impl<L: Lease> Session<L> {
             return;
         }
         debug_assert!(u64::from(offset) + into.len() as u64 <= u64::from(task.expected_out));
-        let mut grant = DataGrant {
+        let mut grant = WantedData {
             offset,
             filled: 0,
-            asked: 0,
             into,
         };
         grant.filled = task.held.copy(offset, &mut grant.into);
@@ -198,16 +133,23 @@ impl<L: Lease> Session<L> {
             self.held -= task.held.clear();
         }
         self.window.unreserve(lent);
+        if grant.is_full() {
+            return self.hand_up(slot, grant);
+        }
         task.grants.push_back(grant);
-        if matches!(self.inbound, SegmentSink::Fill(fill) if fill.slot == slot) {
+        if self.is_filling(slot) {
             self.place_collected();
         }
-        self.hand_up(slot);
-        self.ask_for_data(slot);
+        self.get_rest(slot);
+    }
+
+    /// Whether data of this command is coming in right now.
+    fn is_filling(&self, slot: TaskSlot) -> bool {
+        matches!(self.inbound, SegmentSink::Fill(fill) if fill.slot == slot)
     }
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
-    pub(super) fn fill(&mut self, slot: SessionTaskSlot, offset: u32, bytes: &[u8]) {
+    pub(super) fn fill(&mut self, slot: TaskSlot, offset: u32, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
@@ -228,62 +170,51 @@ impl<L: Lease> Session<L> {
         }
         self.held += task.held.len() - before;
         if rest.is_empty() {
-            self.hand_up(slot);
+            self.hand_up_full(slot);
         } else {
             self.end_with(slot, Condition::NoRoom);
         }
     }
 
     /// Tells the device server of memory that is full.
-    fn hand_up(&mut self, slot: SessionTaskSlot) {
-        let Some(task) = self.tasks.entry(slot) else {
-            return;
-        };
-        while let Some(at) = task.grants.iter().position(DataGrant::is_full) {
-            let Some(grant) = task.grants.remove(at) else {
-                return;
-            };
-            self.events.push_back(SessionEvent::DataOut {
-                tag: slot.tag(),
-                offset: grant.offset,
-                data: grant.into,
-            });
+    fn hand_up_full(&mut self, slot: TaskSlot) {
+        while let Some(task) = self.tasks.entry(slot)
+            && let Some(at) = task.grants.iter().position(WantedData::is_full)
+            && let Some(grant) = task.grants.remove(at)
+        {
+            self.hand_up(slot, grant);
         }
     }
 
-    /// Sends R2Ts for memory that nothing is on its way to.
-    fn ask_for_data(&mut self, slot: SessionTaskSlot) {
-        let keys = &self.parameters.keys;
+    fn hand_up(&mut self, slot: TaskSlot, got: WantedData<L>) {
+        self.events.push_back(SessionEvent::DataOut {
+            tag: slot.tag(),
+            offset: got.offset,
+            data: got.into,
+        });
+    }
+
+    /// Asks for what is missing. How far unsolicited data goes is known only at its end.
+    pub(super) fn get_rest(&mut self, slot: TaskSlot) {
+        let is_filling = self.is_filling(slot);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        // How far unsolicited data goes is known only at its end.
-        if task.unsolicited.open || task.frozen || !task.wants_data() || !self.is_open {
+        if task.unsolicited.open || task.frozen || is_filling || !task.wants_data() || !self.is_open
+        {
             return;
         }
-        let prefix = task.unsolicited.cover.next();
-        while task.sequences.len() < usize::from(keys.outstanding_r2t) {
-            let Some((offset, len)) = next_range(&mut task.grants, prefix, keys.max_burst) else {
-                return;
-            };
-            let ttt = Ttt(u32::from(self.next_ttt) << 16 | u32::from(slot.0));
-            self.next_ttt = self.next_ttt.wrapping_add(1);
-            task.sequences.push_back(R2tSequence {
-                ttt,
-                offset,
-                len,
-                sent: false,
-                since: self.now,
-                next_sn: 0,
-                cover: ReceivedBytes::default(),
-            });
-            self.queue.push(SessionPdu::R2t { slot, ttt });
+        let prefix = task.unsolicited.received.next();
+        while let Some(mut wanted) = task.grants.pop_front() {
+            let there = prefix.saturating_sub(wanted.offset);
+            wanted.filled = there.min(wanted.into.len() as u32);
+            self.connection.mover.get_data(self.now, slot, wanted);
             self.owed.begin(self.now, self.config.limits.nop_timeout);
         }
     }
 
     /// The session ends a command itself, once nothing more of its data is to come.
-    pub(super) fn end_with(&mut self, slot: SessionTaskSlot, condition: Condition) {
+    pub(super) fn end_with(&mut self, slot: TaskSlot, condition: Condition) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -291,7 +222,8 @@ impl<L: Lease> Session<L> {
             return;
         }
         task.condition = Some(condition);
-        task.stop_asking();
+        task.drop_grants();
+        self.connection.mover.drop_data(slot);
         self.held -= task.held.clear();
         let reserved = std::mem::take(&mut task.unsolicited.reserved);
         self.window.unreserve(reserved);
@@ -305,7 +237,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Forgets a task that was aborted; data that still comes for it is dropped.
-    pub(super) fn forget(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn forget(&mut self, slot: TaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -313,16 +245,13 @@ impl<L: Lease> Session<L> {
         if task.unsolicited.open {
             self.retired.push(itt, UNSOLICITED);
         }
-        for sequence in task.sequences.iter().filter(|sequence| sequence.sent) {
-            self.retired.push(itt, sequence.ttt);
-        }
-        self.queue.remove(slot);
+        self.connection.mover.deallocate(slot);
         self.remove_task(slot);
     }
 
     /// Takes a task out of the table. Its place in the window becomes free; one that still waits
     /// for its turn has taken none.
-    pub(super) fn remove_task(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn remove_task(&mut self, slot: TaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -338,42 +267,13 @@ impl<L: Lease> Session<L> {
     }
 }
 
-impl<L: Lease> DataGrant<L> {
-    fn is_full(&self) -> bool {
-        self.filled as usize >= self.into.len()
+impl From<SolicitedFault> for Condition {
+    fn from(fault: SolicitedFault) -> Self {
+        match fault {
+            SolicitedFault::Lost => Self::Digest,
+            SolicitedFault::Incorrect => Self::IncorrectAmount,
+        }
     }
-
-    fn end(&self) -> u32 {
-        self.offset + self.into.len() as u32
-    }
-}
-
-type SequencePosition<'t> = (&'t mut u32, u32, u32, &'t mut ReceivedBytes);
-
-/// DataSN, start, length and cover of the unsolicited data.
-fn unsolicited<L>(
-    task: &mut SessionTask<L>,
-    wanted: bool,
-) -> Result<SequencePosition<'_>, DataOutFault> {
-    let data = &mut task.unsolicited;
-    if !data.open {
-        return Err(if wanted {
-            DataOutFault::Ends(Condition::UnexpectedUnsolicited)
-        } else {
-            DataOutFault::Stray
-        });
-    }
-    Ok((&mut data.next_sn, 0, data.limit, &mut data.cover))
-}
-
-/// DataSN, start, length and cover of the answer to an R2T.
-fn solicited<L>(task: &mut SessionTask<L>, ttt: Ttt) -> Result<SequencePosition<'_>, DataOutFault> {
-    let sequence = task.sequences.iter_mut().find(|known| known.ttt == ttt);
-    let sequence = sequence
-        .filter(|known| known.sent)
-        .ok_or(DataOutFault::Stray)?;
-    let (start, len) = (sequence.offset, sequence.len);
-    Ok((&mut sequence.next_sn, start, len, &mut sequence.cover))
 }
 
 /// Puts the first bytes of `rest`, which belong at `at`, into a grant, or aside as far as there is
@@ -384,7 +284,7 @@ fn place<L: Lease>(
     rest: &[u8],
     room: &mut usize,
 ) -> Option<usize> {
-    let inside = |grant: &&mut DataGrant<L>| grant.offset <= at && at < grant.end();
+    let inside = |grant: &&mut WantedData<L>| grant.offset <= at && at < grant.end();
     if let Some(grant) = task.grants.iter_mut().find(inside) {
         let len = rest.len().min((grant.end() - at) as usize);
         grant
@@ -399,26 +299,4 @@ fn place<L: Lease>(
     *room = room.checked_sub(len)?;
     task.held.push(at, &rest[..len]);
     Some(len)
-}
-
-/// The next range to be asked for, which counts as asked for from now on. The first `prefix` bytes
-/// of the command came unsolicited.
-fn next_range<L: Lease>(
-    grants: &mut VecDeque<DataGrant<L>>,
-    prefix: u32,
-    max_burst: u32,
-) -> Option<(u32, u32)> {
-    for grant in grants {
-        let len = grant.into.len() as u32;
-        let unasked = prefix
-            .saturating_sub(grant.offset)
-            .min(len)
-            .max(grant.asked);
-        if unasked < len {
-            let burst = (len - unasked).min(max_burst);
-            grant.asked = unasked + burst;
-            return Some((grant.offset + unasked, burst));
-        }
-    }
-    None
 }

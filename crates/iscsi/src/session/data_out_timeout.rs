@@ -8,12 +8,15 @@ use scsi::medium::{Lease, Now};
 
 use super::Session;
 use super::task::SessionTask;
+use crate::datamover::Datamover;
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// Ends the session when data is owed for long and next to nothing moved between two looks:
     /// neither came data, nor left any.
     pub(super) fn check_owed(&mut self) {
-        let oldest = self.tasks.iter().filter_map(oldest).min();
+        let unsolicited = self.tasks.iter().filter_map(|(_, task)| announced(task));
+        let oldest = unsolicited.chain(self.connection.mover.oldest_get()).min();
+        self.owed.moved(self.connection.mover.take_moved());
         let wait = self.config.limits.nop_timeout;
         if self.owed.is_slow(self.now, wait, oldest) {
             self.violated("requested data did not arrive", "--nop-timeout");
@@ -64,11 +67,9 @@ impl<L: Lease> Session<L> {
     }
 }
 
-/// Since when data of a task is owed.
-fn oldest<L>(task: &SessionTask<L>) -> Option<Now> {
-    let unsolicited = task.unsolicited.open.then_some(task.unsolicited.since);
-    let sequences = task.sequences.iter().map(|sequence| sequence.since);
-    unsolicited.into_iter().chain(sequences).min()
+/// Since when data that was announced with a command is owed.
+fn announced<L>(task: &SessionTask<L>) -> Option<Now> {
+    task.unsolicited.open.then_some(task.unsolicited.since)
 }
 
 /// Enough for the data of a few small writes.

@@ -11,6 +11,7 @@ use scsi::wire::sense::{Format, Sense};
 
 use super::task::TaskStage;
 use super::{Session, SessionEvent, manage};
+use crate::datamover::Datamover;
 use crate::wire::async_message::event;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
 use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
@@ -25,7 +26,7 @@ const TOLD: [u16; 4] = [
     asc::ASYMMETRIC_ACCESS_STATE_CHANGED,
 ];
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// A Logout Request; whether it was not rejected.
     pub(super) fn logout_request(&mut self, bhs: &Bhs) -> bool {
         let request = LogoutRequest::decode(bhs);
@@ -69,10 +70,12 @@ impl<L: Lease> Session<L> {
         let busy = self
             .tasks
             .iter()
-            .any(|task| task.stage == TaskStage::Executing);
+            .any(|(_, task)| task.stage == TaskStage::Executing);
         // T9 from S5 LOGGED_IN, T10 from S7 LOGOUT_REQUESTED: to S6 IN_LOGOUT.
         self.is_open = false;
-        self.queue.keep_answered(&self.tasks);
+        let tasks = &self.tasks;
+        let mover = &mut self.connection.mover;
+        mover.retain(|slot| tasks.is_answered(slot));
         self.logout = Some(itt);
         if busy {
             self.events.push_back(SessionEvent::Manage {
@@ -112,7 +115,9 @@ impl<L: Lease> Session<L> {
             return;
         }
         let wait = Duration::from_secs(u64::from(seconds));
-        self.liveness.expect_logout(self.now.saturating_add(wait));
+        self.connection
+            .liveness
+            .expect_logout(self.now.saturating_add(wait));
         if !self.is_discovery() {
             let parameters = [0, 0, seconds];
             self.queue_async(Lun([0; 8]), event::LOGOUT_REQUEST, parameters, Vec::new());
@@ -121,6 +126,7 @@ impl<L: Lease> Session<L> {
 
     pub(super) fn check_logout(&mut self) {
         if self
+            .connection
             .liveness
             .logout_deadline()
             .is_some_and(|by| self.now >= by)

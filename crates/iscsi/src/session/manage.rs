@@ -12,9 +12,10 @@ use scsi::task::{Function, FunctionResult};
 use scsi::wire::lun::Lun;
 
 use super::command::{Deferred, DeferredRequest};
-use super::task::{SessionTask, SessionTaskSlot, TaskStage};
+use super::task::{SessionTask, TaskStage};
 use super::window::CmdSnPlace;
 use super::{Session, SessionEvent};
+use crate::datamover::{Datamover, TaskSlot};
 use crate::parameters::TaskReporting;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
@@ -130,7 +131,7 @@ impl ActiveTmf {
     }
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// A Task Management Function Request; whether it was not rejected.
     pub(super) fn task_request(&mut self, bhs: &Bhs) -> bool {
         let request = TaskRequest::decode(bhs);
@@ -176,7 +177,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// RFC 7143 §11.6.1, the rules for ABORT TASK; `Err` is the response of one that ends here.
-    fn task_to_abort(&mut self, request: &TaskRequest) -> Result<SessionTaskSlot, u8> {
+    fn task_to_abort(&mut self, request: &TaskRequest) -> Result<TaskSlot, u8> {
         if self.functions.has(request.referenced) {
             return Err(response::REJECTED);
         }
@@ -226,7 +227,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// A command that waits for its turn is not to be carried out when that comes.
-    fn unplug(&mut self, gone: SessionTaskSlot) {
+    fn unplug(&mut self, gone: TaskSlot) {
         for early in &mut self.deferred {
             if matches!(&early.what, DeferredRequest::Task(slot, _) if *slot == gone) {
                 early.what = DeferredRequest::Plug;
@@ -234,7 +235,7 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn task_to_query(&mut self, request: &TaskRequest) -> Result<SessionTaskSlot, u8> {
+    fn task_to_query(&mut self, request: &TaskRequest) -> Result<TaskSlot, u8> {
         if self.functions.has(request.referenced) {
             return Err(response::REJECTED);
         }
@@ -261,8 +262,11 @@ impl<L: Lease> Session<L> {
             deadline: self.now.saturating_add(PATIENCE),
         };
         if active.is_on_set() {
-            for task in self.tasks.iter_mut().filter(|task| active.affects(task)) {
-                task.stop_asking();
+            for slot in self.tasks.slots() {
+                if let Some(task) = self.tasks.entry(slot).filter(|task| active.affects(task)) {
+                    task.frozen = true;
+                    self.connection.mover.stop_asking(slot);
+                }
             }
         }
         if active.is_on_target() {
@@ -314,8 +318,9 @@ impl<L: Lease> Session<L> {
             return true;
         }
         let fast = self.keys().task_reporting == TaskReporting::FastAbort;
-        let owes = |task: &SessionTask<L>| {
-            active.affects(task) && task.sequences.iter().any(|sequence| sequence.sent)
+        let mover = &self.connection.mover;
+        let owes = |(slot, task): (TaskSlot, &SessionTask<L>)| {
+            active.affects(task) && mover.is_getting(slot)
         };
         let commands_came = !self.window.exp_cmd_sn().is_before(active.cmd_sn);
         commands_came && (fast || !self.tasks.iter().any(owes))
@@ -386,7 +391,7 @@ impl<L: Lease> Session<L> {
     /// A task ended without a response. If this nexus did not ask for that, another nexus did:
     /// under FastAbort the initiator is told to stop sending data (§4.2.3.4 d); otherwise it learns
     /// by a NOP-In that there is room in the window, if nothing else will tell.
-    pub(super) fn told_of_abort(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn told_of_abort(&mut self, slot: TaskSlot) {
         let fast = self.keys().task_reporting == TaskReporting::FastAbort;
         let Some(task) = self.tasks.entry(slot) else {
             return;
@@ -401,10 +406,11 @@ impl<L: Lease> Session<L> {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if fast && task.awaits_data() {
+        let mover = &mut self.connection.mover;
+        if fast && (task.unsolicited.open || mover.is_getting(slot)) {
             let lun = task.lun;
             self.queue_async(lun, event::TASK_TERMINATION, [0; 3], Vec::new());
-        } else if self.queue.is_empty() {
+        } else if mover.queued() == 0 {
             self.queue_unnumbered(window_news());
         }
     }

@@ -10,6 +10,8 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
 use super::Session;
+use super::receive::SegmentSink;
+use crate::datamover::Datamover;
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
 use crate::wire::nop::{NopIn, NopOut};
@@ -42,11 +44,9 @@ impl PeerLiveness {
         }
     }
 
-    pub(super) const fn heard(&mut self, now: Now, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.heard = now;
-            self.pinged = None;
-        }
+    pub(super) const fn heard(&mut self, now: Now) {
+        self.heard = now;
+        self.pinged = None;
     }
 
     pub(super) fn deadline(&self, limits: &TargetLimits, expected: CmdSn) -> Now {
@@ -86,7 +86,7 @@ impl PeerLiveness {
     }
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// A NOP-Out, its data in `collected`; whether it was not rejected.
     pub(super) fn nop_out(&mut self, bhs: &Bhs) -> bool {
         let ping = NopOut::decode(bhs);
@@ -120,21 +120,28 @@ impl<L: Lease> Session<L> {
     /// The peer has been silent for long: asks whether it is there, and in the end gives it up.
     pub(super) fn check_silence(&mut self) {
         let expected = self.window.exp_cmd_sn();
-        if self.now < self.liveness.deadline(&self.config.limits, expected) {
+        if self.now
+            < self
+                .connection
+                .liveness
+                .deadline(&self.config.limits, expected)
+        {
             return;
         }
-        if self.liveness.pinged.is_some() {
+        if self.connection.liveness.pinged.is_some() {
             self.violated("silence", "RFC 7143 §7.14");
             return;
         }
-        self.liveness.ask(self.now, &self.config.limits, expected);
+        self.connection
+            .liveness
+            .ask(self.now, &self.config.limits, expected);
         self.trim();
         // A discovery session gets nothing but text and logout responses (§7.4.3).
         if !self.is_discovery() {
             let ping = NopIn {
                 lun: Lun([0; 8]),
                 itt: Itt::NONE,
-                ttt: self.liveness.next_ttt(),
+                ttt: self.connection.liveness.next_ttt(),
                 stamps: Stamps::default(),
             };
             self.queue_unnumbered(ping.encode());
@@ -144,9 +151,9 @@ impl<L: Lease> Session<L> {
     /// Gives back the memory that a busy session needed.
     fn trim(&mut self) {
         self.tasks.trim();
-        self.queue.trim();
+        self.connection.mover.trim(!self.tasks.is_empty());
         self.events.shrink_to_fit();
-        if !self.unsettled && self.framer.is_between() {
+        if matches!(self.inbound, SegmentSink::Drop) {
             self.collected = Vec::new();
         }
     }

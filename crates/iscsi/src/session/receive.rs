@@ -1,12 +1,11 @@
-//! From bytes to PDUs, and to their handlers (RFC 7143 §11.2, §7.7, §7.8).
+//! From what the datamover tells to the handlers of PDUs (RFC 7143 §11.2, §7.7, §7.8).
 
 use scsi::medium::Lease;
 
 use super::Session;
-use super::task::SessionTaskSlot;
-use crate::wire::bhs::{Bhs, Opcode, Ttt};
+use crate::datamover::{Datamover, Notice, Solicited, TaskSlot};
+use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::data::DataOut;
-use crate::wire::framer::{FrameError, PduPiece};
 use crate::wire::reject::reason;
 
 /// Where the data segment that comes next goes.
@@ -14,7 +13,7 @@ use crate::wire::reject::reason;
 pub(super) enum SegmentSink {
     /// Nowhere.
     Drop,
-    /// To be looked at when it is whole: text, pings, and everything with a data digest.
+    /// To be looked at when it is whole: text and pings.
     Collect(Bhs),
     /// To a command.
     Fill(DataFill),
@@ -23,51 +22,58 @@ pub(super) enum SegmentSink {
 /// Data of a command that is coming in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataFill {
-    pub(super) slot: SessionTaskSlot,
+    pub(super) slot: TaskSlot,
     /// Where the next byte belongs.
     pub(super) offset: u32,
-    /// The sequence that ends with this PDU.
-    pub(super) closes: Option<Ttt>,
+    /// The unsolicited data ends with this PDU.
+    pub(super) closes: bool,
 }
 
-impl<L: Lease> Session<L> {
-    pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
-        let mut rest = bytes;
-        self.place_collected();
-        while self.is_open && self.events.is_empty() && !self.is_stalled() {
-            match self.framer.next(&mut rest) {
-                Ok(Some(PduPiece::Header(bhs))) => self.header(bhs),
-                Ok(Some(PduPiece::Data { bytes, end })) => self.data(bytes, end),
-                Ok(Some(PduPiece::BadData)) => self.bad_data(),
-                Ok(None) => break,
-                Err(error) => self.broken(error),
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
+    /// Whether the datamover should tell what came next. It should not before what the last PDU
+    /// led to is done.
+    pub(crate) fn takes_more(&self) -> bool {
+        self.is_open && self.events.is_empty() && !self.is_stalled()
+    }
+
+    pub(crate) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Takes in what the datamover tells.
+    pub(crate) fn notice(&mut self, notice: Notice<'_, L>) {
+        match notice {
+            Notice::Header(bhs) => self.header(bhs),
+            Notice::Data { bytes, end } => self.data(bytes, end),
+            Notice::Collected => self.place_collected(),
+            Notice::Solicited(solicited) => self.solicited(solicited),
+            Notice::BadData(bhs, lost) => self.bad_data(&bhs, lost),
+            Notice::Stray(bhs) => self.stray(&bhs),
+            Notice::Broken(bhs, violation) => {
+                if let Some(bhs) = bhs {
+                    self.reject(reason::PROTOCOL_ERROR, &bhs);
+                }
+                self.violated(violation.rule, violation.clause);
             }
-        }
-        if self.is_open {
-            bytes.len() - rest.len()
-        } else {
-            bytes.len()
         }
     }
 
-    /// Gives collected data to the task that waited for it, in case that has memory for it by now.
+    /// Takes a data segment that the datamover has collected.
     pub(super) fn place_collected(&mut self) {
-        if std::mem::take(&mut self.unsettled) {
-            let collected = std::mem::take(&mut self.collected);
+        if let Some(collected) = self.connection.mover.take_collected() {
             self.data(&collected, true);
-            self.collected = collected;
-            self.collected.clear();
+            self.connection.mover.recycle(collected);
         }
     }
 
     fn header(&mut self, bhs: Bhs) {
         if bhs.data_len() == 0 {
             if let SegmentSink::Fill(fill) = self.dispatch(&bhs)
-                && let Some(ttt) = fill.closes
+                && fill.closes
             {
-                self.close_sequence(fill.slot, ttt);
+                self.close_unsolicited(fill.slot);
             }
-        } else if self.framer.has_data_digest() || is_read_whole(bhs.opcode()) {
+        } else if is_read_whole(bhs.opcode()) {
             self.collected.clear();
             self.inbound = SegmentSink::Collect(bhs);
         } else {
@@ -82,7 +88,8 @@ impl<L: Lease> Session<L> {
                 let bhs = *bhs;
                 self.collected.extend_from_slice(bytes);
                 if end {
-                    self.collected_whole(&bhs);
+                    self.inbound = self.dispatch(&bhs);
+                    self.collected.clear();
                 }
             }
             SegmentSink::Fill(fill) => {
@@ -99,38 +106,25 @@ impl<L: Lease> Session<L> {
 
     fn filled(&mut self, fill: DataFill) {
         self.inbound = SegmentSink::Drop;
-        if let Some(ttt) = fill.closes {
-            self.close_sequence(fill.slot, ttt);
-        }
-    }
-
-    fn collected_whole(&mut self, bhs: &Bhs) {
-        self.inbound = self.dispatch(bhs);
-        match self.inbound {
-            SegmentSink::Fill(_) => {
-                self.unsettled = true;
-                // Events mean that the device server may be about to give memory for the data.
-                if self.events.is_empty() {
-                    self.place_collected();
-                }
-            }
-            _ => self.collected.clear(),
+        if fill.closes {
+            self.close_unsolicited(fill.slot);
+        } else {
+            self.get_rest(fill.slot);
         }
     }
 
     /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command. A request that has
     /// a CmdSN leaves a gap there, which few initiators plug: they would wait until their command
     /// is late. So the session ends, which is recovery at ErrorRecoveryLevel 0.
-    fn bad_data(&mut self) {
-        let SegmentSink::Collect(bhs) = self.inbound else {
-            return;
-        };
-        self.inbound = SegmentSink::Drop;
-        self.reject(reason::DATA_DIGEST, &bhs);
+    fn bad_data(&mut self, bhs: &Bhs, lost: Option<Solicited<L>>) {
+        self.reject(reason::DATA_DIGEST, bhs);
         match bhs.opcode() {
             Opcode::DataOut => {
                 self.remark("a data digest error", "RFC 7143 §7.8");
-                self.lost_data(&DataOut::decode(&bhs));
+                match lost {
+                    Some(lost) => self.solicited(lost),
+                    None => self.lost_data(&DataOut::decode(bhs)),
+                }
             }
             _ if bhs.is_immediate() => self.remark("a data digest error", "RFC 7143 §7.8"),
             _ => self.violated("a data digest error in a numbered request", "RFC 7143 §7.8"),
@@ -147,7 +141,7 @@ impl<L: Lease> Session<L> {
             );
             return SegmentSink::Drop;
         }
-        self.told.acknowledged(bhs.exp_stat_sn());
+        self.connection.attentions.acknowledged(bhs.exp_stat_sn());
         match bhs.opcode() {
             Opcode::DataOut if !self.is_discovery() => return self.data_out(bhs),
             Opcode::ScsiCommand | Opcode::TaskRequest if !self.is_discovery() => {
@@ -161,7 +155,7 @@ impl<L: Lease> Session<L> {
         SegmentSink::Drop
     }
 
-    fn out_of_place(&mut self, opcode: Opcode, bhs: &Bhs) {
+    pub(super) fn out_of_place(&mut self, opcode: Opcode, bhs: &Bhs) {
         let (reason, rule, clause) = match opcode {
             Opcode::LoginRequest => (
                 reason::PROTOCOL_ERROR,
@@ -186,20 +180,6 @@ impl<L: Lease> Session<L> {
         };
         self.reject(reason, bhs);
         self.remark(rule, clause);
-    }
-
-    /// The stream cannot be followed any more.
-    fn broken(&mut self, error: FrameError) {
-        match error {
-            FrameError::HeaderDigest => self.violated("a header digest error", "RFC 7143 §7.8"),
-            FrameError::TooLong { header, .. } => {
-                self.reject(reason::PROTOCOL_ERROR, &header);
-                self.violated(
-                    "a data segment longer than MaxRecvDataSegmentLength",
-                    "RFC 7143 §13.12",
-                );
-            }
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use scsi::medium::{Lease, Now};
 
 use super::Session;
+use crate::datamover::Datamover;
 use crate::wire::bhs::{Bhs, Stamps};
 use crate::wire::reject::Reject;
 use crate::wire::serial::DataSn;
@@ -38,15 +39,15 @@ impl RejectRateLimit {
     }
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// Queues a Reject of the PDU that just came.
     pub(super) fn reject(&mut self, reason: u8, bhs: &Bhs) {
-        if !self.patience.spend(self.now) {
+        if !self.connection.rejects.spend(self.now) {
             self.violated("too many rejected PDUs", "RFC 7143 §11.17");
             return;
         }
         let mut header = bhs.0.to_vec();
-        let ahs = self.framer.ahs();
+        let ahs = self.connection.mover.ahs();
         // They can be longer than the initiator takes; the rest of the header never is.
         let fits = header.len() + ahs.len() <= self.keys().peer_data_segment as usize;
         if fits && bhs.ahs_len() == ahs.len() {

@@ -4,6 +4,7 @@ use scsi::medium::Lease;
 
 use super::Session;
 use super::sense::Condition;
+use crate::datamover::Datamover;
 use crate::wire::bhs::Bhs;
 use crate::wire::reject::reason;
 use crate::wire::snack::Snack;
@@ -13,7 +14,7 @@ const DATA_R2T: u8 = 0;
 const DATA_ACK: u8 = 2;
 const R_DATA: u8 = 3;
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// Rejects a SNACK; data that cannot be sent again ends its command.
     pub(super) fn snack(&mut self, bhs: &Bhs) {
         let snack = Snack::decode(bhs);

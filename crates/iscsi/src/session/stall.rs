@@ -7,6 +7,7 @@
 use scsi::medium::{Lease, Now};
 
 use super::Session;
+use crate::datamover::Datamover;
 
 /// Looks at something now and then: it is stuck when nothing of it moved between two looks.
 #[derive(Debug, Default)]
@@ -72,14 +73,14 @@ pub(super) struct SendStall {
     in_flight: bool,
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// All that was sent before has left; whether there was more to be sent.
-    pub(super) fn left(&mut self, more: bool) {
-        self.untaken.progress.moved(1);
-        self.untaken.in_flight = more;
+    pub(crate) fn left(&mut self, more: bool) {
+        self.connection.send_stall.progress.moved(1);
+        self.connection.send_stall.in_flight = more;
         if more {
             let wait = self.config.limits.nop_timeout;
-            self.untaken.progress.begin(self.now, wait);
+            self.connection.send_stall.progress.begin(self.now, wait);
         }
     }
 
@@ -89,7 +90,7 @@ impl<L: Lease> Session<L> {
         let SendStall {
             progress,
             in_flight,
-        } = &mut self.untaken;
+        } = &mut self.connection.send_stall;
         if progress.is_stuck(self.now, wait, *in_flight) {
             self.violated("the peer does not read its data", "--nop-timeout");
         }

@@ -5,31 +5,13 @@ use std::collections::VecDeque;
 use scsi::medium::Now;
 use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
-use scsi::task::{Completed, SenseBytes, Tag};
+use scsi::task::Completed;
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
 
 use super::sense::Condition;
-use crate::wire::bhs::{Itt, Ttt};
+use crate::datamover::{DataOutRange, TaskEnding, TaskSlot, WantedData};
+use crate::wire::bhs::Itt;
 use crate::wire::serial::CmdSn;
-
-/// Numbers a task among those of its session; also its [`Tag`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SessionTaskSlot(pub(super) u16);
-
-impl SessionTaskSlot {
-    pub(super) fn tag(self) -> Tag {
-        Tag(u32::from(self.0))
-    }
-
-    pub(super) fn of(tag: Tag) -> Option<Self> {
-        u16::try_from(tag.0).ok().map(Self)
-    }
-
-    fn index(self) -> usize {
-        usize::from(self.0)
-    }
-}
 
 /// A SCSI command.
 #[derive(Debug)]
@@ -48,19 +30,9 @@ pub(super) struct SessionTask<L> {
     pub(super) frozen: bool,
     /// What it ended with, once it did.
     pub(super) ending: Option<TaskEnding>,
-    /// DataSN of the next Data-In; R2TSN of the next R2T.
-    pub(super) next_data: u32,
-    pub(super) next_r2t: u32,
-    /// Entries of Data-In in the queue, and bytes sent since the last F bit.
-    pub(super) queued: u32,
-    pub(super) burst: u32,
-    /// The status goes out with the last Data-In.
-    pub(super) collapse: bool,
     pub(super) unsolicited: Unsolicited,
-    /// R2Ts that have not been answered whole.
-    pub(super) sequences: VecDeque<R2tSequence>,
-    /// What the device server gave to be filled.
-    pub(super) grants: VecDeque<DataGrant<L>>,
+    /// What the device server gave to be filled, while unsolicited data goes there.
+    pub(super) grants: VecDeque<WantedData<L>>,
     pub(super) held: HeldData,
 }
 
@@ -77,16 +49,6 @@ pub(super) enum TaskStage {
     Answered,
 }
 
-/// How a command ended.
-#[derive(Clone, Debug)]
-pub(super) struct TaskEnding {
-    pub(super) status: Status,
-    pub(super) qualifier: u16,
-    pub(super) residual: Residual,
-    pub(super) read_residual: Residual,
-    pub(super) sense: SenseBytes,
-}
-
 /// Unsolicited data: what comes with and after the command without being asked for.
 #[derive(Debug, Default)]
 pub(super) struct Unsolicited {
@@ -99,31 +61,18 @@ pub(super) struct Unsolicited {
     /// How much of it needs memory that the device server has not lent.
     pub(super) reserved: u32,
     pub(super) next_sn: u32,
-    pub(super) cover: ReceivedBytes,
+    pub(super) received: ReceivedBytes,
 }
 
-/// The answer to one R2T.
-#[derive(Debug)]
-pub(super) struct R2tSequence {
-    pub(super) ttt: Ttt,
-    pub(super) offset: u32,
-    pub(super) len: u32,
-    /// The R2T has left.
-    pub(super) sent: bool,
-    /// When it was asked for.
-    pub(super) since: Now,
-    pub(super) next_sn: u32,
-    pub(super) cover: ReceivedBytes,
-}
-
-/// Memory to be filled with a part of the data of a command.
-#[derive(Debug)]
-pub(super) struct DataGrant<L> {
-    pub(super) offset: u32,
-    pub(super) filled: u32,
-    /// Bytes from its beginning that came unsolicited or were asked for.
-    pub(super) asked: u32,
-    pub(super) into: L,
+impl Unsolicited {
+    pub(super) fn range(&mut self) -> DataOutRange<'_> {
+        DataOutRange {
+            next_sn: &mut self.next_sn,
+            start: 0,
+            len: self.limit,
+            received: &mut self.received,
+        }
+    }
 }
 
 /// Data that came before there was memory for it.
@@ -191,13 +140,7 @@ impl<L> SessionTask<L> {
             condition: None,
             frozen: false,
             ending: None,
-            next_data: 0,
-            next_r2t: 0,
-            queued: 0,
-            burst: 0,
-            collapse: false,
             unsolicited: Unsolicited::default(),
-            sequences: VecDeque::new(),
             grants: VecDeque::new(),
             held: HeldData::default(),
         }
@@ -210,14 +153,7 @@ impl<L> SessionTask<L> {
         (self.itt, self.lun, self.cmd_sn, self.immediate) = (itt, lun, cmd_sn, immediate);
         (self.expected_in, self.expected_out) = (0, 0);
         (self.stage, self.condition, self.frozen) = (TaskStage::Deferred, None, false);
-        (self.next_data, self.next_r2t) = (0, 0);
-        (self.queued, self.burst, self.collapse) = (0, 0, false);
         self.unsolicited = Unsolicited::default();
-    }
-
-    /// Whether data is still to come that the initiator was told to send, or announced.
-    pub(super) fn awaits_data(&self) -> bool {
-        self.unsolicited.open || self.sequences.iter().any(|sequence| sequence.sent)
     }
 
     /// Whether data that comes is of any use.
@@ -230,14 +166,6 @@ impl<L> SessionTask<L> {
     pub(super) fn drop_grants(&mut self) {
         if !self.grants.is_empty() {
             self.grants.clear();
-        }
-    }
-
-    /// No more is asked for, and what had not been asked for yet is forgotten.
-    pub(super) fn stop_asking(&mut self) {
-        self.frozen = true;
-        if !self.sequences.is_empty() {
-            self.sequences.retain(|sequence| sequence.sent);
         }
     }
 
@@ -300,7 +228,7 @@ pub(super) struct SessionTasks<L> {
     /// How many tags have the same [`kind`].
     alike: Vec<u16>,
     slots: Vec<SessionTask<L>>,
-    free: Vec<SessionTaskSlot>,
+    free: Vec<TaskSlot>,
     immediate: usize,
 }
 
@@ -318,12 +246,12 @@ impl<L> SessionTasks<L> {
         }
     }
 
-    pub(super) fn find(&self, itt: Itt) -> Option<SessionTaskSlot> {
+    pub(super) fn find(&self, itt: Itt) -> Option<TaskSlot> {
         if itt == Itt::NONE || *self.alike.get(kind(itt))? == 0 {
             return None;
         }
         let at = self.itts.iter().position(|known| *known == itt)?;
-        Some(SessionTaskSlot(at as u16))
+        Some(TaskSlot(at as u16))
     }
 
     pub(super) fn has_immediate_room(&self) -> bool {
@@ -331,36 +259,30 @@ impl<L> SessionTasks<L> {
     }
 
     /// The task in `slot`, if there is one.
-    pub(super) fn entry(&mut self, slot: SessionTaskSlot) -> Option<&mut SessionTask<L>> {
+    pub(super) fn entry(&mut self, slot: TaskSlot) -> Option<&mut SessionTask<L>> {
         let used = *self.itts.get(slot.index())? != Itt::NONE;
         self.slots.get_mut(slot.index()).filter(|_| used)
     }
 
     /// Whether the response of the task in `slot` is queued.
-    pub(super) fn is_answered(&self, slot: SessionTaskSlot) -> bool {
+    pub(super) fn is_answered(&self, slot: TaskSlot) -> bool {
         let task = self.slots.get(slot.index());
         task.is_some_and(|task| task.stage == TaskStage::Answered)
     }
 
     /// The slots of all tasks.
-    pub(super) fn slots(&self) -> impl Iterator<Item = SessionTaskSlot> + use<L> {
-        let used: Vec<SessionTaskSlot> = (0..self.itts.len())
+    pub(super) fn slots(&self) -> impl Iterator<Item = TaskSlot> + use<L> {
+        let used: Vec<TaskSlot> = (0..self.itts.len())
             .filter(|at| self.itts[*at] != Itt::NONE)
-            .map(|at| SessionTaskSlot(at as u16))
+            .map(|at| TaskSlot(at as u16))
             .collect();
         used.into_iter()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &SessionTask<L>> {
-        let all = self.itts.iter().zip(&self.slots);
-        all.filter(|(itt, _)| **itt != Itt::NONE)
-            .map(|(_, task)| task)
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SessionTask<L>> {
-        let all = self.itts.iter().zip(&mut self.slots);
-        all.filter(|(itt, _)| **itt != Itt::NONE)
-            .map(|(_, task)| task)
+    pub(super) fn iter(&self) -> impl Iterator<Item = (TaskSlot, &SessionTask<L>)> {
+        let all = self.itts.iter().zip(&self.slots).enumerate();
+        all.filter(|(_, (itt, _))| **itt != Itt::NONE)
+            .map(|(at, (_, task))| (TaskSlot(at as u16), task))
     }
 
     /// A new task; `None` when there are as many as can be numbered.
@@ -370,7 +292,7 @@ impl<L> SessionTasks<L> {
         lun: Lun,
         cmd_sn: CmdSn,
         immediate: bool,
-    ) -> Option<SessionTaskSlot> {
+    ) -> Option<TaskSlot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => self.grow()?,
@@ -382,22 +304,19 @@ impl<L> SessionTasks<L> {
         Some(slot)
     }
 
-    fn grow(&mut self) -> Option<SessionTaskSlot> {
+    fn grow(&mut self) -> Option<TaskSlot> {
         // The highest number stays unused, so that no Target Transfer Tag is the reserved one.
         let at = u16::try_from(self.itts.len()).ok()?;
         (at < u16::MAX).then(|| self.itts.push(Itt::NONE))?;
         self.slots.push(SessionTask::new());
         self.alike.resize(KINDS, 0);
-        Some(SessionTaskSlot(at))
+        Some(TaskSlot(at))
     }
 
     /// Forgets a task.
-    pub(super) fn remove(&mut self, slot: SessionTaskSlot) {
+    pub(super) fn remove(&mut self, slot: TaskSlot) {
         let Some(task) = self.entry(slot) else { return };
         let immediate = task.immediate;
-        if !task.sequences.is_empty() {
-            task.sequences.clear();
-        }
         task.drop_grants();
         task.held.clear();
         task.ending = None;

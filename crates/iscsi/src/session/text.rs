@@ -5,6 +5,7 @@ use scsi::medium::Lease;
 use scsi::wire::lun::Lun;
 
 use super::Session;
+use crate::datamover::Datamover;
 use crate::discovery;
 use crate::keys::negotiation::TargetNegotiation;
 use crate::keys::{KeyMisuse, KeyPhase, KeySide, LoginKey, SeenKeys};
@@ -44,7 +45,7 @@ impl From<text::MalformedText> for NegotiationError {
     }
 }
 
-impl<L: Lease> Session<L> {
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// A Text Request, its text in `collected`; whether it was not rejected.
     pub(super) fn text_request(&mut self, bhs: &Bhs) -> bool {
         let request = TextRequest::decode(bhs);
@@ -161,6 +162,7 @@ impl<L: Lease> Session<L> {
         self.queue_control(pdu.encode(), data, !request.immediate);
         if last {
             self.parameters.keys = exchange.negotiation.outcome();
+            self.connection.mover.notice_keys(&self.parameters.keys);
         } else {
             self.text = Some(exchange);
         }

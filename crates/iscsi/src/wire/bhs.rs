@@ -103,7 +103,7 @@ impl Bhs {
         stamps.encode(self);
     }
 
-    pub(super) const fn word(&self, at: usize) -> u32 {
+    pub(crate) const fn word(&self, at: usize) -> u32 {
         let o = &self.0;
         u32::from_be_bytes([o[at], o[at + 1], o[at + 2], o[at + 3]])
     }

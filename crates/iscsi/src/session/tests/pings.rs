@@ -132,6 +132,23 @@ fn an_idle_session_gives_its_memory_back() {
     assert!(size_of_val(&rig.session) < 4096);
 }
 
+/// What a session gives back when it is silent is not that of a command at the medium.
+#[test]
+fn a_command_that_lasts_longer_than_the_silence_is_answered() {
+    let mut rig = Rig::new();
+    let read = rig.read(1, 8);
+    let write = rig.write(2, 2048, true, &[]);
+    rig.wait(30);
+    assert_eq!(rig.sent(), ["NOP-In - ttt=1 \"\""]);
+    rig.data_in(read.tag, 0, &pattern(8));
+    rig.good(read.tag, 8, 0);
+    rig.grant(write.tag, 0, 2048);
+    assert_eq!(
+        rig.sent(),
+        ["Data-In #1 sn=0 [0+8] F S 00", "R2T #2 ttt=1 sn=0 [0+2048]"]
+    );
+}
+
 /// It sends an answer to no ping now and then, which asks for none.
 fn give_sign_of_life(rig: &mut Rig) {
     let nop = rig.nop_pdu(Itt::NONE);
