@@ -298,7 +298,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if result.is_err() {
             return self.hang_up(key);
         }
-        self.mark_dirty(key.slot);
+        if connection.rests() {
+            // What an abort took from the queue is not on its way either.
+            self.device.data_in_queued(NexusId(key.slot), 0);
+        } else {
+            self.mark_dirty(key.slot);
+        }
         // Bytes that a crowded session did not take; the peer may have nothing more to send.
         if untaken {
             self.feed_early(now, key);
@@ -446,6 +451,22 @@ impl CoreConnection {
             ConnectionPhase::Session { session, .. } => session.transmit(&mut BatchSink(batch)),
             ConnectionPhase::Ending { .. } => false,
         };
+    }
+
+    /// Tells a session that all has left, if nothing else waits to be sent and nothing waits for
+    /// that. Otherwise the next flush finds out.
+    fn rests(&mut self) -> bool {
+        match &mut self.phase {
+            ConnectionPhase::Session {
+                session,
+                nexus: NexusState::Yes,
+                ..
+            } if self.closing.is_none() && session.queued() == 0 => {
+                session.all_left();
+                true
+            }
+            _ => false,
+        }
     }
 
     fn is_leaving(&self) -> bool {

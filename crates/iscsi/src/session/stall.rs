@@ -74,6 +74,12 @@ pub(super) struct SendStall {
 }
 
 impl<L: Lease, D: Datamover<L>> Session<L, D> {
+    /// All that was transmitted has left, as the next call of `transmit` would tell as well, which
+    /// is saved where [`Session::queued`] tells that there is nothing more.
+    pub fn all_left(&mut self) {
+        self.left(false);
+    }
+
     /// All that was sent before has left; whether there was more to be sent.
     pub(crate) fn left(&mut self, more: bool) {
         self.connection.send_stall.progress.moved(1);
