@@ -179,6 +179,12 @@ impl<L: scsi::medium::Lease> WantedData<L> {
         self.filled as usize >= self.into.len()
     }
 
+    /// Puts bytes where they belong, which is inside.
+    pub(crate) fn fill(&mut self, offset: u32, bytes: &[u8]) {
+        self.into.copy_in((offset - self.offset) as usize, bytes);
+        self.filled += bytes.len() as u32;
+    }
+
     /// Where in the data of the command it ends.
     #[must_use]
     pub fn end(&self) -> u32 {

@@ -150,16 +150,32 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
     pub(super) fn fill(&mut self, slot: TaskSlot, offset: u32, bytes: &[u8]) {
-        if bytes.is_empty() {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        if bytes.is_empty() || !task.wants_data() {
             return;
         }
+        // Most data is that of one piece of memory.
+        let end = u64::from(offset) + bytes.len() as u64;
+        match task.grants.front_mut() {
+            Some(grant) if grant.offset <= offset && end <= u64::from(grant.end()) => {
+                grant.fill(offset, bytes);
+                if grant.is_full()
+                    && let Some(grant) = task.grants.pop_front()
+                {
+                    self.hand_up(slot, grant);
+                }
+            }
+            _ => self.fill_parts(slot, offset, bytes),
+        }
+    }
+
+    fn fill_parts(&mut self, slot: TaskSlot, offset: u32, bytes: &[u8]) {
         let mut room = self.may_hold().saturating_sub(self.held);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if !task.wants_data() {
-            return;
-        }
         let before = task.held.len();
         let (mut at, mut rest) = (offset, bytes);
         while !rest.is_empty()
@@ -287,10 +303,7 @@ fn place<L: Lease>(
     let inside = |grant: &&mut WantedData<L>| grant.offset <= at && at < grant.end();
     if let Some(grant) = task.grants.iter_mut().find(inside) {
         let len = rest.len().min((grant.end() - at) as usize);
-        grant
-            .into
-            .copy_in((at - grant.offset) as usize, &rest[..len]);
-        grant.filled += len as u32;
+        grant.fill(at, &rest[..len]);
         return Some(len);
     }
     let starts = task.grants.iter().map(|grant| grant.offset);

@@ -65,6 +65,12 @@ pub(super) struct Unsolicited {
 }
 
 impl Unsolicited {
+    /// For another command, which sets the rest.
+    fn begin(&mut self) {
+        (self.open, self.reserved, self.next_sn) = (false, 0, 0);
+        self.received.clear();
+    }
+
     pub(super) fn range(&mut self) -> DataOutRange<'_> {
         DataOutRange {
             next_sn: &mut self.next_sn,
@@ -153,7 +159,7 @@ impl<L> SessionTask<L> {
         (self.itt, self.lun, self.cmd_sn, self.immediate) = (itt, lun, cmd_sn, immediate);
         (self.expected_in, self.expected_out) = (0, 0);
         (self.stage, self.condition, self.frozen) = (TaskStage::Deferred, None, false);
-        self.unsolicited = Unsolicited::default();
+        self.unsolicited.begin();
     }
 
     /// Whether data that comes is of any use.

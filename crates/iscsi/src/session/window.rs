@@ -148,7 +148,7 @@ impl CommandWindow {
     /// Of these, `bytes` need no memory here any more.
     pub(super) fn unreserve(&mut self, bytes: u32) {
         self.memory.spare += i64::from(bytes);
-        if self.free > 0 {
+        if self.free > 0 && bytes > 0 {
             self.open();
         }
     }

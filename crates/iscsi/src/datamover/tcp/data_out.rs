@@ -152,8 +152,7 @@ impl<L: Lease> TaskTransfer<L> {
         let inside = |get: &DataGet<L>| get.wanted.offset <= at && at < get.wanted.end();
         let place = self.gets.iter().position(inside)?;
         let wanted = &mut self.gets[place].wanted;
-        wanted.into.copy_in((at - wanted.offset) as usize, bytes);
-        wanted.filled += bytes.len() as u32;
+        wanted.fill(at, bytes);
         if !wanted.is_full() {
             return None;
         }
