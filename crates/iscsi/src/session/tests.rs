@@ -1,6 +1,7 @@
 //! Stories of sessions, told as packet traces.
 
 mod commands;
+mod data_by_memory;
 mod digests;
 mod errors;
 mod logouts;

@@ -2,48 +2,124 @@
 
 use scsi::task::Attribute;
 
-use super::rig::{FIRST_CMD_SN, Rig, keys};
+use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, over_each_datamover};
 use crate::parameters::Operational;
 use crate::wire::ahs;
 use crate::wire::bhs::Itt;
 use crate::wire::scsi_command::ScsiCommand;
 
-#[test]
-fn task_attributes_reach_the_device_server() {
-    let mut rig = Rig::new();
-    for (code, attribute) in [
-        (0, Attribute::Simple),
-        (1, Attribute::Simple),
-        (2, Attribute::Ordered),
-        (3, Attribute::HeadOfQueue),
-        (4, Attribute::Aca),
-    ] {
-        let mut pdu = rig.read_pdu(u32::from(code), 8);
-        pdu.attribute = code;
-        rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.executed().attribute, attribute);
+over_each_datamover! {
+    #[test]
+    fn task_attributes_reach_the_device_server() {
+        let mut rig = Rig::new();
+        for (code, attribute) in [
+            (0, Attribute::Simple),
+            (1, Attribute::Simple),
+            (2, Attribute::Ordered),
+            (3, Attribute::HeadOfQueue),
+            (4, Attribute::Aca),
+        ] {
+            let mut pdu = rig.read_pdu(u32::from(code), 8);
+            pdu.attribute = code;
+            rig.send(pdu.encode(), &[]);
+            assert_eq!(rig.executed().attribute, attribute);
+        }
     }
-}
 
-#[test]
-fn priority_counts_from_protocol_level_2_on() {
-    for (protocol_level, priority) in [(1, 0), (2, 9)] {
-        let mut rig = Rig::with(Operational {
-            protocol_level,
-            ..keys()
-        });
-        let mut pdu = rig.read_pdu(1, 8);
-        pdu.priority = 9;
-        rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.executed().priority, priority);
+    #[test]
+    fn priority_counts_from_protocol_level_2_on() {
+        for (protocol_level, priority) in [(1, 0), (2, 9)] {
+            let mut rig = Rig::with(Operational {
+                protocol_level,
+                ..keys()
+            });
+            let mut pdu = rig.read_pdu(1, 8);
+            pdu.priority = 9;
+            rig.send(pdu.encode(), &[]);
+            assert_eq!(rig.executed().priority, priority);
+        }
     }
-}
 
-#[test]
-fn the_cdb_is_sixteen_bytes_and_no_more() {
-    let mut rig = Rig::new();
-    let command = rig.read(1, 8);
-    assert_eq!((command.cdb_len, &command.cdb[16..]), (16, &[0; 16][..]));
+    #[test]
+    fn the_cdb_is_sixteen_bytes_and_no_more() {
+        let mut rig = Rig::new();
+        let command = rig.read(1, 8);
+        assert_eq!((command.cdb_len, &command.cdb[16..]), (16, &[0; 16][..]));
+    }
+
+    #[test]
+    fn headers_that_contradict_themselves_are_rejected() {
+        let invalid = ["Reject 09 of ScsiCommand"];
+        assert_eq!(rejected(|pdu| pdu.last = false), invalid, "neither W nor F");
+        assert_eq!(
+            rejected(|pdu| pdu.read = false),
+            invalid,
+            "data in no direction"
+        );
+        assert_eq!(
+            rejected(|pdu| pdu.write = true),
+            invalid,
+            "bidirectional, one length"
+        );
+        assert_eq!(
+            rejected(|pdu| pdu.attribute = 6),
+            invalid,
+            "reserved attribute"
+        );
+        assert_eq!(rejected(|pdu| pdu.itt = Itt::NONE), invalid, "no tag");
+    }
+
+    #[test]
+    fn a_command_without_direction_expects_nothing() {
+        let mut rig = Rig::new();
+        let mut pdu = rig.read_pdu(1, 0);
+        pdu.read = false;
+        rig.send(pdu.encode(), &[]);
+        let command = rig.executed();
+        assert_eq!((command.expected_in, command.expected_out), (0, 0));
+        rig.good(command.tag, 512, 0);
+        assert_eq!(rig.sent(), ["Response #1 00 O=512"]);
+    }
+
+    #[test]
+    fn a_tag_in_use_is_rejected() {
+        let mut rig = Rig::new();
+        let one = rig.read(1, 8);
+        let pdu = rig.read_pdu(1, 8);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.rule(), "a task tag that is in use");
+        assert_eq!(rig.sent(), ["Reject 07 of ScsiCommand"]);
+        rig.good(one.tag, 8, 0);
+        assert_eq!(rig.sent(), ["Response #1 00"]);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.executed().expected_in, 8);
+    }
+
+    #[test]
+    fn a_snack_is_rejected_and_ends_its_command() {
+        let mut rig = Rig::new();
+        let command = rig.read(1, 8);
+        let snack = crate::wire::snack::Snack {
+            kind: 0,
+            lun: LUN,
+            itt: Itt(1),
+            ttt: crate::wire::bhs::Ttt::NONE,
+            exp_stat_sn: crate::wire::serial::StatSn(0),
+            first: 0,
+            count: 0,
+        };
+        rig.send(snack.encode(), &[]);
+        assert_eq!(rig.rule(), "a SNACK at ErrorRecoveryLevel 0");
+        rig.managing();
+        rig.aborted(command.tag);
+        assert_eq!(
+            rig.sent(),
+            [
+                "Reject 03 of SnackRequest",
+                "Response #1 02 U=8 sense=b/1113"
+            ]
+        );
+    }
 }
 
 #[test]
@@ -120,78 +196,4 @@ fn rejected(change: impl Fn(&mut ScsiCommand)) -> Vec<String> {
         "a rejected command counts as not received"
     );
     sent
-}
-
-#[test]
-fn headers_that_contradict_themselves_are_rejected() {
-    let invalid = ["Reject 09 of ScsiCommand"];
-    assert_eq!(rejected(|pdu| pdu.last = false), invalid, "neither W nor F");
-    assert_eq!(
-        rejected(|pdu| pdu.read = false),
-        invalid,
-        "data in no direction"
-    );
-    assert_eq!(
-        rejected(|pdu| pdu.write = true),
-        invalid,
-        "bidirectional, one length"
-    );
-    assert_eq!(
-        rejected(|pdu| pdu.attribute = 6),
-        invalid,
-        "reserved attribute"
-    );
-    assert_eq!(rejected(|pdu| pdu.itt = Itt::NONE), invalid, "no tag");
-}
-
-#[test]
-fn a_command_without_direction_expects_nothing() {
-    let mut rig = Rig::new();
-    let mut pdu = rig.read_pdu(1, 0);
-    pdu.read = false;
-    rig.send(pdu.encode(), &[]);
-    let command = rig.executed();
-    assert_eq!((command.expected_in, command.expected_out), (0, 0));
-    rig.good(command.tag, 512, 0);
-    assert_eq!(rig.sent(), ["Response #1 00 O=512"]);
-}
-
-#[test]
-fn a_tag_in_use_is_rejected() {
-    let mut rig = Rig::new();
-    let one = rig.read(1, 8);
-    let pdu = rig.read_pdu(1, 8);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.rule(), "a task tag that is in use");
-    assert_eq!(rig.sent(), ["Reject 07 of ScsiCommand"]);
-    rig.good(one.tag, 8, 0);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.executed().expected_in, 8);
-}
-
-#[test]
-fn a_snack_is_rejected_and_ends_its_command() {
-    let mut rig = Rig::new();
-    let command = rig.read(1, 8);
-    let snack = crate::wire::snack::Snack {
-        kind: 0,
-        lun: super::rig::LUN,
-        itt: Itt(1),
-        ttt: crate::wire::bhs::Ttt::NONE,
-        exp_stat_sn: crate::wire::serial::StatSn(0),
-        first: 0,
-        count: 0,
-    };
-    rig.send(snack.encode(), &[]);
-    assert_eq!(rig.rule(), "a SNACK at ErrorRecoveryLevel 0");
-    rig.managing();
-    rig.aborted(command.tag);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Reject 03 of SnackRequest",
-            "Response #1 02 U=8 sense=b/1113"
-        ]
-    );
 }

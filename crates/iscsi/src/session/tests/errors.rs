@@ -4,29 +4,55 @@
 use scsi::task::Function;
 use scsi::wire::status::Status;
 
-use super::rig::{Rig, keys, limits, pattern};
+use super::rig::{Rig, keys, limits, over_each_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::SessionEvent;
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Opcode, Ttt};
+
+over_each_datamover! {
+    #[test]
+    fn immediate_data_that_was_not_agreed_upon() {
+        let mut rig = Rig::with(Operational {
+            immediate_data: false,
+            ..keys()
+        });
+        let pdu = rig.write_pdu(1, 512, true);
+        rig.send(pdu.encode(), &pattern(512));
+        rig.quiet();
+        assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+    }
+
+    #[test]
+    fn immediate_data_with_a_read() {
+        let mut rig = Rig::new();
+        let pdu = rig.read_pdu(1, 512);
+        rig.send(pdu.encode(), &pattern(16));
+        assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+    }
+
+    #[test]
+    fn more_immediate_data_than_first_burst_length() {
+        let mut rig = Rig::new();
+        let pdu = rig.write_pdu(1, 4096, true);
+        rig.send(pdu.encode(), &pattern(2000));
+        assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+    }
+
+    #[test]
+    fn more_immediate_data_than_expected_data_transfer_length() {
+        let mut rig = Rig::new();
+        let pdu = rig.write_pdu(1, 100, true);
+        rig.send(pdu.encode(), &pattern(200));
+        assert_eq!(rig.sent(), ["Response #1 02 U=100 sense=b/0c0d"]);
+    }
+}
 
 /// The session tells the device server to abort the command, which does so.
 fn ended_by_session(rig: &mut Rig, tag: scsi::task::Tag) {
     let (_, function) = rig.managing();
     assert_eq!(function, Function::AbortTask(tag));
     rig.aborted(tag);
-}
-
-#[test]
-fn immediate_data_that_was_not_agreed_upon() {
-    let mut rig = Rig::with(Operational {
-        immediate_data: false,
-        ..keys()
-    });
-    let pdu = rig.write_pdu(1, 512, true);
-    rig.send(pdu.encode(), &pattern(512));
-    rig.quiet();
-    assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
 }
 
 #[test]
@@ -42,30 +68,6 @@ fn unsolicited_data_that_was_not_agreed_upon_is_waited_for_and_refused() {
     assert_eq!(rig.sent(), [""; 0]);
     rig.data_out(1, Ttt::NONE, 1, 512, true, &pattern(512));
     assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0c"]);
-}
-
-#[test]
-fn immediate_data_with_a_read() {
-    let mut rig = Rig::new();
-    let pdu = rig.read_pdu(1, 512);
-    rig.send(pdu.encode(), &pattern(16));
-    assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
-}
-
-#[test]
-fn more_immediate_data_than_first_burst_length() {
-    let mut rig = Rig::new();
-    let pdu = rig.write_pdu(1, 4096, true);
-    rig.send(pdu.encode(), &pattern(2000));
-    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
-}
-
-#[test]
-fn more_immediate_data_than_expected_data_transfer_length() {
-    let mut rig = Rig::new();
-    let pdu = rig.write_pdu(1, 100, true);
-    rig.send(pdu.encode(), &pattern(200));
-    assert_eq!(rig.sent(), ["Response #1 02 U=100 sense=b/0c0d"]);
 }
 
 #[test]

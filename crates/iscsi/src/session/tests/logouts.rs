@@ -2,21 +2,115 @@
 
 use scsi::task::{Function, FunctionResult};
 
-use super::rig::{LUN, Rig, keys, pattern};
+use super::rig::{LUN, Rig, keys, over_each_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
 
-#[test]
-fn closing_the_session_or_its_connection_ends_it() {
-    for reason in [0, 1] {
+over_each_datamover! {
+    #[test]
+    fn closing_the_session_or_its_connection_ends_it() {
+        for reason in [0, 1] {
+            let mut rig = Rig::new();
+            let pdu = rig.logout_pdu(1, reason);
+            rig.send(pdu.encode(), &[]);
+            assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
+            assert_eq!(rig.sent(), ["Logout Response #1 0"]);
+            rig.ping(2, b"too late");
+            assert_eq!(rig.sent(), [""; 0]);
+        }
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn commands_after_the_logout_that_came_before_it_are_not_carried_out() {
         let mut rig = Rig::new();
-        let pdu = rig.logout_pdu(1, reason);
-        rig.send(pdu.encode(), &[]);
+        let mut logout = rig.logout_pdu(1, 0);
+        logout.immediate = false;
+        rig.skip_cmd_sn();
+        let early = rig.read_pdu(2, 512);
+        rig.send(early.encode(), &[]);
+        rig.send(logout.encode(), &[]);
         assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
+        rig.quiet();
         assert_eq!(rig.sent(), ["Logout Response #1 0"]);
-        rig.ping(2, b"too late");
+    }
+
+    #[test]
+    fn another_connection_is_not_found() {
+        let mut rig = Rig::new();
+        let mut pdu = rig.logout_pdu(1, 1);
+        pdu.cid = 8;
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.sent(), ["Logout Response #1 1"]);
+        rig.quiet();
+    }
+
+    #[test]
+    fn recovery_is_not_supported() {
+        let mut rig = Rig::new();
+        let pdu = rig.logout_pdu(1, 2);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.sent(), ["Logout Response #1 2"]);
+        rig.ping(2, b"");
+        assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+    }
+
+    #[test]
+    fn a_reserved_reason_is_rejected() {
+        let mut rig = Rig::new();
+        let pdu = rig.logout_pdu(1, 3);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.sent(), ["Reject 09 of LogoutRequest"]);
+    }
+
+    #[test]
+    fn a_discovery_session_can_only_be_closed_whole() {
+        let mut rig = Rig::discovery();
+        let pdu = rig.logout_pdu(1, 1);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.sent(), ["Reject 04 of LogoutRequest"]);
+        let pdu = rig.logout_pdu(2, 0);
+        rig.send(pdu.encode(), &[]);
+        assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+    }
+
+    #[test]
+    fn a_numbered_logout_waits_for_the_commands_before_it() {
+        let mut rig = Rig::new();
+        let first = rig.read_pdu(1, 0);
+        let mut pdu = rig.logout_pdu(2, 0);
+        pdu.immediate = false;
+        pdu.cmd_sn = rig.next_cmd_sn();
+        rig.send(pdu.encode(), &[]);
         assert_eq!(rig.sent(), [""; 0]);
+        rig.send(first.encode(), &[]);
+        rig.executed();
+        let (id, _) = rig.managing();
+        rig.managed(id, FunctionResult::Complete);
+        assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+    }
+
+    #[test]
+    fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
+        let mut rig = Rig::new();
+        rig.session.request_logout(rig.now, 5);
+        assert_eq!(rig.sent(), ["Async 1 [0, 0, 5] []"]);
+        rig.wait(4);
+        rig.quiet();
+        rig.wait(1);
+        assert_eq!(rig.rule(), "no logout after a logout request");
+    }
+
+    #[test]
+    fn the_time_to_log_out_begins_when_it_is_asked_for() {
+        let mut rig = Rig::new();
+        rig.now += std::time::Duration::from_secs(20);
+        rig.session.request_logout(rig.now, 5);
+        rig.wait(4);
+        rig.quiet();
+        rig.wait(1);
+        assert_eq!(rig.rule(), "no logout after a logout request");
     }
 }
 
@@ -66,98 +160,6 @@ fn what_has_ended_is_answered_before_the_logout() {
             "Logout Response #3 0",
         ]
     );
-}
-
-/// Found by fuzzing.
-#[test]
-fn commands_after_the_logout_that_came_before_it_are_not_carried_out() {
-    let mut rig = Rig::new();
-    let mut logout = rig.logout_pdu(1, 0);
-    logout.immediate = false;
-    rig.skip_cmd_sn();
-    let early = rig.read_pdu(2, 512);
-    rig.send(early.encode(), &[]);
-    rig.send(logout.encode(), &[]);
-    assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
-    rig.quiet();
-    assert_eq!(rig.sent(), ["Logout Response #1 0"]);
-}
-
-#[test]
-fn another_connection_is_not_found() {
-    let mut rig = Rig::new();
-    let mut pdu = rig.logout_pdu(1, 1);
-    pdu.cid = 8;
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), ["Logout Response #1 1"]);
-    rig.quiet();
-}
-
-#[test]
-fn recovery_is_not_supported() {
-    let mut rig = Rig::new();
-    let pdu = rig.logout_pdu(1, 2);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), ["Logout Response #1 2"]);
-    rig.ping(2, b"");
-    assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
-}
-
-#[test]
-fn a_reserved_reason_is_rejected() {
-    let mut rig = Rig::new();
-    let pdu = rig.logout_pdu(1, 3);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), ["Reject 09 of LogoutRequest"]);
-}
-
-#[test]
-fn a_discovery_session_can_only_be_closed_whole() {
-    let mut rig = Rig::discovery();
-    let pdu = rig.logout_pdu(1, 1);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), ["Reject 04 of LogoutRequest"]);
-    let pdu = rig.logout_pdu(2, 0);
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), ["Logout Response #2 0"]);
-}
-
-#[test]
-fn a_numbered_logout_waits_for_the_commands_before_it() {
-    let mut rig = Rig::new();
-    let first = rig.read_pdu(1, 0);
-    let mut pdu = rig.logout_pdu(2, 0);
-    pdu.immediate = false;
-    pdu.cmd_sn = rig.next_cmd_sn();
-    rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), [""; 0]);
-    rig.send(first.encode(), &[]);
-    rig.executed();
-    let (id, _) = rig.managing();
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(rig.sent(), ["Logout Response #2 0"]);
-}
-
-#[test]
-fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
-    let mut rig = Rig::new();
-    rig.session.request_logout(rig.now, 5);
-    assert_eq!(rig.sent(), ["Async 1 [0, 0, 5] []"]);
-    rig.wait(4);
-    rig.quiet();
-    rig.wait(1);
-    assert_eq!(rig.rule(), "no logout after a logout request");
-}
-
-#[test]
-fn the_time_to_log_out_begins_when_it_is_asked_for() {
-    let mut rig = Rig::new();
-    rig.now += std::time::Duration::from_secs(20);
-    rig.session.request_logout(rig.now, 5);
-    rig.wait(4);
-    rig.quiet();
-    rig.wait(1);
-    assert_eq!(rig.rule(), "no logout after a logout request");
 }
 
 #[test]

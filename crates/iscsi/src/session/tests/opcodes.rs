@@ -2,12 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::rig::{Rig, line};
+use scsi::medium::HeapLease;
+
+use super::rig::{Carrier, MemoryMover, Rig, RigOver, over_each_datamover};
+use crate::datamover::tcp::TcpMover;
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Bhs, Opcode};
 
+over_each_datamover! {
+    #[test]
+    fn a_flood_of_garbage_ends_the_session() {
+        let mut rig = Rig::new();
+        for _ in 0..256 {
+            rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
+            assert_eq!(rig.rule(), "an unassigned opcode");
+            rig.sent();
+        }
+        rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
+        assert_eq!(rig.rule(), "too many rejected PDUs");
+    }
+}
+
 /// One PDU with nothing but an opcode, the F bit, a tag and the expected CmdSN.
-fn outcome(mut rig: Rig, code: u8, data: &[u8]) -> String {
+fn outcome<D: Carrier>(mut rig: RigOver<D>, code: u8, data: &[u8]) -> String {
     let mut bhs = Bhs::new(Opcode::from_code(code));
     bhs.0[1] = 0x80;
     bhs.0[19] = 1;
@@ -27,7 +44,7 @@ fn outcome(mut rig: Rig, code: u8, data: &[u8]) -> String {
             other => format!("{other:?}"),
         });
     }
-    told.extend(rig.pdus().iter().map(|(bhs, data)| line(bhs, data)));
+    told.extend(rig.sent());
     if told.is_empty() {
         "nothing".into()
     } else {
@@ -35,16 +52,22 @@ fn outcome(mut rig: Rig, code: u8, data: &[u8]) -> String {
     }
 }
 
-/// A row stands for all opcodes up to the next row.
 #[test]
 fn every_opcode_in_each_kind_of_session() {
+    let over_tcp = table::<TcpMover<HeapLease>>();
+    assert_eq!(table::<MemoryMover>(), over_tcp);
+    insta::assert_snapshot!(over_tcp);
+}
+
+/// A row stands for all opcodes up to the next row.
+fn table<D: Carrier>() -> String {
     let mut table = String::new();
     let mut last = String::new();
     for code in 0..0x40 {
         let opcode = Opcode::from_code(code);
         for data in [&b""[..], b"a=b\0"] {
-            let normal = outcome(Rig::new(), code, data);
-            let discovery = outcome(Rig::discovery(), code, data);
+            let normal = outcome(RigOver::<D>::new(), code, data);
+            let discovery = outcome(RigOver::<D>::discovery(), code, data);
             let told = format!("   normal:    {normal}\n   discovery: {discovery}\n")
                 .replace(&format!("of {opcode:?}"), "of it");
             if told == last {
@@ -60,7 +83,7 @@ fn every_opcode_in_each_kind_of_session() {
             last = told;
         }
     }
-    insta::assert_snapshot!(table);
+    table
 }
 
 #[test]
@@ -85,16 +108,4 @@ fn additional_header_segments_elsewhere_end_the_session() {
         rig.rule(),
         "additional header segments on a PDU other than SCSI Command"
     );
-}
-
-#[test]
-fn a_flood_of_garbage_ends_the_session() {
-    let mut rig = Rig::new();
-    for _ in 0..256 {
-        rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
-        assert_eq!(rig.rule(), "an unassigned opcode");
-        rig.sent();
-    }
-    rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
-    assert_eq!(rig.rule(), "too many rejected PDUs");
 }

@@ -2,27 +2,83 @@
 
 use std::time::Duration;
 
-use super::rig::{FIRST_CMD_SN, Rig, pattern};
+use super::rig::{FIRST_CMD_SN, Rig, over_each_datamover, pattern};
 use crate::wire::bhs::{Itt, Ttt};
 
-#[test]
-fn a_ping_is_echoed() {
-    let mut rig = Rig::new();
-    rig.ping(1, b"hello");
-    rig.ping(2, b"");
-    assert_eq!(rig.sent(), ["NOP-In #1 \"hello\"", "NOP-In #2 \"\""]);
-    assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
-}
+over_each_datamover! {
+    #[test]
+    fn a_ping_is_echoed() {
+        let mut rig = Rig::new();
+        rig.ping(1, b"hello");
+        rig.ping(2, b"");
+        assert_eq!(rig.sent(), ["NOP-In #1 \"hello\"", "NOP-In #2 \"\""]);
+        assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
+    }
 
-#[test]
-fn a_numbered_ping_is_acknowledged_by_exp_cmd_sn() {
-    let mut rig = Rig::new();
-    let mut ping = rig.nop_pdu(Itt(1));
-    ping.immediate = false;
-    ping.cmd_sn = rig.next_cmd_sn();
-    rig.send(ping.encode(), &[]);
-    assert_eq!(rig.sent(), ["NOP-In #1 \"\""]);
-    assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (101, 116));
+    #[test]
+    fn a_numbered_ping_is_acknowledged_by_exp_cmd_sn() {
+        let mut rig = Rig::new();
+        let mut ping = rig.nop_pdu(Itt(1));
+        ping.immediate = false;
+        ping.cmd_sn = rig.next_cmd_sn();
+        rig.send(ping.encode(), &[]);
+        assert_eq!(rig.sent(), ["NOP-In #1 \"\""]);
+        assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (101, 116));
+    }
+
+    #[test]
+    fn a_nop_out_without_a_tag_is_not_answered() {
+        let mut rig = Rig::new();
+        let nop = rig.nop_pdu(Itt::NONE);
+        rig.send(nop.encode(), &[]);
+        rig.quiet();
+        assert_eq!(rig.sent(), [""; 0]);
+    }
+
+    #[test]
+    fn a_numbered_nop_out_without_a_tag_is_rejected() {
+        let mut rig = Rig::new();
+        let mut nop = rig.nop_pdu(Itt::NONE);
+        nop.immediate = false;
+        rig.send(nop.encode(), &[]);
+        assert_eq!(rig.sent(), ["Reject 04 of NopOut"]);
+        assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
+    }
+
+    #[test]
+    fn silence_is_answered_by_a_ping_and_then_by_the_end() {
+        let mut rig = Rig::new();
+        assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(30)));
+        rig.wait(29);
+        assert_eq!(rig.sent(), [""; 0]);
+        rig.wait(1);
+        assert_eq!(rig.sent(), ["NOP-In - ttt=1 \"\""]);
+        assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(90)));
+        rig.wait(60);
+        assert_eq!(rig.rule(), "silence");
+        assert_eq!(rig.session.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_discovery_session_is_not_pinged_but_ends_all_the_same() {
+        let mut rig = Rig::discovery();
+        rig.wait(30);
+        assert_eq!(rig.sent(), [""; 0]);
+        rig.wait(60);
+        assert_eq!(rig.rule(), "silence");
+    }
+
+    #[test]
+    fn an_idle_session_gives_its_memory_back() {
+        let mut rig = Rig::new();
+        rig.ping(1, &pattern(4096));
+        let command = rig.read(2, 8);
+        rig.good(command.tag, 8, 0);
+        rig.sent();
+        rig.wait(30);
+        assert_eq!(rig.session.collected.capacity(), 0);
+        assert!(size_of_val(&rig.session) < 4096);
+    }
 }
 
 #[test]
@@ -30,39 +86,6 @@ fn an_echo_is_no_longer_than_what_the_initiator_accepts() {
     let mut rig = Rig::new();
     rig.ping(1, &pattern(4096));
     assert_eq!(rig.pdus()[0].1, pattern(4096)[..1024]);
-}
-
-#[test]
-fn a_nop_out_without_a_tag_is_not_answered() {
-    let mut rig = Rig::new();
-    let nop = rig.nop_pdu(Itt::NONE);
-    rig.send(nop.encode(), &[]);
-    rig.quiet();
-    assert_eq!(rig.sent(), [""; 0]);
-}
-
-#[test]
-fn a_numbered_nop_out_without_a_tag_is_rejected() {
-    let mut rig = Rig::new();
-    let mut nop = rig.nop_pdu(Itt::NONE);
-    nop.immediate = false;
-    rig.send(nop.encode(), &[]);
-    assert_eq!(rig.sent(), ["Reject 04 of NopOut"]);
-    assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
-}
-
-#[test]
-fn silence_is_answered_by_a_ping_and_then_by_the_end() {
-    let mut rig = Rig::new();
-    assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(30)));
-    rig.wait(29);
-    assert_eq!(rig.sent(), [""; 0]);
-    rig.wait(1);
-    assert_eq!(rig.sent(), ["NOP-In - ttt=1 \"\""]);
-    assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(90)));
-    rig.wait(60);
-    assert_eq!(rig.rule(), "silence");
-    assert_eq!(rig.session.next_deadline(), None);
 }
 
 #[test]
@@ -99,15 +122,6 @@ fn who_is_idle_is_asked_less_often_until_it_commands_again() {
 }
 
 #[test]
-fn a_discovery_session_is_not_pinged_but_ends_all_the_same() {
-    let mut rig = Rig::discovery();
-    rig.wait(30);
-    assert_eq!(rig.sent(), [""; 0]);
-    rig.wait(60);
-    assert_eq!(rig.rule(), "silence");
-}
-
-#[test]
 fn a_peer_that_does_not_read_its_echoes_stops_its_own_commands() {
     let mut rig = Rig::new();
     let ping = rig.nop_pdu(Itt(1)).encode();
@@ -118,18 +132,6 @@ fn a_peer_that_does_not_read_its_echoes_stops_its_own_commands() {
     assert_eq!(rig.session.receive(rig.now, &stream[used..]), 0);
     assert_eq!(rig.sent().len(), 32);
     assert_eq!(rig.session.receive(rig.now, &stream[used..]), 8 * 48);
-}
-
-#[test]
-fn an_idle_session_gives_its_memory_back() {
-    let mut rig = Rig::new();
-    rig.ping(1, &pattern(4096));
-    let command = rig.read(2, 8);
-    rig.good(command.tag, 8, 0);
-    rig.sent();
-    rig.wait(30);
-    assert_eq!(rig.session.collected.capacity(), 0);
-    assert!(size_of_val(&rig.session) < 4096);
 }
 
 /// What a session gives back when it is silent is not that of a command at the medium.

@@ -3,8 +3,9 @@
 //! What the session sends is told in one line a PDU; its numbers are checked on the way: StatSN
 //! goes up by one with each numbered PDU, MaxCmdSN never moves back.
 
+mod memory;
+mod tcp;
 mod trace;
-mod wire;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,16 +17,17 @@ use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
-use self::trace::numbers;
-pub(super) use self::trace::{bytes_of, line, pattern};
-use self::wire::Wire;
+pub(super) use self::memory::MemoryMover;
+use self::tcp::Wire;
+pub(super) use self::trace::{bytes_of, pattern};
+use crate::datamover::Datamover;
+use crate::datamover::tcp::TcpMover;
 use crate::parameters::{Operational, Parameters, SessionPurpose};
 use crate::session::{Session, SessionEvent};
 use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data::DataOut;
-use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, PduPiece};
+use crate::wire::framer::Framer;
 use crate::wire::logout::LogoutRequest;
 use crate::wire::nop::NopOut;
 use crate::wire::scsi_command::ScsiCommand;
@@ -38,8 +40,9 @@ pub(super) const FIRST_CMD_SN: u32 = 100;
 pub(super) const FIRST_STAT_SN: u32 = 500;
 pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
 
-pub(super) struct Rig {
-    pub(super) session: Session<HeapLease>,
+/// A rig whose session's datamover is `D`.
+pub(super) struct RigOver<D> {
+    pub(super) session: Session<HeapLease, D>,
     pub(super) now: Duration,
     pub(super) keys: Operational,
     pub(super) cmd_sn: u32,
@@ -50,6 +53,37 @@ pub(super) struct Rig {
     pub(super) exp_cmd_sn: u32,
     pub(super) max_cmd_sn: u32,
 }
+
+/// A datamover that stories can run over.
+pub(super) trait Carrier: Datamover<HeapLease> + Sized {
+    /// Gives a PDU to the session, collecting events.
+    fn give(rig: &mut RigOver<Self>, bhs: Bhs, data: &[u8]);
+
+    /// What the session sends now, one line for each; its numbers are checked.
+    fn sent(rig: &mut RigOver<Self>) -> Vec<String>;
+}
+
+/// The rig that most stories run on.
+pub(super) type Rig = RigOver<TcpMover<HeapLease>>;
+
+/// Runs stories in which no PDU moves data over each datamover: what a session does must not depend
+/// on how its data moves.
+macro_rules! over_each_datamover {
+    ($($(#[$meta:meta])* fn $name:ident() $body:block)*) => {
+        mod over_tcp {
+            use super::*;
+            type Rig = super::super::rig::Rig;
+            $($(#[$meta])* fn $name() $body)*
+        }
+
+        mod over_memory {
+            use super::*;
+            type Rig = super::super::rig::RigOver<super::super::rig::MemoryMover>;
+            $($(#[$meta])* fn $name() $body)*
+        }
+    };
+}
+pub(super) use over_each_datamover;
 
 pub(super) fn limits() -> TargetLimits {
     TargetLimits {
@@ -85,7 +119,7 @@ fn node() -> Arc<TargetNode> {
     })
 }
 
-impl Rig {
+impl<D: Carrier> RigOver<D> {
     pub(super) fn new() -> Self {
         Self::with(keys())
     }
@@ -141,48 +175,8 @@ impl Rig {
         }
     }
 
-    /// The bytes of a PDU, with digests as agreed upon.
-    pub(super) fn bytes(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
-        bhs.set_ahs_len(ahs.len());
-        bhs.set_data_len(data.len() as u32);
-        let mut bytes = [&bhs.0[..], ahs].concat();
-        if self.keys.header_digest {
-            bytes.extend(crc32c(&bytes));
-        }
-        bytes.extend_from_slice(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        if self.keys.data_digest && !data.is_empty() {
-            bytes.extend(crc32c_padded(data));
-        }
-        bytes
-    }
-
-    /// Gives bytes to the session until it has taken them all, collecting events.
-    pub(super) fn give(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        loop {
-            let used = self.session.receive(self.now, rest);
-            rest = &rest[used..];
-            let mut any = false;
-            while let Some(event) = self.session.poll() {
-                any = true;
-                self.events.push_back(event);
-            }
-            if rest.is_empty() || (used == 0 && !any) {
-                break;
-            }
-        }
-    }
-
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
-        let bytes = self.bytes(bhs, &[], data);
-        self.give(&bytes);
-    }
-
-    /// Gives only the header, so that the device server can act before the data comes.
-    pub(super) fn send_header(&mut self, mut bhs: Bhs, data_len: u32) {
-        bhs.set_data_len(data_len);
-        self.give(&bhs.0);
+        D::give(self, bhs, data);
     }
 
     fn poll(&mut self) {
@@ -431,49 +425,14 @@ impl Rig {
         self.poll();
     }
 
-    /// Lets the session send once; what it sends is not taken before the next time.
-    pub(super) fn put_out(&mut self) -> bool {
-        self.session.transmit(&mut self.wire)
-    }
-
-    /// What the session sends now, as bytes.
-    pub(super) fn transmitted(&mut self) -> Vec<u8> {
-        while self.session.transmit(&mut self.wire) {}
-        std::mem::take(&mut self.wire.bytes)
-    }
-
-    /// What the session sends now: header and data of each PDU.
-    pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
-        let bytes = self.transmitted();
-        let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
-        let mut rest = &bytes[..];
-        while let Some(piece) = self.framer.next(&mut rest).unwrap() {
-            match piece {
-                PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                PduPiece::Data { bytes, .. } => {
-                    pdus.last_mut().unwrap().1.extend_from_slice(bytes);
-                }
-                PduPiece::BadData => panic!("a data digest that is wrong"),
-            }
-        }
-        for (bhs, _) in &pdus {
-            self.check_numbers(bhs);
-        }
-        pdus
-    }
-
     /// What the session sends now, one line a PDU.
     pub(super) fn sent(&mut self) -> Vec<String> {
-        self.pdus()
-            .iter()
-            .map(|(bhs, data)| line(bhs, data))
-            .collect()
+        D::sent(self)
     }
 
-    fn check_numbers(&mut self, bhs: &Bhs) {
-        let (stamps, counts) = numbers(bhs);
+    fn check(&mut self, stamps: trace::Counted, counts: bool) {
         if let Some(stat_sn) = stamps.0 {
-            assert_eq!(stat_sn, StatSn(self.stat_sn), "StatSN of {bhs:?}");
+            assert_eq!(stat_sn, StatSn(self.stat_sn), "StatSN");
         }
         self.stat_sn = self.stat_sn.wrapping_add(u32::from(counts));
         let (exp, max) = stamps.1;

@@ -3,10 +3,55 @@
 
 use std::time::Duration;
 
-use super::rig::{Rig, keys, pattern};
+use super::rig::{Rig, keys, over_each_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::stall::StallTimer;
 use crate::wire::bhs::Ttt;
+
+over_each_datamover! {
+    #[test]
+    fn immediate_data_that_comes_before_there_is_memory_is_held() {
+        let mut rig = Rig::new();
+        let command = rig.write(1, 1000, true, &pattern(1000));
+        assert_eq!(rig.session.held, 1000);
+        rig.grant(command.tag, 0, 600);
+        assert_eq!(
+            rig.got_data(),
+            (command.tag, 0, pattern(1000)[..600].to_vec())
+        );
+        rig.grant(command.tag, 600, 400);
+        assert_eq!(
+            rig.got_data(),
+            (command.tag, 600, pattern(1000)[600..].to_vec())
+        );
+        rig.good(command.tag, 0, 1000);
+        assert_eq!(rig.sent(), ["Response #1 00"]);
+        assert_eq!(rig.session.held, 0);
+    }
+
+    #[test]
+    fn who_announces_data_and_sends_none_is_given_up() {
+        let mut rig = Rig::new();
+        rig.write(1, 2048, false, &[]);
+        for itt in 2..=13 {
+            rig.quiet();
+            rig.ping(itt, b"");
+            rig.wait(10);
+        }
+        assert_eq!(rig.rule(), "requested data did not arrive");
+    }
+
+    /// At the first look the write is young.
+    #[test]
+    fn who_sends_slowly_is_judged_by_the_bytes_since_the_last_look() {
+        let at = Duration::from_secs;
+        let mut progress = StallTimer::default();
+        progress.begin(at(0), at(60));
+        assert!(!progress.is_slow(at(60), at(60), Some(at(59))));
+        progress.moved(1);
+        assert!(progress.is_slow(at(120), at(60), Some(at(59))));
+    }
+}
 
 #[test]
 fn immediate_data_goes_straight_into_the_memory_lent() {
@@ -19,26 +64,6 @@ fn immediate_data_goes_straight_into_the_memory_lent() {
     rig.give(&pattern(512));
     assert_eq!(rig.got_data(), (command.tag, 0, pattern(512)));
     rig.good(command.tag, 0, 512);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
-    assert_eq!(rig.session.held, 0);
-}
-
-#[test]
-fn immediate_data_that_comes_before_there_is_memory_is_held() {
-    let mut rig = Rig::new();
-    let command = rig.write(1, 1000, true, &pattern(1000));
-    assert_eq!(rig.session.held, 1000);
-    rig.grant(command.tag, 0, 600);
-    assert_eq!(
-        rig.got_data(),
-        (command.tag, 0, pattern(1000)[..600].to_vec())
-    );
-    rig.grant(command.tag, 600, 400);
-    assert_eq!(
-        rig.got_data(),
-        (command.tag, 600, pattern(1000)[600..].to_vec())
-    );
-    rig.good(command.tag, 0, 1000);
     assert_eq!(rig.sent(), ["Response #1 00"]);
     assert_eq!(rig.session.held, 0);
 }
@@ -116,18 +141,6 @@ fn who_pings_but_sends_no_data_is_given_up() {
     assert_eq!(rig.rule(), "requested data did not arrive");
 }
 
-#[test]
-fn who_announces_data_and_sends_none_is_given_up() {
-    let mut rig = Rig::new();
-    rig.write(1, 2048, false, &[]);
-    for itt in 2..=13 {
-        rig.quiet();
-        rig.ping(itt, b"");
-        rig.wait(10);
-    }
-    assert_eq!(rig.rule(), "requested data did not arrive");
-}
-
 /// A byte now and then would hold the memory that was lent to it for ever.
 #[test]
 fn who_sends_next_to_no_data_is_given_up() {
@@ -173,17 +186,6 @@ fn who_sends_data_slowly_is_not() {
         rig.sent().last().map(String::as_str),
         Some("NOP-In #9 \"\"")
     );
-}
-
-/// At the first look the write is young.
-#[test]
-fn who_sends_slowly_is_judged_by_the_bytes_since_the_last_look() {
-    let at = Duration::from_secs;
-    let mut progress = StallTimer::default();
-    progress.begin(at(0), at(60));
-    assert!(!progress.is_slow(at(60), at(60), Some(at(59))));
-    progress.moved(1);
-    assert!(progress.is_slow(at(120), at(60), Some(at(59))));
 }
 
 /// A write that waited for a lock gets its memory late; the clock of its data begins then.

@@ -14,7 +14,10 @@ use crate::wire::serial::{CmdSn, StatSn};
 use crate::wire::task_management::TaskResponse;
 use crate::wire::text::TextResponse;
 
-type Numbers = ((Option<StatSn>, (CmdSn, CmdSn)), bool);
+/// StatSN, if it is valid, and the window.
+pub(super) type Counted = (Option<StatSn>, (CmdSn, CmdSn));
+
+type Numbers = (Counted, bool);
 
 /// The numbers of a PDU, and whether it uses up a StatSN.
 pub(super) fn numbers(bhs: &Bhs) -> Numbers {
@@ -126,7 +129,7 @@ fn data_in_line(itt: &str, pdu: &DataIn, len: usize) -> String {
     )
 }
 
-fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> String {
+pub(super) fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> String {
     let sense = match data {
         [_, _, sense @ ..] if sense.len() >= 14 => {
             format!(" sense={:x}/{:02x}{:02x}", sense[2], sense[12], sense[13])
