@@ -4,6 +4,7 @@
 //! [`diff`] tells the steps from one to another, and [`crate::server`] makes them.
 
 mod check;
+mod cycle;
 mod diff;
 
 use std::collections::{BTreeMap, BTreeSet};

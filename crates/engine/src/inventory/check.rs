@@ -1,7 +1,9 @@
 //! What is wrong with an inventory, before anything of it is tried.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
+use super::cycle::CycleSearch;
 use super::{Inventory, LunRows};
 
 /// How many LUNs a target can have: as many as two bytes of single-level addressing tell apart
@@ -45,6 +47,17 @@ pub enum InventoryError {
         /// Who is in both.
         initiator: String,
     },
+    /// A unit whose volume leads back to the unit.
+    #[error(
+        "{volume} leads back to itself through what is served here: give the unit a volume that \
+         does not need it"
+    )]
+    Cycle {
+        /// Which unit.
+        unit: String,
+        /// The address of its volume, as it was written.
+        volume: String,
+    },
     /// A name that iSCSI has no room for, or a character that it does not know.
     #[error("{name:?} is not an iSCSI name: {cause}")]
     Name {
@@ -56,12 +69,13 @@ pub enum InventoryError {
 }
 
 impl Inventory {
-    /// Whether it can be served, as far as it tells itself.
+    /// Whether it can be served, as far as it tells itself. A portal at a wildcard address is taken
+    /// to listen on loopback addresses and on `own`.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn check(&self) -> Result<(), InventoryError> {
+    pub fn check(&self, own: &[IpAddr]) -> Result<(), InventoryError> {
         for (name, target) in &self.targets {
             check_name(name)?;
             self.check_luns(name, &target.luns)?;
@@ -80,7 +94,8 @@ impl Inventory {
             }
         }
         let mut ports = self.fc_ports.iter();
-        ports.try_for_each(|port| self.check_luns(&port.port.place.to_string(), &port.luns))
+        ports.try_for_each(|port| self.check_luns(&port.port.place.to_string(), &port.luns))?;
+        CycleSearch::new(self, own).run()
     }
 
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {

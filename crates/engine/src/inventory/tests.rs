@@ -1,11 +1,15 @@
 //! Inventories that are wrong, and what lies between two that are right.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
+use fc::remote::Partners;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use super::{Inventory, InventoryError, LunRows, MOST_LUNS, Step, TargetRow, UnitRow, diff};
+use super::{
+    FcPortRow, Inventory, InventoryError, LunRows, MOST_LUNS, Step, TargetRow, UnitRow, diff,
+};
 
 const TARGET: &str = "iqn.2026-11.org.lunar:san";
 const HOST: &str = "iqn.2026-11.org.example:host";
@@ -29,12 +33,12 @@ fn serving(luns: &[(u16, &str)]) -> Inventory {
 }
 
 fn refused(inventory: &Inventory) -> String {
-    inventory.check().unwrap_err().to_string()
+    inventory.check(&[]).unwrap_err().to_string()
 }
 
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    assert_eq!(serving(&[(0, "a"), (1, "b"), (2, "a")]).check(), Ok(()));
+    assert_eq!(serving(&[(0, "a"), (1, "b"), (2, "a")]).check(&[]), Ok(()));
     assert_eq!(
         refused(&serving(&[(3, "a"), (3, "b")])),
         format!("{TARGET} has LUN 3 twice: give one of the volumes another number")
@@ -59,7 +63,7 @@ fn an_initiator_sees_what_one_group_sees() {
         target: TARGET.into(),
         initiator: HOST.into(),
     };
-    assert_eq!(inventory.check(), Err(twice));
+    assert_eq!(inventory.check(&[]), Err(twice));
 }
 
 #[test]
@@ -73,6 +77,86 @@ fn a_name_is_written_as_it_is_compared() {
         told.ends_with("iSCSI compares it as iqn.2026-11.org.lunar:a"),
         "{told}"
     );
+}
+
+/// LUN 0 is unit `a`, LUN 1 unit `b`, behind a portal that listens on these.
+fn served_at(portal: &str, a: &str, b: &str) -> Inventory {
+    let mut inventory = serving(&[(0, "a"), (1, "b")]);
+    inventory.portals = vec![portal.parse().unwrap()];
+    inventory.units.insert("a".into(), unit(a));
+    inventory.units.insert("b".into(), unit(b));
+    inventory
+}
+
+#[test]
+fn a_volume_that_leads_back_to_its_unit_is_refused() {
+    let to = |host: &str, lun: u16| format!("iscsi://{host}/{TARGET}/{lun}");
+    let own: IpAddr = [192, 0, 2, 1].into();
+    for (portal, a, b, is_cycle) in [
+        ("192.0.2.1:3260", to("192.0.2.1", 0), "ram:1M".into(), true),
+        ("0.0.0.0:3260", to("192.0.2.1", 1), to("127.0.0.1", 0), true),
+        (
+            "[::]:3260",
+            format!("concat(ram:1M,{})", to("localhost", 0)),
+            "ram:1M".into(),
+            true,
+        ),
+        // Through a unit that is not part of the cycle itself.
+        (
+            "127.0.0.1:3260",
+            to("127.0.0.1", 1),
+            to("127.0.0.1", 1),
+            true,
+        ),
+        // A LUN made of another one of the same server, another server, port or name.
+        ("127.0.0.1:3260", to("127.0.0.1", 1), "ram:1M".into(), false),
+        ("192.0.2.1:3260", to("192.0.2.2", 0), "ram:1M".into(), false),
+        (
+            "192.0.2.1:3260",
+            to("192.0.2.1:3261", 0),
+            "ram:1M".into(),
+            false,
+        ),
+        ("0.0.0.0:3260", to("192.0.2.2", 0), "ram:1M".into(), false),
+        (
+            "192.0.2.1:3260",
+            format!("iscsi://192.0.2.1/{HOST}/0"),
+            "ram:1M".into(),
+            false,
+        ),
+        ("192.0.2.1:3260", to("192.0.2.1", 2), "ram:1M".into(), false),
+    ] {
+        let found = served_at(portal, &a, &b).check(&[own]);
+        assert_eq!(found.is_err(), is_cycle, "{portal} {a} {b}: {found:?}");
+    }
+}
+
+#[test]
+fn a_cycle_is_named_by_the_volume_that_closes_it() {
+    let address = format!("iscsi://127.0.0.1/{TARGET}/0");
+    let told = refused(&served_at("127.0.0.1:3260", &address, "ram:1M"));
+    assert_eq!(
+        told,
+        format!(
+            "{address} leads back to itself through what is served here: give the unit a volume \
+             that does not need it"
+        )
+    );
+}
+
+#[test]
+fn a_cycle_through_a_fibre_channel_port_is_refused_too() {
+    let wwpn = "20:00:ac:de:48:23:45:67";
+    let mut inventory = served_at("127.0.0.1:3260", &format!("fcoe://eth0/{wwpn}/3"), "ram:1M");
+    let row = |wwpn: &str| FcPortRow {
+        port: format!("eth1,wwpn={wwpn}").parse().unwrap(),
+        luns: vec![(3, "a".into())],
+        partners: Partners::Any,
+    };
+    inventory.fc_ports = vec![row("20:00:ac:de:48:23:45:68")];
+    assert_eq!(inventory.check(&[]), Ok(()));
+    inventory.fc_ports = vec![row(wwpn)];
+    assert!(inventory.check(&[]).is_err());
 }
 
 #[test]

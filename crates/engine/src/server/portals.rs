@@ -18,9 +18,13 @@ mod tests;
 /// others.
 pub(super) fn reachable(bound: &[SocketAddr]) -> Vec<SocketAddr> {
     // Where the system does not tell, the wildcard itself is shown.
+    expand(bound, &own_addresses())
+}
+
+/// The addresses of this machine's interfaces; none where the system does not tell.
+pub(super) fn own_addresses() -> Vec<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-    let own: Vec<_> = interfaces.iter().map(if_addrs::Interface::ip).collect();
-    expand(bound, &own)
+    interfaces.iter().map(if_addrs::Interface::ip).collect()
 }
 
 fn expand(bound: &[SocketAddr], own: &[IpAddr]) -> Vec<SocketAddr> {

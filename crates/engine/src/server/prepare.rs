@@ -17,9 +17,8 @@ use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
-use super::fc_ports;
 use super::units::{self, Absence, ServedUnit, VolumeGauge};
-use super::{Portal, Served, ServerConfig};
+use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
 use crate::inventory::{FcPortRow, Inventory, LunRows, Step, TargetRow, UnitRow, diff};
 use crate::serve::options::ServeError;
@@ -64,7 +63,7 @@ impl Preparing<'_> {
         inventory: Inventory,
         undo: &UndoLog,
     ) -> Result<Prepared, ServeError> {
-        inventory.check()?;
+        inventory.check(&portals::own_addresses())?;
         let open = self.open_options(undo);
         let mut steps = Steps::default();
         let all = diff(&served.inventory, &inventory);
@@ -309,7 +308,7 @@ impl Preparing<'_> {
     fn port(&self, served: &mut Served, step: Step, made: &mut Steps) -> Result<(), ServeError> {
         match step {
             Step::OpenPortal(asked) => {
-                let (listener, bound) = super::portals::bind(asked, &self.config.limits)?;
+                let (listener, bound) = portals::bind(asked, &self.config.limits)?;
                 let number = served.portal_count;
                 served.portal_count += 1;
                 served.portals.push(Portal {
