@@ -27,69 +27,65 @@ impl fmt::Display for NegotiatedValue {
     }
 }
 
+/// Where [`Operational`] keeps the value of a key.
+enum KeyField<'a> {
+    Flag(&'a mut bool),
+    Digest(&'a mut bool),
+    Byte(&'a mut u8),
+    Half(&'a mut u16),
+    Word(&'a mut u32),
+    Reporting(&'a mut TaskReporting),
+}
+
 impl Operational {
+    /// Which field has the value of a negotiated key; `None` for the others.
+    fn field(&mut self, key: LoginKey) -> Option<KeyField<'_>> {
+        Some(match key {
+            LoginKey::HeaderDigest => KeyField::Digest(&mut self.header_digest),
+            LoginKey::DataDigest => KeyField::Digest(&mut self.data_digest),
+            LoginKey::MaxConnections => KeyField::Half(&mut self.max_connections),
+            LoginKey::InitialR2T => KeyField::Flag(&mut self.initial_r2t),
+            LoginKey::ImmediateData => KeyField::Flag(&mut self.immediate_data),
+            LoginKey::MaxBurstLength => KeyField::Word(&mut self.max_burst),
+            LoginKey::FirstBurstLength => KeyField::Word(&mut self.first_burst),
+            LoginKey::DefaultTime2Wait => KeyField::Half(&mut self.time2wait),
+            LoginKey::DefaultTime2Retain => KeyField::Half(&mut self.time2retain),
+            LoginKey::MaxOutstandingR2T => KeyField::Half(&mut self.outstanding_r2t),
+            LoginKey::DataPduInOrder => KeyField::Flag(&mut self.pdu_in_order),
+            LoginKey::DataSequenceInOrder => KeyField::Flag(&mut self.sequence_in_order),
+            LoginKey::ErrorRecoveryLevel => KeyField::Byte(&mut self.error_recovery_level),
+            LoginKey::TaskReporting => KeyField::Reporting(&mut self.task_reporting),
+            LoginKey::ProtocolLevel => KeyField::Byte(&mut self.protocol_level),
+            _ => return None,
+        })
+    }
+
     /// What is chosen or agreed for a negotiated key; `None` for the others.
     #[must_use]
-    pub fn value(&self, key: LoginKey) -> Option<NegotiatedValue> {
-        Some(match key {
-            LoginKey::HeaderDigest => NegotiatedValue::Choice(digest(self.header_digest)),
-            LoginKey::DataDigest => NegotiatedValue::Choice(digest(self.data_digest)),
-            LoginKey::MaxConnections => NegotiatedValue::Number(self.max_connections.into()),
-            LoginKey::InitialR2T => NegotiatedValue::Flag(self.initial_r2t),
-            LoginKey::ImmediateData => NegotiatedValue::Flag(self.immediate_data),
-            LoginKey::MaxBurstLength => NegotiatedValue::Number(self.max_burst),
-            LoginKey::FirstBurstLength => NegotiatedValue::Number(self.first_burst),
-            LoginKey::DefaultTime2Wait => NegotiatedValue::Number(self.time2wait.into()),
-            LoginKey::DefaultTime2Retain => NegotiatedValue::Number(self.time2retain.into()),
-            LoginKey::MaxOutstandingR2T => NegotiatedValue::Number(self.outstanding_r2t.into()),
-            LoginKey::DataPduInOrder => NegotiatedValue::Flag(self.pdu_in_order),
-            LoginKey::DataSequenceInOrder => NegotiatedValue::Flag(self.sequence_in_order),
-            LoginKey::ErrorRecoveryLevel => {
-                NegotiatedValue::Number(self.error_recovery_level.into())
-            }
-            LoginKey::TaskReporting => NegotiatedValue::Choice(self.task_reporting.name()),
-            LoginKey::ProtocolLevel => NegotiatedValue::Number(self.protocol_level.into()),
-            _ => return None,
+    pub fn value(mut self, key: LoginKey) -> Option<NegotiatedValue> {
+        Some(match self.field(key)? {
+            KeyField::Flag(flag) => NegotiatedValue::Flag(*flag),
+            KeyField::Digest(crc) => NegotiatedValue::Choice(if *crc { CRC32C } else { "None" }),
+            KeyField::Byte(number) => NegotiatedValue::Number((*number).into()),
+            KeyField::Half(number) => NegotiatedValue::Number((*number).into()),
+            KeyField::Word(number) => NegotiatedValue::Number(*number),
+            KeyField::Reporting(reporting) => NegotiatedValue::Choice(reporting.name()),
         })
     }
 
     /// Notes the value of a negotiated key. Values of another kind than the key's are not noted;
     /// [`super::KeyRow::select`] gives none.
     pub fn store(&mut self, key: LoginKey, value: NegotiatedValue) {
-        let half = |number| u16::try_from(number).unwrap_or(u16::MAX);
-        let byte = |number| u8::try_from(number).unwrap_or(u8::MAX);
-        match (key, value) {
-            (LoginKey::HeaderDigest, NegotiatedValue::Choice(name)) => {
-                self.header_digest = name == CRC32C;
+        use NegotiatedValue::{Choice, Flag, Number};
+        match (self.field(key), value) {
+            (Some(KeyField::Flag(flag)), Flag(value)) => *flag = value,
+            (Some(KeyField::Digest(crc)), Choice(name)) => *crc = name == CRC32C,
+            (Some(KeyField::Byte(byte)), Number(n)) => *byte = n.try_into().unwrap_or(u8::MAX),
+            (Some(KeyField::Half(half)), Number(n)) => *half = n.try_into().unwrap_or(u16::MAX),
+            (Some(KeyField::Word(word)), Number(n)) => *word = n,
+            (Some(KeyField::Reporting(reporting)), Choice(name)) => {
+                *reporting = TaskReporting::of(name);
             }
-            (LoginKey::DataDigest, NegotiatedValue::Choice(name)) => {
-                self.data_digest = name == CRC32C;
-            }
-            (LoginKey::MaxConnections, NegotiatedValue::Number(n)) => {
-                self.max_connections = half(n);
-            }
-            (LoginKey::InitialR2T, NegotiatedValue::Flag(flag)) => self.initial_r2t = flag,
-            (LoginKey::ImmediateData, NegotiatedValue::Flag(flag)) => self.immediate_data = flag,
-            (LoginKey::MaxBurstLength, NegotiatedValue::Number(n)) => self.max_burst = n,
-            (LoginKey::FirstBurstLength, NegotiatedValue::Number(n)) => self.first_burst = n,
-            (LoginKey::DefaultTime2Wait, NegotiatedValue::Number(n)) => self.time2wait = half(n),
-            (LoginKey::DefaultTime2Retain, NegotiatedValue::Number(n)) => {
-                self.time2retain = half(n);
-            }
-            (LoginKey::MaxOutstandingR2T, NegotiatedValue::Number(n)) => {
-                self.outstanding_r2t = half(n);
-            }
-            (LoginKey::DataPduInOrder, NegotiatedValue::Flag(flag)) => self.pdu_in_order = flag,
-            (LoginKey::DataSequenceInOrder, NegotiatedValue::Flag(flag)) => {
-                self.sequence_in_order = flag;
-            }
-            (LoginKey::ErrorRecoveryLevel, NegotiatedValue::Number(n)) => {
-                self.error_recovery_level = byte(n);
-            }
-            (LoginKey::TaskReporting, NegotiatedValue::Choice(name)) => {
-                self.task_reporting = TaskReporting::of(name);
-            }
-            (LoginKey::ProtocolLevel, NegotiatedValue::Number(n)) => self.protocol_level = byte(n),
             _ => {}
         }
     }
@@ -112,10 +108,6 @@ impl TaskReporting {
             .find(|known| known.name() == name)
             .unwrap_or(Self::Rfc3720)
     }
-}
-
-const fn digest(crc: bool) -> &'static str {
-    if crc { CRC32C } else { "None" }
 }
 
 pub(super) const CRC32C: &str = "CRC32C";
