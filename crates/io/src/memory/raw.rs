@@ -29,6 +29,11 @@
 //! All accesses to memory of regions, pools and heap buffers are made here or by the kernel. No
 //! `&[u8]` to them is ever made.
 
+#[cfg(not(target_arch = "x86_64"))]
+use portable as machine;
+#[cfg(target_arch = "x86_64")]
+use x86 as machine;
+
 /// Copies `len` bytes.
 ///
 /// # Safety
@@ -38,16 +43,8 @@
 /// caller's own.
 #[inline]
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: as ours.
-    unsafe {
-        x86::copy(to, from, len);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: as ours.
-    unsafe {
-        portable::copy(to, from, len);
-    }
+    unsafe { machine::copy(to, from, len) };
 }
 
 /// Copies `len` bytes to where they will not be needed soon. They may become visible to others
@@ -58,16 +55,8 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 /// As of [`copy`].
 #[inline]
 pub(crate) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: as ours.
-    unsafe {
-        x86::stream(to, from, len);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: as ours.
-    unsafe {
-        portable::copy(to, from, len);
-    }
+    unsafe { machine::stream(to, from, len) };
 }
 
 /// Has what was streamed reach memory before anything that is stored after.
@@ -104,16 +93,8 @@ const CACHE_LINE: usize = 64;
 /// As of [`copy`], for the destination.
 #[inline]
 pub(crate) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: as ours.
-    unsafe {
-        x86::fill(to, value, len);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: as ours.
-    unsafe {
-        portable::fill(to, value, len);
-    }
+    unsafe { machine::fill(to, value, len) };
 }
 
 /// For x86-64. All blocks: they read and write nothing but the ranges that the caller vouches for,
@@ -128,6 +109,36 @@ mod x86 {
     /// The longest copy that is faster by that loop.
     const SHORT: usize = 1024;
 
+    /// Moves this many rounds, at least one, by that instruction to store with. The pointers are
+    /// behind what was moved then.
+    macro_rules! lines {
+        ($store:literal, $to:ident, $from:ident, $rounds:expr) => {
+            asm!(
+                "2:",
+                "movups {a}, [{from}]",
+                "movups {b}, [{from} + 16]",
+                "movups {c}, [{from} + 32]",
+                "movups {d}, [{from} + 48]",
+                concat!($store, " [{to}], {a}"),
+                concat!($store, " [{to} + 16], {b}"),
+                concat!($store, " [{to} + 32], {c}"),
+                concat!($store, " [{to} + 48], {d}"),
+                "add {from}, 64",
+                "add {to}, 64",
+                "dec {rounds}",
+                "jnz 2b",
+                from = inout(reg) $from,
+                to = inout(reg) $to,
+                rounds = inout(reg) $rounds => _,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                c = out(xmm_reg) _,
+                d = out(xmm_reg) _,
+                options(nostack)
+            )
+        };
+    }
+
     /// As [`super::copy`].
     ///
     /// # Safety
@@ -139,29 +150,7 @@ mod x86 {
             // SAFETY: `len / ROUND` rounds, at least one, stay within the ranges; afterwards the
             // pointers are behind what was copied.
             unsafe {
-                asm!(
-                    "2:",
-                    "movups {a}, [{from}]",
-                    "movups {b}, [{from} + 16]",
-                    "movups {c}, [{from} + 32]",
-                    "movups {d}, [{from} + 48]",
-                    "movups [{to}], {a}",
-                    "movups [{to} + 16], {b}",
-                    "movups [{to} + 32], {c}",
-                    "movups [{to} + 48], {d}",
-                    "add {from}, 64",
-                    "add {to}, 64",
-                    "dec {rounds}",
-                    "jnz 2b",
-                    from = inout(reg) from,
-                    to = inout(reg) to,
-                    rounds = inout(reg) len / ROUND => _,
-                    a = out(xmm_reg) _,
-                    b = out(xmm_reg) _,
-                    c = out(xmm_reg) _,
-                    d = out(xmm_reg) _,
-                    options(nostack)
-                );
+                lines!("movups", to, from, len / ROUND);
             }
             len %= ROUND;
             if len == 0 {
@@ -196,47 +185,13 @@ mod x86 {
             if head > 0 {
                 copy(to, from, head);
             }
+            let (mut to, mut from) = (to.add(head), from.add(head));
             if rounds > 0 {
-                stream_lines(to.add(head), from.add(head), rounds);
+                lines!("movntps", to, from, rounds);
             }
             if done < len {
-                copy(to.add(done), from.add(done), len - done);
+                copy(to, from, len - done);
             }
-        }
-    }
-
-    /// Stores this many cache lines, at least one.
-    ///
-    /// # Safety
-    ///
-    /// As of [`super::copy`], for 64 bytes a line; `to` is at the start of one.
-    #[inline]
-    unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-        // SAFETY: 64 bytes a round, which the caller vouches for.
-        unsafe {
-            asm!(
-                "2:",
-                "movups {a}, [{from}]",
-                "movups {b}, [{from} + 16]",
-                "movups {c}, [{from} + 32]",
-                "movups {d}, [{from} + 48]",
-                "movntps [{to}], {a}",
-                "movntps [{to} + 16], {b}",
-                "movntps [{to} + 32], {c}",
-                "movntps [{to} + 48], {d}",
-                "add {from}, 64",
-                "add {to}, 64",
-                "dec {rounds}",
-                "jnz 2b",
-                from = inout(reg) from => _,
-                to = inout(reg) to => _,
-                rounds = inout(reg) lines => _,
-                a = out(xmm_reg) _,
-                b = out(xmm_reg) _,
-                c = out(xmm_reg) _,
-                d = out(xmm_reg) _,
-                options(nostack)
-            );
         }
     }
 
@@ -264,6 +219,9 @@ mod x86 {
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(crate) mod portable {
     use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) use self::copy as stream;
 
     const WORD: usize = size_of::<u64>();
 
