@@ -12,12 +12,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, Traits};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, Now, Traits};
 
-use crate::child::Child;
-use crate::filter::{Filter, FilterHandle};
+use crate::filter::{Filter, Intercepted, Interceptor};
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{CoreContext, Handle, Volume};
 
 /// What fails, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,12 +79,15 @@ impl Filter for FaultVolume {
     }
 
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        Ok(Box::new(FaultHandle {
-            inside: Child::attach(&*self.inside, core)?,
+        let injector = FaultInjector {
             fate: Arc::clone(&self.fate),
             read_only: self.inside.traits().read_only,
-            torn: Vec::new(),
-        }))
+        };
+        Ok(Box::new(Intercepted::attach(
+            &*self.inside,
+            core,
+            injector,
+        )?))
     }
 }
 
@@ -148,32 +150,26 @@ impl FaultState {
     ) -> Option<MediumError> {
         match failing {
             FailureRule::Seldom(probability) => {
-                let draw = (self.draw(drawn) >> 11) as f64 / (1_u64 << 53) as f64;
-                (draw < probability).then_some(error)
+                (self.draw(drawn).f64() < probability).then_some(error)
             }
             FailureRule::After(limit, error) => (bytes > limit).then_some(error),
         }
     }
 
-    /// The next number of a sequence, by splitmix64.
-    fn draw(&self, drawn: &AtomicU64) -> u64 {
-        let number = drawn.fetch_add(1, Relaxed).wrapping_add(1);
-        let mut z = self.faults.seed.wrapping_add(number.wrapping_mul(GOLDEN));
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+    /// Draws the next number of a sequence. Each has a generator of its own, so that cores share no
+    /// more than the count of what was drawn.
+    fn draw(&self, drawn: &AtomicU64) -> fastrand::Rng {
+        let number = drawn.fetch_add(1, Relaxed);
+        fastrand::Rng::with_seed(self.faults.seed ^ number.rotate_left(32))
     }
 }
 
-struct FaultHandle {
-    inside: Child,
+struct FaultInjector {
     fate: Arc<FaultState>,
     read_only: bool,
-    /// Writes of which a part is being done, and how they are to end.
-    torn: Vec<(u64, MediumError)>,
 }
 
-impl FaultHandle {
+impl FaultInjector {
     /// The part of a write that is done although it fails.
     fn torn(&self, op: MediumOp<BlockLease>) -> Option<MediumOp<BlockLease>> {
         let MediumOp::Write {
@@ -185,7 +181,10 @@ impl FaultHandle {
         if !self.fate.faults.torn {
             return None;
         }
-        let blocks = self.fate.draw(&self.fate.writes) % extent.blocks.max(1);
+        let blocks = self
+            .fate
+            .draw(&self.fate.writes)
+            .u64(..extent.blocks.max(1));
         let len = usize::try_from(blocks * self.fate.block_size).unwrap_or(0);
         (blocks > 0).then(|| MediumOp::Write {
             extent: Extent::new(extent.lba, blocks),
@@ -194,62 +193,40 @@ impl FaultHandle {
             atomic: false,
         })
     }
-
-    fn drain(&mut self, cx: &mut Context<'_>) {
-        while let Some((id, result)) = self.inside.next() {
-            cx.done(id, self.told(id, result));
-        }
-    }
-
-    fn told(&mut self, id: u64, result: MediumResult<BlockLease>) -> MediumResult<BlockLease> {
-        match self.torn.iter().position(|(torn, _)| *torn == id) {
-            Some(at) => Err(self.torn.swap_remove(at).1),
-            None => result,
-        }
-    }
 }
 
-impl FilterHandle for FaultHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
+impl Interceptor for FaultInjector {
+    /// How a write ends of which a part is being done.
+    type Note = Option<MediumError>;
+
+    fn enter(
+        &mut self,
+        _: Now,
+        op: MediumOp<BlockLease>,
+    ) -> Result<(MediumOp<BlockLease>, Self::Note), MediumResult<BlockLease>> {
         let op = match op {
             MediumOp::PrepareWrite { extent } if !self.read_only => MediumOp::Buffer {
                 bytes: u32::try_from(extent.blocks * self.fate.block_size).unwrap_or(u32::MAX),
             },
             op => op,
         };
-        let Some(error) = self
-            .fate
-            .error_of(&op)
-            .filter(|_| !refused(self.read_only, &op))
-        else {
-            self.inside.submit(cx, id, op);
-            return self.drain(cx);
-        };
-        match self.torn(op) {
-            Some(first) => {
-                self.torn.push((id, error));
-                self.inside.submit(cx, id, first);
-                self.drain(cx);
-            }
-            None => cx.done(id, Err(error)),
+        let error = self.fate.error_of(&op);
+        match error.filter(|_| !refused(self.read_only, &op)) {
+            None => Ok((op, None)),
+            Some(error) => match self.torn(op) {
+                Some(first) => Ok((first, Some(error))),
+                None => Err(Err(error)),
+            },
         }
     }
 
-    fn let_act(
+    fn leave(
         &mut self,
-        cx: &mut Context<'_>,
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
-    ) {
-        self.inside.act(cx, act);
-        self.drain(cx);
-    }
-
-    fn inside(&self) -> &dyn Handle {
-        self.inside.handle()
-    }
-
-    fn inside_mut(&mut self) -> &mut dyn Handle {
-        self.inside.handle_mut()
+        _: Now,
+        torn: Self::Note,
+        result: MediumResult<BlockLease>,
+    ) -> MediumResult<BlockLease> {
+        torn.map_or(result, Err)
     }
 }
 
@@ -257,6 +234,3 @@ impl FilterHandle for FaultHandle {
 fn refused(read_only: bool, op: &MediumOp<BlockLease>) -> bool {
     read_only && !matches!(op, MediumOp::Read { .. } | MediumOp::Flush { .. })
 }
-
-/// The odd number next to 2^64 by the golden ratio.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -5,10 +5,12 @@ use std::io;
 use std::ops::Range;
 
 use ::io::memory::Recall;
-use scsi::medium::{MediumOp, Traits};
+use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::statistics::SpaceUsage;
+use slab::Slab;
 
-use crate::details::Details;
+use crate::child::{Child, in_flight};
+use crate::identity::Details;
 use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 
@@ -157,5 +159,90 @@ impl<A: FilterHandle> Handle for A {
 
     fn has_left(&self) -> bool {
         self.inside().has_left()
+    }
+}
+
+/// What a filter does to each operation on its way in, and to its result on the way out.
+pub(crate) trait Interceptor {
+    /// What is kept of an operation that is inside.
+    type Note;
+
+    /// What is done inside for an operation; or its result, where nothing is.
+    fn enter(
+        &mut self,
+        now: Now,
+        op: MediumOp<BlockLease>,
+    ) -> Result<(MediumOp<BlockLease>, Self::Note), MediumResult<BlockLease>>;
+
+    /// The result of an operation whose result inside is this.
+    fn leave(
+        &mut self,
+        now: Now,
+        note: Self::Note,
+        result: MediumResult<BlockLease>,
+    ) -> MediumResult<BlockLease>;
+}
+
+/// The handle of a filter by its [`Interceptor`].
+pub(crate) struct Intercepted<I: Interceptor> {
+    inside: Child,
+    interceptor: I,
+    /// With the ids of the operations.
+    pending: Slab<(u64, I::Note)>,
+}
+
+impl<I: Interceptor> Intercepted<I> {
+    pub(crate) fn attach(
+        inside: &dyn Volume,
+        core: &CoreContext,
+        interceptor: I,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            inside: Child::attach(inside, core)?,
+            interceptor,
+            pending: Slab::new(),
+        })
+    }
+
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        while let Some((slot, result)) = self.inside.next() {
+            if let Some((id, note)) = self.pending.try_remove(slot as usize) {
+                cx.done(id, self.interceptor.leave(cx.now, note, result));
+            }
+        }
+    }
+}
+
+impl<I: Interceptor> FilterHandle for Intercepted<I> {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
+        match self.interceptor.enter(cx.now, op) {
+            Ok((op, note)) => {
+                let slot = self.pending.insert((id, note));
+                self.inside.submit(cx, slot as u64, op);
+                self.drain(cx);
+            }
+            Err(result) => cx.done(id, result),
+        }
+    }
+
+    fn let_act(
+        &mut self,
+        cx: &mut Context<'_>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+    ) {
+        self.inside.act(cx, act);
+        self.drain(cx);
+    }
+
+    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
+        in_flight(&self.pending, ids, |(id, _)| *id)
+    }
+
+    fn inside(&self) -> &dyn Handle {
+        self.inside.handle()
+    }
+
+    fn inside_mut(&mut self) -> &mut dyn Handle {
+        self.inside.handle_mut()
     }
 }

@@ -8,17 +8,14 @@ mod histogram;
 
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use scsi::medium::{MediumOp, MediumResult, Now};
-use slab::Slab;
 
-use crate::child::{Child, in_flight};
-use crate::filter::{Filter, FilterHandle};
+use crate::filter::{Filter, Intercepted, Interceptor};
 use crate::lease::BlockLease;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{CoreContext, Handle, Volume};
 pub use histogram::Histogram;
 use histogram::SharedHistogram;
 
@@ -165,11 +162,8 @@ impl Filter for Stats {
         let counters = Arc::new(StatsCounters::default());
         let mut cores = self.cores.lock().unwrap_or_else(PoisonError::into_inner);
         cores.push(Arc::clone(&counters));
-        Ok(Box::new(StatsHandle {
-            inside: Child::attach(&*self.inside, core)?,
-            counters,
-            pending: Slab::new(),
-        }))
+        let counter = StatsCounter(counters);
+        Ok(Box::new(Intercepted::attach(&*self.inside, core, counter)?))
     }
 }
 
@@ -185,72 +179,37 @@ struct KindCounters {
     latency: SharedHistogram,
 }
 
-struct StatsHandle {
-    inside: Child,
-    counters: Arc<StatsCounters>,
-    pending: Slab<StartedOperation>,
-}
+/// Counts for one core.
+struct StatsCounter(Arc<StatsCounters>);
 
-struct StartedOperation {
-    id: u64,
-    begun: Now,
-    /// `None` where it is not counted.
-    counted: Option<(OperationKind, u64)>,
-}
+impl Interceptor for StatsCounter {
+    /// When it began, and what it counts as; `None` where it is not counted.
+    type Note = (Now, Option<(OperationKind, u64)>);
 
-impl StatsHandle {
-    fn drain(&mut self, cx: &mut Context<'_>) {
-        while let Some((slot, result)) = self.inside.next() {
-            if let Some(pending) = self.pending.try_remove(slot as usize) {
-                self.count(cx.now, &pending, &result);
-                cx.done(pending.id, result);
-            }
-        }
-    }
-
-    fn count(&self, now: Now, pending: &StartedOperation, result: &MediumResult<BlockLease>) {
-        let Some((kind, blocks)) = pending.counted else {
-            return;
-        };
-        let counter = &self.counters.0[kind as usize];
-        counter.operations.fetch_add(1, Relaxed);
-        match result {
-            Ok(_) => counter.blocks.fetch_add(blocks, Relaxed),
-            Err(_) => counter.errors.fetch_add(1, Relaxed),
-        };
-        counter.latency.note(now.saturating_sub(pending.begun));
-    }
-}
-
-impl FilterHandle for StatsHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
-        let slot = self.pending.insert(StartedOperation {
-            id,
-            begun: cx.now,
-            counted: OperationKind::of(&op),
-        });
-        self.inside.submit(cx, slot as u64, op);
-        self.drain(cx);
-    }
-
-    fn let_act(
+    fn enter(
         &mut self,
-        cx: &mut Context<'_>,
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
-    ) {
-        self.inside.act(cx, act);
-        self.drain(cx);
+        now: Now,
+        op: MediumOp<BlockLease>,
+    ) -> Result<(MediumOp<BlockLease>, Self::Note), MediumResult<BlockLease>> {
+        let counted = OperationKind::of(&op);
+        Ok((op, (now, counted)))
     }
 
-    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
-        in_flight(&self.pending, ids, |pending| pending.id)
-    }
-
-    fn inside(&self) -> &dyn Handle {
-        self.inside.handle()
-    }
-
-    fn inside_mut(&mut self) -> &mut dyn Handle {
-        self.inside.handle_mut()
+    fn leave(
+        &mut self,
+        now: Now,
+        (begun, counted): Self::Note,
+        result: MediumResult<BlockLease>,
+    ) -> MediumResult<BlockLease> {
+        if let Some((kind, blocks)) = counted {
+            let counter = &self.0.0[kind as usize];
+            counter.operations.fetch_add(1, Relaxed);
+            match result {
+                Ok(_) => counter.blocks.fetch_add(blocks, Relaxed),
+                Err(_) => counter.errors.fetch_add(1, Relaxed),
+            };
+            counter.latency.note(now.saturating_sub(begun));
+        }
+        result
     }
 }

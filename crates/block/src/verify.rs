@@ -22,7 +22,6 @@
 mod checksum_map;
 
 use std::io;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,13 +29,11 @@ use ::io::memory::Pool;
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Sanitize,
 };
-use slab::Slab;
 
-use crate::child::{Child, in_flight};
-use crate::filter::{Filter, FilterHandle};
+use crate::filter::{Filter, Intercepted, Interceptor};
 use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{CoreContext, Handle, Volume};
 use checksum_map::{ChecksumMap, ReadSnapshot};
 
 /// A volume that is checked.
@@ -83,17 +80,20 @@ impl Filter for VerifyVolume {
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let traits = self.inside.traits();
         let block_size = BlockSize::new(traits.block_size).map_err(io::Error::other)?;
-        Ok(Box::new(VerifyHandle {
-            inside: Child::attach(&*self.inside, core)?,
+        let verifier = Verifier {
             shared: Arc::clone(&self.shared),
             block_size,
             read_only: traits.read_only,
             pool: core.pool.clone(),
-            pending: Slab::new(),
             bytes: vec![0; traits.block_size as usize],
             sums: Vec::new(),
             expected: Vec::new(),
-        }))
+        };
+        Ok(Box::new(Intercepted::attach(
+            &*self.inside,
+            core,
+            verifier,
+        )?))
     }
 }
 
@@ -120,13 +120,11 @@ impl VerifyState {
     }
 }
 
-struct VerifyHandle {
-    inside: Child,
+struct Verifier {
     shared: Arc<VerifyState>,
     block_size: BlockSize,
     read_only: bool,
     pool: Pool,
-    pending: Slab<CheckedOperation>,
     /// Room for one block.
     bytes: Vec<u8>,
     /// Of the blocks that are to be written.
@@ -135,12 +133,7 @@ struct VerifyHandle {
     expected: Vec<Option<u32>>,
 }
 
-/// An operation inside.
-struct CheckedOperation {
-    id: u64,
-    kind: CheckKind,
-}
-
+/// What an operation inside is checked for.
 enum CheckKind {
     /// Nothing to be checked.
     Other,
@@ -150,7 +143,7 @@ enum CheckKind {
     Long(Extent),
 }
 
-impl VerifyHandle {
+impl Verifier {
     /// What to do inside, and what to do when it is done.
     fn begin(
         &mut self,
@@ -263,16 +256,38 @@ impl VerifyHandle {
         self.sums.resize(blocks, sum);
     }
 
-    fn drain(&mut self, cx: &mut Context<'_>) {
-        while let Some((slot, result)) = self.inside.next() {
-            if let Some(CheckedOperation { id, kind }) = self.pending.try_remove(slot as usize) {
-                let result = self.end(cx.now, kind, result);
-                cx.done(id, result);
+    fn judge(&mut self, now: Now, extent: Extent, data: BlockLease) -> MediumResult<BlockLease> {
+        let (mut first, mut wrong) = (None, 0);
+        for (at, expected) in self.expected.iter().enumerate() {
+            let Some(expected) = expected else { continue };
+            data.copy_out(at * self.bytes.len(), &mut self.bytes);
+            if crc_fast::crc32_iscsi(&self.bytes) != *expected {
+                first = first.or(Some(extent.lba + at as u64));
+                wrong += 1;
+            }
+        }
+        match first {
+            None => Ok(MediumOutcome::Lease(data)),
+            Some(lba) => {
+                self.shared.log_mismatch(now, lba, wrong);
+                Err(MediumError::Read)
             }
         }
     }
+}
 
-    fn end(
+impl Interceptor for Verifier {
+    type Note = CheckKind;
+
+    fn enter(
+        &mut self,
+        _: Now,
+        op: MediumOp<BlockLease>,
+    ) -> Result<(MediumOp<BlockLease>, CheckKind), MediumResult<BlockLease>> {
+        self.begin(op).map_err(Err)
+    }
+
+    fn leave(
         &mut self,
         now: Now,
         kind: CheckKind,
@@ -298,59 +313,6 @@ impl VerifyHandle {
                 }
             }
         }
-    }
-
-    fn judge(&mut self, now: Now, extent: Extent, data: BlockLease) -> MediumResult<BlockLease> {
-        let (mut first, mut wrong) = (None, 0);
-        for (at, expected) in self.expected.iter().enumerate() {
-            let Some(expected) = expected else { continue };
-            data.copy_out(at * self.bytes.len(), &mut self.bytes);
-            if crc_fast::crc32_iscsi(&self.bytes) != *expected {
-                first = first.or(Some(extent.lba + at as u64));
-                wrong += 1;
-            }
-        }
-        match first {
-            None => Ok(MediumOutcome::Lease(data)),
-            Some(lba) => {
-                self.shared.log_mismatch(now, lba, wrong);
-                Err(MediumError::Read)
-            }
-        }
-    }
-}
-
-impl FilterHandle for VerifyHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
-        match self.begin(op) {
-            Ok((op, kind)) => {
-                let slot = self.pending.insert(CheckedOperation { id, kind });
-                self.inside.submit(cx, slot as u64, op);
-                self.drain(cx);
-            }
-            Err(error) => cx.done(id, Err(error)),
-        }
-    }
-
-    fn let_act(
-        &mut self,
-        cx: &mut Context<'_>,
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
-    ) {
-        self.inside.act(cx, act);
-        self.drain(cx);
-    }
-
-    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
-        in_flight(&self.pending, ids, |pending| pending.id)
-    }
-
-    fn inside(&self) -> &dyn Handle {
-        self.inside.handle()
-    }
-
-    fn inside_mut(&mut self) -> &mut dyn Handle {
-        self.inside.handle_mut()
     }
 }
 
