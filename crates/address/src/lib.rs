@@ -19,7 +19,6 @@ mod host;
 mod leaf;
 mod number;
 mod parse;
-mod place;
 pub mod size;
 mod text_piece;
 mod write;

@@ -276,7 +276,7 @@ impl Backing {
     /// A device says so too of what lies behind its end.
     fn no_space(&self) -> MediumError {
         let has_shrunk = |bytes| bytes < self.bytes();
-        if self.rules.is_device && ::io::device::size(&self.master).is_ok_and(has_shrunk) {
+        if self.rules.is_device && ::io::files::device_size(&self.master).is_ok_and(has_shrunk) {
             return MediumError::Gone;
         }
         self.notices.full(&self.rules);

@@ -7,17 +7,16 @@
 
 mod identity;
 mod open;
-pub(crate) mod sysfs;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fs, io};
 
 use scsi::medium::Traits;
 
 use crate::backing::Backing;
-use crate::details::Details;
 use crate::error::VolumeError;
+use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// How a device is to be opened.
@@ -67,7 +66,7 @@ impl Volume for DeviceVolume {
 
     fn shortened_to(&self) -> Option<u64> {
         // One that is gone may not say so much.
-        let bytes = ::io::device::size(self.backing.master()).unwrap_or(0);
+        let bytes = ::io::files::device_size(self.backing.master()).unwrap_or(0);
         self.backing.shortened_to(bytes)
     }
 
@@ -76,7 +75,54 @@ impl Volume for DeviceVolume {
     }
 
     fn refresh(&self) -> io::Result<bool> {
-        let bytes = ::io::device::size(self.backing.master())?;
+        let bytes = ::io::files::device_size(self.backing.master())?;
         Ok(self.backing.resize(bytes))
     }
+}
+
+/// A block device by its number.
+pub(crate) struct Attributes {
+    folder: PathBuf,
+}
+
+impl Attributes {
+    pub(crate) fn of(device: u64) -> Self {
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+        Self { folder }
+    }
+
+    /// The device that has this folder.
+    #[cfg(test)]
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder of the device under `/sys/devices`.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.folder).ok()
+    }
+
+    /// An attribute of the device itself.
+    pub(crate) fn own(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.folder.join(name)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// An attribute of its queue; a partition has that of the disk around it.
+    pub(crate) fn queue(&self, name: &str) -> Option<String> {
+        ["queue", "../queue"]
+            .iter()
+            .find_map(|queue| self.own(&format!("{queue}/{name}")))
+    }
+
+    /// The same as a number.
+    pub(crate) fn queue_number(&self, name: &str) -> Option<u64> {
+        self.queue(name)?.parse().ok()
+    }
+}
+
+/// Whether what has this number does not rotate. So says the kernel; memory and networks do not.
+pub(crate) fn is_solid_state(device: u64) -> bool {
+    Attributes::of(device).queue_number("rotational") != Some(1)
 }

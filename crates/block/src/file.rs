@@ -24,8 +24,8 @@ use scsi::medium::Traits;
 use scsi::statistics::SpaceUsage;
 
 use crate::backing::Backing;
-use crate::details::Details;
 use crate::error::VolumeError;
+use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::FileHolder;
 pub use undo::{UndoEntries, UndoLog};

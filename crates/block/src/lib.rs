@@ -12,7 +12,7 @@
 //! | [`stripe`], [`concat`] | several other volumes |
 //! | [`absent::Absent`] | nothing: the volume that it stands for cannot be opened now |
 //! | [`readonly::Readonly`] | any other volume, which it protects |
-//! | [`limit::Limit`], [`delay::Delay`] | any other volume, which they slow down |
+//! | [`limit::Limit`], [`limit::Delay`] | any other volume, which they slow down |
 //! | [`fault::FaultVolume`] | any other volume, which it has fail |
 //! | [`verify::VerifyVolume`] | any other volume, which it checks |
 //! | [`stats::Stats`] | any other volume, which it watches |
@@ -26,8 +26,6 @@ mod backing;
 mod child;
 mod chunked;
 pub mod concat;
-pub mod delay;
-pub mod details;
 pub mod device;
 mod error;
 pub mod fault;

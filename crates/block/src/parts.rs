@@ -30,8 +30,8 @@ use scsi::medium::{Extent, Traits};
 use scsi::statistics::SpaceUsage;
 
 use crate::child::Child;
-use crate::details::Details;
 use crate::error::VolumeError;
+use crate::identity::Details;
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle, Volume};
 pub(crate) use traits::least_common_multiple;

@@ -14,7 +14,7 @@ use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::statistics::SpaceUsage;
 
-use crate::details::Details;
+use crate::identity::Details;
 use crate::lease::BlockLease;
 
 /// A volume that was opened, for all cores.

@@ -146,7 +146,8 @@ impl Volumes {
         }
     }
 
-    /// The next volume that wanted to be called when all has been handed in.
+    /// The next volume that wanted to be called when all has been handed in. In which order does
+    /// not matter: each is called once, and none waits for another.
     pub fn next_soon(&mut self) -> Option<u32> {
         let volume = self.soon.pop()?;
         self.volumes[volume as usize].soon = false;

@@ -23,7 +23,6 @@ mod buffers;
 mod census;
 mod change_steps;
 mod control_core;
-mod departed;
 mod event_key;
 mod fc_port;
 mod inventory;
@@ -37,7 +36,6 @@ mod stop;
 mod timers;
 mod units;
 mod volumes;
-mod watch;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -301,6 +299,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             if let Some(output) = self.device.poll() {
                 self.carry_out(now, output);
             } else if let Some((id, result)) = self.done.pop() {
+                // The newest first: a volume ends operations in any order anyway, and its memory
+                // is still in the cache.
                 if !self.flushed(id, &result) {
                     self.device.medium_done(OpId(id), result);
                 }

@@ -1,6 +1,6 @@
 //! What units call themselves: serial number and designator.
 //!
-//! Both follow from the identity of the volume ([`block::details::Details::identity`]) and
+//! Both follow from the identity of the volume ([`block::identity::Details::identity`]) and
 //! from nothing else: not from its address, its LUN, its target or the machine's state directory.
 //! The designator follows from the serial number, so `--serial` with the serial number of before
 //! gives back both. A volume that comes back empty, and one that nothing tells from others, gets a

@@ -7,12 +7,10 @@
 
 pub mod counting;
 pub mod cpu;
-pub mod device;
 pub mod ether;
+pub mod files;
 pub mod limits;
-pub mod lock;
 pub mod memory;
-pub mod path;
 pub mod ring;
 mod sync;
 pub mod tcp;

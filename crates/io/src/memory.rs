@@ -15,18 +15,16 @@ mod huge;
 mod limit;
 mod mapping;
 mod pool;
-mod prefetch;
 mod raw;
 mod region;
 #[cfg(test)]
 mod tests;
 mod write_claim;
 
-pub use buffer::{Buffer, ZEROS_MAX};
+pub use buffer::{Buffer, PrefetchQueue, ZEROS_MAX};
 pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
-pub use prefetch::PrefetchQueue;
 pub use region::{LocalRegion, Recall, Region};
 
 pub(crate) use mapping::{Mapping, PageRules};

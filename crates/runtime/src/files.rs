@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use ::io::path::sync_parent;
+use ::io::files::sync_parent;
 use rustix::fs::OFlags;
 
 /// The directory, for its owner only, if it is not there. When this returns, its name and those of

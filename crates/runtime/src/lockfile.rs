@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use ::io::path::leads_to;
+use ::io::files::leads_to;
 use rustix::fs::OFlags;
 
 use crate::files::check_regular;

@@ -8,7 +8,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::sysfs::Attributes;
+use super::Attributes;
 use crate::identity::machine;
 
 /// The identity of a device; `None` where nothing tells it from others.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
+use super::Attributes;
 use super::DeviceOptions;
-use super::sysfs::Attributes;
 use crate::backing::{Backing, BackingRules, Zeroing};
 use crate::error::VolumeError;
 use crate::size::BlockSize;
@@ -24,7 +24,7 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
     if stat.st_rdev != number {
         return Err(VolumeError::NoDevice);
     }
-    let bytes = ::io::device::size(&device).map_err(|cause| VolumeError::Kernel {
+    let bytes = ::io::files::device_size(&device).map_err(|cause| VolumeError::Kernel {
         what: "determine its size",
         cause,
     })?;

@@ -48,18 +48,18 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
 /// Takes QEMU's locks for the use of these permissions, and tells whether others let us.
 fn is_shared(file: impl AsFd, used: &[u64]) -> io::Result<bool> {
     for permission in used {
-        ::io::lock::share_byte(&file, USED + permission)?;
+        ::io::files::share_byte(&file, USED + permission)?;
     }
     for permission in KEPT {
-        ::io::lock::share_byte(&file, KEPT_FROM_OTHERS + permission)?;
+        ::io::files::share_byte(&file, KEPT_FROM_OTHERS + permission)?;
     }
     for permission in used {
-        if ::io::lock::is_byte_locked(&file, KEPT_FROM_OTHERS + permission)? {
+        if ::io::files::is_byte_locked(&file, KEPT_FROM_OTHERS + permission)? {
             return Ok(false);
         }
     }
     for permission in KEPT {
-        if ::io::lock::is_byte_locked(&file, USED + permission)? {
+        if ::io::files::is_byte_locked(&file, USED + permission)? {
             return Ok(false);
         }
     }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::io::path::sync_parent;
+use ::io::files::sync_parent;
 use rustix::fs::{
     AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat, Statx, StatxFlags, Timespec, Timestamps,
     UTIME_OMIT,
@@ -17,7 +17,7 @@ use super::lock::lock;
 use super::undo::{FileChange, UndoLog};
 use super::warnings;
 use crate::backing::{Backing, BackingRules, Zeroing, punch};
-use crate::device::sysfs;
+use crate::device::is_solid_state;
 use crate::error::{VolumeError, is_unsupported};
 use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
@@ -246,7 +246,7 @@ fn prepare(
         },
         knows_holes: true,
         atomic: direct.and_then(|_| atomic(&facts, block_size)),
-        solid_state: sysfs::is_solid_state(stat(file)?.st_dev),
+        solid_state: is_solid_state(stat(file)?.st_dev),
     };
     Ok((rules, blocks))
 }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ::io::path::leads_to;
+use ::io::files::leads_to;
 
 use super::open;
 use crate::backing::Backing;

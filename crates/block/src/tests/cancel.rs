@@ -7,8 +7,8 @@ use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
 use super::fake::FakeRing;
 use super::rig::Rig;
-use crate::delay::Delay;
 use crate::lease::BlockLease;
+use crate::limit::Delay;
 use crate::limit::Limit;
 use crate::parts::NamedPart;
 use crate::ram::Ram;

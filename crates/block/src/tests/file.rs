@@ -208,7 +208,7 @@ fn lock_keeps_to_those_of_qemu() {
         (203, true, false),
     ] {
         let qemu = std::fs::File::open(&path).unwrap();
-        ::io::lock::share_byte(&qemu, byte).unwrap();
+        ::io::files::share_byte(&qemu, byte).unwrap();
         for (options, may) in [(&read_only, may_read), (&at(path.clone()), may_write)] {
             if may {
                 drop(reopen(|| FileVolume::open(options)));
@@ -222,7 +222,7 @@ fn lock_keeps_to_those_of_qemu() {
     }
     let writer = reopen(|| FileVolume::open(&at(path.clone())));
     let qemu = std::fs::File::open(&path).unwrap();
-    let locked = |byte: &u64| ::io::lock::is_byte_locked(&qemu, *byte).unwrap();
+    let locked = |byte: &u64| ::io::files::is_byte_locked(&qemu, *byte).unwrap();
     let bytes: Vec<u64> = (0..300).filter(locked).collect();
     assert_eq!(bytes, [100, 101, 103, 201, 203]);
     drop(writer);

@@ -7,8 +7,8 @@ use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 
 use super::fake::FakeRing;
 use super::rig::{FLUSH, Rig, is_done};
-use crate::delay::Delay;
 use crate::lease::BlockLease;
+use crate::limit::Delay;
 use crate::limit::Limit;
 use crate::ram::Ram;
 use crate::volume::Volume;

@@ -17,11 +17,11 @@ use scsi::owner::{OwnerOutput, UnitOwner};
 use scsi::unit::{CoreId, UnitId};
 
 use super::change_steps::Changes;
-use super::departed::DepartedInitiators;
 use super::event_key::SlotKey;
 use super::logins::Logins;
+use super::nexus_table::DepartedInitiators;
 use super::units::Store;
-use super::watch::VolumeWatch;
+use super::volumes::VolumeWatch;
 use crate::change::NewUnit;
 use crate::flushes::FinalFlushes;
 use crate::mailbox::SessionInfo;

@@ -19,8 +19,8 @@ use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::transport_id;
 
 use super::Core;
-use super::departed::DepartedInitiators;
 use super::event_key::EventKey;
+use super::nexus_table::DepartedInitiators;
 use super::nexus_table::FcNexus;
 use super::timers::{SHORTEST, Timer};
 use crate::mailbox::Mailer;

@@ -174,7 +174,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Gives every nexus the LUNs that are now its own.
     fn remap(&mut self) {
-        for slot in 0..self.connections.slots() {
+        for slot in self.connections.slots() {
             let Some((nexus, target)) = self.view_of(slot) else {
                 continue;
             };

@@ -1,6 +1,6 @@
 //! A connection as a core keeps it, from accept until its last task has ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use ::io::ring::SocketId;
@@ -9,6 +9,8 @@ use fc::remote::RemoteId;
 use iscsi::login::Login;
 use iscsi::session::Session;
 use scsi::medium::Now;
+use scsi::nexus::AttentionHistory;
+use slab::Slab;
 
 use super::event_key::{GENERATIONS, SlotKey};
 
@@ -65,11 +67,10 @@ pub(super) enum NexusState {
 /// finds its connection by an index. Nexuses of Fibre Channel have slots among them.
 #[derive(Default)]
 pub(super) struct NexusTable {
-    slots: Vec<Option<NexusOwner>>,
+    slots: Slab<NexusOwner>,
     /// The connections of sessions by TSIH, as a target that is reset ends all of its sessions by
     /// their handles.
     sessions: HashMap<u16, SlotKey>,
-    free: Vec<u32>,
     generation: u32,
 }
 
@@ -125,13 +126,13 @@ impl NexusTable {
         socket: SocketId,
         phase: ConnectionPhase,
     ) -> SlotKey {
-        let slot = self.vacancy();
         self.generation = (self.generation + 1) % GENERATIONS;
+        let entry = self.slots.vacant_entry();
         let key = SlotKey {
-            slot,
+            slot: entry.key() as u32,
             generation: self.generation,
         };
-        self.slots[slot as usize] = Some(NexusOwner::Connection(Box::new(CoreConnection {
+        entry.insert(NexusOwner::Connection(Box::new(CoreConnection {
             key,
             peer,
             phase,
@@ -157,25 +158,16 @@ impl NexusTable {
 
     /// The slot of a nexus with a remote port.
     pub(super) fn insert_remote(&mut self, remote: FcNexus) -> u32 {
-        let slot = self.vacancy();
-        self.slots[slot as usize] = Some(NexusOwner::Remote(remote));
-        slot
+        self.slots.insert(NexusOwner::Remote(remote)) as u32
     }
 
-    fn vacancy(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() as u32 - 1
-        })
-    }
-
-    /// How many slots there are, free ones among them.
-    pub(super) fn slots(&self) -> u32 {
-        self.slots.len() as u32
+    /// The slots in use.
+    pub(super) fn slots(&self) -> Vec<u32> {
+        self.slots.iter().map(|(slot, _)| slot as u32).collect()
     }
 
     pub(super) fn place(&mut self, slot: u32) -> Option<&mut NexusOwner> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        self.slots.get_mut(slot as usize)
     }
 
     pub(super) fn at(&mut self, slot: u32) -> Option<&mut CoreConnection> {
@@ -198,8 +190,7 @@ impl NexusTable {
 
     /// Frees a slot.
     pub(super) fn vacate(&mut self, slot: u32) -> Option<NexusOwner> {
-        let place = self.slots.get_mut(slot as usize)?.take()?;
-        self.free.push(slot);
+        let place = self.slots.try_remove(slot as usize)?;
         if let NexusOwner::Connection(connection) = &place
             && let Some(tsih) = connection.phase.tsih()
             && self.sessions.get(&tsih) == Some(&connection.key)
@@ -210,7 +201,7 @@ impl NexusTable {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &CoreConnection> {
-        self.slots.iter().flatten().filter_map(|place| match place {
+        self.slots.iter().filter_map(|(_, place)| match place {
             NexusOwner::Connection(connection) => Some(&**connection),
             NexusOwner::Remote(_) => None,
         })
@@ -221,7 +212,7 @@ impl NexusTable {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+        self.slots.is_empty()
     }
 
     /// The connection of the session with this TSIH, unless its socket is gone.
@@ -231,3 +222,52 @@ impl NexusTable {
         (!matches!(connection.phase, ConnectionPhase::Ending { .. })).then_some(key)
     }
 }
+
+/// Initiator ports without a nexus now that had one since the target started: what each had heard,
+/// by its name, `N`. One that is forgotten is told as much as one that was
+/// never there: that power was off, which says all that it could.
+pub(super) struct DepartedInitiators<N> {
+    away: BTreeMap<N, DepartedInitiator>,
+    departures: u64,
+}
+
+struct DepartedInitiator {
+    /// How many had gone away before.
+    since: u64,
+    heard: AttentionHistory,
+}
+
+/// How many are kept. A peer can come by as many names as it likes, and a unit takes 16 bytes of
+/// each.
+const MOST: usize = 4096;
+
+impl<N> Default for DepartedInitiators<N> {
+    fn default() -> Self {
+        Self {
+            away: BTreeMap::new(),
+            departures: 0,
+        }
+    }
+}
+
+impl<N: Ord + Clone> DepartedInitiators<N> {
+    pub(super) fn go_away(&mut self, port: N, heard: AttentionHistory) {
+        if self.away.len() >= MOST && !self.away.contains_key(&port) {
+            let oldest = self.away.iter().min_by_key(|(_, away)| away.since);
+            if let Some(oldest) = oldest.map(|(port, _)| port.clone()) {
+                self.away.remove(&oldest);
+            }
+        }
+        let since = self.departures;
+        self.departures += 1;
+        self.away.insert(port, DepartedInitiator { since, heard });
+    }
+
+    /// What it had heard. From now on its session knows.
+    pub(super) fn come_back(&mut self, port: Option<&N>) -> Option<AttentionHistory> {
+        self.away.remove(port?).map(|away| away.heard)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -22,8 +22,8 @@ use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{RecvFlags, SocketAddrUnix, bind, recv, sockopt};
 
 use super::epoll_set::EpollSet;
-use super::lost::LostFrameMemory;
 use super::slots::FrameSlots;
+use super::slots::LostFrameMemory;
 use super::{
     ADDRESSES_MAX, BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, HEADER_MAX, LinkStatus,
     filter,

@@ -15,7 +15,6 @@ mod filter;
 mod interface_watch;
 mod link;
 mod link_query;
-mod lost;
 mod packet;
 mod raw;
 mod retry;

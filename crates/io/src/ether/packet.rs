@@ -20,9 +20,9 @@ use rustix::net::sockopt;
 use self::ring::FrameRing;
 use super::epoll_set::EpollSet;
 use super::interface_watch::InterfaceWatch;
-use super::lost::LostFrameMemory;
 use super::retry::{Retry, SHORT_PAUSE};
 use super::slots::FrameSlots;
+use super::slots::LostFrameMemory;
 use super::{
     BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, HEADER_MAX, LinkStatus, PRIORITY, filter,
     raw,

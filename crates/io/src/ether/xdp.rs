@@ -20,7 +20,7 @@ use self::program::XdpProgram;
 use self::queue::XdpQueue;
 use super::epoll_set::EpollSet;
 use super::interface_watch::InterfaceWatch;
-use super::lost::LostFrameMemory;
+use super::slots::LostFrameMemory;
 use super::{BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, LinkStatus, filter, raw};
 
 /// A port at an interface of this machine.

@@ -13,7 +13,6 @@ mod buffers;
 mod listen;
 mod op;
 mod queue;
-mod setup;
 mod socket;
 
 use std::collections::VecDeque;
@@ -82,7 +81,7 @@ impl UringRing {
     ///
     /// The kernel is too old, or something forbids io_uring; the error says what.
     pub fn open() -> io::Result<Self> {
-        let queue = UringQueue::new(setup::open()?);
+        let queue = UringQueue::new(queue::open()?);
         let buffers = Buffers::register(queue.ring())?;
         let bell = Bell::new()?;
         let mut ring = Self {
