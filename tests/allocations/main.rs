@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use io::counting::{CountingAllocator, allocations};
 use iscsi::parameters::{Operational, Parameters, SessionPurpose};
+use iscsi::pdu_sink::Digests;
 use iscsi::pdu_sink::PduSink;
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
-use iscsi::tcp::Digests;
 use iscsi::wire::bhs::{Itt, Ttt};
 use iscsi::wire::data::{DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
@@ -25,7 +25,7 @@ use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use scsi::medium::Lease;
 use scsi::task::{Completed, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 #[global_allocator]
 static COUNTING: CountingAllocator = CountingAllocator;

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use iscsi::initiator::config::{Digest, InitiatorConfig};
 use iscsi::initiator::{ClientCommand, Data, Initiator, InitiatorEvent};
-use iscsi::tcp::Digests;
+use iscsi::pdu_sink::Digests;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use iscsi::wire::data::{DataIn, DataInStatus, DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::login::{LoginRequest, LoginResponse};
-use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::ScsiResponse;
+use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use scsi::residual::Residual;
 use scsi::task::Attribute;

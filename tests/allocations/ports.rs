@@ -13,7 +13,7 @@ use io::counting::{allocations, held};
 use scsi::medium::{Lease, Now};
 use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::Nowhere;
 

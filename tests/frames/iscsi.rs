@@ -1,13 +1,11 @@
 //! PDUs of iSCSI.
 
 use iscsi::wire::bhs::{Bhs, Opcode};
+use iscsi::wire::control::{TextRequest, TextResponse};
 use iscsi::wire::data::{DataIn, DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
-use iscsi::wire::login::{LoginRequest, LoginResponse};
-use iscsi::wire::logout::{LogoutRequest, LogoutResponse};
-use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::ScsiResponse;
-use iscsi::wire::text::{TextRequest, TextResponse};
+use iscsi::wire::login::{LoginRequest, LoginResponse, LogoutRequest, LogoutResponse};
+use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use scsi::residual::Residual;
 
 use crate::frames;

@@ -16,7 +16,7 @@ use fc::wire::frame::{FrameType, OxId, RCtl};
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::frames;
 

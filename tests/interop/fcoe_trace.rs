@@ -16,7 +16,7 @@ use fc::wire::ethernet::{self, Mac, VlanTag};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Attribute, Completed, FunctionResult, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 use tests::tool;
 
 const LEN: usize = 8192;

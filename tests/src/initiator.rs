@@ -9,15 +9,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use iscsi::wire::bhs::{Bhs, Itt, Ttt};
+use iscsi::wire::control::{NopOut, TextRequest};
 use iscsi::wire::data::DataOut;
-use iscsi::wire::digest::crc32c;
-use iscsi::wire::framer::{Framer, padding};
-use iscsi::wire::logout::{LogoutRequest, reason};
-use iscsi::wire::nop::NopOut;
+use iscsi::wire::framer::{Framer, crc32c, padding};
+use iscsi::wire::login::{LogoutRequest, reason};
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use iscsi::wire::task_management::TaskRequest;
-use iscsi::wire::text::TextRequest;
 use scsi::wire::lun::Lun;
 
 /// Whom to log in as, to what, and with which keys.

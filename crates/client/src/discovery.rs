@@ -18,7 +18,7 @@ use crate::remote::blocking_session::BlockingSession;
 use crate::remote::command_channel;
 use crate::remote::{self, RemoteError, RemoteVolume, TargetPortal};
 use address::{Address, HostPort, SessionOptions, UnitAddress};
-use block::details::Details;
+use block::identity::Details;
 
 /// A target.
 #[derive(Debug)]

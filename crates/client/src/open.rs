@@ -9,11 +9,11 @@ use address::{
     Address, BlockAddress, ByteRate, FcoeAddress, FileAddress, Host, ItemCount, SessionOptions,
     Size, Time, UnitAddress,
 };
-use block::delay::Delay;
-pub use block::details::Details;
 use block::device::{DeviceOptions, DeviceVolume};
 use block::fault::FaultVolume;
 use block::file::{FileOptions, FileVolume, UndoLog};
+pub use block::identity::Details;
+use block::limit::Delay;
 use block::limit::Limit;
 use block::null::Null;
 use block::parts::NamedPart;

@@ -58,7 +58,7 @@ use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use block::details::{DetailGroup, Details};
+use block::identity::{DetailGroup, Details};
 use block::volume::{CoreContext, Handle, Volume};
 pub use runtime::n_port::IdlePorts;
 use runtime::n_port::NoPort;

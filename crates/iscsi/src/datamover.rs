@@ -28,7 +28,7 @@ use scsi::residual::Residual;
 use scsi::task::{SenseBytes, Tag};
 use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::parameters::Operational;
 use crate::target::TargetLimits;

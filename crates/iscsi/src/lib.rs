@@ -19,6 +19,5 @@ pub mod parameters;
 pub mod pdu_sink;
 pub mod session;
 pub mod target;
-pub mod tcp;
 pub mod text;
 pub mod wire;

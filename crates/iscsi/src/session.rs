@@ -6,7 +6,6 @@
 //! `data_out`, `data_in` carry SCSI commands, `manage` task management; `connection` counts what
 //! leaves, `window` and `task` hold what is counted for the session.
 
-mod attention_delivery;
 mod command;
 mod connection;
 mod data_in;
@@ -18,7 +17,6 @@ mod nop;
 mod receive;
 mod reject;
 mod sense;
-mod snack;
 mod stall;
 mod task;
 mod text;
@@ -34,13 +32,13 @@ use scsi::medium::{Lease, Now};
 use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
 use scsi::wire::lun::Lun;
 
-use self::attention_delivery::DeliveredAttentions;
 use self::command::Deferred;
 use self::connection::Connection;
 use self::manage::Functions;
 use self::nop::PeerLiveness;
 use self::receive::SegmentSink;
 use self::reject::RejectRateLimit;
+use self::sense::DeliveredAttentions;
 use self::stall::{SendStall, StallTimer};
 use self::task::SessionTasks;
 use self::text::TextNegotiation;

@@ -17,7 +17,7 @@
 //! | task management and nexus loss | `manage` |
 //! | units and LUNs that come and go | `inventory` |
 //! | requests to unit owners, and states that owners publish | `ask`, `publish` |
-//! | tables: tasks; nexuses and their unit attentions; counts of both | `tasks`, `nexus`, `attention`, `counts` |
+//! | tables: tasks; nexuses and their unit attentions | `tasks`, `nexus`, `attention` |
 //!
 //! # The life of a task
 //!
@@ -46,7 +46,6 @@ mod begin;
 mod block_scan;
 mod cache;
 mod copy;
-mod counts;
 mod finish;
 mod flow;
 mod format;
@@ -71,7 +70,6 @@ use self::ask::OwnerRequests;
 use self::block_scan::BlockScan;
 use self::cache::Statuses;
 use self::copy::CopyJob;
-pub use self::counts::DeviceCounts;
 use self::format::LongOperation;
 use self::manage::ActiveFunction;
 use self::nexus::NexusSlot;
@@ -395,5 +393,34 @@ impl<L: Lease> DeviceServer<L> {
 
     fn nexus_mut(&mut self, id: NexusId) -> Option<&mut NexusSlot> {
         self.nexuses.get_mut(id.0 as usize)?.as_mut()
+    }
+}
+
+/// How many of everything that comes and goes a device server holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Nexuses, those that are being lost among them.
+    pub nexuses: usize,
+    /// Commands that have not ended.
+    pub tasks: usize,
+    /// Requests that owners have not answered.
+    pub requests: usize,
+    /// Task management functions that have not ended.
+    pub functions: usize,
+    /// Publications that are not acknowledged.
+    pub publications: usize,
+}
+
+impl<L> DeviceServer<L> {
+    /// What it holds now.
+    #[must_use]
+    pub fn counts(&self) -> DeviceCounts {
+        DeviceCounts {
+            nexuses: self.nexuses.iter().flatten().count(),
+            tasks: self.tasks.len(),
+            requests: self.asks.len(),
+            functions: self.managements.len(),
+            publications: self.units.iter().map(|unit| unit.pending.len()).sum(),
+        }
     }
 }

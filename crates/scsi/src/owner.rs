@@ -57,8 +57,7 @@ use crate::task::CommandFailure;
 use crate::unit::{CoreId, EffectScope, UnitState};
 use crate::unit_settings::SettingChange;
 use crate::wire::asc;
-use crate::wire::sense::{Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Sense, SenseKey, Status};
 
 /// What a core asks the owner of a unit for.
 #[derive(Clone, Debug)]

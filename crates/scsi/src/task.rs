@@ -2,8 +2,7 @@
 
 use crate::nexus::NexusId;
 use crate::wire::lun::Lun;
-use crate::wire::sense::Sense;
-use crate::wire::status::Status;
+use crate::wire::sense::{Sense, Status};
 
 /// What a transport calls a command, unique among those of a nexus that have not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -11,7 +11,7 @@ use scsi::medium::{Extent, HeapLease, Lease, Now};
 use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 use sim::Rng;
 
 use super::disk::{BLOCK, BLOCKS};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use iscsi::wire::async_message::event;
+use iscsi::wire::control::event;
 use sim::Rng;
 use tests::initiator::Reply;
 

@@ -2,20 +2,13 @@
 //! is read and written without loss.
 
 use iscsi::wire::ahs;
-use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
-use iscsi::wire::data::{DataIn, DataOut, R2t};
-use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::framer::{FrameError, Framer, PduPiece};
-use iscsi::wire::login::{LoginRequest, LoginResponse};
-use iscsi::wire::logout::{LogoutRequest, LogoutResponse};
-use iscsi::wire::nop::{NopIn, NopOut};
-use iscsi::wire::reject::Reject;
-use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::ScsiResponse;
-use iscsi::wire::snack::Snack;
+use iscsi::wire::control::{AsyncMessage, NopIn, NopOut, Reject, TextRequest, TextResponse};
+use iscsi::wire::data::{DataIn, DataOut, R2t, SnackRequest};
+use iscsi::wire::framer::{FrameError, Framer, PduPiece, crc32c, crc32c_padded};
+use iscsi::wire::login::{LoginRequest, LoginResponse, LogoutRequest, LogoutResponse};
+use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use iscsi::wire::task_management::{TaskRequest, TaskResponse};
-use iscsi::wire::text::{TextRequest, TextResponse};
 
 use super::script::Script;
 
@@ -178,7 +171,7 @@ fn header(bhs: &Bhs) {
         TextRequest,
         DataOut,
         LogoutRequest,
-        Snack,
+        SnackRequest,
         NopIn,
         ScsiResponse,
         TaskResponse,

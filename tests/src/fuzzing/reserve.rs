@@ -1,7 +1,7 @@
 //! Persistent reservations: parameter lists that may be anything, and what is kept of them over a
 //! power loss.
 
-use iscsi::wire::digest::crc32c;
+use iscsi::wire::framer::crc32c;
 use scsi::nexus::NexusId;
 use scsi::reserve::{Holding, Reservations};
 use scsi::wire::lun::Lun;

@@ -1,16 +1,12 @@
 //! What the target sends.
 
-use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use iscsi::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
 use iscsi::wire::data::{DataIn, R2t};
 use iscsi::wire::framer::{FrameError, PduPiece};
-use iscsi::wire::login::LoginResponse;
-use iscsi::wire::logout::LogoutResponse;
-use iscsi::wire::nop::NopIn;
-use iscsi::wire::reject::Reject;
-use iscsi::wire::scsi_response::ScsiResponse;
+use iscsi::wire::login::{LoginResponse, LogoutResponse};
+use iscsi::wire::scsi_command::ScsiResponse;
 use iscsi::wire::task_management::TaskResponse;
-use iscsi::wire::text::TextResponse;
 
 use super::{Initiator, Reply};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
 use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
-use block::details::Details;
+use block::identity::Details;
 use block::volume::Volume as _;
 use fc::initiator::{self, ClientCommand, FcpInitiator, FcpInitiatorConfig};
 use fc::port::PortEvent;

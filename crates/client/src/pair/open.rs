@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use block::details::Details;
 use block::file::UndoLog;
+use block::identity::Details;
 use block::volume::Volume;
 
 use super::{PairError, VolumeMismatch, VolumeShape};

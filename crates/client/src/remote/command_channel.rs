@@ -6,7 +6,7 @@ use scsi::client::{Client, ClientOutput, Data, Done, Facts, UnitRequest};
 use scsi::medium::{HeapLease, Lease as _};
 use scsi::wire::cdb::{be32, opcode};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::remote::RemoteError;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::io::ring::{BlockingLane, FileOp, SendBatch, SocketId};
-use block::details::DetailGroup as Particular;
+use block::identity::DetailGroup as Particular;
 use block::lease::BlockLease;
 use block::volume::{Context, HandleId};
 use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};

@@ -1,7 +1,7 @@
 //! What a remote unit and the session with it say of themselves.
 
 use ::io::ether::Place;
-use block::details::DetailGroup;
+use block::identity::DetailGroup;
 use fc::port::{Fc4Layer, Port};
 use fc::remote::RemotePort;
 use iscsi::initiator::LoginOutcome;

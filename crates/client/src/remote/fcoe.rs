@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ::io::ether::Place;
 use ::io::ring::{BlockingLane, FileOp};
-use block::details::DetailGroup;
+use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, CoreContext, HandleId};
 use fc::initiator::FcpInitiator;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::io::ether::Place;
 use ::io::ring::SendBatch;
-use block::details::DetailGroup;
+use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::Context;
 use fc::remote;

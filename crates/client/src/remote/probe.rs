@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Ring, RingEvent, RingKind};
-use block::details::DetailGroup;
+use block::identity::DetailGroup;
 use block::volume::{Context, CoreContext};
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;

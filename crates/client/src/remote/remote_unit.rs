@@ -9,7 +9,7 @@ use block::volume::{Context, CoreContext};
 use scsi::client::{Client, ClientOutput, CommandStatus, Fate, UnitRefusal, UnitRequest};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::connection::InitiatorConnection;
 use super::fcoe::FcoeLink;

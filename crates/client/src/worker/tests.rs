@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
-use block::delay::Delay;
+use block::limit::Delay;
 use block::ram::Ram;
 use block::volume::Volume;
 use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};

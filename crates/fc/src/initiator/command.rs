@@ -2,7 +2,7 @@
 
 use scsi::medium::{Lease, Now};
 use scsi::task::SenseBytes;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::exchanges::{CommandStage, FcpEnding, InitiatorExchange, InitiatorSlot};
 use super::recovery::LinkServiceKind;

@@ -5,8 +5,7 @@ use scsi::nexus::NexusId;
 use scsi::residual::Residual;
 use scsi::task::{Attribute, Command, Completed, SenseBytes};
 use scsi::wire::asc;
-use scsi::wire::sense::{Format, Sense, SenseKey};
-use scsi::wire::status::Status;
+use scsi::wire::sense::{Format, Sense, SenseKey, Status};
 
 use super::exchanges::{Exchange, ExchangeEnding, ExchangeSlot, ExchangeStage};
 use super::transmit::ExchangeOutput;

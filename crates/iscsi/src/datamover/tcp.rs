@@ -21,8 +21,8 @@ use self::queue::{SendQueue, TcpPdu};
 use self::receive::TcpInbound;
 use super::{ControlPdu, Datamover, TaskEnding, TaskSlot, WantedData};
 use crate::parameters::Operational;
+use crate::pdu_sink::Digests;
 use crate::target::TargetLimits;
-use crate::tcp::Digests;
 use crate::wire::bhs::Itt;
 use crate::wire::framer::Framer;
 

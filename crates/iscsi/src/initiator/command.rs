@@ -3,7 +3,7 @@
 use scsi::medium::{Lease, Now};
 use scsi::residual::Residual;
 use scsi::task::SenseBytes;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{
@@ -11,7 +11,7 @@ use super::{
     IscsiRefusal, IscsiRefused, IscsiWhy,
 };
 use crate::wire::bhs::Bhs;
-use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
+use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
 use scsi::violation::Violation;
 
 impl<L: Lease> Initiator<L> {

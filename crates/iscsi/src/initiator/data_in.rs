@@ -3,7 +3,7 @@
 
 use scsi::medium::Lease;
 use scsi::task::SenseBytes;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::command::{InitiatorEnding, NO_TASK};
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};

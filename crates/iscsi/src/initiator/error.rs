@@ -3,7 +3,7 @@
 use super::portal::ReportedPortal;
 use crate::auth::Hash;
 use crate::text::MalformedText;
-use crate::wire::logout::response;
+use crate::wire::login::response;
 use scsi::violation::Violation;
 
 /// How a session ended. It does not come back; a new one may take its place.

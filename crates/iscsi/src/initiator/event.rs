@@ -111,7 +111,7 @@ pub enum IscsiCause {
     Function(u8),
     /// The target says that it failed: a Response that is not 00h (RFC 7143 §11.4.3).
     TargetFailure(u8),
-    /// The target rejected it, for this reason ([`crate::wire::reject::reason`]).
+    /// The target rejected it, for this reason ([`crate::wire::control::reason`]).
     Rejected(u8),
     /// The target ended all commands of the logical unit (RFC 7143 §11.9.1, event 5).
     Terminated,

@@ -7,7 +7,7 @@ use super::tasks::kind;
 use super::transmit::ControlRequest;
 use super::{Initiator, IscsiRefusal};
 use crate::wire::bhs::{Bhs, Itt};
-use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
+use crate::wire::login::{LogoutRequest, LogoutResponse, reason, response};
 use crate::wire::serial::{CmdSn, StatSn};
 use scsi::violation::Violation;
 

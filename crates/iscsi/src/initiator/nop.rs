@@ -8,7 +8,7 @@ use super::error::SessionEnd;
 use super::tasks::kind;
 use super::transmit::ControlRequest;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
-use crate::wire::nop::{NopIn, NopOut};
+use crate::wire::control::{NopIn, NopOut};
 use crate::wire::serial::{CmdSn, StatSn};
 use scsi::violation::Violation;
 

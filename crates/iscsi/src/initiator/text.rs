@@ -13,8 +13,8 @@ use super::{Initiator, InitiatorEvent, IscsiRefusal, TargetRecord};
 use crate::keys::{self, LoginKey};
 use crate::text::{self, KeyValue, Text};
 use crate::wire::bhs::{BHS_LEN, Bhs, Itt, Ttt};
+use crate::wire::control::{TextRequest, TextResponse};
 use crate::wire::serial::{CmdSn, StatSn};
-use crate::wire::text::{TextRequest, TextResponse};
 use scsi::violation::Violation;
 
 /// A text that was not answered whole.

@@ -9,17 +9,15 @@ use scsi::wire::lun::Lun;
 use super::data_out::DataOutSequence;
 use super::tasks::InitiatorTaskSlot;
 use super::{Data, Initiator};
+use crate::pdu_sink::Digests;
 use crate::pdu_sink::PduSink;
-use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
+use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
-use crate::wire::login::LoginRequest;
-use crate::wire::logout::LogoutRequest;
-use crate::wire::nop::NopOut;
+use crate::wire::login::{LoginRequest, LogoutRequest};
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::DataSn;
 use crate::wire::task_management::TaskRequest;
-use crate::wire::text::TextRequest;
 
 /// A request that is not a SCSI command. All are immediate, so that they neither wait for the
 /// window nor narrow it; their numbers are filled in when they leave.

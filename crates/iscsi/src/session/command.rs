@@ -12,7 +12,7 @@ use super::{Session, SessionEvent};
 use crate::datamover::{Datamover, TaskSlot};
 use crate::wire::ahs::{self, Ahs};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::reject::reason;
+use crate::wire::control::reason;
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::CmdSn;
 

@@ -9,9 +9,9 @@ use scsi::medium::{Lease, Now};
 use scsi::task::SenseBytes;
 
 use super::Session;
-use super::attention_delivery::DeliveredAttentions;
 use super::nop::PeerLiveness;
 use super::reject::RejectRateLimit;
+use super::sense::DeliveredAttentions;
 use super::stall::SendStall;
 use crate::datamover::{ControlPdu, Datamover, TaskSlot};
 use crate::wire::bhs::{Bhs, Stamps};

@@ -15,8 +15,8 @@ use super::task::{SessionTask, TaskStage};
 use super::{Session, SessionEvent, manage};
 use crate::datamover::{Datamover, Solicited, SolicitedFault, TaskSlot, WantedData};
 use crate::wire::bhs::{Bhs, Opcode};
+use crate::wire::control::reason;
 use crate::wire::data::DataOut;
-use crate::wire::reject::reason;
 
 impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// An unsolicited Data-Out: where its data goes.

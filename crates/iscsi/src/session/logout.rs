@@ -12,10 +12,10 @@ use scsi::wire::sense::{Format, Sense};
 use super::task::TaskStage;
 use super::{Session, SessionEvent, manage};
 use crate::datamover::Datamover;
-use crate::wire::async_message::event;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
-use crate::wire::logout::{LogoutRequest, LogoutResponse, reason, response};
-use crate::wire::reject;
+use crate::wire::control;
+use crate::wire::control::event;
+use crate::wire::login::{LogoutRequest, LogoutResponse, reason, response};
 
 /// Unit attentions that change what an initiator should believe of a unit, and that it would
 /// otherwise learn only with its next command.
@@ -35,20 +35,20 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
             return false;
         }
         if self.is_itt_in_use(request.itt) {
-            self.reject(reject::reason::TASK_IN_PROGRESS, bhs);
+            self.reject(control::reason::TASK_IN_PROGRESS, bhs);
             return false;
         }
         let closes = match request.reason {
             reason::CLOSE_SESSION => true,
             // §4.3: of a discovery session only the whole may be closed.
             _ if self.is_discovery() => {
-                self.reject(reject::reason::PROTOCOL_ERROR, bhs);
+                self.reject(control::reason::PROTOCOL_ERROR, bhs);
                 return false;
             }
             reason::CLOSE_CONNECTION if request.cid == self.parameters.cid => true,
             reason::CLOSE_CONNECTION | reason::RECOVERY => false,
             _ => {
-                self.reject(reject::reason::INVALID_FIELD, bhs);
+                self.reject(control::reason::INVALID_FIELD, bhs);
                 return false;
             }
         };

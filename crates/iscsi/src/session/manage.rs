@@ -17,10 +17,8 @@ use super::window::CmdSnPlace;
 use super::{Session, SessionEvent};
 use crate::datamover::{Datamover, TaskSlot};
 use crate::parameters::TaskReporting;
-use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
-use crate::wire::nop::NopIn;
-use crate::wire::reject::reason;
+use crate::wire::control::{AsyncMessage, NopIn, event, reason};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_management::{TaskRequest, TaskResponse, function, response};
 

@@ -14,8 +14,7 @@ use super::receive::SegmentSink;
 use crate::datamover::Datamover;
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
-use crate::wire::nop::{NopIn, NopOut};
-use crate::wire::reject::reason;
+use crate::wire::control::{NopIn, NopOut, reason};
 use crate::wire::serial::CmdSn;
 
 /// Intervals of silence after which an idle session is asked at the most: 10,000 of them took 1.1 %

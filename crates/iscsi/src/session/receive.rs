@@ -5,8 +5,8 @@ use scsi::medium::Lease;
 use super::Session;
 use crate::datamover::{Datamover, Notice, Solicited, TaskSlot};
 use crate::wire::bhs::{Bhs, Opcode};
+use crate::wire::control::reason;
 use crate::wire::data::DataOut;
-use crate::wire::reject::reason;
 
 /// Where the data segment that comes next goes.
 #[derive(Clone, Copy, Debug)]

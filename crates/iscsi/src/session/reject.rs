@@ -1,13 +1,16 @@
-//! Reject, with the header of the PDU that is refused (RFC 7143 §11.17).
+//! Reject, with the header of the PDU that is refused (RFC 7143 §11.17). SNACK is always refused:
+//! at ErrorRecoveryLevel 0 nothing is kept to be sent again (§11.16, §7.8).
 
 use std::time::Duration;
 
 use scsi::medium::{Lease, Now};
 
 use super::Session;
+use super::sense::Condition;
 use crate::datamover::Datamover;
 use crate::wire::bhs::{Bhs, Stamps};
-use crate::wire::reject::Reject;
+use crate::wire::control::{Reject, reason};
+use crate::wire::data::SnackRequest;
 use crate::wire::serial::DataSn;
 
 /// Rejects in one second after which a peer is thought to send garbage, or to fish. A conformance
@@ -59,5 +62,31 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
             data_sn: DataSn(0),
         };
         self.queue_control(pdu.encode(), header, false);
+    }
+}
+
+/// SNACK types.
+const DATA_R2T: u8 = 0;
+const DATA_ACK: u8 = 2;
+const R_DATA: u8 = 3;
+
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
+    /// Rejects a SNACK; data that cannot be sent again ends its command.
+    pub(super) fn snack(&mut self, bhs: &Bhs) {
+        let snack = SnackRequest::decode(bhs);
+        let code = match snack.kind {
+            // No A bit was ever set.
+            DATA_ACK => reason::INVALID_DATA_ACK,
+            kind if kind <= R_DATA => reason::SNACK,
+            _ => reason::INVALID_FIELD,
+        };
+        self.reject(code, bhs);
+        self.remark("a SNACK at ErrorRecoveryLevel 0", "RFC 7143 §11.16");
+        if matches!(snack.kind, DATA_R2T | R_DATA)
+            && let Some(slot) = self.tasks.find(snack.itt)
+        {
+            self.end_with(slot, Condition::SnackRejected);
+            self.answer_if_complete(slot);
+        }
     }
 }

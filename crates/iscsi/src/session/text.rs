@@ -11,8 +11,7 @@ use crate::keys::negotiation::TargetNegotiation;
 use crate::keys::{KeyMisuse, KeyPhase, KeySide, LoginKey, SeenKeys};
 use crate::text::{self, Assembly, Text};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
-use crate::wire::reject::reason;
-use crate::wire::text::{TextRequest, TextResponse};
+use crate::wire::control::{TextRequest, TextResponse, reason};
 use scsi::violation::Violation;
 
 /// A sequence of text requests and responses that has not ended.

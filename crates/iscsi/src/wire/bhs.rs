@@ -2,6 +2,7 @@
 
 use scsi::wire::lun::Lun;
 
+use super::pdu::{Place, STAMPS};
 use super::serial::{CmdSn, StatSn};
 
 /// Bytes in a Basic Header Segment.
@@ -100,47 +101,12 @@ impl Bhs {
 
     /// Sets the numbers that every response carries, at the same place in all of them.
     pub fn stamp(&mut self, stamps: Stamps) {
-        stamps.encode(self);
+        STAMPS.put(self, stamps);
     }
 
     pub(crate) const fn word(&self, at: usize) -> u32 {
         let o = &self.0;
         u32::from_be_bytes([o[at], o[at + 1], o[at + 2], o[at + 3]])
-    }
-
-    pub(super) const fn half(&self, at: usize) -> u16 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]])
-    }
-
-    pub(super) const fn bit(&self, byte: usize, mask: u8) -> bool {
-        self.0[byte] & mask != 0
-    }
-
-    pub(super) fn put_word(&mut self, at: usize, value: u32) {
-        self.0[at..at + 4].copy_from_slice(&value.to_be_bytes());
-    }
-
-    pub(super) fn put_half(&mut self, at: usize, value: u16) {
-        self.0[at..at + 2].copy_from_slice(&value.to_be_bytes());
-    }
-
-    pub(super) const fn put_bit(&mut self, byte: usize, mask: u8, value: bool) {
-        if value {
-            self.0[byte] |= mask;
-        }
-    }
-
-    pub(super) fn put_lun(&mut self, lun: Lun) {
-        self.0[8..16].copy_from_slice(&lun.0);
-    }
-
-    pub(super) fn put_itt(&mut self, itt: Itt) {
-        self.put_word(16, itt.0);
-    }
-
-    pub(super) fn put_request(&mut self, cmd_sn: CmdSn, exp_stat_sn: StatSn) {
-        self.put_word(24, cmd_sn.0);
-        self.put_word(28, exp_stat_sn.0);
     }
 }
 
@@ -157,101 +123,68 @@ impl std::fmt::Debug for Bhs {
     }
 }
 
-/// RFC 7143 §11.2.1.2: what kind of PDU it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are those of the PDUs")]
-pub enum Opcode {
-    NopOut,
-    ScsiCommand,
-    TaskRequest,
-    LoginRequest,
-    TextRequest,
-    DataOut,
-    LogoutRequest,
-    SnackRequest,
-    NopIn,
-    ScsiResponse,
-    TaskResponse,
-    LoginResponse,
-    TextResponse,
-    DataIn,
-    LogoutResponse,
-    R2t,
-    AsyncMessage,
-    Reject,
-    /// Vendor-specific or unassigned; up to 0x3f.
-    Other(u8),
+/// The assigned opcodes, and those of each code, so that decoding is one load.
+macro_rules! opcodes {
+    ($($name:ident = $code:literal,)*) => {
+        /// RFC 7143 §11.2.1.2: what kind of PDU it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the names are those of the PDUs")]
+        pub enum Opcode {
+            $($name,)*
+            /// Vendor-specific or unassigned; up to 0x3f.
+            Other(u8),
+        }
+
+        const BY_CODE: [Opcode; 64] = {
+            let mut table = [Opcode::Other(0); 64];
+            let mut code = 0;
+            while code < table.len() {
+                table[code] = Opcode::Other(code as u8);
+                code += 1;
+            }
+            $(table[$code] = Opcode::$name;)*
+            table
+        };
+
+        impl Opcode {
+            /// The code.
+            #[must_use]
+            pub const fn code(self) -> u8 {
+                match self {
+                    $(Self::$name => $code,)*
+                    Self::Other(code) => code & 0x3f,
+                }
+            }
+        }
+    };
 }
 
-/// The assigned opcodes.
-const ASSIGNED: [Opcode; 18] = [
-    Opcode::NopOut,
-    Opcode::ScsiCommand,
-    Opcode::TaskRequest,
-    Opcode::LoginRequest,
-    Opcode::TextRequest,
-    Opcode::DataOut,
-    Opcode::LogoutRequest,
-    Opcode::SnackRequest,
-    Opcode::NopIn,
-    Opcode::ScsiResponse,
-    Opcode::TaskResponse,
-    Opcode::LoginResponse,
-    Opcode::TextResponse,
-    Opcode::DataIn,
-    Opcode::LogoutResponse,
-    Opcode::R2t,
-    Opcode::AsyncMessage,
-    Opcode::Reject,
-];
-
-/// Opcodes by code, so that decoding is one load.
-const BY_CODE: [Opcode; 64] = {
-    let mut table = [Opcode::Other(0); 64];
-    let mut code = 0;
-    while code < table.len() {
-        table[code] = Opcode::Other(code as u8);
-        code += 1;
-    }
-    let mut row = 0;
-    while row < ASSIGNED.len() {
-        table[ASSIGNED[row].code() as usize] = ASSIGNED[row];
-        row += 1;
-    }
-    table
-};
+opcodes! {
+    NopOut = 0x00,
+    ScsiCommand = 0x01,
+    TaskRequest = 0x02,
+    LoginRequest = 0x03,
+    TextRequest = 0x04,
+    DataOut = 0x05,
+    LogoutRequest = 0x06,
+    SnackRequest = 0x10,
+    NopIn = 0x20,
+    ScsiResponse = 0x21,
+    TaskResponse = 0x22,
+    LoginResponse = 0x23,
+    TextResponse = 0x24,
+    DataIn = 0x25,
+    LogoutResponse = 0x26,
+    R2t = 0x31,
+    AsyncMessage = 0x32,
+    Reject = 0x3f,
+}
 
 impl Opcode {
     /// The opcode with this code, of which the upper two bits are ignored.
     #[must_use]
     pub const fn from_code(code: u8) -> Self {
         BY_CODE[(code & 0x3f) as usize]
-    }
-
-    /// The code.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::NopOut => 0x00,
-            Self::ScsiCommand => 0x01,
-            Self::TaskRequest => 0x02,
-            Self::LoginRequest => 0x03,
-            Self::TextRequest => 0x04,
-            Self::DataOut => 0x05,
-            Self::LogoutRequest => 0x06,
-            Self::SnackRequest => 0x10,
-            Self::NopIn => 0x20,
-            Self::ScsiResponse => 0x21,
-            Self::TaskResponse => 0x22,
-            Self::LoginResponse => 0x23,
-            Self::TextResponse => 0x24,
-            Self::DataIn => 0x25,
-            Self::LogoutResponse => 0x26,
-            Self::R2t => 0x31,
-            Self::AsyncMessage => 0x32,
-            Self::Reject => 0x3f,
-            Self::Other(code) => code & 0x3f,
-        }
     }
 
     /// Whether initiators may send it (codes 0x00 to 0x1f).
@@ -288,20 +221,4 @@ pub struct Stamps {
     pub exp_cmd_sn: CmdSn,
     /// The last CmdSN that may be sent.
     pub max_cmd_sn: CmdSn,
-}
-
-impl Stamps {
-    pub(super) const fn decode(bhs: &Bhs) -> Self {
-        Self {
-            stat_sn: StatSn(bhs.word(24)),
-            exp_cmd_sn: CmdSn(bhs.word(28)),
-            max_cmd_sn: CmdSn(bhs.word(32)),
-        }
-    }
-
-    pub(super) fn encode(self, bhs: &mut Bhs) {
-        bhs.put_word(24, self.stat_sn.0);
-        bhs.put_word(28, self.exp_cmd_sn.0);
-        bhs.put_word(32, self.max_cmd_sn.0);
-    }
 }

@@ -1,81 +1,57 @@
-//! RFC 7143 §11.7, §11.8: Data-Out, Data-In and the R2T that asks for data.
+//! RFC 7143 §11.7, §11.8, §11.16: Data-Out, Data-In, the R2T that asks for data, and the SNACK that
+//! asks for it again.
 
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use super::pdu::{
+    At, Bit, Bits, EXP_STAT_SN, FINAL, ITT, LUN, Place, ResidualAt, STAMPS, TTT, pdu,
+};
 use super::serial::{DataSn, StatSn};
 
-/// A SCSI Data-Out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DataOut {
-    /// F bit: the last of its sequence.
-    pub last: bool,
-    /// Logical unit; reserved where no Target Transfer Tag is given.
-    pub lun: Lun,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// Which R2T it answers; [`Ttt::NONE`] for unsolicited data.
-    pub ttt: Ttt,
-    /// ExpStatSN.
-    pub exp_stat_sn: StatSn,
-    /// Its number in its sequence, from 0.
-    pub data_sn: DataSn,
-    /// Where its data belongs in the data of the command, in bytes.
-    pub offset: u32,
-}
-
-impl DataOut {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        Self {
-            last: bhs.is_final(),
-            lun: bhs.lun(),
-            itt: bhs.itt(),
-            ttt: Ttt(bhs.word(20)),
-            exp_stat_sn: bhs.exp_stat_sn(),
-            data_sn: DataSn(bhs.word(36)),
-            offset: bhs.word(40),
-        }
-    }
-
-    /// Writes the header; DataSegmentLength is 0.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::DataOut);
-        bhs.put_bit(1, 0x80, self.last);
-        bhs.put_lun(self.lun);
-        bhs.put_itt(self.itt);
-        bhs.put_word(20, self.ttt.0);
-        bhs.put_word(28, self.exp_stat_sn.0);
-        bhs.put_word(36, self.data_sn.0);
-        bhs.put_word(40, self.offset);
-        bhs
+pdu! {
+    /// A SCSI Data-Out.
+    DataOut: fixed() {
+        /// F bit: the last of its sequence.
+        last: bool = FINAL,
+        /// Logical unit; reserved where no Target Transfer Tag is given.
+        lun: Lun = LUN,
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Which R2T it answers; [`Ttt::NONE`] for unsolicited data.
+        ttt: Ttt = TTT,
+        /// ExpStatSN.
+        exp_stat_sn: StatSn = EXP_STAT_SN,
+        /// Its number in its sequence, from 0.
+        data_sn: DataSn = At(36),
+        /// Where its data belongs in the data of the command, in bytes.
+        offset: u32 = At(40),
     }
 }
 
-/// A SCSI Data-In.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DataIn {
-    /// F bit: the last of its sequence.
-    pub last: bool,
-    /// A bit: an acknowledgement is asked for; never at ErrorRecoveryLevel 0.
-    pub acknowledge: bool,
-    /// With the S bit: the command has ended with this. StatSN is meaningful only then.
-    pub status: Option<DataInStatus>,
-    /// Logical unit; with a Target Transfer Tag only.
-    pub lun: Lun,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// Target Transfer Tag; with the A bit only.
-    pub ttt: Ttt,
-    /// StatSN, ExpCmdSN, MaxCmdSN.
-    pub stamps: Stamps,
-    /// Its number in the data of the command, from 0.
-    pub data_sn: DataSn,
-    /// Where its data belongs in the data of the command, in bytes.
-    pub offset: u32,
+pdu! {
+    /// A SCSI Data-In.
+    DataIn: fixed() {
+        /// F bit: the last of its sequence.
+        last: bool = FINAL,
+        /// A bit: an acknowledgement is asked for; never at ErrorRecoveryLevel 0.
+        acknowledge: bool = Bit(1, 0x40),
+        /// With the S bit: the command has ended with this. StatSN is meaningful only then.
+        status: Option<DataInStatus> = Ending,
+        /// Logical unit; with a Target Transfer Tag only.
+        lun: Lun = LUN,
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Target Transfer Tag; with the A bit only.
+        ttt: Ttt = TTT,
+        /// StatSN, ExpCmdSN, MaxCmdSN.
+        stamps: Stamps = STAMPS,
+        /// Its number in the data of the command, from 0.
+        data_sn: DataSn = At(36),
+        /// Where its data belongs in the data of the command, in bytes.
+        offset: u32 = At(40),
+    }
 }
 
 /// The end of a command, as the last Data-In tells it.
@@ -87,94 +63,68 @@ pub struct DataInStatus {
     pub residual: Residual,
 }
 
-impl DataIn {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        let ending = DataInStatus {
-            status: bhs.0[3],
-            residual: Residual::from_flags(bhs.bit(1, 0x04), bhs.bit(1, 0x02), bhs.word(44)),
+pdu! {
+    /// A Ready To Transfer.
+    R2t: fixed(FINAL => true) {
+        /// Logical unit.
+        lun: Lun = LUN,
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Names the R2T in the Data-Out that answers it.
+        ttt: Ttt = TTT,
+        /// The next StatSN (it is not used up), ExpCmdSN, MaxCmdSN.
+        stamps: Stamps = STAMPS,
+        /// Its number among the R2Ts of the command, from 0.
+        r2t_sn: DataSn = At(36),
+        /// Where the data asked for begins in the data of the command, in bytes.
+        offset: u32 = At(40),
+        /// How many bytes are asked for.
+        desired: u32 = At(44),
+    }
+}
+
+pdu! {
+    /// A SNACK Request.
+    SnackRequest: fixed(FINAL => true) {
+        /// Type: 0 Data/R2T, 1 Status, 2 DataACK, 3 R-Data.
+        kind: u8 = Bits(1, 0x0f, 0),
+        /// Logical unit, of a DataACK.
+        lun: Lun = LUN,
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Target Transfer Tag or SNACK Tag.
+        ttt: Ttt = TTT,
+        /// ExpStatSN.
+        exp_stat_sn: StatSn = EXP_STAT_SN,
+        /// BegRun.
+        first: u32 = At(40),
+        /// RunLength; 0 means all from `first`.
+        count: u32 = At(44),
+    }
+}
+
+/// Where a Data-In has the end of its command.
+#[derive(Clone, Copy)]
+struct Ending;
+
+impl Place<Option<DataInStatus>> for Ending {
+    fn get(self, bhs: &Bhs) -> Option<DataInStatus> {
+        let status = DataInStatus {
+            status: At(3).get(bhs),
+            residual: RESIDUAL.get(bhs),
         };
-        Self {
-            last: bhs.is_final(),
-            acknowledge: bhs.bit(1, 0x40),
-            status: bhs.bit(1, 0x01).then_some(ending),
-            lun: bhs.lun(),
-            itt: bhs.itt(),
-            ttt: Ttt(bhs.word(20)),
-            stamps: Stamps::decode(bhs),
-            data_sn: DataSn(bhs.word(36)),
-            offset: bhs.word(40),
-        }
+        STATUS.get(bhs).then_some(status)
     }
 
-    /// Writes the header; DataSegmentLength is 0.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::DataIn);
-        bhs.put_bit(1, 0x80, self.last);
-        bhs.put_bit(1, 0x40, self.acknowledge);
-        if let Some(ending) = self.status {
-            bhs.0[1] |= 0x01 | ending.residual.flag(0x04, 0x02);
-            bhs.0[3] = ending.status;
-            bhs.put_word(44, ending.residual.count());
+    fn put(self, bhs: &mut Bhs, value: Option<DataInStatus>) {
+        if let Some(ending) = value {
+            STATUS.put(bhs, true);
+            At(3).put(bhs, ending.status);
+            RESIDUAL.put(bhs, ending.residual);
         }
-        bhs.put_lun(self.lun);
-        bhs.put_itt(self.itt);
-        bhs.put_word(20, self.ttt.0);
-        self.stamps.encode(&mut bhs);
-        bhs.put_word(36, self.data_sn.0);
-        bhs.put_word(40, self.offset);
-        bhs
     }
 }
 
-/// A Ready To Transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct R2t {
-    /// Logical unit.
-    pub lun: Lun,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// Names the R2T in the Data-Out that answers it.
-    pub ttt: Ttt,
-    /// The next StatSN (it is not used up), ExpCmdSN, MaxCmdSN.
-    pub stamps: Stamps,
-    /// Its number among the R2Ts of the command, from 0.
-    pub r2t_sn: DataSn,
-    /// Where the data asked for begins in the data of the command, in bytes.
-    pub offset: u32,
-    /// How many bytes are asked for.
-    pub desired: u32,
-}
-
-impl R2t {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        Self {
-            lun: bhs.lun(),
-            itt: bhs.itt(),
-            ttt: Ttt(bhs.word(20)),
-            stamps: Stamps::decode(bhs),
-            r2t_sn: DataSn(bhs.word(36)),
-            offset: bhs.word(40),
-            desired: bhs.word(44),
-        }
-    }
-
-    /// Writes the header.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::R2t);
-        bhs.0[1] = 0x80;
-        bhs.put_lun(self.lun);
-        bhs.put_itt(self.itt);
-        bhs.put_word(20, self.ttt.0);
-        self.stamps.encode(&mut bhs);
-        bhs.put_word(36, self.r2t_sn.0);
-        bhs.put_word(40, self.offset);
-        bhs.put_word(44, self.desired);
-        bhs
-    }
-}
+/// The S bit.
+const STATUS: Bit = Bit(1, 0x01);
+const RESIDUAL: ResidualAt = ResidualAt(0x04, 0x02, 44);

@@ -1,35 +1,39 @@
-//! RFC 7143 §11.12, §11.13: Login Request and Response.
+//! RFC 7143 §11.12 to §11.15: Login and Logout Requests and Responses.
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
+use super::pdu::{
+    At, Bits, CMD_SN, CONTINUE, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, Place, STAMPS, pdu,
+};
 use super::serial::{CmdSn, StatSn};
 
-/// A Login Request; always immediate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoginRequest {
-    /// T bit: ready to leave the stage.
-    pub transit: bool,
-    /// C bit: the text goes on in the next request.
-    pub more: bool,
-    /// CSG: [`stage`] lists them.
-    pub current: u8,
-    /// NSG; with the T bit only.
-    pub next: u8,
-    /// Version-max.
-    pub version_max: u8,
-    /// Version-min.
-    pub version_min: u8,
-    /// The initiator's part of the session identifier.
-    pub isid: [u8; 6],
-    /// The target's part; 0 asks for a new session.
-    pub tsih: u16,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// Connection id.
-    pub cid: u16,
-    /// CmdSN.
-    pub cmd_sn: CmdSn,
-    /// ExpStatSN.
-    pub exp_stat_sn: StatSn,
+pdu! {
+    /// A Login Request; always immediate.
+    LoginRequest: fixed(IMMEDIATE => true) {
+        /// T bit: ready to leave the stage.
+        transit: bool = FINAL,
+        /// C bit: the text goes on in the next request.
+        more: bool = CONTINUE,
+        /// CSG: [`stage`] lists them.
+        current: u8 = Bits(1, 3, 2),
+        /// NSG; with the T bit only.
+        next: u8 = Bits(1, 3, 0),
+        /// Version-max.
+        version_max: u8 = At(2),
+        /// Version-min.
+        version_min: u8 = At(3),
+        /// The initiator's part of the session identifier.
+        isid: [u8; 6] = At(8),
+        /// The target's part; 0 asks for a new session.
+        tsih: u16 = At(14),
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Connection id.
+        cid: u16 = At(20),
+        /// CmdSN.
+        cmd_sn: CmdSn = CMD_SN,
+        /// ExpStatSN.
+        exp_stat_sn: StatSn = EXP_STAT_SN,
+    }
 }
 
 /// Stages of the login phase.
@@ -40,107 +44,81 @@ pub mod stage {
     pub const FULL_FEATURE: u8 = 3;
 }
 
-impl LoginRequest {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        let o = &bhs.0;
-        Self {
-            transit: bhs.is_final(),
-            more: bhs.bit(1, 0x40),
-            current: o[1] >> 2 & 3,
-            next: o[1] & 3,
-            version_max: o[2],
-            version_min: o[3],
-            isid: [o[8], o[9], o[10], o[11], o[12], o[13]],
-            tsih: bhs.half(14),
-            itt: bhs.itt(),
-            cid: bhs.half(20),
-            cmd_sn: bhs.cmd_sn(),
-            exp_stat_sn: bhs.exp_stat_sn(),
-        }
-    }
-
-    /// Writes the header; DataSegmentLength is 0.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::LoginRequest);
-        bhs.set_immediate(true);
-        bhs.0[1] = (self.current & 3) << 2 | self.next & 3;
-        bhs.put_bit(1, 0x80, self.transit);
-        bhs.put_bit(1, 0x40, self.more);
-        bhs.0[2] = self.version_max;
-        bhs.0[3] = self.version_min;
-        bhs.0[8..14].copy_from_slice(&self.isid);
-        bhs.put_half(14, self.tsih);
-        bhs.put_itt(self.itt);
-        bhs.put_half(20, self.cid);
-        bhs.put_request(self.cmd_sn, self.exp_stat_sn);
-        bhs
+pdu! {
+    /// A Login Response.
+    LoginResponse: fixed() {
+        /// T bit: the stage ends.
+        transit: bool = FINAL,
+        /// C bit: the text goes on in the next response.
+        more: bool = CONTINUE,
+        /// CSG: [`stage`] lists them.
+        current: u8 = Bits(1, 3, 2),
+        /// NSG; with the T bit only.
+        next: u8 = Bits(1, 3, 0),
+        /// Version-max.
+        version_max: u8 = At(2),
+        /// Version-active.
+        version_active: u8 = At(3),
+        /// The initiator's part of the session identifier.
+        isid: [u8; 6] = At(8),
+        /// The target's part.
+        tsih: u16 = At(14),
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// StatSN, ExpCmdSN, MaxCmdSN.
+        stamps: Stamps = STAMPS,
+        /// Status-Class and Status-Detail, as 0xCCDD.
+        status: u16 = At(36),
     }
 }
 
-/// A Login Response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoginResponse {
-    /// T bit: the stage ends.
-    pub transit: bool,
-    /// C bit: the text goes on in the next response.
-    pub more: bool,
-    /// CSG: [`stage`] lists them.
-    pub current: u8,
-    /// NSG; with the T bit only.
-    pub next: u8,
-    /// Version-max.
-    pub version_max: u8,
-    /// Version-active.
-    pub version_active: u8,
-    /// The initiator's part of the session identifier.
-    pub isid: [u8; 6],
-    /// The target's part.
-    pub tsih: u16,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// StatSN, ExpCmdSN, MaxCmdSN.
-    pub stamps: Stamps,
-    /// Status-Class and Status-Detail, as 0xCCDD.
-    pub status: u16,
+pdu! {
+    /// A Logout Request.
+    LogoutRequest: fixed(FINAL => true) {
+        /// I bit.
+        immediate: bool = IMMEDIATE,
+        /// Reason Code: [`reason`] lists them.
+        reason: u8 = Bits(1, 0x7f, 0),
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Which connection; ignored when the session is closed.
+        cid: u16 = At(20),
+        /// CmdSN.
+        cmd_sn: CmdSn = CMD_SN,
+        /// ExpStatSN.
+        exp_stat_sn: StatSn = EXP_STAT_SN,
+    }
 }
 
-impl LoginResponse {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        let o = &bhs.0;
-        Self {
-            transit: bhs.is_final(),
-            more: bhs.bit(1, 0x40),
-            current: o[1] >> 2 & 3,
-            next: o[1] & 3,
-            version_max: o[2],
-            version_active: o[3],
-            isid: [o[8], o[9], o[10], o[11], o[12], o[13]],
-            tsih: bhs.half(14),
-            itt: bhs.itt(),
-            stamps: Stamps::decode(bhs),
-            status: bhs.half(36),
-        }
-    }
+/// Reason codes of a Logout Request.
+#[expect(missing_docs, reason = "the names are those of the reasons")]
+pub mod reason {
+    pub const CLOSE_SESSION: u8 = 0;
+    pub const CLOSE_CONNECTION: u8 = 1;
+    pub const RECOVERY: u8 = 2;
+}
 
-    /// Writes the header; DataSegmentLength is 0.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::LoginResponse);
-        bhs.0[1] = (self.current & 3) << 2 | self.next & 3;
-        bhs.put_bit(1, 0x80, self.transit);
-        bhs.put_bit(1, 0x40, self.more);
-        bhs.0[2] = self.version_max;
-        bhs.0[3] = self.version_active;
-        bhs.0[8..14].copy_from_slice(&self.isid);
-        bhs.put_half(14, self.tsih);
-        bhs.put_itt(self.itt);
-        self.stamps.encode(&mut bhs);
-        bhs.put_half(36, self.status);
-        bhs
+pdu! {
+    /// A Logout Response.
+    LogoutResponse: fixed(FINAL => true) {
+        /// Response: [`response`] lists them.
+        response: u8 = At(2),
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// StatSN, ExpCmdSN, MaxCmdSN.
+        stamps: Stamps = STAMPS,
+        /// Time2Wait, in seconds.
+        time_to_wait: u16 = At(40),
+        /// Time2Retain, in seconds.
+        time_to_retain: u16 = At(42),
     }
+}
+
+/// Response codes of a Logout Response.
+#[expect(missing_docs, reason = "the names are those of the responses")]
+pub mod response {
+    pub const CLOSED: u8 = 0;
+    pub const NO_CID: u8 = 1;
+    pub const NO_RECOVERY: u8 = 2;
+    pub const CLEANUP_FAILED: u8 = 3;
 }

@@ -5,21 +5,15 @@
 //! bits are ignored when decoded and zero when encoded.
 
 pub mod ahs;
-pub mod async_message;
 pub mod bhs;
+pub mod control;
 pub mod data;
-pub mod digest;
 pub mod framer;
 pub mod login;
-pub mod logout;
-pub mod nop;
-pub mod reject;
+mod pdu;
 pub mod scsi_command;
-pub mod scsi_response;
 pub mod serial;
-pub mod snack;
 pub mod task_management;
-pub mod text;
 
 #[cfg(test)]
 mod tests;

@@ -1,80 +1,46 @@
-//! RFC 7143 §11.3, RFC 7144 §5.1: SCSI Command.
+//! RFC 7143 §11.3, §11.4, RFC 7144 §5.1, §5.2: SCSI Command and Response.
 
+use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
-use super::bhs::{Bhs, Itt, Opcode};
-use super::serial::{CmdSn, StatSn};
+use super::bhs::{Bhs, Itt, Opcode, Stamps};
+use super::pdu::{
+    At, Bit, Bits, CMD_SN, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, LUN, Place, ResidualAt, STAMPS, pdu,
+};
+use super::serial::{CmdSn, DataSn, StatSn};
 
-/// A SCSI Command without its additional header segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScsiCommand {
-    /// I bit.
-    pub immediate: bool,
-    /// F bit: no unsolicited Data-Out follows.
-    pub last: bool,
-    /// R bit: data is expected from the target.
-    pub read: bool,
-    /// W bit: data goes to the target.
-    pub write: bool,
-    /// ATTR: 0 untagged, 1 simple, 2 ordered, 3 head of queue, 4 ACA.
-    pub attribute: u8,
-    /// PRI; to be ignored below iSCSIProtocolLevel 2.
-    pub priority: u8,
-    /// Logical unit.
-    pub lun: Lun,
-    /// Initiator Task Tag.
-    pub itt: Itt,
-    /// Expected Data Transfer Length, in bytes.
-    pub expected: u32,
-    /// CmdSN.
-    pub cmd_sn: CmdSn,
-    /// ExpStatSN.
-    pub exp_stat_sn: StatSn,
-    /// The first 16 bytes of the CDB.
-    pub cdb: [u8; 16],
+pdu! {
+    /// A SCSI Command without its additional header segments.
+    ScsiCommand: fixed() {
+        /// I bit.
+        immediate: bool = IMMEDIATE,
+        /// F bit: no unsolicited Data-Out follows.
+        last: bool = FINAL,
+        /// R bit: data is expected from the target.
+        read: bool = Bit(1, 0x40),
+        /// W bit: data goes to the target.
+        write: bool = Bit(1, 0x20),
+        /// ATTR: 0 untagged, 1 simple, 2 ordered, 3 head of queue, 4 ACA.
+        attribute: u8 = Bits(1, 7, 0),
+        /// PRI; to be ignored below iSCSIProtocolLevel 2.
+        priority: u8 = Bits(2, 0x0f, 4),
+        /// Logical unit.
+        lun: Lun = LUN,
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// Expected Data Transfer Length, in bytes.
+        expected: u32 = At(20),
+        /// CmdSN.
+        cmd_sn: CmdSn = CMD_SN,
+        /// ExpStatSN.
+        exp_stat_sn: StatSn = EXP_STAT_SN,
+        /// The first 16 bytes of the CDB.
+        cdb: [u8; 16] = At(32),
+    }
 }
 
 impl ScsiCommand {
-    /// Reads a header.
-    #[must_use]
-    pub fn decode(bhs: &Bhs) -> Self {
-        let mut cdb = [0; 16];
-        cdb.copy_from_slice(&bhs.0[32..48]);
-        Self {
-            immediate: bhs.is_immediate(),
-            last: bhs.is_final(),
-            read: bhs.bit(1, 0x40),
-            write: bhs.bit(1, 0x20),
-            attribute: bhs.0[1] & 0x07,
-            priority: bhs.0[2] >> 4,
-            lun: bhs.lun(),
-            itt: bhs.itt(),
-            expected: bhs.word(20),
-            cmd_sn: bhs.cmd_sn(),
-            exp_stat_sn: bhs.exp_stat_sn(),
-            cdb,
-        }
-    }
-
-    /// Writes the header; TotalAHSLength and DataSegmentLength are 0.
-    #[must_use]
-    pub fn encode(&self) -> Bhs {
-        let mut bhs = Bhs::new(Opcode::ScsiCommand);
-        bhs.set_immediate(self.immediate);
-        bhs.put_bit(1, 0x80, self.last);
-        bhs.put_bit(1, 0x40, self.read);
-        bhs.put_bit(1, 0x20, self.write);
-        bhs.0[1] |= self.attribute & 0x07;
-        bhs.0[2] = self.priority << 4;
-        bhs.put_lun(self.lun);
-        bhs.put_itt(self.itt);
-        bhs.put_word(20, self.expected);
-        bhs.put_request(self.cmd_sn, self.exp_stat_sn);
-        bhs.0[32..48].copy_from_slice(&self.cdb);
-        bhs
-    }
-
     /// The task attribute; `None` for the reserved codes.
     #[must_use]
     pub const fn task_attribute(&self) -> Option<Attribute> {
@@ -87,3 +53,34 @@ impl ScsiCommand {
         }
     }
 }
+
+pdu! {
+    /// A SCSI Response. Its data segment holds SenseLength (2 bytes), sense data, response data.
+    ScsiResponse: fixed(FINAL => true) {
+        /// What is left of the data of a command in one direction, or of the write of a
+        /// bidirectional one.
+        residual: Residual = ResidualAt(0x04, 0x02, 44),
+        /// What is left of a bidirectional command's read.
+        read_residual: Residual = ResidualAt(0x10, 0x08, 40),
+        /// Response: [`COMPLETED`], [`TARGET_FAILURE`] or vendor specific.
+        response: u8 = At(2),
+        /// SCSI status; meaningful with [`COMPLETED`].
+        status: u8 = At(3),
+        /// STATUS QUALIFIER; 0 below iSCSIProtocolLevel 2.
+        qualifier: u16 = At(8),
+        /// Initiator Task Tag.
+        itt: Itt = ITT,
+        /// SNACK Tag.
+        snack_tag: u32 = At(20),
+        /// StatSN, ExpCmdSN, MaxCmdSN.
+        stamps: Stamps = STAMPS,
+        /// ExpDataSN: how many Data-In (and R2T) PDUs were sent.
+        exp_data_sn: DataSn = At(36),
+    }
+}
+
+/// Response: command completed at target.
+pub const COMPLETED: u8 = 0x00;
+
+/// Response: target failure.
+pub const TARGET_FAILURE: u8 = 0x01;

@@ -3,8 +3,7 @@
 use crate::medium::MediumError;
 use crate::wire::asc;
 use crate::wire::cdb::{be16, byte};
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 /// How a command ended, as the transport tells it.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use crate::residual::Residual;
 use crate::task::{Attribute, SenseBytes};
 use crate::wire::cdb::opcode;
 use crate::wire::lun::Lun;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 /// A command. CDBs of more than 16 bytes are not sent.
 #[derive(Clone, Debug)]

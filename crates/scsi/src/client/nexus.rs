@@ -8,7 +8,7 @@ use super::identify::Identify;
 use super::operation::ClientOperation;
 use super::{Client, ClientOutput, ClientStage, CommandStatus, DEPARTURE, Fate, IDENTIFY, TRIES};
 use crate::medium::{Extent, Lease, MediumError, Now};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 impl<L: Lease> Client<L> {
     /// There is a nexus: asks the unit what it is.

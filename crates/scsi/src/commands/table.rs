@@ -6,7 +6,7 @@ use super::{
     Access, CommandRow, ExemptCommand, Handler, Length, Medium, Needs, Ordering, Query, QueryResult,
 };
 use crate::medium::SanitizeKind;
-use crate::query::{buffer, capacity, inquiry, log, mode, opcodes, power, report, sense, time};
+use crate::query::{buffer, capacity, inquiry, log, mode, opcodes, power, report, time};
 use crate::wire::cdb::Field;
 use crate::{alua, reserve};
 
@@ -23,7 +23,7 @@ pub(super) fn rows(opcode: u8) -> &'static [CommandRow] {
 #[rustfmt::skip]
 const ROWS: &[CommandRow] = &[
     query(0x00, "TEST UNIT READY", &[F, 0, 0, 0, 0, 0], power::test_unit_ready),
-    query(0x03, "REQUEST SENSE", &[F, 0x01, 0, 0, F, 0], sense::request_sense)
+    query(0x03, "REQUEST SENSE", &[F, 0x01, 0, 0, F, 0], power::request_sense)
         .allocation_at(4, 1).always(),
     medium(0x04, "FORMAT UNIT", &[F, 0x3f, 0, 0, 0, 0], Ordering::Exclusive, Medium::FormatUnit)
         .timeout_s(0),
@@ -42,7 +42,7 @@ const ROWS: &[CommandRow] = &[
         .allocation_at(4, 1).access(Access::Read),
     query(0x1b, "START STOP UNIT", &[F, 0x01, 0, 0x0f, 0xf7, 0], power::start_stop_unit)
         .access(Access::Write).timeout_s(60),
-    query(0x1d, "SEND DIAGNOSTIC", &[F, 0x17, 0, 0, 0, 0], sense::send_diagnostic)
+    query(0x1d, "SEND DIAGNOSTIC", &[F, 0x17, 0, 0, 0, 0], power::send_diagnostic)
         .access(Access::Write),
     query(0x1e, "PREVENT ALLOW MEDIUM REMOVAL", &[F, 0, 0, 0, 0x01, 0],
         power::prevent_allow_medium_removal).access(Access::Write).needs(Needs::Removable),

@@ -10,8 +10,7 @@ use crate::task::{Attribute, Command, CommandFailure};
 use crate::wire::asc;
 use crate::wire::cdb::{byte, opcode};
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
-use crate::wire::sense::{Format, Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Format, Sense, SenseKey, Status};
 
 /// The most commands in a task set: four times the deepest default queue of an initiator (not
 /// measured).

@@ -10,8 +10,7 @@ use crate::reserve;
 use crate::task::CommandFailure;
 use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
-use crate::wire::sense::{Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Sense, SenseKey, Status};
 
 impl<L: Lease> DeviceServer<L> {
     /// Carries a command out as far as it goes without waiting.

@@ -16,8 +16,7 @@ use crate::owner::UnitChange;
 use crate::task::{Attribute, CommandFailure, Completed, SenseBytes};
 use crate::unit::UnitId;
 use crate::wire::asc;
-use crate::wire::sense::{Format, Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Format, Sense, SenseKey, Status};
 
 impl OpId {
     /// Those of one task.

@@ -12,7 +12,7 @@ use crate::medium::Extent;
 use crate::owner::OwnerRequest;
 use crate::task::CommandFailure;
 use crate::unit::{BlockLock, CoreId, UnitState};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 /// The locks that are not granted yet; those that are, are in [`UnitState::locks`].
 #[derive(Debug, Default)]

@@ -9,7 +9,6 @@ pub mod mode;
 pub mod opcodes;
 pub mod power;
 pub mod report;
-pub mod sense;
 pub mod time;
 mod vpd;
 

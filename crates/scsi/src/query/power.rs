@@ -1,14 +1,18 @@
 //! Whether the unit is ready, and what makes it so: TEST UNIT READY (SPC-5 §6.47), START STOP UNIT
-//! (SBC-4 §5.31), PREVENT ALLOW MEDIUM REMOVAL (SBC-4 §5.15).
+//! (SBC-4 §5.31), PREVENT ALLOW MEDIUM REMOVAL (SBC-4 §5.15), REQUEST SENSE (SPC-5 §6.39) and SEND
+//! DIAGNOSTIC (SPC-5 §6.43).
 
-use super::unit;
+use super::{NO_UNIT, unit};
 use crate::commands::{Query, QueryResult};
+use crate::long_operation::OperationState;
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::unit_settings::SettingChange;
+use crate::wire::asc;
 use crate::wire::cdb::{bit, byte};
-use crate::wire::sense::Sense;
+use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
+use crate::wire::sense::{Format, Sense, SenseKey};
 
 /// TEST UNIT READY.
 #[must_use]
@@ -76,3 +80,43 @@ pub fn prevent_allow_medium_removal(query: &Query<'_>) -> QueryResult {
 }
 
 const PREVENT: u8 = 0x01;
+
+/// REQUEST SENSE: the pending unit attention, or how a long operation gets on, in the format that
+/// the DESC bit asks for whatever D_SENSE says.
+#[must_use]
+pub fn request_sense(query: &Query<'_>) -> QueryResult {
+    let format = if bit(query.cdb, 1, DESC) {
+        Format::Descriptor
+    } else {
+        Format::Fixed
+    };
+    QueryResult::Data(pollable(query).encode(format).as_slice().to_vec())
+}
+
+fn pollable(query: &Query<'_>) -> Sense {
+    let Some(unit) = query.unit else {
+        return match query.lun {
+            WELL_KNOWN_REPORT_LUNS => Sense::new(SenseKey::NoSense, asc::NONE),
+            _ => NO_UNIT,
+        };
+    };
+    if let Some(code) = query.local.attention {
+        return Sense::attention(code);
+    }
+    match (unit.operation, unit.operation.ready()) {
+        (OperationState::Running { .. }, Err(CommandFailure::Check(sense))) => sense,
+        _ => Sense::new(SenseKey::NoSense, asc::NONE),
+    }
+}
+
+const DESC: u8 = 0x01;
+
+/// SEND DIAGNOSTIC with the default self-test, which passes where commands can be carried out at
+/// all. Other self-tests and diagnostic pages are refused by the usage mask of the CDB.
+#[must_use]
+pub fn send_diagnostic(query: &Query<'_>) -> QueryResult {
+    match unit(query).and_then(|unit| unit.operation.ready()) {
+        Ok(()) => QueryResult::Good,
+        Err(failure) => QueryResult::Fail(failure),
+    }
+}

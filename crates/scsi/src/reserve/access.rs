@@ -5,7 +5,7 @@ use crate::commands::{Access, CommandRow};
 use crate::nexus::NexusIdentity;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 /// Whether a nexus may carry out a command now.
 ///

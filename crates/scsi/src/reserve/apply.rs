@@ -8,8 +8,7 @@ use crate::owner::Effect;
 use crate::task::CommandFailure;
 use crate::unit::{EffectScope, UnitState};
 use crate::wire::asc;
-use crate::wire::sense::{Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Sense, SenseKey, Status};
 
 const CONFLICT: CommandFailure = CommandFailure::Status(Status::ReservationConflict);
 

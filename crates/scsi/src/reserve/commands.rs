@@ -10,8 +10,7 @@ use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::{be32, byte};
 use crate::wire::reserve as wire;
-use crate::wire::sense::{Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Sense, SenseKey, Status};
 
 /// PERSISTENT RESERVE IN, every service action (SPC-5 §6.16).
 #[must_use]

@@ -6,5 +6,4 @@ pub mod designator;
 pub mod lun;
 pub mod reserve;
 pub mod sense;
-pub mod status;
 pub mod transport_id;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scsi::medium::{HeapLease, Lease};
 use scsi::nexus::NexusId;
 use scsi::task::{Command, Completed, Tag};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 /// Commands that have not ended.
 #[derive(Debug, Default)]

@@ -2,17 +2,14 @@
 //! script's choice.
 
 use iscsi::parameters::Operational;
-use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use iscsi::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
 use iscsi::wire::data::{DataIn, DataInStatus, R2t};
-use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::logout::LogoutResponse;
-use iscsi::wire::nop::NopIn;
-use iscsi::wire::reject::Reject;
-use iscsi::wire::scsi_response::ScsiResponse;
+use iscsi::wire::framer::{crc32c, crc32c_padded};
+use iscsi::wire::login::LogoutResponse;
+use iscsi::wire::scsi_command::ScsiResponse;
 use iscsi::wire::serial::{DataSn, StatSn};
 use iscsi::wire::task_management::TaskResponse;
-use iscsi::wire::text::TextResponse;
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 

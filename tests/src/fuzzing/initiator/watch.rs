@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Ttt};
+use iscsi::wire::control::NopIn;
 use iscsi::wire::data::{DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
-use iscsi::wire::nop::NopIn;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::CmdSn;
 

@@ -6,7 +6,7 @@ use fc::remote::RemoteId;
 use fc::target::{FcpTarget, FcpTargetEvent};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::fuzzing::script::Script;
 

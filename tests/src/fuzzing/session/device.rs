@@ -4,7 +4,7 @@ use iscsi::session::Session;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::fuzzing::script::Script;
 

@@ -4,15 +4,13 @@
 use iscsi::parameters::Operational;
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{Bhs, Itt, Ttt};
-use iscsi::wire::data::DataOut;
-use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::logout::LogoutRequest;
-use iscsi::wire::nop::NopOut;
+use iscsi::wire::control::{NopOut, TextRequest};
+use iscsi::wire::data::{DataOut, SnackRequest};
+use iscsi::wire::framer::{crc32c, crc32c_padded};
+use iscsi::wire::login::LogoutRequest;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
-use iscsi::wire::snack::Snack;
 use iscsi::wire::task_management::TaskRequest;
-use iscsi::wire::text::TextRequest;
 use scsi::wire::lun::Lun;
 
 use super::FIRST_CMD_SN;
@@ -288,7 +286,7 @@ impl Initiator {
     }
 
     fn snack(&mut self, script: &mut Script<'_>) -> Vec<u8> {
-        let snack = Snack {
+        let snack = SnackRequest {
             kind: script.byte() & 3,
             lun: Lun::from_index(0),
             itt: Self::itt(script),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use iscsi::initiator::error::SessionEnd;
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::{BlockingSession, LIMIT};
 use crate::open::{self, portal_of};

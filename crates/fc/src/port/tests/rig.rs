@@ -7,7 +7,7 @@ use std::time::Duration;
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::trace;
 use crate::frame_sink::HeapFrames;

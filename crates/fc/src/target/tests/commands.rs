@@ -2,7 +2,7 @@
 
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Completed, SenseBytes};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, bytes, plain};
 use crate::initiator::{Data, Done, FcpInitiatorEvent};

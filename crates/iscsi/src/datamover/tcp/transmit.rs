@@ -12,7 +12,7 @@ use crate::pdu_sink::PduSink;
 use crate::session::Session;
 use crate::wire::bhs::{Stamps, Ttt};
 use crate::wire::data::{DataIn, DataInStatus, R2t};
-use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
+use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
 use crate::wire::serial::{DataSn, StatSn};
 
 impl<L: Lease> Session<L, TcpMover<L>> {

@@ -6,8 +6,8 @@ use crate::initiator::error::SessionEnd;
 use crate::initiator::portal::ReportedPortal;
 use crate::initiator::{Data, InitiatorEvent, IscsiRefusal, TargetRecord, Tmf};
 use crate::wire::bhs::{Itt, Ttt};
-use crate::wire::logout::LogoutResponse;
-use crate::wire::text::TextResponse;
+use crate::wire::control::TextResponse;
+use crate::wire::login::LogoutResponse;
 use scsi::wire::lun::Lun;
 
 fn discovery() -> Rig {

@@ -187,7 +187,7 @@ fn a_deadline_that_passed_is_no_deadline_any_more() {
 fn pass(rig: &mut Rig, seconds: u64) {
     for _ in 0..seconds {
         rig.now += Duration::from_secs(1);
-        let ping = crate::wire::nop::NopIn {
+        let ping = crate::wire::control::NopIn {
             lun: Lun([0; 8]),
             itt: Itt::NONE,
             ttt: crate::wire::bhs::Ttt::NONE,

@@ -3,10 +3,8 @@
 use super::rig::{LUN, Rig};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
-use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::nop::NopIn;
-use crate::wire::reject::Reject;
+use crate::wire::control::{AsyncMessage, NopIn, Reject};
 use scsi::wire::lun::Lun;
 
 impl Rig {

@@ -23,10 +23,9 @@ use crate::parameters::Operational;
 use crate::pdu_sink::PduSink;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use crate::wire::data::{DataIn, DataInStatus, R2t};
-use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, PduPiece};
+use crate::wire::framer::{Framer, PduPiece, crc32c, crc32c_padded};
 use crate::wire::login::LoginResponse;
-use crate::wire::scsi_response::ScsiResponse;
+use crate::wire::scsi_command::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 
 pub(super) const INITIATOR: &str = "iqn.2026-11.org.lunar:initiator";

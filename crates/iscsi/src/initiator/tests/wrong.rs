@@ -5,11 +5,10 @@ use super::rig::{Rig, config};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::logout::LogoutResponse;
-use crate::wire::nop::NopIn;
+use crate::wire::control::{NopIn, TextResponse};
+use crate::wire::login::LogoutResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 use crate::wire::task_management::TaskResponse;
-use crate::wire::text::TextResponse;
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 

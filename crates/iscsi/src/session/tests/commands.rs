@@ -99,7 +99,7 @@ over_each_datamover! {
     fn a_snack_is_rejected_and_ends_its_command() {
         let mut rig = Rig::new();
         let command = rig.read(1, 8);
-        let snack = crate::wire::snack::Snack {
+        let snack = crate::wire::data::SnackRequest {
             kind: 0,
             lun: LUN,
             itt: Itt(1),

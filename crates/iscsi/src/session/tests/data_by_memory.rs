@@ -2,7 +2,7 @@
 //! when that is done.
 
 use scsi::task::{Function, FunctionResult};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::rig::{FIRST_CMD_SN, MemoryMover, RigOver, keys, pattern};
 use crate::parameters::{Operational, TaskReporting};

@@ -2,7 +2,7 @@
 //! §11.4.7.2, §7.8, §7.9; UNH FFP 3.1, 7.x, 8.x, 16.3.x, 19.1).
 
 use scsi::task::Function;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::rig::{Rig, keys, limits, over_each_datamover, pattern};
 use crate::parameters::Operational;

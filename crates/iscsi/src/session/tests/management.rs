@@ -425,7 +425,7 @@ fn commands_after_a_task_set_function_wait_until_it_has_been_passed_on() {
 fn a_task_set_function_ends_commands_that_failed_and_still_wait_for_data() {
     let mut rig = Rig::new();
     let command = rig.write(1, 4096, false, &[]);
-    rig.complete(command.tag, scsi::wire::status::Status::Busy, &[], 0, 0);
+    rig.complete(command.tag, scsi::wire::sense::Status::Busy, &[], 0, 0);
     assert_eq!(rig.sent(), [""; 0]);
     rig.manage(2, function::LOGICAL_UNIT_RESET);
     let (id, _) = rig.managing();

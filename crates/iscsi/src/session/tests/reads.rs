@@ -1,7 +1,7 @@
 //! Reads: Data-In, phase collapse and residuals (RFC 7143 §11.4, §11.7; UNH FFP 9.x, 16.1, 16.2).
 
 use scsi::task::FunctionResult;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 pub(super) use self::memory::MemoryMover;
 use self::tcp::Wire;
@@ -26,14 +26,13 @@ use crate::parameters::{Operational, Parameters, SessionPurpose};
 use crate::session::{Session, SessionEvent};
 use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
+use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
 use crate::wire::framer::Framer;
-use crate::wire::logout::LogoutRequest;
-use crate::wire::nop::NopOut;
+use crate::wire::login::LogoutRequest;
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 use crate::wire::task_management::TaskRequest;
-use crate::wire::text::TextRequest;
 
 pub(super) const LUN: Lun = Lun::from_index(0);
 pub(super) const FIRST_CMD_SN: u32 = 100;

@@ -2,8 +2,7 @@
 
 use scsi::task::Tag;
 use scsi::wire::asc;
-use scsi::wire::sense::{Format, Sense};
-use scsi::wire::status::Status;
+use scsi::wire::sense::{Format, Sense, Status};
 
 use super::rig::Rig;
 use crate::wire::bhs::Ttt;

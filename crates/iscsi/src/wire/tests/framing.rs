@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 
 use crate::wire::bhs::{Bhs, Opcode};
-use crate::wire::digest::crc32c;
-use crate::wire::framer::{FrameError, Framer, PduPiece};
+use crate::wire::framer::{FrameError, Framer, PduPiece, crc32c};
 
 #[test]
 fn crc32c_matches_the_examples_of_rfc_7143_appendix_a_4() {

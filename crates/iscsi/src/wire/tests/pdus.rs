@@ -4,19 +4,13 @@ use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use crate::wire::ahs::{self, Ahs};
-use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data::{DataIn, DataInStatus, DataOut, R2t};
-use crate::wire::login::{LoginRequest, LoginResponse};
-use crate::wire::logout::{LogoutRequest, LogoutResponse};
-use crate::wire::nop::{NopIn, NopOut};
-use crate::wire::reject::Reject;
-use crate::wire::scsi_command::ScsiCommand;
-use crate::wire::scsi_response::ScsiResponse;
+use crate::wire::control::{AsyncMessage, NopIn, NopOut, Reject, TextRequest, TextResponse};
+use crate::wire::data::{DataIn, DataInStatus, DataOut, R2t, SnackRequest};
+use crate::wire::login::{LoginRequest, LoginResponse, LogoutRequest, LogoutResponse};
+use crate::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
-use crate::wire::snack::Snack;
 use crate::wire::task_management::{TaskRequest, TaskResponse};
-use crate::wire::text::{TextRequest, TextResponse};
 
 fn lun() -> impl Strategy<Value = Lun> {
     any::<[u8; 8]>().prop_map(Lun)
@@ -188,9 +182,9 @@ proptest! {
         kind in 0u8..16, lun in lun(), itt in itt(), ttt in ttt(), stat_sn: u32, first: u32,
         count: u32,
     ) {
-        round_trip!(Snack {
+        round_trip!(SnackRequest {
             kind, lun, itt, ttt, exp_stat_sn: StatSn(stat_sn), first, count,
-        }, Snack, SnackRequest);
+        }, SnackRequest);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use super::super::cache::CacheView;
 use super::super::{Cache, Client, CommandStatus};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 fn blocks(count: usize) -> Vec<u8> {
     vec![5; count * BLOCK as usize]

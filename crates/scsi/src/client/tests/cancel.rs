@@ -3,8 +3,7 @@
 use super::super::{ClientOutput, CommandStatus, Fate};
 use super::unit::{Rig, Unit, write};
 use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 fn read() -> MediumOp<HeapLease> {
     let (extent, copied) = (Extent::new(1, 1), false);

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::unit::{Rig, Unit};
 use crate::medium::Traits;
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 #[test]
 fn a_unit_is_asked_what_it_is() {

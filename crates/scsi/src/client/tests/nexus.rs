@@ -3,8 +3,7 @@
 use super::super::{CommandStatus, Fate};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 fn write(lba: u64) -> MediumOp<HeapLease> {
     MediumOp::Write {

@@ -6,8 +6,7 @@ use super::super::{ClientCommand, CommandStatus, Data, UnitRequest};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, Provisioning};
 use crate::wire::lun::Lun;
-use crate::wire::sense::SenseKey;
-use crate::wire::status::Status;
+use crate::wire::sense::{SenseKey, Status};
 
 fn read(extent: Extent) -> MediumOp<HeapLease> {
     MediumOp::Read {

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::super::{Cache, Client, ClientOutput, CommandStatus, Data, UnitRequest};
 use crate::medium::{Extent, HeapLease, Lease, MediumOp, MediumResult, Now};
-use crate::wire::sense::{Format, Sense, SenseKey};
-use crate::wire::status::Status;
+use crate::wire::sense::{Format, Sense, SenseKey, Status};
 
 pub(super) const BLOCK: u32 = 512;
 

@@ -8,7 +8,7 @@ use crate::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
 use crate::task::{Attribute, Tag};
 use crate::unit::UnitId;
 use crate::wire::lun::Lun;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
 const B: NexusId = NexusId(1);

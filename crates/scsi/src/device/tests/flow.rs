@@ -5,7 +5,7 @@ use crate::device::flow::{DATA_IN_LIMIT, DATA_OUT_LIMIT};
 use crate::medium::{Lease as _, MediumError, MediumOp, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const DEAF: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);

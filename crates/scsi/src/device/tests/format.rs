@@ -5,7 +5,7 @@ use crate::long_operation::{LongOperationKind, OperationState};
 use crate::medium::{Lease, MediumError, MediumOp, Sanitize, SanitizeKind};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
 const B: NexusId = NexusId(1);

@@ -9,7 +9,7 @@ use crate::owner::{Input, OwnerRequest, UnitChange, UnitOwner};
 use crate::task::{Attribute, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
 use crate::wire::lun::Lun;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const HOST: NexusId = NexusId(0);
 const TEST_UNIT_READY: [u8; 6] = [0; 6];

@@ -7,7 +7,7 @@ use crate::owner::{Input, OwnerRequest, UnitChange};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId};
 use crate::wire::lun::Lun;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);

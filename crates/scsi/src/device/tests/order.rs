@@ -3,7 +3,7 @@
 use super::rig::{Rig, cdb10, pattern};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Tag};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 

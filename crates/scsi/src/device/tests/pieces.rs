@@ -5,7 +5,7 @@ use crate::medium::{Atomic, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
 use crate::unit::UnitId;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);

@@ -3,7 +3,7 @@
 use super::rig::{Rig, cdb10, pattern, traits};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, Tag};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
 const B: NexusId = NexusId(1);

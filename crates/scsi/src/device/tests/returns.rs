@@ -6,7 +6,7 @@ use crate::nexus::{AttentionHistory, NexusId};
 use crate::owner::{Input, OwnerRequest, UnitChange};
 use crate::task::{Attribute, Function};
 use crate::unit::{CoreId, UnitId};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);

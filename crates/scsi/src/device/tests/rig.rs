@@ -13,7 +13,7 @@ use crate::owner::{Input, OwnerOutput, UnitOwner};
 use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 pub(super) const BLOCK: usize = 512;
 

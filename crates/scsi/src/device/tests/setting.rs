@@ -5,7 +5,7 @@ use crate::medium::MediumOp;
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, Tag};
 use crate::unit::UnitId;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
 const B: NexusId = NexusId(1);

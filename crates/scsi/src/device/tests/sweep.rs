@@ -4,7 +4,7 @@ use super::rig::{BLOCK, Rig, cdb10, cdb16, traits};
 use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Tag};
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 

@@ -5,7 +5,7 @@ use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::Attribute;
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 

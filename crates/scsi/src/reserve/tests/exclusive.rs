@@ -5,7 +5,7 @@ use super::{act, quietly, register, registered, reserve};
 use crate::task::CommandFailure;
 use crate::testing::{host, unit};
 use crate::unit::UnitState;
-use crate::wire::status::Status;
+use crate::wire::sense::Status;
 use std::sync::Arc;
 
 const CONFLICT: CommandFailure = CommandFailure::Status(Status::ReservationConflict);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::super::rig::{INITIATOR, TARGET, Wire, bytes_of};
 use crate::auth::Hash;

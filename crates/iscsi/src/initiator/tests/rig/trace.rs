@@ -1,13 +1,11 @@
 //! What an initiator sends, in one line a PDU.
 
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
+use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
-use crate::wire::login::LoginRequest;
-use crate::wire::logout::LogoutRequest;
-use crate::wire::nop::NopOut;
+use crate::wire::login::{LoginRequest, LogoutRequest};
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::task_management::TaskRequest;
-use crate::wire::text::TextRequest;
 
 fn flag(set: bool, text: &'static str) -> &'static str {
     if set { text } else { "" }

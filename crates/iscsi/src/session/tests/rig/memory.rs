@@ -14,7 +14,7 @@ use crate::parameters::Operational;
 use crate::session::Session;
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
-use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
+use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
 use crate::wire::serial::{DataSn, StatSn};
 
 /// A datamover that hands data over as it is: what a task wants is in the initiator's memory, and

@@ -7,8 +7,7 @@ use super::{Carrier, Rig, bytes_of};
 use crate::datamover::tcp::TcpMover;
 use crate::pdu_sink::PduSink;
 use crate::wire::bhs::Bhs;
-use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::PduPiece;
+use crate::wire::framer::{PduPiece, crc32c, crc32c_padded};
 
 /// The connection: bytes in one order, however they were given.
 #[derive(Default)]

@@ -3,16 +3,13 @@
 use scsi::medium::{HeapLease, Lease as _};
 use scsi::residual::Residual;
 
-use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use crate::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
 use crate::wire::data::{DataIn, R2t};
-use crate::wire::logout::LogoutResponse;
-use crate::wire::nop::NopIn;
-use crate::wire::reject::Reject;
-use crate::wire::scsi_response::ScsiResponse;
+use crate::wire::login::LogoutResponse;
+use crate::wire::scsi_command::ScsiResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 use crate::wire::task_management::TaskResponse;
-use crate::wire::text::TextResponse;
 
 /// StatSN, if it is valid, and the window.
 pub(super) type Counted = (Option<StatSn>, (CmdSn, CmdSn));
