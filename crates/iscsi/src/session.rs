@@ -4,7 +4,8 @@
 //! connection (ErrorRecoveryLevel 0), whose PDUs and data a [`Datamover`] carries: the session
 //! knows neither bytes nor R2Ts. The machine is split by duty: `receive` hands PDUs out, `command`,
 //! `data_out`, `data_in` carry SCSI commands, `manage` task management; `connection` counts what
-//! leaves, `window` and `task` hold what is counted for the session.
+//! leaves, `window` and `task` hold what is counted for the session. Each has what the device server
+//! tells of its duty, too.
 
 mod command;
 mod connection;
@@ -29,7 +30,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use scsi::medium::{Lease, Now};
-use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
+use scsi::task::{Command, Function, Tag};
 use scsi::wire::lun::Lun;
 
 use self::command::Deferred;
@@ -43,8 +44,8 @@ use self::stall::{SendStall, StallTimer};
 use self::task::SessionTasks;
 use self::text::TextNegotiation;
 use self::window::{CommandWindow, WindowMemory};
+use crate::datamover::Datamover;
 use crate::datamover::tcp::{RetiredTags, TcpMover};
-use crate::datamover::{Datamover, TaskSlot};
 use crate::parameters::{Operational, Parameters};
 use crate::target::TargetConfig;
 use crate::wire::bhs::Itt;
@@ -173,55 +174,11 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         !self.events.is_empty()
     }
 
-    /// *Receive Data-Out* of the device server: fill `into`.
-    pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
-        if let Some(slot) = TaskSlot::of(tag) {
-            self.grant(slot, offset, into);
-        }
-    }
-
-    /// *Send Data-In*.
-    pub fn send_data_in(&mut self, tag: Tag, offset: u32, data: L) {
-        if let Some(slot) = TaskSlot::of(tag) {
-            self.queue_data_in(slot, offset, data);
-        }
-    }
-
-    /// *Send Command Complete*.
-    pub fn complete(&mut self, tag: Tag, completed: &Completed) {
-        if let Some(slot) = TaskSlot::of(tag) {
-            self.device_ended(slot, completed);
-        }
-    }
-
-    /// The device server aborted the task.
-    pub fn aborted(&mut self, tag: Tag) {
-        if let Some(slot) = TaskSlot::of(tag) {
-            self.device_aborted(slot);
-        }
-    }
-
-    /// The answer to [`SessionEvent::Manage`].
-    pub fn managed(&mut self, id: u32, result: FunctionResult) {
-        self.function_done(id, result);
-    }
-
-    /// A unit attention became pending on `lun` (RFC 7144 §5: told to initiators that asked).
-    pub fn attention(&mut self, lun: Lun, code: u16) {
-        self.tell_attention(lun, code);
-    }
-
     /// Whether every unit attention that a command of this session ended with has come to its
     /// initiator: only then the next session of the same port need not be told again.
     #[must_use]
     pub const fn has_told(&self) -> bool {
         self.connection.attentions.has_come()
-    }
-
-    /// The target goes down: asks the initiator to log out within `seconds` (async event 1).
-    pub fn request_logout(&mut self, now: Now, seconds: u16) {
-        self.now = now;
-        self.ask_for_logout(seconds);
     }
 
     /// Whether too many responses wait that nothing more is taken from the wire before some have

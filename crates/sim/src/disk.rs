@@ -53,7 +53,7 @@ pub(super) struct DiskHandle {
     /// Of a disk that is memory, what it lends of for reading.
     region: Option<LocalRegion>,
     pool: Pool,
-    in_flight: Vec<Option<SlowOperation>>,
+    in_flight: Slab<SlowOperation>,
     /// The next operation that is cancelled is given up.
     yields: bool,
 }
@@ -170,7 +170,7 @@ impl Disk {
             disk: self.clone(),
             region: self.medium.region.as_ref().map(Region::attach),
             pool: core.pool.clone(),
-            in_flight: Vec::new(),
+            in_flight: Slab::new(),
             yields: true,
         }
     }
@@ -354,12 +354,7 @@ impl DiskHandle {
     }
 
     fn start(&mut self, cx: &mut Context<'_>, in_flight: SlowOperation) {
-        let free = self.in_flight.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            self.in_flight.push(None);
-            self.in_flight.len() - 1
-        });
-        self.in_flight[slot] = Some(in_flight);
+        let slot = self.in_flight.insert(in_flight);
         cx.file(self.node, slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
     }
 }
@@ -425,7 +420,7 @@ impl Handle for DiskHandle {
     /// ring has told of it.
     fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
         let yields = &mut self.yields;
-        for in_flight in self.in_flight.iter_mut().flatten() {
+        for (_, in_flight) in &mut self.in_flight {
             let waits = in_flight.done == 0 && !in_flight.given_up;
             if waits && ids.contains(&in_flight.id) {
                 in_flight.given_up = *yields;
@@ -442,8 +437,7 @@ impl Handle for DiskHandle {
         let HandleEvent::File { result, .. } = event else {
             return;
         };
-        let ended = self.in_flight.get_mut(slot as usize);
-        let Some(mut in_flight) = ended.and_then(Option::take) else {
+        let Some(mut in_flight) = self.in_flight.try_remove(slot as usize) else {
             return;
         };
         if in_flight.given_up {

@@ -1,7 +1,7 @@
 //! Data to the initiator, and the end of commands (RFC 7143 §11.4, §11.7).
 
 use scsi::medium::Lease;
-use scsi::task::Completed;
+use scsi::task::{Completed, Tag};
 
 use super::Session;
 use super::task::TaskStage;
@@ -9,8 +9,8 @@ use crate::datamover::{Datamover, TaskSlot};
 
 impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// *Send Data-In*: what the initiator does not expect is cut off.
-    pub(super) fn queue_data_in(&mut self, slot: TaskSlot, offset: u32, data: L) {
-        let Some(task) = self.tasks.entry(slot) else {
+    pub fn send_data_in(&mut self, tag: Tag, offset: u32, data: L) {
+        let Some((slot, task)) = self.tasks.tagged(tag) else {
             return;
         };
         if task.stage != TaskStage::Executing || task.condition.is_some() || !self.is_open {
@@ -29,9 +29,9 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
     }
 
     /// *Send Command Complete*.
-    pub(super) fn device_ended(&mut self, slot: TaskSlot, completed: &Completed) {
+    pub fn complete(&mut self, tag: Tag, completed: &Completed) {
         self.connection.attentions.ended(&completed.sense);
-        let Some(task) = self.tasks.entry(slot) else {
+        let Some((slot, task)) = self.tasks.tagged(tag) else {
             return;
         };
         if task.stage != TaskStage::Executing {
@@ -78,8 +78,8 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
     }
 
     /// The device server aborted a task: because the session ended it, or because it was told to.
-    pub(super) fn device_aborted(&mut self, slot: TaskSlot) {
-        let Some(task) = self.tasks.entry(slot) else {
+    pub fn aborted(&mut self, tag: Tag) {
+        let Some((slot, task)) = self.tasks.tagged(tag) else {
             return;
         };
         if task.condition.is_none() {

@@ -6,7 +6,7 @@
 //! SET FULL, so that a connection is never left unread.
 
 use scsi::medium::Lease;
-use scsi::task::Function;
+use scsi::task::{Function, Tag};
 
 use super::command::UNSOLICITED;
 use super::receive::{DataFill, SegmentSink};
@@ -112,9 +112,9 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         }
     }
 
-    /// *Receive Data-Out*.
-    pub(super) fn grant(&mut self, slot: TaskSlot, offset: u32, into: L) {
-        let Some(task) = self.tasks.entry(slot) else {
+    /// *Receive Data-Out* of the device server: fill `into`.
+    pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
+        let Some((slot, task)) = self.tasks.tagged(tag) else {
             return;
         };
         if task.stage != TaskStage::Executing || task.condition.is_some() {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use scsi::medium::Lease;
+use scsi::medium::{Lease, Now};
 use scsi::task::Function;
 use scsi::wire::asc;
 use scsi::wire::lun::Lun;
@@ -108,9 +108,11 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         self.queue_control(pdu.encode(), Vec::new(), releases);
     }
 
-    /// Async event 1: T11 to S7 LOGOUT_REQUESTED, or T12 there. A discovery session is not told,
-    /// but closed in time all the same (§7.4.3).
-    pub(super) fn ask_for_logout(&mut self, seconds: u16) {
+    /// The target goes down: asks the initiator to log out within `seconds`. Async event 1: T11 to
+    /// S7 LOGOUT_REQUESTED, or T12 there. A discovery session is not told, but closed in time all
+    /// the same (§7.4.3).
+    pub fn request_logout(&mut self, now: Now, seconds: u16) {
+        self.now = now;
         if !self.is_open {
             return;
         }
@@ -135,8 +137,8 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         }
     }
 
-    /// Async event 0, for sessions that speak RFC 7144.
-    pub(super) fn tell_attention(&mut self, lun: Lun, code: u16) {
+    /// A unit attention became pending on `lun`: async event 0, for sessions that speak RFC 7144 (§5).
+    pub fn attention(&mut self, lun: Lun, code: u16) {
         if !self.is_open
             || self.is_discovery()
             || self.keys().protocol_level < 2

@@ -324,8 +324,8 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         commands_came && (fast || !self.tasks.iter().any(owes))
     }
 
-    /// The device server has carried a function out.
-    pub(super) fn function_done(&mut self, id: u32, result: FunctionResult) {
+    /// The answer to [`SessionEvent::Manage`].
+    pub fn managed(&mut self, id: u32, result: FunctionResult) {
         if id == LOGOUT {
             self.logged_out();
             return;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use scsi::medium::Now;
 use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
-use scsi::task::Completed;
+use scsi::task::{Completed, Tag};
 use scsi::wire::lun::Lun;
 
 use super::sense::Condition;
@@ -268,6 +268,13 @@ impl<L> SessionTasks<L> {
     pub(super) fn entry(&mut self, slot: TaskSlot) -> Option<&mut SessionTask<L>> {
         let used = *self.itts.get(slot.index())? != Itt::NONE;
         self.slots.get_mut(slot.index()).filter(|_| used)
+    }
+
+    /// The task that the device server knows by this tag.
+    #[inline]
+    pub(super) fn tagged(&mut self, tag: Tag) -> Option<(TaskSlot, &mut SessionTask<L>)> {
+        let slot = TaskSlot::of(tag)?;
+        Some((slot, self.entry(slot)?))
     }
 
     /// Whether the response of the task in `slot` is queued.

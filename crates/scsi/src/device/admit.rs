@@ -72,7 +72,7 @@ impl<L: Lease> DeviceServer<L> {
         if command.attribute == Attribute::Aca {
             return Err(CommandFailure::Check(INVALID_MESSAGE));
         }
-        let row = row.map_err(CommandFailure::Check)?;
+        let row = row?;
         if usize::from(command.cdb_len) < row.usage.len() {
             Err(CommandFailure::Check(Sense::cdb_field(
                 u16::from(command.cdb_len),

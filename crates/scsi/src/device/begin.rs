@@ -19,7 +19,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         }
         if let Err(failure) = self.check_state(slot) {
-            return self.finish(slot, TaskEnd::Failed(failure));
+            return self.fail(slot, failure);
         }
         if self.is_held_back(slot) {
             return self.block(slot, self.tasks[slot as usize].unit);
@@ -40,9 +40,7 @@ impl<L: Lease> DeviceServer<L> {
         let nexus = self
             .nexus(task.nexus)
             .ok_or(CommandFailure::Status(Status::Busy))?;
-        task.row
-            .check_offered(state)
-            .map_err(CommandFailure::Check)?;
+        task.row.check_offered(state)?;
         reserve::check(state, &nexus.nexus.identity, task.row, task.cdb())?;
         check_ready(state, task.row)
     }
@@ -87,7 +85,7 @@ impl<L: Lease> DeviceServer<L> {
             TaskJob::Copy(_) => self.copy_on(slot),
             TaskJob::Stream(_) => self.read_on(slot),
             TaskJob::Sweep(_) => match self.check_state(slot) {
-                Err(failure) => self.finish(slot, TaskEnd::Failed(failure)),
+                Err(failure) => self.fail(slot, failure),
                 Ok(()) => self.sweep_on(slot),
             },
             TaskJob::Pieces(_) => self.pieces_on(slot),
@@ -122,7 +120,7 @@ impl<L: Lease> DeviceServer<L> {
                 Some(extent)
             }
             Err(sense) => {
-                self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+                self.fail(slot, sense);
                 None
             }
         }

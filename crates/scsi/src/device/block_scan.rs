@@ -152,11 +152,11 @@ impl<L: Lease> DeviceServer<L> {
         let limit = limits::write_same(traits);
         let block_size = traits.block_size;
         if let Err(sense) = check_write_same(traits, &task.cdb) {
-            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+            return self.fail(slot, sense);
         }
         let extent = match write_same_extent(traits, task.row, &task.cdb) {
             Ok(extent) => extent,
-            Err(sense) => return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => return self.fail(slot, sense),
         };
         if self.check(slot, extent, limit).is_none() {
             return;
@@ -167,7 +167,7 @@ impl<L: Lease> DeviceServer<L> {
         }
         task.length_out = u64::from(block_size);
         if task.expected_out != block_size {
-            return self.finish(slot, TaskEnd::Failed(WRONG_DATA_LENGTH));
+            return self.fail(slot, WRONG_DATA_LENGTH);
         }
         task.job = TaskJob::Pattern;
         self.operate(slot, 0, MediumOp::Buffer { bytes: block_size });
@@ -246,7 +246,7 @@ impl<L: Lease> DeviceServer<L> {
             .and_then(|()| unmap_extents(state, parameters))
         {
             Ok(extents) => extents,
-            Err(sense) => return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => return self.fail(slot, sense),
         };
         let sweep = BlockScan::new(ScanAction::Unmap { anchor }, extents, &state.traits);
         self.tasks[slot as usize].job = TaskJob::Sweep(Box::new(sweep));

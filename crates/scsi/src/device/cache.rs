@@ -89,7 +89,7 @@ impl<L: Lease> DeviceServer<L> {
         let extent = task.row.extent(&task.cdb);
         let state = self.state(task.unit);
         if let Err(sense) = check_inside(state, extent) {
-            self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+            self.fail(slot, sense);
             return None;
         }
         Some(match extent.blocks {
@@ -108,7 +108,7 @@ impl<L: Lease> DeviceServer<L> {
                 information: Some(lba),
                 ..Sense::new(SenseKey::IllegalRequest, asc::LBA_OUT_OF_RANGE)
             };
-            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+            return self.fail(slot, sense);
         }
         let allocated = task.row.allocation_length(&task.cdb) as usize;
         let statuses = Statuses {

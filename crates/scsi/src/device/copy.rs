@@ -146,7 +146,7 @@ impl<L: Lease> DeviceServer<L> {
             return self.next_segment(slot);
         }
         if let Err(failure) = self.check_copy(slot, &piece) {
-            return self.finish(slot, TaskEnd::Failed(failure));
+            return self.fail(slot, failure);
         }
         for (unit, extent) in [piece.from, piece.to] {
             if self.is_locked(unit, extent) {
@@ -266,7 +266,7 @@ impl<L: Lease> DeviceServer<L> {
         let (action, id) = (byte(&task.cdb, 1) & 0x1f, byte(&task.cdb, 2));
         match results::answer(action, id, record) {
             Ok(data) => self.answer_data(slot, data),
-            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => self.fail(slot, sense),
         }
     }
 }

@@ -69,6 +69,11 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
+    /// A task ends with what is wrong with it.
+    pub(super) fn fail(&mut self, slot: TaskSlot, failure: impl Into<CommandFailure>) {
+        self.finish(slot, TaskEnd::Failed(failure.into()));
+    }
+
     /// Goes on by writing where a volume cannot discard. Returns whether it can.
     #[cold]
     fn fills_instead(&mut self, slot: TaskSlot) -> bool {
@@ -92,7 +97,7 @@ impl<L: Lease> DeviceServer<L> {
             TaskJob::Copy(_) => copy_failure(error),
             _ => failure(error),
         };
-        self.finish(slot, TaskEnd::Failed(failure));
+        self.fail(slot, failure);
     }
 
     /// The owner answered a task.
@@ -111,7 +116,7 @@ impl<L: Lease> DeviceServer<L> {
         }
         match (task.ending, result) {
             (Some(_), _) => self.quiesce(slot),
-            (None, Err(failure)) => self.finish(slot, TaskEnd::Failed(failure)),
+            (None, Err(failure)) => self.fail(slot, failure),
             (None, Ok(())) => self.granted(slot),
         }
     }

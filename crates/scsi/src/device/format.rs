@@ -67,7 +67,7 @@ impl<L: Lease> DeviceServer<L> {
             None => ScanAction::Fill(None),
         };
         match format_header(header, needed) {
-            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => self.fail(slot, sense),
             Ok(immediate) => self.start_long(slot, LongOperationKind::Format, immediate, vec![act]),
         }
     }
@@ -86,7 +86,7 @@ impl<L: Lease> DeviceServer<L> {
         };
         let immediate = bit(&task.cdb, 1, IMMEDIATE);
         match passes {
-            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => self.fail(slot, sense),
             Ok(passes) => {
                 self.start_long(
                     slot,
@@ -104,7 +104,7 @@ impl<L: Lease> DeviceServer<L> {
         match self.state(task.unit).operation {
             OperationState::Failed(LongOperationKind::Sanitize { lasting: true }) => {
                 let sense = Sense::cdb_field(1, Some(4));
-                self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+                self.fail(slot, sense);
             }
             OperationState::Failed(LongOperationKind::Sanitize { lasting: false }) => {
                 self.tasks[slot as usize].job = TaskJob::Change { flush: false };
@@ -125,7 +125,7 @@ impl<L: Lease> DeviceServer<L> {
         if let OperationState::Running { .. } = state.operation
             && let Err(failure) = state.operation.ready()
         {
-            return self.finish(slot, TaskEnd::Failed(failure));
+            return self.fail(slot, failure);
         }
         let whole = Extent::new(0, state.traits.blocks);
         let total = whole.blocks * passes.len() as u64;

@@ -85,7 +85,7 @@ impl<L: Lease> DeviceServer<L> {
             0b00 => self.run_program(slot, &VERIFY, u32::MAX),
             0b01 => self.run_program(slot, &VERIFY_DATA, self.transfer_limit(slot)),
             0b11 => self.run_program(slot, &VERIFY_BLOCK, u32::MAX),
-            _ => self.finish(slot, TaskEnd::Failed(RESERVED_BYTE_CHECK)),
+            _ => self.fail(slot, RESERVED_BYTE_CHECK),
         }
     }
 
@@ -95,7 +95,7 @@ impl<L: Lease> DeviceServer<L> {
         match byte_check(&self.tasks[slot as usize].cdb) {
             0b00 => self.run_program(slot, &WRITE_AND_VERIFY, limit),
             0b01 => self.run_program(slot, &WRITE_AND_COMPARE, limit),
-            _ => self.finish(slot, TaskEnd::Failed(RESERVED_BYTE_CHECK)),
+            _ => self.fail(slot, RESERVED_BYTE_CHECK),
         }
     }
 
@@ -129,7 +129,7 @@ impl<L: Lease> DeviceServer<L> {
         let limit = limits::atomic(traits);
         match check_atomic(traits, extent) {
             Ok(()) => self.run_program(slot, &WRITE_ATOMIC, limit),
-            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Err(sense) => self.fail(slot, sense),
         }
     }
 
@@ -150,12 +150,12 @@ impl<L: Lease> DeviceServer<L> {
         if program.uses(PieceStep::TakeBoth) && out != u64::from(task.expected_out) {
             // An initiator that is mistaken in the number of blocks compares with the wrong half.
             let sense = too_long(task.row);
-            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+            return self.fail(slot, sense);
         }
         let expected = u64::from(task.expected_out);
         if out > expected {
             if !program.may_be_cut() || !expected.is_multiple_of(block_size) {
-                return self.finish(slot, TaskEnd::Failed(WRONG_DATA_LENGTH));
+                return self.fail(slot, WRONG_DATA_LENGTH);
             }
             extent.blocks = expected / block_size;
         }
@@ -233,7 +233,7 @@ impl<L: Lease> DeviceServer<L> {
                 }
                 Some(PieceStep::Compare | PieceStep::CompareEach | PieceStep::Or) => {
                     if let Some(offset) = pieces.compute(block_size as usize) {
-                        return self.finish(slot, TaskEnd::Failed(miscompare(offset)));
+                        return self.fail(slot, miscompare(offset));
                     }
                 }
             }

@@ -65,7 +65,7 @@ impl<L: Lease> DeviceServer<L> {
     fn answer(&mut self, slot: TaskSlot, answer: QueryResult) {
         match answer {
             QueryResult::Good => self.finish(slot, TaskEnd::Good),
-            QueryResult::Fail(failure) => self.finish(slot, TaskEnd::Failed(failure)),
+            QueryResult::Fail(failure) => self.fail(slot, failure),
             QueryResult::Data(data) => self.answer_data(slot, data),
             QueryResult::Change(change) => self.change(slot, change, false),
             QueryResult::ChangeAndFlush(change) => self.change(slot, change, true),
@@ -148,7 +148,7 @@ impl<L: Lease> DeviceServer<L> {
         let task = &mut self.tasks[slot as usize];
         if length > PARAMETER_BYTES {
             let sense = too_long(task.row);
-            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
+            return self.fail(slot, sense);
         }
         task.length_out = u64::from(length);
         task.job = TaskJob::Parameters;

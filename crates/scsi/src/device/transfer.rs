@@ -78,7 +78,7 @@ impl<L: Lease> DeviceServer<L> {
             task.length_out = length;
             let expected = u64::from(task.expected_out);
             if expected < length && !expected.is_multiple_of(block_size) {
-                return self.finish(slot, TaskEnd::Failed(WRONG_DATA_LENGTH));
+                return self.fail(slot, WRONG_DATA_LENGTH);
             }
             expected / block_size
         } else {
