@@ -1,12 +1,15 @@
 //! Handles on the volumes of a thread: what goes to them, and what comes back.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::lease::BlockLease;
-use crate::volume::{Calls, Context, CoreContext, Handle, HandleId, Volume};
+use crate::volume::{
+    Calls, Context, CoreContext, Handle, HandleEvent, HandleId, Volume, volume_token,
+};
 use ::io::memory::Recall;
-use ::io::ring::SocketRing;
+use ::io::ring::{RingEvent, SocketRing};
 use scsi::medium::{MediumResult, Now};
 use slab::Slab;
 
@@ -15,6 +18,36 @@ pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>)
     for line in volumes.into_iter().flat_map(|volume| volume.gathered()) {
         tracing::info!("{line}");
     }
+}
+
+/// Tells the handle whose operation on a ring, by which slot of its own, an event is of. Where
+/// nothing but handles uses the ring, events that are of no operation mean nothing.
+pub fn hand_on<R: Deref<Target = [u8]>>(
+    event: RingEvent<R>,
+    tell: impl FnOnce(HandleId, u32, HandleEvent<'_>),
+) {
+    let received;
+    let (token, event) = match event {
+        RingEvent::File {
+            token,
+            result,
+            buffer,
+        } => (token, HandleEvent::File { result, buffer }),
+        RingEvent::Received { token, bytes } => {
+            received = bytes;
+            let bytes = received.as_deref().map_err(|error| error.kind().into());
+            (token, HandleEvent::Received(bytes))
+        }
+        RingEvent::Sent {
+            token,
+            batch,
+            result,
+        } => (token, HandleEvent::Sent { batch, result }),
+        RingEvent::Ready { token } => (token, HandleEvent::Ready),
+        RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => return,
+    };
+    let (node, slot) = volume_token(token);
+    tell(node, slot, event);
 }
 
 /// Handles on the volumes of a thread, each known by a key that it has as long as it is here.

@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 
 use ::io::limits::processor_quota;
 use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Received, Ring, RingEvent, RingKind, Token, Waker};
+use ::io::ring::{AnyRing, Received, Ring, RingEvent, RingKind, Waker};
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleEvent, Volume};
+use block::volume::{Context, CoreContext, Handle, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
-use block::volume::volume_token;
-use block::volumes::{SharedResources, Volumes};
+use block::volumes::{SharedResources, Volumes, hand_on};
 use runtime::polling::{OF_A_CLIENT, PollMode, Polling};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
@@ -179,33 +178,13 @@ impl Worker {
     }
 
     fn event(&mut self, now: Now, event: RingEvent<Received>) {
-        match event {
-            RingEvent::File {
-                token,
-                result,
-                buffer,
-            } => self.tell(now, token, HandleEvent::File { result, buffer }),
-            RingEvent::Received { token, bytes } => {
-                let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-                self.tell(now, token, HandleEvent::Received(bytes));
+        hand_on(event, |node, slot, event| {
+            if let Some(volume) = self.volumes.of_node(node) {
+                self.act(now, volume, |handle, cx| {
+                    handle.event(cx, node, slot, event);
+                });
             }
-            RingEvent::Sent {
-                token,
-                batch,
-                result,
-            } => self.tell(now, token, HandleEvent::Sent { batch, result }),
-            RingEvent::Ready { token } => self.tell(now, token, HandleEvent::Ready),
-            RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => {}
-        }
-    }
-
-    fn tell(&mut self, now: Now, token: Token, event: HandleEvent<'_>) {
-        let (node, slot) = volume_token(token);
-        if let Some(volume) = self.volumes.of_node(node) {
-            self.act(now, volume, |handle, cx| {
-                handle.event(cx, node, slot, event);
-            });
-        }
+        });
     }
 
     /// Calls each volume whose instant has come, once.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::Pool;
-use ::io::ring::{Ring, RingEvent, Token};
+use ::io::ring::Ring;
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleEvent, Volume};
+use block::volume::{Context, CoreContext, Handle, Volume};
 use iscsi::initiator::config::InitiatorConfig;
 use scsi::client::{Facts, ReportedIdentity, UnitWishes};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
@@ -16,8 +16,7 @@ use scsi::wire::lun::Lun;
 use super::ring::Kernel;
 use super::wire::{self, SimWire};
 use super::{Disk, World};
-use block::volume::volume_token;
-use block::volumes::{SharedResources, Volumes};
+use block::volumes::{SharedResources, Volumes, hand_on};
 use client::remote::{
     RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortal, TransportAddress,
 };
@@ -176,7 +175,9 @@ impl SimUser {
     /// Takes what has happened in its kernel, and what is due.
     pub(super) fn turn(&mut self, now: Now) {
         while let Some(event) = self.kernel.next_event() {
-            self.event(now, event);
+            hand_on(event, |node, slot, event| {
+                self.act(now, |handle, cx| handle.event(cx, node, slot, event));
+            });
         }
         if self.volumes.expired(0, now) {
             self.act(now, |handle, cx| handle.resume(cx));
@@ -184,34 +185,6 @@ impl SimUser {
         while self.volumes.next_soon().is_some() {
             self.act(now, |handle, cx| handle.resume(cx));
         }
-    }
-
-    fn event(&mut self, now: Now, event: RingEvent<Vec<u8>>) {
-        match event {
-            RingEvent::File {
-                token,
-                result,
-                buffer,
-            } => self.tell(now, token, HandleEvent::File { result, buffer }),
-            RingEvent::Received { token, bytes } => {
-                let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-                self.tell(now, token, HandleEvent::Received(bytes));
-            }
-            RingEvent::Sent {
-                token,
-                batch,
-                result,
-            } => self.tell(now, token, HandleEvent::Sent { batch, result }),
-            RingEvent::Ready { .. }
-            | RingEvent::Accepted { .. }
-            | RingEvent::NotAccepted { .. }
-            | RingEvent::Woken => {}
-        }
-    }
-
-    fn tell(&mut self, now: Now, token: Token, event: HandleEvent<'_>) {
-        let (node, slot) = volume_token(token);
-        self.act(now, |handle, cx| handle.event(cx, node, slot, event));
     }
 
     fn act(&mut self, now: Now, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {

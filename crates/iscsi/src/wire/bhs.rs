@@ -36,17 +36,6 @@ impl Bhs {
         self.0[0] & 0x40 != 0
     }
 
-    /// Sets the I bit.
-    pub const fn set_immediate(&mut self, immediate: bool) {
-        self.0[0] = self.0[0] & !0x40 | (immediate as u8) << 6;
-    }
-
-    /// The F bit: the last or only PDU of a sequence.
-    #[must_use]
-    pub const fn is_final(&self) -> bool {
-        self.0[1] & 0x80 != 0
-    }
-
     /// TotalAHSLength, in bytes: a multiple of 4 up to 1,020.
     #[must_use]
     pub const fn ahs_len(&self) -> usize {

@@ -2,7 +2,7 @@
 //! its task set has ended. What was reserved meanwhile counts.
 
 use super::block_scan::check_inside;
-use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
+use super::tasks::{TaskPhase, TaskSlot};
 use super::{DeviceServer, TaskJob};
 use crate::commands::{CommandRow, Handler, Length, Medium, Ordering};
 use crate::medium::{Extent, Lease};

@@ -8,7 +8,6 @@ use super::{DeviceServer, TaskJob};
 use crate::commands::CommandRow;
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
-use crate::task::CommandFailure;
 use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
 use crate::wire::cdb::{be16, be32, be64, bit};

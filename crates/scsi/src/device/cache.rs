@@ -5,7 +5,6 @@ use super::tasks::{TaskEnd, TaskSlot};
 use super::{DeviceServer, TaskJob};
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, Provisioning};
-use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::bit;
 use crate::wire::sense::{Sense, SenseKey};

@@ -10,7 +10,6 @@ use super::{DeviceServer, TaskJob};
 use crate::long_operation::{LongOperationKind, LongOperationStep, OperationState};
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
 use crate::owner::UnitChange;
-use crate::task::CommandFailure;
 use crate::wire::cdb::{be16, be32, bit, byte};
 use crate::wire::sense::Sense;
 

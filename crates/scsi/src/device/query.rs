@@ -7,7 +7,7 @@ use super::{DeviceOutput, DeviceServer, TaskJob};
 use crate::commands::{CommandRow, Handler, Length, LocalFacts, Query, QueryResult};
 use crate::medium::{Extent, Lease, MediumOp, SEGMENT_BYTES};
 use crate::owner::UnitChange;
-use crate::task::{Command, CommandFailure};
+use crate::task::Command;
 use crate::wire::cdb::opcode;
 use crate::wire::sense::Format;
 
