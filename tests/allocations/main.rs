@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use io::counting::{CountingAllocator, allocations};
 use iscsi::parameters::{Operational, Parameters, SessionPurpose};
-use iscsi::pdu_sink::Digests;
-use iscsi::pdu_sink::PduSink;
+use iscsi::pdu_sink::{Digests, PduSink};
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use iscsi::wire::bhs::{Itt, Ttt};

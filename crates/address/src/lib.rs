@@ -19,7 +19,6 @@ mod host;
 mod leaf;
 mod number;
 mod parse;
-pub mod size;
 mod text_piece;
 mod write;
 
@@ -37,7 +36,7 @@ use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, PortalAddress};
 use iscsi::auth::Hash as ChapHash;
 pub use iscsi::names::normalise as normalise_iscsi_name;
-pub use number::{ByteRate, ItemCount, Size, Time};
+pub use number::{ByteRate, ItemCount, Size, Time, exact_size, human_size};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).

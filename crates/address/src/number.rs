@@ -1,4 +1,5 @@
-//! Numbers with a letter behind them.
+//! Numbers with a letter behind them, and sizes as people read them, the same in every line of the log
+//! and of every verb.
 
 use std::fmt;
 use std::str::FromStr;
@@ -229,3 +230,38 @@ const SIZE_HINT: &str = "write bytes, or k, M, G, T, P for powers of 1024, as in
 const RATE_HINT: &str = "write bytes a second, or k, M, G, T, P for powers of 1024, as in 100M";
 const COUNT_HINT: &str = "write a number, or k, M, G, T, P for powers of 1000, as in 10k";
 const TIME_HINT: &str = "write a whole number of seconds, or one with us, ms, s or m, as in 5ms";
+
+/// A size with one decimal: `1.0 GiB`, `512 B`.
+#[must_use]
+pub fn human_size(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    // A size that rounds to 1024.0 of one unit is 1.0 of the next.
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1023.95 && unit + 1 < SIZE_UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", SIZE_UNITS[unit])
+}
+
+/// A size in the largest unit that tells it exactly: `65 MiB`, `1221 bytes`. For sizes that differ
+/// by less than [`human_size`] shows.
+#[must_use]
+pub fn exact_size(bytes: u64) -> String {
+    let (mut value, mut unit) = (bytes, "bytes");
+    for next in SIZE_UNITS {
+        if value < 1024 || !value.is_multiple_of(1024) {
+            break;
+        }
+        (value, unit) = (value / 1024, next);
+    }
+    format!("{value} {unit}")
+}
+
+const SIZE_UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+#[cfg(test)]
+mod tests;

@@ -6,13 +6,12 @@
 //! | what is served, as a value; a server that serves it | [`inventory`], [`server`] |
 //! | the cores and what is between them | [`core`], [`mailbox`], [`flushes`] |
 //! | how it changes meanwhile; what each initiator sees | [`change`], [`views`] |
-//! | what outlives a process: identity, reservations | [`identity`], [`state`] |
+//! | what outlives a process: identity, reservations | `server::units`, [`state`] |
 #![forbid(unsafe_code)]
 
 pub mod change;
 pub mod core;
 pub mod flushes;
-pub mod identity;
 pub mod inventory;
 pub mod mailbox;
 pub mod serve;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-pub(crate) use address::size::human as human_size;
+pub(crate) use address::human_size;
 use address::{ParseError, Size, Time};
 
 /// Parses a number within `range`. The error gives the range, which that of clap does not where the

@@ -8,8 +8,7 @@ use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 use super::fake::FakeRing;
 use super::rig::{FLUSH, Rig, is_done};
 use crate::lease::BlockLease;
-use crate::limit::Delay;
-use crate::limit::Limit;
+use crate::limit::{Delay, Limit};
 use crate::ram::Ram;
 use crate::volume::Volume;
 

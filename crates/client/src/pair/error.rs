@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::open::OpenError;
-use address::size;
+use address::exact_size;
 
 /// Why nothing was begun. The text names the cause and the way out.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub enum VolumeMismatch {
     /// What is in A has no room in B.
     #[error(
         "{a} has {}, but {b} only {}: nothing was done; {}",
-        size::exact(*a_bytes), size::exact(*b_bytes), room(extended.as_deref())
+        exact_size(*a_bytes), exact_size(*b_bytes), room(extended.as_deref())
     )]
     Larger {
         /// The first volume.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::worker::Worker;
 use address::Address;
-use address::size;
+use address::human_size;
 use block::volumes::tell_gathered;
 
 /// What came of a copy that was begun.
@@ -163,7 +163,7 @@ pub fn copy(
 fn tell_back(b: &Address, at: u64, bytes: u64) {
     tracing::warn!(
         "{b}: unflushed data may be lost: going back to byte {at}, to copy {} again",
-        size::human(bytes)
+        human_size(bytes)
     );
 }
 

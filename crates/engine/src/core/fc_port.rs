@@ -20,8 +20,7 @@ use scsi::wire::transport_id;
 
 use super::Core;
 use super::event_key::EventKey;
-use super::nexus_table::DepartedInitiators;
-use super::nexus_table::FcNexus;
+use super::nexus_table::{DepartedInitiators, FcNexus};
 use super::timers::{SHORTEST, Timer};
 use crate::mailbox::Mailer;
 use runtime::n_port::{Attachment, NPort, PollInterest};

@@ -17,7 +17,7 @@ use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
-use super::units::{self, Absence, ServedUnit, VolumeGauge};
+use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
 use crate::inventory::{FcPortRow, Inventory, LunRows, Step, TargetRow, UnitRow, diff};
@@ -392,10 +392,7 @@ type Arrival = (String, UnitRow, Arc<dyn Volume>, Option<Absence>);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.
-fn designations(
-    served: &Served,
-    arrivals: &[Arrival],
-) -> Result<Vec<crate::identity::Designation>, ServeError> {
+fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation>, ServeError> {
     let mut known: HashMap<String, String> = HashMap::new();
     for (name, unit) in &served.units {
         let written = served.inventory.units.get(name).map(|row| &row.written);

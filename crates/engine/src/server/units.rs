@@ -2,12 +2,11 @@
 //! that outlived the last server.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use block::identity::hex;
+use block::identity::{digest, hex, serial};
 use block::volume::Volume;
 use runtime::lockfile::LockFile;
 use scsi::reserve::Reservations;
@@ -15,7 +14,6 @@ use scsi::statistics::{SpaceUsage, UnitStatistics, UsageGauge};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 
 use crate::flushes::FinalFlushes;
-use crate::identity::Designation;
 use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
@@ -236,6 +234,54 @@ pub(super) fn not_flushed(
     }
     let names = missing.into_iter().map(|(_, name)| name);
     Err(ServeError::NotFlushed(names.collect()))
+}
+
+/// Serial number and NAA designator of a unit.
+///
+/// Both follow from the identity of the volume ([`block::identity::Details::identity`]) and
+/// from nothing else: not from its address, its LUN, its target or the machine's state directory.
+/// The designator follows from the serial number, so `--serial` with the serial number of before
+/// gives back both. A volume that comes back empty, and one that nothing tells from others, gets a
+/// new serial number each time it is opened: initiators must not go on with stale caches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Designation {
+    /// For VPD 80h.
+    pub(crate) serial: String,
+    /// Locally assigned, NAA 3h (SPC-5 §7.7.6.6.3): 8 bytes. A registered one would take an
+    /// OUI, which this project does not have.
+    pub(crate) naa: [u8; 8],
+    /// Whether the unit is known by it again when it is served the next time.
+    pub(crate) lasts: bool,
+}
+
+impl Designation {
+    /// Of a volume with this identity.
+    #[must_use]
+    pub(crate) fn of_volume(identity: &str) -> Self {
+        Self::of_serial(serial(identity))
+    }
+
+    /// Of a unit with this serial number.
+    #[must_use]
+    pub(crate) fn of_serial(serial: String) -> Self {
+        let mut naa = [0; 8];
+        naa.copy_from_slice(&digest(&[b"designator of", serial.as_bytes()])[..8]);
+        naa[0] = 0x30 | naa[0] & 0x0f;
+        Self {
+            serial,
+            naa,
+            lasts: true,
+        }
+    }
+
+    /// Of a volume that is another one each time; `random` bytes make its serial number.
+    #[must_use]
+    pub(crate) fn passing(random: [u8; 8]) -> Self {
+        Self {
+            lasts: false,
+            ..Self::of_serial(hex(&random))
+        }
+    }
 }
 
 #[cfg(test)]

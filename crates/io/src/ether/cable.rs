@@ -21,7 +21,7 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{RecvFlags, SocketAddrUnix, bind, recv, sockopt};
 
-use super::epoll_set::EpollSet;
+use super::readiness::EpollSet;
 use super::slots::FrameSlots;
 use super::slots::LostFrameMemory;
 use super::{

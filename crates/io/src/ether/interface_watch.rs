@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use super::link::{self, Interface, LinkChange, LinkCounters};
 use super::link_query::LinkQuery;
-use super::retry::{PAUSE, Retry};
+use super::readiness::{PAUSE, Retry};
 use super::{ADDRESSES_MAX, Drops, EtherMac, EtherOpenError, LinkStatus, raw};
 
 /// An interface, looked at from time to time.

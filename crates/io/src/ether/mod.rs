@@ -10,14 +10,13 @@
 //! lost is counted in the place where it was lost ([`Drops`]).
 
 mod cable;
-mod epoll_set;
 mod filter;
 mod interface_watch;
 mod link;
 mod link_query;
 mod packet;
 mod raw;
-mod retry;
+mod readiness;
 mod shared;
 mod slots;
 #[cfg(test)]

@@ -18,9 +18,8 @@ use std::sync::Arc;
 use rustix::net::sockopt;
 
 use self::ring::FrameRing;
-use super::epoll_set::EpollSet;
 use super::interface_watch::InterfaceWatch;
-use super::retry::{Retry, SHORT_PAUSE};
+use super::readiness::{EpollSet, Retry, SHORT_PAUSE};
 use super::slots::FrameSlots;
 use super::slots::LostFrameMemory;
 use super::{

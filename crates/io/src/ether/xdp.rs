@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use self::program::XdpProgram;
 use self::queue::XdpQueue;
-use super::epoll_set::EpollSet;
 use super::interface_watch::InterfaceWatch;
+use super::readiness::EpollSet;
 use super::slots::LostFrameMemory;
 use super::{BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, LinkStatus, filter, raw};
 

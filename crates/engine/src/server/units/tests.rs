@@ -1,4 +1,4 @@
-//! What is told at the end.
+//! What units call themselves, and what is told at the end.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use block::volume::{CoreContext, Handle, Volume};
 use scsi::medium::{MediumError, Traits};
 use scsi::statistics::{SpaceUsage, UsageGauge as _};
 
-use super::{VolumeGauge, not_flushed};
+use super::{Designation, VolumeGauge, not_flushed};
 use crate::flushes::FinalFlushes;
 use crate::serve::options::ServeError;
 
@@ -96,4 +96,29 @@ fn a_cache_that_was_switched_on_while_serving_is_missed_when_it_is_not_flushed()
     }
     let told = not_flushed(&flushes, &volumes);
     assert!(matches!(told, Err(ServeError::NotFlushed(names)) if names == ["a", "c"]));
+}
+
+#[test]
+fn the_identity_decides() {
+    let disk = Designation::of_volume("file 1");
+    assert_eq!(disk, Designation::of_volume("file 1"));
+    let other = Designation::of_volume("file 2");
+    assert!(disk.naa != other.naa && disk.serial != other.serial);
+}
+
+#[test]
+fn the_serial_number_of_before_gives_back_the_designator() {
+    let disk = Designation::of_volume("file 1");
+    assert_eq!(disk, Designation::of_serial(disk.serial.clone()));
+}
+
+#[test]
+fn what_is_drawn_does_not_last() {
+    assert!(!Designation::passing([7; 8]).lasts);
+    assert!(Designation::of_serial("S1".into()).lasts);
+}
+
+#[test]
+fn the_designator_is_locally_assigned() {
+    assert_eq!(Designation::of_volume("file 1").naa[0] >> 4, 3);
 }

@@ -14,7 +14,7 @@ fn sizes_are_read_with_one_decimal() {
         (u64::MAX, "16.0 EiB"),
     ];
     for (bytes, text) in sizes {
-        assert_eq!(human(bytes), text);
+        assert_eq!(human_size(bytes), text);
     }
 }
 
@@ -29,6 +29,6 @@ fn sizes_that_differ_are_told_apart() {
         (2 << 50, "2 PiB"),
     ];
     for (bytes, text) in sizes {
-        assert_eq!(exact(bytes), text);
+        assert_eq!(exact_size(bytes), text);
     }
 }
