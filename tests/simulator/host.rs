@@ -12,8 +12,8 @@ use tests::initiator::{Data, Initiator, Reply, Settings};
 
 use crate::oracle::{Stamp, Tick};
 
-/// A host.
-pub(crate) struct Host {
+/// A host, and what it knows of each of its commands.
+pub(crate) struct Host<W = What> {
     /// Who it is, and which keys it offers.
     pub(crate) settings: Settings,
     /// Its connection, if it has one.
@@ -21,11 +21,11 @@ pub(crate) struct Host {
     /// Whether it is in full-feature phase.
     pub(crate) logged_in: bool,
     /// Commands that were not answered.
-    pub(crate) tasks: BTreeMap<u64, Task>,
+    pub(crate) tasks: BTreeMap<u64, Task<W>>,
     /// Task management functions that were not answered, by their ITT.
     pub(crate) functions: BTreeMap<u32, Function>,
-    /// Writes whose connection is gone.
-    pub(crate) lost: Vec<Stamp>,
+    /// Commands whose connection is gone.
+    pub(crate) lost: Vec<Task<W>>,
     /// It was fenced: nothing that it writes from now on may come to the medium.
     pub(crate) fenced: bool,
     /// It takes what arrives.
@@ -46,13 +46,13 @@ pub(crate) struct Link {
 
 /// A command.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub(crate) struct Task<W = What> {
     /// Its tag.
     pub(crate) itt: Itt,
     /// Its unit.
     pub(crate) unit: usize,
     /// What it does.
-    pub(crate) what: What,
+    pub(crate) what: W,
     /// Something that was answered may have ended it, and nobody tells.
     pub(crate) vanished: bool,
 }
@@ -103,7 +103,7 @@ impl What {
     }
 }
 
-impl Host {
+impl<W> Host<W> {
     /// A host without a connection.
     #[must_use]
     pub(crate) fn new(settings: Settings) -> Self {
@@ -131,11 +131,17 @@ impl Host {
     /// Lets its connection go as it is; returns it.
     pub(crate) fn hang_up(&mut self) -> Option<SimWire> {
         let tasks = std::mem::take(&mut self.tasks);
-        let lost = tasks.values().filter_map(|task| task.what.stamp());
-        self.lost.extend(lost);
+        self.lost.extend(tasks.into_values());
         self.functions.clear();
         self.logged_in = false;
         self.link.take().map(|link| link.wire)
+    }
+
+    /// Begins to log out, if it is logged in.
+    pub(crate) fn log_out(&mut self) {
+        if let Some(link) = self.link.as_mut().filter(|_| self.logged_in) {
+            link.initiator.log_out();
+        }
     }
 
     /// Whether it may send another command.
@@ -155,7 +161,7 @@ impl Host {
         unit: usize,
         cdb: &[u8],
         data: Data,
-        what: What,
+        what: W,
     ) -> u64 {
         self.users += 1;
         let user = self.users;
@@ -206,6 +212,17 @@ impl Host {
             let taken = link.initiator.receive(&bytes);
             taken.unwrap_or_else(|error| panic!("{}: {error}", self.settings.name));
         }
+    }
+
+    /// Whether it has something to send or to take, or is to notice that its connection is gone.
+    #[must_use]
+    pub(crate) fn has_something_to_do(&mut self) -> bool {
+        self.unsent() > 0 || self.arrived() > 0 || self.is_cut_off()
+    }
+
+    /// What it was told next.
+    pub(crate) fn poll(&mut self) -> Option<Reply> {
+        self.link.as_mut()?.initiator.poll()
     }
 
     /// Whether its connection is gone and everything that came by it was taken.

@@ -1,4 +1,6 @@
-//! A server whose LUNs, volumes and rules change while hosts use it, and who watches.
+//! A server whose LUNs, volumes and rules change while hosts use it, over several cores with
+//! messages that take their time: no write reaches a volume that is not served any more, no read
+//! sees the wrong one, and every host is told what has changed.
 //!
 //! Every block tells which disk it was of at the beginning, or which write it is of; a write tells
 //! on which disk it has landed. So a read tells which disk it came from, and whatever changes on a
@@ -12,11 +14,14 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use engine::change::ChangeError;
-use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{NodeAccess, TargetConfig, TargetLimits};
 use scsi::unit::UnitId;
-use sim::{Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
+use sim::{Disk, DiskKind, POOL_BYTES, Rng, World, WorldConfig};
 
-use hosts::Host;
+use self::hosts::Host;
+use crate::lab;
+use crate::oracle::Tick;
+use crate::seeds::with_seeds;
 
 const TARGET: &str = "iqn.2026-11.org.lunar:inventory";
 const BLOCK: usize = 512;
@@ -29,11 +34,8 @@ const LUNS: u16 = 4;
 /// Disks, most of which are not served at a time.
 const DISKS: usize = 6;
 
-/// An instant: how many things have happened before.
-type Tick = u64;
-
 /// The story's place.
-pub(crate) struct Site {
+struct Site {
     rng: Rng,
     world: World,
     tick: Tick,
@@ -53,7 +55,7 @@ pub(crate) struct Site {
     order: Option<Order>,
     dropping: Option<(Vec<usize>, Receiver<()>)>,
     /// How many orders were carried out, and how many were refused.
-    pub(crate) made: [usize; 2],
+    made: [usize; 2],
     trace: bool,
 }
 
@@ -129,7 +131,7 @@ fn parse(block: &[u8]) -> Option<(u32, u32)> {
 
 impl Site {
     /// A server with two LUNs, and so many hosts.
-    pub(crate) fn new(seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x696e_7665);
         let kinds = [DiskKind::Apart, DiskKind::Apart, DiskKind::Memory];
         let disks = (0..DISKS).map(|number| {
@@ -172,13 +174,7 @@ impl Site {
             rng,
         };
         site.map_from(0);
-        let weights = [1, 1, 4, 16];
-        site.world.pace = EventWeights {
-            mail: *site.rng.pick(&weights),
-            wires: *site.rng.pick(&weights),
-            disks: *site.rng.pick(&weights),
-            ..site.world.pace
-        };
+        site.world.pace = lab::any_pace(&mut site.rng);
         for number in 0..1 + site.rng.below(3) {
             site.hosts.push(Host::new(number as u32));
         }
@@ -198,7 +194,7 @@ impl Site {
     }
 
     /// So many random things happen, and then everything comes to its end.
-    pub(crate) fn run(&mut self, steps: usize) {
+    fn run(&mut self, steps: usize) {
         for _ in 0..steps {
             match self.rng.below(12) {
                 0 => self.act(),
@@ -228,11 +224,16 @@ impl Site {
         let first = self.rng.one_in(2);
         let happened = first && self.world.step() || self.host_step() || self.world.step();
         if happened {
-            self.tick += 1;
-            self.look_at_disks();
-            self.look_at_orders();
+            self.look();
         }
         happened
+    }
+
+    /// Something has happened.
+    fn look(&mut self) {
+        self.tick += 1;
+        self.look_at_disks();
+        self.look_at_orders();
     }
 
     /// Lets time pass until something is due.
@@ -241,9 +242,7 @@ impl Site {
             return false;
         };
         self.world.pass(patience);
-        self.tick += 1;
-        self.look_at_disks();
-        self.look_at_orders();
+        self.look();
         true
     }
 
@@ -260,11 +259,10 @@ impl Site {
                     one.is_in,
                     "disk {number}, LBA {lba} changes while it is not served"
                 );
-                let Some((stamp, _)) = parse(&block).filter(|_| block != *before) else {
-                    before.clone_from(&block);
+                before.clone_from(&block);
+                let Some((stamp, _)) = parse(&block) else {
                     continue;
                 };
-                before.clone_from(&block);
                 let Some(write) = self.writes.get_mut(stamp as usize) else {
                     panic!("disk {number}, LBA {lba}: {stamp} was never written");
                 };
@@ -293,22 +291,27 @@ impl Site {
 }
 
 fn config(access: NodeAccess) -> TargetConfig {
-    let node = TargetNode {
-        name: TARGET.to_owned(),
-        alias: None,
-        access,
+    let limits = TargetLimits {
+        data_segment: 1024,
+        first_burst: 1024,
+        max_burst: 2048,
+        window: 16,
+        held_bytes: 1 << 16,
+        ..TargetLimits::default()
     };
-    TargetConfig {
-        nodes: vec![Arc::new(node)],
-        portals: Vec::new(),
-        advertise: Vec::new(),
-        limits: TargetLimits {
-            data_segment: 1024,
-            first_burst: 1024,
-            max_burst: 2048,
-            window: 16,
-            held_bytes: 1 << 16,
-            ..TargetLimits::default()
-        },
-    }
+    lab::config(TARGET, access, limits)
+}
+
+#[test]
+fn what_is_served_changes_under_those_who_use_it() {
+    let made = std::cell::Cell::new([0, 0]);
+    with_seeds("inventory", 20_000, |seed| {
+        let mut site = Site::new(seed);
+        site.run(2000);
+        let [well, refused] = made.get();
+        made.set([well + site.made[0], refused + site.made[1]]);
+    });
+    let [well, refused] = made.get();
+    eprintln!("{well} changes were made, {refused} refused");
+    assert!(well > refused);
 }

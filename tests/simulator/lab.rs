@@ -7,9 +7,10 @@ mod traffic;
 use std::sync::Arc;
 
 use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
-use sim::{Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
+use sim::{CoreUsage, Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
 use tests::initiator::{Reply, Settings};
 
+pub(crate) use check::sense_key;
 pub(crate) use traffic::Mix;
 
 use crate::host::Host;
@@ -89,6 +90,32 @@ fn limits() -> TargetLimits {
     }
 }
 
+/// One target, which lets these in.
+pub(crate) fn config(name: &str, access: NodeAccess, limits: TargetLimits) -> TargetConfig {
+    let node = TargetNode {
+        name: name.to_owned(),
+        alias: None,
+        access,
+    };
+    TargetConfig {
+        nodes: vec![Arc::new(node)],
+        portals: Vec::new(),
+        advertise: Vec::new(),
+        limits,
+    }
+}
+
+/// Things happen more or less often.
+pub(crate) fn any_pace(rng: &mut Rng) -> EventWeights {
+    let mut weight = || *rng.pick(&[1, 1, 4, 16]);
+    EventWeights {
+        mail: weight(),
+        wires: weight(),
+        disks: weight(),
+        ..EventWeights::default()
+    }
+}
+
 impl Lab {
     /// A target of this shape.
     #[must_use]
@@ -98,20 +125,10 @@ impl Lab {
             let size = disk.traits().block_size as usize;
             vec![vec![0; size]; disk.traits().blocks as usize]
         };
-        let node = TargetNode {
-            name: TARGET.to_owned(),
-            alias: None,
-            access: NodeAccess::default(),
-        };
         let setup = WorldConfig {
             seed,
             cores: shape.cores,
-            config: TargetConfig {
-                nodes: vec![Arc::new(node)],
-                portals: Vec::new(),
-                advertise: Vec::new(),
-                limits: shape.limits,
-            },
+            config: config(TARGET, NodeAccess::default(), shape.limits),
             units: shape.disks,
             pool_bytes: shape.pool_bytes,
         };
@@ -129,6 +146,12 @@ impl Lab {
         }
     }
 
+    /// A target of any shape.
+    #[must_use]
+    pub(crate) fn any(seed: u64) -> Self {
+        Self::new(seed, Shape::any(&mut Rng::new(seed)))
+    }
+
     /// The target is killed and started again.
     pub(crate) fn restart(&mut self) {
         self.world.restart(&self.setup).expect("a world");
@@ -136,13 +159,21 @@ impl Lab {
 
     /// Things happen more or less often from now on.
     pub(crate) fn any_pace(&mut self) {
-        let mut weight = || *self.rng.pick(&[1, 1, 4, 16]);
+        self.world.pace = any_pace(&mut self.rng);
+    }
+
+    /// Hosts hear at once, and what cores tell each other takes longer.
+    pub(crate) fn slow_mail(&mut self, most: usize) {
         self.world.pace = EventWeights {
-            mail: weight(),
-            wires: weight(),
-            disks: weight(),
-            ..self.world.pace
+            wires: 16,
+            mail: 1 + self.rng.below(most),
+            ..EventWeights::default()
         };
+    }
+
+    /// What the cores hold of something, together.
+    pub(crate) fn sum(&self, of: impl Fn(&CoreUsage) -> usize) -> usize {
+        self.world.census().iter().map(of).sum()
     }
 
     /// Another host, which is not connected; returns its number.

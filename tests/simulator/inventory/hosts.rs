@@ -1,21 +1,17 @@
 //! Hosts that use whatever LUNs there are.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use scsi::wire::lun::Lun;
-use sim::SimWire;
-use tests::initiator::{Data, Initiator, Reply, Settings};
+use tests::initiator::{Data, Reply, Settings};
 
-use super::{BLOCK, BLOCKS, LUNS, Site, TARGET, Tick, Write, content, parse};
+use super::{BLOCK, BLOCKS, LUNS, Site, TARGET, Write, content, parse};
+use crate::host::{self, out};
+use crate::lab::sense_key;
+use crate::oracle::Tick;
 
 /// A host.
 pub(super) struct Host {
-    pub(super) settings: Settings,
-    link: Option<(SimWire, Initiator)>,
-    pub(super) is_logged_in: bool,
-    commands: u64,
-    tasks: BTreeMap<u64, Task>,
+    pub(super) port: host::Host<Asked>,
     /// It sends and takes nothing, for so many steps.
     stalls: usize,
     /// Since when it may not be there.
@@ -26,8 +22,8 @@ pub(super) struct Host {
     heard: BTreeMap<u16, Tick>,
 }
 
-struct Task {
-    lun: u16,
+/// What a command asks for, and since when.
+pub(super) struct Asked {
     begun: Tick,
     what: What,
 }
@@ -41,11 +37,7 @@ enum What {
 impl Host {
     pub(super) fn new(number: u32) -> Self {
         Self {
-            settings: Settings::new(number, TARGET),
-            link: None,
-            is_logged_in: false,
-            commands: 0,
-            tasks: BTreeMap::new(),
+            port: host::Host::new(Settings::new(number, TARGET)),
             stalls: 0,
             revoked_at: None,
             must_hear: BTreeMap::new(),
@@ -58,34 +50,21 @@ impl Host {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.tasks.is_empty()
+        self.port.tasks.is_empty()
     }
 
     /// From then on it has to be told of a LUN first.
     pub(super) fn must_hear(&mut self, lun: u16, since: Tick, done: Tick) {
-        if self.is_logged_in && self.heard.get(&lun).is_none_or(|heard| *heard < since) {
+        let has_heard = self.heard.get(&lun).is_some_and(|heard| *heard >= since);
+        if self.port.logged_in && !has_heard {
             self.must_hear.insert(lun, done);
-        }
-    }
-
-    fn pending(&mut self) -> (usize, usize, bool) {
-        match &mut self.link {
-            Some(_) if self.stalls > 0 => (0, 0, false),
-            Some((wire, initiator)) => {
-                let arrived = wire.arrived();
-                (
-                    initiator.output().len(),
-                    arrived,
-                    wire.is_over() && arrived == 0,
-                )
-            }
-            None => (0, 0, false),
         }
     }
 
     /// The writes that it has under way.
     pub(super) fn stamps(&self) -> Vec<u32> {
-        let stamps = self.tasks.values().filter_map(|task| match task.what {
+        let tasks = self.port.tasks.values();
+        let stamps = tasks.filter_map(|task| match task.what.what {
             What::Write(stamp) => Some(stamp),
             _ => None,
         });
@@ -93,9 +72,8 @@ impl Host {
     }
 
     fn hang_up(&mut self) {
-        self.link = None;
-        self.is_logged_in = false;
-        self.tasks.clear();
+        self.port.hang_up();
+        self.port.lost.clear();
         self.must_hear.clear();
         self.heard.clear();
     }
@@ -107,45 +85,35 @@ impl Site {
         for host in &mut self.hosts {
             host.stalls = host.stalls.saturating_sub(1);
         }
-        let mut ready = Vec::new();
-        for (number, host) in self.hosts.iter_mut().enumerate() {
-            let (unsent, arrived, is_over) = host.pending();
-            if unsent > 0 || arrived > 0 || is_over {
-                ready.push((number, unsent, arrived, is_over));
-            }
-        }
+        let is_ready = |host: &mut Host| host.stalls == 0 && host.port.has_something_to_do();
+        let hosts = self.hosts.iter_mut().enumerate();
+        let ready: Vec<_> = hosts
+            .filter_map(|(number, host)| is_ready(host).then_some(number))
+            .collect();
         if ready.is_empty() {
             return false;
         }
-        let (number, unsent, arrived, is_over) = *self.rng.pick(&ready);
-        if is_over {
+        let number = *self.rng.pick(&ready);
+        let port = &mut self.hosts[number].port;
+        let (unsent, arrived) = (port.unsent(), port.arrived());
+        if port.is_cut_off() {
             self.tell(|| format!("host {number} is cut off"));
             self.hosts[number].hang_up();
         } else if unsent > 0 && (arrived == 0 || self.rng.one_in(2)) {
             let len = 1 + self.rng.below(unsent);
-            self.send(number, len);
+            self.hosts[number].port.send(len);
         } else {
             let len = 1 + self.rng.below(arrived);
-            self.take(number, len);
+            self.hosts[number].port.take(len);
+            self.hear(number);
         }
         true
     }
 
-    fn send(&mut self, number: usize, len: usize) {
-        if let Some((wire, initiator)) = &mut self.hosts[number].link {
-            let bytes: Vec<u8> = initiator.output().drain(..len).collect();
-            wire.put(&bytes);
-        }
-    }
-
-    fn take(&mut self, number: usize, len: usize) {
-        let Some((wire, initiator)) = &mut self.hosts[number].link else {
-            return;
-        };
-        initiator.receive(&wire.take(len)).expect("PDUs");
-        while let Some(reply) = self.poll(number) {
+    fn hear(&mut self, number: usize) {
+        while let Some(reply) = self.hosts[number].port.poll() {
             match reply {
-                Reply::LoggedIn => self.hosts[number].is_logged_in = true,
+                Reply::LoggedIn => self.hosts[number].port.logged_in = true,
                 Reply::LoginFailed(_) => self.hosts[number].hang_up(),
                 Reply::Done {
                     user,
@@ -158,30 +126,18 @@ impl Site {
         }
     }
 
-    fn poll(&mut self, number: usize) -> Option<Reply> {
-        self.hosts[number].link.as_mut()?.1.poll()
-    }
-
     /// Some host does something: connects, sends a command, or nothing for a while.
     pub(super) fn act(&mut self) {
         let number = self.rng.below(self.hosts.len());
-        let host = &mut self.hosts[number];
-        let is_ready =
-            |(wire, initiator): &(SimWire, Initiator)| initiator.is_ready() && !wire.is_over();
-        match &host.link {
-            None => {
-                let wire = self.world.connect().expect("somebody listens");
-                let initiator = Initiator::new(self.hosts[number].settings.clone());
-                self.hosts[number].link = Some((wire, initiator));
+        let port = &mut self.hosts[number].port;
+        if port.link.is_none() {
+            port.dial(self.world.connect().expect("somebody listens"));
+        } else if port.is_ready() && port.tasks.len() < 6 {
+            if self.rng.one_in(60) {
+                self.hosts[number].stalls = self.rng.below(2000);
+            } else {
+                self.command(number);
             }
-            Some(link) if host.is_logged_in && host.tasks.len() < 6 && is_ready(link) => {
-                if self.rng.one_in(60) {
-                    self.hosts[number].stalls = self.rng.below(2000);
-                } else {
-                    self.command(number);
-                }
-            }
-            Some(_) => {}
         }
     }
 
@@ -204,64 +160,60 @@ impl Site {
                     is_over: false,
                 });
                 let data = content(stamp, u32::MAX).repeat(blocks as usize);
-                (cdb(0x2a), Data::Out(Rc::from(data)), What::Write(stamp))
+                (cdb(0x2a), out(data), What::Write(stamp))
             }
         };
         let begun = self.tick;
-        let host = &mut self.hosts[number];
-        host.commands += 1;
-        let Some((_, initiator)) = &mut host.link else {
-            return;
-        };
-        initiator.command_with(0, host.commands, Lun::from_index(lun), &cdb, data);
-        let task = Task { lun, begun, what };
-        host.tasks.insert(host.commands, task);
+        let port = &mut self.hosts[number].port;
+        port.command(0, lun.into(), &cdb, data, Asked { begun, what });
     }
 
     fn done(&mut self, number: usize, user: u64, (status, sense): (u16, &[u8]), data: &[u8]) {
         let now = self.tick;
         let host = &mut self.hosts[number];
-        let Some(task) = host.tasks.remove(&user) else {
+        let Some(task) = host.port.tasks.remove(&user) else {
             panic!("host {number}: {user} is answered twice");
         };
-        if let What::Write(stamp) = task.what {
+        let (lun, Asked { begun, what }) = (task.unit as u16, task.what);
+        if let What::Write(stamp) = what {
             self.writes[stamp as usize].is_over = true;
         }
-        let key = sense.get(2).map_or(0, |byte| byte & 0x0f);
-        let named = format!("host {number}, LUN {}, begun {}", task.lun, task.begun);
-        if key == 6 {
-            host.heard.insert(task.lun, now);
-            host.must_hear.remove(&task.lun);
+        let named = format!("host {number}, LUN {lun}, begun {begun}");
+        if sense_key(sense) == UNIT_ATTENTION {
+            host.heard.insert(lun, now);
+            host.must_hear.remove(&lun);
         }
         if status != 0 {
             return;
         }
-        if let Some(since) = host.must_hear.get(&task.lun) {
-            assert!(task.begun <= *since, "{named}: GOOD before it was told");
+        if let Some(since) = host.must_hear.get(&lun) {
+            assert!(begun <= *since, "{named}: GOOD before it was told");
         }
-        let revoked = host.revoked_at.is_some_and(|at| at < task.begun);
+        let revoked = host.revoked_at.is_some_and(|at| at < begun);
         assert!(!revoked, "{named}: GOOD for who may not be there");
-        let possible = self.disks_of(task.lun, task.begun, now);
+        let possible = self.disks_of(lun, begun, now);
         assert!(
             !possible.is_empty(),
             "{named}: GOOD of a LUN that is not there"
         );
-        if matches!(task.what, What::Read) {
-            for block in data.chunks(BLOCK) {
-                // A block of a RAM disk that is being written is whatever has come.
-                let Some((stamp, disk)) = parse(block) else {
-                    continue;
-                };
-                let disk = match stamp {
-                    0 => Some(disk as usize),
-                    stamp => self.writes[stamp as usize].landed,
-                };
-                let is_right = disk.is_some_and(|disk| possible.contains(&disk));
-                assert!(
-                    is_right,
-                    "{named}: read of disk {disk:?}, not of {possible:?}"
-                );
-            }
+        if matches!(what, What::Read) {
+            self.is_of(&possible, data, &named);
+        }
+    }
+
+    /// Each block that was read is of one of these disks.
+    fn is_of(&self, possible: &[usize], data: &[u8], named: &str) {
+        // A block of a RAM disk that is being written is whatever has come.
+        for (stamp, disk) in data.chunks(BLOCK).filter_map(parse) {
+            let disk = match stamp {
+                0 => Some(disk as usize),
+                stamp => self.writes[stamp as usize].landed,
+            };
+            let is_right = disk.is_some_and(|disk| possible.contains(&disk));
+            assert!(
+                is_right,
+                "{named}: read of disk {disk:?}, not of {possible:?}"
+            );
         }
     }
 
@@ -272,3 +224,5 @@ impl Site {
         met.map(|one| one.disk).collect()
     }
 }
+
+const UNIT_ATTENTION: u8 = 6;

@@ -151,7 +151,7 @@ impl Site {
         let access = NodeAccess {
             allow: Some(
                 allowed
-                    .map(|(_, host)| host.settings.name.clone())
+                    .map(|(_, host)| host.port.settings.name.clone())
                     .collect(),
             ),
             chap: None,
@@ -277,7 +277,7 @@ impl Site {
         }
         let session = self.rng.pick(&sessions).clone();
         let mut hosts = self.hosts.iter();
-        let host = hosts.find(|host| host.settings.name == session.initiator.name);
+        let host = hosts.find(|host| host.port.settings.name == session.initiator.name);
         let stamps = host.map_or_else(Vec::new, super::Host::stamps);
         let stamps = stamps.into_iter().map(|stamp| stamp as usize).collect();
         let told = self.world.drop_session(session.tsih);

@@ -4,7 +4,7 @@ use iscsi::wire::task_management::{function, response};
 use tests::initiator::Reply;
 
 use super::Lab;
-use crate::host::{Task, What};
+use crate::host::{Host, Task, What};
 use crate::oracle::Wrong;
 use sim::DiskKind;
 
@@ -50,7 +50,7 @@ pub(crate) fn sense_key(sense: &[u8]) -> u8 {
 impl Lab {
     /// Takes what a host was told.
     pub(super) fn hear(&mut self, host: usize) {
-        while let Some(reply) = self.poll(host) {
+        while let Some(reply) = self.hosts[host].poll() {
             self.tell(|| format!("host {host} hears {}", short(&reply)));
             match &reply {
                 Reply::LoggedIn => self.logged_in(host),
@@ -68,15 +68,13 @@ impl Lab {
         }
     }
 
-    fn poll(&mut self, host: usize) -> Option<Reply> {
-        self.hosts[host].link.as_mut()?.initiator.poll()
-    }
-
     /// What an earlier session of the host had under way is over now.
     fn logged_in(&mut self, host: usize) {
         self.hosts[host].logged_in = true;
-        for stamp in std::mem::take(&mut self.hosts[host].lost) {
-            self.oracle.over(stamp);
+        for task in std::mem::take(&mut self.hosts[host].lost) {
+            if let Some(stamp) = task.what.stamp() {
+                self.oracle.over(stamp);
+            }
         }
     }
 
@@ -252,19 +250,17 @@ impl Lab {
         }
     }
 
-    /// Logs everybody out, and looks whether anything is left at the target of anybody.
+    /// Lets everything come to its end, logs everybody out, and looks whether anything is left at
+    /// the target of anybody.
     pub(crate) fn leave(&mut self) {
+        self.finish();
         self.log_out_all();
         self.is_left_by_all();
     }
 
     /// Logs everybody out.
     pub(crate) fn log_out_all(&mut self) {
-        for host in self.hosts.iter_mut().filter(|host| host.logged_in) {
-            if let Some(link) = &mut host.link {
-                link.initiator.log_out();
-            }
-        }
+        self.hosts.iter_mut().for_each(Host::log_out);
         self.quiesce();
     }
 

@@ -105,12 +105,9 @@ impl Lab {
 
     /// Some host sends or takes some bytes.
     fn host_step(&mut self) -> bool {
-        let busy = |host: &mut crate::host::Host| {
-            host.unsent() > 0 || host.arrived() > 0 || host.is_cut_off()
-        };
         let hosts = self.hosts.iter_mut().enumerate();
         let ready: Vec<_> = hosts
-            .filter_map(|(n, host)| busy(host).then_some(n))
+            .filter_map(|(number, host)| host.has_something_to_do().then_some(number))
             .collect();
         if ready.is_empty() {
             return false;

@@ -3,7 +3,7 @@
 //! that was preempted cannot write.
 
 use iscsi::wire::task_management::function;
-use sim::{EventWeights, Rng};
+use sim::Rng;
 use tests::cdb::Reserve;
 
 use crate::lab::{Lab, Mix, Shape};
@@ -23,17 +23,12 @@ fn nothing_lands_behind_a_fence() {
             register(&mut lab, host);
         }
         lab.insist(0, |lab| lab.reserve(0, 0, Reserve::Reserve, (key(0), 0)));
-        lab.world.pace = EventWeights {
-            wires: 16,
-            mail: 1 + lab.rng.below(8),
-            ..EventWeights::default()
-        };
+        lab.slow_mail(8);
         for _ in 0..6 {
             let steps = 200 + lab.rng.below(300);
             lab.run(steps, &Mix::default());
             fence_once(&mut lab);
         }
-        lab.finish();
         lab.leave();
     });
 }

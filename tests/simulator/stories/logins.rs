@@ -35,7 +35,7 @@ fn storms_and_junk_do_not_disturb_a_session() {
             wires.push(wire);
             let steps = lab.rng.below(60);
             lab.run(steps, &Mix::default());
-            let logins: usize = lab.world.census().iter().map(|held| held.core.logins).sum();
+            let logins = lab.sum(|held| held.core.logins);
             assert!(logins <= LOGINS, "{logins} at once");
             if lab.rng.one_in(10) {
                 lab.world.pass(LOGIN_TIMEOUT / 10);
@@ -45,7 +45,6 @@ fn storms_and_junk_do_not_disturb_a_session() {
         let open = wires.iter().filter(|wire| !wire.is_over()).count();
         assert_eq!(open, 0, "connections that are silent are still open");
         assert!(lab.hosts[GOOD].logged_in, "the good session is gone");
-        lab.finish();
         lab.leave();
     });
 }
@@ -67,7 +66,6 @@ fn a_host_that_holds_all_places_for_logins_keeps_no_other_host_out() {
     assert_eq!(open, LOGINS - 1, "more was closed than had to be");
     lab.hosts.iter().for_each(|host| assert!(host.logged_in));
     held.iter().for_each(SimWire::cut);
-    lab.finish();
     lab.leave();
 }
 
@@ -161,6 +159,5 @@ fn a_silent_session_is_pinged_and_dropped() {
     assert!(silent.is_over(), "it was not dropped");
     assert!(!lab.hosts[1].is_cut_off() && lab.hosts[1].logged_in);
     lab.hosts[0].hang_up();
-    lab.finish();
     lab.leave();
 }

@@ -9,11 +9,10 @@ use crate::seeds::with_seeds;
 #[test]
 fn acknowledged_writes_are_there() {
     with_seeds("acknowledged writes are there", 60, |seed| {
-        let mut lab = Lab::new(seed, Shape::any(&mut Rng::new(seed)));
+        let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.log_in_hosts(4);
         lab.run(3000, &Mix::default());
-        lab.finish();
         lab.leave();
     });
 }
@@ -21,12 +20,11 @@ fn acknowledged_writes_are_there() {
 #[test]
 fn failing_disks_lose_nothing_that_was_acknowledged() {
     with_seeds("failing disks", 40, |seed| {
-        let mut lab = Lab::new(seed, Shape::any(&mut Rng::new(seed)));
+        let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.world.pace.disk_errors = 5;
         lab.log_in_hosts(4);
         lab.run(3000, &Mix::with_aborts());
-        lab.finish();
         lab.leave();
     });
 }
@@ -50,7 +48,6 @@ fn long_transfers_are_whole() {
             ..Mix::with_aborts()
         };
         lab.run(1500, &mix);
-        lab.finish();
         lab.leave();
     });
 }

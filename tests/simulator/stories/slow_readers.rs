@@ -33,7 +33,7 @@ fn a_host_that_takes_nothing_stops_nobody() {
             };
             lab.run(50, &mix);
             most = most.max(costs(&lab));
-            let queued: usize = lab.world.census().iter().map(|held| held.core.queued).sum();
+            let queued = lab.sum(|held| held.core.queued);
             assert!(queued <= QUEUED, "{queued} PDUs wait to be sent");
         }
         let answered = |lab: &Lab| lab.hosts[1].told.len() + lab.hosts[2].told.len();
@@ -49,7 +49,6 @@ fn a_host_that_takes_nothing_stops_nobody() {
         } else {
             catches_up(&mut lab, pings);
         }
-        lab.finish();
         lab.leave();
     });
 }
@@ -112,7 +111,6 @@ fn a_host_that_takes_nothing_but_is_alive_is_dropped() {
         assert!(link.wire.is_over(), "it is still connected");
         lab.hosts[SLOW].hang_up();
         assert_eq!(costs(&lab), 0, "it is gone, and still costs");
-        lab.finish();
         lab.leave();
     });
 }
@@ -228,9 +226,7 @@ fn ask_for_more(lab: &mut Lab) -> usize {
 
 /// Bytes that the target holds.
 fn costs(lab: &Lab) -> usize {
-    let census = lab.world.census();
-    let cores = census.iter();
-    cores.map(|held| held.buffers + held.core.early).sum()
+    lab.sum(|held| held.buffers + held.core.early)
 }
 
 /// It does not answer a NOP-In that it does not take, and has some time then to take what is left.

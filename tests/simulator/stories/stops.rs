@@ -1,13 +1,16 @@
 //! The target stops in the middle of everything: hosts are asked to log out, those that do not are
-//! cut off when their time is over, every core leaves, and everything is flushed.
+//! cut off when their time is over, every core leaves, and everything is flushed. And one that has
+//! nothing to do keeps nothing that it does not need.
 
 use std::time::Duration;
 
 use iscsi::wire::control::event;
-use sim::Rng;
+use scsi::medium::Extent;
+use sim::DiskKind;
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
+use crate::oracle::Pattern;
 use crate::seeds::with_seeds;
 
 /// What hosts have to log out.
@@ -17,7 +20,7 @@ const HOSTS: usize = 5;
 #[test]
 fn every_core_leaves_within_the_grace_with_all_flushed() {
     with_seeds("stops", 80, |seed| {
-        let mut lab = Lab::new(seed, Shape::any(&mut Rng::new(seed)));
+        let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.log_in_hosts(HOSTS);
         let steps = lab.rng.below(1500);
@@ -36,9 +39,7 @@ fn every_core_leaves_within_the_grace_with_all_flushed() {
         assert!(lab.world.has_left(), "a core has not left");
         assert_eq!(lab.world.not_flushed(), 0, "volumes not flushed");
         assert!(lab.disks.iter().all(sim::Disk::is_flushed));
-        for (core, held) in lab.world.census().into_iter().enumerate() {
-            assert_eq!(held, sim::CoreUsage::default(), "left on core {core}");
-        }
+        lab.is_left_by_all();
     });
 }
 
@@ -59,12 +60,31 @@ fn say_good_bye(lab: &mut Lab) {
     let is_request = |reply: &Reply| *reply == Reply::Async(event::LOGOUT_REQUEST);
     for host in lab.hosts.iter_mut().skip(1) {
         let asked = host.told.iter().any(is_request);
-        if asked
-            && host.logged_in
-            && let Some(link) = &mut host.link
-        {
+        if asked && host.logged_in {
             host.told.clear();
-            link.initiator.log_out();
+            host.log_out();
         }
     }
+}
+
+#[test]
+fn buffers_of_an_idle_core_are_given_back() {
+    with_seeds("idle", 5, |seed| {
+        let mut lab = Lab::new(seed, Shape::new(1, DiskKind::Apart));
+        lab.log_in_hosts(1);
+        for _ in 0..2 {
+            lab.insist(0, |lab| lab.write(0, 0, Extent::new(0, 16), Pattern::Each));
+            lab.quiesce();
+            assert!(
+                lab.world.resident() > 0,
+                "a buffer is kept for the next one"
+            );
+            for _ in 0..3 {
+                lab.world.pass(Duration::from_secs(1));
+                lab.quiesce();
+            }
+            assert_eq!(lab.world.resident(), 0);
+        }
+        lab.leave();
+    });
 }
