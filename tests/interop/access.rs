@@ -1,18 +1,15 @@
 //! Who gets in, as libiscsi's tools see it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use iscsi::wire::bhs::{BHS_LEN, Bhs, Itt};
 use iscsi::wire::login::{LoginRequest, stage};
 use iscsi::wire::serial::{CmdSn, StatSn};
-use tests::server::{self, ReadyLun, Server};
+use tests::server::{ReadyLun, Server};
 
-use crate::{must, run};
+use crate::{lunar, lunar_says, must, proving, run, words};
 
 const NODE1: &str = "iqn.2026-11.org.example:node1";
 const NODE2: &str = "iqn.2026-11.org.example:node2";
@@ -20,68 +17,71 @@ const NODE2: &str = "iqn.2026-11.org.example:node2";
 /// A file with a secret, for its owner only.
 fn secret(name: &str, secret: &str) -> String {
     let dir = tests::scratch(&format!("secret-{name}")).unwrap();
-    let path = dir.join("secret");
-    fs::write(&path, format!("{secret}\n")).unwrap();
-    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-    path.to_string_lossy().into_owned()
+    crate::secret(&dir, "secret", secret)
 }
 
-/// An address as libiscsi has it, with a user's secret in it.
-fn with_user(address: &str, user: &str, secret: &str) -> String {
-    address.replacen("iscsi://", &format!("iscsi://{user}%{secret}@"), 1)
+/// Who asks to be let in: its name, `user%secret` as libiscsi has it in addresses, and what it
+/// expects of the target. What is empty is left out.
+struct Caller(&'static str, &'static str, &'static str);
+
+impl Caller {
+    fn enters(&self, server: &Server) -> bool {
+        let Self(name, user, expects) = self;
+        let mut address = format!("{}{expects}", server.address(0));
+        if !user.is_empty() {
+            address = address.replacen("iscsi://", &format!("iscsi://{user}@"), 1);
+        }
+        let named = ["-i", name, &address];
+        let args = if name.is_empty() { &named[2..] } else { &named };
+        run("iscsi-inq", args).good()
+    }
 }
 
-/// Who is to be let in comes last in each test: a server that has ended lets nobody in either.
-fn enters(args: &[&str]) -> bool {
-    run("iscsi-inq", args).good()
+/// Those that are kept out come first, each with what is wrong: a server that has ended lets nobody
+/// in either.
+#[track_caller]
+fn lets_in(server: &Server, strangers: &[(&str, Caller)], friends: &[Caller]) {
+    for (wrong, stranger) in strangers {
+        assert!(!stranger.enters(server), "let in: {wrong}");
+    }
+    for friend in friends {
+        let Caller(name, user, _) = friend;
+        assert!(friend.enters(server), "kept out: {name} {user}");
+    }
 }
 
 #[test]
 fn chap_lets_in_who_knows_the_secret() {
     let file = secret("one-way", "aliceknowsthis");
-    let server = Server::start(
-        "chap",
-        &["ram:16M"],
-        &["--chap", "alice", "--secret-file", &file],
-    )
-    .unwrap();
-    let address = server.address(0);
-    assert!(
-        !enters(&[&with_user(address, "alice", "aliceknowsthat")]),
-        "a wrong secret"
-    );
-    assert!(
-        !enters(&[&with_user(address, "bob", "aliceknowsthis")]),
-        "another user"
-    );
-    assert!(!enters(&[address]), "no CHAP");
-    must(
-        "iscsi-inq",
-        &[&with_user(address, "alice", "aliceknowsthis")],
+    let options = ["--chap", "alice", "--secret-file", &file];
+    let server = Server::start("chap", &["ram:16M"], &options).unwrap();
+    let strangers = [
+        ("a wrong secret", Caller("", "alice%aliceknowsthat", "")),
+        ("another user", Caller("", "bob%aliceknowsthis", "")),
+        ("no CHAP", Caller("", "", "")),
+    ];
+    lets_in(
+        &server,
+        &strangers,
+        &[Caller("", "alice%aliceknowsthis", "")],
     );
 }
 
 #[test]
 fn mutual_chap_proves_the_target_too() {
-    let (theirs, ours) = (
-        secret("theirs", "aliceknowsthis"),
-        secret("ours", "targetknowsthis"),
+    let server = proving("mutual", "ram:16M");
+    let wrong = "?target_user=target&target_password=targetknowsthat";
+    let right = "?target_user=target&target_password=targetknowsthis";
+    let user = "alice%aliceknowsthis";
+    let strangers = [(
+        "libiscsi checks the target's answer",
+        Caller("", user, wrong),
+    )];
+    lets_in(
+        &server,
+        &strangers,
+        &[Caller("", user, right), Caller("", user, "")],
     );
-    let options = [
-        ["--chap", "alice"],
-        ["--secret-file", &theirs],
-        ["--mutual-user", "target"],
-        ["--mutual-secret-file", &ours],
-    ];
-    let server = Server::start("mutual", &["ram:16M"], &options.concat()).unwrap();
-    let address = with_user(server.address(0), "alice", "aliceknowsthis");
-    let proven = |secret| format!("{address}?target_user=target&target_password={secret}");
-    assert!(
-        !enters(&[&proven("targetknowsthat")]),
-        "libiscsi checks the target's answer"
-    );
-    must("iscsi-inq", &[&proven("targetknowsthis")]);
-    must("iscsi-inq", &[&address]);
 }
 
 #[test]
@@ -90,54 +90,31 @@ fn several_users_have_a_secret_each() {
         secret("alice", "aliceknowsthis"),
         secret("bob", "bobknowsthat"),
     );
-    let options = [
-        ["--chap", "alice"],
-        ["--secret-file", &alice],
-        ["--chap", "bob"],
-        ["--secret-file", &bob],
-    ];
-    let server = Server::start("users", &["ram:16M"], &options.concat()).unwrap();
-    assert!(!enters(&[&with_user(
-        server.address(0),
-        "alice",
-        "bobknowsthat"
-    )]));
-    must(
-        "iscsi-inq",
-        &[&with_user(server.address(0), "alice", "aliceknowsthis")],
-    );
-    must(
-        "iscsi-inq",
-        &[&with_user(server.address(0), "bob", "bobknowsthat")],
-    );
+    let options = format!("--chap alice --secret-file {alice} --chap bob --secret-file {bob}");
+    let server = Server::start("users", &["ram:16M"], &words(&options)).unwrap();
+    let strangers = [("another's secret", Caller("", "alice%bobknowsthat", ""))];
+    let friends = ["alice%aliceknowsthis", "bob%bobknowsthat"].map(|user| Caller("", user, ""));
+    lets_in(&server, &strangers, &friends);
 }
 
 #[test]
 fn an_allow_list_lets_in_by_name() {
     let server = Server::start("allow", &["ram:16M"], &["--allow", NODE1]).unwrap();
-    assert!(!enters(&["-i", NODE2, server.address(0)]));
-    must("iscsi-inq", &["-i", NODE1, server.address(0)]);
+    let strangers = [("another name", Caller(NODE2, "", ""))];
+    lets_in(&server, &strangers, &[Caller(NODE1, "", "")]);
 }
 
 #[test]
 fn allow_list_and_chap_must_both_hold() {
     let file = secret("both", "aliceknowsthis");
-    let options = [
-        ["--allow", NODE1],
-        ["--chap", "alice"],
-        ["--secret-file", &file],
+    let options = ["--allow", NODE1, "--chap", "alice", "--secret-file", &file];
+    let server = Server::start("both", &["ram:16M"], &options).unwrap();
+    let user = "alice%aliceknowsthis";
+    let strangers = [
+        ("a secret without the name", Caller(NODE2, user, "")),
+        ("a name without the secret", Caller(NODE1, "", "")),
     ];
-    let server = Server::start("both", &["ram:16M"], &options.concat()).unwrap();
-    let proven = with_user(server.address(0), "alice", "aliceknowsthis");
-    assert!(
-        !enters(&["-i", NODE2, &proven]),
-        "a secret without the name"
-    );
-    assert!(
-        !enters(&["-i", NODE1, server.address(0)]),
-        "a name without the secret"
-    );
-    must("iscsi-inq", &["-i", NODE1, &proven]);
+    lets_in(&server, &strangers, &[Caller(NODE1, user, "")]);
 }
 
 #[test]
@@ -145,11 +122,8 @@ fn discovery_shows_what_an_initiator_may_use() {
     let server = Server::start("hidden", &["ram:16M"], &["--allow", NODE1]).unwrap();
     let lun = &server.luns[0];
     let portal = format!("iscsi://{}", lun.portals[0]);
-    assert!(
-        !run("iscsi-ls", &["-i", NODE2, &portal])
-            .output
-            .contains(&lun.target)
-    );
+    let shown = run("iscsi-ls", &["-i", NODE2, &portal]).output;
+    assert!(!shown.contains(&lun.target), "{shown}");
     assert!(must("iscsi-ls", &["-i", NODE1, &portal]).contains(&lun.target));
 }
 
@@ -211,11 +185,10 @@ fn no_challenge_comes_again_after_a_restart() {
 /// A target that hides must not look like one that is not there, and scripts have to notice.
 #[test]
 fn ls_names_the_initiator_that_a_target_hides_from() {
-    let server = Server::start("hidden", &["ram:16M"], &["--allow", NODE1]).unwrap();
+    let server = Server::start("hidden-ls", &["ram:16M"], &["--allow", NODE1]).unwrap();
     let portal = &server.luns[0].portals[0];
     for more in [&[][..], &["--json"]] {
-        let mut command = Command::new(server::binary().unwrap());
-        let output = command.args(["ls", portal]).args(more).output().unwrap();
+        let output = lunar(&["ls", portal]).args(more).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         let begins = format!("lunar: {portal} reports no targets to iqn.2026-11.org.lunar:");
         assert!(told.starts_with(&begins), "{told}");
@@ -231,13 +204,8 @@ fn ls_offers_its_proof_at_once() {
     let chap = ["--chap", "alice", "--secret-file", &file];
     let server = Server::start("ls-chap", &["ram:16M"], &chap).unwrap();
     let portal = &server.luns[0].portals[0];
-    let mut command = Command::new(server::binary().unwrap());
-    let ls = ["ls", "--user", "alice", "--secret-file", &file, portal];
-    let output = command.args(ls).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let told = lunar_says(&["ls", "--user", "alice", "--secret-file", &file, portal]);
     assert!(told.contains("16.0 MiB"), "{told}");
-    let log = server.log_path().to_owned();
-    server.stop().unwrap();
-    let log = fs::read_to_string(log).unwrap();
+    let log = server.stop_well().unwrap();
     assert!(!log.contains("WARN"), "{log}");
 }

@@ -4,7 +4,6 @@
 mod kinds;
 
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use std::time::Duration;
 use io::cpu;
 use kinds::KINDS;
 use tests::client::Client;
-use tests::initiator::Data;
 use tests::process::resident;
 use tests::server::{ReadyLun, Server};
 
@@ -28,19 +26,9 @@ fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> usize {
     let mut client = Client::log_in(lun, 1_000_000).unwrap();
     let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
-        let data: Rc<[u8]> = vec![count as u8; 8192].into();
-        let lba = (count % 1000 * 16) as u16;
-        let [high, low] = lba.to_be_bytes();
-        client
-            .good(
-                &[0x2a, 0, 0, 0, high, low, 0, 0, 16, 0],
-                Data::Out(data.clone()),
-            )
-            .unwrap();
-        let read = client
-            .good(&[0x28, 0, 0, 0, high, low, 0, 0, 16, 0], Data::In(8192))
-            .unwrap();
-        assert_eq!(read[..], data[..]);
+        let (lba, data) = ((count % 1000 * 16) as u64, [count as u8; 8192]);
+        client.write(lba, data, false).unwrap();
+        assert_eq!(client.read(lba, 16).unwrap()[..], data[..]);
         count += 1;
     }
     count
@@ -56,9 +44,9 @@ fn bad_peers(portal: SocketAddr, target: &str, next: &AtomicUsize, done: &[Atomi
             return;
         }
         let at = number % KINDS.len();
-        let (_, kind) = KINDS[at];
+        let (_, kind) = &KINDS[at];
         // However it ends: refused, reset or let be.
-        if let Ok(socket) = kind(portal, target, number as u32) {
+        if let Ok(socket) = kind.meet(portal, target, number as u32) {
             held.push_back(socket);
             done[at].fetch_add(1, Ordering::Relaxed);
         }

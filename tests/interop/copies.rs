@@ -1,16 +1,16 @@
 //! `lunar copy` and `lunar verify`, with qemu-img as the witness; interrupted, killed, refused.
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tests::server::{self, Server};
-use tests::tool::{self, Ran};
+use tests::server::Server;
+use tests::tool;
 
-use crate::must;
+use crate::{LIMIT, file, must, says, secret, words};
 
 const SIZE: u64 = 64 << 20;
 
@@ -39,10 +39,9 @@ impl Stage {
         File::create(dir.join("disk"))
             .and_then(|disk| disk.set_len(SIZE))
             .unwrap();
-        let volume = format!("file:{}", dir.join("disk").display());
         Self {
-            image: format!("file:{}", dir.join("image").display()),
-            server: Server::start_in(&dir, &[&volume], options).unwrap(),
+            image: file(&dir, "image"),
+            server: Server::start_in(&dir, &[&file(&dir, "disk")], options).unwrap(),
             dir,
         }
     }
@@ -53,30 +52,22 @@ impl Stage {
 
     /// `lunar`, with a state directory of its own.
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(server::binary().unwrap());
-        command.args(args);
+        let mut command = crate::lunar(args);
         command.env("STATE_DIRECTORY", self.dir.join("copies"));
         command
     }
 
-    fn lunar(&self, args: &[&str]) -> Ran {
-        tool::run(&mut self.command(args), Duration::from_secs(60)).unwrap()
-    }
-
     #[track_caller]
     fn good(&self, args: &[&str]) -> String {
-        let ran = self.lunar(args);
-        assert!(ran.good(), "{args:?}: {}", ran.output);
-        ran.output
+        tool::must(&mut self.command(args)).unwrap_or_else(|cause| panic!("{cause:#}"))
     }
 
     /// What is refused, in one line.
     #[track_caller]
     fn refused(&self, args: &[&str]) -> String {
-        let ran = self.lunar(args);
-        assert_eq!(ran.status.unwrap().code(), Some(1), "{}", ran.output);
-        assert_eq!(ran.output.lines().count(), 1, "{}", ran.output);
-        ran.output
+        let said = crate::refused(&mut self.command(args));
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
     }
 
     /// qemu-img finds the image and what the server has identical.
@@ -84,11 +75,8 @@ impl Stage {
     fn is_identical(&self, unit: &str) {
         let image = self.dir.join("image");
         let image = image.to_string_lossy();
-        let said = must(
-            "qemu-img",
-            &["compare", "-f", "raw", "-F", "raw", &image, unit],
-        );
-        assert!(said.contains("identical"), "{said}");
+        let compare = ["compare", "-f", "raw", "-F", "raw", &image, unit];
+        says(&must("qemu-img", &compare), &["identical"]);
     }
 
     /// Begins a copy of the image to the unit that takes some 8 s, and waits until `copied` holds
@@ -125,22 +113,15 @@ impl Stage {
 #[test]
 fn what_lunar_copies_qemu_finds_identical_both_ways() {
     let stage = Stage::new("copies-both-ways", &["--block-size", "4096"]);
-    let said = stage.good(&["copy", &stage.image, stage.unit()]);
-    assert!(
-        said.contains("32.0 MiB of data") && said.contains("32.0 MiB of holes"),
-        "{said}"
-    );
+    let half = ["32.0 MiB of data", "32.0 MiB of holes"];
+    says(&stage.good(&["copy", &stage.image, stage.unit()]), &half);
     stage.is_identical(stage.unit());
-    assert!(
-        stage
-            .good(&["verify", &stage.image, stage.unit()])
-            .starts_with("the same: 64.0 MiB")
-    );
+    let said = stage.good(&["verify", &stage.image, stage.unit()]);
+    assert!(said.starts_with("the same: 64.0 MiB"), "{said}");
     let back = stage.dir.join("back");
-    let said = stage.good(&["copy", stage.unit(), &format!("file:{}", back.display())]);
-    assert!(
-        said.contains("32.0 MiB of data") && said.contains("32.0 MiB of holes"),
-        "{said}"
+    says(
+        &stage.good(&["copy", stage.unit(), &file(&stage.dir, "back")]),
+        &half,
     );
     stage.is_identical(&back.to_string_lossy());
 }
@@ -150,46 +131,43 @@ fn what_qemu_copies_lunar_finds_identical_and_one_byte_else() {
     let stage = Stage::new("copies-verified", &[]);
     let image = stage.dir.join("image");
     let image = image.to_string_lossy();
-    let convert = [
-        "convert",
-        "-n",
-        "-f",
-        "raw",
-        "-O",
-        "raw",
-        &image,
-        stage.unit(),
-    ];
-    must("qemu-img", &convert);
-    assert!(
-        stage
-            .good(&["verify", stage.unit(), &stage.image])
-            .starts_with("the same: ")
-    );
+    let convert = format!("convert -n -f raw -O raw {image} {}", stage.unit());
+    must("qemu-img", &words(&convert));
+    let said = stage.good(&["verify", stage.unit(), &stage.image]);
+    assert!(said.starts_with("the same: "), "{said}");
     let byte = 40_000_001;
     let other = stage.dir.join("image");
     let other = File::options().write(true).open(other).unwrap();
     other.write_all_at(&[0x5a], byte).unwrap();
-    let ran = stage.lunar(&["verify", &stage.image, stage.unit()]);
-    assert_eq!(ran.status.unwrap().code(), Some(1));
+    let told = crate::refused(&mut stage.command(&["verify", &stage.image, stage.unit()]));
     let said = "lunar: 1 of 131072 blocks differs, the first at byte 40000001 (block 78125)\n";
-    assert!(ran.output.ends_with(said), "{}", ran.output);
+    assert!(told.ends_with(said), "{told}");
+}
+
+fn interrupt(copy: &Child) {
+    must("kill", &["-INT", &copy.id().to_string()]);
+}
+
+/// What a copy says on standard error until it ends with this code.
+fn ends(copy: Child, code: i32) -> String {
+    let output = copy.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
 }
 
 #[test]
 fn an_interrupted_copy_says_how_to_go_on_and_does() {
     let stage = Stage::new("copies-interrupted", &[]);
     let child = stage.begin(|_| true);
-    must("kill", &["-INT", &child.id().to_string()]);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    interrupt(&child);
+    let said = ends(child, 130);
     // On a busy machine it may say before that it waits for what is under way.
     let lines = said.lines().filter(|line| !line.contains("another ^C"));
     assert_eq!(lines.count(), 1, "{said}");
-    assert!(
-        said.contains("continue with: lunar copy --resume 'limit:rate=4M("),
-        "{said}"
+    says(
+        &said,
+        &["continue with: lunar copy --resume 'limit:rate=4M("],
     );
     stage.good(&["copy", "--resume", &stage.image, stage.unit()]);
     stage.is_identical(stage.unit());
@@ -200,15 +178,13 @@ fn who_interrupts_a_copy_while_its_target_is_away_is_told_what_it_waits_for() {
     let stage = Stage::new("copies-away", &[]);
     let child = stage.begin_to(&format!("{}?replacement=4s", stage.unit()), |_| true);
     stage.server.kill().unwrap();
-    must("kill", &["-INT", &child.id().to_string()]);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("another ^C stops at once"), "{said}");
-    assert!(
-        said.contains("continue with: lunar copy --resume"),
-        "{said}"
-    );
+    interrupt(&child);
+    let said = ends(child, 130);
+    let words = [
+        "another ^C stops at once",
+        "continue with: lunar copy --resume",
+    ];
+    says(&said, &words);
 }
 
 #[test]
@@ -219,18 +195,15 @@ fn a_second_interruption_ends_a_copy_at_once_and_says_so() {
     stage.server.kill().unwrap();
     // What is read of A meanwhile is in flight to a target that is gone, so there is no quick end.
     thread::sleep(Duration::from_secs(1));
-    let pid = child.id().to_string();
-    must("kill", &["-INT", &pid]);
+    interrupt(&child);
     // Any sooner it would be the same order by another way.
     thread::sleep(Duration::from_millis(1500));
-    must("kill", &["-INT", &pid]);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    interrupt(&child);
+    let said = ends(child, 130);
     let last = said.lines().last().unwrap();
     let words = "interrupted again: stopped at once, without a final flush; continue with: lunar \
                  copy";
-    assert!(last.contains(words), "{said}");
+    says(last, &[words]);
 }
 
 #[test]
@@ -240,10 +213,7 @@ fn a_second_copy_of_the_same_two_is_refused() {
     for options in [&[] as &[_], &["--resume"]] {
         let args = [&["copy", &stage.image, stage.unit()], options].concat();
         let line = stage.refused(&args);
-        assert!(
-            line.contains("another lunar copy is running on these two"),
-            "{line}"
-        );
+        says(&line, &["another lunar copy is running on these two"]);
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -270,14 +240,12 @@ fn a_killed_copy_goes_on_from_what_was_flushed() {
 fn a_target_that_is_killed_again_and_again_gets_all_of_a_copy() {
     let dir = tests::scratch("copies-target-killed").unwrap();
     image(&dir.join("image"));
-    let disk = dir.join("disk");
-    let volume = format!("file:{}?size=64M&sparse", disk.display());
+    let volume = file(&dir, "disk?size=64M&sparse");
     let name = ["--iqn", "iqn.2026-11.org.lunar.test:copied"];
     let mut target = Server::start_in(&dir, &[&volume], &name).unwrap();
     let portal = target.luns[0].portals[0].clone();
-    let slow = format!("limit:rate=8M(file:{})", dir.join("image").display());
-    let mut command = Command::new(server::binary().unwrap());
-    command.args(["copy", "--json", &slow, target.address(0), "--state-dir"]);
+    let slow = format!("limit:rate=8M({})", file(&dir, "image"));
+    let mut command = crate::lunar(&["copy", "--json", &slow, target.address(0), "--state-dir"]);
     command.arg(dir.join("copies"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let copy = command.spawn().unwrap();
@@ -290,13 +258,13 @@ fn a_target_that_is_killed_again_and_again_gets_all_of_a_copy() {
     let ran = copy.wait_with_output().unwrap();
     let said = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(0), "{said}");
-    assert!(said.contains("may be lost: going back to byte"), "{said}");
+    says(&said, &["may be lost: going back to byte"]);
     let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(report["data_bytes"], 32 << 20, "{report}");
     let again = report["again_bytes"].as_u64().unwrap();
     assert!((1..32 << 20).contains(&again), "{report}");
     target.stop().unwrap();
-    assert!(fs::read(disk).unwrap() == fs::read(dir.join("image")).unwrap());
+    assert!(fs::read(dir.join("disk")).unwrap() == fs::read(dir.join("image")).unwrap());
 }
 
 #[test]
@@ -306,24 +274,19 @@ fn what_cannot_be_copied_says_why_in_one_line() {
     let image = stage.image.as_str();
     let missing = unit.replace("/0", "/7");
     let elsewhere = unit.replace("iqn.", "iqn.1999-01.none:");
+    let too_short = "only 64 MiB: nothing was done; choose a larger one";
+    let nowhere = "this portal has no such target";
     let cases = [
         (
             ["copy", image, &unit],
             "cannot be written: nothing was done",
         ),
-        (
-            ["copy", "ram:65M", &unit],
-            "only 64 MiB: nothing was done; choose a larger one",
-        ),
-        (
-            ["verify", "ram:65M", &unit],
-            "only 64 MiB: nothing was done; choose a larger one",
-        ),
+        (["copy", "ram:65M", &unit], too_short),
+        (["verify", "ram:65M", &unit], too_short),
         (["copy", &missing, image], "no such LUN: `lunar ls` lists"),
-        (
-            ["copy", image, &elsewhere],
-            "this portal has no such target",
-        ),
+        // A unit that is not there is named.
+        (["copy", image, &missing], "LUN 7: no such LUN"),
+        (["copy", image, &elsewhere], nowhere),
         (["copy", &unit, &unit], "are the same volume"),
     ];
     for (args, words) in cases {
@@ -340,31 +303,19 @@ fn a_portal_tells_what_can_be_copied() {
     let told: serde_json::Value = serde_json::from_str(&said).unwrap();
     let unit = &told["units"][0];
     assert_eq!(told["target"], stage.server.luns[0].target);
-    assert_eq!(
-        (&unit["size_bytes"], &unit["block_size"]),
-        (&SIZE.into(), &4096.into())
-    );
-    assert_eq!(
-        (&unit["vendor"], &unit["product"]),
-        (&"LUNAR".into(), &"VOLUME".into())
-    );
+    assert_eq!(unit["size_bytes"], SIZE);
+    assert_eq!(unit["block_size"], 4096);
+    assert_eq!(unit["vendor"], "LUNAR");
+    assert_eq!(unit["product"], "VOLUME");
     let address = unit["address"].as_str().unwrap();
     assert_eq!(address, stage.unit());
-    assert!(
-        stage
-            .good(&["ls", portal])
-            .lines()
-            .nth(1)
-            .unwrap()
-            .ends_with(address)
-    );
+    let rows = stage.good(&["ls", portal]);
+    assert!(rows.lines().nth(1).unwrap().ends_with(address), "{rows}");
     assert!(unit["identity"].is_string(), "{unit}");
     let info = stage.good(&["info", address, "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
-    assert_eq!(
-        (&info["size_bytes"], &info["identity"]),
-        (&SIZE.into(), &unit["identity"])
-    );
+    assert_eq!(info["size_bytes"], SIZE);
+    assert_eq!(info["identity"], unit["identity"]);
     assert_eq!(info["negotiated"]["ErrorRecoveryLevel"], "0");
     assert_eq!(info["session"]["portal"], portal.as_str());
 }
@@ -372,37 +323,20 @@ fn a_portal_tells_what_can_be_copied() {
 #[test]
 fn a_wrong_secret_is_told_from_none() {
     let dir = tests::scratch("copies-secret").unwrap();
-    let secret = dir.join("secret");
-    fs::write(&secret, "a secret of twenty o\n").unwrap();
-    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
-    let secret = secret.to_string_lossy();
-    let stage = Stage::new(
-        "copies-chap",
-        &["--chap", "alice", "--secret-file", &secret],
-    );
+    let file = secret(&dir, "secret", "a secret of twenty o");
+    let chap = ["--chap", "alice", "--secret-file", &file];
+    let stage = Stage::new("copies-chap", &chap);
     let unit = stage.unit().replace("iscsi://", "iscsi://alice@");
     let args = ["copy", &stage.image, &unit];
-    let line = stage.refused(&args);
-    assert!(line.contains("LUNAR_SECRET"), "{line}");
+    says(&stage.refused(&args), &["LUNAR_SECRET"]);
     let line = stage.refused(&["copy", &stage.image, stage.unit()]);
-    assert!(
-        line.contains("requires CHAP: give a user and secret"),
-        "{line}"
-    );
+    says(&line, &["requires CHAP: give a user and secret"]);
     for (secret, code) in [("another of twenty oc", 1), ("a secret of twenty o", 0)] {
         let mut command = stage.command(&args);
         command.env("LUNAR_SECRET", secret);
-        let ran = tool::run(&mut command, Duration::from_secs(60)).unwrap();
-        assert_eq!(ran.status.unwrap().code(), Some(code), "{}", ran.output);
+        let ran = tool::run(&mut command, LIMIT).unwrap();
+        assert_eq!(ran.code(), Some(code), "{}", ran.output);
         let told = ran.output.contains("rejected CHAP user");
         assert_eq!(told, code == 1, "{}", ran.output);
     }
-}
-
-#[test]
-fn a_unit_that_is_not_there_is_named() {
-    let stage = Stage::new("copies-absent", &[]);
-    let unit = stage.unit().strip_suffix("/0").unwrap();
-    let line = stage.refused(&["copy", &stage.image, &format!("{unit}/7")]);
-    assert!(line.contains("LUN 7: no such LUN"), "{line}");
 }

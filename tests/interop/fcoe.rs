@@ -3,13 +3,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tests::server::{self, Server};
 use tests::tool;
+
+use crate::{file, refused, says, words};
 
 /// A folder with an image in which no two blocks are the same, and a hole.
 fn scene(name: &str) -> PathBuf {
@@ -32,54 +34,64 @@ fn lunar(before: &[&str], args: &[&str]) -> Command {
     command
 }
 
+/// Runs `lunar`, which must not fail; gives what it said.
+#[track_caller]
+fn must(before: &[&str], args: &[&str]) -> String {
+    tool::must(&mut lunar(before, args)).unwrap_or_else(|cause| panic!("{cause:#}"))
+}
+
 /// Writes the image to the unit and reads it back; whoever reads another thing than he wrote fails.
 fn there_and_back(dir: &Path, unit: &str, before: &[&str]) {
-    let image = format!("file:{}", dir.join("image").display());
-    let back = format!("file:{}?size=16M", dir.join("back").display());
-    tool::must(&mut lunar(before, &["copy", &image, unit])).unwrap();
-    tool::must(&mut lunar(before, &["copy", unit, &back])).unwrap();
+    must(before, &["copy", &file(dir, "image"), unit]);
+    must(before, &["copy", unit, &file(dir, "back?size=16M")]);
     let same = fs::read(dir.join("image")).unwrap() == fs::read(dir.join("back")).unwrap();
     assert!(same, "what was read is not what was written");
+}
+
+/// Reads and writes at random, and verifies.
+fn bench(unit: &str, options: &str, before: &[&str]) {
+    let load = format!("bench {unit} --rw randrw {options} --verify --runtime 1s");
+    must(before, &words(&load));
 }
 
 fn cable(dir: &Path) -> String {
     format!("cable:{}", dir.join("cable").display())
 }
 
+/// A server at one end of the cable of a folder.
+fn serve(dir: &Path, volumes: &[&str], options: &[&str]) -> Server {
+    let cable = cable(dir);
+    let options = [&["--fcoe", &cable], options].concat();
+    Server::start_in(dir, volumes, &options).unwrap()
+}
+
+/// A copy of the image that is under way; what it says is not looked at.
+fn begin_to_copy(dir: &Path, rate: &str, unit: &str, before: &[&str]) -> Child {
+    let slowly = format!("limit:rate={rate}({})", file(dir, "image"));
+    let mut copy = lunar(before, &["copy", &slowly, unit]);
+    copy.stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Some time later a copy must still be under way.
+fn goes_on(copy: &mut Child, time_ms: u64) {
+    thread::sleep(Duration::from_millis(time_ms));
+    assert!(copy.try_wait().unwrap().is_none(), "it is over already");
+}
+
 #[test]
 fn a_unit_is_used_over_a_cable() {
     let dir = scene("fcoe-cable");
-    let server = Server::start_in(&dir, &["ram:16M", "ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
-    let told = tool::must(&mut lunar(&[], &["info", server.address(1)])).unwrap();
-    for words in ["1.0 MiB", "target port", &server.luns[1].target] {
-        assert!(told.contains(words), "{words}: {told}");
-    }
+    let server = serve(&dir, &["ram:16M", "ram:1M"], &[]);
+    let told = must(&[], &["info", server.address(1)]);
+    says(&told, &["1.0 MiB", "target port", &server.luns[1].target]);
     let portal = format!("fcoe://{}", cable(&dir));
-    let told = tool::must(&mut lunar(&[], &["ls", &portal])).unwrap();
-    for words in ["(ours)", server.address(0), server.address(1)] {
-        assert!(told.contains(words), "{words}: {told}");
-    }
-    let json = tool::must(&mut lunar(&[], &["ls", "--json", &portal])).unwrap();
-    assert!(
-        json.contains("frames_lost") && json.contains("link_down"),
-        "{json}"
-    );
+    let told = must(&[], &["ls", &portal]);
+    says(&told, &["(ours)", server.address(0), server.address(1)]);
+    let json = must(&[], &["ls", "--json", &portal]);
+    says(&json, &["frames_lost", "link_down"]);
     there_and_back(&dir, server.address(0), &[]);
-    let load = [
-        "--rw",
-        "randrw",
-        "--iodepth",
-        "16",
-        "--verify",
-        "--runtime",
-        "1s",
-    ];
-    tool::must(&mut lunar(
-        &[],
-        &[&["bench", server.address(0)], &load[..]].concat(),
-    ))
-    .unwrap();
-    assert!(server.stop().unwrap().success());
+    bench(server.address(0), "--iodepth 16", &[]);
+    server.stop_well().unwrap();
 }
 
 /// Both are behind one end of a cable, which one port of ours has at a time, from when the first of
@@ -93,12 +105,10 @@ fn several_units_are_used_over_one_cable() {
     let server = Server::start_as(&command, &dir, &["ram:8M", "ram:8M"], &options).unwrap();
     let (a, b) = (server.address(0).to_owned(), server.address(1).to_owned());
     there_and_back(&dir, &format!("concat({a},{b})"), &[]);
-    tool::must(&mut lunar(&[], &["copy", &a, &b])).unwrap();
-    tool::must(&mut lunar(&[], &["verify", &a, &b])).unwrap();
+    must(&[], &["copy", &a, &b]);
+    must(&[], &["verify", &a, &b]);
     // Once for each command, though each of them asks two units what they are, then uses them.
-    let log = server.log_path().to_owned();
-    assert!(server.stop().unwrap().success());
-    let log = fs::read_to_string(log).unwrap();
+    let log = server.stop_well().unwrap();
     assert_eq!(log.matches("has logged in").count(), 4, "{log}");
 }
 
@@ -106,71 +116,48 @@ fn several_units_are_used_over_one_cable() {
 #[test]
 fn all_users_of_a_port_go_on_when_their_target_is_back() {
     let dir = scene("fcoe-several-killed");
-    let disks = ["a", "b"].map(|name| format!("file:{}?size=8M&sync", dir.join(name).display()));
-    let disks = disks.each_ref().map(String::as_str);
-    let start = || Server::start_in(&dir, &disks, &["--fcoe", &cable(&dir)]).unwrap();
+    let disks = ["a?size=8M&sync", "b?size=8M&sync"].map(|name| file(&dir, name));
+    let start = || serve(&dir, &disks.each_ref().map(String::as_str), &[]);
     let mut server = start();
     let both = format!("concat({},{})", server.address(0), server.address(1));
-    let image = format!("file:{}", dir.join("image").display());
-    let slowly = format!("limit:rate=8M({image})");
-    let mut copy = lunar(&[], &["copy", &slowly, &both]);
-    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(1800));
-    assert!(copy.try_wait().unwrap().is_none(), "it is over already");
+    let mut copy = begin_to_copy(&dir, "8M", &both, &[]);
+    goes_on(&mut copy, 1800);
     server.kill().unwrap();
     server = start();
     assert!(copy.wait().unwrap().success());
-    tool::must(&mut lunar(&[], &["verify", &image, &both])).unwrap();
-    assert!(server.stop().unwrap().success());
+    must(&[], &["verify", &file(&dir, "image"), &both]);
+    server.stop_well().unwrap();
 }
 
 #[test]
 fn who_is_not_named_is_not_let_in() {
     let dir = scene("fcoe-closed");
-    let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
-    let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
-    let ran = tool::run(&mut lunar(&[], &["info", server.address(0)]), LIMIT).unwrap();
-    assert_eq!(
-        ran.status.and_then(|status| status.code()),
-        Some(1),
-        "{}",
-        ran.output
-    );
-    assert!(
-        ran.output.contains("that it admits 20:00:02"),
-        "{}",
-        ran.output
-    );
+    let server = serve(&dir, &["ram:1M"], &["--allow", "20:00:02:00:00:00:00:01"]);
+    let told = refused(&mut lunar(&[], &["info", server.address(0)]));
+    says(&told, &["that it admits 20:00:02"]);
 }
 
 #[test]
 fn a_cable_that_nothing_else_has_open_is_told_of() {
     let dir = scene("fcoe-alone");
     let unit = format!("fcoe://{}/20:00:02:00:00:00:00:01/0", cable(&dir));
-    let ran = tool::run(&mut lunar(&[], &["info", &unit]), LIMIT).unwrap();
-    let code = ran.status.and_then(|status| status.code());
-    assert_eq!(code, Some(1), "{}", ran.output);
-    let told = "no server has opened the other end of cable:";
-    assert!(ran.output.contains(told), "{}", ran.output);
+    let told = refused(&mut lunar(&[], &["info", &unit]));
+    says(&told, &["no server has opened the other end of cable:"]);
 }
 
 /// What `ls` prints for a script: its targets, and its ports.
 fn listed(dir: &Path) -> [Vec<Value>; 2] {
     let portal = format!("fcoe://{}", cable(dir));
-    let told = tool::must(&mut lunar(&[], &["ls", "--json", &portal])).unwrap();
+    let told = must(&[], &["ls", "--json", &portal]);
     let objects = told.lines().map(|line| serde_json::from_str(line).unwrap());
     let (targets, ports) = objects.partition(|object: &Value| object.get("target").is_some());
     [targets, ports]
 }
 
-fn frames(count: &Value) -> u64 {
-    count.as_u64().unwrap()
-}
-
 #[test]
 fn a_script_is_told_of_ports_and_units() {
     let dir = scene("fcoe-listed");
-    let server = Server::start_in(&dir, &["ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
+    let server = serve(&dir, &["ram:1M"], &[]);
     let [targets, ports] = listed(&dir);
     let [target] = &targets[..] else {
         panic!("{targets:?}")
@@ -186,34 +173,25 @@ fn a_script_is_told_of_ports_and_units() {
     assert_eq!(flags, [true, false]);
     assert_eq!(its["port_name"], target["target"]);
     for (port, role) in [(own, "FCP Initiator"), (its, "FCP Target")] {
-        assert_eq!(
-            (&port["role"], &port["state"]),
-            (&json!(role), &json!("Online"))
-        );
+        assert_eq!(port["role"], role);
+        assert_eq!(port["state"], "Online");
         assert_eq!(port["interface"], cable(&dir));
         assert!(port["fc_id"].as_str().unwrap().starts_with("0x"), "{port}");
         assert!(port["frame_bytes"].as_u64().unwrap() > 1000, "{port}");
-        assert!(
-            port["node_name"].as_str().unwrap().starts_with("10:00:"),
-            "{port}"
-        );
+        let node_name = port["node_name"].as_str().unwrap();
+        assert!(node_name.starts_with("10:00:"), "{port}");
         assert_eq!(port["speed_mbit"], Value::Null);
     }
-    let lost: u64 = own["frames_lost"]
-        .as_object()
-        .unwrap()
-        .values()
-        .map(frames)
-        .sum();
+    let counts = own["frames_lost"].as_object().unwrap().values();
+    let lost: u64 = counts.map(|count| count.as_u64().unwrap()).sum();
     assert_eq!((lost, &its["frames_lost"]), (0, &Value::Null), "{own}");
-    assert!(server.stop().unwrap().success());
+    server.stop_well().unwrap();
 }
 
 #[test]
 fn a_script_is_told_who_does_not_let_us_in() {
     let dir = scene("fcoe-listed-closed");
-    let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
-    let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
+    let server = serve(&dir, &["ram:1M"], &["--allow", "20:00:02:00:00:00:00:01"]);
     let [targets, ports] = listed(&dir);
     assert_eq!(targets, [Value::Null; 0]);
     let [_, its] = &ports[..] else {
@@ -223,30 +201,34 @@ fn a_script_is_told_who_does_not_let_us_in() {
     assert_eq!(its["state"], "not logged in");
 }
 
-const LIMIT: Duration = Duration::from_secs(60);
-
 #[test]
 fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
     let dir = scene("fcoe-killed");
-    let disk = format!("file:{}?size=16M&sync", dir.join("disk").display());
-    let start = || Server::start_in(&dir, &[&disk], &["--fcoe", &cable(&dir)]).unwrap();
+    let start = || serve(&dir, &[&file(&dir, "disk?size=16M&sync")], &[]);
     let mut server = start();
-    let image = format!("limit:rate=4M(file:{})", dir.join("image").display());
-    let mut copy = lunar(&[], &["copy", &image, server.address(0)]);
-    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    let mut copy = begin_to_copy(&dir, "4M", server.address(0), &[]);
     for _ in 0..2 {
-        thread::sleep(Duration::from_millis(1500));
-        assert!(
-            copy.try_wait().unwrap().is_none(),
-            "it is over before its target was killed"
-        );
+        goes_on(&mut copy, 1500);
         server.kill().unwrap();
         server = start();
     }
     assert!(copy.wait().unwrap().success());
-    assert!(server.stop().unwrap().success());
+    server.stop_well().unwrap();
     let same = fs::read(dir.join("image")).unwrap() == fs::read(dir.join("disk")).unwrap();
     assert!(same, "what was written is not there");
+}
+
+/// A server in a network namespace of its own, at the interface `back` of what `script` makes
+/// there; the way of other commands into it; and its unit as `front` has it.
+fn on_interfaces(dir: &Path, script: &str, volume: &str) -> (Server, String, String) {
+    let script = format!("{script} && exec \"$0\" \"$@\"");
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command = ["unshare", "-rn", "sh", "-c", &script, &binary].map(str::to_owned);
+    let options = ["--fcoe", "back", "--open"];
+    let server = Server::start_as(&command, dir, &[volume], &options).unwrap();
+    let into = format!("nsenter -t {} -U -n --preserve-credentials", server.pid());
+    let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
+    (server, into, unit)
 }
 
 /// Both ends of the pair are in one namespace: what is sent by the one comes in by the other.
@@ -254,34 +236,14 @@ fn on_ethernet(name: &str, mtu: u16) {
     let dir = scene(name);
     let script = format!(
         "ip link add front mtu {mtu} up type veth peer name back mtu {mtu} && \
-         ip link set back up && exec \"$0\" \"$@\""
+         ip link set back up"
     );
-    let binary = server::binary().unwrap().to_string_lossy().into_owned();
-    let command = ["unshare", "-rn", "sh", "-c", &script, &binary].map(str::to_owned);
-    let options = ["--fcoe", "back", "--open"];
-    let server = Server::start_as(&command, &dir, &["ram:16M"], &options).unwrap();
-    let pid = server.pid().to_string();
-    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
-    let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
+    let (server, into, unit) = on_interfaces(&dir, &script, "ram:16M");
+    let before = words(&into);
     there_and_back(&dir, &unit, &before);
     // Each job has a port of its own, with an address of its own.
-    let load = [
-        "--rw",
-        "randrw",
-        "--iodepth",
-        "8",
-        "--numjobs",
-        "3",
-        "--verify",
-        "--runtime",
-        "1s",
-    ];
-    tool::must(&mut lunar(
-        &before,
-        &[&["bench", &unit], &load[..]].concat(),
-    ))
-    .unwrap();
-    assert!(server.stop().unwrap().success());
+    bench(&unit, "--iodepth 8 --numjobs 3", &before);
+    server.stop_well().unwrap();
 }
 
 #[test]
@@ -299,44 +261,26 @@ fn a_unit_is_used_over_ethernet_with_short_frames() {
 fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     let dir = scene("fcoe-obstacles");
     let script = "ip link add front type veth peer name back && \
-                  ip link add low mtu 301 type veth && exec \"$0\" \"$@\"";
-    let binary = server::binary().unwrap().to_string_lossy().into_owned();
-    let command = ["unshare", "-rn", "sh", "-c", script, &binary].map(str::to_owned);
-    let options = ["--fcoe", "back", "--open"];
-    let server = Server::start_as(&command, &dir, &["ram:1M"], &options).unwrap();
-    let pid = server.pid().to_string();
-    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
+                  ip link add low mtu 301 type veth";
+    let (server, into, unit) = on_interfaces(&dir, script, "ram:1M");
+    let before = words(&into);
     let told = |words: &str| server.has_logged(words).unwrap();
     let ip = |args: &str| {
-        let words = ["ip", "link", "set"].into_iter().chain(args.split(' '));
-        let words: Vec<_> = before.into_iter().chain(words).collect();
-        tool::must(Command::new(words[0]).args(&words[1..])).unwrap();
+        let line = format!("{into} ip link set {args}");
+        let words = words(&line);
+        crate::must(words[0], &words[1..]);
     };
     told("back: the link is down: ip link set back up");
-    let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
-    for (args, words) in [
-        (
-            &["info", &unit] as &[_],
-            "front: the link is down: ip link set front up",
-        ),
-        (
-            &["ls", "fcoe://front"],
-            "front: the link is down: ip link set front up",
-        ),
-        (
-            &["floor", "fcoe://front"],
-            "front: the link is down: ip link set front up",
-        ),
-        (&["ls", "fcoe://low"], "low: an MTU of 301 is too small"),
-        (
-            &["serve", "ram:1M", "--fcoe", "low", "--open"],
-            "ip link set low mtu 2500",
-        ),
+    let is_down = "front: the link is down: ip link set front up";
+    for (args, told) in [
+        (&*format!("info {unit}"), is_down),
+        ("ls fcoe://front", is_down),
+        ("floor fcoe://front", is_down),
+        ("ls fcoe://low", "low: an MTU of 301 is too small"),
+        ("serve ram:1M --fcoe low --open", "ip link set low mtu 2500"),
     ] {
-        let ran = tool::run(&mut lunar(&before, args), LIMIT).unwrap();
-        let code = ran.status.and_then(|status| status.code());
-        assert_eq!(code, Some(1), "{args:?}: {}", ran.output);
-        assert!(ran.output.contains(words), "{args:?}: {}", ran.output);
+        let said = refused(&mut lunar(&before, &words(args)));
+        assert!(said.contains(told), "{args}: {said}");
     }
     ip("back up");
     ip("front up");
@@ -346,44 +290,34 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     told("back: the link is up, with MTU 2500");
     ip("back mtu 300");
     told("back: an MTU of 300 is too small");
-    assert!(server.stop().unwrap().success());
+    server.stop_well().unwrap();
 }
 
 /// Three interfaces of one Ethernet.
 const BRIDGE: &str = "ip link add bridge up type bridge && for name in front back other; do \
      ip link add $name mtu 2500 up type veth peer name port-$name mtu 2500 && \
-     ip link set port-$name master bridge up || exit 1; done && exec \"$0\" \"$@\"";
+     ip link set port-$name master bridge up || exit 1; done";
 
 #[test]
 fn a_second_port_of_its_target_s_name_gets_nothing_of_a_copy() {
     let dir = scene("fcoe-twice");
-    let binary = server::binary().unwrap().to_string_lossy().into_owned();
-    let command = ["unshare", "-rn", "sh", "-c", BRIDGE, &binary].map(str::to_owned);
-    let options = ["--fcoe", "back", "--open"];
-    let first = Server::start_as(&command, &dir, &["ram:16M"], &options).unwrap();
-    let pid = first.pid().to_string();
-    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
-    let unit = first.address(0).replace("fcoe://back/", "fcoe://front/");
-    let image = format!("file:{}", dir.join("image").display());
-    let slowly = format!("limit:rate=4M({image})");
-    let mut copy = lunar(&before, &["copy", &slowly, &unit]);
-    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    let (first, into, unit) = on_interfaces(&dir, BRIDGE, "ram:16M");
+    let before = words(&into);
+    let mut copy = begin_to_copy(&dir, "4M", &unit, &before);
     thread::sleep(Duration::from_millis(1500));
-    let other = format!("file:{}?size=16M", dir.join("other").display());
     let port = format!("other,wwpn={}", first.luns[0].target);
-    let command = [&before[..], &[&binary]].concat();
-    let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command: Vec<_> = before.iter().map(|word| (*word).to_owned()).collect();
+    let command = [command, vec![binary]].concat();
     let options = ["--fcoe", &port, "--open"];
     let second = tests::scratch("fcoe-twice-second").unwrap();
+    let other = file(&dir, "other?size=16M");
     let second = Server::start_as(&command, &second, &[&other], &options).unwrap();
-    assert!(copy.try_wait().unwrap().is_none(), "it is over already");
+    goes_on(&mut copy, 0);
     assert!(copy.wait().unwrap().success());
-    assert!(second.stop().unwrap().success());
-    tool::must(&mut lunar(&before, &["verify", &image, &unit])).unwrap();
-    let untouched = fs::read(dir.join("other")).unwrap();
-    assert!(
-        untouched == [0; BYTES as usize],
-        "the second port got some of it"
-    );
-    assert!(first.stop().unwrap().success());
+    second.stop_well().unwrap();
+    must(&before, &["verify", &file(&dir, "image"), &unit]);
+    let untouched = fs::read(dir.join("other")).unwrap() == [0; BYTES as usize];
+    assert!(untouched, "the second port got some of it");
+    first.stop_well().unwrap();
 }

@@ -1,7 +1,7 @@
 //! Volumes that grow while they are served: initiators are told.
 
 use std::fs::File;
-use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use scsi::wire::lun::Lun;
@@ -9,32 +9,29 @@ use tests::client::Client;
 use tests::initiator::{Data, Settings};
 use tests::server::Server;
 
+use crate::{LoopDevice, file, run};
+
 const MIB: u64 = 1 << 20;
 
 #[test]
 fn growth_of_a_file_is_told() {
-    let path = tests::scratch("growth-file").unwrap().join("disk");
-    let file = File::create(&path).unwrap();
-    file.set_len(MIB).unwrap();
-    grows("growth-file", &format!("file:{}", path.display()), || {
-        file.set_len(2 * MIB).unwrap();
+    let dir = tests::scratch("growth-file").unwrap();
+    let disk = File::create(dir.join("disk")).unwrap();
+    disk.set_len(MIB).unwrap();
+    grows("growth-file", &file(&dir, "disk"), || {
+        disk.set_len(2 * MIB).unwrap();
     });
 }
 
 #[test]
 fn a_volume_that_is_not_there_at_the_start_comes_later() {
     let dir = tests::scratch("absent").unwrap();
-    let path = dir.join("disk");
-    let file = format!("file:{}", path.display());
-    let volumes = ["ram:16M", &*file];
+    let volumes = ["ram:16M", &file(&dir, "disk")];
     let server = Server::start_in(&dir, &volumes, &["--wait", "1s"]).unwrap();
-    server
-        .has_logged("its LUN is not ready until the volume is there")
-        .unwrap();
-    assert_eq!(
-        [server.luns[0].size_bytes, server.luns[1].size_bytes],
-        [16 << 20, 0]
-    );
+    let is_away = "its LUN is not ready until the volume is there";
+    server.has_logged(is_away).unwrap();
+    let sizes = [0, 1].map(|at| server.luns[at].size_bytes);
+    assert_eq!(sizes, [16 << 20, 0]);
     let mut beside = Client::log_in(&server.luns[0], 1).unwrap();
     let settings = Settings::new(2, &server.luns[1].target);
     let mut client = Client::connect(server.luns[1].portals[0].parse().unwrap(), settings).unwrap();
@@ -45,7 +42,8 @@ fn a_volume_that_is_not_there_at_the_start_comes_later() {
     };
     assert_eq!(told(), Some((6, 0x29, 0)), "POWER ON");
     assert_eq!(told(), Some((2, 4, 0)), "NOT READY");
-    File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    let disk = File::create(dir.join("disk")).unwrap();
+    disk.set_len(MIB).unwrap();
     server.has_logged("is back").unwrap();
     assert_eq!(told(), Some((6, 0x29, 0)), "it is another unit");
     assert_eq!(told(), Some((6, 0x3f, 0x0e)), "LUNs have changed");
@@ -58,32 +56,20 @@ fn a_volume_that_is_not_there_at_the_start_comes_later() {
 #[test]
 fn growth_of_a_block_device_is_told() {
     let path = tests::scratch("growth-device").unwrap().join("disk");
-    let file = File::create(&path).unwrap();
-    file.set_len(MIB).unwrap();
-    let Some(device) = losetup(&["--find", "--show", &path.to_string_lossy()]) else {
-        eprintln!("SKIPPED: no loop device is to be had here");
+    let disk = File::create(&path).unwrap();
+    disk.set_len(MIB).unwrap();
+    let Some(device) = LoopDevice::new(&path) else {
         return;
     };
-    let told = std::panic::catch_unwind(|| {
-        grows("growth-device", &format!("block:{device}"), || {
-            file.set_len(2 * MIB).unwrap();
-            // Other tests have loop devices too, and the kernel refuses while it sees to one.
-            let told = (0..100).any(|_| {
-                std::thread::sleep(Duration::from_millis(20));
-                losetup(&["--set-capacity", &device]).is_some()
-            });
-            assert!(told, "the loop device does not learn its size");
+    grows("growth-device", &device.address(), || {
+        disk.set_len(2 * MIB).unwrap();
+        // Other tests have loop devices too, and the kernel refuses while it sees to one.
+        let told = (0..100).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            run("losetup", &["--set-capacity", &device.0]).good()
         });
+        assert!(told, "the loop device does not learn its size");
     });
-    losetup(&["--detach", &device]);
-    told.unwrap();
-}
-
-/// What it prints, if it went well.
-fn losetup(args: &[&str]) -> Option<String> {
-    let output = Command::new("losetup").args(args).output().ok()?;
-    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    output.status.success().then_some(printed)
 }
 
 fn grows(name: &str, address: &str, grow: impl FnOnce()) {

@@ -1,66 +1,55 @@
 //! What units say of themselves, as `iscsi-inq` sees it.
 
-use std::process::Command;
-
-use tests::cdb;
 use tests::client::Client;
 use tests::initiator::Data;
-use tests::server::Server;
-use tests::tool;
+use tests::server::{self, Server};
 
-use crate::must;
+use crate::{file, lunar_says, must, says};
 
-fn serial(server: &Server) -> String {
-    page(server, "128")
-}
-
-fn page(server: &Server, page: &str) -> String {
-    must("iscsi-inq", &["-e", "1", "-c", page, server.address(0)])
+/// The unit serial number and device identification VPD pages.
+fn pages(server: &Server) -> [String; 2] {
+    let page = |page| must("iscsi-inq", &["-e", "1", "-c", page, server.address(0)]);
+    ["128", "131"].map(page)
 }
 
 #[test]
 fn vendor_product_and_serial_are_as_told() {
     let options = [
-        "--vendor",
-        "ACME",
-        "--product",
-        "Moon Disk",
-        "--serial",
-        "S-1234",
+        ["--vendor", "ACME"],
+        ["--product", "Moon Disk"],
+        ["--serial", "S-1234"],
     ];
-    let server = Server::start("named", &["ram:16M"], &options).unwrap();
+    let server = Server::start("named", &["ram:16M"], &options.concat()).unwrap();
     let text = must("iscsi-inq", &[server.address(0)]);
-    assert!(text.contains("Vendor:ACME    \n"), "{text}");
-    assert!(text.contains("Product:Moon Disk       \n"), "{text}");
-    assert!(serial(&server).contains("S-1234"));
+    says(&text, &["Vendor:ACME    \n", "Product:Moon Disk       \n"]);
+    says(&pages(&server)[0], &["S-1234"]);
 }
 
 #[test]
 fn a_ram_disk_is_another_one_after_a_restart() {
     let first = Server::start("ram-identity", &["ram:16M"], &[]).unwrap();
-    let before = (serial(&first), page(&first, "131"));
+    let before = pages(&first);
     first.kill().unwrap();
     let second = Server::start("ram-identity", &["ram:16M"], &[]).unwrap();
-    let after = (serial(&second), page(&second, "131"));
-    assert_ne!(before.0, after.0, "serial number");
-    assert_ne!(before.1, after.1, "designators");
+    let after = pages(&second);
+    assert_ne!(before[0], after[0], "serial number");
+    assert_ne!(before[1], after[1], "designators");
 }
 
 #[test]
 fn a_file_stays_the_same() {
     let dir = tests::scratch("file-identity").unwrap();
-    let volume = format!("file:{}?size=16M", dir.join("disk").display());
+    let volume = file(&dir, "disk?size=16M");
     let first = Server::start_in(&dir, &[&volume], &[]).unwrap();
-    let before = (serial(&first), page(&first, "131"));
+    let before = pages(&first);
     first.kill().unwrap();
     let second = Server::start_in(&dir, &[&volume], &[]).unwrap();
-    assert_eq!(before, (serial(&second), page(&second, "131")));
+    assert_eq!(before, pages(&second));
 }
 
 /// Serial number and designator of a LUN.
 fn called(server: &Server, lun: usize) -> [String; 2] {
-    let mut command = Command::new(tests::server::binary().unwrap());
-    let told = tool::must(command.args(["info", "--json", server.address(lun)])).unwrap();
+    let told = lunar_says(&["info", "--json", server.address(lun)]);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     ["serial", "designator"].map(|key| told["unit"][key].as_str().unwrap().to_owned())
 }
@@ -76,31 +65,28 @@ fn called_by(name: &str, spelling: &str, options: &[&str]) -> [String; 2] {
 #[test]
 fn one_file_is_one_disk_however_it_is_spelled() {
     let dir = tests::scratch("file-spelled").unwrap();
-    let at = |path: &str| dir.join(path).display().to_string();
     std::os::unix::fs::symlink("disk", dir.join("link")).unwrap();
-    let first = called_by("spelled-0", &format!("file:{}?size=16M", at("disk")), &[]);
-    let spellings = [
-        format!("file:{}", at("./disk")),
-        format!("file:{}", at("../file-spelled/disk")),
-        format!("file:{}", at("link")),
-        format!("file:{}?direct", at("disk")),
-        format!("file:{}?readonly", at("disk")),
-        format!("file:{}?sync&size=32M", at("disk")),
-        format!("readonly(limit:iops=1000(file:{}))", at("disk")),
+    let first = called_by("spelled-0", &file(&dir, "disk?size=16M"), &[]);
+    let plain = [
+        "./disk",
+        "../file-spelled/disk",
+        "link",
+        "disk?direct",
+        "disk?readonly",
+        "disk?sync&size=32M",
     ];
-    for (number, spelling) in spellings.iter().enumerate() {
+    let wrapped = format!("readonly(limit:iops=1000({}))", file(&dir, "disk"));
+    let spellings = plain.iter().map(|name| file(&dir, name)).chain([wrapped]);
+    for (number, spelling) in spellings.enumerate() {
         // A state directory of its own, another target and another LUN.
         let name = format!("spelled-{}", number + 1);
         let iqn = format!("iqn.2026-11.org.lunar:{name}");
         let spelling = format!("{number}={spelling}");
-        assert_eq!(
-            first,
-            called_by(&name, &spelling, &["--iqn", &iqn]),
-            "{spelling}"
-        );
+        let called = called_by(&name, &spelling, &["--iqn", &iqn]);
+        assert_eq!(first, called, "{spelling}");
     }
     std::fs::rename(dir.join("disk"), dir.join("renamed")).unwrap();
-    let renamed = called_by("spelled-renamed", &format!("file:{}", at("renamed")), &[]);
+    let renamed = called_by("spelled-renamed", &file(&dir, "renamed"), &[]);
     assert_eq!(first, renamed);
 }
 
@@ -112,7 +98,7 @@ fn two_files_of_one_name_are_two_disks() {
         std::fs::create_dir(folder).unwrap();
         // As two users would: each in its folder, by the same words.
         let volume = "file:disk?size=16M";
-        let lunar = tests::server::binary().unwrap().display().to_string();
+        let lunar = server::binary().unwrap().display().to_string();
         let command = ["env", "--chdir", folder.to_str().unwrap(), &lunar].map(String::from);
         let options = ["--iqn", "iqn.2026-11.org.lunar:same"];
         Server::start_as(&command, folder, &[volume], &options).unwrap()
@@ -127,22 +113,18 @@ fn two_files_of_one_name_are_two_disks() {
 fn one_server_at_a_time_keeps_the_reservations_of_a_disk() {
     let dir = tests::scratch("kept-once").unwrap();
     std::fs::write(dir.join("disk"), [7; 1 << 20]).unwrap();
-    let volume = format!("file:{}?readonly", dir.join("disk").display());
+    let volume = file(&dir, "disk?readonly");
     let first = Server::start_in(&dir, &[&volume, "ram:1M"], &[]).unwrap();
     let other = ["--iqn", "iqn.2026-11.org.lunar:other"];
-    let told = match Server::start_in(&dir, &[&volume], &other) {
-        Ok(_) => panic!("it is served twice"),
-        Err(cause) => format!("{cause:#}"),
-    };
+    let twice = Server::start_in(&dir, &[&volume], &other);
+    let told = format!("{:#}", twice.expect_err("it is served twice"));
     let told = told.split(" said: ").last().unwrap();
-    assert!(
-        told.contains("stop that server") && told.contains("--serial 0=TEXT"),
-        "{told}"
-    );
+    says(told, &["stop that server", "--serial 0=TEXT"]);
     assert!(!told.contains("--state-dir"), "{told}");
     let as_a_clone = ["--serial", "S-CLONE"];
     let clone = Server::start_in(&dir, &[&volume], &as_a_clone).unwrap();
-    assert!(clone.stop().unwrap().success() && first.stop().unwrap().success());
+    clone.stop_well().unwrap();
+    first.stop_well().unwrap();
     let kept = std::fs::read_dir(dir.join("state")).unwrap();
     let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
     assert!(kept.is_empty(), "{kept:?}");
@@ -151,31 +133,28 @@ fn one_server_at_a_time_keeps_the_reservations_of_a_disk() {
 #[test]
 fn volumes_keep_their_numbers_when_one_is_left_out() {
     let dir = tests::scratch("numbered").unwrap();
-    let file = |name: &str| format!("file:{}?size=16M", dir.join(name).display());
-    let (two, seven) = (format!("2={}", file("two")), format!("7={}", file("seven")));
+    let two = format!("2={}", file(&dir, "two?size=16M"));
+    let seven = format!("7={}", file(&dir, "seven?size=16M"));
     let serial = ["--serial", "7=S-7"];
     let server = Server::start_in(&dir, &[&two, &seven, "ram:16M"], &serial).unwrap();
     let luns: Vec<_> = server.luns.iter().map(|lun| lun.lun).collect();
     assert_eq!(luns, [2, 7, 8]);
     let before = called(&server, 1);
-    assert!(before[0].contains("S-7"), "{before:?}");
+    says(&before[0], &["S-7"]);
     server.kill().unwrap();
     let server = Server::start_in(&dir, &[&seven], &serial).unwrap();
     assert_eq!((server.luns[0].lun, called(&server, 0)), (7, before));
     let list = must("iscsi-ls", &["-s", server.address(0)]);
-    assert!(list.contains("Lun:7 "), "{list}");
+    says(&list, &["Lun:7 "]);
 }
 
 #[test]
 fn removable_and_block_size_show() {
     let options = ["--removable", "--block-size", "4096"];
     let server = Server::start("shown", &["ram:16M"], &options).unwrap();
-    assert!(must("iscsi-inq", &[server.address(0)]).contains("Removable:1"));
+    says(&must("iscsi-inq", &[server.address(0)]), &["Removable:1"]);
     let text = must("iscsi-readcapacity16", &[server.address(0)]);
-    assert!(
-        text.contains("LOGICAL BLOCK LENGTH IN BYTES:4096\n"),
-        "{text}"
-    );
+    says(&text, &["LOGICAL BLOCK LENGTH IN BYTES:4096\n"]);
     assert_eq!(server.luns[0].block_size, 4096);
 }
 
@@ -183,12 +162,9 @@ fn removable_and_block_size_show() {
 /// counts in MiB.
 fn used(client: &mut Client) -> u32 {
     let page = [0x4d, 0, 0x4c, 0, 0, 0, 0, 0, 64, 0];
-    let told = client.command(&page, Data::In(64)).unwrap();
-    assert_eq!(told.status, 0, "{told:?}");
-    assert_eq!(told.data[16..18], [0, 2], "{told:?}");
-    told.data[20..24]
-        .iter()
-        .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    let told = client.good(&page, Data::In(64)).unwrap();
+    assert_eq!(told[16..18], [0, 2], "{told:?}");
+    u32::from_be_bytes(*told[20..].first_chunk().unwrap())
 }
 
 #[test]
@@ -196,8 +172,6 @@ fn what_a_ram_disk_uses_is_told() {
     let server = Server::start("usage", &["ram:64M"], &[]).unwrap();
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
     assert_eq!(used(&mut client), 0);
-    let write = cdb::write(0, 8192, false);
-    let data = Data::Out(vec![1; 8192 * 512].into());
-    assert_eq!(client.command(&write, data).unwrap().status, 0);
+    client.write(0, vec![1; 8192 * 512], false).unwrap();
     assert_eq!(used(&mut client), 4);
 }

@@ -7,26 +7,19 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tests::cdb;
 use tests::client::Client;
 use tests::initiator::{Data, Reply};
 use tests::process;
 use tests::server::{self, Server};
-use tests::tool;
+
+use crate::{lunar, must, words};
 
 #[test]
 fn the_ready_line_is_for_people_and_scripts() {
     let state = tests::scratch("ready-line").unwrap();
-    let options = [
-        "--listen",
-        "127.0.0.1:0",
-        "--iqn",
-        "iqn.2026-11.org.example:A",
-        "--state-dir",
-    ];
-    let mut child = Command::new(server::binary().unwrap())
-        .args(["serve", "ram:1G", "null:1536M"])
-        .args(options)
+    let options = "--listen 127.0.0.1:0 --iqn iqn.2026-11.org.example:A --state-dir";
+    let mut child = lunar(&["serve", "ram:1G", "null:1536M"])
+        .args(words(options))
         .arg(state)
         .stdout(Stdio::piped())
         .spawn()
@@ -41,10 +34,8 @@ fn the_ready_line_is_for_people_and_scripts() {
         let parts: Vec<_> = line.split("  ").collect();
         assert_eq!(parts[1..], [size, volume]);
         assert!(parts[0].starts_with("iscsi://127.0.0.1:"), "{line}");
-        assert!(
-            parts[0].ends_with(&format!("/iqn.2026-11.org.example:a/{lun}")),
-            "{line}"
-        );
+        let unit = format!("/iqn.2026-11.org.example:a/{lun}");
+        assert!(parts[0].ends_with(&unit), "{line}");
     }
 }
 
@@ -82,27 +73,17 @@ fn told_to_stop_it_ends_with_0() {
 fn what_was_counted_is_logged_when_asked_for_and_at_the_end() {
     let server = Server::start("usr1", &["stats(ram:1M)"], &[]).unwrap();
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
-    let write = |client: &mut Client, lba| {
-        let data = Data::Out(vec![1; 512].into());
-        client.good(&cdb::write(lba, 1, false), data).unwrap();
-    };
-    write(&mut client, 0);
+    client.write(0, [1; 512], false).unwrap();
     server.signal("-USR1").unwrap();
     // It goes on serving.
-    write(&mut client, 1);
+    client.write(1, [1; 512], false).unwrap();
     drop(client);
-    let log = server.log_path().to_owned();
-    assert!(server.stop().unwrap().success());
-    let log = std::fs::read_to_string(log).unwrap();
-    let told = log
-        .lines()
-        .filter(|line| line.contains("stats(ram:1M): writes: "));
-    let told: Vec<_> = told.collect();
+    let log = server.stop_well().unwrap();
+    let is_told = |line: &&str| line.contains("stats(ram:1M): writes: ");
+    let told: Vec<_> = log.lines().filter(is_told).collect();
     assert_eq!(told.len(), 2, "{log}");
-    assert!(
-        told[1].contains("writes: 2, 0 of them failed, 1024 bytes"),
-        "{log}"
-    );
+    let sum = "writes: 2, 0 of them failed, 1024 bytes";
+    assert!(told[1].contains(sum), "{log}");
 }
 
 #[test]
@@ -180,11 +161,9 @@ fn a_server_that_waits_for_a_remote_volume_ends_at_once() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = silent.local_addr().unwrap();
     let volume = format!("iscsi://{portal}/iqn.2026-11.org.lunar.test:silent/0");
-    let mut command = Command::new(server::binary().unwrap());
-    let child = command.args(["serve", &volume]).spawn().unwrap();
+    let child = lunar(&["serve", &volume]).spawn().unwrap();
     let _waits = silent.accept().unwrap();
-    let pid = child.id().to_string();
-    tool::must(Command::new("kill").args(["-TERM", &pid])).unwrap();
+    must("kill", &["-TERM", &child.id().to_string()]);
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.signal(), Some(15));
 }

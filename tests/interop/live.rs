@@ -2,19 +2,22 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{must, run};
 use block::file::UndoLog;
 use engine::inventory::{Inventory, TargetRow, UnitRow};
+use engine::mailbox::SessionInfo;
 use engine::serve::options::{RingKind, ServeError};
 use engine::server::{Server, ServerConfig, ServerHandle};
 use tests::client::Client;
 use tests::initiator::{Data, Settings};
+
+use crate::{file, must, run, words};
 
 const TARGET: &str = "iqn.2026-11.org.lunar:live";
 
@@ -52,6 +55,16 @@ impl Live {
         format!("iscsi://{}/{TARGET}/{lun}", self.portal())
     }
 
+    /// A session, once there is one.
+    fn session(&self) -> SessionInfo {
+        loop {
+            match self.server.sessions().pop() {
+                Some(session) => return session,
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
     /// Changes what is served.
     fn apply(&mut self, change: impl FnOnce(&mut Inventory)) -> Result<(), ServeError> {
         let mut next = self.inventory.clone();
@@ -72,37 +85,28 @@ impl Drop for Live {
 /// Something that is changed.
 type Edit<'a> = &'a dyn Fn(&mut Inventory);
 
+fn target_of(inventory: &mut Inventory) -> &mut TargetRow {
+    inventory.targets.get_mut(TARGET).unwrap()
+}
+
 fn show(inventory: &mut Inventory, lun: u16, address: &str) {
     let row = UnitRow::new(address.parse().unwrap(), address.to_owned());
     inventory.units.insert(lun.to_string(), row);
-    let target = inventory.targets.get_mut(TARGET).unwrap();
+    let target = target_of(inventory);
     target.luns.retain(|one| one.0 != lun);
     target.luns.push((lun, lun.to_string()));
 }
 
 fn hide(inventory: &mut Inventory, lun: u16) {
     inventory.units.remove(&lun.to_string());
-    let target = inventory.targets.get_mut(TARGET).unwrap();
-    target.luns.retain(|one| one.0 != lun);
+    target_of(inventory).luns.retain(|one| one.0 != lun);
 }
 
 /// QEMU's driver, which is libiscsi, writes for as long as it is let.
 fn load(url: &str) -> Child {
-    let bench = [
-        "bench",
-        "-w",
-        "-c",
-        "100000000",
-        "-d",
-        "8",
-        "-s",
-        "4096",
-        "-f",
-        "raw",
-        "-t",
-    ];
+    let bench = "bench -w -c 100000000 -d 8 -s 4096 -f raw -t none";
     let mut qemu = Command::new("qemu-img");
-    qemu.args(bench).args(["none", url]).stdout(Stdio::null());
+    qemu.args(words(bench)).arg(url).stdout(Stdio::null());
     qemu.stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -123,7 +127,7 @@ fn luns_come_and_grow_and_go_beside_one_that_is_used() {
     let witness = Witness::start(live.portal());
     for turn in 0..200_u64 {
         let _ = fs::remove_file(&path);
-        let (url, address) = (live.url(1), format!("file:{}?size=1M", path.display()));
+        let (url, address) = (live.url(1), file(folder.path(), "disk?size=1M"));
         live.apply(|next| show(next, 1, &address)).unwrap();
         if turn % 20 == 0 {
             let capacity = must("iscsi-readcapacity16", &["-s", &url]);
@@ -174,13 +178,9 @@ impl Witness {
 }
 
 /// A file that grows is seen to by the server itself.
-fn grow(path: &std::path::Path, url: &str) {
-    fs::File::options()
-        .write(true)
-        .open(path)
-        .unwrap()
-        .set_len(2 << 20)
-        .unwrap();
+fn grow(path: &Path, url: &str) {
+    let disk = fs::File::options().write(true).open(path).unwrap();
+    disk.set_len(2 << 20).unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while must("iscsi-readcapacity16", &["-s", url]).trim() != "2097152" {
         assert!(Instant::now() < deadline, "it is not seen to grow");
@@ -208,23 +208,14 @@ fn another_volume_under_a_unit_that_is_used_costs_nobody_an_error() {
 fn what_is_wrong_is_refused_and_what_was_served_stays() {
     let mut live = Live::start();
     let url = live.url(0);
-    let wrong: [(Edit<'_>, &str); 3] = [
+    let twice: Edit<'_> = &|next| target_of(next).luns.push((0, "0".into()));
+    let nowhere: Edit<'_> = &|next| show(next, 1, "file:/nowhere/disk");
+    let larger: Edit<'_> = &|next| next.units.get_mut("0").unwrap().block_size = Some(4096);
+    let wrong = [
+        (twice, "has LUN 0 twice"),
+        (nowhere, "cannot open file:/nowhere/disk"),
         (
-            &|next| {
-                let target = next.targets.get_mut(TARGET).unwrap();
-                target.luns.push((0, "0".into()));
-            },
-            "has LUN 0 twice",
-        ),
-        (
-            &|next| show(next, 1, "file:/nowhere/disk"),
-            "cannot open file:/nowhere/disk",
-        ),
-        (
-            &|next| {
-                let row = next.units.get_mut("0").unwrap();
-                row.block_size = Some(4096);
-            },
+            larger,
             "cannot take the place of a volume with blocks of 512",
         ),
     ];
@@ -247,16 +238,11 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
     let load = load(&first);
     live.apply(|next| next.portals.truncate(1)).unwrap();
     assert!(!run("iscsi-inq", &[&second]).good(), "nobody listens there");
-    while live.server.sessions().is_empty() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    live.session();
     end(load);
     let name = "iqn.2026-11.org.lunar.test:friend";
-    live.apply(|next| {
-        let target = next.targets.get_mut(TARGET).unwrap();
-        target.access.allow = Some([name.to_owned()].into());
-    })
-    .unwrap();
+    live.apply(|next| target_of(next).access.allow = Some([name.to_owned()].into()))
+        .unwrap();
     assert_eq!(live.server.sessions(), []);
     assert!(
         !run("iscsi-inq", &[&first]).good(),
@@ -269,12 +255,7 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
 fn a_session_is_seen_and_dropped() {
     let live = Live::start();
     let mut load = load(&live.url(0));
-    let session = loop {
-        match live.server.sessions().pop() {
-            Some(session) => break session,
-            None => thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let session = live.session();
     assert_eq!(session.target.as_deref(), Some(TARGET));
     assert!(live.server.drop_session(session.tsih), "it has ended");
     assert!(!live.server.drop_session(session.tsih), "there is none");

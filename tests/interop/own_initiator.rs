@@ -3,10 +3,6 @@
 mod link;
 mod tgtd;
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-
 use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, Digest, InitiatorChap, InitiatorConfig, Mutual};
 use iscsi::initiator::error::SessionEnd;
@@ -14,10 +10,11 @@ use iscsi::initiator::{Data, InitiatorEvent, Tmf};
 use scsi::medium::{HeapLease, Lease};
 use scsi::wire::lun::Lun;
 
+use tests::server::Server;
+
 use self::link::Link;
 use self::tgtd::{TARGET, Tgtd};
-use tests::server::{self, Server};
-use tests::tool;
+use crate::{lunar_says, says};
 
 const INITIATOR: &str = "iqn.2026-11.org.lunar:own";
 const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 7];
@@ -78,8 +75,8 @@ fn use_it(mut link: Link, lun: Lun, seed: usize) {
     assert_eq!(link.leave(), SessionEnd::LoggedOut);
 }
 
-fn credentials(mutual: bool) -> Auth {
-    Auth::Chap(InitiatorChap {
+fn credentials(mutual: bool) -> InitiatorChap {
+    InitiatorChap {
         user: "user".into(),
         secret: SECRET.to_vec().into(),
         mutual: mutual.then(|| Mutual {
@@ -87,7 +84,7 @@ fn credentials(mutual: bool) -> Auth {
             secret: THEIRS.to_vec().into(),
         }),
         hashes: vec![Hash::Md5],
-    })
+    }
 }
 
 /// Every way to have digests and to announce data.
@@ -123,7 +120,7 @@ fn own_initiator_at_tgtd() {
     assert_eq!(targets[0].portals[0].port, tgtd.portal.port());
     let nowhere = InitiatorConfig::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
     let told = Link::refused(tgtd.portal, nowhere);
-    assert!(told.contains("this portal has no such target"), "{told}");
+    says(&told, &["this portal has no such target"]);
 }
 
 /// LUN 0 of every target of tgtd is no disk, but a controller.
@@ -131,74 +128,59 @@ fn own_initiator_at_tgtd() {
 fn ls_tells_the_units_of_tgtd() {
     let tgtd = Tgtd::start("ls", &[]);
     let portal = tgtd.portal.to_string();
-    let mut command = Command::new(server::binary().unwrap());
-    let text = tool::must(command.args(["ls", &portal])).unwrap();
+    let text = lunar_says(&["ls", &portal]);
     let rows: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(rows.len(), 2, "{text}");
-    assert!(rows[0].contains("LUN 0: it is not a disk"), "{text}");
-    for told in [
-        "16.0 MiB".to_owned(),
-        format!("iscsi://{portal}/{TARGET}/1"),
-    ] {
-        assert!(rows[1].contains(&told), "{text}");
-    }
+    says(rows[0], &["LUN 0: it is not a disk"]);
+    let unit = format!("iscsi://{portal}/{TARGET}/1");
+    says(rows[1], &["16.0 MiB", &unit]);
+}
+
+/// Uses tgtd with CHAP, and not with another secret; gives what is said of that.
+fn proves_itself(name: &str, accounts: &[&str], spoil: impl FnOnce(&mut InitiatorChap)) -> String {
+    let tgtd = Tgtd::start(name, accounts);
+    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
+    let mut chap = credentials(accounts.len() > 1);
+    config.auth = Auth::Chap(chap.clone());
+    let link = Link::logged_in(tgtd.portal, config.clone());
+    use_it(link, Lun::from_index(1), 1);
+    spoil(&mut chap);
+    config.auth = Auth::Chap(chap);
+    Link::refused(tgtd.portal, config)
 }
 
 #[test]
 fn own_initiator_proves_itself_to_tgtd() {
-    let tgtd = Tgtd::start("chap", &["user"]);
-    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
-    config.auth = credentials(false);
-    let link = Link::logged_in(tgtd.portal, config.clone());
-    use_it(link, Lun::from_index(1), 1);
-    let Auth::Chap(chap) = &mut config.auth else {
-        panic!("CHAP is configured");
+    let told = proves_itself("chap", &["user"], |chap| chap.secret.push(b'!'));
+    says(&told, &["rejected CHAP user"]);
+}
+
+#[test]
+fn own_initiator_and_tgtd_prove_themselves() {
+    let spoil = |chap: &mut InitiatorChap| {
+        let mutual = chap.mutual.as_mut().unwrap();
+        mutual.secret.push(b'!');
     };
-    chap.secret.push(b'!');
-    let told = Link::refused(tgtd.portal, config);
-    assert!(told.contains("rejected CHAP user"), "{told}");
+    let told = proves_itself("mutual", &["user", "them"], spoil);
+    says(&told, &["failed mutual CHAP"]);
 }
 
 /// tgtd takes the number of SHA-256 for SHA1. What the message advises has to help.
 #[test]
 fn the_verbs_log_in_to_tgtd_by_the_hash_that_it_knows() {
     let tgtd = Tgtd::start("hash", &["user"]);
-    let secret = tests::scratch("tgtd-hash-secret").unwrap().join("secret");
-    fs::write(&secret, SECRET).unwrap();
-    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let dir = tests::scratch("tgtd-hash-secret").unwrap();
+    let secret = crate::secret(&dir, "secret", std::str::from_utf8(SECRET).unwrap());
     let portal = tgtd.portal.to_string();
-    let lunar = |args: &[&str]| {
-        let mut command = Command::new(server::binary().unwrap());
-        tool::must(command.args(args)).unwrap()
-    };
-    let ls = ["ls", &portal, "--user", "user", "--secret-file"];
-    let ls = [&ls[..], &[secret.to_str().unwrap()]].concat();
-    let told = lunar(&ls);
-    assert!(told.contains("or --chap-hash md5 to lunar ls"), "{told}");
-    let told = lunar(&[&ls[..], &["--chap-hash", "md5"]].concat());
+    let ls = ["ls", &portal, "--user", "user", "--secret-file", &secret];
+    says(&lunar_says(&ls), &["or --chap-hash md5 to lunar ls"]);
+    let told = lunar_says(&[&ls[..], &["--chap-hash", "md5"]].concat());
     let address = told.split_whitespace().find(|word| {
         word.starts_with(&format!("iscsi://user@{portal}/{TARGET}/1?"))
             && word.ends_with("&chap-hash=md5")
     });
-    let told = lunar(&["info", address.expect(&told)]);
-    assert!(told.contains("CHAP with md5"), "{told}");
-}
-
-#[test]
-fn own_initiator_and_tgtd_prove_themselves() {
-    let tgtd = Tgtd::start("mutual", &["user", "them"]);
-    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
-    config.auth = credentials(true);
-    let link = Link::logged_in(tgtd.portal, config.clone());
-    use_it(link, Lun::from_index(1), 1);
-    let Auth::Chap(chap) = &mut config.auth else {
-        panic!("CHAP is configured");
-    };
-    if let Some(mutual) = &mut chap.mutual {
-        mutual.secret.push(b'!');
-    }
-    let told = Link::refused(tgtd.portal, config);
-    assert!(told.contains("failed mutual CHAP"), "{told}");
+    let told = lunar_says(&["info", address.expect(&told)]);
+    says(&told, &["CHAP with md5"]);
 }
 
 #[test]

@@ -4,12 +4,11 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use tests::server::Server;
+use tests::server::{self, Server};
 use tests::tool;
 
-use crate::{must, run};
+use crate::{LIMIT, file, lunar, lunar_says, must, run, says, words};
 
 const SIZE: u64 = 64 << 20;
 
@@ -17,11 +16,7 @@ const SIZE: u64 = 64 << 20;
 fn image(path: &Path) {
     let mut file = File::create(path).unwrap();
     file.set_len(SIZE).unwrap();
-    for (number, start) in (0..SIZE)
-        .step_by(5 << 20)
-        .zip(1_u32..)
-        .map(|(at, n)| (n, at))
-    {
+    for (start, number) in (0..SIZE).step_by(5 << 20).zip(1_u32..) {
         let data: Vec<u8> = (0..300_000_u32)
             .map(|at| (at.wrapping_mul(number) >> 3) as u8)
             .collect();
@@ -50,71 +45,37 @@ pub(crate) fn copies(name: &str, volume: &str, options: &[&str]) {
     image(&path);
     let path = path.to_string_lossy();
     let server = Server::start(name, &[volume], options).unwrap();
-    let raw = ["-f", "raw"];
-    must(
-        "qemu-img",
-        &[
-            &["convert", "-n", "-O", "raw"],
-            &raw[..],
-            &[&path, server.address(0)],
-        ]
-        .concat(),
-    );
-    let compare = [
-        &["compare", "-F", "raw"],
-        &raw[..],
-        &[&path, server.address(0)],
-    ]
-    .concat();
-    assert!(must("qemu-img", &compare).contains("identical"));
+    let ends = format!("{path} {}", server.address(0));
+    let convert = format!("convert -n -f raw -O raw {ends}");
+    must("qemu-img", &words(&convert));
+    let compare = format!("compare -f raw -F raw {ends}");
+    says(&must("qemu-img", &words(&compare)), &["identical"]);
     io(server.address(0), &["write -P 7 1M 4k"]);
     // Where it cannot compare, it ends with 2.
-    let differs = run("qemu-img", &compare);
-    let code = differs.status.and_then(|status| status.code());
-    assert_eq!(code, Some(1), "{}", differs.output);
+    let differs = run("qemu-img", &words(&compare));
+    assert_eq!(differs.code(), Some(1), "{}", differs.output);
 }
 
+/// To each of these, beside the name of its server, and with options.
 #[test]
 fn an_image_is_copied_and_compared() {
-    copies("copy", "ram:64M", &[]);
-}
-
-#[test]
-fn an_image_is_copied_to_blocks_of_4096() {
-    copies("copy-4096", "ram:64M", &["--block-size", "4096"]);
-}
-
-#[test]
-fn an_image_is_copied_to_a_file() {
-    let dir = tests::scratch("copy-file-volume").unwrap();
-    copies(
-        "copy-file",
-        &format!("file:{}?size=64M", dir.join("disk").display()),
-        &[],
-    );
-}
-
-#[test]
-fn an_image_is_copied_to_a_stripe() {
-    let dir = tests::scratch("copy-stripe-volume").unwrap();
-    let file = dir.join("disk");
-    let stripe = format!("stripe:64k(ram:32M,file:{}?size=32M)", file.display());
-    copies("copy-stripe", &stripe, &[]);
-}
-
-#[test]
-fn an_image_is_copied_to_volumes_out_of_volumes() {
-    let volume = "concat(stripe:4k(ram:10M,ram:20M,ram:11M),ram:1M,stripe:128k(ram:20M,ram:20M))";
-    copies("copy-nest", volume, &["--block-size", "4096"]);
-}
-
-#[test]
-fn an_image_is_copied_through_every_wrapper() {
-    let dir = tests::scratch("copy-wrapped-volume").unwrap();
-    let file = dir.join("disk");
-    let part = format!("verify(delay:100us(file:{}?size=32M))", file.display());
-    let volume = format!("stats(stripe:64k({part},fault:read=0(limit:iops=1M(ram:32M))))");
-    copies("copy-wrapped", &volume, &[]);
+    let dir = tests::scratch("copy-volumes").unwrap();
+    let disk = |name: &str, size: &str| file(&dir, &format!("{name}?size={size}"));
+    let stripe = format!("stripe:64k(ram:32M,{})", disk("stripe", "32M"));
+    let nest = "concat(stripe:4k(ram:10M,ram:20M,ram:11M),ram:1M,stripe:128k(ram:20M,ram:20M))";
+    let part = format!("verify(delay:100us({}))", disk("part", "32M"));
+    let every_wrapper = format!("stats(stripe:64k({part},fault:read=0(limit:iops=1M(ram:32M))))");
+    let of_4096: &[&str] = &["--block-size", "4096"];
+    for (name, volume, options) in [
+        ("copy-ram", "ram:64M", &[][..]),
+        ("copy-ram-4096", "ram:64M", of_4096),
+        ("copy-file", &disk("file", "64M"), &[]),
+        ("copy-stripe", &stripe, &[]),
+        ("copy-nest", nest, of_4096),
+        ("copy-every-wrapper", &every_wrapper, &[]),
+    ] {
+        copies(name, volume, options);
+    }
 }
 
 #[test]
@@ -122,26 +83,20 @@ fn what_fails_inside_is_told_outside() {
     let volume = "concat(ram:1M,fault:write=eio(ram:1M))";
     let server = Server::start("fault", &[volume], &[]).unwrap();
     io(server.address(0), &["write -P 1 0 1M", "read -P 0 1M 1M"]);
-    let ran = run(
-        "qemu-io",
-        &["-f", "raw", "-c", "write 1M 4k", server.address(0)],
-    );
-    assert!(
-        !ran.good() || ran.output.contains("failed"),
-        "{}",
-        ran.output
-    );
+    let write = ["-f", "raw", "-c", "write 1M 4k", server.address(0)];
+    let ran = run("qemu-io", &write);
+    let is_told = !ran.good() || ran.output.contains("failed");
+    assert!(is_told, "{}", ran.output);
 }
 
 #[test]
 fn chunks_of_a_stripe_go_round() {
     let dir = tests::scratch("stripe-volume").unwrap();
-    let path = dir.join("disk");
-    let stripe = format!("stripe:64k(file:{}?size=8M,ram:8M)", path.display());
+    let stripe = format!("stripe:64k({},ram:8M)", file(&dir, "disk?size=8M"));
     let server = Server::start("stripe", &[&stripe], &[]).unwrap();
     let write = ["write -P 0x11 32k 128k", "read -P 0x11 32k 128k", "flush"];
     io(server.address(0), &write);
-    let bytes = fs::read(&path).unwrap();
+    let bytes = fs::read(dir.join("disk")).unwrap();
     // The second half of the first chunk, the whole second one elsewhere, and half of the third.
     let written = |at: usize| bytes[at << 10] == 0x11;
     assert_eq!(
@@ -167,16 +122,15 @@ fn holes_stay_holes_on_every_way() {
     let dir = tests::scratch("holes-image").unwrap();
     let path = dir.join("image");
     image(&path);
-    let path = path.to_string_lossy();
-    let readonly = format!("file:{path}?readonly");
-    let sparse = format!("file:{}?size=64M&sparse", dir.join("copy").display());
+    let readonly = file(&dir, "image?readonly");
+    let sparse = file(&dir, "copy?size=64M&sparse");
     let volumes = [readonly.as_str(), "ram:64M", sparse.as_str()];
     let server = Server::start("holes", &volumes, &[]).unwrap();
-    let expected = map(&path);
+    let expected = map(&path.to_string_lossy());
     assert!(expected.len() > 20, "{expected:?}");
     for lun in [1, 2] {
         let ends = [server.address(0), server.address(lun)];
-        let copy = ["convert", "-n", "-f", "raw", "-O", "raw"];
+        let copy = words("convert -n -f raw -O raw");
         must("qemu-img", &[&copy[..], &ends].concat());
         assert_eq!(map(ends[1]), expected, "LUN {lun}");
     }
@@ -227,57 +181,41 @@ fn zeroes_and_discards_read_as_zeroes() {
 #[test]
 fn many_writes_at_once() {
     let server = Server::start("many", &["ram:64M"], &[]).unwrap();
-    let writes: Vec<_> = (0..64)
-        .map(|n| format!("aio_write -P {} {n}M 700k", n + 1))
-        .collect();
-    let reads: Vec<_> = (0..64)
-        .map(|n| format!("read -P {} {n}M 700k", n + 1))
-        .collect();
-    let all = writes.iter().map(String::as_str).chain(["aio_flush"]);
-    io(
-        server.address(0),
-        &all.chain(reads.iter().map(String::as_str))
-            .collect::<Vec<_>>(),
-    );
+    let all = |what: &str| -> Vec<String> {
+        let one = |n| format!("{what} -P {} {n}M 700k", n + 1);
+        (0..64).map(one).collect()
+    };
+    let commands = [all("aio_write"), vec!["aio_flush".into()], all("read")].concat();
+    let commands: Vec<_> = commands.iter().map(String::as_str).collect();
+    io(server.address(0), &commands);
 }
 
 #[test]
 fn a_file_holds_what_was_flushed() {
     let dir = tests::scratch("file-volume").unwrap();
-    let path = dir.join("disk");
-    let volume = format!("file:{}?size=16M", path.display());
-    let server = Server::start("file", &[&volume], &[]).unwrap();
+    let server = Server::start("file", &[&file(&dir, "disk?size=16M")], &[]).unwrap();
     io(server.address(0), &["write -P 0x5a 4M 128k", "flush"]);
-    let bytes = fs::read(&path).unwrap();
+    let bytes = fs::read(dir.join("disk")).unwrap();
     assert_eq!(bytes.len(), 16 << 20);
     let (start, end) = (4 << 20, (4 << 20) + (128 << 10));
     assert!(bytes[start..end].iter().all(|byte| *byte == 0x5a));
-    assert!(
-        bytes[..start]
-            .iter()
-            .chain(&bytes[end..])
-            .all(|byte| *byte == 0)
-    );
+    let mut others = bytes[..start].iter().chain(&bytes[end..]);
+    assert!(others.all(|byte| *byte == 0));
 }
 
 #[test]
 fn a_readonly_volume_is_read_only() {
     let server = Server::start("ro", &["ram:16M"], &["--readonly"]).unwrap();
-    must(
-        "qemu-io",
-        &["-r", "-f", "raw", "-c", "read -P 0 0 1M", server.address(0)],
-    );
-    let ran = run(
-        "qemu-io",
-        &["-f", "raw", "-c", "write 0 4k", server.address(0)],
-    );
+    let read = ["-r", "-f", "raw", "-c", "read -P 0 0 1M", server.address(0)];
+    must("qemu-io", &read);
+    let write = ["-f", "raw", "-c", "write 0 4k", server.address(0)];
+    let ran = run("qemu-io", &write);
     assert!(!ran.good(), "{}", ran.output);
 }
 
 /// Runs `lunar info` of a file that cannot be had, and returns what it says.
 fn refusal(path: &str) -> String {
-    let mut info = Command::new(tests::server::binary().unwrap());
-    let ran = tool::run(info.args(["info", path]), LIMIT).unwrap();
+    let ran = tool::run(&mut lunar(&["info", path]), LIMIT).unwrap();
     assert!(!ran.good(), "{}", ran.output);
     ran.output
 }
@@ -288,18 +226,13 @@ fn what_is_served_is_not_opened_by_qemu() {
     let path = dir.join("disk").display().to_string();
     let server = Server::start("served-lock", &[&format!("file:{path}?size=16M")], &[]).unwrap();
     let write = run("qemu-io", &["-f", "raw", "-c", "write 0 4k", &path]);
-    assert!(
-        !write.good() && write.output.contains("lock"),
-        "{}",
-        write.output
-    );
-    must(
-        "qemu-io",
-        &["-r", "-U", "-f", "raw", "-c", "read 0 4k", &path],
-    );
+    let is_locked = !write.good() && write.output.contains("lock");
+    assert!(is_locked, "{}", write.output);
+    let read = ["-r", "-U", "-f", "raw", "-c", "read 0 4k", &path];
+    must("qemu-io", &read);
     let told = refusal(&format!("file:{path}?readonly"));
     let holder = format!("lunar serve (pid {}) has it open", server.pid());
-    assert!(told.contains(&holder), "{told}");
+    says(&told, &[&holder]);
     drop(server);
 }
 
@@ -319,18 +252,14 @@ fn what_qemu_has_open_is_not_served() {
     let mut commands = qemu.stdin.take().unwrap();
     commands.write_all(b"read 0 512\n").unwrap();
     let lines = BufReader::new(qemu.stdout.take().unwrap()).lines();
-    assert!(
-        lines
-            .map(Result::unwrap)
-            .any(|line| line.contains("read 512/512"))
-    );
+    let mut lines = lines.map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("read 512/512")));
     let told = refusal(&format!("file:{path}"));
     let holder = format!("qemu-io (pid {}) has it open", qemu.id());
-    assert!(told.contains(&holder), "{told}");
+    says(&told, &[&holder]);
     drop(commands);
     assert!(qemu.wait().unwrap().success());
-    let mut info = Command::new(tests::server::binary().unwrap());
-    tool::must(info.args(["info", &format!("file:{path}")])).unwrap();
+    lunar_says(&["info", &format!("file:{path}")]);
 }
 
 #[test]
@@ -344,35 +273,24 @@ fn what_is_not_the_disk_it_may_be_taken_for_is_warned_of() {
     image(Path::new(&at("raw")));
     let names = ["qcow2", "vmdk", "vdi", "vhdx", "tail", "raw"];
     let volumes = names.map(|name| format!("file:{}", at(name)));
-    let server = Server::start(
-        "no-disk-server",
-        &volumes.each_ref().map(String::as_str),
-        &[],
-    )
-    .unwrap();
-    let log = server.log_path().to_owned();
-    assert!(server.stop().unwrap().success());
-    let log = fs::read_to_string(log).unwrap();
-    let lines = |name: &str| -> Vec<&str> {
+    let volumes = volumes.each_ref().map(String::as_str);
+    let server = Server::start("no-disk-server", &volumes, &[]).unwrap();
+    let log = server.stop_well().unwrap();
+    let warns = |name: &str, words: &str| {
         let place = format!("file:{}: ", at(name));
-        log.lines()
-            .filter(|line| line.contains("WARN") && line.contains(&place))
-            .collect()
+        let is_it = |line: &str| {
+            ["WARN", &place, words]
+                .iter()
+                .all(|word| line.contains(word))
+        };
+        log.lines().any(is_it)
     };
     for format in &names[..4] {
         let convert = format!("qemu-img convert -f {format} -O raw");
-        assert!(
-            lines(format).iter().any(|line| line.contains(&convert)),
-            "{log}"
-        );
+        assert!(warns(format, &convert), "{format}: {log}");
     }
-    assert!(
-        lines("tail")
-            .iter()
-            .any(|line| line.contains("last 197 bytes")),
-        "{log}"
-    );
-    assert!(lines("raw").is_empty(), "{log}");
+    assert!(warns("tail", "last 197 bytes"), "{log}");
+    assert!(!warns("raw", ""), "{log}");
 }
 
 #[test]
@@ -382,17 +300,11 @@ fn what_lacks_proc_is_told_so() {
     let hide = "mount -t tmpfs none /proc && exec \"$@\"";
     let mut serve = Command::new("unshare");
     serve.args(["--mount", "sh", "-c", hide, "sh"]);
-    serve.arg(tests::server::binary().unwrap());
-    let disk = format!("file:{}", dir.join("disk").display());
-    let state = dir.join("state").display().to_string();
-    serve.args(["serve", &disk, "--listen", "127.0.0.1:0"]);
-    serve.args(["--memory-limit", "64M", "--state-dir", &state]);
+    serve.arg(server::binary().unwrap());
+    let (disk, state) = (file(&dir, "disk"), dir.join("state"));
+    let options = "--listen 127.0.0.1:0 --memory-limit 64M --state-dir";
+    serve.args(["serve", &disk]).args(words(options)).arg(state);
     let ran = tool::run(&mut serve, LIMIT).unwrap();
-    assert!(
-        !ran.good() && ran.output.contains("mount /proc"),
-        "{}",
-        ran.output
-    );
+    let is_told = !ran.good() && ran.output.contains("mount /proc");
+    assert!(is_told, "{}", ran.output);
 }
-
-const LIMIT: Duration = Duration::from_secs(30);

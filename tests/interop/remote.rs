@@ -4,21 +4,17 @@ mod keys;
 mod killed;
 mod redirector;
 
-use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 
 use iscsi::wire::bhs::{BHS_LEN, Bhs, Opcode};
-use tests::cdb;
 use tests::client::Client;
-use tests::initiator::Data;
 use tests::server::{self, Server};
 
 use self::redirector::Redirector;
-use crate::{qemu, run};
+use crate::{SECRETS, file, lunar, proving, qemu, refused, says};
 
 #[test]
 fn a_unit_elsewhere_is_served_again() {
@@ -29,7 +25,7 @@ fn a_unit_elsewhere_is_served_again() {
 #[test]
 fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
     let dir = tests::scratch("remote-killed").unwrap();
-    let volume = format!("file:{}?size=16M", dir.join("disk").display());
+    let volume = file(&dir, "disk?size=16M");
     let mut back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
     let portal = back.luns[0].portals[0].clone();
     let front = Server::start("remote-waiting", &[back.address(0)], &[]).unwrap();
@@ -43,9 +39,7 @@ fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
         write(&mut client, 100 + round);
         back = again.join().unwrap();
         for written in (1..=round).flat_map(|round| [round, 100 + round]) {
-            let read = client
-                .good(&cdb::read(u64::from(written), 1), Data::In(512))
-                .unwrap();
+            let read = client.read(written.into(), 1).unwrap();
             assert_eq!(read[..], [written; 512]);
         }
     }
@@ -60,16 +54,13 @@ fn restart(dir: &Path, volume: &str, portal: &str) -> Server {
 
 /// Writes the block of this number with this byte, durably.
 fn write(client: &mut Client, number: u8) {
-    let data = vec![number; 512].into();
-    client
-        .good(&cdb::write(u64::from(number), 1, true), Data::Out(data))
-        .unwrap();
+    client.write(number.into(), [number; 512], true).unwrap();
 }
 
 #[test]
 fn a_target_that_moves_is_followed() {
     let dir = tests::scratch("remote-moved").unwrap();
-    let volume = format!("file:{}?size=1M", dir.join("disk").display());
+    let volume = file(&dir, "disk?size=1M");
     let start = || Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
     let back = start();
     let redirector = Redirector::start(&back.luns[0].portals[0]);
@@ -82,8 +73,7 @@ fn a_target_that_moves_is_followed() {
     redirector.move_to(&back.luns[0].portals[0]);
     write(&mut client, 2);
     for number in [1, 2_u8] {
-        let read = cdb::read(number.into(), 1);
-        let read = client.good(&read, Data::In(512)).unwrap();
+        let read = client.read(number.into(), 1).unwrap();
         assert_eq!(read[..], [number; 512]);
     }
 }
@@ -91,33 +81,15 @@ fn a_target_that_moves_is_followed() {
 #[test]
 fn both_sides_prove_themselves_and_every_pdu_has_its_digests() {
     let dir = tests::scratch("remote-proven").unwrap();
-    let secret = |name: &str, secret: &str| {
-        let file = dir.join(name);
-        std::fs::write(&file, secret).unwrap();
-        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-        file.display().to_string()
-    };
-    let (theirs, ours) = (secret("theirs", SECRETS[0]), secret("ours", SECRETS[1]));
-    let options = [
-        ["--chap", "alice"],
-        ["--secret-file", &theirs],
-        ["--mutual-user", "target"],
-        ["--mutual-secret-file", &ours],
-    ];
-    let back = Server::start("remote-proving", &["ram:64M"], &options.concat()).unwrap();
+    let back = proving("remote-proving", "ram:64M");
     let address = back.address(0).replace("iscsi://", "iscsi://alice@");
     let address = format!("{address}?mutual&digests=crc32c&timeout=5s");
     let front = serve_with(&dir, &address, SECRETS[1]).unwrap();
     qemu::copies("remote-proven-front", front.address(0), &[]);
-    let said = format!(
-        "{:#}",
-        serve_with(&dir, &address, "notthetargetsown").unwrap_err()
-    );
-    assert!(said.contains("the target failed mutual CHAP"), "{said}");
+    let wrong = serve_with(&dir, &address, "notthetargetsown");
+    let said = format!("{:#}", wrong.unwrap_err());
+    says(&said, &["the target failed mutual CHAP"]);
 }
-
-/// What proves each side.
-const SECRETS: [&str; 2] = ["aliceknowsthis", "targetknowsthis"];
 
 fn serve_with(dir: &Path, address: &str, mutual: &str) -> anyhow::Result<Server> {
     let command = [
@@ -177,7 +149,7 @@ fn what_cannot_be_opened_is_named_with_the_way_out() {
     let lun = &back.luns[0];
     let portal = &lun.portals[0];
     let target = &lun.target;
-    for (address, says) in [
+    for (address, told) in [
         (format!("iscsi://{portal}/{target}/5"), "no such LUN"),
         (
             format!("iscsi://{portal}/iqn.2026-11.org.lunar.test:none/0"),
@@ -189,12 +161,7 @@ fn what_cannot_be_opened_is_named_with_the_way_out() {
             "set the environment variable LUNAR_SECRET",
         ),
     ] {
-        let program = server::binary().unwrap().to_string_lossy().into_owned();
-        let ran = run(&program, &["serve", &address, "--listen", "127.0.0.1:0"]);
-        let code = ran.status.and_then(|status| status.code());
-        assert_eq!(code, Some(1), "{address}");
-        for part in [says, &address] {
-            assert!(ran.output.contains(part), "{address}: {}", ran.output);
-        }
+        let serve = ["serve", &address, "--listen", "127.0.0.1:0"];
+        says(&refused(&mut lunar(&serve)), &[told, &address]);
     }
 }

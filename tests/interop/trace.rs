@@ -1,9 +1,7 @@
 //! What tshark, which shares no code with us, makes of our bytes.
 
-use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -15,9 +13,9 @@ use iscsi::wire::serial::{DataSn, StatSn};
 use tests::client::Client;
 use tests::initiator::{Data, Reply, Settings};
 use tests::server::{ReadyLun, Server};
-use tests::{cdb, tool};
+use tests::tool;
 
-use crate::{must, run};
+use crate::{must, proving, run, words};
 
 /// A capture of one port on the loopback.
 struct Capture {
@@ -27,11 +25,8 @@ struct Capture {
 
 impl Capture {
     /// Starts it, and waits until it says that it captures.
-    fn start(ports: &[u16], file: &Path) -> Self {
-        let ports: Vec<_> = ports
-            .iter()
-            .map(|port| format!("tcp port {port}"))
-            .collect();
+    fn start(ports: [u16; 2], file: &Path) -> Self {
+        let ports = ports.map(|port| format!("tcp port {port}"));
         let mut child = Command::new("dumpcap")
             .args(["-i", "lo", "-s", "0", "-B", BUFFER_MIB])
             .args(["-f", &ports.join(" or "), "-w"])
@@ -68,9 +63,7 @@ const BUFFER_MIB: &str = "256";
 fn talk(lun: &ReadyLun) {
     let address = lun.address.as_str();
     must("iscsi-ls", &["-s", &format!("iscsi://{}", lun.portals[0])]);
-    for page in [
-        "0", "128", "131", "134", "135", "136", "143", "176", "177", "178",
-    ] {
+    for page in words("0 128 131 134 135 136 143 176 177 178") {
         // It fails over pages that it cannot print; tshark sees them all the same.
         run("iscsi-inq", &["-e", "1", "-c", page, address]);
     }
@@ -83,14 +76,9 @@ fn talk(lun: &ReadyLun) {
     let args: Vec<_> = writes.iter().flat_map(|command| ["-c", command]).collect();
     must("qemu-io", &[&["-f", "raw"], &args[..], &[address]].concat());
     run("iscsi-test-cu", &["-t", "ALL.Inquiry", address]);
-    run(
-        "iscsi-test-cu",
-        &["-d", "-t", "ALL.ProutReserve", address, address],
-    );
-    run(
-        "iscsi-test-cu",
-        &["-d", "-t", "ALL.iSCSITMF", address, address],
-    );
+    for suite in ["ALL.ProutReserve", "ALL.iSCSITMF"] {
+        run("iscsi-test-cu", &["-d", "-t", suite, address, address]);
+    }
 }
 
 /// What they do not say, and all of it with digests.
@@ -104,16 +92,14 @@ fn with_digests(lun: &ReadyLun) -> Client {
     ];
     let mut client = Client::connect(portal, settings).unwrap();
     // REPORT LUNS, and a command that ends with sense data.
-    client
-        .command(&[0xa0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], Data::In(256))
-        .unwrap();
+    let report_luns = [0xa0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+    client.command(&report_luns, Data::In(256)).unwrap();
     client.command(&[0xff; 6], Data::None).unwrap();
     // Immediate data, unsolicited data, and what is asked for.
     for blocks in [1, 2048] {
-        let data = Data::Out(vec![7; blocks as usize * 512].into());
-        client.good(&cdb::write(0, blocks, false), data).unwrap();
+        client.write(0, vec![7; blocks * 512], false).unwrap();
     }
-    client.good(&cdb::read(0, 2048), Data::In(1 << 20)).unwrap();
+    client.read(0, 2048).unwrap();
     client.initiator.ping(b"are you there?");
     assert!(matches!(client.reply().unwrap(), Reply::Nop(..)));
     client.initiator.text("SendTargets", "");
@@ -204,39 +190,15 @@ const MALFORMED: &str = "(_ws.malformed || _ws.expert.severity == error)";
 const CUT_INQUIRY: &str = "(scsi_sbc.opcode == 0x12 && iscsi.datasegmentlength == 64)";
 
 fn tshark(file: &Path, ports: &[u16], filter: &str) -> Vec<String> {
-    let file = file.to_string_lossy();
     let decode = ports
         .iter()
         .flat_map(|port| ["-d".to_owned(), format!("tcp.port=={port},iscsi")]);
     let mut command = Command::new("tshark");
     // Digests are found by the login, wherever both ends agreed on them.
-    command
-        .args(["-n", "-r", &file])
-        .args(decode)
-        .args(["-Y", filter]);
-    let text = tool::must(&mut command).unwrap();
-    text.lines()
-        .filter(|line| line.contains("iSCSI"))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// A server that asks for CHAP, and proves itself.
-fn chap_server(dir: &Path) -> Server {
-    let secrets = [("theirs", "aliceknowsthis"), ("ours", "targetknowsthis")];
-    let [theirs, ours] = secrets.map(|(name, secret)| {
-        let path = dir.join(name);
-        fs::write(&path, secret).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        path.to_string_lossy().into_owned()
-    });
-    let options = [
-        ["--chap", "alice"],
-        ["--secret-file", &theirs],
-        ["--mutual-user", "target"],
-        ["--mutual-secret-file", &ours],
-    ];
-    Server::start("trace-chap", &["ram:16M"], &options.concat()).unwrap()
+    command.args(["-n", "-r"]).arg(file).args(decode);
+    let text = tool::must(command.args(["-Y", filter])).unwrap();
+    let frames = text.lines().filter(|line| line.contains("iSCSI"));
+    frames.map(str::to_owned).collect()
 }
 
 #[test]
@@ -244,12 +206,12 @@ fn no_field_is_malformed() {
     let dir = tests::scratch("trace-capture").unwrap();
     let file = dir.join("talk.pcapng");
     let server = Server::start("trace", &["ram:64M"], &[]).unwrap();
-    let guarded = chap_server(&dir);
+    let guarded = proving("trace-chap", "ram:16M");
     let ports = [&server, &guarded].map(|server| {
         let portal: SocketAddr = server.luns[0].portals[0].parse().unwrap();
         portal.port()
     });
-    let capture = Capture::start(&ports, &file);
+    let capture = Capture::start(ports, &file);
     with_chap(&guarded.luns[0]);
     talk(&server.luns[0]);
     let client = with_digests(&server.luns[0]);

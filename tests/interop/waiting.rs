@@ -10,6 +10,8 @@ use tests::client::Client;
 use tests::initiator::{Data, Reply};
 use tests::server::Server;
 
+use crate::file;
+
 /// Functions that end what waits.
 const FUNCTIONS: [u8; 3] = [
     function::ABORT_TASK,
@@ -21,15 +23,14 @@ const FUNCTIONS: [u8; 3] = [
 fn a_write_that_waits_ends_with_its_task_and_never_lands() {
     let (disk, server) = serve("waiting-task");
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
-    let first = client.good(&cdb::write(0, 1, false), block(1));
-    first.unwrap();
+    client.write(0, [1; 512], false).unwrap();
     for function in FUNCTIONS {
         let write = begin_to_write(&mut client);
         let request = client.initiator.manage(function, client.lun, write);
         assert_eq!(client.reply().unwrap(), Reply::Managed(request, 0));
         client.initiator.abandon(write);
     }
-    assert!(server.stop().unwrap().success());
+    server.stop_well().unwrap();
     only_the_first_block_is_written(&disk);
 }
 
@@ -37,12 +38,12 @@ fn a_write_that_waits_ends_with_its_task_and_never_lands() {
 fn a_write_that_waits_ends_with_its_session() {
     let (disk, server) = serve("waiting-session");
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
-    client.good(&cdb::write(0, 1, false), block(1)).unwrap();
+    client.write(0, [1; 512], false).unwrap();
     begin_to_write(&mut client);
     client.initiator.ping(b"has it come");
     client.reply().unwrap();
     drop(client);
-    assert!(server.stop().unwrap().success());
+    server.stop_well().unwrap();
     only_the_first_block_is_written(&disk);
 }
 
@@ -50,20 +51,17 @@ fn a_write_that_waits_ends_with_its_session() {
 fn serve(name: &str) -> (PathBuf, Server) {
     let dir = tests::scratch(name).unwrap();
     let disk = dir.join("disk");
-    let file = format!("file:{}?size=1M", disk.display());
-    let volume = format!("verify(stats(limit:rate=1({file})))");
+    let volume = format!(
+        "verify(stats(limit:rate=1({})))",
+        file(&dir, "disk?size=1M")
+    );
     let server = Server::start_in(&dir, &[&volume], &[]).unwrap();
     (disk, server)
 }
 
 fn begin_to_write(client: &mut Client) -> Itt {
-    let write = cdb::write(1, 1, false);
-    let lun = client.lun;
-    client.initiator.command(0, lun, &write, block(2))
-}
-
-fn block(byte: u8) -> Data {
-    Data::Out(vec![byte; 512].into())
+    let (write, data) = (cdb::write(1, 1, false), Data::Out(vec![2; 512].into()));
+    client.initiator.command(0, client.lun, &write, data)
 }
 
 fn only_the_first_block_is_written(disk: &Path) {

@@ -2,11 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use scsi::wire::lun::Lun;
 
+use crate::cdb::{self, Reserve};
 use crate::initiator::{Data, Initiator, Reply, Settings};
 use crate::server::ReadyLun;
 
@@ -105,6 +107,58 @@ impl Client {
             } => Ok(data),
             other => bail!("{cdb:02x?}: {other:02x?}"),
         }
+    }
+
+    /// Reads blocks of 512 bytes.
+    ///
+    /// # Errors
+    /// When the command does not end with GOOD.
+    pub fn read(&mut self, lba: u64, blocks: u32) -> Result<Vec<u8>> {
+        self.good(&cdb::read(lba, blocks), Data::In(512 * blocks))
+    }
+
+    /// Writes blocks of 512 bytes, with FUA if so told.
+    ///
+    /// # Errors
+    /// When the command does not end with GOOD.
+    pub fn write(&mut self, lba: u64, bytes: impl Into<Vec<u8>>, fua: bool) -> Result<()> {
+        let bytes = bytes.into();
+        let cdb = cdb::write(lba, bytes.len() as u32 / 512, fua);
+        self.good(&cdb, Data::Out(bytes.into())).map(drop)
+    }
+
+    /// PERSISTENT RESERVE OUT, which has to end with GOOD.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn reserve(&mut self, action: Reserve, kind: u8, key: u64, action_key: u64) -> Result<()> {
+        let (cdb, list) = cdb::reserve_out(action, kind, key, action_key);
+        self.good(&cdb, Data::Out(Rc::from(list))).map(drop)
+    }
+
+    /// PERSISTENT RESERVE IN: the parameter data of READ KEYS (0) or READ RESERVATION (1), without
+    /// its header.
+    ///
+    /// # Errors
+    /// When it does not end with GOOD.
+    pub fn reservations(&mut self, action: u8) -> Result<Vec<u8>> {
+        let cdb = [0x5e, action, 0, 0, 0, 0, 0, 1, 0, 0];
+        let data = self.good(&cdb, Data::In(256))?;
+        let (header, list) = data.split_at_checked(8).context("no header")?;
+        let len = u32::from_be_bytes(*header.last_chunk().context("no length")?);
+        Ok(list.get(..len as usize).context("too short")?.to_vec())
+    }
+
+    /// The keys of all registrations, in their order as numbers.
+    ///
+    /// # Errors
+    /// When the command does not end with GOOD.
+    pub fn keys(&mut self) -> Result<Vec<u64>> {
+        let list = self.reservations(0)?;
+        let (keys, _) = list.as_chunks();
+        let mut keys: Vec<_> = keys.iter().copied().map(u64::from_be_bytes).collect();
+        keys.sort_unstable();
+        Ok(keys)
     }
 
     /// The next thing that comes from the target.

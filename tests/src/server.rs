@@ -191,6 +191,20 @@ impl Server {
         self.wait()
     }
 
+    /// The same, and it must end well; gives its log.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn stop_well(self) -> Result<String> {
+        let log = self.log.clone();
+        let status = self.stop()?;
+        let log = fs::read_to_string(log)?;
+        if !status.success() {
+            bail!("{status}: {log}");
+        }
+        Ok(log)
+    }
+
     /// Waits for its end, 15 s at the most.
     ///
     /// # Errors

@@ -23,6 +23,12 @@ impl Ran {
     pub fn good(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
+
+    /// Its exit code, if it ended by itself and in time.
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
+        self.status?.code()
+    }
 }
 
 /// Runs a program to its end, or kills it when `limit` has passed.

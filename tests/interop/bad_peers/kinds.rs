@@ -8,112 +8,95 @@ use std::time::{Duration, Instant};
 
 use iscsi::wire::bhs::Itt;
 use scsi::wire::lun::Lun;
+use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply, Settings};
 
-/// Portal, target name, number of the peer.
-type Kind = fn(SocketAddr, &str, u32) -> Result<TcpStream>;
+use self::Kind::{Does, Inside, Sends};
+
+/// What a peer does.
+pub(super) enum Kind {
+    /// It sends this without having logged in; the argument is its number.
+    Sends(fn(u32) -> Vec<u8>),
+    /// It logs in properly, then sends this.
+    Inside(fn(&mut Initiator, u32) -> Vec<u8>),
+    /// Anything else, with the portal, the target's name and its number.
+    Does(fn(SocketAddr, &str, u32) -> Result<TcpStream>),
+}
 
 pub(super) const KINDS: &[(&str, Kind)] = &[
-    ("says nothing", |portal, _, _| connect(portal)),
-    ("goes at once", goes_at_once),
-    ("sends noise", |portal, _, number| {
-        sends(portal, &noise(number, 4096))
-    }),
-    ("sends one byte", |portal, _, _| sends(portal, &[0x43])),
-    ("sends half a header", |portal, _, _| {
-        sends(portal, &login(0, b"")[..24])
-    }),
-    ("speaks HTTP", |portal, _, _| {
-        sends(portal, b"GET / HTTP/1.1\r\nHost: san\r\n\r\n")
-    }),
-    ("speaks TLS", |portal, _, _| {
-        sends(portal, &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3])
-    }),
-    ("commands before login", |portal, _, _| {
-        sends(portal, &pdu(0x01, 0xc0, 0, b""))
-    }),
-    ("pings before login", |portal, _, _| {
-        sends(portal, &pdu(0x40, 0x80, 0, b""))
-    }),
-    ("logs out before login", |portal, _, _| {
-        sends(portal, &pdu(0x46, 0x80, 0, b""))
-    }),
-    ("asks for text before login", |portal, _, _| {
-        sends(portal, &pdu(0x04, 0x80, 0, b"SendTargets=All\0"))
-    }),
-    ("sends a response", |portal, _, _| {
-        sends(portal, &pdu(0x23, 0x87, 0, b""))
-    }),
-    ("promises 16 MiB of login text", promises_much),
-    ("adds 255 words of header", |portal, _, _| {
-        sends(portal, &with_ahs(0xff))
-    }),
-    ("logs in without keys", |portal, _, _| {
-        sends(portal, &login(0x87, b""))
-    }),
-    ("logs in with no pairs", |portal, _, _| {
-        sends(portal, &login(0x87, b"Initiator\0\0=\0x"))
-    }),
-    ("logs in without an end", |portal, _, _| {
-        sends(portal, &login(0x87, b"InitiatorName=iqn"))
-    }),
-    ("logs in with a long key", long_key),
-    ("logs in with a thousand keys", thousand_keys),
-    ("never ends its text", never_ends),
-    ("wants another version", |portal, _, _| {
-        sends(portal, &versioned(0xff, 0x7f))
-    }),
-    ("begins in no stage", |portal, _, _| {
-        sends(portal, &login(0x8b, &name(1)))
-    }),
-    ("goes to no stage", |portal, _, _| {
-        sends(portal, &login(0x86, &name(1)))
-    }),
-    ("goes backwards", |portal, _, _| {
-        sends(portal, &login(0x84, &name(1)))
-    }),
-    ("wants no such target", no_such_target),
-    ("joins no session", joins_no_session),
-    ("closes its half", closes_its_half),
-    ("dribbles its login", dribbles),
-    ("sends an unknown opcode", |p, t, n| {
-        inside(p, t, n, |_| pdu(0x1f, 0x80, 0, b""))
-    }),
-    ("logs in twice", |p, t, n| {
-        inside(p, t, n, |_| login(0x87, &name(1)))
-    }),
-    ("sends data nobody asked for", |p, t, n| {
-        inside(p, t, n, |_| pdu(0x05, 0x80, 0x0bad_cafe, &[7; 512]))
-    }),
-    ("sends too long a segment", |p, t, n| {
-        inside(p, t, n, |_| length(0x01, 0xff_ffff))
-    }),
-    ("sends SNACK", |p, t, n| {
-        inside(p, t, n, |_| pdu(0x10, 0x80, 0, b""))
-    }),
-    ("sends no text", |p, t, n| {
-        inside(p, t, n, |_| pdu(0x04, 0x80, 3, &noise(n, 300)))
-    }),
-    ("sends noise inside", |p, t, n| {
-        inside(p, t, n, |_| noise(n, 4096))
-    }),
-    ("manages by no function", |p, t, n| inside(p, t, n, manages)),
-    ("runs out of the window", |p, t, n| {
-        inside(p, t, n, |_| outside_window())
-    }),
-    ("uses one tag twice", |p, t, n| {
-        inside(p, t, n, |_| same_tag_twice())
-    }),
-    ("floods with pings", |p, t, n| inside(p, t, n, floods)),
-    ("does not read its reads", |p, t, n| {
-        inside(p, t, n, does_not_read)
-    }),
-    ("never sends its writes", |p, t, n| {
-        inside(p, t, n, |_| never_writes())
-    }),
-    ("breaks a header digest", breaks_digest),
-    ("is cut off", is_cut_off),
+    ("says nothing", Does(|portal, _, _| connect(portal))),
+    ("goes at once", Does(goes_at_once)),
+    ("sends noise", Sends(|number| noise(number, 4096))),
+    ("sends one byte", Sends(|_| vec![0x43])),
+    ("sends half a header", Sends(|_| login(0, b"")[..24].into())),
+    ("speaks HTTP", Sends(|_| HTTP.into())),
+    ("speaks TLS", Sends(|_| TLS.into())),
+    ("commands before login", Sends(|_| pdu(0x01, 0xc0, 0, b""))),
+    ("pings before login", Sends(|_| pdu(0x40, 0x80, 0, b""))),
+    ("logs out before login", Sends(|_| pdu(0x46, 0x80, 0, b""))),
+    (
+        "asks for text before login",
+        Sends(|_| pdu(0x04, 0x80, 0, ALL)),
+    ),
+    ("sends a response", Sends(|_| pdu(0x23, 0x87, 0, b""))),
+    ("promises 16 MiB of login text", Sends(promises_much)),
+    ("adds 255 words of header", Sends(|_| with_ahs(0xff))),
+    ("logs in without keys", Sends(|_| login(0x87, b""))),
+    ("logs in with no pairs", Sends(|_| login(0x87, NO_PAIRS))),
+    ("logs in without an end", Sends(|_| login(0x87, NAME))),
+    ("logs in with a long key", Sends(long_key)),
+    ("logs in with a thousand keys", Sends(thousand_keys)),
+    ("never ends its text", Does(never_ends)),
+    ("wants another version", Sends(|_| versioned(0xff, 0x7f))),
+    ("begins in no stage", Sends(|_| login(0x8b, &name(1)))),
+    ("goes to no stage", Sends(|_| login(0x86, &name(1)))),
+    ("goes backwards", Sends(|_| login(0x84, &name(1)))),
+    ("wants no such target", Sends(no_such_target)),
+    ("joins no session", Sends(joins_no_session)),
+    ("closes its half", Does(closes_its_half)),
+    ("dribbles its login", Does(dribbles)),
+    (
+        "sends an unknown opcode",
+        Inside(|_, _| pdu(0x1f, 0x80, 0, b"")),
+    ),
+    ("logs in twice", Inside(|_, _| login(0x87, &name(1)))),
+    ("sends data nobody asked for", Inside(|_, _| unasked())),
+    (
+        "sends too long a segment",
+        Inside(|_, _| length(0x01, 0xff_ffff)),
+    ),
+    ("sends SNACK", Inside(|_, _| pdu(0x10, 0x80, 0, b""))),
+    (
+        "sends no text",
+        Inside(|_, n| pdu(0x04, 0x80, 3, &noise(n, 300))),
+    ),
+    ("sends noise inside", Inside(|_, n| noise(n, 4096))),
+    ("manages by no function", Inside(manages)),
+    ("runs out of the window", Inside(|_, _| outside_window())),
+    ("uses one tag twice", Inside(|_, _| same_tag_twice())),
+    ("floods with pings", Inside(floods)),
+    ("does not read its reads", Inside(does_not_read)),
+    ("never sends its writes", Inside(|_, _| never_writes())),
+    ("breaks a header digest", Does(breaks_digest)),
+    ("is cut off", Does(is_cut_off)),
 ];
+
+const HTTP: &[u8] = b"GET / HTTP/1.1\r\nHost: san\r\n\r\n";
+const TLS: &[u8] = &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
+const ALL: &[u8] = b"SendTargets=All\0";
+const NO_PAIRS: &[u8] = b"Initiator\0\0=\0x";
+const NAME: &[u8] = b"InitiatorName=iqn";
+
+impl Kind {
+    /// Does it, and gives the socket back.
+    pub(super) fn meet(&self, portal: SocketAddr, target: &str, number: u32) -> Result<TcpStream> {
+        match self {
+            Sends(bytes) => sends(portal, &bytes(number)),
+            Inside(bad) => inside(portal, target, number, bad),
+            Does(act) => act(portal, target, number),
+        }
+    }
+}
 
 fn connect(portal: SocketAddr) -> Result<TcpStream> {
     let socket = TcpStream::connect_timeout(&portal, Duration::from_secs(5))?;
@@ -187,23 +170,23 @@ fn goes_at_once(portal: SocketAddr, _: &str, _: u32) -> Result<TcpStream> {
     connect(portal)
 }
 
-fn promises_much(portal: SocketAddr, _: &str, _: u32) -> Result<TcpStream> {
+fn promises_much(_: u32) -> Vec<u8> {
     let mut bytes = length(0x43, 0xff_ffff);
     bytes.resize(64 << 10, b'a');
-    sends(portal, &bytes)
+    bytes
 }
 
-fn long_key(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
+fn long_key(number: u32) -> Vec<u8> {
     let mut text = name(number);
     text.extend(std::iter::repeat_n(b'X', 7000));
     text.extend(b"=1\0");
-    sends(portal, &login(0x87, &text))
+    login(0x87, &text)
 }
 
-fn thousand_keys(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
+fn thousand_keys(number: u32) -> Vec<u8> {
     let mut text = name(number);
     (0..1000).for_each(|key| text.extend(format!("K{key}=\0").bytes()));
-    sends(portal, &login(0x87, &text))
+    login(0x87, &text)
 }
 
 /// C bit set, again and again, until nobody takes it any more.
@@ -221,19 +204,19 @@ fn never_ends(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
     Ok(socket)
 }
 
-fn no_such_target(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
+fn no_such_target(number: u32) -> Vec<u8> {
     let text = format!(
         "InitiatorName=iqn.2026-11.org.lunar.test:bad-{number}\0SessionType=Normal\0\
          TargetName=iqn.2026-11.org.lunar.test:%s%s%n\0"
     );
-    sends(portal, &login(0x87, text.as_bytes()))
+    login(0x87, text.as_bytes())
 }
 
 /// A TSIH that nobody has.
-fn joins_no_session(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
+fn joins_no_session(number: u32) -> Vec<u8> {
     let mut bytes = login(0x87, &name(number));
     bytes[14..16].copy_from_slice(&0xdead_u16.to_be_bytes());
-    sends(portal, &bytes)
+    bytes
 }
 
 fn closes_its_half(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
@@ -256,10 +239,10 @@ fn inside(
     portal: SocketAddr,
     target: &str,
     number: u32,
-    bad: impl Fn(&mut Initiator) -> Vec<u8>,
+    bad: &fn(&mut Initiator, u32) -> Vec<u8>,
 ) -> Result<TcpStream> {
     let (mut socket, mut initiator) = logged_in(portal, Settings::new(number, target))?;
-    let bytes = bad(&mut initiator);
+    let bytes = bad(&mut initiator, number);
     socket.write_all(initiator.output())?;
     socket.write_all(&bytes)?;
     // Those that do not read must not read.
@@ -292,9 +275,13 @@ fn logged_in(portal: SocketAddr, settings: Settings) -> Result<(TcpStream, Initi
     Err(std::io::ErrorKind::ConnectionRefused.into())
 }
 
-fn manages(initiator: &mut Initiator) -> Vec<u8> {
+fn manages(initiator: &mut Initiator, _: u32) -> Vec<u8> {
     initiator.manage(0x7f, Lun::from_index(0), Itt(99));
     pdu(0x42, 0x80, 77, b"")
+}
+
+fn unasked() -> Vec<u8> {
+    pdu(0x05, 0x80, 0x0bad_cafe, &[7; 512])
 }
 
 fn outside_window() -> Vec<u8> {
@@ -303,15 +290,21 @@ fn outside_window() -> Vec<u8> {
     bytes.repeat(200)
 }
 
-fn same_tag_twice() -> Vec<u8> {
-    // A write that waits for its data, then the same tag again.
-    let mut bytes = pdu(0x01, 0xa0, 5, b"");
+/// A write that announces a MiB.
+fn write(itt: u32, cmd_sn: u32) -> Vec<u8> {
+    let mut bytes = pdu(0x01, 0xa0, itt, b"");
     bytes[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
+    bytes[24..28].copy_from_slice(&cmd_sn.to_be_bytes());
     bytes[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
-    bytes.repeat(2)
+    bytes
 }
 
-fn floods(initiator: &mut Initiator) -> Vec<u8> {
+/// A write that waits for its data, then the same tag again.
+fn same_tag_twice() -> Vec<u8> {
+    write(5, 1).repeat(2)
+}
+
+fn floods(initiator: &mut Initiator, _: u32) -> Vec<u8> {
     for _ in 0..500 {
         initiator.ping(&[1; 200]);
     }
@@ -319,7 +312,7 @@ fn floods(initiator: &mut Initiator) -> Vec<u8> {
 }
 
 /// 32 reads of 8 MiB; nothing of them is read.
-fn does_not_read(initiator: &mut Initiator) -> Vec<u8> {
+fn does_not_read(initiator: &mut Initiator, _: u32) -> Vec<u8> {
     for number in 0..32 {
         let cdb = [0x28, 0, 0, 0, 0, 0, 0, 0x40, 0, 0];
         initiator.command(number, Lun::from_index(0), &cdb, Data::In(8 << 20));
@@ -329,15 +322,8 @@ fn does_not_read(initiator: &mut Initiator) -> Vec<u8> {
 
 /// 32 writes that announce a MiB each, and nothing of it.
 fn never_writes() -> Vec<u8> {
-    let mut all = Vec::new();
-    for number in 0..32_u32 {
-        let mut bytes = pdu(0x01, 0xa0, 100 + number, b"");
-        bytes[20..24].copy_from_slice(&(1_u32 << 20).to_be_bytes());
-        bytes[24..28].copy_from_slice(&(1 + number).to_be_bytes());
-        bytes[32..42].copy_from_slice(&[0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0]);
-        all.extend(bytes);
-    }
-    all
+    let write = |number: u32| write(100 + number, 1 + number);
+    (0..32).flat_map(write).collect()
 }
 
 fn breaks_digest(portal: SocketAddr, target: &str, number: u32) -> Result<TcpStream> {
@@ -359,15 +345,9 @@ fn is_cut_off(portal: SocketAddr, target: &str, number: u32) -> Result<TcpStream
     let data: Rc<[u8]> = vec![3; 1 << 20].into();
     for slot in 0..8 {
         // Beyond what the good session uses.
-        let lba = 0x1_0000_u32 + slot * 0x800;
-        let mut cdb = [0x2a, 0, 0, 0, 0, 0, 0, 8, 0, 0];
-        cdb[2..6].copy_from_slice(&lba.to_be_bytes());
-        initiator.command(
-            u64::from(slot),
-            Lun::from_index(0),
-            &cdb,
-            Data::Out(data.clone()),
-        );
+        let cdb = cdb::write(0x1_0000 + slot * 0x800, 0x800, false);
+        let (lun, data) = (Lun::from_index(0), Data::Out(data.clone()));
+        initiator.command(slot, lun, &cdb, data);
     }
     let output = initiator.output();
     let half = output.len() / 2;

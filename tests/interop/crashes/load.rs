@@ -1,16 +1,16 @@
 //! kill -9 while every volume is written and reserved by several sessions, again and again.
 
-use std::path::{Path, PathBuf};
+use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
 use tests::client::Client;
 use tests::initiator::Data;
 use tests::server::{ReadyLun, Server};
-use tests::tool;
 
 use super::reserver::{self, Reserver};
 use super::writer::Writer;
+use crate::{LoopDevice, file};
 
 /// Writing sessions of a volume.
 const WRITERS: u32 = 2;
@@ -19,33 +19,6 @@ const WRITERS: u32 = 2;
 fn rounds() -> u64 {
     let wanted = std::env::var("LUNAR_CRASHES").ok();
     wanted.map_or(3, |rounds| rounds.parse().unwrap())
-}
-
-/// A loop device, where the machine lets us make one.
-struct LoopDevice(PathBuf);
-
-impl LoopDevice {
-    fn new(file: &Path) -> Option<Self> {
-        std::fs::File::create(file)
-            .unwrap()
-            .set_len(16 << 20)
-            .unwrap();
-        let mut command = std::process::Command::new("losetup");
-        match tool::must(command.args(["--find", "--show"]).arg(file)) {
-            Ok(node) => Some(Self(node.trim().into())),
-            Err(cause) => {
-                eprintln!("SKIPPED: {cause:#}");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let mut command = std::process::Command::new("losetup");
-        let _ = tool::must(command.arg("--detach").arg(&self.0));
-    }
 }
 
 /// A volume with those who use it.
@@ -122,20 +95,21 @@ fn identity(lun: &ReadyLun) -> Vec<Vec<u8>> {
 #[test]
 fn what_was_promised_under_load_is_kept() {
     let dir = tests::scratch("crash-load").unwrap();
+    let backing = File::create(dir.join("device")).unwrap();
+    backing.set_len(16 << 20).unwrap();
     let device = LoopDevice::new(&dir.join("device"));
-    let file = |name: &str| format!("file:{}?size=16M", dir.join(name).display());
-    let mut volumes = vec![
-        "ram:16M".to_owned(),
-        file("buffered"),
-        format!("{}&sync", file("sync")),
-        format!("{}&direct", file("direct")),
+    let files = [
+        "buffered?size=16M",
+        "sync?size=16M&sync",
+        "direct?size=16M&direct",
     ];
-    volumes.extend(
-        device
-            .iter()
-            .map(|LoopDevice(node)| format!("block:{}", node.display())),
-    );
-    let volumes: Vec<_> = volumes.iter().map(String::as_str).collect();
+    let files = files.map(|name| file(&dir, name));
+    let node = device.iter().map(LoopDevice::address);
+    let volumes: Vec<_> = files.into_iter().chain(node).collect();
+    let volumes = ["ram:16M"]
+        .into_iter()
+        .chain(volumes.iter().map(String::as_str));
+    let volumes: Vec<_> = volumes.collect();
     let mut server = Server::start_in(&dir, &volumes, &[]).unwrap();
     let mut used: Vec<_> = server.luns.iter().map(Used::new).collect();
     for round in 0..rounds() {

@@ -11,7 +11,7 @@ use tests::server::ReadyLun;
 /// Write Exclusive, Registrants Only (SPC-5 table 61).
 const KIND: u8 = 5;
 
-const RESERVATION_CONFLICT: u16 = 0x18;
+pub(super) const RESERVATION_CONFLICT: u16 = 0x18;
 
 /// Who holds the reservation of a unit.
 #[derive(Clone, Debug)]
@@ -26,25 +26,30 @@ pub(super) fn keeps(lun: &ReadyLun) -> bool {
     !lun.volume.starts_with("ram:")
 }
 
-/// PERSISTENT RESERVE OUT with APTPL, where that means something and the unit has it.
-fn out(client: &mut Client, lun: &ReadyLun, action: Reserve, key: u64, new: u64) -> Result<Ended> {
+/// PERSISTENT RESERVE OUT, with APTPL if so told.
+pub(super) fn reserve(
+    client: &mut Client,
+    action: Reserve,
+    key: u64,
+    new: u64,
+    aptpl: bool,
+) -> Result<Ended> {
     let (cdb, mut list) = cdb::reserve_out(action, KIND, key, new);
-    let registers = matches!(action, Reserve::Register | Reserve::RegisterAndIgnore);
-    list[20] = u8::from(registers && keeps(lun));
+    list[20] = u8::from(aptpl);
     client.command(&cdb, Data::Out(Rc::from(list)))
+}
+
+/// The same with APTPL, where that means something and the unit has it.
+fn out(client: &mut Client, lun: &ReadyLun, action: Reserve, key: u64, new: u64) -> Result<Ended> {
+    let registers = matches!(action, Reserve::Register | Reserve::RegisterAndIgnore);
+    reserve(client, action, key, new, registers && keeps(lun))
 }
 
 /// Registers the initiator of this number, for good.
 pub(super) fn register(lun: &ReadyLun, number: u32) {
     let mut client = Client::log_in(lun, number).unwrap();
-    let ended = out(
-        &mut client,
-        lun,
-        Reserve::RegisterAndIgnore,
-        0,
-        number.into(),
-    )
-    .unwrap();
+    let (action, key) = (Reserve::RegisterAndIgnore, number.into());
+    let ended = out(&mut client, lun, action, 0, key).unwrap();
     assert_eq!(ended.status, 0, "{ended:02x?}");
 }
 
@@ -76,7 +81,7 @@ impl Reserver {
     pub(super) fn find_nothing(&self, lun: &ReadyLun) {
         let mut client = Client::log_in(lun, self.number).unwrap();
         for action in [0, 1] {
-            let told = reserve_in(&mut client, action);
+            let told = client.reservations(action).unwrap();
             assert!(told.is_empty(), "{}: {told:02x?}", lun.volume);
         }
     }
@@ -85,7 +90,7 @@ impl Reserver {
     /// for after it; so are `others`; and a stranger is kept out.
     pub(super) fn check(&mut self, lun: &ReadyLun, others: &[u32]) {
         let mut client = Client::log_in(lun, self.number).unwrap();
-        let reserved = reserve_in(&mut client, 1);
+        let reserved = client.reservations(1).unwrap();
         let holder = u64::from_be_bytes(reserved[..8].try_into().unwrap());
         assert!(
             (self.key..=self.key + 1).contains(&holder),
@@ -95,11 +100,7 @@ impl Reserver {
         );
         assert_eq!(reserved[13], KIND, "{}", lun.volume);
         self.key = holder;
-        let mut keys: Vec<_> = reserve_in(&mut client, 0)
-            .chunks(8)
-            .map(|key| u64::from_be_bytes(key.try_into().unwrap()))
-            .collect();
-        keys.sort_unstable();
+        let keys = client.keys().unwrap();
         let mut expected: Vec<_> = others.iter().copied().map(u64::from).collect();
         expected.push(holder);
         assert_eq!(keys, expected, "{}", lun.volume);
@@ -108,13 +109,4 @@ impl Reserver {
         let ended = stranger.command(&cdb::write(0, 1, false), data).unwrap();
         assert_eq!(ended.status, RESERVATION_CONFLICT, "{}", lun.volume);
     }
-}
-
-/// PERSISTENT RESERVE IN: the parameter data of READ KEYS (0) or READ RESERVATION (1), without
-/// its header.
-fn reserve_in(client: &mut Client, action: u8) -> Vec<u8> {
-    let cdb = [0x5e, action, 0, 0, 0, 0, 0, 1, 0, 0];
-    let data = client.good(&cdb, Data::In(256)).unwrap();
-    let len = u32::from_be_bytes(data[4..8].try_into().unwrap()) as usize;
-    data[8..8 + len].to_vec()
 }

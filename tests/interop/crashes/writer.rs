@@ -102,9 +102,7 @@ impl Writer {
     pub(super) fn check(&self, lun: &ReadyLun) {
         let mut client = Client::log_in(lun, self.number).unwrap();
         for (number, place) in (0..).zip(&self.places) {
-            let read = cdb::read(lba(self.number, number), BLOCKS);
-            let len = BLOCKS * BLOCK as u32;
-            let data = client.good(&read, Data::In(len)).unwrap();
+            let data = client.read(lba(self.number, number), BLOCKS).unwrap();
             for block in data.chunks(BLOCK) {
                 let found = sequence(block, self.number, number);
                 let range = place.durable..=place.sent;

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use tests::tool;
 
+use crate::words;
+
 pub(super) const TARGET: &str = "iqn.2026-11.org.lunar.test:tgtd";
 
 /// A tgtd that runs until this is dropped.
@@ -55,61 +57,42 @@ impl Tgtd {
     }
 
     fn configure(&self, accounts: &[&str]) {
-        let target = ["new", "--mode", "target", "--tid", "1", "-T", TARGET];
+        let target = format!("new --mode target --tid 1 -T {TARGET}");
         // It takes a moment until it answers.
         let answers = (0..100).any(|_| {
             thread::sleep(Duration::from_millis(50));
-            tool::run(&mut self.tgtadm(&target), Duration::from_secs(5)).is_ok_and(|ran| ran.good())
+            let ran = tool::run(&mut self.tgtadm(&target), Duration::from_secs(5));
+            ran.is_ok_and(|ran| ran.good())
         });
         assert!(answers, "tgtd does not answer");
-        let file = self.file.to_string_lossy();
-        let unit = [
-            "new",
-            "--mode",
-            "logicalunit",
-            "--tid",
-            "1",
-            "--lun",
-            "1",
-            "-b",
-            &file,
-        ];
-        self.must(&unit);
-        self.must(&["bind", "--mode", "target", "--tid", "1", "-I", "ALL"]);
+        let file = self.file.display();
+        self.must(&format!("new --mode logicalunit --tid 1 --lun 1 -b {file}"));
+        self.must("bind --mode target --tid 1 -I ALL");
         let secrets = ["a secret of twenty o", "another secret, yes."];
         for (at, (user, secret)) in accounts.iter().zip(secrets).enumerate() {
-            let account = [
-                "new",
-                "--mode",
-                "account",
-                "--user",
-                user,
-                "--password",
-                secret,
-            ];
-            self.must(&account);
-            let bind = ["bind", "--mode", "account", "--tid", "1", "--user", user];
-            let outgoing: &[&str] = if at == 0 { &[] } else { &["--outgoing"] };
-            self.must(&[&bind, outgoing].concat());
+            let mut account = self.tgtadm(&format!("new --mode account --user {user}"));
+            tool::must(account.args(["--password", secret])).unwrap();
+            let outgoing = if at == 0 { "" } else { "--outgoing" };
+            let bind = format!("bind --mode account --tid 1 --user {user} {outgoing}");
+            self.must(&bind);
         }
     }
 
     /// Has it offer digests, which it does not by itself.
     pub(super) fn digests(&self) {
         for key in ["HeaderDigest", "DataDigest"] {
-            let update = ["update", "--mode", "target", "--tid", "1", "-n", key];
-            self.must(&[&update[..], &["-v", "CRC32C"]].concat());
+            self.must(&format!("update --mode target --tid 1 -n {key} -v CRC32C"));
         }
     }
 
-    fn tgtadm(&self, args: &[&str]) -> Command {
+    fn tgtadm(&self, args: &str) -> Command {
         let mut command = Command::new("tgtadm");
         command.args(["-C", &self.control, "--lld", "iscsi", "--op"]);
-        command.args(args);
+        command.args(words(args));
         command
     }
 
-    fn must(&self, args: &[&str]) {
+    fn must(&self, args: &str) {
         tool::must(&mut self.tgtadm(args)).unwrap();
     }
 }

@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use address::Address;
+use block::lease::BlockLease;
 use client::open::{self, OpenOptions};
 use client::worker::Worker;
 use io::ring::RingKind;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
 use sim::Rng;
-use tests::server::{self, Server};
+use tests::server::Server;
 
 use super::{TARGET, restart};
+use crate::{file, lunar};
 
 /// Blocks of an operation, and how many places there are for one.
 const BLOCKS: u64 = 8;
@@ -49,7 +52,7 @@ impl Load {
         self.wait();
     }
 
-    fn any_op(&mut self, place: u64) -> MediumOp<block::lease::BlockLease> {
+    fn any_op(&mut self, place: u64) -> MediumOp<BlockLease> {
         let extent = Extent::new(place * BLOCKS, BLOCKS);
         match self.rng.below(8) {
             0 => MediumOp::Flush { extent },
@@ -58,13 +61,7 @@ impl Load {
                 let bytes: [u8; BLOCKS as usize * 512] = self.rng.bytes();
                 let mut data = self.worker.buffer(bytes.len()).unwrap();
                 data.copy_in(0, &bytes);
-                let (fua, atomic) = (false, false);
-                MediumOp::Write {
-                    extent,
-                    data,
-                    fua,
-                    atomic,
-                }
+                write(place, data)
             }
         }
     }
@@ -86,11 +83,8 @@ impl Load {
             self.wait();
         }
         for place in 0..PLACES {
-            self.busy.insert(place);
             self.worker.submit(0, place, read(place));
-            while !self.busy.is_empty() {
-                self.wait();
-            }
+            ended(&mut self.worker).unwrap_or_else(|error| panic!("place {place}: {error:?}"));
         }
         self.worker.leave().unwrap();
     }
@@ -103,10 +97,26 @@ fn worker(address: &str) -> Worker {
     Worker::new(&[volume], RingKind::Auto, 16 << 20).unwrap()
 }
 
-fn read(place: u64) -> MediumOp<block::lease::BlockLease> {
+fn read(place: u64) -> MediumOp<BlockLease> {
     let extent = Extent::new(place * BLOCKS, BLOCKS);
     let copied = false;
     MediumOp::Read { extent, copied }
+}
+
+fn write(place: u64, data: BlockLease) -> MediumOp<BlockLease> {
+    MediumOp::Write {
+        extent: Extent::new(place * BLOCKS, BLOCKS),
+        data,
+        fua: false,
+        atomic: false,
+    }
+}
+
+/// A server of a file in a folder, and its portal.
+fn serve(dir: &Path, volume: &str) -> (Server, String) {
+    let server = Server::start_in(dir, &[volume], &["--iqn", TARGET]).unwrap();
+    let portal = server.luns[0].portals[0].clone();
+    (server, portal)
 }
 
 #[test]
@@ -121,9 +131,8 @@ fn who_uses_it_by_several_sessions_does_not_notice_either() {
 
 fn is_killed_twenty_times(name: &str, options: &str) {
     let dir = tests::scratch(name).unwrap();
-    let volume = format!("file:{}?size=16M&sync", dir.join("disk").display());
-    let mut back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
-    let portal = back.luns[0].portals[0].clone();
+    let volume = file(&dir, "disk?size=16M&sync");
+    let (mut back, portal) = serve(&dir, &volume);
     let mut load = Load::new(&format!("verify({}{options})", back.address(0)));
     let killer = thread::spawn(move || {
         for _ in 0..20 {
@@ -145,20 +154,12 @@ fn is_killed_twenty_times(name: &str, options: &str) {
 #[test]
 fn a_cache_that_is_lost_is_told_once_for_all_sessions() {
     let dir = tests::scratch("remote-lost").unwrap();
-    let volume = format!("file:{}?size=16M", dir.join("disk").display());
-    let back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
-    let portal = back.luns[0].portals[0].clone();
+    let volume = file(&dir, "disk?size=16M");
+    let (back, portal) = serve(&dir, &volume);
     let mut worker = worker(&format!("{}?sessions=3", back.address(0)));
     for place in 0..12 {
         let data = worker.buffer(BLOCKS as usize * 512).unwrap();
-        let (extent, fua, atomic) = (Extent::new(place * BLOCKS, BLOCKS), false, false);
-        let op = MediumOp::Write {
-            extent,
-            data,
-            fua,
-            atomic,
-        };
-        worker.submit(0, place, op);
+        worker.submit(0, place, write(place, data));
     }
     for _ in 0..12 {
         ended(&mut worker).unwrap();
@@ -178,7 +179,7 @@ fn a_cache_that_is_lost_is_told_once_for_all_sessions() {
 /// Longer than a remote unit takes to give up what waits for it.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-fn ended(worker: &mut Worker) -> MediumResult<block::lease::BlockLease> {
+fn ended(worker: &mut Worker) -> MediumResult<BlockLease> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(done) = worker.next_done() {
@@ -194,16 +195,14 @@ fn ended(worker: &mut Worker) -> MediumResult<block::lease::BlockLease> {
 fn a_target_that_is_away_for_a_second_is_told_once() {
     let dir = tests::scratch("remote-away").unwrap();
     fs::write(dir.join("disk"), vec![1; 16 << 20]).unwrap();
-    let volume = format!("file:{}", dir.join("disk").display());
-    let server = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
-    let portal = server.luns[0].portals[0].clone();
+    let volume = file(&dir, "disk");
+    let (server, portal) = serve(&dir, &volume);
     let copy = dir.join("copy");
     let unit = server.address(0).to_owned();
     let slow = format!("limit:rate=8M({unit})");
-    let mut command = Command::new(server::binary().unwrap());
-    command.args(["copy", &slow, &format!("file:{}", copy.display())]);
-    command.args(["--state-dir", &dir.join("copies").to_string_lossy()]);
-    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = lunar(&["copy", &slow, &file(&dir, "copy"), "--state-dir"]);
+    command.arg(dir.join("copies")).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
     let deadline = Instant::now() + PATIENCE;
     while !copy.exists() {
         assert!(Instant::now() < deadline, "the copy does not begin");
