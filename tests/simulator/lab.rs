@@ -4,10 +4,15 @@ mod check;
 mod commands;
 mod traffic;
 
+use std::slice::SliceIndex;
 use std::sync::Arc;
+use std::time::Duration;
 
+use block::lease::BlockLease;
+use iscsi::initiator::config::{InitiatorConfig, OperationalOffer};
 use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
-use sim::{CoreUsage, Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
+use scsi::medium::{Extent, Lease as _, MediumOp};
+use sim::{CoreUsage, Disk, DiskKind, EventWeights, POOL_BYTES, Rng, SimWire, World, WorldConfig};
 use tests::initiator::{Reply, Settings};
 
 pub(crate) use check::sense_key;
@@ -116,6 +121,14 @@ pub(crate) fn any_pace(rng: &mut Rng) -> EventWeights {
     }
 }
 
+/// A read by a user.
+pub(crate) const fn read_op(extent: Extent) -> MediumOp<BlockLease> {
+    MediumOp::Read {
+        extent,
+        copied: false,
+    }
+}
+
 impl Lab {
     /// A target of this shape.
     #[must_use]
@@ -204,6 +217,49 @@ impl Lab {
             ("FirstBurstLength", pick(&["512", "1024"])),
             ("MaxOutstandingR2T", pick(&["1", "2", "8"])),
         ]
+    }
+
+    /// Our own initiator, a user of the first disk by so many sessions, each of which may be away
+    /// for so long; returns its number.
+    pub(crate) fn add_user(
+        &mut self,
+        sessions: (u16, Duration),
+        set: impl FnOnce(&mut OperationalOffer),
+    ) -> usize {
+        let name = "iqn.2026-11.org.lunar:user";
+        let mut config = InitiatorConfig::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
+        set(&mut config.offer);
+        let user = self.world.add_user(config, &self.disks[0], sessions);
+        user.expect("memory")
+    }
+
+    /// Nothing moves on some of the connections of a user, or it does again.
+    pub(crate) fn stall(
+        &self,
+        user: usize,
+        which: impl SliceIndex<[SimWire], Output = [SimWire]>,
+        stalled: bool,
+    ) {
+        let wires = &self.world.wires_of(user)[which];
+        wires.iter().for_each(|wire| wire.stall(stalled));
+    }
+
+    /// A write by a user.
+    pub(crate) fn write_op(
+        &self,
+        user: usize,
+        extent: Extent,
+        bytes: &[u8],
+        fua: bool,
+    ) -> MediumOp<BlockLease> {
+        let mut data = self.world.buffer(user, bytes.len()).expect("memory");
+        data.copy_in(0, bytes);
+        MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic: false,
+        }
     }
 
     /// Connects a host and lets it begin to log in.

@@ -34,8 +34,8 @@ mod stories {
 mod seeds {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    /// Tells a story with `usual` seeds, or as the environment says: `LUNAR_SEEDS=n` with that many,
-    /// `LUNAR_SEED=x` with that one. A story that fails tells its seed, which repeats it.
+    /// Tells a story with `usual` seeds, or as the environment says. A story that fails tells its
+    /// seed, which repeats it.
     pub(crate) fn with_seeds(story: &str, usual: u64, tell: impl Fn(u64)) {
         for seed in seeds(usual) {
             if let Err(cause) = catch_unwind(AssertUnwindSafe(|| tell(seed))) {

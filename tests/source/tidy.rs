@@ -1,6 +1,6 @@
 //! Lines, functions and files of a size that can be read; panics and `unsafe` where they belong.
 
-use crate::sources::{self, Source};
+use crate::{Source, sources};
 
 const COLUMNS: usize = 100;
 const FUNCTION_LINES: usize = 70;
@@ -21,14 +21,28 @@ const PANICS: &[&str] = &[
 
 /// Fails with all of `wrong` at once.
 #[track_caller]
-fn none(wrong: &[String]) {
+fn none(wrong: impl IntoIterator<Item = String>) {
+    let wrong: Vec<_> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Fails with all lines of code of which something is told, of the files that are meant.
+#[track_caller]
+fn no_line(is_meant: impl Fn(&Source) -> bool, told: impl Fn(&str) -> Option<String>) {
+    let all = sources();
+    let of_interest = all.iter().filter(|source| is_meant(source));
+    none(of_interest.flat_map(|source| {
+        let code = source.code().into_iter();
+        let told = code.filter_map(|(number, line)| Some((number, told(&line)?)));
+        told.map(|(number, told)| format!("{}:{number}: {told}", source.path))
+            .collect::<Vec<_>>()
+    }));
 }
 
 #[test]
 fn lines_have_100_columns_at_most() {
     let mut wrong = Vec::new();
-    for source in sources::all() {
+    for source in sources() {
         for (line, number) in source.text.lines().zip(1..) {
             let columns = line.chars().count();
             // A row of a table cannot be broken.
@@ -38,14 +52,12 @@ fn lines_have_100_columns_at_most() {
             }
         }
     }
-    none(&wrong);
+    none(wrong);
 }
 
 #[test]
 fn functions_have_70_lines_at_most() {
-    let all = sources::all();
-    let long = all.iter().flat_map(long_functions);
-    none(&long.collect::<Vec<_>>());
+    none(sources().iter().flat_map(long_functions));
 }
 
 /// Goes by rustfmt's indentation: a function ends at the brace below the `fn`. Empty lines and
@@ -91,58 +103,45 @@ fn function_indent(line: &str) -> Option<usize> {
 #[test]
 fn files_have_500_lines_at_most() {
     let mut wrong = Vec::new();
-    for source in sources::all() {
+    for source in sources() {
         let lines = source.text.lines().count();
         let excused = LONG_FILES.iter().any(|(path, _)| *path == source.path);
         if lines > FILE_LINES && !excused {
             wrong.push(format!("{}: {lines} lines: split it by duty", source.path));
         }
         if lines <= FILE_LINES && excused {
-            wrong.push(format!(
-                "{}: no longer long, take it off the list",
-                source.path
-            ));
+            let told = "no longer long, take it off the list";
+            wrong.push(format!("{}: {told}", source.path));
         }
     }
-    none(&wrong);
+    none(wrong);
 }
 
 #[test]
 fn unsafe_is_said_in_io_only() {
-    let mut wrong = Vec::new();
-    for source in sources::all() {
-        if source.path.starts_with("crates/io/") {
-            continue;
-        }
-        for (number, line) in source.code() {
-            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-            if words.any(|word| word == "unsafe") {
-                wrong.push(format!("{}:{number}", source.path));
-            }
-        }
-    }
-    none(&wrong);
+    let is_other = |source: &Source| !source.path.starts_with("crates/io/");
+    no_line(is_other, |line| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.find(|word| *word == "unsafe").map(str::to_owned)
+    });
 }
 
 #[test]
 fn every_other_crate_forbids_it() {
-    let mut wrong = Vec::new();
-    for source in sources::all() {
-        let root = ["src/lib.rs", "src/main.rs"]
-            .iter()
-            .any(|end| source.path.ends_with(end));
+    let is_wrong = |source: &Source| {
+        let mut roots = ["src/lib.rs", "src/main.rs"].iter();
+        let is_root = roots.any(|end| source.path.ends_with(end));
         let exempt = source.path.starts_with("crates/io/") || source.path.starts_with("fuzz/");
-        if root && !exempt && !source.text.contains("#![forbid(unsafe_code)]") {
-            wrong.push(source.path);
-        }
-    }
-    none(&wrong);
+        is_root && !exempt && !source.text.contains("#![forbid(unsafe_code)]")
+    };
+    let wrong = sources().into_iter().filter(is_wrong);
+    none(wrong.map(|source| source.path));
 }
 
 #[test]
 fn every_unsafe_block_says_why_it_is_sound() {
     let mut wrong = Vec::new();
-    for source in sources::all() {
+    for source in sources() {
         if !source.path.starts_with("crates/io/src/") {
             continue;
         }
@@ -154,7 +153,7 @@ fn every_unsafe_block_says_why_it_is_sound() {
             }
         }
     }
-    none(&wrong);
+    none(wrong);
 }
 
 /// Whether the lines up to an `unsafe`, back to the end of the statement before it, hold a SAFETY
@@ -173,46 +172,33 @@ fn explained(lines: &[&str]) -> bool {
 
 #[test]
 fn protocol_crates_have_no_panic() {
-    let mut wrong = Vec::new();
-    for source in sources::all() {
-        let protocol = ["crates/scsi/src/", "crates/iscsi/src/", "crates/fc/src/"];
-        let protocol = protocol.iter().any(|dir| source.path.starts_with(dir));
-        if !protocol || source.is_test() {
-            continue;
-        }
-        for (number, line) in source.code() {
-            if let Some(found) = PANICS.iter().find(|panic| line.contains(**panic)) {
-                wrong.push(format!("{}:{number}: {found}", source.path));
-            }
-        }
-    }
-    none(&wrong);
+    let is_protocol = |source: &Source| {
+        let mut dirs = ["crates/scsi/src/", "crates/iscsi/src/", "crates/fc/src/"].iter();
+        dirs.any(|dir| source.path.starts_with(dir)) && !source.is_test()
+    };
+    no_line(is_protocol, |line| {
+        let found = PANICS.iter().find(|panic| line.contains(**panic))?;
+        Some((*found).to_owned())
+    });
+}
+
+/// No file has a line of code that begins so.
+#[track_caller]
+fn no_line_begins(with: &str) {
+    no_line(
+        |_| true,
+        |line| Some(line.trim_start().strip_prefix(with)?.to_owned()),
+    );
 }
 
 #[test]
 fn tests_stand_in_files_of_their_own() {
-    let mut wrong = Vec::new();
-    for source in sources::all() {
-        for (number, line) in source.code() {
-            if line.trim_start().starts_with("mod tests {") {
-                wrong.push(format!("{}:{number}", source.path));
-            }
-        }
-    }
-    none(&wrong);
+    no_line_begins("mod tests {");
 }
 
 #[test]
 fn no_test_is_ignored() {
-    let mut wrong = Vec::new();
-    for source in sources::all() {
-        for (number, line) in source.code() {
-            if line.trim_start().starts_with("#[ignore") {
-                wrong.push(format!("{}:{number}", source.path));
-            }
-        }
-    }
-    none(&wrong);
+    no_line_begins("#[ignore");
 }
 
 #[test]

@@ -7,17 +7,11 @@ use block::lease::BlockLease;
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult};
 
 use super::remote_units::{PATIENCE, Use, stamp};
-use crate::lab::Lab;
+use crate::lab::read_op;
 use crate::seeds::with_seeds;
 
 const PLACE: Extent = Extent::new(0, 1);
 const REPLACEMENT: Duration = Duration::from_secs(10);
-
-/// Nothing moves on what there is of connections.
-fn stall(lab: &Lab, stalled: bool) {
-    let wires = lab.world.wires_of(0);
-    wires.iter().for_each(|wire| wire.stall(stalled));
-}
 
 /// Lets an operation end, and counts the steps that it takes.
 fn end(story: &mut Use, op: MediumOp<BlockLease>) -> usize {
@@ -67,10 +61,10 @@ fn not_ready_is_said_of_no_write_that_lands() {
             if let Some(result) = result(&mut story) {
                 break result;
             }
-            stall(&story.lab, true);
+            story.lab.stall(0, .., true);
             story.pass();
         };
-        stall(&story.lab, false);
+        story.lab.stall(0, .., false);
         (0..500).for_each(|_| story.pass());
         match result {
             Ok(_) => assert!(has_landed(&story), "it is lost"),
@@ -96,7 +90,6 @@ fn what_waits_for_a_session_is_given_up_at_once_and_never_lands() {
             }
             _ => assert!(!seed.is_multiple_of(4), "it waits for a session"),
         }
-        let (extent, copied) = (PLACE, false);
-        end(&mut story, MediumOp::Read { extent, copied });
+        end(&mut story, read_op(PLACE));
     });
 }

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use iscsi::initiator::config::{Digest, InitiatorConfig};
+use block::lease::BlockLease;
+use iscsi::initiator::config::Digest;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome};
-use sim::{Disk, DiskKind, Rng};
+use sim::{Disk, DiskKind, Rng, SimWire};
 
-use crate::lab::{Lab, Shape, TARGET};
+use crate::lab::{Lab, Shape, read_op};
 use crate::seeds::with_seeds;
 
 const BLOCK: usize = 512;
@@ -63,26 +64,24 @@ impl Use {
     fn waiting(seed: u64, sessions: u16, replacement: Duration, time2wait: u16) -> Self {
         let mut rng = Rng::new(seed);
         let kind = *rng.pick(&[DiskKind::Apart, DiskKind::Apart, DiskKind::Memory]);
-        let disk = Disk::new(kind, BLOCK as u32, BLOCKS);
         let mut shape = Shape::new(1 + rng.below(3) as u16, kind);
-        shape.disks = vec![disk.clone()];
+        shape.disks = vec![Disk::new(kind, BLOCK as u32, BLOCKS)];
         let mut lab = Lab::new(seed, shape);
         lab.any_pace();
-        let mut config =
-            InitiatorConfig::normal("iqn.2026-11.org.lunar:user", [0x80, 0, 0, 1, 0, 0], TARGET);
-        // Damage must be seen, and several PDUs make a command.
-        (config.offer.header_digest, config.offer.data_digest) = (Digest::Require, Digest::Require);
-        config.offer.initial_r2t = rng.one_in(2);
-        config.offer.immediate_data = rng.one_in(2);
-        config.offer.time2wait = time2wait;
-        config.offer.data_segment = *rng.pick(&[512, 1024, 8192]);
-        config.offer.first_burst = 1024;
-        config.offer.max_burst = *rng.pick(&[1024, 4096]);
-        let user = lab.world.add_user(config, &disk, (sessions, replacement));
+        let user = lab.add_user((sessions, replacement), |offer| {
+            // Damage must be seen, and several PDUs make a command.
+            (offer.header_digest, offer.data_digest) = (Digest::Require, Digest::Require);
+            offer.initial_r2t = rng.one_in(2);
+            offer.immediate_data = rng.one_in(2);
+            offer.time2wait = time2wait;
+            offer.data_segment = *rng.pick(&[512, 1024, 8192]);
+            offer.first_burst = 1024;
+            offer.max_burst = *rng.pick(&[1024, 4096]);
+        });
         let none = || vec![0; BLOCKS as usize];
         Self {
             lab,
-            user: user.expect("memory"),
+            user,
             sessions,
             acknowledged: none(),
             begun: none(),
@@ -106,9 +105,8 @@ impl Use {
                 (What::Flush, MediumOp::Flush { extent })
             }
             _ => {
-                let copied = false;
                 let known = self.acknowledged.clone();
-                (What::Read(known), MediumOp::Read { extent, copied })
+                (What::Read(known), read_op(extent))
             }
         };
         self.submit(extent, what, op);
@@ -120,7 +118,7 @@ impl Use {
         self.submit(extent, what, op);
     }
 
-    fn submit(&mut self, extent: Extent, what: What, op: MediumOp<block::lease::BlockLease>) {
+    fn submit(&mut self, extent: Extent, what: What, op: MediumOp<BlockLease>) {
         let id = self.next;
         self.next += 1;
         self.in_flight.push(UnderWay { id, extent, what });
@@ -129,35 +127,21 @@ impl Use {
 
     /// Nothing is being written there, so that it is known which write is the last.
     fn is_free(&self, extent: Extent) -> bool {
-        let writes = self
-            .in_flight
-            .iter()
-            .filter(|one| matches!(one.what, What::Write));
-        !writes.into_iter().any(|one| one.extent.overlaps(extent))
+        let is_write = |one: &&UnderWay| matches!(one.what, What::Write);
+        let mut writes = self.in_flight.iter().filter(is_write);
+        !writes.any(|one| one.extent.overlaps(extent))
     }
 
-    fn write(&mut self, extent: Extent) -> (What, MediumOp<block::lease::BlockLease>) {
+    fn write(&mut self, extent: Extent) -> (What, MediumOp<BlockLease>) {
         let fua = self.lab.rng.one_in(3);
         (What::Write, self.write_op(extent, fua))
     }
 
-    pub(super) fn write_op(
-        &mut self,
-        extent: Extent,
-        fua: bool,
-    ) -> MediumOp<block::lease::BlockLease> {
-        let len = BLOCK * extent.blocks as usize;
-        let mut data = self.lab.world.buffer(self.user, len).expect("memory");
-        for (n, lba) in (extent.lba..extent.end()).enumerate() {
-            self.begun[lba as usize] += 1;
-            data.copy_in(n * BLOCK, &stamp(self.begun[lba as usize]));
-        }
-        MediumOp::Write {
-            extent,
-            data,
-            fua,
-            atomic: false,
-        }
+    pub(super) fn write_op(&mut self, extent: Extent, fua: bool) -> MediumOp<BlockLease> {
+        let begun = &mut self.begun[extent.lba as usize..extent.end() as usize];
+        begun.iter_mut().for_each(|version| *version += 1);
+        let bytes: Vec<u8> = begun.iter().flat_map(|version| stamp(*version)).collect();
+        self.lab.write_op(self.user, extent, &bytes, fua)
     }
 
     /// All else is asked for by another core of the same process.
@@ -197,8 +181,19 @@ impl Use {
     }
 
     /// Its connections that are known to the simulator, the newest last.
-    pub(super) fn wires(&self) -> Vec<sim::SimWire> {
+    pub(super) fn wires(&self) -> Vec<SimWire> {
         self.lab.world.wires_of(self.user).to_vec()
+    }
+
+    /// Lets things happen until something is so.
+    pub(super) fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..200_000 {
+            if is_so(self) {
+                return;
+            }
+            self.step();
+        }
+        panic!("{} operations hang", self.in_flight.len());
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -217,23 +212,15 @@ impl Use {
         for lba in 0..BLOCKS as usize {
             let version = version(&self.lab.disks[0].block(lba as u64));
             let version = version.unwrap_or(self.seen[lba]);
-            assert!(
-                version >= self.seen[lba],
-                "block {lba}: {version} came back"
-            );
-            assert!(
-                version <= self.begun[lba],
-                "block {lba}: {version} was not written"
-            );
+            let told = format!("block {lba}: {version}");
+            assert!(version >= self.seen[lba], "{told} came back");
+            assert!(version <= self.begun[lba], "{told} was not written");
             self.seen[lba] = version;
-            assert!(
-                version >= self.acknowledged[lba],
-                "block {lba}: {version} is old"
-            );
+            assert!(version >= self.acknowledged[lba], "{told} is old");
         }
     }
 
-    fn check(&mut self, one: &UnderWay, outcome: MediumOutcome<block::lease::BlockLease>) {
+    fn check(&mut self, one: &UnderWay, outcome: MediumOutcome<BlockLease>) {
         let places = (one.extent.lba..one.extent.end()).map(|lba| lba as usize);
         match (&one.what, outcome) {
             (What::Write, MediumOutcome::Done) => {
@@ -272,7 +259,7 @@ impl Use {
     /// Asks for one operation, lets that happen while it is under way, and lets it end.
     fn does(
         &mut self,
-        op: MediumOp<block::lease::BlockLease>,
+        op: MediumOp<BlockLease>,
         disturb: impl Fn(&mut Self),
     ) -> Result<(), MediumError> {
         let id = self.next;
@@ -302,15 +289,8 @@ impl Use {
 
     /// Nothing disturbs any more: all that was asked for ends, and the user logs out.
     pub(super) fn finish(&mut self) {
-        for wire in self.lab.world.wires_of(self.user) {
-            wire.stall(false);
-        }
-        let mut steps = 0;
-        while !self.in_flight.is_empty() {
-            self.step();
-            steps += 1;
-            assert!(steps < 200_000, "{} operations hang", self.in_flight.len());
-        }
+        self.lab.stall(self.user, .., false);
+        self.until(Self::is_idle);
         for lba in 0..BLOCKS as usize {
             let landed = self.seen[lba] == self.begun[lba];
             assert!(landed || self.may_fail, "block {lba} in the end");
@@ -359,10 +339,7 @@ fn cut(lab: &mut Lab, user: usize) {
 fn nobody_logs_in_again_before_time2wait_is_over() {
     with_seeds("remote units that wait", 20, |seed| {
         let mut story = Use::waiting(seed, 1, PATIENCE, 2);
-        let read = || MediumOp::Read {
-            extent: Extent::new(0, 1),
-            copied: false,
-        };
+        let read = || read_op(Extent::new(0, 1));
         story.does(read(), |_| {}).unwrap();
         let lost = story.lab.world.now();
         story.lab.world.wires_of(story.user)[0].reset();
@@ -388,9 +365,7 @@ fn a_target_that_stalls_is_left_and_found_again() {
         let mut story = Use::new(seed);
         story.run(2000, 300, |lab, user| {
             let stalls = lab.rng.one_in(2);
-            for wire in lab.world.wires_of(user) {
-                wire.stall(stalls);
-            }
+            lab.stall(user, .., stalls);
         });
         story.finish();
     });

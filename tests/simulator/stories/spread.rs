@@ -71,10 +71,10 @@ fn write_on_its_way(seed: u64, sessions: u16, replacement: Duration) -> Option<U
     let mut story = Use::of(seed, sessions, replacement);
     story.may_fail = true;
     story.ask_write(PLACE);
-    until(&mut story, Use::is_idle);
+    story.until(Use::is_idle);
     story.ask_write(PLACE);
-    let old = story.lab.world.wires_of(0)[0].clone();
-    until(&mut story, |story| old.in_flight() > 560 || story.is_idle());
+    let old = story.wires()[0].clone();
+    story.until(|story| old.in_flight() > 560 || story.is_idle());
     (!story.is_idle()).then(|| {
         old.reset();
         old.stall(true);
@@ -82,8 +82,9 @@ fn write_on_its_way(seed: u64, sessions: u16, replacement: Duration) -> Option<U
     })
 }
 
-fn wires(story: &Use) -> usize {
-    story.lab.world.wires_of(0).len()
+/// Whether it has connected more than once.
+fn is_back(story: &Use) -> bool {
+    story.wires().len() > 1
 }
 
 /// The user is told that a write has failed, and writes again: by then the first one is still on
@@ -94,13 +95,13 @@ fn a_write_that_was_given_up_never_lands_after_the_next_one() {
         let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
-        until(&mut story, Use::is_idle);
+        story.until(Use::is_idle);
         // It comes back late, while the other session has nothing in its way.
-        until(&mut story, |story| wires(story) > 1);
-        story.lab.world.wires_of(0)[1].stall(true);
+        story.until(is_back);
+        story.lab.stall(0, 1..2, true);
         story.ask_write(PLACE);
-        until(&mut story, Use::is_idle);
-        story.lab.world.wires_of(0)[0].stall(false);
+        story.until(Use::is_idle);
+        story.lab.stall(0, ..1, false);
         story.run(1000, usize::MAX, |_, _| {});
         story.finish();
     });
@@ -114,28 +115,19 @@ fn what_one_core_gave_up_never_lands_after_what_another_one_was_told() {
         let Some(mut story) = write_on_its_way(seed, sessions, SHORT) else {
             return;
         };
-        until(&mut story, Use::is_idle);
+        story.until(Use::is_idle);
         story.go_to_another_core();
         story.ask_write(PLACE);
-        until(&mut story, |story| {
-            story.lab.world.wires_of(0)[1..]
-                .iter()
-                .for_each(|wire| wire.stall(true));
+        story.until(|story| {
+            story.lab.stall(0, 1.., true);
             story.is_idle()
         });
-        assert!(
-            !story.is_acknowledged(PLACE),
-            "the first one can still land"
-        );
-        story
-            .lab
-            .world
-            .wires_of(0)
-            .iter()
-            .for_each(|wire| wire.stall(false));
+        let can_land = !story.is_acknowledged(PLACE);
+        assert!(can_land, "the first one can still land");
+        story.lab.stall(0, .., false);
         (0..2000).for_each(|_| story.step());
         story.ask_write(PLACE);
-        until(&mut story, Use::is_idle);
+        story.until(Use::is_idle);
         assert!(story.is_acknowledged(PLACE), "the first core is back");
         story.finish();
     });
@@ -148,8 +140,8 @@ fn a_session_comes_back_with_all_buffers_in_use() {
         let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
-        until(&mut story, |story| wires(story) > 1);
-        story.lab.world.wires_of(0)[1].stall(true);
+        story.until(is_back);
+        story.lab.stall(0, 1..2, true);
         (0..500).for_each(|_| story.step());
         let world = &story.lab.world;
         let one = world.buffer(0, 512);
@@ -160,7 +152,7 @@ fn a_session_comes_back_with_all_buffers_in_use() {
         drop(one);
         story.may_fail = false;
         story.ask_write(PLACE);
-        until(&mut story, Use::is_idle);
+        story.until(Use::is_idle);
     });
 }
 
@@ -171,7 +163,7 @@ fn move_with_a_write(seed: u64, replacement: Duration) {
     let Some(mut story) = write_on_its_way(seed, sessions, replacement) else {
         return;
     };
-    until(&mut story, |story| wires(story) > 1);
+    story.until(is_back);
     story.lab.world.pace.pieces = false;
     story.lab.world.wires_of(0)[1].through(|bytes| {
         let tag = b"TargetPortalGroupTag=";
@@ -181,17 +173,15 @@ fn move_with_a_write(seed: u64, replacement: Duration) {
         }
         bytes
     });
-    until(&mut story, Use::is_idle);
+    story.until(Use::is_idle);
     story.ask_write(PLACE);
-    until(&mut story, Use::is_idle);
-    assert!(
-        !story.is_acknowledged(PLACE),
-        "the first one can still land"
-    );
+    story.until(Use::is_idle);
+    let can_land = !story.is_acknowledged(PLACE);
+    assert!(can_land, "the first one can still land");
     story.lab.world.wires_of(0)[1].reset();
     (0..500).for_each(|_| story.step());
     story.ask_write(PLACE);
-    until(&mut story, Use::is_idle);
+    story.until(Use::is_idle);
     assert!(story.is_acknowledged(PLACE), "it is back");
     story.finish();
 }
@@ -208,15 +198,6 @@ fn another_portal_group_ends_no_write_under_way() {
     with_seeds("a session that moves", 30, |seed| {
         move_with_a_write(seed, Duration::from_secs(1));
     });
-}
-
-fn until(story: &mut Use, reached: impl Fn(&Use) -> bool) {
-    let mut steps = 0;
-    while !reached(story) {
-        story.step();
-        steps += 1;
-        assert!(steps < 200_000, "it hangs");
-    }
 }
 
 /// Less than the pause before a second attempt to connect.

@@ -6,19 +6,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use block::lease::BlockLease;
-use iscsi::initiator::config::{Digest, InitiatorConfig};
+use iscsi::initiator::config::Digest;
 use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
 use sim::{Disk, DiskKind, Rng};
 
-use crate::lab::{Lab, Shape, TARGET};
+use super::remote_units::PATIENCE;
+use crate::lab::{Lab, Shape, read_op};
 use crate::liar::{Ask, Liar};
 use crate::seeds::with_seeds;
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 16;
-
-/// Longer than any story.
-const REPLACEMENT: Duration = Duration::from_secs(100_000);
 
 /// An initiator, and who is between it and its target.
 struct Between {
@@ -35,20 +33,16 @@ struct Between {
 impl Between {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let disk = Disk::new(DiskKind::Apart, BLOCK as u32, BLOCKS);
         let mut shape = Shape::new(1, DiskKind::Apart);
-        shape.disks = vec![disk.clone()];
+        shape.disks = vec![Disk::new(DiskKind::Apart, BLOCK as u32, BLOCKS)];
         let mut lab = Lab::new(seed, shape);
-        let name = "iqn.2026-11.org.lunar:user";
-        let mut config = InitiatorConfig::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
-        let offer = &mut config.offer;
-        (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
-        // R2T, and several PDUs a command.
-        offer.initial_r2t = rng.one_in(2);
-        offer.immediate_data = rng.one_in(2);
-        (offer.data_segment, offer.first_burst, offer.max_burst) = (512, 512, 1024);
-        let user = lab.world.add_user(config, &disk, (1, REPLACEMENT));
-        let user = user.expect("memory");
+        let user = lab.add_user((1, PATIENCE), |offer| {
+            (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
+            // R2T, and several PDUs a command.
+            offer.initial_r2t = rng.one_in(2);
+            offer.immediate_data = rng.one_in(2);
+            (offer.data_segment, offer.first_burst, offer.max_burst) = (512, 512, 1024);
+        });
         Self {
             lab,
             user,
@@ -68,8 +62,8 @@ impl Between {
             let next = world.patience().into_iter().chain(stalled).min();
             world.pass(next.unwrap_or_default().max(Duration::from_millis(1)));
         }
-        let now = world.now();
-        let wires = world.wires_of(self.user);
+        let now = self.lab.world.now();
+        let wires = self.lab.world.wires_of(self.user);
         for wire in &wires[self.wires..] {
             let liar = Rc::clone(&self.liar);
             liar.borrow_mut().begins();
@@ -78,7 +72,7 @@ impl Between {
         self.wires = wires.len();
         let Some(wire) = wires.last() else { return };
         if self.until.take_if(|at| *at <= now).is_some() {
-            wires.iter().for_each(|wire| wire.stall(false));
+            self.lab.stall(self.user, .., false);
         }
         while let Some(ask) = self.liar.borrow_mut().asks.pop_front() {
             match ask {
@@ -131,16 +125,8 @@ impl Between {
     }
 
     fn write(&mut self, extent: Extent, written: &[u8]) -> MediumOp<BlockLease> {
-        let data = self.lab.world.buffer(self.user, written.len());
-        let mut data = data.expect("memory");
-        data.copy_in(0, written);
-        let (fua, atomic) = (self.lab.rng.one_in(2), false);
-        MediumOp::Write {
-            extent,
-            data,
-            fua,
-            atomic,
-        }
+        let fua = self.lab.rng.one_in(2);
+        self.lab.write_op(self.user, extent, written, fua)
     }
 
     /// What was written is there, and what is read is what is there.
@@ -151,8 +137,7 @@ impl Between {
         if self.ends(write).is_ok() {
             assert_eq!(self.medium(extent), written, "a write is lost");
         }
-        let copied = false;
-        if let Ok(MediumOutcome::Lease(data)) = self.ends(MediumOp::Read { extent, copied }) {
+        if let Ok(MediumOutcome::Lease(data)) = self.ends(read_op(extent)) {
             let mut read = vec![0; data.len()];
             data.copy_out(0, &mut read);
             assert_eq!(read, self.medium(extent), "a read is wrong");
@@ -189,8 +174,8 @@ fn no_lie_about_one_of_several_commands_makes_any_hang() {
             let extent = story.any_extent();
             let write = story.write(extent, &vec![1; BLOCK * extent.blocks as usize]);
             story.ask(write);
-            let (extent, copied) = (story.any_extent(), false);
-            story.ask(MediumOp::Read { extent, copied });
+            let read = read_op(story.any_extent());
+            story.ask(read);
         }
         let mut ended: Vec<u64> = (0..story.next).map(|_| story.end().0).collect();
         ended.sort_unstable();
