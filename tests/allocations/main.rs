@@ -15,7 +15,7 @@ use io::counting::{CountingAllocator, allocations};
 use iscsi::parameters::{Operational, Parameters, SessionPurpose};
 use iscsi::pdu_sink::{Digests, PduSink};
 use iscsi::session::{Session, SessionEvent};
-use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetLimits};
 use iscsi::wire::bhs::{Itt, Ttt};
 use iscsi::wire::data::{DataOut, R2t};
 use iscsi::wire::framer::{Framer, PduPiece};
@@ -88,17 +88,15 @@ const LENGTH: u32 = 4096;
 struct Rig {
     session: Session<Nowhere>,
     batch: Batch,
-    stream: Vec<u8>,
+    /// What the initiator sends.
+    stream: Batch,
     cmd_sn: u32,
 }
 
 impl Rig {
     fn new(initial_r2t: bool, digests: bool) -> Self {
-        let node = Arc::new(TargetNode {
-            name: "iqn.2026-11.org.lunar:test".into(),
-            alias: None,
-            access: NodeAccess::default(),
-        });
+        let name = "iqn.2026-11.org.lunar:test";
+        let config = tests::target_config(name, NodeAccess::default(), LIMITS);
         let address = "192.0.2.1:3260".parse().unwrap();
         let keys = Operational {
             initial_r2t,
@@ -114,7 +112,7 @@ impl Rig {
             },
             initiator_alias: None,
             user: None,
-            purpose: SessionPurpose::Normal(node.clone()),
+            purpose: SessionPurpose::Normal(config.nodes[0].clone()),
             tsih: 1,
             cid: 0,
             endpoints: Endpoints {
@@ -125,16 +123,10 @@ impl Rig {
             exp_cmd_sn: 0,
             keys,
         };
-        let config = Arc::new(TargetConfig {
-            nodes: vec![node],
-            portals: Vec::new(),
-            advertise: Vec::new(),
-            limits: LIMITS,
-        });
         Self {
-            session: Session::new(parameters, config, Duration::ZERO),
+            session: Session::new(parameters, Arc::new(config), Duration::ZERO),
             batch: Batch::default(),
-            stream: Vec::new(),
+            stream: Batch::default(),
             cmd_sn: 0,
         }
     }
@@ -160,7 +152,7 @@ impl Rig {
 
     /// Gives what is in `stream`; a device server that answers at once does the rest.
     fn run(&mut self) {
-        let mut rest = &self.stream[..];
+        let mut rest = &self.stream.0[..];
         while !rest.is_empty() {
             let used = self.session.receive(Duration::ZERO, rest);
             rest = &rest[used..];
@@ -168,37 +160,30 @@ impl Rig {
                 serve(&mut self.session, event);
             }
         }
-        self.stream.clear();
+        self.stream.0.clear();
         self.batch.0.clear();
         while self.session.transmit(&mut self.batch) {}
     }
 
-    fn reads(&mut self) {
+    /// Eight commands, with this much immediate data each.
+    fn commands(&mut self, write: bool, data: &[u8]) {
         for itt in 0..8 {
-            let bhs = self.command(itt, false).encode();
-            self.digests()
-                .put_bytes(&mut Stream(&mut self.stream), bhs, &[]);
+            let bhs = self.command(itt, write).encode();
+            self.digests().put_bytes(&mut self.stream, bhs, data);
         }
         self.run();
+    }
+
+    fn reads(&mut self) {
+        self.commands(false, &[]);
     }
 
     fn immediate_writes(&mut self) {
-        for itt in 0..8 {
-            let bhs = self.command(itt, true).encode();
-            let data = &[7; LENGTH as usize];
-            self.digests()
-                .put_bytes(&mut Stream(&mut self.stream), bhs, data);
-        }
-        self.run();
+        self.commands(true, &[7; LENGTH as usize]);
     }
 
     fn solicited_writes(&mut self) {
-        for itt in 0..8 {
-            let bhs = self.command(itt, true).encode();
-            self.digests()
-                .put_bytes(&mut Stream(&mut self.stream), bhs, &[]);
-        }
-        self.run();
+        self.commands(true, &[]);
         self.answer();
         self.run();
     }
@@ -221,7 +206,7 @@ impl Rig {
                 offset: r2t.offset,
             };
             let bytes = &[7; LENGTH as usize];
-            digests.put_bytes(&mut Stream(&mut self.stream), data.encode(), bytes);
+            digests.put_bytes(&mut self.stream, data.encode(), bytes);
         }
     }
 
@@ -231,25 +216,6 @@ impl Rig {
             header: keys.header_digest,
             data: keys.data_digest,
         }
-    }
-}
-
-/// What the initiator sends.
-struct Stream<'a>(&'a mut Vec<u8>);
-
-impl PduSink<Nowhere> for Stream<'_> {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn lease(&mut self, _data: Nowhere) {}
-
-    fn copied(&mut self, _data: &Nowhere) -> &[u8] {
-        &[]
-    }
-
-    fn is_full(&self) -> bool {
-        false
     }
 }
 
@@ -300,26 +266,26 @@ fn cost(mut turn: impl FnMut()) -> usize {
     allocations() - before
 }
 
+/// With digests and without.
+#[track_caller]
+fn costs_nothing(initial_r2t: bool, turn: fn(&mut Rig)) {
+    for digests in [false, true] {
+        let mut rig = Rig::new(initial_r2t, digests);
+        assert_eq!(cost(|| turn(&mut rig)), 0, "digests: {digests}");
+    }
+}
+
 #[test]
 fn reads_do_not_use_the_heap() {
-    for digests in [false, true] {
-        let mut rig = Rig::new(false, digests);
-        assert_eq!(cost(|| rig.reads()), 0, "digests: {digests}");
-    }
+    costs_nothing(false, Rig::reads);
 }
 
 #[test]
 fn writes_with_immediate_data_do_not_use_the_heap() {
-    for digests in [false, true] {
-        let mut rig = Rig::new(false, digests);
-        assert_eq!(cost(|| rig.immediate_writes()), 0, "digests: {digests}");
-    }
+    costs_nothing(false, Rig::immediate_writes);
 }
 
 #[test]
 fn writes_that_ask_for_their_data_do_not_use_the_heap() {
-    for digests in [false, true] {
-        let mut rig = Rig::new(true, digests);
-        assert_eq!(cost(|| rig.solicited_writes()), 0, "digests: {digests}");
-    }
+    costs_nothing(true, Rig::solicited_writes);
 }

@@ -16,7 +16,7 @@ use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
-use super::{Batch, LENGTH, Nowhere, Stream, cost};
+use super::{Batch, LENGTH, Nowhere, cost};
 
 const NOW: Duration = Duration::ZERO;
 
@@ -32,7 +32,7 @@ struct Rig {
     framer: Framer,
     digests: Digests,
     /// What the target sends.
-    stream: Vec<u8>,
+    stream: Batch,
     stat_sn: StatSn,
 }
 
@@ -40,13 +40,9 @@ impl Rig {
     fn new(initial_r2t: bool, digests: bool) -> Self {
         let host = "iqn.2026-11.org.lunar:initiator";
         let mut config = InitiatorConfig::normal(host, [0; 6], "iqn.2026-11.org.lunar:test");
-        let digest = if digests {
-            Digest::Require
-        } else {
-            Digest::Never
-        };
-        config.offer.header_digest = digest;
-        config.offer.data_digest = digest;
+        let wanted = [Digest::Never, Digest::Require][usize::from(digests)];
+        config.offer.header_digest = wanted;
+        config.offer.data_digest = wanted;
         config.offer.initial_r2t = initial_r2t;
         config.offer.immediate_data = !initial_r2t;
         let initiator = Initiator::new(Arc::new(config), NOW, RANDOM);
@@ -55,7 +51,7 @@ impl Rig {
             batch: Batch::default(),
             framer: Framer::new(1 << 20),
             digests: Digests::default(),
-            stream: Vec::new(),
+            stream: Batch::default(),
             stat_sn: StatSn(0),
         };
         rig.log_in();
@@ -115,13 +111,12 @@ impl Rig {
     }
 
     fn put(&mut self, bhs: Bhs, data: &[u8]) {
-        self.digests
-            .put_bytes(&mut Stream(&mut self.stream), bhs, data);
+        self.digests.put_bytes(&mut self.stream, bhs, data);
     }
 
     /// What the target sends arrives.
     fn give(&mut self) {
-        let mut rest = &self.stream[..];
+        let mut rest = &self.stream.0[..];
         while !rest.is_empty() {
             let used = self.initiator.receive(NOW, rest);
             rest = &rest[used..];
@@ -132,7 +127,7 @@ impl Rig {
                 );
             }
         }
-        self.stream.clear();
+        self.stream.0.clear();
     }
 
     /// Eight commands from their begin to their end.

@@ -299,7 +299,7 @@ fn config(access: NodeAccess) -> TargetConfig {
         held_bytes: 1 << 16,
         ..TargetLimits::default()
     };
-    lab::config(TARGET, access, limits)
+    tests::target_config(TARGET, access, limits)
 }
 
 #[test]

@@ -5,15 +5,15 @@ mod commands;
 mod traffic;
 
 use std::slice::SliceIndex;
-use std::sync::Arc;
 use std::time::Duration;
 
 use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, OperationalOffer};
-use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{NodeAccess, TargetLimits};
 use scsi::medium::{Extent, Lease as _, MediumOp};
 use sim::{CoreUsage, Disk, DiskKind, EventWeights, POOL_BYTES, Rng, SimWire, World, WorldConfig};
 use tests::initiator::{Reply, Settings};
+use tests::target_config;
 
 pub(crate) use check::sense_key;
 pub(crate) use traffic::Mix;
@@ -95,21 +95,6 @@ fn limits() -> TargetLimits {
     }
 }
 
-/// One target, which lets these in.
-pub(crate) fn config(name: &str, access: NodeAccess, limits: TargetLimits) -> TargetConfig {
-    let node = TargetNode {
-        name: name.to_owned(),
-        alias: None,
-        access,
-    };
-    TargetConfig {
-        nodes: vec![Arc::new(node)],
-        portals: Vec::new(),
-        advertise: Vec::new(),
-        limits,
-    }
-}
-
 /// Things happen more or less often.
 pub(crate) fn any_pace(rng: &mut Rng) -> EventWeights {
     let mut weight = || *rng.pick(&[1, 1, 4, 16]);
@@ -141,7 +126,7 @@ impl Lab {
         let setup = WorldConfig {
             seed,
             cores: shape.cores,
-            config: config(TARGET, NodeAccess::default(), shape.limits),
+            config: target_config(TARGET, NodeAccess::default(), shape.limits),
             units: shape.disks,
             pool_bytes: shape.pool_bytes,
         };

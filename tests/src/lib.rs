@@ -12,6 +12,9 @@ pub mod server;
 pub mod tool;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
 
 /// The top folder of the repository.
 #[must_use]
@@ -32,4 +35,20 @@ pub fn scratch(name: &str) -> std::io::Result<PathBuf> {
     }
     std::fs::create_dir_all(&dir)?;
     Ok(dir)
+}
+
+/// One iSCSI target of this name, for those whom `access` lets in.
+#[must_use]
+pub fn target_config(name: &str, access: NodeAccess, limits: TargetLimits) -> TargetConfig {
+    let node = TargetNode {
+        name: name.to_owned(),
+        alias: None,
+        access,
+    };
+    TargetConfig {
+        nodes: vec![Arc::new(node)],
+        portals: Vec::new(),
+        advertise: Vec::new(),
+        limits,
+    }
 }

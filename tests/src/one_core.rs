@@ -15,7 +15,7 @@ use engine::core::{ControlCore, ControlCoreParts, ControlUnit, Core, CoreParts, 
 use engine::flushes::FinalFlushes;
 use engine::mailbox::{CoreMailbox, Mailboxes};
 use engine::views::{TargetViews, Views};
-use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{NodeAccess, TargetLimits};
 use runtime::journal::Journal;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
@@ -71,11 +71,7 @@ fn front(
     views: Arc<Views>,
     limits: TargetLimits,
 ) -> ControlCore {
-    let node = TargetNode {
-        name: TARGET.to_owned(),
-        alias: None,
-        access: NodeAccess::default(),
-    };
+    let config = crate::target_config(TARGET, NodeAccess::default(), limits);
     let unit = NewUnit {
         id: UnitId::first(0),
         state,
@@ -85,12 +81,7 @@ fn front(
         lock: None,
     };
     ControlCore::new(ControlCoreParts {
-        config: Arc::new(TargetConfig {
-            nodes: vec![Arc::new(node)],
-            portals: Vec::new(),
-            advertise: Vec::new(),
-            limits,
-        }),
+        config: Arc::new(config),
         views,
         units: vec![ControlUnit::new(unit, 1)],
         vanished: Box::new(|_| ()),
