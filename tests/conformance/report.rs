@@ -28,16 +28,9 @@ pub(crate) struct Report {
 struct Row {
     name: String,
     tests: usize,
-    counts: Vec<Counts>,
+    counts: Vec<BTreeMap<Verdict, usize>>,
     /// How many passed on one LUN at least and failed on none.
     good: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
 }
 
 impl Report {
@@ -85,8 +78,8 @@ impl Report {
             match (test.verdict, unable) {
                 (Verdict::Failed, false) => {
                     let said = gist(&test.said).join("\n        ");
-                    self.wrong
-                        .push(format!("{name} failed on {lun}:\n        {said}"));
+                    let told = format!("{name} failed on {lun}:\n        {said}");
+                    self.wrong.push(told);
                 }
                 (Verdict::Passed, true) => self
                     .wrong
@@ -94,8 +87,7 @@ impl Report {
                 _ => {}
             }
         }
-        let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict() == verdict);
-        if has(Verdict::Passed) || has(Verdict::Failed) {
+        if has(outcomes, Verdict::Passed) || has(outcomes, Verdict::Failed) {
             return;
         }
         if outcomes.iter().all(|outcome| outcome.unable) {
@@ -129,6 +121,10 @@ impl Outcome<'_> {
     }
 }
 
+fn has(outcomes: &[Outcome<'_>], verdict: Verdict) -> bool {
+    outcomes.iter().any(|outcome| outcome.verdict() == verdict)
+}
+
 /// The lines of a failed test that tell why.
 fn gist(said: &[String]) -> Vec<&str> {
     let tells = |line: &&str| line.contains("[FAILED]") || line.contains(" - CU_");
@@ -152,7 +148,7 @@ impl Row {
     fn new(name: &str, luns: usize) -> Self {
         Self {
             name: name.to_owned(),
-            counts: vec![Counts::default(); luns],
+            counts: vec![BTreeMap::new(); luns],
             ..Self::default()
         }
     }
@@ -160,23 +156,19 @@ impl Row {
     fn add(&mut self, outcomes: &[Outcome<'_>]) {
         self.tests += 1;
         for (counts, outcome) in self.counts.iter_mut().zip(outcomes) {
-            match outcome.verdict() {
-                Verdict::Passed => counts.passed += 1,
-                Verdict::Failed => counts.failed += 1,
-                Verdict::Skipped => counts.skipped += 1,
-            }
+            *counts.entry(outcome.verdict()).or_default() += 1;
         }
-        let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict() == verdict);
-        self.good += usize::from(has(Verdict::Passed) && !has(Verdict::Failed));
+        let is_good = has(outcomes, Verdict::Passed) && !has(outcomes, Verdict::Failed);
+        self.good += usize::from(is_good);
     }
 
     fn merge(&mut self, other: &Self) {
         self.tests += other.tests;
         self.good += other.good;
         for (sum, counts) in self.counts.iter_mut().zip(&other.counts) {
-            sum.passed += counts.passed;
-            sum.failed += counts.failed;
-            sum.skipped += counts.skipped;
+            for (verdict, count) in counts {
+                *sum.entry(*verdict).or_default() += count;
+            }
         }
     }
 }
@@ -208,12 +200,10 @@ impl fmt::Display for Report {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<22}{:>6}", self.name, self.tests)?;
-        for Counts {
-            passed,
-            failed,
-            skipped,
-        } in &self.counts
-        {
+        for counts in &self.counts {
+            let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
+            let verdicts = [Verdict::Passed, Verdict::Failed, Verdict::Skipped];
+            let [passed, failed, skipped] = verdicts.map(of);
             write!(f, "{:>13}", format!("{passed}/{failed}/{skipped}"))?;
         }
         write!(f, "{:>7}", self.good)

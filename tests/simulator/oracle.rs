@@ -71,6 +71,9 @@ struct Write {
     landed: bool,
 }
 
+/// A block: its unit and its LBA.
+type Place = (usize, u64);
+
 impl Oracle {
     /// A book for disks, which hold zeros.
     #[must_use]
@@ -215,7 +218,7 @@ impl Oracle {
             return Err(Wrong(format!("{len} bytes read of {extent:?}")));
         }
         for (lba, block) in (extent.lba..).zip(data.chunks(size)) {
-            self.may_be(begun, ended, unit, lba, block)?;
+            self.may_be((begun, ended), (unit, lba), block)?;
         }
         Ok(())
     }
@@ -226,62 +229,58 @@ impl Oracle {
     /// As for a read.
     pub(crate) fn holds(&mut self, unit: usize, lba: u64, block: &[u8]) -> Result<(), Wrong> {
         let now = self.now();
-        self.may_be(now, now, unit, lba, block)
+        self.may_be((now, now), (unit, lba), block)
     }
 
-    fn may_be(
-        &self,
-        begun: Tick,
-        ended: Tick,
-        unit: usize,
-        lba: u64,
-        block: &[u8],
-    ) -> Result<(), Wrong> {
+    /// The writes of a block, in the order in which they began.
+    fn writes_of(&self, (unit, lba): Place) -> impl Iterator<Item = (Stamp, &Write)> {
         let stamps = self.units[unit].blocks[lba as usize].iter();
-        let possible = stamps.filter(|stamp| self.is_possible(**stamp, begun, ended, unit, lba));
-        let possible: Vec<_> = possible.copied().collect();
-        if self.is_of(&possible, unit, lba, block) {
+        stamps.map(|stamp| (*stamp, &self.writes[stamp.0 as usize]))
+    }
+
+    fn may_be(&self, between: (Tick, Tick), place: Place, block: &[u8]) -> Result<(), Wrong> {
+        let possible = self.writes_of(place);
+        let possible = possible.filter(|(_, write)| self.is_possible(write, between, place));
+        let possible: Vec<_> = possible.collect();
+        if self.is_of(&possible, place, None, block) {
             return Ok(());
         }
         let found = self.name(block);
-        let possible: Vec<_> = possible
-            .iter()
-            .map(|stamp| &self.writes[stamp.0 as usize])
-            .collect();
+        let possible: Vec<_> = possible.into_iter().map(|(_, write)| write).collect();
+        let ((begun, ended), (unit, lba)) = (between, place);
         Err(Wrong(format!(
             "unit {unit}, LBA {lba} between {begun} and {ended}: {found}; it can be {possible:?}"
         )))
     }
 
     /// Whether a read may return the write, though others came after it.
-    fn is_possible(&self, stamp: Stamp, begun: Tick, ended: Tick, unit: usize, lba: u64) -> bool {
-        let write = &self.writes[stamp.0 as usize];
+    fn is_possible(&self, write: &Write, (begun, ended): (Tick, Tick), place: Place) -> bool {
         if write.begun > ended || write.refused {
             return false;
         }
         let Some(over) = write.over else { return true };
-        let mut others = self.units[unit].blocks[lba as usize].iter();
-        !others.any(|other| {
-            let other = &self.writes[other.0 as usize];
-            other.begun > over && other.good.is_some_and(|good| good < begun)
-        })
+        let hides = |other: &Write| other.begun > over && other.good.is_some_and(|at| at < begun);
+        !self.writes_of(place).any(|(_, other)| hides(other))
     }
 
-    /// Whether a block is of one of the writes, or a mixture where there can be one.
-    fn is_of(&self, stamps: &[Stamp], unit: usize, lba: u64, block: &[u8]) -> bool {
-        let contents = self.contents(stamps, unit, lba);
-        let has = |at: usize, byte: u8| contents.iter().any(|content| content[at] == byte);
-        let is_mixture = || block.iter().enumerate().all(|(at, byte)| has(at, *byte));
-        contents.iter().any(|content| content == block) || self.units[unit].mixes && is_mixture()
-    }
-
-    fn contents(&self, stamps: &[Stamp], unit: usize, lba: u64) -> Vec<Vec<u8>> {
-        let size = self.units[unit].block_size;
-        let contents = stamps.iter().map(|stamp| match stamp {
-            Stamp(0) => vec![0; size],
+    /// Whether a block is of one of the writes, or a mixture where there can be one: of them, and of
+    /// what was there before.
+    fn is_of(
+        &self,
+        writes: &[(Stamp, &Write)],
+        (unit, lba): Place,
+        before: Option<&[u8]>,
+        block: &[u8],
+    ) -> bool {
+        let contents = writes.iter().map(|(stamp, _)| match stamp {
+            Stamp(0) => vec![0; block.len()],
             _ => self.content(*stamp, lba),
         });
-        contents.collect()
+        let contents: Vec<_> = contents.collect();
+        let is_old = |at: usize| before.is_some_and(|before| before[at] == block[at]);
+        let is_new = |at: usize| contents.iter().any(|content| content[at] == block[at]);
+        let is_mixture = || (0..block.len()).all(|at| is_old(at) || is_new(at));
+        contents.iter().any(|content| content == block) || self.units[unit].mixes && is_mixture()
     }
 
     /// The medium has changed: a block was `before` and is `block` now.
@@ -296,13 +295,11 @@ impl Oracle {
         block: &[u8],
     ) -> Result<(), Wrong> {
         if let Some(stamp) = self.stamp(block) {
-            return self.stamp_landed(stamp, unit, lba, block);
+            return self.stamp_landed(stamp, (unit, lba), block);
         }
-        let stamps = self.units[unit].blocks[lba as usize].iter();
-        let open = stamps.filter(|stamp| self.writes[stamp.0 as usize].over.is_none());
-        let open: Vec<_> = open.copied().collect();
-        if self.is_of(&open, unit, lba, block) || self.is_mixed_in(&open, unit, lba, before, block)
-        {
+        let open = self.writes_of((unit, lba));
+        let open: Vec<_> = open.filter(|(_, write)| write.over.is_none()).collect();
+        if self.is_of(&open, (unit, lba), Some(before), block) {
             return Ok(());
         }
         let found = self.name(block);
@@ -311,45 +308,27 @@ impl Oracle {
         )))
     }
 
-    /// Whether bytes have changed into those of some of the writes only.
-    fn is_mixed_in(
-        &self,
-        open: &[Stamp],
-        unit: usize,
-        lba: u64,
-        before: &[u8],
-        block: &[u8],
-    ) -> bool {
-        let contents = self.contents(open, unit, lba);
-        let has = |at: usize, byte: u8| contents.iter().any(|content| content[at] == byte);
-        let mut bytes = block.iter().zip(before).enumerate();
-        self.units[unit].mixes && bytes.all(|(at, (now, old))| now == old || has(at, *now))
-    }
-
     fn stamp_landed(
         &mut self,
         stamp: Stamp,
-        unit: usize,
-        lba: u64,
+        (unit, lba): Place,
         block: &[u8],
     ) -> Result<(), Wrong> {
-        let wrong = |what: &str, write: &Write| {
-            let what = format!("unit {unit}, LBA {lba}: {stamp:?} has appeared {what}: {write:?}");
-            Err(Wrong(what))
-        };
         let write = &self.writes[stamp.0 as usize];
         let inside = (write.extent.lba..write.extent.end()).contains(&lba);
-        if write.unit != unit || !inside || self.content(stamp, lba) != block {
-            return wrong("in the wrong place", write);
-        }
-        if write.refused {
-            return wrong("though it was refused", write);
-        }
-        if write.over.is_some() {
-            return wrong("after it was over", write);
-        }
-        self.writes[stamp.0 as usize].landed = true;
-        Ok(())
+        let wrong = if write.unit != unit || !inside || self.content(stamp, lba) != block {
+            "in the wrong place"
+        } else if write.refused {
+            "though it was refused"
+        } else if write.over.is_some() {
+            "after it was over"
+        } else {
+            self.writes[stamp.0 as usize].landed = true;
+            return Ok(());
+        };
+        Err(Wrong(format!(
+            "unit {unit}, LBA {lba}: {stamp:?} has appeared {wrong}: {write:?}"
+        )))
     }
 
     /// The write that a whole block is of.

@@ -33,22 +33,19 @@ impl Lab {
             self.oracle.refused(stamp).expect("it has just begun");
         }
         let data = self.oracle.data(stamp);
-        let blocks = extent.blocks as u32;
-        let what = What::Write(stamp);
-        match pattern {
+        let (lba, blocks) = (extent.lba, extent.blocks as u32);
+        let (cdb, data) = match pattern {
             Pattern::Each => {
-                let cdb = cdb::write(extent.lba, blocks, self.rng.one_in(4));
-                self.send(host, unit, &cdb, out(data), what)
+                let cdb = cdb::write(lba, blocks, self.rng.one_in(4));
+                (cdb.to_vec(), data)
             }
-            Pattern::Same => {
-                let cdb = cdb::write_same(extent.lba, blocks);
-                self.send(host, unit, &cdb, out(data), what)
-            }
+            Pattern::Same => (cdb::write_same(lba, blocks).to_vec(), data),
             Pattern::Zeros => {
-                let (cdb, list) = cdb::unmap(extent.lba, blocks);
-                self.send(host, unit, &cdb, out(list), what)
+                let (cdb, list) = cdb::unmap(lba, blocks);
+                (cdb.to_vec(), list.to_vec())
             }
-        }
+        };
+        self.send(host, unit, &cdb, out(data), What::Write(stamp))
     }
 
     /// COMPARE AND WRITE, expecting what the medium holds at the moment.

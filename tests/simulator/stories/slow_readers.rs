@@ -36,12 +36,8 @@ fn a_host_that_takes_nothing_stops_nobody() {
             let queued = lab.sum(|held| held.core.queued);
             assert!(queued <= QUEUED, "{queued} PDUs wait to be sent");
         }
-        let answered = |lab: &Lab| lab.hosts[1].told.len() + lab.hosts[2].told.len();
-        assert!(
-            answered(&lab) > 50,
-            "others were answered {} times",
-            answered(&lab)
-        );
+        let answered = lab.hosts[1].told.len() + lab.hosts[2].told.len();
+        assert!(answered > 50, "others were answered {answered} times");
         lab.tell(|| format!("at most {most} bytes"));
         assert!(most <= LIMIT, "it cost {most} bytes");
         if lab.rng.one_in(2) {
@@ -75,12 +71,7 @@ fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
         lab.quiesce();
         let held = costs(&lab);
         assert!((2 << 20..=MOST_READ).contains(&held), "{held} bytes");
-        for at in 0..16 {
-            let user = lab.read(1, 0, extent);
-            assert_eq!(lab.answer(1, user).0, 0, "another host reads");
-            let user = lab.write(1, 1, Extent::new(at, 64), Pattern::Each);
-            assert_eq!(lab.answer(1, user).0, 0, "another host writes");
-        }
+        another_goes_on(&mut lab, extent, 1);
         assert!(costs(&lab) <= MOST_READ);
         assert_eq!(lab.hosts[SLOW].tasks.len(), READS as usize);
         lab.hosts[SLOW].reads = true;
@@ -107,10 +98,7 @@ fn a_host_that_takes_nothing_but_is_alive_is_dropped() {
             lab.world.pass(Duration::from_secs(10));
             lab.quiesce();
         }
-        let link = lab.hosts[SLOW].link.as_ref().expect("a connection");
-        assert!(link.wire.is_over(), "it is still connected");
-        lab.hosts[SLOW].hang_up();
-        assert_eq!(costs(&lab), 0, "it is gone, and still costs");
+        is_gone(&mut lab);
         lab.leave();
     });
 }
@@ -135,12 +123,7 @@ fn a_host_that_owes_data_leaves_the_pool_to_others() {
         let held = costs(&lab);
         let expected = MOST_WRITTEN..MOST_WRITTEN + (1 << 20);
         assert!(expected.contains(&held), "{held} bytes");
-        for at in 0..16 {
-            let user = lab.read(1, 0, extent);
-            assert_eq!(lab.answer(1, user).0, 0, "another host reads");
-            let user = lab.write(1, 0, Extent::new(at, 64), Pattern::Each);
-            assert_eq!(lab.answer(1, user).0, 0, "another host writes");
-        }
+        another_goes_on(&mut lab, extent, 0);
         let user = lab.read(SLOW, 0, extent);
         assert_eq!(lab.answer(SLOW, user).0, 0, "it reads, whatever it owes");
         let wire = lab.hosts[SLOW].hang_up().expect("a connection");
@@ -235,10 +218,24 @@ fn is_dropped(lab: &mut Lab) {
         lab.world.pass(Duration::from_secs(10));
         lab.quiesce();
     }
-    let link = lab.hosts[SLOW].link.as_ref().expect("a connection");
-    assert!(link.wire.is_over(), "it is still connected");
-    lab.hosts[SLOW].hang_up();
+    is_gone(lab);
+}
+
+/// Its connection is over, and it costs nothing.
+fn is_gone(lab: &mut Lab) {
+    let wire = lab.hosts[SLOW].hang_up().expect("a connection");
+    assert!(wire.is_over(), "it is still connected");
     assert_eq!(costs(lab), 0, "it is gone, and still costs");
+}
+
+/// Another host reads this, and writes to a unit.
+fn another_goes_on(lab: &mut Lab, extent: Extent, unit: usize) {
+    for at in 0..16 {
+        let user = lab.read(1, 0, extent);
+        assert_eq!(lab.answer(1, user).0, 0, "another host reads");
+        let user = lab.write(1, unit, Extent::new(at, 64), Pattern::Each);
+        assert_eq!(lab.answer(1, user).0, 0, "another host writes");
+    }
 }
 
 /// It takes everything after all, and misses nothing.

@@ -12,21 +12,27 @@ const HOST: usize = 0;
 type Keys = &'static [(&'static str, &'static str)];
 
 /// Everything in one PDU, or in as many as can be.
-const KEYS: [Keys; 3] = [
-    &[],
-    &[
-        ("HeaderDigest", "CRC32C"),
-        ("DataDigest", "CRC32C"),
-        ("InitialR2T", "Yes"),
-        ("ImmediateData", "No"),
-        ("MaxBurstLength", "1024"),
-    ],
-    &[
-        ("DataDigest", "CRC32C"),
-        ("FirstBurstLength", "1024"),
-        ("MaxBurstLength", "1024"),
-        ("MaxRecvDataSegmentLength", "512"),
-    ],
+const HOSTS: [(DiskKind, Keys); 3] = [
+    (DiskKind::Apart, &[]),
+    (
+        DiskKind::Memory,
+        &[
+            ("HeaderDigest", "CRC32C"),
+            ("DataDigest", "CRC32C"),
+            ("InitialR2T", "Yes"),
+            ("ImmediateData", "No"),
+            ("MaxBurstLength", "1024"),
+        ],
+    ),
+    (
+        DiskKind::Apart,
+        &[
+            ("DataDigest", "CRC32C"),
+            ("FirstBurstLength", "1024"),
+            ("MaxBurstLength", "1024"),
+            ("MaxRecvDataSegmentLength", "512"),
+        ],
+    ),
 ];
 
 /// How what the host sends is cut.
@@ -42,10 +48,7 @@ enum Cut {
 
 #[test]
 fn a_cut_anywhere_changes_nothing() {
-    for (kind, keys) in [DiskKind::Apart, DiskKind::Memory, DiskKind::Apart]
-        .into_iter()
-        .zip(KEYS)
-    {
+    for (kind, keys) in HOSTS {
         let (answers, bytes) = conversation(kind, keys, Cut::Nowhere);
         assert_eq!(answers.len(), 11, "{} answers", answers.len());
         for at in 1..bytes {
@@ -57,10 +60,7 @@ fn a_cut_anywhere_changes_nothing() {
 
 #[test]
 fn pieces_of_any_size_change_nothing() {
-    for (kind, keys) in [DiskKind::Apart, DiskKind::Memory, DiskKind::Apart]
-        .into_iter()
-        .zip(KEYS)
-    {
+    for (kind, keys) in HOSTS {
         let (answers, _) = conversation(kind, keys, Cut::Nowhere);
         for size in (1..8).chain([16, 47, 48, 49, 52, 511, 512]) {
             let (cut, _) = conversation(kind, keys, Cut::Every(size));

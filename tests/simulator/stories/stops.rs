@@ -75,10 +75,8 @@ fn buffers_of_an_idle_core_are_given_back() {
         for _ in 0..2 {
             lab.insist(0, |lab| lab.write(0, 0, Extent::new(0, 16), Pattern::Each));
             lab.quiesce();
-            assert!(
-                lab.world.resident() > 0,
-                "a buffer is kept for the next one"
-            );
+            let is_kept = lab.world.resident() > 0;
+            assert!(is_kept, "a buffer is kept for the next one");
             for _ in 0..3 {
                 lab.world.pass(Duration::from_secs(1));
                 lab.quiesce();
