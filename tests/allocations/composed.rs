@@ -6,8 +6,7 @@ use std::sync::Arc;
 use address::Address;
 use block::lease::BlockLease;
 use block::volume::{Context, CoreContext, Handle};
-use client::open::{self, OpenOptions, REPLACEMENT};
-use client::remote::IdlePorts;
+use client::open::{self, OpenOptions};
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
 use io::ring::{AnyRing, RingKind};
@@ -23,18 +22,8 @@ impl Rig {
     fn new(address: &str) -> Self {
         let address: Address = address.parse().unwrap();
         let options = OpenOptions {
-            block_size: None,
-            read_only: false,
-            as_is: false,
-            keep_identity: false,
-            undo: None,
             memory: Arc::new(MemoryLimit::new(64 << 20)),
-            initiator: String::new(),
-            secret: None,
-            mutual_secret: None,
-            ports: IdlePorts::default(),
-            replacement: REPLACEMENT,
-            wait_until: None,
+            ..OpenOptions::new(String::new()).unwrap()
         };
         let volume = open::volume(&address, &options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());
@@ -63,12 +52,11 @@ impl Rig {
             let MediumOutcome::Lease(data) = self.run(MediumOp::PrepareWrite { extent }) else {
                 panic!("no memory");
             };
-            let (fua, atomic) = (false, false);
             self.run(MediumOp::Write {
                 extent,
                 data,
-                fua,
-                atomic,
+                fua: false,
+                atomic: false,
             });
             let copied = false;
             self.run(MediumOp::Read { extent, copied });

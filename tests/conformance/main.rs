@@ -57,16 +57,13 @@ enum Arguments {
 }
 
 fn arguments() -> Result<Arguments> {
-    let mut args = std::env::args().skip(1);
+    let args: Vec<_> = std::env::args().skip(1).collect();
     let mut rings = Vec::new();
-    while let Some(arg) = args.next() {
-        let value = args
-            .next()
-            .with_context(|| format!("{arg} needs a value"))?;
-        match arg.as_str() {
-            "--at" => return Ok(Arguments::At(value)),
-            "--ring" => rings.push(value),
-            _ => bail!("{arg} is not known: --ring RING, --at ADDRESS"),
+    for pair in args.chunks(2) {
+        match pair {
+            [arg, value] if arg == "--at" => return Ok(Arguments::At(value.clone())),
+            [arg, value] if arg == "--ring" => rings.push(value.clone()),
+            _ => bail!("{pair:?} is not known: --ring RING, --at ADDRESS"),
         }
     }
     if rings.is_empty() {

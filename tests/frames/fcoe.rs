@@ -89,11 +89,8 @@ fn captured_frames_are_encoded_as_they_came() {
 fn a_captured_crc_does_not_survive_a_flipped_bit() {
     for (title, mut bytes) in captured(MTU_1500) {
         bytes[ethernet::EthernetHeader::BARE_LEN + 14 + 17] ^= 1;
-        assert_eq!(
-            fcoe::decode(parts(&bytes).1),
-            Err(FcoeError::Crc),
-            "{title}"
-        );
+        let decoded = fcoe::decode(parts(&bytes).1);
+        assert_eq!(decoded, Err(FcoeError::Crc), "{title}");
     }
 }
 
@@ -111,19 +108,15 @@ fn a_captured_login_means_what_its_sender_meant() {
     let (from, to) = (FcId(0xd100), FcId(0x4100));
     assert_eq!((frame.header.s_id, frame.header.d_id), (from, to));
     assert_eq!(ethernet.src, Mac::of_port(Mac::VN2VN_FC_MAP, from));
-    assert_eq!(
-        (frame.sof, frame.eof, frame.header.rx_id),
-        (Sof::I3, Eof::T, RxId::UNASSIGNED)
-    );
+    let begin = (frame.sof, frame.eof, frame.header.rx_id);
+    assert_eq!(begin, (Sof::I3, Eof::T, RxId::UNASSIGNED));
     let Ok(Els::Plogi(login)) = Els::parse(frame.payload) else {
         panic!("{frame:?}");
     };
     assert_eq!(login.wwpn, Wwn(0x2000_5254_00eb_d100));
     assert_eq!(login.wwnn, Wwn(0x1000_5254_00eb_d100));
-    assert_eq!(
-        (login.receive_size, login.class_3.receive_size),
-        (2112, 2112)
-    );
+    let sizes = [login.receive_size, login.class_3.receive_size];
+    assert_eq!(sizes, [2112, 2112]);
     assert!(login.class_3.is_valid());
     assert_eq!(login.e_d_tov_ms(), 2000);
 }
@@ -155,10 +148,8 @@ fn a_captured_write_is_asked_for_and_sent_by_offsets() {
     let data = frame(MTU_1500, "FCP_DATA of WRITE(10)");
     let data = fcoe::decode(parts(&data).1).unwrap();
     assert!(data.header.f_ctl.relative_offset() && !data.header.f_ctl.exchange_responder());
-    assert_eq!(
-        (data.header.ox_id, data.header.parameter),
-        (cmnd.header.ox_id, 0)
-    );
+    assert_eq!(data.header.ox_id, cmnd.header.ox_id);
+    assert_eq!(data.header.parameter, 0);
 }
 
 #[test]

@@ -88,19 +88,19 @@ impl Cable {
         let (mut from_target, mut from_initiator) = (HeapFrames::default(), HeapFrames::default());
         self.target.transmit(&mut from_target);
         self.initiator.transmit(&mut from_initiator);
-        let any = !from_target.frames.is_empty() || !from_initiator.frames.is_empty();
+        let before = self.sent.len();
         for frame in from_target.frames {
-            self.sent.push((self.now, frame.clone()));
             let full = frame.len() > 2000 && is_fcoe(&frame);
             if !(full && std::mem::take(&mut self.lose)) {
                 self.initiator.receive(self.now, &frame, None);
             }
+            self.sent.push((self.now, frame));
         }
         for frame in from_initiator.frames {
-            self.sent.push((self.now, frame.clone()));
             self.target.receive(self.now, &frame, None);
+            self.sent.push((self.now, frame));
         }
-        any
+        self.sent.len() > before
     }
 
     /// The device: it reads and writes, never ends VERIFY, and does not know any other command.
@@ -157,11 +157,8 @@ impl Cable {
             data,
             deadline: None,
         };
-        let nexus = self.nexus.unwrap();
-        self.initiator
-            .fc4_mut()
-            .execute(self.now, nexus, command)
-            .unwrap();
+        let (nexus, initiator) = (self.nexus.unwrap(), self.initiator.fc4_mut());
+        initiator.execute(self.now, nexus, command).unwrap();
         self.run(Duration::from_millis(10));
     }
 
@@ -221,8 +218,8 @@ fn talk(tag: Option<VlanTag>) -> Vec<(Duration, Vec<u8>)> {
 
 /// A port that wants the N_Port_ID of another one, and one in point-to-point mode.
 fn others() -> Vec<(Duration, Vec<u8>)> {
-    let config = |number, mode| fip::FipConfig {
-        mac: Mac([2, 0, 0, 0, 0x41, number]),
+    let config = |number, at, mode| fip::FipConfig {
+        mac: Mac([2, at, 0, 0, 0x41, number]),
         wwpn: config(number, None).wwpn,
         wwnn: config(number, None).wwnn,
         max_fcoe: fip::max_fcoe(1500),
@@ -237,8 +234,7 @@ fn others() -> Vec<(Duration, Vec<u8>)> {
         (1, Mode::Multipoint),
         (2, Mode::PointToPoint),
     ] {
-        let mut config = config(number, mode);
-        config.mac.0[1] = ports.len() as u8;
+        let config = config(number, ports.len() as u8, mode);
         let begin = Duration::from_secs(2 * ports.len() as u64);
         let mut port = Fip::new(config, begin, [number; 8]);
         port.link(begin, true);

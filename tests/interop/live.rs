@@ -244,10 +244,8 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
     live.apply(|next| target_of(next).access.allow = Some([name.to_owned()].into()))
         .unwrap();
     assert_eq!(live.server.sessions(), []);
-    assert!(
-        !run("iscsi-inq", &[&first]).good(),
-        "a stranger is not let in"
-    );
+    let stranger = run("iscsi-inq", &[&first]);
+    assert!(!stranger.good(), "a stranger is not let in");
     must("iscsi-inq", &["-i", name, &first]);
 }
 

@@ -278,24 +278,25 @@ impl Lab {
         }
     }
 
-    /// Waits for the answer to a command: its status and data.
+    /// Waits for the answer to a command: its status and data. What else the host was told up to
+    /// now is forgotten.
     pub(crate) fn answer(&mut self, host: usize, user: u64) -> (u16, Vec<u8>) {
-        let is_it = |reply: &Reply| matches!(reply, Reply::Done { user: one, .. } if *one == user);
-        self.until("an answer", |lab| lab.hosts[host].told.iter().any(is_it));
-        let told = std::mem::take(&mut self.hosts[host].told);
-        for reply in told {
-            if let Reply::Done {
-                user: one,
-                status,
-                data,
-                ..
-            } = reply
-                && one == user
-            {
-                return (status, data);
+        loop {
+            let told = std::mem::take(&mut self.hosts[host].told).into_iter();
+            let mut ended = told.filter_map(|reply| match reply {
+                Reply::Done {
+                    user: one,
+                    status,
+                    data,
+                    ..
+                } if one == user => Some((status, data)),
+                _ => None,
+            });
+            if let Some(answer) = ended.next() {
+                return answer;
             }
+            assert!(self.step(), "no answer, and nothing more happens");
         }
-        unreachable!("it was there")
     }
 
     /// Sends a command until it is answered with GOOD, whatever unit attentions there are.

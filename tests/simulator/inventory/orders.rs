@@ -128,39 +128,30 @@ impl Site {
         }
     }
 
-    fn send_order(&mut self, next: Next, swaps: Vec<NewVolume>) {
-        let swaps = swaps
-            .into_iter()
-            .filter(|swap| next.units.contains_key(&swap.unit));
-        let arrival = |unit: &UnitId| sim::new_unit(*unit, &self.disks[next.units[unit]].disk);
-        let arrivals = next
-            .arrived
-            .iter()
-            .filter(|unit| next.units.contains_key(*unit));
-        let map = next
-            .luns
-            .iter()
-            .map(|(lun, unit)| (Lun::from_index(*lun), *unit));
+    fn send_order(&mut self, next: Next, mut swaps: Vec<NewVolume>) {
+        swaps.retain(|swap| next.units.contains_key(&swap.unit));
+        let arrived = next.arrived.iter();
+        let arrivals = arrived.filter_map(|unit| {
+            let disk = &self.disks[*next.units.get(unit)?].disk;
+            Some(sim::new_unit(*unit, disk))
+        });
+        let map = next.luns.iter();
+        let map = map.map(|(lun, unit)| (Lun::from_index(*lun), *unit));
+        let shown = TargetViews::iscsi(TARGET, &map.collect(), &[]);
         let mut views = Views::default();
-        views.insert(
-            TARGET.into(),
-            TargetViews::iscsi(TARGET, &map.collect(), &[]),
-        );
+        views.insert(TARGET.into(), shown);
         let allowed = self.hosts.iter().enumerate();
         let allowed = allowed.filter(|(number, _)| !next.revoked.contains(number));
+        let names = allowed.map(|(_, host)| host.port.settings.name.clone());
         let access = NodeAccess {
-            allow: Some(
-                allowed
-                    .map(|(_, host)| host.port.settings.name.clone())
-                    .collect(),
-            ),
+            allow: Some(names.collect()),
             chap: None,
         };
         let result = Arc::new(Mutex::new(None));
         let told = Arc::clone(&result);
         let change = Change {
-            arrivals: arrivals.map(arrival).collect(),
-            swaps: swaps.collect(),
+            arrivals: arrivals.collect(),
+            swaps,
             departures: next.gone.clone(),
             views: Arc::new(views),
             config: Arc::new(config(access)),

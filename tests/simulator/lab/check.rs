@@ -114,12 +114,8 @@ impl Lab {
         if answer == response::NO_TASK && ended.code == function::ABORT_TASK {
             return self.no_task(host, &ended.ends);
         }
-        assert_eq!(
-            answer,
-            response::COMPLETE,
-            "host {host}: function {}",
-            ended.code
-        );
+        let named = format!("host {host}: function {}", ended.code);
+        assert_eq!(answer, response::COMPLETE, "{named}");
         for (other, user) in ended.ends {
             self.ended(other, user, other == host);
         }
@@ -135,10 +131,8 @@ impl Lab {
 
     /// A function has met everybody's commands; only the target knows which of them had come.
     fn suspect_all(&mut self) {
-        let tasks = self
-            .hosts
-            .iter_mut()
-            .flat_map(|host| host.tasks.values_mut());
+        let hosts = self.hosts.iter_mut();
+        let tasks = hosts.flat_map(|host| host.tasks.values_mut());
         tasks.for_each(|task| task.vanished = true);
     }
 
@@ -217,10 +211,8 @@ impl Lab {
         self.quiesce();
         for (number, host) in self.hosts.iter().enumerate() {
             let waits = (&host.tasks, &host.functions);
-            assert!(
-                host.tasks.is_empty() && host.functions.is_empty(),
-                "host {number} waits for {waits:?}"
-            );
+            let is_idle = host.tasks.is_empty() && host.functions.is_empty();
+            assert!(is_idle, "host {number} waits for {waits:?}");
         }
         for unit in self.watched() {
             for lba in 0..self.disks[unit].traits().blocks {

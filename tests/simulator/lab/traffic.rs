@@ -5,29 +5,11 @@ use crate::oracle::Pattern;
 use scsi::medium::Extent;
 use sim::Rng;
 
-/// What hosts do, how often in relation to the rest.
+/// What hosts do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix {
-    /// READ.
-    pub(crate) read: usize,
-    /// WRITE.
-    pub(crate) write: usize,
-    /// WRITE SAME.
-    pub(crate) write_same: usize,
-    /// UNMAP.
-    pub(crate) unmap: usize,
-    /// COMPARE AND WRITE.
-    pub(crate) compare: usize,
-    /// SYNCHRONIZE CACHE.
-    pub(crate) flush: usize,
-    /// ABORT TASK of any command.
-    pub(crate) abort: usize,
-    /// ABORT TASK SET.
-    pub(crate) abort_set: usize,
-    /// LOGICAL UNIT RESET.
-    pub(crate) reset: usize,
-    /// NOP-Out.
-    pub(crate) ping: usize,
+    /// Functions that abort are among it.
+    pub(crate) aborts: bool,
     /// The longest transfer, in blocks.
     pub(crate) blocks: usize,
     /// Commands that a host has under way at once.
@@ -38,54 +20,53 @@ impl Default for Mix {
     /// I/O alone.
     fn default() -> Self {
         Self {
-            read: 8,
-            write: 12,
-            write_same: 1,
-            unmap: 1,
-            compare: 2,
-            flush: 1,
-            abort: 0,
-            abort_set: 0,
-            reset: 0,
-            ping: 1,
+            aborts: false,
             blocks: 12,
             depth: 8,
         }
     }
 }
 
+/// One thing that a host does.
+#[derive(Clone, Copy)]
+enum Act {
+    Read,
+    Write(Pattern),
+    CompareAndWrite,
+    Flush,
+    AbortTask,
+    AbortTaskSet,
+    Ping,
+}
+
+/// How often each of them is done in relation to the rest.
+const ACTS: [(Act, usize); 9] = [
+    (Act::Read, 8),
+    (Act::Write(Pattern::Each), 12),
+    (Act::Write(Pattern::Same), 1),
+    (Act::Write(Pattern::Zeros), 1),
+    (Act::CompareAndWrite, 2),
+    (Act::Flush, 1),
+    (Act::AbortTask, 3),
+    (Act::AbortTaskSet, 1),
+    (Act::Ping, 1),
+];
+
 impl Mix {
     /// With functions that abort.
     #[must_use]
     pub(crate) fn with_aborts() -> Self {
         Self {
-            abort: 3,
-            abort_set: 1,
+            aborts: true,
             ..Self::default()
         }
     }
 
-    fn pick(&self, rng: &mut Rng) -> usize {
-        let weights = [
-            self.read,
-            self.write,
-            self.write_same,
-            self.unmap,
-            self.compare,
-            self.flush,
-            self.abort,
-            self.abort_set,
-            self.reset,
-            self.ping,
-        ];
-        let mut chance = rng.below(weights.iter().sum());
-        for (number, weight) in weights.iter().enumerate() {
-            if chance < *weight {
-                return number;
-            }
-            chance -= weight;
-        }
-        0
+    fn pick(&self, rng: &mut Rng) -> Act {
+        let aborts = |act: Act| matches!(act, Act::AbortTask | Act::AbortTaskSet);
+        let acts = ACTS.iter().filter(|(act, _)| self.aborts || !aborts(*act));
+        let all = acts.flat_map(|(act, weight)| std::iter::repeat_n(*act, *weight));
+        *rng.pick(&all.collect::<Vec<_>>())
     }
 }
 
@@ -210,24 +191,21 @@ impl Lab {
         let unit = *self.rng.pick(&units);
         let extent = self.any_extent(unit, mix.blocks);
         match mix.pick(&mut self.rng) {
-            6 => self.abort_any(host),
-            7 => self.abort_set(host, unit),
-            8 => self.reset_unit(host, unit),
-            9 => self.ping(host),
-            kind => {
-                self.issue_io(host, unit, extent, kind);
+            Act::Read => {
+                self.read(host, unit, extent);
             }
-        }
-    }
-
-    fn issue_io(&mut self, host: usize, unit: usize, extent: Extent, kind: usize) -> u64 {
-        match kind {
-            0 => self.read(host, unit, extent),
-            1 => self.write(host, unit, extent, Pattern::Each),
-            2 => self.write(host, unit, extent, Pattern::Same),
-            3 => self.write(host, unit, extent, Pattern::Zeros),
-            4 => self.compare_and_write(host, unit, Extent::new(extent.lba, 1)),
-            _ => self.flush(host, unit),
+            Act::Write(pattern) => {
+                self.write(host, unit, extent, pattern);
+            }
+            Act::CompareAndWrite => {
+                self.compare_and_write(host, unit, Extent::new(extent.lba, 1));
+            }
+            Act::Flush => {
+                self.flush(host, unit);
+            }
+            Act::AbortTask => self.abort_any(host),
+            Act::AbortTaskSet => self.abort_set(host, unit),
+            Act::Ping => self.ping(host),
         }
     }
 

@@ -3,11 +3,12 @@
 use super::Verdict::{Failed, Passed, Skipped};
 use super::*;
 
-fn verdicts(output: &str) -> Vec<(String, Verdict)> {
-    parse(output)
-        .into_iter()
-        .map(|test| (test.name, test.verdict))
-        .collect()
+/// The tests of an output are these.
+#[track_caller]
+fn is(output: &str, expected: &[(&str, Verdict)]) {
+    let tests = parse(output);
+    let verdicts = tests.iter().map(|test| (&*test.name, test.verdict));
+    assert_eq!(verdicts.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -30,10 +31,7 @@ Run Summary:    Type  Total    Ran Passed Failed Inactive
         ("BlockLimits", Skipped),
         ("MandatoryVPDSBC", Passed),
     ];
-    assert_eq!(
-        verdicts(output),
-        expected.map(|(name, verdict)| (name.to_owned(), verdict))
-    );
+    is(output, &expected);
 }
 
 #[test]
@@ -52,7 +50,7 @@ FAILED
 #[test]
 fn a_clean_up_after_the_verdict_does_not_change_it() {
     let output = "  Test: Residuals ...passed    [FAILED] PRIN command: failed with sense.\n";
-    assert_eq!(verdicts(output), [("Residuals".to_owned(), Passed)]);
+    is(output, &[("Residuals", Passed)]);
 }
 
 #[test]
@@ -63,13 +61,13 @@ Suite: ReadOnly
     [FAILED] WRITESAME10 failed with wrong sense.
 FAILED
 ";
-    assert_eq!(verdicts(output), [("ReadOnlySBC".to_owned(), Failed)]);
+    is(output, &[("ReadOnlySBC", Failed)]);
 }
 
 #[test]
 fn what_the_tool_refuses_to_do_is_not_the_targets_failure() {
     let output = "  Test: Dpo ...--dataloss flag is not set in. Skipping write\nFAILED\n";
-    assert_eq!(verdicts(output), [("Dpo".to_owned(), Skipped)]);
+    is(output, &[("Dpo", Skipped)]);
 }
 
 #[test]
