@@ -32,6 +32,7 @@ use crate::load::{self, Measured};
 use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes};
 use crate::outcome::{Load, RunResult};
 use crate::plan::FioOptions;
+use crate::processes;
 use crate::run::RunError;
 
 pub use far::{CONNECTIONS_MAX, FloorServer, ServerLifetime, room};
@@ -135,7 +136,7 @@ pub fn has_room(size: u64) -> Result<(), NoRoom> {
 pub struct FloorPeer {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Its process, where that is one of this machine.
+    /// Its process; without it, the one at the other end of our connections.
     pub pid: Option<u32>,
     /// Whether it is to spin in place of sleeping.
     pub spin: bool,
@@ -188,7 +189,10 @@ pub fn measure(
     } else {
         (0..load.jobs).map(|at| member(at..at + 1)).collect()
     };
-    let result = load_threads::run(members, times, watch, || place.pid.into_iter().collect())?;
+    let result = load_threads::run(members, times, watch, || match place.pid {
+        Some(pid) => vec![pid],
+        None => processes::peers(&processes::sockets()),
+    })?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))
 }
