@@ -5,6 +5,8 @@
 mod bench;
 mod instructions;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -18,15 +20,18 @@ struct Cli {
 enum Chore {
     Bench(bench::Arguments),
     Instructions(instructions::Arguments),
-    /// The other end of the bare-TCP floor; started by bench itself
-    #[command(hide = true)]
-    Floor,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().chore {
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
-        Chore::Floor => bench::floor::serve(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(cause) => {
+            eprintln!("cargo xtask: {cause:#}");
+            ExitCode::FAILURE
+        }
     }
 }

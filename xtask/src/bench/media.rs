@@ -11,18 +11,18 @@ use std::thread;
 use std::time::Duration;
 
 use ::tests::tool;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use io::cpu;
-use serde::Deserialize;
 
 use super::VOLUME;
-use super::load::Job;
-use super::meter::Measured;
+use super::contenders::Contender;
+use super::figures::Figures;
+use super::rows::Row;
 use super::target;
 
 /// What a volume is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Backend {
+pub(super) enum Backend {
     /// A file in memory, through the page cache.
     File,
     /// The same with O_DIRECT.
@@ -42,15 +42,16 @@ impl fmt::Display for Backend {
 }
 
 /// A file in memory, and the loop device on it; both go when this is dropped.
-pub(crate) struct Medium {
+pub(super) struct Medium {
     backend: Backend,
     file: PathBuf,
     device: Option<PathBuf>,
 }
 
 impl Medium {
-    pub(crate) fn new(backend: Backend) -> Result<Self> {
-        let name = backend.to_string().replace(' ', "-");
+    /// `user` tells it from others of its kind.
+    pub(super) fn new(backend: Backend, user: Contender) -> Result<Self> {
+        let name = user.to_string().replace(' ', "-");
         let file = format!("/dev/shm/lunar-bench-{name}-{}", std::process::id());
         let mut medium = Self {
             backend,
@@ -67,56 +68,13 @@ impl Medium {
     }
 
     /// As a volume of `lunar serve`.
-    pub(crate) fn address(&self) -> String {
+    pub(super) fn address(&self) -> String {
         let file = self.file.display();
         match (&self.device, self.backend) {
             (Some(device), _) => format!("block:{}", device.display()),
             (None, Backend::Direct) => format!("file:{file}?direct"),
             (None, _) => format!("file:{file}"),
         }
-    }
-
-    /// Has fio do a load, pinned as targets are; its CPU is that of the target.
-    pub(crate) fn measure(&self, job: &Job, time: Duration) -> Result<Measured> {
-        const WARM: Duration = Duration::from_millis(500);
-        let mut child = self.fio(job, time + 2 * WARM)?.spawn().context("fio")?;
-        thread::sleep(WARM);
-        let before = cpu::time_of(child.id());
-        thread::sleep(time);
-        let after = cpu::time_of(child.id());
-        let out = child.stdout.take().context("it has an output")?;
-        let said: Said = serde_json::from_reader(out).context("what fio said")?;
-        child.wait()?;
-        let spent = after?.saturating_sub(before?);
-        said.measured(job.write, spent.as_secs_f64() / time.as_secs_f64())
-    }
-
-    fn fio(&self, job: &Job, runtime: Duration) -> Result<Command> {
-        let [program, pinned @ ..] = &target::pinned()[..] else {
-            bail!("nothing to pin with")
-        };
-        let way = if job.write { "randwrite" } else { "randread" };
-        let direct = u8::from(self.backend != Backend::File);
-        let place = self.device.as_ref().unwrap_or(&self.file);
-        let mut command = Command::new(program);
-        command
-            .args(pinned)
-            .args(["fio", "--thread", "--name=bench", "--ioengine=io_uring"]);
-        command
-            .args(["--output-format=json", "--time_based", "--norandommap"])
-            .args([
-                format!("--filename={}", place.display()),
-                format!("--size={VOLUME}"),
-                format!("--rw={way}"),
-                format!("--bs={}", job.size),
-                format!("--iodepth={}", job.depth),
-                format!("--direct={direct}"),
-                format!("--runtime={}ms", runtime.as_millis()),
-                // It takes more rights than we have in a namespace, and does nothing for memory.
-                "--invalidate=0".to_owned(),
-            ]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        Ok(command)
     }
 }
 
@@ -130,50 +88,54 @@ impl Drop for Medium {
     }
 }
 
-/// What is of use in fio's JSON.
-#[derive(Deserialize)]
-struct Said {
-    jobs: Vec<Ways>,
+/// Has fio carry out a load on a medium, pinned as targets are; its CPU time is that of the target.
+pub(super) fn fio(row: &Row, address: &str, time: Duration) -> Result<Figures> {
+    const WARM: Duration = Duration::from_millis(500);
+    let (kind, place) = address.split_once(':').context("no medium")?;
+    let place = place.trim_end_matches("?direct");
+    let direct = u8::from(kind == "block" || address.ends_with("?direct"));
+    let runtime_ms = (time + 2 * WARM).as_millis();
+    let mut command = target::pinned();
+    command.args(["fio", "--thread", "--name=bench", "--ioengine=io_uring"]);
+    command.args(["--output-format=json", "--time_based", "--norandommap"]);
+    command.args([
+        format!("--filename={place}"),
+        format!("--size={VOLUME}"),
+        format!("--rw={}", row.rw()),
+        format!("--bs={}", row.size),
+        format!("--iodepth={}", row.depth),
+        format!("--direct={direct}"),
+        format!("--runtime={runtime_ms}ms"),
+        // It takes more rights than we have in a namespace, and does nothing for memory.
+        "--invalidate=0".to_owned(),
+    ]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().context("cannot start setpriv")?;
+    thread::sleep(WARM);
+    let before = cpu::time_of(child.id());
+    thread::sleep(time);
+    let after = cpu::time_of(child.id());
+    let said = child.stdout.take().context("it has an output")?;
+    let said: serde_json::Result<serde_json::Value> = serde_json::from_reader(said);
+    child.wait()?;
+    let load = after?.saturating_sub(before?).as_secs_f64() / time.as_secs_f64();
+    figures(&said?, row.write, load).context("no IOPS")
 }
 
-#[derive(Deserialize)]
-struct Ways {
-    read: Way,
-    write: Way,
-}
-
-#[derive(Deserialize)]
-struct Way {
-    iops: f64,
-    clat_ns: Times,
-}
-
-#[derive(Deserialize)]
-struct Times {
-    /// There is none for the way that nothing went.
-    #[serde(default)]
-    percentile: Percentiles,
-}
-
-#[derive(Default, Deserialize)]
-struct Percentiles {
-    #[serde(rename = "50.000000")]
-    p50: f64,
-    #[serde(rename = "99.000000")]
-    p99: f64,
-}
-
-impl Said {
-    fn measured(&self, write: bool, load: f64) -> Result<Measured> {
-        let ways = self.jobs.first().context("fio had no job")?;
-        let way = if write { &ways.write } else { &ways.read };
-        Ok(Measured {
-            iops: way.iops,
-            target_load: Some(load),
-            p50_us: way.clat_ns.percentile.p50 / 1e3,
-            p99_us: way.clat_ns.percentile.p99 / 1e3,
-            slowest_fastest: (1.0, 1.0),
-            ..Measured::default()
-        })
-    }
+/// What is of use in fio's JSON, with its CPU time as a share of a core.
+fn figures(said: &serde_json::Value, write: bool, load: f64) -> Option<Figures> {
+    let way = &said["jobs"][0][if write { "write" } else { "read" }];
+    // There are no percentiles of the way that nothing went.
+    let percentile_us = |percent| {
+        let percentile = &way["clat_ns"]["percentile"][percent];
+        percentile.as_f64().unwrap_or_default() / 1e3
+    };
+    let iops = way["iops"].as_f64()?;
+    Some(Figures {
+        iops,
+        target_us: (iops > 0.0).then(|| load * 1e6 / iops),
+        p50_us: percentile_us("50.000000"),
+        p99_us: percentile_us("99.000000"),
+        ..Figures::default()
+    })
 }

@@ -1,69 +1,59 @@
 //! Measures `lunar serve` and tgtd side by side, in one run, on one machine: ratios mean more than
 //! figures.
 //!
-//! All of it runs in a network namespace of its own with `reno`, since some hosts pace even the
-//! loopback. Targets are pinned to CPU 1, the generator to CPU 0, which it does not leave: see
-//! `Load::rest`. Volumes are filled before: one
-//! that was never written reads from a shared zero page and flatters.
+//! The load is that of `lunar race --json`, bare TCP that of `lunar floor --json`. All of it runs
+//! in a network namespace of its own with `reno`, since some hosts pace even the loopback. Targets
+//! are pinned to CPU 1, the load generator to CPU 0. Volumes are filled before: one that was never
+//! written reads from a shared zero page and flatters.
 
-mod changes;
-mod copy;
-pub(crate) mod floor;
+mod committed;
+mod contenders;
+mod figures;
 mod footprint;
-mod lineup;
-mod load;
 mod media;
-mod meter;
 mod model;
 mod namespace;
-mod page;
-mod process;
-mod report;
 mod rows;
-mod session;
 mod target;
 mod verdict;
 
+use std::fmt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use address::{Address, ParseError, UnitAddress};
-use anyhow::{Context, Result, bail};
-use bench::numbers;
+use ::tests::tool;
+use address::{Address, ParseError};
+use anyhow::{Context, Result, ensure};
 use bench::outcome::HostFacts;
-use bench::report::{ReportTable, write_article};
-use changes::Committed;
-use clap::{Args, ValueEnum};
-use lineup::{Lineup, Who};
-use meter::Measured;
+use bench::report::ReportTable;
+use clap::Args;
+use committed::Committed;
+use contenders::{Contender, Contenders};
+use figures::Column;
 use model::Way;
-use report::{Finished, Report};
 use rows::Row;
-use verdict::Column;
+use serde::Serialize;
+use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Seconds that each measurement takes
-    #[arg(long, default_value_t = 2.0)]
-    seconds: f64,
+    #[arg(long, default_value = "2", value_parser = seconds)]
+    seconds: Duration,
 
     /// How often each is taken, or more often where little tells two apart; the median counts
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
 
     /// Only rows whose name contains this
     #[arg(long, default_value = "")]
     only: String,
 
-    /// Only this target; may be repeated
-    #[arg(long = "target", value_enum)]
-    targets: Vec<Which>,
-
     /// Also iscsi://HOST[:PORT]/IQN/LUN, of which 512 MiB are overwritten; may be repeated. It is
     /// reached where this command runs, so nothing gets a network namespace of its own
     #[arg(long, value_name = "ADDR", value_parser = unit)]
-    beside: Vec<UnitAddress>,
+    beside: Vec<String>,
 
     /// Leave out memory, idle load and start time
     #[arg(long)]
@@ -73,76 +63,86 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write a report with charts to this file, and each chart beside it as SVG and PNG
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-
     /// Put the medians into docs/measured.json, against which later runs are compared
     #[arg(long)]
     renew: bool,
 }
 
-/// What can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
-    /// `lunar serve`
-    Lunar,
-    /// tgtd
-    Tgtd,
-    /// Bare TCP
-    Floor,
-}
-
 impl Arguments {
-    fn wants(&self, who: Who) -> bool {
-        let which = match who {
-            Who::Tgtd => Which::Tgtd,
-            Who::Floor | Who::SleepingFloor | Who::SharedFloor => Which::Floor,
-            Who::Beside(_) | Who::Fio(_) => return true,
-            Who::Lunar | Who::Digests | Who::Asleep | Who::TwoThreads | Who::On(_) => Which::Lunar,
-        };
-        self.targets.is_empty() || self.targets.contains(&which)
-    }
-
-    /// The contenders of a row that are wanted; one given by address does what `lunar serve` does.
-    fn by(&self, row: &Row) -> Vec<Who> {
-        let beside = (1..=self.beside.len()).map(Who::Beside);
-        let beside = beside.filter(|_| row.by.first() == Some(&Who::Lunar));
-        let by = row.by.iter().copied().chain(beside);
-        by.filter(|who| self.wants(*who)).collect()
+    /// The contenders of a row; one given by address does what `lunar serve` does.
+    fn by(&self, row: &Row) -> Vec<Contender> {
+        let beside = (1..=self.beside.len()).map(Contender::Beside);
+        let beside = beside.filter(|_| row.by.first() == Some(&Contender::Lunar));
+        row.by.iter().copied().chain(beside).collect()
     }
 }
 
-fn unit(text: &str) -> Result<UnitAddress, String> {
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds >= 0.01);
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "give a time of 0.01 s or more, such as 0.4".to_owned())
+}
+
+fn unit(text: &str) -> Result<String, String> {
     match text.parse() {
-        Ok(Address::Iscsi(unit)) => Ok(unit),
+        Ok(Address::Iscsi(_)) => Ok(text.to_owned()),
         Ok(_) => Err("only iscsi:// can be measured beside".to_owned()),
         Err(error) => Err(ParseError::one_line(&error)),
     }
 }
 
 /// The bytes of the volume, all of which are used.
-pub(crate) const VOLUME: u64 = 512 << 20;
+const VOLUME: u64 = 512 << 20;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: HostFacts,
+    rows: Vec<Finished>,
+    /// Start, idle load and memory.
+    footprint: Vec<Verdict>,
+    /// What the model makes of it.
+    model: Vec<ReportTable>,
+}
+
+/// A row with all its rounds.
+#[derive(Debug, Serialize)]
+struct Finished {
+    #[serde(flatten)]
+    row: Row,
+    columns: Vec<Column>,
+    verdicts: Vec<Verdict>,
+}
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut rows = rows::all();
+    rows.retain(|row| row.name.contains(&arguments.only));
+    ensure!(
+        !rows.is_empty(),
+        "no row's name contains {:?}: give a part of one, such as \"4 KiB read, depth 32\"",
+        arguments.only
+    );
+    tool::present(&["ip", "setpriv", "taskset", "unshare"])?;
     match arguments.beside[..] {
         [] if !namespace::entered() => return namespace::enter(),
         [] => namespace::prepare()?,
         _ => namespace::look()?,
     }
-    let report = measure(arguments)?;
+    let report = measure(arguments, rows)?;
     for table in &report.model {
         println!("\n{table}");
     }
     compare(arguments, &report)?;
-    write(arguments, &report)?;
-    let missed = report.missed();
-    if !missed.is_empty() {
-        bail!(
-            "not all that is required was reached:\n{}",
-            missed.join("\n")
-        );
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let missed = report.missed();
+    ensure!(
+        missed.is_empty(),
+        "not all that is required was reached:\n{}",
+        missed.join("\n")
+    );
     Ok(())
 }
 
@@ -159,81 +159,109 @@ fn compare(arguments: &Arguments, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn write(arguments: &Arguments, report: &Report) -> Result<()> {
-    if let Some(path) = &arguments.json {
-        std::fs::write(path, serde_json::to_vec_pretty(&report)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+/// Measures everything, and prints it as it comes.
+fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Report> {
+    let binary = target::release_binary()?;
+    let mut contenders = Contenders::new(&binary, &arguments.beside);
+    let mut finished = Vec::new();
+    println!("{}", figures::head());
+    for row in rows {
+        let (name, may_lack) = (row.name.clone(), row.may_lack);
+        match rounds(arguments, &mut contenders, row).with_context(|| name) {
+            Ok(row) => {
+                print!("{row}");
+                finished.push(row);
+            }
+            Err(cause) if may_lack => println!("not measured: {cause:#}"),
+            Err(cause) => return Err(cause),
+        }
     }
-    if let Some(path) = &arguments.html {
-        let since = SystemTime::UNIX_EPOCH.elapsed()?;
-        let article = page::article(report, &numbers::date(since.as_secs()));
-        write_article(&article, path)?;
+    drop(contenders);
+    let mut footprint = Vec::new();
+    if !arguments.speed_only {
+        footprint = footprint::measure(&binary)?;
+        for verdict in &footprint {
+            println!("{verdict}");
+        }
     }
-    Ok(())
+    Ok(Report {
+        machine: HostFacts::here(),
+        model: modelled(&finished),
+        rows: finished,
+        footprint,
+    })
 }
 
-/// What the model makes of what was measured both ways.
+/// All contenders in each round: what the machine does beside it hits all of them.
+fn rounds(arguments: &Arguments, contenders: &mut Contenders, row: Row) -> Result<Finished> {
+    let by = arguments.by(&row);
+    let column = |contender: &Contender| Column {
+        contender: *contender,
+        rounds: Vec::new(),
+    };
+    let mut columns: Vec<_> = by.iter().map(column).collect();
+    for _ in 0..arguments.rounds * row.patience {
+        let round = contenders.round(&row, &by, arguments.seconds)?;
+        for (column, figures) in columns.iter_mut().zip(round) {
+            column.rounds.push(figures);
+        }
+    }
+    let wants = row.wants.iter();
+    Ok(Finished {
+        verdicts: wants.filter_map(|want| want.judge(&columns)).collect(),
+        row,
+        columns,
+    })
+}
+
+/// What the model makes of `lunar serve` in the plain rows, each size at the greatest depth.
 fn modelled(rows: &[Finished]) -> Vec<ReportTable> {
     let way = |(name, write)| {
-        let cpu_us = |row: &Finished| row.columns.first()?.median(Measured::cpu_us);
-        let rows = page::plain(rows, write).into_iter();
-        let points = rows.filter_map(|row| Some((row.job.size, cpu_us(row)?)));
+        let cpu = |finished: &Finished| {
+            let Finished { row, columns, .. } = finished;
+            let lunar = columns
+                .first()
+                .filter(|column| column.contender == Contender::Lunar)?;
+            let is_plain = row.write == write && row.sessions == 1 && row.depth > 1;
+            let cpu_us = lunar.median(|round| round.target_us).filter(|_| is_plain)?;
+            Some((row.size, row.depth, cpu_us))
+        };
+        let mut points: Vec<_> = rows.iter().filter_map(cpu).collect();
+        points.sort_by_key(|(size, depth, _)| (*size, std::cmp::Reverse(*depth)));
+        points.dedup_by_key(|(size, ..)| *size);
+        let points = points.into_iter().map(|(size, _, cpu_us)| (size, cpu_us));
         Way {
             name,
             points: points.collect(),
         }
     };
-    model::tables(
-        &[("read", false), ("write", true)].map(way),
-        copy::measure_gb_s(),
-    )
+    let ways = [("read", false), ("write", true)].map(way);
+    model::tables(&ways, model::copy_gb_s())
 }
 
-/// Measures everything, and prints it as it comes.
-fn measure(arguments: &Arguments) -> Result<Report> {
-    let mut report = Report {
-        machine: HostFacts::here(),
-        rows: Vec::new(),
-        footprint: None,
-        model: Vec::new(),
-    };
-    let mut lineup = Lineup::new(&arguments.beside);
-    println!("{}", report::head());
-    let rows = rows::all();
-    for row in rows.iter().filter(|row| row.name.contains(&arguments.only)) {
-        match rounds(arguments, &mut lineup, row).with_context(|| row.name.clone()) {
-            Ok(row) => {
-                print!("{row}");
-                report.rows.push(row);
-            }
-            Err(cause) if row.may_lack => println!("not measured: {cause:#}"),
-            Err(cause) => return Err(cause),
-        }
+impl Report {
+    /// What stayed short of what is required, each as a line.
+    fn missed(&self) -> Vec<String> {
+        let line = |name: &str, verdict: &Verdict| format!("{name}: {verdict}");
+        let of_rows = self.rows.iter().flat_map(|row| {
+            let missed = row.verdicts.iter().filter(|verdict| !verdict.good);
+            missed.map(|verdict| line(&row.row.name, verdict))
+        });
+        let footprint = self.footprint.iter().filter(|verdict| !verdict.good);
+        let footprint = footprint.map(|verdict| line("lunar serve", verdict));
+        of_rows.chain(footprint).collect()
     }
-    drop(lineup);
-    report.model = modelled(&report.rows);
-    if arguments.wants(Who::Lunar) && !arguments.speed_only {
-        let footprint = footprint::measure()?;
-        print!("{footprint}");
-        report.footprint = Some(footprint);
-    }
-    Ok(report)
 }
 
-/// The contenders one after the other, round by round: what the machine does beside it hits
-/// all of them.
-fn rounds(arguments: &Arguments, lineup: &mut Lineup, row: &Row) -> Result<Finished> {
-    let time = Duration::from_secs_f64(arguments.seconds);
-    let column = |who| Column {
-        who,
-        rounds: Vec::new(),
-    };
-    let mut columns: Vec<_> = arguments.by(row).into_iter().map(column).collect();
-    for _ in 0..arguments.rounds * row.patience {
-        for column in &mut columns {
-            let measured = lineup.measure(column.who, &row.job, time)?;
-            column.rounds.push(measured);
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.row.name)?;
+        for column in &self.columns {
+            writeln!(f, "{column}")?;
         }
+        for verdict in &self.verdicts {
+            writeln!(f, "  {verdict}")?;
+        }
+        Ok(())
     }
-    Ok(Finished::new(row, columns))
 }

@@ -4,22 +4,25 @@
 #[cfg(test)]
 mod tests;
 
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
 use bench::numbers::{block_size, digits, percent, whole};
 use bench::report::ReportTable;
 
 /// CPU an I/O as a straight line over its bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(super) struct Line {
     /// What an I/O of no bytes takes, in microseconds.
-    pub(crate) fixed_us: f64,
+    pub(super) fixed_us: f64,
     /// What each byte adds, in nanoseconds.
-    pub(crate) byte_ns: f64,
+    pub(super) byte_ns: f64,
 }
 
 impl Line {
     /// The line whose squared relative errors are the least: a percent of a small I/O is worth as
     /// much as one of a large. `None` of less than two sizes.
-    pub(crate) fn fit(points: &[(u32, f64)]) -> Option<Self> {
+    pub(super) fn fit(points: &[(u32, f64)]) -> Option<Self> {
         let mut sums = [0.0; 5];
         for (bytes, us) in points {
             let (x, y) = (f64::from(*bytes), *us);
@@ -42,9 +45,9 @@ impl Line {
 }
 
 /// What was measured one way: bytes, and microseconds of target CPU an I/O.
-pub(crate) struct Way {
-    pub(crate) name: &'static str,
-    pub(crate) points: Vec<(u32, f64)>,
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    pub(super) points: Vec<(u32, f64)>,
 }
 
 /// A network, and what surrounds each segment of TCP on it.
@@ -97,6 +100,24 @@ impl Network {
     }
 }
 
+/// Gigabytes a second that one core copies, piece by piece, from places all over memory that is in
+/// no cache.
+pub(super) fn copy_gb_s() -> f64 {
+    const PIECE: usize = 64 << 10;
+    const TIME: Duration = Duration::from_millis(300);
+    let memory = vec![0x5a_u8; super::VOLUME as usize];
+    let mut piece = vec![0; PIECE];
+    let (start, mut copied) = (Instant::now(), 0);
+    while start.elapsed() < TIME {
+        // An odd stride far from a page or a piece: all places of a power of two come up.
+        let at = copied / PIECE * 2741 % (memory.len() / PIECE) * PIECE;
+        piece.copy_from_slice(&memory[at..at + PIECE]);
+        black_box(&mut piece);
+        copied += PIECE;
+    }
+    copied as f64 / start.elapsed().as_secs_f64() / 1e9
+}
+
 const NETWORKS: [Network; 2] = [
     Network {
         mtu: 1500,
@@ -137,7 +158,7 @@ const SEED_NETWORK: Network = Network {
 const PACKET_NS: [f64; 2] = [100.0, 330.0];
 
 /// All that the model says; nothing where less than two sizes were measured.
-pub(crate) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<ReportTable> {
+pub(super) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<ReportTable> {
     let lines: Vec<_> = ways
         .iter()
         .filter_map(|way| Some((way, Line::fit(&way.points)?)))

@@ -1,52 +1,39 @@
 //! The targets that are measured, each pinned to its CPU.
 
+use std::any::Any;
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use address::UnitAddress;
-use anyhow::{Context, Result, bail};
-use bench::processes;
-use scsi::wire::lun::Lun;
+use anyhow::{Context, Result, ensure};
+use bench::floor::{CONNECTIONS_MAX, LocalFloor, room};
+use io::cpu;
 use tests::server::Server;
 use tests::tool;
 
 use super::VOLUME;
-use super::process::TARGET_CPU;
-use super::session::{Buffer, Session};
+use super::media::Medium;
 
-/// A target that serves one volume of [`VOLUME`] bytes.
-#[derive(Debug)]
-pub(crate) struct Target {
-    /// What it is called.
-    pub(crate) name: &'static str,
-    /// Its process, where that is known.
-    pub(crate) pid: Option<u32>,
-    /// Its portal.
-    pub(crate) portal: SocketAddr,
-    /// Its iSCSI name.
-    pub(crate) iqn: String,
-    /// Where the volume is.
-    pub(crate) lun: Lun,
-    /// Bytes of its blocks.
-    pub(crate) block_size: u32,
+/// The CPU that generates load, as `taskset` takes it.
+pub(super) const GENERATOR_CPU: &str = "0";
+
+/// The CPU that targets run on.
+const TARGET_CPU: &str = "1";
+
+/// What is measured, with a volume of [`VOLUME`] bytes.
+pub(super) struct Target {
+    /// How it is reached.
+    pub(super) address: String,
+    /// The process of a `lunar serve`.
+    pid: Option<u32>,
     /// Ends it when dropped.
-    _process: Process,
+    _held: Box<dyn Any>,
 }
 
-#[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped")]
-enum Process {
-    Lunar(Server),
-    Tgtd(Tgtd),
-    Others,
-}
-
-/// Builds the release binary, and has [`Server`] use it.
-pub(crate) fn release_binary() -> Result<PathBuf> {
+/// The release binary, which is built unless `$LUNAR` names one.
+pub(super) fn release_binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("LUNAR") {
         return Ok(path.into());
     }
@@ -55,82 +42,101 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
         .args(["build", "-q", "--release", "-p", "lunar"])
         .current_dir(&top)
         .status()?;
-    if !build.success() {
-        bail!("lunar does not build");
-    }
+    ensure!(build.success(), "lunar does not build");
     Ok(top.join("target/release/lunar"))
 }
 
-/// What stands in front of a target's command: pins it, and ends it should we be ended. Each
-/// becomes the next, so the process id stays.
-pub(crate) fn pinned() -> Vec<String> {
-    [
-        "setpriv",
-        "--pdeathsig",
-        "KILL",
-        "taskset",
-        "-c",
-        TARGET_CPU,
-    ]
-    .map(str::to_owned)
-    .to_vec()
+/// The begin of a target's command: pins it, and ends it when we are ended. Each program becomes
+/// the next one, so the process id stays.
+const PINNED: [&str; 6] = [
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+    "taskset",
+    "-c",
+    TARGET_CPU,
+];
+
+pub(super) fn pinned() -> Command {
+    let mut command = Command::new(PINNED[0]);
+    command.args(&PINNED[1..]);
+    command
+}
+
+/// A `lunar serve` on the CPU of targets.
+pub(super) fn serve(binary: &Path, folder: &str, volume: &str, options: &[&str]) -> Result<Server> {
+    let dir = tests::scratch(folder).context("cannot make a folder in target/tests")?;
+    let binary = binary.to_string_lossy();
+    let command = PINNED.into_iter().chain([&*binary]);
+    let command: Vec<_> = command.map(str::to_owned).collect();
+    Server::start_as(&command, &dir, &[volume], options)
 }
 
 impl Target {
-    /// `lunar serve` with a volume.
-    pub(crate) fn lunar(name: &str, volume: &str, options: &[&str]) -> Result<Self> {
-        let binary = release_binary()?;
-        let dir = tests::scratch(name)?;
-        let command = [pinned(), vec![binary.to_string_lossy().into_owned()]].concat();
-        let server = Server::start_as(&command, &dir, &[volume], options)?;
-        let lun = server.luns.first().context("no LUN")?;
-        Ok(Self {
-            name: "lunar",
-            pid: Some(server.pid()),
-            portal: lun.portals.first().context("no portal")?.parse()?,
-            iqn: lun.target.clone(),
-            lun: Lun::from_index(lun.lun),
-            block_size: lun.block_size,
-            _process: Process::Lunar(server),
-        })
+    /// What is there as long as `held`.
+    pub(super) fn new(address: String, held: impl Any) -> Self {
+        Self {
+            address,
+            pid: None,
+            _held: Box::new(held),
+        }
     }
 
-    /// One that runs already. It need not be on this machine; where it is, its process is the one
-    /// at the other end of a connection.
-    pub(crate) fn beside(address: &UnitAddress) -> Result<Self> {
-        let portal = address.portal.to_string();
-        let mut target = Self {
-            name: "the target beside",
-            pid: None,
-            portal: portal.to_socket_addrs()?.next().context("no address")?,
-            iqn: address.target.clone(),
-            lun: Lun::from_index(address.lun),
-            block_size: BLOCK,
-            _process: Process::Others,
-        };
-        let session = Session::log_in(&target, 1, false, &mut Buffer::new());
-        let _session = session.with_context(|| portal)?;
-        target.pid = processes::peers(&processes::sockets()).first().copied();
-        Ok(target)
+    /// `lunar serve` with a volume on a medium, or in RAM.
+    pub(super) fn lunar(
+        binary: &Path,
+        name: &str,
+        medium: Option<Medium>,
+        options: &str,
+    ) -> Result<Self> {
+        let folder = format!("bench-{name}").replace(' ', "-");
+        let volume = medium
+            .as_ref()
+            .map_or(format!("ram:{VOLUME}"), Medium::address);
+        let options: Vec<_> = options.split_whitespace().collect();
+        let server = serve(binary, &folder, &volume, &options)?;
+        Ok(Self {
+            pid: Some(server.pid()),
+            ..Self::new(server.address(0).to_owned(), (server, medium))
+        })
     }
 
     /// tgtd with a file in memory.
-    pub(crate) fn tgtd() -> Result<Self> {
-        let tgtd = Tgtd::start()?;
-        Ok(Self {
-            name: "tgtd",
-            pid: Some(tgtd.child.id()),
-            portal: ([127, 0, 0, 1], TGTD_PORT).into(),
-            iqn: TGTD_IQN.to_owned(),
-            lun: Lun::from_index(1),
-            block_size: BLOCK,
-            _process: Process::Tgtd(tgtd),
-        })
+    pub(super) fn tgtd() -> Result<Self> {
+        let address = format!("iscsi://127.0.0.1:{TGTD_PORT}/{TGTD_IQN}/1");
+        Ok(Self::new(address, Tgtd::start()?))
+    }
+
+    /// The other end of bare TCP.
+    pub(super) fn floor(binary: &Path) -> Result<Self> {
+        // Connections may still be there whose other end has gone: memory for several.
+        let size = room(4 * VOLUME, CONNECTIONS_MAX).to_string();
+        let mut command = pinned();
+        command
+            .arg(binary)
+            .args(["floor", "--listen", "127.0.0.1:0"]);
+        let command = command.args(["--with-input", "--size", &size]);
+        let floor = LocalFloor::start(command, false)?;
+        Ok(Self::new(floor.place().address.to_string(), floor))
+    }
+
+    /// Waits until a server has done what it does by itself after its volume was filled: a RAM disk
+    /// gets huge pages.
+    pub(super) fn rest(&self) -> Result<()> {
+        const WINDOW: Duration = Duration::from_secs(2);
+        let Some(pid) = self.pid else {
+            return Ok(());
+        };
+        for _ in 0..30 {
+            let before = cpu::time_of(pid)?;
+            thread::sleep(WINDOW);
+            if cpu::time_of(pid)? - before < WINDOW / 50 {
+                break;
+            }
+        }
+        Ok(())
     }
 }
-
-/// What is usual, and taken for granted where nothing is said.
-const BLOCK: u32 = 512;
 
 const TGTD_PORT: u16 = 3270;
 const TGTD_IQN: &str = "iqn.2026-11.org.lunar.test:tgtd";
@@ -145,16 +151,12 @@ struct Tgtd {
 
 impl Tgtd {
     fn start() -> Result<Self> {
-        tool::present(&["tgtd", "tgtadm", "taskset", "setpriv"])?;
+        tool::present(&["tgtd", "tgtadm"])?;
         let file = PathBuf::from(format!("/dev/shm/lunar-bench-{}", std::process::id()));
         fs::File::create(&file)?.set_len(VOLUME)?;
         // tgtadm takes no number above 32,767.
         let control = (std::process::id() % 32_000).to_string();
-        let [program, pinned @ ..] = &pinned()[..] else {
-            bail!("nothing to pin with")
-        };
-        let child = Command::new(program)
-            .args(pinned)
+        let child = pinned()
             .args(["tgtd", "-f", "-C", &control])
             .args(["--iscsi", &format!("portal=127.0.0.1:{TGTD_PORT}")])
             .stdin(Stdio::null())
@@ -171,12 +173,9 @@ impl Tgtd {
     }
 
     fn configure(&self) -> Result<()> {
-        let file = self.file.to_string_lossy();
-        let target = [
-            "--op", "new", "--mode", "target", "--tid", "1", "-T", TGTD_IQN,
-        ];
         // It takes a moment until it answers.
         let mut tries = 0;
+        let target = format!("--op new --mode target --tid 1 -T {TGTD_IQN}");
         while let Err(cause) = self.tgtadm(&target) {
             tries += 1;
             if tries == 50 {
@@ -184,27 +183,17 @@ impl Tgtd {
             }
             thread::sleep(Duration::from_millis(100));
         }
-        let unit = [
-            "--op",
-            "new",
-            "--mode",
-            "logicalunit",
-            "--tid",
-            "1",
-            "--lun",
-            "1",
-            "-b",
-        ];
-        self.tgtadm(&[&unit[..], &[&file]].concat())?;
-        self.tgtadm(&[
-            "--op", "bind", "--mode", "target", "--tid", "1", "-I", "ALL",
-        ])
+        let file = self.file.display();
+        self.tgtadm(&format!(
+            "--op new --mode logicalunit --tid 1 --lun 1 -b {file}"
+        ))?;
+        self.tgtadm("--op bind --mode target --tid 1 -I ALL")
     }
 
-    fn tgtadm(&self, args: &[&str]) -> Result<()> {
+    fn tgtadm(&self, words: &str) -> Result<()> {
         let mut command = Command::new("tgtadm");
         command.args(["-C", &self.control, "--lld", "iscsi"]);
-        tool::must(command.args(args)).map(drop)
+        tool::must(command.args(words.split(' '))).map(drop)
     }
 }
 

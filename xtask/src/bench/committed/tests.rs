@@ -9,9 +9,12 @@ fn committed(kernel: &str, cpu_us: f64, iops: f64) -> Committed {
     };
     let row = BTreeMap::from([("lunar".to_owned(), medians)]);
     Committed {
-        processor: "Example CPU".to_owned(),
-        cores: 2,
-        kernel: kernel.to_owned(),
+        machine: Machine {
+            processor: "Example CPU".to_owned(),
+            cores: 2,
+            kernel: kernel.to_owned(),
+            generator: GENERATOR.to_owned(),
+        },
         rows: BTreeMap::from([("4 KiB read".to_owned(), row)]),
     }
 }
@@ -26,14 +29,36 @@ fn changes_are_told_in_percent() {
 }
 
 #[test]
-fn another_kind_of_machine_is_not_compared() {
-    let before = committed("Linux 6.12", 2.0, 500_000.0);
-    let text = before.changes(&committed("Linux 6.18", 1.5, 550_000.0));
+fn a_row_that_got_worse_is_marked() {
+    let before = committed("Linux 6.18", 2.0, 500_000.0);
+    for (cpu_us, iops, worse) in [
+        (2.1, 480_000.0, false),
+        (1.0, 900_000.0, false),
+        (2.3, 900_000.0, true),
+        (1.0, 400_000.0, true),
+    ] {
+        let text = before.changes(&committed("Linux 6.18", cpu_us, iops));
+        assert_eq!(text.contains("WORSE"), worse, "{text}");
+    }
+}
+
+#[test]
+fn another_kind_of_machine_or_generator_is_not_compared() {
+    let now = committed("Linux 6.18", 1.5, 550_000.0);
+    let mut before = committed("Linux 6.12", 2.0, 500_000.0);
     assert_eq!(
-        text,
-        "docs/measured.json is of another kind of machine (Example CPU, 2 CPUs, Linux 6.12; this \
-         is Example CPU, 2 CPUs, Linux 6.18): not compared\n"
+        before.changes(&now),
+        "docs/measured.json is of another kind (lunar race, Example CPU, 2 CPUs, Linux 6.12; this \
+         is lunar race, Example CPU, 2 CPUs, Linux 6.18): not compared\n"
     );
+    before.machine.kernel = now.machine.kernel.clone();
+    before.machine.generator = String::new();
+    let text = before.changes(&now);
+    assert!(
+        text.contains("(a generator that spins, Example CPU"),
+        "{text}"
+    );
+    assert!(text.ends_with("not compared\n"), "{text}");
 }
 
 #[test]
