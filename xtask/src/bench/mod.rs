@@ -11,7 +11,6 @@ mod contenders;
 mod figures;
 mod footprint;
 mod media;
-mod model;
 mod namespace;
 mod rows;
 mod target;
@@ -25,12 +24,10 @@ use ::tests::tool;
 use address::{Address, ParseError};
 use anyhow::{Context, Result, ensure};
 use bench::outcome::HostFacts;
-use bench::report::ReportTable;
 use clap::Args;
 use committed::Committed;
 use contenders::{Contender, Contenders};
 use figures::Column;
-use model::Way;
 use rows::Row;
 use serde::Serialize;
 use verdict::Verdict;
@@ -101,8 +98,6 @@ struct Report {
     rows: Vec<Finished>,
     /// Start, idle load and memory.
     footprint: Vec<Verdict>,
-    /// What the model makes of it.
-    model: Vec<ReportTable>,
 }
 
 /// A row with all its rounds.
@@ -129,9 +124,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         _ => namespace::look()?,
     }
     let report = measure(arguments, rows)?;
-    for table in &report.model {
-        println!("\n{table}");
-    }
     compare(arguments, &report)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
@@ -186,7 +178,6 @@ fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Report> {
     }
     Ok(Report {
         machine: HostFacts::here(),
-        model: modelled(&finished),
         rows: finished,
         footprint,
     })
@@ -212,31 +203,6 @@ fn rounds(arguments: &Arguments, contenders: &mut Contenders, row: Row) -> Resul
         row,
         columns,
     })
-}
-
-/// What the model makes of `lunar serve` in the plain rows, each size at the greatest depth.
-fn modelled(rows: &[Finished]) -> Vec<ReportTable> {
-    let way = |(name, write)| {
-        let cpu = |finished: &Finished| {
-            let Finished { row, columns, .. } = finished;
-            let lunar = columns
-                .first()
-                .filter(|column| column.contender == Contender::Lunar)?;
-            let is_plain = row.write == write && row.sessions == 1 && row.depth > 1;
-            let cpu_us = lunar.median(|round| round.target_us).filter(|_| is_plain)?;
-            Some((row.size, row.depth, cpu_us))
-        };
-        let mut points: Vec<_> = rows.iter().filter_map(cpu).collect();
-        points.sort_by_key(|(size, depth, _)| (*size, std::cmp::Reverse(*depth)));
-        points.dedup_by_key(|(size, ..)| *size);
-        let points = points.into_iter().map(|(size, _, cpu_us)| (size, cpu_us));
-        Way {
-            name,
-            points: points.collect(),
-        }
-    };
-    let ways = [("read", false), ("write", true)].map(way);
-    model::tables(&ways, model::copy_gb_s())
 }
 
 impl Report {
