@@ -4,37 +4,25 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use bench::outcome::HostFacts;
 use serde::{Deserialize, Serialize};
 
+use super::Finished;
 use super::figures::{Column, Figures};
-use super::{Finished, Report};
 
-/// The medians of a run, and the machine that they hold for.
+/// The medians of a run, and what they hold for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Committed {
-    #[serde(flatten)]
-    machine: Machine,
+    /// What figures depend on, beside the tree: load generator, processor and kernel.
+    kind: String,
     /// By row and by contender.
     rows: BTreeMap<String, BTreeMap<String, Medians>>,
 }
-
-/// What figures depend on, beside the tree.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Machine {
-    processor: String,
-    cores: usize,
-    kernel: String,
-    /// What puts the load on targets. Files that do not tell are of a generator that always span.
-    #[serde(default)]
-    generator: String,
-}
-
-const GENERATOR: &str = "lunar race";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Medians {
@@ -58,28 +46,29 @@ impl Committed {
     }
 
     /// The medians of a run.
-    pub(super) fn of(report: &Report) -> Self {
-        let machine = report.machine.clone();
+    pub(super) fn of(machine: &HostFacts, rows: &[Finished]) -> Self {
+        let HostFacts {
+            processor,
+            cores,
+            kernel,
+            ..
+        } = machine;
         let medians = |column: &Column| Some((column.contender.to_string(), Medians::of(column)?));
         let row = |finished: &Finished| {
             let columns = finished.columns.iter().filter_map(medians).collect();
-            (finished.row.name.clone(), columns)
+            (finished.name.clone(), columns)
         };
+        let measured = rows.iter().filter(|row| !row.columns.is_empty());
         Self {
-            machine: Machine {
-                processor: machine.processor,
-                cores: machine.cores,
-                kernel: machine.kernel,
-                generator: GENERATOR.to_owned(),
-            },
-            rows: report.rows.iter().map(row).collect(),
+            kind: format!("lunar race, {processor}, {cores} CPUs, {kernel}"),
+            rows: measured.map(row).collect(),
         }
     }
 
-    /// Puts it into the tree; rows that were not measured stay if they are of this kind of machine.
+    /// Puts it into the tree; rows that were not measured stay if they are of this kind.
     pub(super) fn renew(mut self) -> Result<()> {
         if let Ok(before) = Self::read()
-            && before.machine == self.machine
+            && before.kind == self.kind
         {
             for (name, row) in before.rows {
                 self.rows.entry(name).or_insert(row);
@@ -91,10 +80,10 @@ impl Committed {
 
     /// What has changed from this to `now`, a line for each of both.
     pub(super) fn changes(&self, now: &Self) -> String {
-        if self.machine != now.machine {
+        if self.kind != now.kind {
             return format!(
                 "docs/measured.json is of another kind ({}; this is {}): not compared\n",
-                self.machine, now.machine
+                self.kind, now.kind
             );
         }
         let mut text = "Target CPU us an I/O, and IOPS, against docs/measured.json\n".to_owned();
@@ -107,22 +96,6 @@ impl Committed {
             }
         }
         text
-    }
-}
-
-impl fmt::Display for Machine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let generator = match &*self.generator {
-            "" => "a generator that spins",
-            generator => generator,
-        };
-        let Self {
-            processor,
-            cores,
-            kernel,
-            ..
-        } = self;
-        write!(f, "{generator}, {processor}, {cores} CPUs, {kernel}")
     }
 }
 

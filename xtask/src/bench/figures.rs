@@ -57,29 +57,17 @@ pub(super) struct Column {
     pub(super) rounds: Vec<Figures>,
 }
 
-/// A figure of several rounds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    min: f64,
-    median: f64,
-    max: f64,
-}
-
 impl Column {
     /// The median of a figure; `None` if no round has it.
     pub(super) fn median(&self, figure: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
-        self.spread(figure).map(|spread| spread.median)
+        self.spread(figure).map(|(_, median, _)| median)
     }
 
-    /// Of two in the middle the higher one is the median.
-    fn spread(&self, figure: impl Fn(&Figures) -> Option<f64>) -> Option<Spread> {
+    /// The lowest, the median and the highest. Of two in the middle the higher one is the median.
+    fn spread(&self, figure: impl Fn(&Figures) -> Option<f64>) -> Option<(f64, f64, f64)> {
         let mut values: Vec<_> = self.rounds.iter().filter_map(figure).collect();
         values.sort_by(f64::total_cmp);
-        Some(Spread {
-            min: *values.first()?,
-            median: values[values.len() / 2],
-            max: *values.last()?,
-        })
+        Some((*values.first()?, values[values.len() / 2], *values.last()?))
     }
 }
 
@@ -95,10 +83,10 @@ pub(super) fn head() -> String {
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cell = |figure: fn(&Figures) -> Option<f64>, digits: usize, unit: &str| {
-            self.spread(figure).map_or(String::new(), |spread| {
-                let Spread { min, median, max } = spread;
-                format!("{median:.digits$}{unit} ({min:.digits$}..{max:.digits$})")
-            })
+            self.spread(figure)
+                .map_or(String::new(), |(min, median, max)| {
+                    format!("{median:.digits$}{unit} ({min:.digits$}..{max:.digits$})")
+                })
         };
         let median = |figure: fn(&Figures) -> Option<f64>| self.median(figure).unwrap_or_default();
         let (p50, p99) = (

@@ -91,22 +91,19 @@ fn unit(text: &str) -> Result<String, String> {
 /// The bytes of the volume, all of which are used.
 const VOLUME: u64 = 512 << 20;
 
+/// What was measured of a row, and what that says.
+#[derive(Debug, Serialize)]
+struct Finished {
+    name: String,
+    columns: Vec<Column>,
+    verdicts: Vec<Verdict>,
+}
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 struct Report {
     machine: HostFacts,
     rows: Vec<Finished>,
-    /// Start, idle load and memory.
-    footprint: Vec<Verdict>,
-}
-
-/// A row with all its rounds.
-#[derive(Debug, Serialize)]
-struct Finished {
-    #[serde(flatten)]
-    row: Row,
-    columns: Vec<Column>,
-    verdicts: Vec<Verdict>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -123,13 +120,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         [] => namespace::prepare()?,
         _ => namespace::look()?,
     }
-    let report = measure(arguments, rows)?;
-    compare(arguments, &report)?;
+    let report = Report {
+        machine: HostFacts::here(),
+        rows: measure(arguments, rows)?,
+    };
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let missed = report.missed();
+    let now = Committed::of(&report.machine, &report.rows);
+    match Committed::read() {
+        Ok(before) => print!("\n{}", before.changes(&now)),
+        Err(cause) => println!("\nnothing to compare with: {cause:#}"),
+    }
+    if arguments.renew {
+        now.renew()?;
+    }
+    let missed: Vec<_> = report.rows.iter().flat_map(Finished::missed).collect();
     ensure!(
         missed.is_empty(),
         "not all that is required was reached:\n{}",
@@ -138,90 +145,68 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Tells what has changed since the result that is committed, and puts this one in its place.
-fn compare(arguments: &Arguments, report: &Report) -> Result<()> {
-    let now = Committed::of(report);
-    match Committed::read() {
-        Ok(before) => print!("\n{}", before.changes(&now)),
-        Err(cause) => println!("\nnothing to compare with: {cause:#}"),
-    }
-    if arguments.renew {
-        now.renew()?;
-    }
-    Ok(())
-}
-
 /// Measures everything, and prints it as it comes.
-fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Report> {
+fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Vec<Finished>> {
     let binary = target::release_binary()?;
     let mut contenders = Contenders::new(&binary, &arguments.beside);
     let mut finished = Vec::new();
     println!("{}", figures::head());
     for row in rows {
-        let (name, may_lack) = (row.name.clone(), row.may_lack);
-        match rounds(arguments, &mut contenders, row).with_context(|| name) {
+        match rounds(arguments, &mut contenders, &row).with_context(|| row.name.clone()) {
             Ok(row) => {
                 print!("{row}");
                 finished.push(row);
             }
-            Err(cause) if may_lack => println!("not measured: {cause:#}"),
+            Err(cause) if row.may_lack => println!("not measured: {cause:#}"),
             Err(cause) => return Err(cause),
         }
     }
     drop(contenders);
-    let mut footprint = Vec::new();
     if !arguments.speed_only {
-        footprint = footprint::measure(&binary)?;
-        for verdict in &footprint {
-            println!("{verdict}");
-        }
+        let footprint = Finished {
+            name: "start and idle sessions".to_owned(),
+            columns: Vec::new(),
+            verdicts: footprint::measure(&binary)?,
+        };
+        print!("{footprint}");
+        finished.push(footprint);
     }
-    Ok(Report {
-        machine: HostFacts::here(),
-        rows: finished,
-        footprint,
-    })
+    Ok(finished)
 }
 
 /// All contenders in each round: what the machine does beside it hits all of them.
-fn rounds(arguments: &Arguments, contenders: &mut Contenders, row: Row) -> Result<Finished> {
-    let by = arguments.by(&row);
+fn rounds(arguments: &Arguments, contenders: &mut Contenders, row: &Row) -> Result<Finished> {
+    let by = arguments.by(row);
     let column = |contender: &Contender| Column {
         contender: *contender,
         rounds: Vec::new(),
     };
     let mut columns: Vec<_> = by.iter().map(column).collect();
     for _ in 0..arguments.rounds * row.patience {
-        let round = contenders.round(&row, &by, arguments.seconds)?;
+        let round = contenders.round(row, &by, arguments.seconds)?;
         for (column, figures) in columns.iter_mut().zip(round) {
             column.rounds.push(figures);
         }
     }
-    let wants = row.wants.iter();
+    let verdicts = row.wants.iter().filter_map(|want| want.judge(&columns));
     Ok(Finished {
-        verdicts: wants.filter_map(|want| want.judge(&columns)).collect(),
-        row,
+        name: row.name.clone(),
+        verdicts: verdicts.collect(),
         columns,
     })
 }
 
-impl Report {
+impl Finished {
     /// What stayed short of what is required, each as a line.
-    fn missed(&self) -> Vec<String> {
-        let line = |name: &str, verdict: &Verdict| format!("{name}: {verdict}");
-        let of_rows = self.rows.iter().flat_map(|row| {
-            let missed = row.verdicts.iter().filter(|verdict| !verdict.good);
-            missed.map(|verdict| line(&row.row.name, verdict))
-        });
-        let footprint = self.footprint.iter().filter(|verdict| !verdict.good);
-        let footprint = footprint.map(|verdict| line("lunar serve", verdict));
-        of_rows.chain(footprint).collect()
+    fn missed(&self) -> impl Iterator<Item = String> {
+        let missed = self.verdicts.iter().filter(|verdict| !verdict.good);
+        missed.map(|verdict| format!("{}: {verdict}", self.name))
     }
 }
 
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.row.name)?;
+        writeln!(f, "{}", self.name)?;
         for column in &self.columns {
             writeln!(f, "{column}")?;
         }

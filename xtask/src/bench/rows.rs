@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::VOLUME;
-use super::contenders::{Contender, split};
+use super::contenders::Contender::{self, *};
+use super::contenders::split;
 use super::media::Backend;
 use super::verdict::Want;
 
 /// A load, its contenders, and what is required of the first of them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) name: String,
     /// Bytes of each I/O.
@@ -19,16 +18,12 @@ pub(super) struct Row {
     /// Commands in flight, for each session.
     pub(super) depth: u32,
     pub(super) sessions: u32,
-    #[serde(skip)]
     pub(super) by: Vec<Contender>,
-    #[serde(skip)]
     pub(super) wants: Vec<Want>,
     /// Whether it is not a failure that it cannot be measured here.
-    #[serde(skip)]
     pub(super) may_lack: bool,
     /// How many times the rounds of other rows it takes: what two of the same kind are told apart
     /// by is less than the noise of three rounds.
-    #[serde(skip)]
     pub(super) patience: u32,
 }
 
@@ -57,23 +52,28 @@ const PLAIN: [PlainRow; 12] = [
 
 /// All rows, in the order of measuring.
 pub(super) fn all() -> Vec<Row> {
-    use Contender::{Floor, Tgtd};
-    let plain = PLAIN.map(|(size, write, depth, less_than_tgtd, to_floor)| {
-        let mut row = row(size, write, depth).beside(&[Tgtd]);
-        row.by.extend(to_floor.map(|_| Floor));
-        row.wants
-            .extend(to_floor.map(|times| Want::Cpu(Floor, times)));
-        let less = less_than_tgtd.map(|times| Want::TimesLess(Tgtd, times));
-        row.wants.extend(less);
-        row
-    });
-    let mut rows = plain.to_vec();
+    let mut rows = PLAIN.map(plain).to_vec();
     rows.extend(sessions());
-    rows.push(alone());
-    rows.extend(digests());
-    rows.extend(threads());
-    rows.extend(backends());
+    // One command at a time. The limits are what SPDK takes, which spins.
+    let limits = vec![Want::P50(29.0), Want::P99(57.0)];
+    rows.push(row(4096, READ, 1, "", &[Lunar, Tgtd], limits));
+    for way in [READ, WRITE] {
+        rows.extend(DIGESTS.map(|load| digests(way, load)));
+    }
+    rows.extend([READ, WRITE].map(threads));
+    for backend in [Backend::File, Backend::Direct, Backend::Loop] {
+        rows.extend([READ, WRITE].map(|way| medium(way, backend)));
+    }
     rows
+}
+
+fn plain((size, way, depth, less_than_tgtd, to_floor): PlainRow) -> Row {
+    let mut by = vec![Lunar, Tgtd];
+    by.extend(to_floor.map(|_| Floor));
+    let to_floor = to_floor.map(|times| Want::Cpu(Floor, times));
+    let to_tgtd = less_than_tgtd.map(|times| Want::TimesLess(Tgtd, times));
+    let wants = to_floor.into_iter().chain(to_tgtd).collect();
+    row(size, way, depth, "", &by, wants)
 }
 
 /// More and more sessions on one LUN, each with as many commands in flight. The floor has a
@@ -81,87 +81,73 @@ pub(super) fn all() -> Vec<Row> {
 fn sessions() -> impl Iterator<Item = Row> {
     let reads = [1, 2, 4, 8, 16, 32, 64].map(|count| (READ, count));
     let loads = reads.into_iter().chain([(WRITE, 4)]);
-    loads.map(|(way, count)| {
-        let mut row = row(4096, way, 32).beside(&[Contender::Floor]);
-        row.sessions = count;
-        row.patience = 2;
-        row.want(Want::Cpu(Contender::Floor, 1.4))
-            .want(Want::Fair(0.1))
-            .named(&format!("sessions {count}"))
+    loads.map(|(way, sessions)| {
+        let name = format!(", sessions {sessions}");
+        let wants = vec![Want::Cpu(Floor, 1.4), Want::Fair(0.1)];
+        Row {
+            sessions,
+            patience: 2,
+            ..row(4096, way, 32, &name, &[Lunar, Floor], wants)
+        }
     })
 }
 
-/// One command at a time. The limits are what SPDK takes, which spins.
-fn alone() -> Row {
-    let row = row(4096, READ, 1).beside(&[Contender::Tgtd]);
-    row.want(Want::P50(29.0)).want(Want::P99(57.0))
-}
+/// With header and data digests: size, depth, and times the CPU of the same without.
+const DIGESTS: [(u32, u32, f64); 5] = [
+    (512, 32, 1.25),
+    (512, 128, 1.25),
+    (4096, 32, 1.25),
+    (4096, 128, 1.25),
+    (65_536, 32, 1.4),
+];
 
-/// With header and data digests.
-fn digests() -> impl Iterator<Item = Row> {
-    let small = [512, 4096].map(|size| [32, 128].map(|depth| (size, depth, 1.25)));
-    let loads = small.into_iter().flatten().chain([(65_536, 32, 1.4)]);
-    let ways = |load| [READ, WRITE].map(|way| (way, load));
-    loads.flat_map(ways).map(|(way, (size, depth, times))| {
-        let mut row = row(size, way, depth);
-        row.by = vec![Contender::Digests, Contender::Lunar];
-        row.patience = 2;
-        row.want(Want::Cpu(Contender::Lunar, times))
-            .named("digests")
-    })
+fn digests(way: bool, (size, depth, times): (u32, u32, f64)) -> Row {
+    let wants = vec![Want::Cpu(Lunar, times)];
+    Row {
+        patience: 2,
+        ..row(size, way, depth, ", digests", &[Digests, Lunar], wants)
+    }
 }
 
 /// Two threads for one LUN. Both are on the CPU that one has beside them: on another CPU one of
 /// them would share it with the generator. So this shows what it costs that there are two (locks,
 /// switches, smaller batches), and not what the way between cores costs. Neither spins: it would
 /// take the CPU from the other.
-fn threads() -> impl Iterator<Item = Row> {
-    [READ, WRITE].into_iter().map(|way| {
-        let mut row = row(4096, way, 32);
-        row.by = vec![Contender::TwoThreads, Contender::Asleep];
-        row.sessions = 8;
-        row.patience = 5;
-        row.want(Want::Cpu(Contender::Asleep, 1.05))
-            .named("8 sessions, two threads")
-    })
+fn threads(way: bool) -> Row {
+    let wants = vec![Want::Cpu(Asleep, 1.05)];
+    let by = [TwoThreads, Asleep];
+    Row {
+        sessions: 8,
+        patience: 5,
+        ..row(4096, way, 32, ", 8 sessions, two threads", &by, wants)
+    }
 }
 
-/// Other volumes than RAM. What a backend itself costs is what it costs fio, on the CPU of targets.
-/// Loop devices need more rights than the rest.
-fn backends() -> impl Iterator<Item = Row> {
-    let backends = [Backend::File, Backend::Direct, Backend::Loop];
-    let ways = |backend| [READ, WRITE].map(|way| (backend, way));
-    backends.into_iter().flat_map(ways).map(|(backend, way)| {
-        let mut row = row(4096, way, 128);
-        row.by = vec![
-            Contender::On(backend),
-            Contender::Fio(backend),
-            Contender::Floor,
-        ];
-        row.may_lack = backend == Backend::Loop;
-        row.want(Want::Beyond(
-            Contender::Fio(backend),
-            Contender::Floor,
-            1.25,
-        ))
-        .named(&backend.to_string())
-    })
+/// Another volume than RAM. What a backend itself costs is what it costs fio, on the CPU of
+/// targets. Loop devices need more rights than the rest.
+fn medium(way: bool, backend: Backend) -> Row {
+    let by = [On(backend), Fio(backend), Floor];
+    let wants = vec![Want::Beyond(Fio(backend), Floor, 1.25)];
+    Row {
+        may_lack: backend == Backend::Loop,
+        ..row(4096, way, 128, &format!(", {backend}"), &by, wants)
+    }
 }
 
-fn row(size: u32, write: bool, depth: u32) -> Row {
+fn row(size: u32, write: bool, depth: u32, name: &str, by: &[Contender], wants: Vec<Want>) -> Row {
     let way = if write { "write" } else { "read" };
     let size_text = match size {
         512 => "512 B".to_owned(),
         _ => format!("{} KiB", size >> 10),
     };
     Row {
-        name: format!("{size_text} {way}, depth {depth}"),
+        name: format!("{size_text} {way}, depth {depth}{name}"),
         size,
         write,
         depth,
         sessions: 1,
-        by: vec![Contender::Lunar],
-        wants: Vec::new(),
+        by: by.to_vec(),
+        wants,
         may_lack: false,
         patience: 1,
     }
@@ -187,20 +173,5 @@ impl Row {
     /// As many threads as sessions.
     pub(super) fn jobs(&self) -> Vec<String> {
         split(&format!("--numjobs {}", self.sessions))
-    }
-
-    fn beside(mut self, others: &[Contender]) -> Self {
-        self.by.extend(others);
-        self
-    }
-
-    fn want(mut self, want: Want) -> Self {
-        self.wants.push(want);
-        self
-    }
-
-    fn named(mut self, more: &str) -> Self {
-        self.name = format!("{}, {more}", self.name);
-        self
     }
 }

@@ -54,11 +54,6 @@ fn the_round_in_the_middle_counts() {
             .collect(),
     };
     let spread = column(&[3.0, 1.0, 2.0]).spread(|round| round.target_us);
-    let expected = Spread {
-        min: 1.0,
-        median: 2.0,
-        max: 3.0,
-    };
-    assert_eq!(spread, Some(expected));
+    assert_eq!(spread, Some((1.0, 2.0, 3.0)));
     assert_eq!(column(&[]).spread(|round| round.target_us), None);
 }
