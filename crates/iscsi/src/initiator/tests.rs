@@ -6,7 +6,6 @@ mod logins;
 mod loopback;
 mod management;
 mod notices;
-mod portals;
 mod reads;
 mod rig;
 mod writes;

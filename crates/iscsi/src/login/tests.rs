@@ -109,6 +109,13 @@ struct Peer {
     sent: Sent,
 }
 
+impl Default for Peer {
+    /// It talks to a target with [`three_nodes`].
+    fn default() -> Self {
+        Self::new(&three_nodes())
+    }
+}
+
 impl Peer {
     fn new(config: &Arc<TargetConfig>) -> Self {
         let mut random = [0; 64];
@@ -237,6 +244,34 @@ impl Peer {
             }
             event => panic!("{event:?}"),
         }
+    }
+
+    #[track_caller]
+    fn breaks(&mut self, rule: &str) {
+        assert_eq!(self.closes().rule, rule);
+    }
+
+    /// A security stage without authentication.
+    #[track_caller]
+    fn passes_security(&mut self) {
+        let names = format!("{INITIATOR} {TARGET}");
+        self.exchange("S>O", &names, "S>O: TargetPortalGroupTag=1");
+    }
+
+    /// One request that has all that a session needs.
+    #[track_caller]
+    fn asks_at_once(&mut self) {
+        self.send("O>F", &format!("{INITIATOR} {TARGET}"));
+        self.asks();
+    }
+
+    /// It is admitted to a discovery session, which tells it of these targets.
+    #[track_caller]
+    fn discovers(&mut self) -> Vec<String> {
+        let SessionPurpose::Discovery(nodes) = self.admitted(1).1.purpose else {
+            panic!("a normal session")
+        };
+        nodes.iter().map(|node| node.name.clone()).collect()
     }
 
     /// Admits it, and gives the last response and what was agreed.

@@ -17,6 +17,12 @@ fn told(rig: &mut Rig) -> String {
     }
 }
 
+#[track_caller]
+fn tells(rig: &mut Rig, expected: &str) {
+    let told = told(rig);
+    assert!(told.contains(expected), "{expected}: {told}");
+}
+
 #[test]
 fn every_refusal_says_what_to_do() {
     let stories = [
@@ -46,8 +52,7 @@ fn every_refusal_says_what_to_do() {
         (0x7777, "refused the login (status 7777)"),
     ];
     for (status, expected) in stories {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         let mut pdu = rig.login_pdu(0, None);
         pdu.status = status;
         // Not valid where the login fails.
@@ -60,10 +65,7 @@ fn every_refusal_says_what_to_do() {
 
 #[test]
 fn a_wrong_secret() {
-    let mut rig = Rig::new(chap(false));
-    rig.sent();
-    rig.login(0, None, "AuthMethod=CHAP|");
-    rig.sent();
+    let mut rig = Rig::challenging(chap(false));
     let mut pdu = rig.login_pdu(0, None);
     pdu.status = 0x0201;
     rig.send(pdu.encode(), &[]);
@@ -96,37 +98,29 @@ fn headers_that_cannot_be() {
         (|pdu| pdu.status = 0x0102, "without giving an address"),
     ];
     for (spoil, expected) in stories {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         let mut pdu = rig.login_pdu(0, None);
         spoil(&mut pdu);
         rig.send_text(pdu.encode(), "AuthMethod=None|");
-        let told = told(&mut rig);
-        assert!(told.contains(expected), "{expected}: {told}");
+        tells(&mut rig, expected);
     }
 }
 
 #[test]
 fn a_second_response_out_of_count() {
-    let mut rig = Rig::new(config());
-    rig.sent();
-    rig.login(0, Some(1), "AuthMethod=None|");
-    rig.sent();
+    let mut rig = Rig::negotiating(config());
     rig.stat_sn += 1;
     rig.login(1, Some(3), AGREED);
-    assert!(told(&mut rig).contains("a StatSN that is not the next one"));
+    tells(&mut rig, "a StatSN that is not the next one");
 }
 
 #[test]
 fn a_session_without_a_handle() {
-    let mut rig = Rig::new(config());
-    rig.sent();
-    rig.login(0, Some(1), "AuthMethod=None|");
-    rig.sent();
+    let mut rig = Rig::negotiating(config());
     let mut pdu = rig.login_pdu(1, Some(3));
     pdu.tsih = 0;
     rig.send_text(pdu.encode(), AGREED);
-    assert!(told(&mut rig).contains("without a TSIH"));
+    tells(&mut rig, "without a TSIH");
 }
 
 #[test]
@@ -137,22 +131,20 @@ fn pdus_that_are_no_login_response() {
         (Opcode::Other(0x3c), "unassigned opcode"),
     ];
     for (opcode, expected) in stories {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         rig.send(Bhs::new(opcode), &[]);
-        let told = told(&mut rig);
-        assert!(told.contains(expected), "{told}");
+        tells(&mut rig, expected);
     }
     let mut rig = Rig::new(config());
     let bhs = rig.initiator_response_of(8193);
     rig.send(bhs, &[0; 8193]);
-    assert!(told(&mut rig).contains("longer than MaxRecvDataSegmentLength"));
+    tells(&mut rig, "longer than MaxRecvDataSegmentLength");
     let mut rig = Rig::new(config());
     let mut bhs = rig.initiator_response_of(0);
     bhs.set_ahs_len(4);
     // It is not waited for.
     rig.give(&bhs.0);
-    assert!(told(&mut rig).contains("additional header segment"));
+    tells(&mut rig, "additional header segment");
 }
 
 impl Rig {
@@ -192,8 +184,7 @@ fn security_answers_that_cannot_be() {
         ("AuthMethod|", "a key without a value"),
     ];
     for (text, expected) in stories {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         rig.login(0, Some(1), text);
         let told = told(&mut rig);
         assert!(told.contains(expected), "{text}: {told}");
@@ -228,10 +219,7 @@ fn chap_answers_that_cannot_be() {
         ),
     ];
     for (text, expected) in stories {
-        let mut rig = Rig::new(chap(false));
-        rig.sent();
-        rig.login(0, None, "AuthMethod=CHAP|");
-        rig.sent();
+        let mut rig = Rig::challenging(chap(false));
         rig.login(0, None, text);
         assert_eq!(rig.end(), SessionEnd::Login(expected.into()), "{text}");
     }
@@ -241,8 +229,7 @@ fn chap_answers_that_cannot_be() {
         "AuthMethod=KRB5|",
         "",
     ] {
-        let mut rig = Rig::new(chap(false));
-        rig.sent();
+        let mut rig = Rig::begun(chap(false));
         rig.login(0, None, text);
         assert_eq!(
             rig.end(),
@@ -259,10 +246,9 @@ fn a_weak_hash_is_not_taken() {
         chap.hashes
             .retain(|hash| *hash >= crate::auth::Hash::Sha256);
     }
-    let mut rig = Rig::new(config);
-    rig.sent();
+    let mut rig = Rig::begun(config);
     rig.login(0, None, "AuthMethod=CHAP|");
-    assert_eq!(rig.sent(), ["Login 0 CHAP_A=8,7|"]);
+    rig.sends(["Login 0 CHAP_A=8,7|"]);
     rig.login(0, None, "CHAP_A=5|CHAP_I=1|CHAP_C=0x01|");
     assert_eq!(
         rig.end(),
@@ -298,10 +284,7 @@ fn values_that_do_not_follow_from_the_offer() {
         ("CHAP_A=7|", "in a stage that does not allow it"),
     ];
     for (text, expected) in stories {
-        let mut rig = Rig::new(config());
-        rig.sent();
-        rig.login(0, Some(1), "AuthMethod=None|");
-        rig.sent();
+        let mut rig = Rig::negotiating(config());
         rig.login(1, Some(3), text);
         let told = told(&mut rig);
         let pair = text.trim_end_matches('|');
@@ -312,12 +295,9 @@ fn values_that_do_not_follow_from_the_offer() {
     }
     let mut config = config();
     config.offer.immediate_data = false;
-    let mut rig = Rig::new(config);
-    rig.sent();
-    rig.login(0, Some(1), "AuthMethod=None|");
-    rig.sent();
+    let mut rig = Rig::negotiating(config);
     rig.login(1, Some(3), "ImmediateData=Yes|");
-    assert!(told(&mut rig).contains("ImmediateData=Yes"));
+    tells(&mut rig, "ImmediateData=Yes");
 }
 
 #[test]
@@ -335,12 +315,9 @@ fn a_digest_that_is_required_and_not_offered() {
     for answer in ["HeaderDigest=Reject|", "HeaderDigest=None|", ""] {
         let mut config = config();
         config.offer.header_digest = Digest::Require;
-        let mut rig = Rig::new(config);
-        rig.sent();
-        rig.login(0, Some(1), "AuthMethod=None|");
-        rig.sent();
+        let mut rig = Rig::negotiating(config);
         rig.login(1, Some(3), answer);
-        assert!(told(&mut rig).contains("HeaderDigest=CRC32C, which is required"));
+        tells(&mut rig, "HeaderDigest=CRC32C, which is required");
     }
 }
 
@@ -353,25 +330,23 @@ fn a_login_without_end() {
         assert!(requests < 100, "it goes on");
         rig.login(0, None, "");
     }
-    assert!(told(&mut rig).contains("a login that does not complete"));
+    tells(&mut rig, "a login that does not complete");
 }
 
 #[test]
 fn text_in_answer_to_a_c_bit() {
-    let mut rig = Rig::new(config());
-    rig.sent();
+    let mut rig = Rig::begun(config());
     let keys: Vec<String> = (0..400).map(|at| format!("X-key-{at}=1|")).collect();
     rig.login(0, None, &keys.concat());
     rig.sent();
     rig.login(0, None, "AuthMethod=None|");
-    assert!(told(&mut rig).contains("text in response to a C bit"));
+    tells(&mut rig, "text in response to a C bit");
 }
 
 #[test]
 fn a_redirect_to_nowhere() {
     for address in ["", "[::1", "host:0", "host:x", "host name", "::1:3260"] {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         let mut pdu = rig.login_pdu(0, None);
         pdu.status = 0x0101;
         rig.send_text(pdu.encode(), &format!("TargetAddress={address}|"));
@@ -389,10 +364,9 @@ fn a_target_that_closes_the_connection() {
         (config(), "if it requires CHAP"),
         (chap(false), "its log may say why"),
     ] {
-        let mut rig = Rig::new(config);
-        rig.sent();
+        let mut rig = Rig::begun(config);
         rig.initiator.lost();
-        assert!(told(&mut rig).contains(expected));
+        tells(&mut rig, expected);
     }
 }
 
@@ -401,8 +375,7 @@ fn a_target_that_closes_the_connection() {
 fn what_is_not_a_target_is_told() {
     let page = format!("HTTP/1.1 400 Bad Request\r\n\r\n{}", "x".repeat(400));
     for answer in [page.as_bytes(), &[0; 48]] {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         rig.initiator.receive(rig.now, answer);
         let told = told(&mut rig);
         let words = "does not speak iSCSI: check host and port";
@@ -412,8 +385,7 @@ fn what_is_not_a_target_is_told() {
 
 #[test]
 fn text_of_a_target_can_be_shown() {
-    let mut rig = Rig::new(config());
-    rig.sent();
+    let mut rig = Rig::begun(config());
     rig.login(
         0,
         Some(1),

@@ -1,10 +1,10 @@
-//! Discovery, and the orderly end.
+//! Discovery, portals as targets write them, and the orderly end.
 
 use super::rig::{INITIATOR, ISID, Rig};
 use crate::initiator::config::InitiatorConfig;
 use crate::initiator::error::SessionEnd;
 use crate::initiator::portal::ReportedPortal;
-use crate::initiator::{Data, InitiatorEvent, IscsiRefusal, TargetRecord, Tmf};
+use crate::initiator::{InitiatorEvent, IscsiRefusal, TargetRecord, Tmf};
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::control::TextResponse;
 use crate::wire::login::LogoutResponse;
@@ -33,7 +33,7 @@ impl Rig {
     fn asked() -> Self {
         let mut rig = discovery();
         rig.initiator.send_targets(rig.now, "All").unwrap();
-        assert_eq!(rig.sent(), ["Text #1fff2 F SendTargets=All|"]);
+        rig.sends(["Text #1fff2 F SendTargets=All|"]);
         rig
     }
 
@@ -93,9 +93,9 @@ fn targets_and_their_portals() {
 fn targets_in_parts() {
     let mut rig = Rig::asked();
     rig.text(0x1fff2, true, Some(7), "TargetName=iqn.2026-1");
-    assert_eq!(rig.sent(), ["Text #1fff2 F ttt=7 "]);
+    rig.sends(["Text #1fff2 F ttt=7 "]);
     rig.text(0x1fff2, false, Some(8), "1.org.x:a|");
-    assert_eq!(rig.sent(), ["Text #1fff2 F ttt=8 "]);
+    rig.sends(["Text #1fff2 F ttt=8 "]);
     rig.text(0x1fff2, false, None, "");
     assert_eq!(rig.targets()[0].name, "iqn.2026-11.org.x:a");
 }
@@ -160,8 +160,7 @@ fn answers_to_send_targets_that_cannot_be() {
 fn a_target_that_does_not_tell() {
     let mut rig = discovery();
     rig.initiator.send_targets(rig.now, "All").unwrap();
-    let pdus = rig.pdus();
-    rig.reject(5, &pdus[0].0);
+    rig.reject_sent(5);
     assert!(matches!(
         rig.event(),
         Some(InitiatorEvent::TargetsRefused(5))
@@ -175,9 +174,7 @@ fn a_target_that_does_not_tell() {
 #[test]
 fn a_discovery_session_carries_text_only() {
     let mut rig = discovery();
-    let command = rig.command(1, Data::None);
-    let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, IscsiRefusal::Discovery);
+    assert_eq!(rig.refused(1), IscsiRefusal::Discovery);
     let refused = rig.initiator.manage(rig.now, 1, Lun([0; 8]), Tmf::ClearAca);
     assert_eq!(refused, Err(IscsiRefusal::Discovery));
     let long = "x".repeat(224);
@@ -198,7 +195,7 @@ fn a_discovery_session_carries_text_only() {
 fn targets_in_a_normal_session() {
     let mut rig = Rig::open();
     rig.initiator.send_targets(rig.now, "").unwrap();
-    assert_eq!(rig.sent(), ["Text #1fff2 F SendTargets=|"]);
+    rig.sends(["Text #1fff2 F SendTargets=|"]);
     rig.text(
         0x1fff2,
         false,
@@ -207,14 +204,14 @@ fn targets_in_a_normal_session() {
     );
     assert_eq!(rig.targets().len(), 1);
     rig.write(1, 1024);
-    assert_eq!(rig.sent(), ["Command #20000 F W 2a 1024 [0+1024]"]);
+    rig.sends(["Command #20000 F W 2a 1024 [0+1024]"]);
 }
 
 #[test]
 fn logged_out_in_good_order() {
     let mut rig = Rig::open();
     rig.initiator.logout(rig.now).unwrap();
-    assert_eq!(rig.sent(), ["Logout #1fff3 0"]);
+    rig.sends(["Logout #1fff3 0"]);
     rig.logged_out(0x1fff3, 0);
     assert_eq!(rig.end(), SessionEnd::LoggedOut);
 }
@@ -228,15 +225,14 @@ fn what_is_under_way_ends_before_the_logout() {
     rig.initiator.logout(rig.now).unwrap();
     assert_eq!(rig.initiator.logout(rig.now), Err(IscsiRefusal::Over));
     assert_eq!(rig.initiator.room(), 0, "no command goes behind it");
-    let command = rig.command(3, Data::None);
-    assert!(rig.initiator.execute(rig.now, command).is_err());
-    assert!(rig.sent().is_empty());
+    rig.refused(3);
+    rig.sends_nothing();
     rig.respond(0x10000, 0);
     rig.done();
     rig.sent();
     rig.respond(0x20001, 0);
     rig.done();
-    assert_eq!(rig.sent(), ["Logout #3fff3 0"]);
+    rig.sends(["Logout #3fff3 0"]);
 }
 
 #[test]
@@ -258,8 +254,7 @@ fn logouts_that_fail() {
         );
     }
     let mut rig = asked();
-    let pdus = rig.pdus();
-    rig.reject(4, &pdus[0].0);
+    rig.reject_sent(4);
     assert_eq!(rig.end(), SessionEnd::LogoutRejected(4));
     let mut rig = asked();
     rig.sent();
@@ -273,13 +268,44 @@ fn logouts_that_fail() {
 #[test]
 fn nothing_is_taken_before_the_login_is_over() {
     let mut rig = Rig::new(super::rig::config());
-    let command = rig.command(1, Data::None);
-    let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, IscsiRefusal::NotYet);
+    assert_eq!(rig.refused(1), IscsiRefusal::NotYet);
     assert_eq!(rig.initiator.logout(rig.now), Err(IscsiRefusal::NotYet));
     assert_eq!(
         rig.initiator.send_targets(rig.now, "All"),
         Err(IscsiRefusal::NotYet)
     );
     assert!(!rig.initiator.is_idle());
+}
+
+#[test]
+fn addresses_of_portals() {
+    let portal = |host: &str, port, group| {
+        Some(ReportedPortal {
+            host: host.into(),
+            port,
+            group,
+        })
+    };
+    let stories = [
+        ("host", portal("host", 3260, None)),
+        ("host:860", portal("host", 860, None)),
+        ("192.0.2.1:3260,1", portal("192.0.2.1", 3260, Some(1))),
+        ("[2001:db8::1]", portal("2001:db8::1", 3260, None)),
+        (
+            "[2001:db8::1]:860,65535",
+            portal("2001:db8::1", 860, Some(65_535)),
+        ),
+        ("host,65536", None),
+        ("host:+1", None),
+        ("[host]:1", None),
+        ("[::1]x", None),
+        ("a:b:c", None),
+    ];
+    for (text, expected) in stories {
+        assert_eq!(ReportedPortal::parse(text), expected, "{text}");
+        if let Some(portal) = expected {
+            let again = ReportedPortal::parse(&portal.to_string()).unwrap();
+            assert_eq!((again.host, again.port), (portal.host, portal.port));
+        }
+    }
 }

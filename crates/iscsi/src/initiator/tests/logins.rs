@@ -38,28 +38,22 @@ fn value<'a>(line: &'a str, key: &str) -> &'a str {
 #[test]
 fn plain() {
     let mut rig = Rig::new(config());
-    assert_eq!(
-        rig.sent(),
-        [format!(
-            "Login 0 T 1 InitiatorName={INITIATOR}|SessionType=Normal|TargetName={TARGET}|\
+    rig.sends([format!(
+        "Login 0 T 1 InitiatorName={INITIATOR}|SessionType=Normal|TargetName={TARGET}|\
              AuthMethod=None|"
-        )]
-    );
+    )]);
     rig.login(
         0,
         Some(1),
         "TargetPortalGroupTag=1|AuthMethod=None|TargetAlias=th\x1bem|",
     );
-    assert_eq!(
-        rig.sent(),
-        [
-            "Login 1 T 3 HeaderDigest=None,CRC32C|DataDigest=None,CRC32C|MaxConnections=1|\
+    rig.sends([
+        "Login 1 T 3 HeaderDigest=None,CRC32C|DataDigest=None,CRC32C|MaxConnections=1|\
           InitialR2T=No|ImmediateData=Yes|MaxRecvDataSegmentLength=4096|MaxBurstLength=2048|\
           FirstBurstLength=1024|DefaultTime2Wait=2|DefaultTime2Retain=0|MaxOutstandingR2T=2|\
           DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|TaskReporting=RFC3720|\
-          iSCSIProtocolLevel=2|"
-        ]
-    );
+          iSCSIProtocolLevel=2|",
+    ]);
     rig.login(1, Some(3), AGREED);
     assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
     let outcome = rig.initiator.outcome().unwrap();
@@ -75,21 +69,15 @@ fn plain() {
 #[test]
 fn discovery() {
     let mut rig = Rig::new(InitiatorConfig::discovery(INITIATOR, ISID));
-    assert_eq!(
-        rig.sent(),
-        [format!(
-            "Login 0 T 1 InitiatorName={INITIATOR}|SessionType=Discovery|AuthMethod=None|"
-        )]
-    );
+    rig.sends([format!(
+        "Login 0 T 1 InitiatorName={INITIATOR}|SessionType=Discovery|AuthMethod=None|"
+    )]);
     rig.login(0, Some(1), "AuthMethod=None|");
-    assert_eq!(
-        rig.sent(),
-        [
-            "Login 1 T 3 HeaderDigest=None,CRC32C|DataDigest=None,CRC32C|\
+    rig.sends([
+        "Login 1 T 3 HeaderDigest=None,CRC32C|DataDigest=None,CRC32C|\
           MaxRecvDataSegmentLength=262144|DefaultTime2Wait=2|DefaultTime2Retain=0|\
-          ErrorRecoveryLevel=0|"
-        ]
-    );
+          ErrorRecoveryLevel=0|",
+    ]);
     rig.login(
         1,
         Some(3),
@@ -106,14 +94,11 @@ fn chap_with_each_hash() {
         assert!(sent[0].starts_with("Login 0 Init"), "{sent:?}");
         assert!(sent[0].ends_with("AuthMethod=CHAP|"), "{sent:?}");
         rig.login(0, None, "TargetPortalGroupTag=1|AuthMethod=CHAP|");
-        assert_eq!(rig.sent(), ["Login 0 CHAP_A=8,7,6,5|"]);
+        rig.sends(["Login 0 CHAP_A=8,7,6,5|"]);
         let number = hash as u8;
         rig.login(0, None, &format!("CHAP_A={number}|CHAP_I=7|CHAP_C=0x0102|"));
         let response = hex(&hash.response(7, SECRET, &[1, 2]));
-        assert_eq!(
-            rig.sent(),
-            [format!("Login 0 T 1 CHAP_N=user|CHAP_R={response}|")]
-        );
+        rig.sends([format!("Login 0 T 1 CHAP_N=user|CHAP_R={response}|")]);
         rig.login(0, Some(1), "");
         assert!(rig.sent()[0].starts_with("Login 1 T 3 HeaderDigest="));
         rig.login(1, Some(3), AGREED);
@@ -176,10 +161,7 @@ fn mutual_chap_that_proves_another() {
 
 #[test]
 fn our_own_challenge_sent_back() {
-    let mut rig = Rig::new(chap(true));
-    rig.sent();
-    rig.login(0, None, "AuthMethod=CHAP|");
-    rig.sent();
+    let mut rig = Rig::challenging(chap(true));
     let ours = hex(&random()[5..37]);
     rig.login(0, None, &format!("CHAP_A=7|CHAP_I=7|CHAP_C={ours}|"));
     assert_eq!(rig.end(), SessionEnd::Login(ChapError::Reflected.into()));
@@ -187,10 +169,9 @@ fn our_own_challenge_sent_back() {
 
 #[test]
 fn a_target_that_needs_two_turns_for_a_stage() {
-    let mut rig = Rig::new(config());
-    rig.sent();
+    let mut rig = Rig::begun(config());
     rig.login(0, None, "AuthMethod=None|");
-    assert_eq!(rig.sent(), ["Login 0 T 1 "]);
+    rig.sends(["Login 0 T 1 "]);
     rig.login(0, Some(1), "");
     rig.sent();
     rig.login(
@@ -198,10 +179,7 @@ fn a_target_that_needs_two_turns_for_a_stage() {
         None,
         "X-com.example=1|MaxRecvDataSegmentLength=512|OFMarker=No|",
     );
-    assert_eq!(
-        rig.sent(),
-        ["Login 1 T 3 X-com.example=NotUnderstood|OFMarker=No|"]
-    );
+    rig.sends(["Login 1 T 3 X-com.example=NotUnderstood|OFMarker=No|"]);
     rig.login(1, Some(3), "MaxBurstLength=1024|");
     assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
     let keys = rig.keys();
@@ -223,20 +201,18 @@ fn what_is_decided_by_the_offer_needs_no_answer() {
 
 #[test]
 fn text_of_the_target_in_two_parts() {
-    let mut rig = Rig::new(config());
-    rig.sent();
+    let mut rig = Rig::begun(config());
     let mut part = rig.login_pdu(0, None);
     part.more = true;
     rig.send_text(part.encode(), "AuthMet");
-    assert_eq!(rig.sent(), ["Login 0 "]);
+    rig.sends(["Login 0 "]);
     rig.login(0, None, "hod=None|");
-    assert_eq!(rig.sent(), ["Login 0 T 1 "]);
+    rig.sends(["Login 0 T 1 "]);
 }
 
 #[test]
 fn our_text_in_two_parts() {
-    let mut rig = Rig::new(config());
-    rig.sent();
+    let mut rig = Rig::begun(config());
     let keys: Vec<String> = (0..400).map(|at| format!("X-key-{at}=1|")).collect();
     rig.login(0, None, &(keys.concat() + "AuthMethod=None|"));
     let sent = rig.sent();
@@ -258,7 +234,7 @@ fn digests() {
     ];
     let mut rig = Rig::with(config, &answer);
     rig.test_unit(1);
-    assert_eq!(rig.sent(), ["Command #10000 F 28 0 [0+0]"]);
+    rig.sends(["Command #10000 F 28 0 [0+0]"]);
     rig.respond(0x10000, 0);
     assert_eq!(rig.done().status, 0);
 }
@@ -266,8 +242,7 @@ fn digests() {
 #[test]
 fn a_target_that_moved() {
     for (status, permanent) in [(0x0101, false), (0x0102, true)] {
-        let mut rig = Rig::new(config());
-        rig.sent();
+        let mut rig = Rig::begun(config());
         let mut pdu = rig.login_pdu(0, None);
         pdu.status = status;
         rig.send_text(pdu.encode(), "TargetAddress=[2001:db8::1]:860,7|");
@@ -286,6 +261,6 @@ fn a_login_has_a_deadline() {
     rig.wait(14);
     rig.quiet();
     rig.wait(1);
-    assert_eq!(rig.sent().len(), 0);
+    rig.sends_nothing();
     assert_eq!(rig.end(), SessionEnd::Login(LoginError::Late));
 }

@@ -64,11 +64,9 @@ fn every_function() {
             Tmf::ClearAca | Tmf::QueryTask(_) | Tmf::QueryTaskSet | Tmf::QueryAsynchronousEvent
         );
         for response in [0, 5, 7, 255] {
-            let mut rig = Rig::open();
-            rig.read(1, 512);
-            rig.sent();
+            let mut rig = Rig::reading(1, 512);
             rig.manage(9, function).unwrap();
-            assert_eq!(rig.sent(), [expected]);
+            rig.sends([expected]);
             // A command after it is not covered.
             rig.read(2, 512);
             rig.sent();
@@ -110,7 +108,7 @@ fn a_command_that_was_not_sent_is_taken_back() {
     rig.manage(9, Tmf::AbortTask(1)).unwrap();
     assert_eq!(rig.failed().fate, Fate::NeverSent);
     rig.managed(9, Some(0));
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
     assert_eq!(
         rig.manage(9, Tmf::AbortTask(1)),
         Err(IscsiRefusal::NoCommand)
@@ -119,9 +117,7 @@ fn a_command_that_was_not_sent_is_taken_back() {
 
 #[test]
 fn a_status_that_overtakes_its_abort() {
-    let mut rig = Rig::open();
-    rig.test_unit(1);
-    rig.sent();
+    let mut rig = Rig::testing(1);
     rig.manage(9, Tmf::AbortTask(1)).unwrap();
     rig.sent();
     rig.respond(0x10000, 0);
@@ -200,13 +196,11 @@ fn pass(rig: &mut Rig, seconds: u64) {
 
 #[test]
 fn a_late_command_is_aborted() {
-    let mut rig = Rig::open();
-    rig.read(1, 512);
-    rig.sent();
+    let mut rig = Rig::reading(1, 512);
     pass(&mut rig, 29);
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
     pass(&mut rig, 1);
-    assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+    rig.sends(["Task #2fff4 1 lun=Some(1) of #10000 100"]);
     rig.answer(0x2fff4, 0);
     let failed = rig.failed();
     assert_eq!((failed.fate, failed.why), (Fate::Aborted, IscsiWhy::Late));
@@ -222,12 +216,12 @@ fn a_late_command_whose_abort_fails_costs_a_reset() {
         rig.read(2, 512);
         rig.sent();
         pass(&mut rig, 10);
-        assert_eq!(rig.sent(), ["Task #3fff4 1 lun=Some(1) of #10000 100"]);
+        rig.sends(["Task #3fff4 1 lun=Some(1) of #10000 100"]);
         match answer {
             Some(answer) => rig.answer(0x3fff4, answer),
             None => pass(&mut rig, 10),
         }
-        assert_eq!(rig.sent(), ["Task #4fff4 5 lun=Some(1) of - 0"]);
+        rig.sends(["Task #4fff4 5 lun=Some(1) of - 0"]);
         rig.answer(0x4fff4, 0);
         assert_eq!(rig.failed().why, IscsiWhy::Late);
         let failed = rig.failed();
@@ -255,9 +249,9 @@ fn a_target_that_is_silent_is_asked_for_life_before_a_reset() {
         rig.read(1, 512);
         rig.sent();
         rig.wait(2);
-        assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+        rig.sends(["Task #2fff4 1 lun=Some(1) of #10000 100"]);
         rig.wait(2);
-        assert_eq!(rig.sent(), ["NOP-Out #3fff1"]);
+        rig.sends(["NOP-Out #3fff1"]);
         if lives {
             rig.ping(Itt(0x3fff1), u32::MAX);
         }
@@ -278,9 +272,7 @@ fn a_target_that_is_silent_is_asked_for_life_before_a_reset() {
 /// That would cost the second command, and every other of its unit, a reset.
 #[test]
 fn an_answer_that_was_waited_for_in_vain_is_none_to_a_later_abort() {
-    let mut rig = Rig::open();
-    rig.read(1, 512);
-    rig.sent();
+    let mut rig = Rig::reading(1, 512);
     pass(&mut rig, 40);
     assert_eq!(rig.sent().len(), 2, "the abort and the reset");
     rig.answer(0x3fff4, 0);
@@ -288,7 +280,7 @@ fn an_answer_that_was_waited_for_in_vain_is_none_to_a_later_abort() {
     rig.read(2, 512);
     rig.sent();
     pass(&mut rig, 30);
-    assert_eq!(rig.sent(), ["Task #5fff4 1 lun=Some(1) of #40000 101"]);
+    rig.sends(["Task #5fff4 1 lun=Some(1) of #40000 101"]);
     rig.answer(0x2fff4, 5);
     assert!(rig.sent().is_empty(), "a reset");
     rig.answer(0x5fff4, 0);
@@ -297,24 +289,20 @@ fn an_answer_that_was_waited_for_in_vain_is_none_to_a_later_abort() {
 
 #[test]
 fn an_abort_that_is_never_answered_holds_up_no_logout() {
-    let mut rig = Rig::open();
-    rig.read(1, 512);
-    rig.sent();
+    let mut rig = Rig::reading(1, 512);
     pass(&mut rig, 40);
     assert_eq!(rig.sent().len(), 2, "an abort and a reset");
     rig.answer(0x3fff4, 0);
     assert_eq!(rig.failed().fate, Fate::Aborted);
     assert!(rig.initiator.is_idle());
     rig.initiator.logout(rig.now).unwrap();
-    assert_eq!(rig.sent(), ["Logout #4fff3 0"]);
+    rig.sends(["Logout #4fff3 0"]);
 }
 
 #[test]
 fn a_reset_that_fails_costs_the_connection() {
     for answer in [Some(5), None] {
-        let mut rig = Rig::open();
-        rig.read(1, 512);
-        rig.sent();
+        let mut rig = Rig::reading(1, 512);
         pass(&mut rig, 30);
         rig.sent();
         rig.answer(0x2fff4, 255);
@@ -330,15 +318,13 @@ fn a_reset_that_fails_costs_the_connection() {
 
 #[test]
 fn a_command_that_ends_while_it_is_aborted_costs_no_reset() {
-    let mut rig = Rig::open();
-    rig.test_unit(1);
-    rig.sent();
+    let mut rig = Rig::testing(1);
     pass(&mut rig, 30);
     rig.sent();
     rig.respond(0x10000, 0);
     assert_eq!(rig.done().id, 1);
     pass(&mut rig, 10);
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
     rig.answer(0x2fff4, 1);
     rig.quiet();
     pass(&mut rig, 60);
@@ -366,7 +352,7 @@ fn late_commands_are_dealt_with_one_after_the_other() {
         assert_eq!(rig.failed().id, id);
         rig.wait(0);
     }
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
     assert!(rig.initiator.is_idle());
 }
 
@@ -378,15 +364,14 @@ fn a_deadline_of_its_own() {
     rig.initiator.execute(rig.now, command).unwrap();
     rig.sent();
     pass(&mut rig, 3);
-    assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+    rig.sends(["Task #2fff4 1 lun=Some(1) of #10000 100"]);
 }
 
 #[test]
 fn a_rejected_function() {
     let mut rig = Rig::open();
     rig.manage(9, Tmf::ClearTaskSet).unwrap();
-    let pdus = rig.pdus();
-    rig.reject(6, &pdus[0].0);
+    rig.reject_sent(6);
     rig.managed(9, Some(255));
     let mut stamps = rig.next_stamps();
     stamps.exp_cmd_sn = CmdSn(100);
@@ -404,7 +389,7 @@ fn no_command_is_sent_while_a_reset_is_under_way() {
     assert_eq!(rig.sent().len(), 1);
     rig.manage(7, Tmf::LogicalUnitReset).unwrap();
     rig.test_unit(2);
-    assert_eq!(rig.sent(), ["Task #2fff4 5 lun=Some(1) of - 0"]);
+    rig.sends(["Task #2fff4 5 lun=Some(1) of - 0"]);
     rig.answer(0x0002_fff4, 0);
     assert_eq!(rig.failed().id, 1);
     rig.managed(7, Some(0));

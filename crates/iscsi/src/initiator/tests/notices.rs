@@ -42,6 +42,12 @@ impl Rig {
         self.send(pdu.encode(), &header.0);
     }
 
+    /// Rejects the first PDU that is sent now.
+    pub(super) fn reject_sent(&mut self, reason: u8) {
+        let pdus = self.pdus();
+        self.reject(reason, &pdus[0].0);
+    }
+
     #[track_caller]
     fn notice(&mut self) -> TargetNotice {
         match self.event() {
@@ -55,20 +61,18 @@ impl Rig {
 fn a_ping_is_answered() {
     let mut rig = Rig::open();
     rig.ping(Itt::NONE, 5);
-    assert_eq!(rig.sent(), ["NOP-Out - ttt=5"]);
+    rig.sends(["NOP-Out - ttt=5"]);
     rig.ping(Itt::NONE, u32::MAX);
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
 }
 
 #[test]
 fn silence_is_asked_after_and_ends_the_connection() {
-    let mut rig = Rig::open();
-    rig.test_unit(1);
-    rig.sent();
+    let mut rig = Rig::testing(1);
     rig.wait(4);
-    assert!(rig.sent().is_empty());
+    rig.sends_nothing();
     rig.wait(1);
-    assert_eq!(rig.sent(), ["NOP-Out #2fff1"]);
+    rig.sends(["NOP-Out #2fff1"]);
     rig.wait(4);
     rig.quiet();
     rig.wait(1);
@@ -82,7 +86,7 @@ fn an_answered_ping_begins_anew() {
     for turn in 1..5 {
         rig.wait(5);
         let itt = turn << 16 | 0xfff1;
-        assert_eq!(rig.sent(), [format!("NOP-Out #{itt:x}")]);
+        rig.sends([format!("NOP-Out #{itt:x}")]);
         rig.ping(Itt(itt), u32::MAX);
         rig.quiet();
     }
@@ -137,7 +141,7 @@ fn asynchronous_messages() {
     assert_eq!(rig.notice(), TargetNotice::ConnectionDrop(7));
     rig.tell(4, [0, 0, 3], &[]);
     assert_eq!(rig.notice(), TargetNotice::Renegotiated);
-    assert_eq!(rig.sent(), ["Text #1fff2 F "]);
+    rig.sends(["Text #1fff2 F "]);
     rig.tell(255, [0; 3], &[]);
     assert_eq!(rig.notice(), TargetNotice::Other(255, 77));
     rig.tell(6, [0; 3], &[]);
@@ -177,7 +181,7 @@ fn a_target_that_ends_all_commands_of_a_unit() {
         (1, Fate::Aborted, IscsiWhy::Own(IscsiCause::Terminated))
     );
     rig.quiet();
-    assert_eq!(rig.sent(), ["NOP-Out -"]);
+    rig.sends(["NOP-Out -"]);
 }
 
 #[test]
@@ -198,8 +202,7 @@ fn rejects() {
     let opcode = Opcode::ScsiCommand;
     assert_eq!(rig.notice(), TargetNotice::Rejected { reason: 9, opcode });
     rig.wait(5);
-    let pdus = rig.pdus();
-    rig.reject(6, &pdus[0].0);
+    rig.reject_sent(6);
     rig.quiet();
     rig.wait(5);
     assert_eq!(rig.sent(), ["NOP-Out #3fff1"], "a rejected ping is over");
@@ -223,12 +226,10 @@ fn a_command_that_was_rejected_and_not_counted_ends_the_session() {
 /// It answers pings, which are immediate.
 #[test]
 fn a_target_that_does_not_count_a_command_is_left() {
-    let mut rig = Rig::open();
-    rig.write(1, 512);
-    rig.sent();
+    let mut rig = Rig::writing(1, 512);
     rig.uncounted = 1;
     rig.wait(5);
-    assert_eq!(rig.sent(), ["NOP-Out #2fff1"]);
+    rig.sends(["NOP-Out #2fff1"]);
     rig.quiet();
     rig.ping(Itt(0x2fff1), u32::MAX);
     rig.wait(0);
@@ -238,13 +239,11 @@ fn a_target_that_does_not_count_a_command_is_left() {
 
 #[test]
 fn a_target_that_counts_a_command_is_given_time_to_execute_it() {
-    let mut rig = Rig::open();
-    rig.write(1, 512);
-    rig.sent();
+    let mut rig = Rig::writing(1, 512);
     for turn in 2..6 {
         rig.wait(5);
         let itt = turn << 16 | 0xfff1;
-        assert_eq!(rig.sent(), [format!("NOP-Out #{itt:x}")]);
+        rig.sends([format!("NOP-Out #{itt:x}")]);
         rig.ping(Itt(itt), u32::MAX);
         rig.wait(0);
         rig.quiet();

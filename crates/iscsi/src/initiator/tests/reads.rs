@@ -16,7 +16,7 @@ fn filled(data: &Data<scsi::medium::HeapLease>) -> Vec<u8> {
 fn in_one_pdu_with_its_status() {
     let mut rig = Rig::open();
     rig.read(7, 512);
-    assert_eq!(rig.sent(), ["Command #10000 F R 28 512 [0+0]"]);
+    rig.sends(["Command #10000 F R 28 512 [0+0]"]);
     rig.give_last(0x10000, 0, 0, 512, Residual::Exact);
     let done = rig.done();
     assert_eq!(
@@ -29,9 +29,7 @@ fn in_one_pdu_with_its_status() {
 
 #[test]
 fn in_two_sequences_and_a_response() {
-    let mut rig = Rig::open();
-    rig.read(7, 3000);
-    rig.sent();
+    let mut rig = Rig::reading(7, 3000);
     rig.give_data(0x10000, 0, 0, 1024, false);
     rig.give_data(0x10000, 1, 1024, 1024, true);
     rig.give_data(0x10000, 2, 2048, 952, true);
@@ -42,9 +40,7 @@ fn in_two_sequences_and_a_response() {
 
 #[test]
 fn in_a_sequence_longer_than_a_burst() {
-    let mut rig = Rig::open();
-    rig.read(7, 3000);
-    rig.sent();
+    let mut rig = Rig::reading(7, 3000);
     rig.give_data(0x10000, 0, 0, 2000, false);
     rig.give_last(0x10000, 1, 2000, 1000, Residual::Exact);
     assert_eq!(filled(&rig.done().data), pattern(3000));
@@ -78,9 +74,7 @@ fn in_any_order_that_was_agreed_upon() {
 
 #[test]
 fn less_than_was_expected() {
-    let mut rig = Rig::open();
-    rig.read(7, 512);
-    rig.sent();
+    let mut rig = Rig::reading(7, 512);
     rig.give_last(0x10000, 0, 0, 36, Residual::Underflow(476));
     let done = rig.done();
     assert_eq!((done.residual, done.moved), (Residual::Underflow(476), 36));
@@ -90,18 +84,14 @@ fn less_than_was_expected() {
 
 #[test]
 fn more_than_was_expected() {
-    let mut rig = Rig::open();
-    rig.read(7, 512);
-    rig.sent();
+    let mut rig = Rig::reading(7, 512);
     rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(88));
     assert_eq!(rig.done().residual, Residual::Overflow(88));
 }
 
 #[test]
 fn with_sense_data() {
-    let mut rig = Rig::open();
-    rig.read(7, 512);
-    rig.sent();
+    let mut rig = Rig::reading(7, 512);
     let mut pdu = rig.response_pdu(0x10000, 2);
     pdu.residual = Residual::Underflow(512);
     pdu.qualifier = 5;
@@ -117,9 +107,7 @@ fn with_sense_data() {
 
 #[test]
 fn sense_data_with_a_residual_that_is_not_true() {
-    let mut rig = Rig::open();
-    rig.read(7, 512);
-    rig.sent();
+    let mut rig = Rig::reading(7, 512);
     rig.give_data(0x10000, 0, 0, 100, true);
     let pdu = rig.response_pdu(0x10000, 2);
     rig.send(pdu.encode(), &[0, 3, 0x72, 1, 0]);
@@ -131,7 +119,7 @@ fn sense_data_with_a_residual_that_is_not_true() {
 fn a_status_that_is_not_known() {
     let mut rig = Rig::open();
     rig.test_unit(7);
-    assert_eq!(rig.sent(), ["Command #10000 F 28 0 [0+0]"]);
+    rig.sends(["Command #10000 F 28 0 [0+0]"]);
     rig.respond(0x10000, 0xfe);
     assert_eq!(rig.done().status, 0xfe);
 }
@@ -142,15 +130,13 @@ fn commands_wait_for_their_place_in_the_window() {
     for id in 0..8 {
         rig.read(id, 512);
     }
-    let command = rig.command(8, Data::None);
-    let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, crate::initiator::IscsiRefusal::Full);
+    assert_eq!(rig.refused(8), crate::initiator::IscsiRefusal::Full);
     assert_eq!(rig.sent().len(), 4);
-    assert_eq!(rig.sent().len(), 0);
+    rig.sends_nothing();
     rig.window = 1;
     rig.give_last(0x10000, 0, 0, 512, Residual::Exact);
     assert_eq!(rig.done().id, 0);
-    assert_eq!(rig.sent(), ["Command #50004 F R 28 512 [0+0]"]);
+    rig.sends(["Command #50004 F R 28 512 [0+0]"]);
     rig.window = 10;
     rig.give_last(0x40003, 0, 0, 512, Residual::Exact);
     assert_eq!(rig.done().id, 3);
@@ -159,9 +145,7 @@ fn commands_wait_for_their_place_in_the_window() {
 
 #[test]
 fn a_window_that_moves_back_is_passed_over() {
-    let mut rig = Rig::open();
-    rig.test_unit(1);
-    rig.sent();
+    let mut rig = Rig::testing(1);
     rig.window = 0;
     let mut pdu = rig.response_pdu(0x10000, 0);
     pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(5);
@@ -169,5 +153,5 @@ fn a_window_that_moves_back_is_passed_over() {
     rig.done();
     rig.window = 3;
     rig.test_unit(2);
-    assert_eq!(rig.sent(), ["Command #20000 F 28 0 [0+0]"]);
+    rig.sends(["Command #20000 F 28 0 [0+0]"]);
 }

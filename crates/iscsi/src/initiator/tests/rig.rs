@@ -7,6 +7,7 @@
 mod trace;
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,9 @@ use scsi::wire::lun::Lun;
 use self::trace::line;
 use crate::initiator::config::InitiatorConfig;
 use crate::initiator::error::SessionEnd;
-use crate::initiator::{ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed};
+use crate::initiator::{
+    ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed, IscsiRefusal,
+};
 use crate::parameters::Operational;
 use crate::pdu_sink::PduSink;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
@@ -134,12 +137,32 @@ impl Rig {
         }
     }
 
-    /// After a login without authentication, in which the target answered this.
-    pub(super) fn logged_in(config: InitiatorConfig, answer: &str) -> Self {
+    /// After the first Login Request.
+    pub(super) fn begun(config: InitiatorConfig) -> Self {
         let mut rig = Self::new(config);
         rig.sent();
+        rig
+    }
+
+    /// After the security stage, in which the target asked for no authentication.
+    pub(super) fn negotiating(config: InitiatorConfig) -> Self {
+        let mut rig = Self::begun(config);
         rig.login(0, Some(1), "TargetPortalGroupTag=1|AuthMethod=None|");
         rig.sent();
+        rig
+    }
+
+    /// After the target has chosen CHAP.
+    pub(super) fn challenging(config: InitiatorConfig) -> Self {
+        let mut rig = Self::begun(config);
+        rig.login(0, None, "AuthMethod=CHAP|");
+        rig.sent();
+        rig
+    }
+
+    /// After a login without authentication, in which the target answered this.
+    pub(super) fn logged_in(config: InitiatorConfig, answer: &str) -> Self {
+        let mut rig = Self::negotiating(config);
         rig.login(1, Some(3), answer);
         match rig.event() {
             Some(InitiatorEvent::LoggedIn) => {}
@@ -153,6 +176,30 @@ impl Rig {
 
     pub(super) fn open() -> Self {
         Self::logged_in(config(), AGREED)
+    }
+
+    /// A READ was sent.
+    pub(super) fn reading(id: u64, len: usize) -> Self {
+        let mut rig = Self::open();
+        rig.read(id, len);
+        rig.sent();
+        rig
+    }
+
+    /// A WRITE was sent, and what of its data goes without being asked for.
+    pub(super) fn writing(id: u64, len: usize) -> Self {
+        let mut rig = Self::open();
+        rig.write(id, len);
+        rig.sent();
+        rig
+    }
+
+    /// A command without data was sent.
+    pub(super) fn testing(id: u64) -> Self {
+        let mut rig = Self::open();
+        rig.test_unit(id);
+        rig.sent();
+        rig
     }
 
     /// After a login in which some of the answers were others.
@@ -342,6 +389,20 @@ impl Rig {
         pdus.iter().map(|(bhs, data)| line(bhs, data)).collect()
     }
 
+    /// What the initiator sends now is this, one line a PDU.
+    #[track_caller]
+    pub(super) fn sends<T: Debug>(&mut self, pdus: T)
+    where
+        Vec<String>: PartialEq<T>,
+    {
+        assert_eq!(self.sent(), pdus);
+    }
+
+    #[track_caller]
+    pub(super) fn sends_nothing(&mut self) {
+        self.sends([""; 0]);
+    }
+
     pub(super) fn command(&self, id: u64, data: Data<HeapLease>) -> ClientCommand<HeapLease> {
         let opcode = if matches!(data, Data::Out(_)) {
             0x2a
@@ -358,6 +419,13 @@ impl Rig {
             data,
             deadline: None,
         }
+    }
+
+    /// Why a command without data is not taken.
+    pub(super) fn refused(&mut self, id: u64) -> IscsiRefusal {
+        let command = self.command(id, Data::None);
+        let refused = self.initiator.execute(self.now, command);
+        refused.expect_err("it is refused").why
     }
 
     fn execute(&mut self, id: u64, data: Data<HeapLease>) {

@@ -29,23 +29,17 @@ fn all_of_it_immediate() {
 fn immediate_then_unsolicited_then_asked_for() {
     let mut rig = Rig::open();
     rig.write(7, 3000);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Command #10000 W 2a 3000 [0+512]",
-            "Data-Out #10000 sn=0 [512+512] F"
-        ]
-    );
+    rig.sends([
+        "Command #10000 W 2a 3000 [0+512]",
+        "Data-Out #10000 sn=0 [512+512] F",
+    ]);
     rig.r2t(0x10000, 0xa, 0, 1024, 1976);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Data-Out #10000 ttt=a sn=0 [1024+512]",
-            "Data-Out #10000 ttt=a sn=1 [1536+512]",
-            "Data-Out #10000 ttt=a sn=2 [2048+512]",
-            "Data-Out #10000 ttt=a sn=3 [2560+440] F"
-        ]
-    );
+    rig.sends([
+        "Data-Out #10000 ttt=a sn=0 [1024+512]",
+        "Data-Out #10000 ttt=a sn=1 [1536+512]",
+        "Data-Out #10000 ttt=a sn=2 [2048+512]",
+        "Data-Out #10000 ttt=a sn=3 [2560+440] F",
+    ]);
     rig.respond(0x10000, 0);
     assert_eq!(rig.done().residual, Residual::Exact);
     assert!(rig.initiator.is_idle());
@@ -68,14 +62,11 @@ fn unsolicited_only() {
     config.offer.immediate_data = false;
     let mut rig = Rig::with(config, &[("ImmediateData=Yes", "ImmediateData=No")]);
     rig.write(7, 700);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Command #10000 W 2a 700 [0+0]",
-            "Data-Out #10000 sn=0 [0+512]",
-            "Data-Out #10000 sn=1 [512+188] F"
-        ]
-    );
+    rig.sends([
+        "Command #10000 W 2a 700 [0+0]",
+        "Data-Out #10000 sn=0 [0+512]",
+        "Data-Out #10000 sn=1 [512+188] F",
+    ]);
 }
 
 #[test]
@@ -86,25 +77,22 @@ fn asked_for_only() {
     ];
     let mut rig = Rig::with(config(), &answer);
     rig.write(7, 700);
-    assert_eq!(rig.sent(), ["Command #10000 F W 2a 700 [0+0]"]);
+    rig.sends(["Command #10000 F W 2a 700 [0+0]"]);
     rig.r2t(0x10000, 1, 0, 0, 300);
     rig.r2t(0x10000, 2, 1, 300, 400);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Data-Out #10000 ttt=1 sn=0 [0+300] F",
-            "Data-Out #10000 ttt=2 sn=0 [300+400] F"
-        ]
-    );
+    rig.sends([
+        "Data-Out #10000 ttt=1 sn=0 [0+300] F",
+        "Data-Out #10000 ttt=2 sn=0 [300+400] F",
+    ]);
 }
 
 #[test]
 fn immediate_only() {
     let mut rig = Rig::with(config(), &[("InitialR2T=No", "InitialR2T=Yes")]);
     rig.write(7, 700);
-    assert_eq!(rig.sent(), ["Command #10000 F W 2a 700 [0+512]"]);
+    rig.sends(["Command #10000 F W 2a 700 [0+512]"]);
     rig.r2t(0x10000, 1, 0, 512, 188);
-    assert_eq!(rig.sent(), ["Data-Out #10000 ttt=1 sn=0 [512+188] F"]);
+    rig.sends(["Data-Out #10000 ttt=1 sn=0 [512+188] F"]);
 }
 
 #[test]
@@ -124,9 +112,7 @@ fn asked_for_in_any_order() {
 
 #[test]
 fn ended_by_the_target_before_all_of_it_left() {
-    let mut rig = Rig::open();
-    rig.write(7, 3000);
-    rig.sent();
+    let mut rig = Rig::writing(7, 3000);
     rig.r2t(0x10000, 1, 0, 1024, 1976);
     let mut pdu = rig.response_pdu(0x10000, 2);
     pdu.residual = Residual::Underflow(3000);
@@ -138,9 +124,7 @@ fn ended_by_the_target_before_all_of_it_left() {
 
 #[test]
 fn a_command_does_not_wait_behind_data() {
-    let mut rig = Rig::open();
-    rig.write(1, 3000);
-    rig.sent();
+    let mut rig = Rig::writing(1, 3000);
     rig.r2t(0x10000, 1, 0, 1024, 1976);
     rig.read(2, 512);
     let sent = rig.sent();
@@ -153,15 +137,12 @@ fn unsolicited_data_goes_in_the_order_of_its_commands() {
     let mut rig = Rig::open();
     rig.write(1, 1024);
     rig.write(2, 1024);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Command #10000 W 2a 1024 [0+512]",
-            "Command #20001 W 2a 1024 [0+512]",
-            "Data-Out #10000 sn=0 [512+512] F",
-            "Data-Out #20001 sn=0 [512+512] F"
-        ]
-    );
+    rig.sends([
+        "Command #10000 W 2a 1024 [0+512]",
+        "Command #20001 W 2a 1024 [0+512]",
+        "Data-Out #10000 sn=0 [512+512] F",
+        "Data-Out #20001 sn=0 [512+512] F",
+    ]);
 }
 
 #[test]

@@ -301,8 +301,7 @@ fn the_end_tells_what_was_sent() {
         assert_eq!((failed.id, failed.fate), (id, fate));
     }
     assert_eq!(rig.end(), SessionEnd::Lost);
-    let command = rig.command(9, crate::initiator::Data::None);
-    assert!(rig.initiator.execute(rig.now, command).is_err());
+    rig.refused(9);
     assert_eq!(rig.initiator.receive(rig.now, b"more"), 4);
     rig.initiator.lost();
     assert!(rig.event().is_none());

@@ -5,7 +5,7 @@ use super::*;
 /// One first request that must fail.
 #[track_caller]
 fn first_fails(head: &str, text: &str, status: u16, rule: &str, clause: &str) {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange(head, text, &format!("reject {status:04x}"));
     assert_eq!(
         peer.closes(),
@@ -14,6 +14,12 @@ fn first_fails(head: &str, text: &str, status: u16, rule: &str, clause: &str) {
             clause: leak(clause)
         }
     );
+}
+
+/// One first request of which the text after the names is invalid.
+#[track_caller]
+fn first_invalid(head: &str, more: &str, rule: &str, clause: &str) {
+    first_fails(head, &with_names(more), 0x0200, rule, clause);
 }
 
 fn leak(text: &str) -> &'static str {
@@ -44,10 +50,9 @@ fn names_that_are_missing_unknown_or_not_allowed() {
     let bad = format!("InitiatorName=iqn.bad {TARGET}");
     let rule = "an InitiatorName that is not an iSCSI name";
     first_fails("O>F", &bad, 0x0200, rule, "RFC 7143 §4.2.7");
-    let kind = with_names("SessionType=Special");
     first_fails(
         "O>F",
-        &kind,
+        &with_names("SessionType=Special"),
         0x0209,
         "an unknown SessionType",
         "RFC 7143 §13.21",
@@ -57,7 +62,7 @@ fn names_that_are_missing_unknown_or_not_allowed() {
 /// Its name is what has to go on the list, and its host cannot tell it.
 #[test]
 fn an_initiator_that_is_not_allowed_is_named() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let names = format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:b");
     peer.send("O>F", &names);
     assert_eq!(peer.login.claimed(), Some("iqn.2026-01.test:ini"));
@@ -94,7 +99,7 @@ fn authentication_that_is_needed() {
         "RFC 7143 §12.1.3",
     );
 
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.send("S", &to_c("AuthMethod=CHAP CHAP_A=5"));
     peer.recv();
     peer.exchange(
@@ -102,7 +107,7 @@ fn authentication_that_is_needed() {
         "CHAP_N=user1 CHAP_R=0x00112233445566778899aabbccddeeff",
         "reject 0201",
     );
-    assert_eq!(peer.closes().rule, "CHAP authentication failed");
+    peer.breaks("CHAP authentication failed");
     let claimed = "iqn.2026-01.test:ini, user \"user1\"";
     assert_eq!(peer.login.claimed(), Some(claimed));
 }
@@ -110,70 +115,55 @@ fn authentication_that_is_needed() {
 /// A challenge is only good once: the second answer has none to answer.
 #[test]
 fn a_second_guess_needs_a_second_connection() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let text = format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c AuthMethod=CHAP CHAP_A=5");
     peer.send("S", &text);
     peer.recv();
     peer.exchange("S", "CHAP_A=5", "reject 0200");
-    assert_eq!(peer.closes().rule, "a key sent twice");
+    peer.breaks("a key sent twice");
 }
 
 #[test]
 fn skipping_the_response_does_not_end_the_stage() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let text = format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c AuthMethod=CHAP CHAP_A=5");
     peer.send("S>F", &text);
     assert!(peer.recv().starts_with("S: "));
     peer.exchange("S>F", "", "S:");
     peer.exchange("S>O", "", "S:");
     peer.exchange("O>F", "", "reject 0200");
-    assert_eq!(peer.closes().rule, "a Login Request of another stage");
+    peer.breaks("a Login Request of another stage");
 }
 
 #[test]
 fn keys_out_of_place() {
     let misplaced = "a key in a stage that does not allow it";
     let rfc = "RFC 7143 §6.3";
-    first_fails("S>O", &with_names("InitialR2T=No"), 0x0200, misplaced, rfc);
-    first_fails(
+    first_invalid("S>O", "InitialR2T=No", misplaced, rfc);
+    first_invalid("O>F", "AuthMethod=None", misplaced, rfc);
+    first_invalid("O>F", "SendTargets=All", misplaced, rfc);
+    first_invalid(
         "O>F",
-        &with_names("AuthMethod=None"),
-        0x0200,
-        misplaced,
+        "InitialR2T=No InitialR2T=No",
+        "a key sent twice",
         rfc,
     );
-    first_fails(
+    first_invalid("O>F", INITIATOR, "a key sent twice", rfc);
+    first_invalid(
         "O>F",
-        &with_names("SendTargets=All"),
-        0x0200,
-        misplaced,
-        rfc,
-    );
-    let twice = with_names("InitialR2T=No InitialR2T=No");
-    first_fails("O>F", &twice, 0x0200, "a key sent twice", rfc);
-    let names_twice = with_names(INITIATOR);
-    first_fails("O>F", &names_twice, 0x0200, "a key sent twice", rfc);
-    let alias = with_names("TargetAlias=x");
-    first_fails(
-        "O>F",
-        &alias,
-        0x0200,
+        "TargetAlias=x",
         "a key that only targets send",
         "RFC 7143 §13",
     );
-    let reserved = with_names("MaxBurstLength=Irrelevant");
-    first_fails(
+    first_invalid(
         "O>F",
-        &reserved,
-        0x0200,
+        "MaxBurstLength=Irrelevant",
         "a reserved word as a proposal",
         "RFC 7143 §6.2",
     );
-    let short = with_names("MaxRecvDataSegmentLength=511");
-    first_fails(
+    first_invalid(
         "O>F",
-        &short,
-        0x0200,
+        "MaxRecvDataSegmentLength=511",
         "a declared value out of bounds",
         "RFC 7143 §7.12",
     );
@@ -181,11 +171,11 @@ fn keys_out_of_place() {
 
 #[test]
 fn a_key_negotiated_twice_in_a_stage() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.send("O", &with_names("MaxBurstLength=65536"));
     peer.recv();
     peer.exchange("O>F", "MaxBurstLength=131072", "reject 0200");
-    assert_eq!(peer.closes().rule, "a key sent twice");
+    peer.breaks("a key sent twice");
 }
 
 #[test]
@@ -211,20 +201,20 @@ fn stages_that_do_not_exist_or_follow() {
         "the T bit and the C bit together",
         "RFC 7143 §11.12.2",
     );
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("S", names, "S: TargetPortalGroupTag=1");
     peer.exchange("O>F", "", "reject 0200");
-    assert_eq!(peer.closes().rule, "a Login Request of another stage");
+    peer.breaks("a Login Request of another stage");
 }
 
 #[test]
 fn a_version_that_we_do_not_speak() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     (peer.next.version_min, peer.next.version_max) = (1, 2);
     peer.exchange("O>F", &with_names(""), "reject 0205");
     assert_eq!(peer.closes().clause, "RFC 7143 §11.12.4");
 
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.next.version_max = 2;
     peer.send("O>F", &with_names(""));
     peer.asks();
@@ -257,42 +247,37 @@ fn headers_that_change_within_a_login() {
         (|next| next.version_min = 1, "an unsupported version"),
     ];
     for (change, rule) in changes {
-        let mut peer = Peer::new(&three_nodes());
-        peer.exchange("S>O", &with_names(""), "S>O: TargetPortalGroupTag=1");
+        let mut peer = Peer::default();
+        peer.passes_security();
         let first = peer.next;
         change(&mut peer.next);
         peer.send("O>F", "");
         peer.next = first;
         assert!(peer.recv().starts_with("reject 02"));
-        assert_eq!(peer.closes().rule, rule);
+        peer.breaks(rule);
     }
 }
 
 #[test]
 fn texts_that_are_malformed() {
     let rfc = "RFC 7143 §6.1";
-    first_fails(
-        "O>F",
-        &with_names("Foo"),
-        0x0200,
-        "a key without a value",
-        rfc,
-    );
-    first_fails("O>F", &with_names("=1"), 0x0200, "an invalid key name", rfc);
-    let mut peer = Peer::new(&three_nodes());
+    first_invalid("O>F", "Foo", "a key without a value", rfc);
+    first_invalid("O>F", "=1", "an invalid key name", rfc);
+    let mut peer = Peer::default();
     peer.exchange("O C", &with_names("InitialR2T=No"), "O:");
     peer.exchange("O>F", "", "reject 0200");
-    assert_eq!(
-        peer.closes().rule,
-        "a key=value pair without its terminating null"
-    );
+    peer.breaks("a key=value pair without its terminating null");
 }
 
 /// CVE-2013-2850: a key of any length was echoed in the answer `key=NotUnderstood`.
 #[test]
 fn a_key_that_is_too_long_is_not_echoed() {
-    let text = with_names(&format!("X-{}=1", "a".repeat(7000)));
-    first_fails("O>F", &text, 0x0200, "an invalid key name", "RFC 7143 §6.1");
+    first_invalid(
+        "O>F",
+        &format!("X-{}=1", "a".repeat(7000)),
+        "an invalid key name",
+        "RFC 7143 §6.1",
+    );
 }
 
 /// CVE-2010-0743: what a peer sent was used as a format of a line in the log. Here no line about a
@@ -310,7 +295,7 @@ fn nothing_that_a_peer_sends_is_told_with_the_rule_that_it_broke() {
             format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c AuthMethod={mark}"),
         ];
         for (head, text) in texts.iter().flat_map(|text| [("S>O", text), ("O>F", text)]) {
-            let mut peer = Peer::new(&three_nodes());
+            let mut peer = Peer::default();
             peer.send(head, text);
             peer.recv();
             if let Some(LoginEvent::Close(Violation { rule, clause })) = peer.event() {
@@ -326,35 +311,35 @@ fn nothing_that_a_peer_sends_is_told_with_the_rule_that_it_broke() {
 /// CVE-2021-28361: an empty PDU with the C bit. It is legal, but not for ever.
 #[test]
 fn empty_requests_with_the_c_bit_end_some_time() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     for _ in 0..64 {
         peer.exchange("O C", "", "O:");
     }
     peer.exchange("O C", "", "reject 0200");
-    assert_eq!(peer.closes().rule, "a login that does not complete");
+    peer.breaks("a login that does not complete");
 }
 
 #[test]
 fn a_text_without_end() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("O C", &"x".repeat(8192), "O:");
     peer.exchange("O C", &"x".repeat(8192), "O:");
     peer.exchange("O C", "x", "reject 0200");
-    assert_eq!(peer.closes().rule, "a text over 16384 bytes");
+    peer.breaks("a text over 16384 bytes");
 }
 
 #[test]
 fn a_data_segment_over_the_default_closes() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("O C", &"x".repeat(8193), "");
-    assert_eq!(peer.closes().rule, "a Login Request over 8192 bytes");
+    peer.breaks("a Login Request over 8192 bytes");
 }
 
 /// spdk/spdk #3927: a scanner sends something else before the login.
 #[test]
 fn any_other_pdu_before_login_closes_at_once() {
     for code in (0..0x40).filter(|code| *code != 0x03) {
-        let mut peer = Peer::new(&three_nodes());
+        let mut peer = Peer::default();
         let mut bhs = Bhs::new(Opcode::from_code(code));
         bhs.set_data_len(0x00ff_ffff);
         peer.send_bytes(&bhs.0);
@@ -371,8 +356,8 @@ fn any_other_pdu_before_login_closes_at_once() {
 #[test]
 fn any_other_pdu_during_login_is_invalid() {
     for code in (0..0x40).filter(|code| *code != 0x03) {
-        let mut peer = Peer::new(&three_nodes());
-        peer.exchange("S>O", &with_names(""), "S>O: TargetPortalGroupTag=1");
+        let mut peer = Peer::default();
+        peer.passes_security();
         peer.send_bytes(&pdu(Bhs::new(Opcode::from_code(code)), b"data"));
         assert_eq!(peer.recv(), "reject 020b", "{code:02x}");
         assert_eq!(peer.closes().clause, "RFC 7143 §4.2.4");
@@ -381,29 +366,23 @@ fn any_other_pdu_during_login_is_invalid() {
 
 #[test]
 fn two_requests_at_once() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let mut bytes = peer.request("S>O", &with_names(""));
     bytes.extend_from_slice(&peer.request("O>F", ""));
     peer.send_bytes(&bytes);
     assert_eq!(peer.recv(), "S>O: TargetPortalGroupTag=1\nreject 0200");
-    assert_eq!(
-        peer.closes().rule,
-        "a Login Request before the last was answered"
-    );
+    peer.breaks("a Login Request before the last was answered");
 }
 
 #[test]
 fn an_additional_header_segment() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let mut bytes = peer.request("O>F", &with_names(""));
     bytes[4] = 1;
     bytes.splice(BHS_LEN..BHS_LEN, [0; 4]);
     peer.send_bytes(&bytes);
     assert_eq!(peer.recv(), "reject 0200");
-    assert_eq!(
-        peer.closes().rule,
-        "an additional header segment in a Login Request"
-    );
+    peer.breaks("an additional header segment in a Login Request");
 }
 
 #[test]
@@ -413,12 +392,12 @@ fn junk_costs_nothing_and_ends() {
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
         &[0xff; 200],
     ] {
-        let mut peer = Peer::new(&three_nodes());
+        let mut peer = Peer::default();
         peer.send_bytes(junk);
         assert_eq!(peer.recv(), "");
         peer.closes();
     }
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.send_bytes(&[0x43, 0x87, 0, 0]);
     assert!(
         peer.event().is_none(),
@@ -443,7 +422,7 @@ mod any_bytes {
             ),
             names: bool,
         ) {
-            let mut peer = Peer::new(&three_nodes());
+            let mut peer = Peer::default();
             if names {
                 peer.send("S", &with_names(""));
                 peer.recv();
@@ -460,7 +439,7 @@ mod any_bytes {
 
         #[test]
         fn unstructured_are_survived(bytes: Vec<u8>) {
-            let mut peer = Peer::new(&three_nodes());
+            let mut peer = Peer::default();
             peer.login.receive(Duration::ZERO, &bytes);
             peer.login.transmit(&mut peer.sent);
             prop_assert!(peer.sent.0.len() <= BHS_LEN);

@@ -5,7 +5,7 @@ use crate::connection;
 
 #[test]
 fn a_text_in_several_requests() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("O C", "InitiatorName=iqn.20", "O:");
     peer.exchange("O C", "", "O:");
     peer.exchange("O C", "26-01.test:ini Target", "O:");
@@ -21,7 +21,7 @@ fn a_text_in_several_requests() {
 
 #[test]
 fn an_answer_in_several_responses() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let keys: String = (0..700).map(|n| format!(" X-a{n}=1")).collect();
     peer.send(
         "O>F",
@@ -48,11 +48,10 @@ fn an_answer_in_several_responses() {
 /// Found by fuzzing.
 #[test]
 fn a_decision_that_nobody_asked_for_changes_nothing() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.login.admit(1);
     peer.login.refuse(0x0302);
-    peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
-    peer.asks();
+    peer.asks_at_once();
     peer.admitted(1);
     peer.login.admit(2);
     peer.login.refuse(0x0302);
@@ -77,17 +76,17 @@ impl Peer {
 
 #[test]
 fn an_answer_in_several_responses_takes_no_text_meanwhile() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let keys: String = (0..700).map(|n| format!(" X-a{n}=1")).collect();
     peer.send("O>F", &format!("{INITIATOR} {TARGET}{keys}"));
     peer.recv();
     peer.exchange("O>F", "InitialR2T=No", "reject 0200");
-    assert_eq!(peer.closes().rule, "text in response to a C bit");
+    peer.breaks("text in response to a C bit");
 }
 
 #[test]
 fn a_login_byte_by_byte() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let first = peer.request("S>O", &format!("{INITIATOR} {TARGET} AuthMethod=None"));
     for byte in &first {
         assert_eq!(peer.recv(), "");
@@ -104,9 +103,9 @@ fn a_login_byte_by_byte() {
 
 #[test]
 fn a_login_split_at_every_byte() {
-    let request = Peer::new(&three_nodes()).request("O>F", &format!("{INITIATOR} {TARGET}"));
+    let request = Peer::default().request("O>F", &format!("{INITIATOR} {TARGET}"));
     for at in 0..=request.len() {
-        let mut peer = Peer::new(&three_nodes());
+        let mut peer = Peer::default();
         peer.send_bytes(&request[..at]);
         peer.send_bytes(&request[at..]);
         peer.asks();
@@ -115,7 +114,7 @@ fn a_login_split_at_every_byte() {
 
 #[test]
 fn what_follows_the_last_request_is_left_for_the_session() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     let mut bytes = peer.request("O>F", &format!("{INITIATOR} {TARGET}"));
     let request = bytes.len();
     bytes.extend_from_slice(&[0; 100]);
@@ -129,20 +128,19 @@ fn what_follows_the_last_request_is_left_for_the_session() {
 #[test]
 fn a_login_has_a_deadline() {
     let limit = Duration::from_secs(15);
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     assert_eq!(peer.login.next_deadline(), Some(limit));
     peer.login.timeout(limit - Duration::from_nanos(1));
     assert!(peer.event().is_none());
     peer.login.timeout(limit);
-    assert_eq!(peer.closes().rule, "a login that took too long");
+    peer.breaks("a login that took too long");
     peer.login.timeout(limit);
     assert!(peer.event().is_none(), "told once");
 
-    let mut peer = Peer::new(&three_nodes());
-    peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
-    peer.asks();
+    let mut peer = Peer::default();
+    peer.asks_at_once();
     peer.login.timeout(limit);
-    assert_eq!(peer.closes().rule, "the old session did not end in time");
+    peer.breaks("the old session did not end in time");
     peer.login.admit(1);
     assert!(peer.event().is_none(), "too late");
     assert!(peer.login.into_session(limit).is_none());
@@ -159,18 +157,17 @@ fn a_session_can_be_refused() {
             "a second connection in one session",
         ),
     ] {
-        let mut peer = Peer::new(&three_nodes());
-        peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
-        peer.asks();
+        let mut peer = Peer::default();
+        peer.asks_at_once();
         peer.login.refuse(status);
         assert_eq!(peer.recv(), format!("reject {status:04x}"));
-        assert_eq!(peer.closes().rule, rule);
+        peer.breaks(rule);
     }
 }
 
 #[test]
 fn a_login_that_failed_takes_nothing_more() {
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("O>F", INITIATOR, "reject 0207");
     peer.closes();
     peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
@@ -200,20 +197,16 @@ fn a_connection_goes_through_the_states_of_the_rfc() {
         expected = expected.on(event).unwrap().to;
         assert_eq!(stands(peer), expected, "{event:?}");
     };
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     assert_eq!(stands(&peer), Stands::TransportUp);
-    peer.exchange(
-        "S>O",
-        &format!("{INITIATOR} {TARGET}"),
-        "S>O: TargetPortalGroupTag=1",
-    );
+    peer.passes_security();
     goes(&peer, Happens::LoginBegan);
     peer.send("O>F", "");
     peer.asks();
     peer.admitted(1);
     goes(&peer, Happens::LoginSucceeded);
 
-    let mut peer = Peer::new(&three_nodes());
+    let mut peer = Peer::default();
     peer.exchange("O>F", INITIATOR, "reject 0207");
     assert_eq!(
         Stands::InLogin.on(Happens::LoginFailed).unwrap().to,

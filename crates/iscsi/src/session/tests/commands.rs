@@ -2,8 +2,7 @@
 
 use scsi::task::Attribute;
 
-use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, over_each_datamover};
-use crate::parameters::Operational;
+use super::rig::{FIRST_CMD_SN, LUN, Rig, over_each_datamover};
 use crate::wire::ahs;
 use crate::wire::bhs::Itt;
 use crate::wire::scsi_command::ScsiCommand;
@@ -19,9 +18,7 @@ over_each_datamover! {
             (3, Attribute::HeadOfQueue),
             (4, Attribute::Aca),
         ] {
-            let mut pdu = rig.read_pdu(u32::from(code), 8);
-            pdu.attribute = code;
-            rig.send(pdu.encode(), &[]);
+            rig.send_read(u32::from(code), 8, |pdu| pdu.attribute = code);
             assert_eq!(rig.executed().attribute, attribute);
         }
     }
@@ -29,13 +26,8 @@ over_each_datamover! {
     #[test]
     fn priority_counts_from_protocol_level_2_on() {
         for (protocol_level, priority) in [(1, 0), (2, 9)] {
-            let mut rig = Rig::with(Operational {
-                protocol_level,
-                ..keys()
-            });
-            let mut pdu = rig.read_pdu(1, 8);
-            pdu.priority = 9;
-            rig.send(pdu.encode(), &[]);
+            let mut rig = Rig::agreed(|keys| keys.protocol_level = protocol_level);
+            rig.send_read(1, 8, |pdu| pdu.priority = 9);
             assert_eq!(rig.executed().priority, priority);
         }
     }
@@ -72,13 +64,11 @@ over_each_datamover! {
     #[test]
     fn a_command_without_direction_expects_nothing() {
         let mut rig = Rig::new();
-        let mut pdu = rig.read_pdu(1, 0);
-        pdu.read = false;
-        rig.send(pdu.encode(), &[]);
+        rig.send_read(1, 0, |pdu| pdu.read = false);
         let command = rig.executed();
         assert_eq!((command.expected_in, command.expected_out), (0, 0));
         rig.good(command.tag, 512, 0);
-        assert_eq!(rig.sent(), ["Response #1 00 O=512"]);
+        rig.sends(["Response #1 00 O=512"]);
     }
 
     #[test]
@@ -88,9 +78,9 @@ over_each_datamover! {
         let pdu = rig.read_pdu(1, 8);
         rig.send(pdu.encode(), &[]);
         assert_eq!(rig.rule(), "a task tag that is in use");
-        assert_eq!(rig.sent(), ["Reject 07 of ScsiCommand"]);
+        rig.sends(["Reject 07 of ScsiCommand"]);
         rig.good(one.tag, 8, 0);
-        assert_eq!(rig.sent(), ["Response #1 00"]);
+        rig.sends(["Response #1 00"]);
         rig.send(pdu.encode(), &[]);
         assert_eq!(rig.executed().expected_in, 8);
     }
@@ -112,13 +102,10 @@ over_each_datamover! {
         assert_eq!(rig.rule(), "a SNACK at ErrorRecoveryLevel 0");
         rig.managing();
         rig.aborted(command.tag);
-        assert_eq!(
-            rig.sent(),
-            [
+        rig.sends([
                 "Reject 03 of SnackRequest",
                 "Response #1 02 U=8 sense=b/1113"
-            ]
-        );
+            ]);
     }
 }
 
@@ -129,8 +116,7 @@ fn an_extended_cdb_is_put_together() {
     pdu.cdb[0] = 0x7f;
     let mut segments = Vec::new();
     ahs::put_extended_cdb(&mut segments, &[9; 16]);
-    let bytes = rig.bytes(pdu.encode(), &segments, &[]);
-    rig.give(&bytes);
+    rig.send_with(pdu.encode(), &segments, &[]);
     let command = rig.executed();
     assert_eq!((command.cdb_len, command.cdb[0]), (32, 0x7f));
     assert_eq!(command.cdb[16..], [9; 16]);
@@ -142,9 +128,8 @@ fn a_cdb_that_is_longer_is_no_command_here() {
     let pdu = rig.read_pdu(1, 8);
     let mut segments = Vec::new();
     ahs::put_extended_cdb(&mut segments, &[9; 17]);
-    let bytes = rig.bytes(pdu.encode(), &segments, &[]);
-    rig.give(&bytes);
-    assert_eq!(rig.sent(), ["Response #1 02 U=8 sense=5/2000"]);
+    rig.send_with(pdu.encode(), &segments, &[]);
+    rig.sends(["Response #1 02 U=8 sense=5/2000"]);
 }
 
 #[test]
@@ -156,10 +141,7 @@ fn a_bidirectional_command_is_refused_with_both_residuals() {
     ahs::put_bidirectional_read(&mut segments, 1024);
     let bytes = rig.bytes(pdu.encode(), &segments, &[7; 512]);
     rig.give(&bytes);
-    assert_eq!(
-        rig.sent(),
-        ["Response #1 02 U=512 read U=1024 sense=5/2000"]
-    );
+    rig.sends(["Response #1 02 U=512 read U=1024 sense=5/2000"]);
 }
 
 #[test]
@@ -176,8 +158,7 @@ fn an_unassigned_additional_header_segment_is_rejected_with_all_of_the_header() 
 fn a_malformed_additional_header_segment_ends_the_session() {
     let mut rig = Rig::new();
     let pdu = rig.read_pdu(1, 8);
-    let bytes = rig.bytes(pdu.encode(), &[0, 200, 1, 0], &[]);
-    rig.give(&bytes);
+    rig.send_with(pdu.encode(), &[0, 200, 1, 0], &[]);
     assert_eq!(
         rig.rule(),
         "an additional header segment of the wrong length"

@@ -1,7 +1,7 @@
 //! Reads and writes where no PDU moves data: what a session asks of its datamover, and what it does
 //! when that is done.
 
-use scsi::task::{Function, FunctionResult};
+use scsi::task::Function;
 use scsi::wire::sense::Status;
 
 use super::rig::{FIRST_CMD_SN, MemoryMover, RigOver, keys, pattern};
@@ -25,10 +25,7 @@ fn data_goes_whole_and_the_status_in_a_response_of_its_own() {
     rig.data_in(command.tag, 0, &pattern(3000));
     rig.data_in(command.tag, 3000, &pattern(1500));
     rig.good(command.tag, 4500, 0);
-    assert_eq!(
-        rig.sent(),
-        ["Data #1 [0+3000]", "Data #1 [3000+1500]", "Response #1 00"]
-    );
+    rig.sends(["Data #1 [0+3000]", "Data #1 [3000+1500]", "Response #1 00"]);
     assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (101, 116));
 }
 
@@ -36,9 +33,8 @@ fn data_goes_whole_and_the_status_in_a_response_of_its_own() {
 fn what_the_initiator_does_not_expect_is_cut_off() {
     let mut rig = Rig::new();
     let command = rig.read(1, 600);
-    rig.data_in(command.tag, 0, &pattern(1024));
-    rig.good(command.tag, 1024, 0);
-    assert_eq!(rig.sent(), ["Data #1 [0+600]", "Response #1 00 O=424"]);
+    rig.answer(command.tag, 1024);
+    rig.sends(["Data #1 [0+600]", "Response #1 00 O=424"]);
 }
 
 #[test]
@@ -59,7 +55,7 @@ fn memory_is_wanted_whole_whatever_the_burst_length() {
         (command.tag, 6000, pattern(8192)[6000..].to_vec())
     );
     rig.good(command.tag, 0, 8192);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    rig.sends(["Response #1 00"]);
 }
 
 #[test]
@@ -80,33 +76,27 @@ fn only_what_did_not_come_unsolicited_is_wanted() {
 #[test]
 fn a_write_that_ends_early_wants_nothing_more() {
     let mut rig = without_unsolicited();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
-    rig.complete(command.tag, Status::Busy, &[], 0, 0);
+    let tag = rig.granted(1, 2048, true, &[]);
+    rig.complete(tag, Status::Busy, &[], 0, 0);
     assert_eq!(rig.wanted(), [""; 0]);
-    assert_eq!(rig.sent(), ["Response #1 08 U=2048"]);
+    rig.sends(["Response #1 08 U=2048"]);
 }
 
 #[test]
 fn an_aborted_write_wants_nothing_more() {
     let mut rig = without_unsolicited();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    let tag = rig.granted(1, 2048, true, &[]);
     rig.abort(2, 1, FIRST_CMD_SN);
-    let (id, told) = rig.managing();
-    assert_eq!(told, Function::AbortTask(command.tag));
-    rig.aborted(command.tag);
-    rig.managed(id, FunctionResult::Complete);
+    assert_eq!(rig.obeys(&[tag]), Function::AbortTask(tag));
     assert_eq!(rig.wanted(), [""; 0]);
-    assert_eq!(rig.sent(), ["Task Response #2 0"]);
+    rig.sends(["Task Response #2 0"]);
 }
 
 /// RFC 7143 §4.2.3.3: without FastAbort what was asked for has to come first.
 #[test]
 fn a_function_on_a_task_set_waits_for_wanted_data() {
     let mut rig = without_unsolicited();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    rig.granted(1, 2048, true, &[]);
     rig.manage(2, function::LOGICAL_UNIT_RESET);
     rig.quiet();
     rig.fulfil(&pattern(2048));
@@ -122,8 +112,7 @@ fn with_fast_abort_it_does_not() {
         task_reporting: TaskReporting::FastAbort,
         ..keys()
     });
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    rig.granted(1, 2048, true, &[]);
     rig.manage(2, function::LOGICAL_UNIT_RESET);
     assert_eq!(rig.managing().1, Function::LogicalUnitReset);
 }
@@ -131,8 +120,7 @@ fn with_fast_abort_it_does_not() {
 #[test]
 fn wanted_data_that_never_comes_ends_the_session() {
     let mut rig = without_unsolicited();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    rig.granted(1, 2048, true, &[]);
     for second in 1..=12 {
         rig.quiet();
         rig.ping(second + 1, b"");
@@ -147,17 +135,9 @@ fn a_logout_keeps_what_has_ended_and_drops_the_rest() {
     let mut rig = Rig::new();
     let ended = rig.read(1, 512);
     let running = rig.read(2, 512);
-    rig.data_in(ended.tag, 0, &pattern(512));
-    rig.good(ended.tag, 512, 0);
+    rig.answer(ended.tag, 512);
     rig.data_in(running.tag, 0, &pattern(512));
-    let pdu = rig.logout_pdu(3, 0);
-    rig.send(pdu.encode(), &[]);
-    let (id, told) = rig.managing();
-    assert_eq!(told, Function::NexusReset);
-    rig.aborted(running.tag);
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(
-        rig.sent(),
-        ["Data #1 [0+512]", "Response #1 00", "Logout Response #3 0"]
-    );
+    rig.send(rig.logout_pdu(3, 0).encode(), &[]);
+    assert_eq!(rig.obeys(&[running.tag]), Function::NexusReset);
+    rig.sends(["Data #1 [0+512]", "Response #1 00", "Logout Response #3 0"]);
 }

@@ -32,7 +32,7 @@ fn a_command_whose_immediate_data_is_spoilt_ends_the_session() {
     bytes[60] ^= 1;
     rig.give(&bytes);
     assert_eq!(rig.rule(), "a data digest error in a numbered request");
-    assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
+    rig.sends(["Reject 02 of ScsiCommand"]);
     assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
 }
 
@@ -46,7 +46,7 @@ fn an_immediate_command_whose_data_is_spoilt_leaves_no_gap() {
     wrong[60] ^= 1;
     rig.give(&wrong);
     assert_eq!(rig.rule(), "a data digest error");
-    assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
+    rig.sends(["Reject 02 of ScsiCommand"]);
     rig.give(&right);
     let command = rig.executed();
     rig.grant(command.tag, 0, 512);
@@ -69,8 +69,7 @@ fn immediate_data_reaches_memory_only_when_its_digest_is_right() {
 #[test]
 fn data_out_that_is_spoilt_ends_the_command_when_all_has_come() {
     let mut rig = rig();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    let tag = rig.granted(1, 2048, true, &[]);
     rig.sent();
     let pdu = DataOut {
         last: false,
@@ -85,25 +84,24 @@ fn data_out_that_is_spoilt_ends_the_command_when_all_has_come() {
     bytes[100] ^= 0x80;
     rig.give(&bytes);
     assert_eq!(rig.rule(), "a data digest error");
-    assert_eq!(rig.sent(), ["Reject 02 of DataOut"]);
+    rig.sends(["Reject 02 of DataOut"]);
     rig.managing();
-    rig.aborted(command.tag);
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.aborted(tag);
+    rig.sends_nothing();
     rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/4705"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/4705"]);
 }
 
 #[test]
 fn a_whole_write_with_digests() {
     let mut rig = rig();
-    let command = rig.write(1, 3000, false, &pattern(3000)[..1000]);
-    rig.grant(command.tag, 0, 3000);
+    let tag = rig.granted(1, 3000, false, &pattern(3000)[..1000]);
     rig.data_out(1, Ttt::NONE, 0, 1000, true, &pattern(3000)[1000..1024]);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [1024+1976]"]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [1024+1976]"]);
     rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(3000)[1024..]);
-    assert_eq!(rig.got_data(), (command.tag, 0, pattern(3000)));
-    rig.good(command.tag, 0, 3000);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    assert_eq!(rig.got_data(), (tag, 0, pattern(3000)));
+    rig.good(tag, 0, 3000);
+    rig.sends(["Response #1 00"]);
 }
 
 #[test]
@@ -113,5 +111,5 @@ fn a_spoilt_ping_is_rejected() {
     let mut bytes = rig.bytes(pdu.encode(), &[], b"ping");
     bytes[53] ^= 1;
     rig.give(&bytes);
-    assert_eq!(rig.sent(), ["Reject 02 of NopOut"]);
+    rig.sends(["Reject 02 of NopOut"]);
 }

@@ -4,23 +4,19 @@
 use scsi::task::Function;
 use scsi::wire::sense::Status;
 
-use super::rig::{Rig, keys, limits, over_each_datamover, pattern};
+use super::rig::{Rig, keys, over_each_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::SessionEvent;
-use crate::target::TargetLimits;
 use crate::wire::bhs::{Opcode, Ttt};
 
 over_each_datamover! {
     #[test]
     fn immediate_data_that_was_not_agreed_upon() {
-        let mut rig = Rig::with(Operational {
-            immediate_data: false,
-            ..keys()
-        });
+        let mut rig = Rig::agreed(|keys| keys.immediate_data = false);
         let pdu = rig.write_pdu(1, 512, true);
         rig.send(pdu.encode(), &pattern(512));
         rig.quiet();
-        assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+        rig.sends(["Response #1 02 U=512 sense=b/0c0c"]);
     }
 
     #[test]
@@ -28,7 +24,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         let pdu = rig.read_pdu(1, 512);
         rig.send(pdu.encode(), &pattern(16));
-        assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+        rig.sends(["Response #1 02 U=512 sense=b/0c0c"]);
     }
 
     #[test]
@@ -36,7 +32,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         let pdu = rig.write_pdu(1, 4096, true);
         rig.send(pdu.encode(), &pattern(2000));
-        assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+        rig.sends(["Response #1 02 U=4096 sense=b/0c0d"]);
     }
 
     #[test]
@@ -44,7 +40,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         let pdu = rig.write_pdu(1, 100, true);
         rig.send(pdu.encode(), &pattern(200));
-        assert_eq!(rig.sent(), ["Response #1 02 U=100 sense=b/0c0d"]);
+        rig.sends(["Response #1 02 U=100 sense=b/0c0d"]);
     }
 }
 
@@ -57,47 +53,41 @@ fn ended_by_session(rig: &mut Rig, tag: scsi::task::Tag) {
 
 #[test]
 fn unsolicited_data_that_was_not_agreed_upon_is_waited_for_and_refused() {
-    let mut rig = Rig::with(Operational {
-        initial_r2t: true,
-        ..keys()
-    });
+    let mut rig = Rig::agreed(|keys| keys.initial_r2t = true);
     let pdu = rig.write_pdu(1, 2048, false);
     rig.send(pdu.encode(), &[]);
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt::NONE, 0, 0, false, &pattern(512));
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt::NONE, 1, 512, true, &pattern(512));
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0c"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0c"]);
 }
 
 #[test]
 fn more_unsolicited_data_than_first_burst_length() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 4096, false, &[]);
-    rig.grant(command.tag, 0, 4096);
+    let tag = rig.granted(1, 4096, false, &[]);
     rig.data_out(1, Ttt::NONE, 0, 0, false, &pattern(1024));
     rig.data_out(1, Ttt::NONE, 1, 1024, true, &pattern(512));
-    ended_by_session(&mut rig, command.tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+    ended_by_session(&mut rig, tag);
+    rig.sends(["Response #1 02 U=4096 sense=b/0c0d"]);
 }
 
 #[test]
 fn less_unsolicited_data_than_first_burst_length() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 4096, false, &pattern(512));
-    rig.grant(command.tag, 0, 4096);
+    let tag = rig.granted(1, 4096, false, &pattern(512));
     rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(256));
-    ended_by_session(&mut rig, command.tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+    ended_by_session(&mut rig, tag);
+    rig.sends(["Response #1 02 U=4096 sense=b/0c0d"]);
 }
 
 #[test]
 fn less_unsolicited_data_than_announced_by_a_short_command_is_asked_for() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 1000, false, &pattern(500));
-    rig.grant(command.tag, 0, 1000);
+    rig.granted(1, 1000, false, &pattern(500));
     rig.data_out(1, Ttt::NONE, 0, 500, true, &pattern(100));
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [600+400]"]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [600+400]"]);
 }
 
 #[test]
@@ -106,15 +96,14 @@ fn unsolicited_data_after_its_end() {
     let command = rig.write(1, 4096, true, &[]);
     rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
     ended_by_session(&mut rig, command.tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0c"]);
+    rig.sends(["Response #1 02 U=4096 sense=b/0c0c"]);
 }
 
 /// A write that asked for 2 KiB.
 fn asked(rig: &mut Rig) -> scsi::task::Tag {
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
-    command.tag
+    let tag = rig.granted(1, 2048, true, &[]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    tag
 }
 
 #[test]
@@ -123,7 +112,7 @@ fn a_burst_that_ends_too_soon() {
     let tag = asked(&mut rig);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(1024));
     ended_by_session(&mut rig, tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
 }
 
 #[test]
@@ -132,7 +121,7 @@ fn a_burst_beyond_what_was_asked_for() {
     let tag = asked(&mut rig);
     rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(1025));
     ended_by_session(&mut rig, tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
 }
 
 #[test]
@@ -141,7 +130,7 @@ fn an_offset_that_overflows() {
     let tag = asked(&mut rig);
     rig.data_out(1, Ttt(0), 0, u32::MAX - 3, true, &pattern(1024));
     ended_by_session(&mut rig, tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
 }
 
 #[test]
@@ -152,7 +141,7 @@ fn wrong_data_sn_means_that_data_was_lost() {
         rig.data_out(1, Ttt(0), first, 0, false, &pattern(1024));
         rig.data_out(1, Ttt(0), second, 1024, true, &pattern(1024));
         ended_by_session(&mut rig, tag);
-        assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/4705"]);
+        rig.sends(["Response #1 02 U=2048 sense=b/4705"]);
     }
 }
 
@@ -163,7 +152,7 @@ fn data_out_of_order_where_order_was_agreed_upon() {
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
     rig.data_out(1, Ttt(0), 1, 0, true, &pattern(1024));
     ended_by_session(&mut rig, tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
 }
 
 fn disordered() -> Rig {
@@ -184,7 +173,7 @@ fn data_in_any_order_where_none_was_agreed_upon() {
     rig.data_out(1, Ttt(0), 3, 512, true, &pattern(2048)[512..1024]);
     assert_eq!(rig.got_data(), (tag, 0, pattern(2048)));
     rig.good(tag, 0, 2048);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    rig.sends(["Response #1 00"]);
 }
 
 /// The R2T for what is missing would ask for the data behind the hole too, and bytes that were
@@ -192,11 +181,10 @@ fn data_in_any_order_where_none_was_agreed_upon() {
 #[test]
 fn unsolicited_data_with_a_hole() {
     let mut rig = disordered();
-    let command = rig.write(1, 1024, false, &[]);
-    rig.grant(command.tag, 0, 1024);
+    let tag = rig.granted(1, 1024, false, &[]);
     rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(512));
-    ended_by_session(&mut rig, command.tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=1024 sense=b/0c0d"]);
+    ended_by_session(&mut rig, tag);
+    rig.sends(["Response #1 02 U=1024 sense=b/0c0d"]);
 }
 
 #[test]
@@ -206,18 +194,17 @@ fn bytes_that_come_twice_do_not_fill_a_hole() {
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
     rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
     ended_by_session(&mut rig, tag);
-    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
 }
 
 #[test]
 fn bursts_in_any_order() {
     let mut rig = disordered();
-    let command = rig.write(1, 4096, true, &[]);
-    rig.grant(command.tag, 0, 4096);
+    let tag = rig.granted(1, 4096, true, &[]);
     rig.sent();
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(4096)[2048..]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(4096)[..2048]);
-    assert_eq!(rig.got_data(), (command.tag, 0, pattern(4096)));
+    assert_eq!(rig.got_data(), (tag, 0, pattern(4096)));
 }
 
 /// Found by fuzzing.
@@ -227,8 +214,7 @@ fn a_reject_is_no_longer_than_the_initiator_takes() {
     for (ahs_len, told) in [(1020, 48), (976, 1024)] {
         let pdu = rig.read_pdu(1, 8);
         let segment = [&(ahs_len as u16 - 3).to_be_bytes()[..], &[0x3f; 1018]].concat();
-        let bytes = rig.bytes(pdu.encode(), &segment[..ahs_len], &[]);
-        rig.give(&bytes);
+        rig.send_with(pdu.encode(), &segment[..ahs_len], &[]);
         let (bhs, data) = rig.pdus().remove(0);
         assert_eq!((bhs.opcode(), data.len()), (Opcode::Reject, told));
     }
@@ -241,19 +227,15 @@ fn data_for_no_task_or_r2t_is_rejected() {
     rig.data_out(1, Ttt(0x99_0000), 0, 0, true, &pattern(16));
     rig.data_out(2, Ttt(0), 0, 0, true, &pattern(16));
     rig.data_out(3, Ttt::NONE, 0, 0, true, &pattern(16));
-    assert_eq!(rig.sent(), vec!["Reject 09 of DataOut"; 3]);
+    rig.sends(vec!["Reject 09 of DataOut"; 3]);
 }
 
 #[test]
 fn an_r2t_is_not_answered_before_it_was_sent() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    rig.granted(1, 2048, true, &[]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(2048));
-    assert_eq!(
-        rig.sent(),
-        ["R2T #1 ttt=0 sn=0 [0+2048]", "Reject 09 of DataOut"]
-    );
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]", "Reject 09 of DataOut"]);
 }
 
 #[test]
@@ -261,19 +243,16 @@ fn a_failed_write_is_answered_when_all_that_was_asked_for_has_come() {
     let mut rig = Rig::new();
     let tag = asked(&mut rig);
     rig.complete(tag, Status::CheckCondition, &[0x70; 18], 0, 2048);
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt(0), 0, 0, false, &pattern(1024));
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
-    assert_eq!(rig.sent(), ["Response #1 02 sense=70/7070"]);
+    rig.sends(["Response #1 02 sense=70/7070"]);
 }
 
 #[test]
 fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
-    let mut rig = Rig::with_limits(TargetLimits {
-        held_bytes: 1500,
-        ..limits()
-    });
+    let mut rig = Rig::limited(|limits| limits.held_bytes = 1500);
     let one = rig.write(1, 1000, true, &pattern(1000));
     // The window is closed, but for commands for immediate delivery.
     let mut pdu = rig.write_pdu(2, 1000, true);
@@ -281,7 +260,7 @@ fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
     rig.send(pdu.encode(), &pattern(1000));
     let two = rig.executed();
     ended_by_session(&mut rig, two.tag);
-    assert_eq!(rig.sent(), ["Response #2 28 U=1000"]);
+    rig.sends(["Response #2 28 U=1000"]);
     rig.grant(one.tag, 0, 1000);
     assert_eq!(rig.got_data(), (one.tag, 0, pattern(1000)));
 }
@@ -293,5 +272,5 @@ fn a_command_that_ends_while_the_session_ends_it_has_the_sessions_status() {
     rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
     assert!(matches!(rig.event(), Some(SessionEvent::Manage { .. })));
     rig.good(command.tag, 0, 4096);
-    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0c"]);
+    rig.sends(["Response #1 02 U=4096 sense=b/0c0c"]);
 }

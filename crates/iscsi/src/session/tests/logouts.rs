@@ -2,8 +2,7 @@
 
 use scsi::task::{Function, FunctionResult};
 
-use super::rig::{LUN, Rig, keys, over_each_datamover, pattern};
-use crate::parameters::Operational;
+use super::rig::{LUN, Rig, over_each_datamover, pattern};
 use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
 
@@ -12,12 +11,11 @@ over_each_datamover! {
     fn closing_the_session_or_its_connection_ends_it() {
         for reason in [0, 1] {
             let mut rig = Rig::new();
-            let pdu = rig.logout_pdu(1, reason);
-            rig.send(pdu.encode(), &[]);
+            rig.send(rig.logout_pdu(1, reason).encode(), &[]);
             assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
-            assert_eq!(rig.sent(), ["Logout Response #1 0"]);
+            rig.sends(["Logout Response #1 0"]);
             rig.ping(2, b"too late");
-            assert_eq!(rig.sent(), [""; 0]);
+            rig.sends_nothing();
         }
     }
 
@@ -33,7 +31,7 @@ over_each_datamover! {
         rig.send(logout.encode(), &[]);
         assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
         rig.quiet();
-        assert_eq!(rig.sent(), ["Logout Response #1 0"]);
+        rig.sends(["Logout Response #1 0"]);
     }
 
     #[test]
@@ -42,26 +40,24 @@ over_each_datamover! {
         let mut pdu = rig.logout_pdu(1, 1);
         pdu.cid = 8;
         rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Logout Response #1 1"]);
+        rig.sends(["Logout Response #1 1"]);
         rig.quiet();
     }
 
     #[test]
     fn recovery_is_not_supported() {
         let mut rig = Rig::new();
-        let pdu = rig.logout_pdu(1, 2);
-        rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Logout Response #1 2"]);
+        rig.send(rig.logout_pdu(1, 2).encode(), &[]);
+        rig.sends(["Logout Response #1 2"]);
         rig.ping(2, b"");
-        assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+        rig.sends(["NOP-In #2 \"\""]);
     }
 
     #[test]
     fn a_reserved_reason_is_rejected() {
         let mut rig = Rig::new();
-        let pdu = rig.logout_pdu(1, 3);
-        rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Reject 09 of LogoutRequest"]);
+        rig.send(rig.logout_pdu(1, 3).encode(), &[]);
+        rig.sends(["Reject 09 of LogoutRequest"]);
     }
 
     #[test]
@@ -69,10 +65,9 @@ over_each_datamover! {
         let mut rig = Rig::discovery();
         let pdu = rig.logout_pdu(1, 1);
         rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Reject 04 of LogoutRequest"]);
-        let pdu = rig.logout_pdu(2, 0);
-        rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+        rig.sends(["Reject 04 of LogoutRequest"]);
+        rig.send(rig.logout_pdu(2, 0).encode(), &[]);
+        rig.sends(["Logout Response #2 0"]);
     }
 
     #[test]
@@ -83,19 +78,18 @@ over_each_datamover! {
         pdu.immediate = false;
         pdu.cmd_sn = rig.next_cmd_sn();
         rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.send(first.encode(), &[]);
         rig.executed();
-        let (id, _) = rig.managing();
-        rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+        rig.obeys(&[]);
+        rig.sends(["Logout Response #2 0"]);
     }
 
     #[test]
     fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
         let mut rig = Rig::new();
         rig.session.request_logout(rig.now, 5);
-        assert_eq!(rig.sent(), ["Async 1 [0, 0, 5] []"]);
+        rig.sends(["Async 1 [0, 0, 5] []"]);
         rig.wait(4);
         rig.quiet();
         rig.wait(1);
@@ -118,11 +112,9 @@ over_each_datamover! {
 fn commands_end_before_the_logout_is_answered() {
     let mut rig = Rig::new();
     let one = rig.read(1, 2048);
-    let two = rig.write(2, 4096, true, &[]);
-    rig.grant(two.tag, 0, 4096);
+    let two = rig.granted(2, 4096, true, &[]);
     rig.data_in(one.tag, 0, &pattern(2048));
-    let pdu = rig.logout_pdu(3, 0);
-    rig.send(pdu.encode(), &[]);
+    rig.send(rig.logout_pdu(3, 0).encode(), &[]);
     let (id, function) = rig.managing();
     assert_eq!(function, Function::NexusReset);
     assert_eq!(
@@ -131,10 +123,10 @@ fn commands_end_before_the_logout_is_answered() {
         "data and R2Ts of ended commands are dropped"
     );
     rig.good(one.tag, 2048, 0);
-    rig.aborted(two.tag);
+    rig.aborted(two);
     rig.managed(id, FunctionResult::Complete);
     assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
-    assert_eq!(rig.sent(), ["Logout Response #3 0"]);
+    rig.sends(["Logout Response #3 0"]);
 }
 
 /// Seed 48 of the simulator's `cut connections`: its host had asked to abort the read.
@@ -144,47 +136,33 @@ fn what_has_ended_is_answered_before_the_logout() {
     let one = rig.read(1, 2048);
     let two = rig.read(2, 512);
     rig.data_in(two.tag, 0, &pattern(512));
-    rig.data_in(one.tag, 0, &pattern(2048));
-    rig.good(one.tag, 2048, 0);
-    let pdu = rig.logout_pdu(3, 0);
-    rig.send(pdu.encode(), &[]);
-    let (id, _) = rig.managing();
-    rig.aborted(two.tag);
-    rig.managed(id, FunctionResult::Complete);
+    rig.answer(one.tag, 2048);
+    rig.send(rig.logout_pdu(3, 0).encode(), &[]);
+    rig.obeys(&[two.tag]);
     assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
-    assert_eq!(
-        rig.sent(),
-        [
-            "Data-In #1 sn=0 [0+1024]",
-            "Data-In #1 sn=1 [1024+1024] F S 00",
-            "Logout Response #3 0",
-        ]
-    );
+    rig.sends([
+        "Data-In #1 sn=0 [0+1024]",
+        "Data-In #1 sn=1 [1024+1024] F S 00",
+        "Logout Response #3 0",
+    ]);
 }
 
 #[test]
 fn commands_still_end_while_a_logout_is_asked_for() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 1024, true, &[]);
-    rig.grant(command.tag, 0, 1024);
+    let tag = rig.granted(1, 1024, true, &[]);
     rig.session.request_logout(rig.now, 5);
-    assert_eq!(
-        rig.sent(),
-        ["R2T #1 ttt=0 sn=0 [0+1024]", "Async 1 [0, 0, 5] []"]
-    );
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+1024]", "Async 1 [0, 0, 5] []"]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(1024));
     rig.got_data();
-    rig.good(command.tag, 0, 1024);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    rig.good(tag, 0, 1024);
+    rig.sends(["Response #1 00"]);
 }
 
 #[test]
 fn a_changed_capacity_is_told_to_those_who_speak_rfc_7144() {
     for (protocol_level, messages) in [(1, 0), (2, 1)] {
-        let mut rig = Rig::with(Operational {
-            protocol_level,
-            ..keys()
-        });
+        let mut rig = Rig::agreed(|keys| keys.protocol_level = protocol_level);
         rig.session.attention(LUN, 0x2a09);
         rig.session.attention(LUN, 0x2900);
         let pdus = rig.pdus();

@@ -2,8 +2,8 @@
 
 use scsi::task::{Function, FunctionResult};
 
-use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, over_each_datamover, pattern};
-use crate::parameters::{FIRST_WINDOW, Operational, TaskReporting};
+use super::rig::{FIRST_CMD_SN, LUN, Rig, over_each_datamover, pattern};
+use crate::parameters::{FIRST_WINDOW, TaskReporting};
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::data::R2t;
@@ -18,10 +18,10 @@ over_each_datamover! {
         rig.abort(2, 1, FIRST_CMD_SN);
         let (id, function) = rig.managing();
         assert_eq!(function, Function::AbortTask(command.tag));
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.aborted(command.tag);
         rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Task Response #2 0"]);
+        rig.sends(["Task Response #2 0"]);
     }
 
     #[test]
@@ -32,7 +32,7 @@ over_each_datamover! {
         let (id, _) = rig.managing();
         rig.good(command.tag, 0, 0);
         rig.managed(id, FunctionResult::NoTask);
-        assert_eq!(rig.sent(), ["Response #1 00", "Task Response #2 1"]);
+        rig.sends(["Response #1 00", "Task Response #2 1"]);
     }
 
     #[test]
@@ -41,9 +41,9 @@ over_each_datamover! {
         let command = rig.read(1, 0);
         rig.good(command.tag, 0, 0);
         rig.abort(2, 1, FIRST_CMD_SN);
-        assert_eq!(rig.sent(), ["Response #1 00", "Task Response #2 1"]);
+        rig.sends(["Response #1 00", "Task Response #2 1"]);
         rig.abort(3, 1, FIRST_CMD_SN);
-        assert_eq!(rig.sent(), ["Task Response #3 1"]);
+        rig.sends(["Task Response #3 1"]);
     }
 
     #[test]
@@ -56,7 +56,7 @@ over_each_datamover! {
         rig.abort(3, 1, lost.0);
         let command = rig.executed();
         assert_eq!(command.expected_in, 512);
-        assert_eq!(rig.sent(), ["Task Response #3 0"]);
+        rig.sends(["Task Response #3 0"]);
         assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN + 2);
     }
 
@@ -67,7 +67,7 @@ over_each_datamover! {
         let early = rig.write_pdu(2, 512, true);
         rig.send(early.encode(), &pattern(512));
         rig.abort(3, 2, early.cmd_sn.0);
-        assert_eq!(rig.sent(), ["Task Response #3 0"]);
+        rig.sends(["Task Response #3 0"]);
         assert_eq!(rig.session.held, 0);
         rig.send(lost.encode(), &[]);
         assert_eq!(rig.executed().expected_in, 512);
@@ -82,7 +82,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         rig.abort(1, 77, FIRST_CMD_SN + 5000);
         rig.abort(2, 77, FIRST_CMD_SN);
-        assert_eq!(rig.sent(), ["Task Response #1 1", "Task Response #2 1"]);
+        rig.sends(["Task Response #1 1", "Task Response #2 1"]);
     }
 
     #[test]
@@ -94,7 +94,7 @@ over_each_datamover! {
         pdu.ref_cmd_sn = CmdSn(FIRST_CMD_SN);
         pdu.lun = scsi::wire::lun::Lun::from_index(5);
         rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Task Response #2 1"]);
+        rig.sends(["Task Response #2 1"]);
     }
 
     #[test]
@@ -103,9 +103,9 @@ over_each_datamover! {
         rig.manage(1, function::LOGICAL_UNIT_RESET);
         let (id, _) = rig.managing();
         rig.abort(2, 1, FIRST_CMD_SN);
-        assert_eq!(rig.sent(), ["Task Response #2 255"]);
+        rig.sends(["Task Response #2 255"]);
         rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Task Response #1 0"]);
+        rig.sends(["Task Response #1 0"]);
     }
 
     #[test]
@@ -113,7 +113,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         let command = rig.read(1, 512);
         rig.aborted(command.tag);
-        assert_eq!(rig.sent(), ["NOP-In - \"\""]);
+        rig.sends(["NOP-In - \"\""]);
         assert_eq!(rig.max_cmd_sn, FIRST_CMD_SN + 16);
     }
 
@@ -137,7 +137,7 @@ over_each_datamover! {
         let mut pdu = rig.task_pdu(2, function::TASK_REASSIGN);
         pdu.referenced = Itt(1);
         rig.send(pdu.encode(), &[]);
-        assert_eq!(rig.sent(), ["Task Response #2 4"]);
+        rig.sends(["Task Response #2 4"]);
     }
 
     #[test]
@@ -147,10 +147,8 @@ over_each_datamover! {
         let early = rig.read_pdu(1, 512);
         rig.send(early.encode(), &[]);
         rig.manage(2, function::TARGET_WARM_RESET);
-        let (id, function) = rig.managing();
-        assert_eq!(function, Function::TargetReset);
-        rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Task Response #2 0"]);
+        assert_eq!(rig.obeys(&[]), Function::TargetReset);
+        rig.sends(["Task Response #2 0"]);
         assert_eq!(rig.exp_cmd_sn, lost.0 + 2);
         let next = rig.read(3, 8);
         rig.good(next.tag, 8, 0);
@@ -160,11 +158,10 @@ over_each_datamover! {
     fn a_cold_reset_closes_every_connection_after_its_response() {
         let mut rig = Rig::new();
         rig.manage(1, function::TARGET_COLD_RESET);
-        let (id, _) = rig.managing();
-        rig.managed(id, FunctionResult::Complete);
+        rig.obeys(&[]);
         assert!(matches!(rig.event(), Some(SessionEvent::ColdReset)));
         assert_eq!(rig.rule(), "TARGET COLD RESET");
-        assert_eq!(rig.sent(), ["Task Response #1 0"]);
+        rig.sends(["Task Response #1 0"]);
     }
 
     #[test]
@@ -172,12 +169,9 @@ over_each_datamover! {
         let mut rig = Rig::new();
         let command = rig.read(1, 512);
         rig.manage(2, function::I_T_NEXUS_RESET);
-        let (id, function) = rig.managing();
-        assert_eq!(function, Function::NexusReset);
-        rig.aborted(command.tag);
-        rig.managed(id, FunctionResult::Complete);
+        assert_eq!(rig.obeys(&[command.tag]), Function::NexusReset);
         assert_eq!(rig.rule(), "I_T NEXUS RESET");
-        assert_eq!(rig.sent(), ["Task Response #2 0"]);
+        rig.sends(["Task Response #2 0"]);
     }
 
     #[test]
@@ -194,7 +188,7 @@ over_each_datamover! {
         assert_eq!(function, Function::QueryTask(command.tag));
         rig.managed(id, FunctionResult::Succeeded([0; 3]));
         query(&mut rig, 3, 99);
-        assert_eq!(rig.sent(), ["Task Response #2 7", "Task Response #3 0"]);
+        rig.sends(["Task Response #2 7", "Task Response #3 0"]);
     }
 
     #[test]
@@ -204,18 +198,15 @@ over_each_datamover! {
         let (id, function) = rig.managing();
         assert_eq!(function, Function::QueryAsynchronousEvent);
         rig.managed(id, FunctionResult::Succeeded([0x16, 0x29, 0]));
-        assert_eq!(rig.sent(), ["Task Response #1 7 [16, 29, 00]"]);
+        rig.sends(["Task Response #1 7 [16, 29, 00]"]);
     }
 
     #[test]
     fn the_functions_of_rfc_7144_need_its_protocol_level() {
         for code in 9..=13 {
-            let mut rig = Rig::with(Operational {
-                protocol_level: 1,
-                ..keys()
-            });
+            let mut rig = Rig::agreed(|keys| keys.protocol_level = 1);
             rig.manage(1, code);
-            assert_eq!(rig.sent(), ["Task Response #1 5"]);
+            rig.sends(["Task Response #1 5"]);
         }
     }
 
@@ -231,7 +222,7 @@ over_each_datamover! {
             let (id, function) = rig.managing();
             assert_eq!(function, Function::ClearAca);
             rig.managed(id, result);
-            assert_eq!(rig.sent(), [format!("Task Response #1 {response}")]);
+            rig.sends([format!("Task Response #1 {response}")]);
         }
     }
 
@@ -242,9 +233,8 @@ over_each_datamover! {
         pdu.immediate = false;
         pdu.cmd_sn = rig.next_cmd_sn();
         rig.send(pdu.encode(), &[]);
-        let (id, _) = rig.managing();
-        rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Task Response #1 0"]);
+        rig.obeys(&[]);
+        rig.sends(["Task Response #1 0"]);
         assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (101, 116));
         assert_eq!(rig.read(2, 8).lun, LUN);
     }
@@ -257,22 +247,18 @@ over_each_datamover! {
             rig.managing();
         }
         rig.manage(17, function::QUERY_TASK_SET);
-        assert_eq!(rig.sent(), ["Reject 06 of TaskRequest"]);
+        rig.sends(["Reject 06 of TaskRequest"]);
     }
 }
 
 /// A write of 4 KiB that waits for the answer to two R2Ts.
 fn waiting_write(rig: &mut Rig) -> scsi::task::Tag {
-    let command = rig.write(1, 4096, true, &[]);
-    rig.grant(command.tag, 0, 4096);
-    assert_eq!(
-        rig.sent(),
-        [
-            "R2T #1 ttt=0 sn=0 [0+2048]",
-            "R2T #1 ttt=10000 sn=1 [2048+2048]"
-        ]
-    );
-    command.tag
+    let tag = rig.granted(1, 4096, true, &[]);
+    rig.sends([
+        "R2T #1 ttt=0 sn=0 [0+2048]",
+        "R2T #1 ttt=10000 sn=1 [2048+2048]",
+    ]);
+    tag
 }
 
 #[test]
@@ -281,30 +267,24 @@ fn a_write_half_way_is_aborted_and_its_data_dropped_quietly() {
     let tag = waiting_write(&mut rig);
     rig.data_out(1, Ttt(0), 0, 0, false, &pattern(1024));
     rig.abort(2, 1, FIRST_CMD_SN);
-    let (id, _) = rig.managing();
-    rig.aborted(tag);
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(rig.sent(), ["Task Response #2 0"]);
+    rig.obeys(&[tag]);
+    rig.sends(["Task Response #2 0"]);
     rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(2048));
     rig.quiet();
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt(0), 2, 2048, true, &pattern(4));
-    assert_eq!(rig.sent(), ["Reject 09 of DataOut"]);
+    rig.sends(["Reject 09 of DataOut"]);
 }
 
 /// A reset of the unit by another initiator aborts all writes in flight at once.
 #[test]
 fn data_of_a_window_of_aborted_writes_is_dropped_quietly() {
-    let mut rig = Rig::with(Operational {
-        outstanding_r2t: 8,
-        ..keys()
-    });
+    let mut rig = Rig::agreed(|keys| keys.outstanding_r2t = 8);
     let mut tags = Vec::new();
     for itt in 1..=FIRST_WINDOW {
-        let command = rig.write(itt, 16_384, true, &[]);
-        rig.grant(command.tag, 0, 16_384);
-        tags.push(command.tag);
+        let tag = rig.granted(itt, 16_384, true, &[]);
+        tags.push(tag);
     }
     let asked: Vec<R2t> = rig.pdus().iter().map(|(bhs, _)| R2t::decode(bhs)).collect();
     assert_eq!(asked.len(), 8 * tags.len());
@@ -346,18 +326,14 @@ fn a_task_set_is_aborted_when_the_data_asked_for_has_come() {
     rig.quiet();
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(2048));
     rig.got_data();
-    let (id, function) = rig.managing();
-    assert_eq!(function, Function::AbortTaskSet);
-    rig.aborted(tag);
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(rig.sent(), ["Task Response #2 0"]);
+    assert_eq!(rig.obeys(&[tag]), Function::AbortTaskSet);
+    rig.sends(["Task Response #2 0"]);
 }
 
 #[test]
 fn no_more_data_is_asked_for_from_a_task_set_to_be_aborted() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 8192, true, &[]);
-    rig.grant(command.tag, 0, 8192);
+    rig.granted(1, 8192, true, &[]);
     rig.manage(2, function::CLEAR_TASK_SET);
     assert_eq!(rig.sent(), [""; 0], "R2Ts that had not left are withdrawn");
     assert_eq!(rig.managing().1, Function::ClearTaskSet);
@@ -379,29 +355,21 @@ fn an_initiator_that_owes_data_is_not_waited_for_long() {
 
 #[test]
 fn fast_abort_does_not_wait_for_data() {
-    let mut rig = Rig::with(Operational {
-        task_reporting: TaskReporting::FastAbort,
-        ..keys()
-    });
+    let mut rig = Rig::agreed(|keys| keys.task_reporting = TaskReporting::FastAbort);
     let tag = waiting_write(&mut rig);
     rig.manage(2, function::ABORT_TASK_SET);
-    let (id, _) = rig.managing();
-    rig.aborted(tag);
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(rig.sent(), ["Task Response #2 0"]);
+    rig.obeys(&[tag]);
+    rig.sends(["Task Response #2 0"]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(2048));
     rig.quiet();
 }
 
 #[test]
 fn fast_abort_tells_of_tasks_that_another_nexus_aborted() {
-    let mut rig = Rig::with(Operational {
-        task_reporting: TaskReporting::FastAbort,
-        ..keys()
-    });
+    let mut rig = Rig::agreed(|keys| keys.task_reporting = TaskReporting::FastAbort);
     let tag = waiting_write(&mut rig);
     rig.aborted(tag);
-    assert_eq!(rig.sent(), ["Async 5 [0, 0, 0] []"]);
+    rig.sends(["Async 5 [0, 0, 0] []"]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(2048));
     rig.quiet();
 }
@@ -426,11 +394,10 @@ fn a_task_set_function_ends_commands_that_failed_and_still_wait_for_data() {
     let mut rig = Rig::new();
     let command = rig.write(1, 4096, false, &[]);
     rig.complete(command.tag, scsi::wire::sense::Status::Busy, &[], 0, 0);
-    assert_eq!(rig.sent(), [""; 0]);
+    rig.sends_nothing();
     rig.manage(2, function::LOGICAL_UNIT_RESET);
-    let (id, _) = rig.managing();
-    rig.managed(id, FunctionResult::Complete);
-    assert_eq!(rig.sent(), ["Task Response #2 0"]);
+    rig.obeys(&[]);
+    rig.sends(["Task Response #2 0"]);
     rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(1024));
     rig.quiet();
 }

@@ -95,15 +95,14 @@ fn a_data_segment_longer_than_declared_ends_the_session() {
         rig.rule(),
         "a data segment longer than MaxRecvDataSegmentLength"
     );
-    assert_eq!(rig.sent(), ["Reject 04 of NopOut"]);
+    rig.sends(["Reject 04 of NopOut"]);
 }
 
 #[test]
 fn additional_header_segments_elsewhere_end_the_session() {
     let mut rig = Rig::new();
     let pdu = rig.nop_pdu(crate::wire::bhs::Itt(1));
-    let bytes = rig.bytes(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
-    rig.give(&bytes);
+    rig.send_with(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
     assert_eq!(
         rig.rule(),
         "additional header segments on a PDU other than SCSI Command"

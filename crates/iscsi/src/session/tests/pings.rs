@@ -11,7 +11,7 @@ over_each_datamover! {
         let mut rig = Rig::new();
         rig.ping(1, b"hello");
         rig.ping(2, b"");
-        assert_eq!(rig.sent(), ["NOP-In #1 \"hello\"", "NOP-In #2 \"\""]);
+        rig.sends(["NOP-In #1 \"hello\"", "NOP-In #2 \"\""]);
         assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
     }
 
@@ -22,17 +22,16 @@ over_each_datamover! {
         ping.immediate = false;
         ping.cmd_sn = rig.next_cmd_sn();
         rig.send(ping.encode(), &[]);
-        assert_eq!(rig.sent(), ["NOP-In #1 \"\""]);
+        rig.sends(["NOP-In #1 \"\""]);
         assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (101, 116));
     }
 
     #[test]
     fn a_nop_out_without_a_tag_is_not_answered() {
         let mut rig = Rig::new();
-        let nop = rig.nop_pdu(Itt::NONE);
-        rig.send(nop.encode(), &[]);
+        rig.send(rig.nop_pdu(Itt::NONE).encode(), &[]);
         rig.quiet();
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
     }
 
     #[test]
@@ -41,7 +40,7 @@ over_each_datamover! {
         let mut nop = rig.nop_pdu(Itt::NONE);
         nop.immediate = false;
         rig.send(nop.encode(), &[]);
-        assert_eq!(rig.sent(), ["Reject 04 of NopOut"]);
+        rig.sends(["Reject 04 of NopOut"]);
         assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
     }
 
@@ -50,9 +49,9 @@ over_each_datamover! {
         let mut rig = Rig::new();
         assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(30)));
         rig.wait(29);
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.wait(1);
-        assert_eq!(rig.sent(), ["NOP-In - ttt=1 \"\""]);
+        rig.sends(["NOP-In - ttt=1 \"\""]);
         assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(90)));
         rig.wait(60);
         assert_eq!(rig.rule(), "silence");
@@ -63,7 +62,7 @@ over_each_datamover! {
     fn a_discovery_session_is_not_pinged_but_ends_all_the_same() {
         let mut rig = Rig::discovery();
         rig.wait(30);
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.wait(60);
         assert_eq!(rig.rule(), "silence");
     }
@@ -109,16 +108,16 @@ fn who_is_idle_is_asked_less_often_until_it_commands_again() {
     let mut rig = Rig::new();
     for (number, silence) in [(1, 30), (2, 60), (3, 120), (4, 120)] {
         rig.wait(silence - 1);
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.wait(1);
-        assert_eq!(rig.sent(), [format!("NOP-In - ttt={number} \"\"")]);
+        rig.sends([format!("NOP-In - ttt={number} \"\"")]);
         pong(&mut rig, number);
     }
     let command = rig.read(1, 8);
     rig.good(command.tag, 8, 0);
     rig.sent();
     rig.wait(30);
-    assert_eq!(rig.sent(), ["NOP-In - ttt=5 \"\""]);
+    rig.sends(["NOP-In - ttt=5 \"\""]);
 }
 
 #[test]
@@ -141,20 +140,15 @@ fn a_command_that_lasts_longer_than_the_silence_is_answered() {
     let read = rig.read(1, 8);
     let write = rig.write(2, 2048, true, &[]);
     rig.wait(30);
-    assert_eq!(rig.sent(), ["NOP-In - ttt=1 \"\""]);
-    rig.data_in(read.tag, 0, &pattern(8));
-    rig.good(read.tag, 8, 0);
+    rig.sends(["NOP-In - ttt=1 \"\""]);
+    rig.answer(read.tag, 8);
     rig.grant(write.tag, 0, 2048);
-    assert_eq!(
-        rig.sent(),
-        ["Data-In #1 sn=0 [0+8] F S 00", "R2T #2 ttt=1 sn=0 [0+2048]"]
-    );
+    rig.sends(["Data-In #1 sn=0 [0+8] F S 00", "R2T #2 ttt=1 sn=0 [0+2048]"]);
 }
 
 /// It sends an answer to no ping now and then, which asks for none.
 fn give_sign_of_life(rig: &mut Rig) {
-    let nop = rig.nop_pdu(Itt::NONE);
-    rig.send(nop.encode(), &[]);
+    rig.send(rig.nop_pdu(Itt::NONE).encode(), &[]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod tcp;
 mod trace;
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -127,7 +128,17 @@ impl<D: Carrier> RigOver<D> {
         Self::build(keys, SessionPurpose::Normal(node()), limits())
     }
 
-    pub(super) fn with_limits(limits: TargetLimits) -> Self {
+    /// With keys that differ from [`keys`].
+    pub(super) fn agreed(change: impl FnOnce(&mut Operational)) -> Self {
+        let mut keys = keys();
+        change(&mut keys);
+        Self::with(keys)
+    }
+
+    /// With limits that differ from [`limits`].
+    pub(super) fn limited(change: impl FnOnce(&mut TargetLimits)) -> Self {
+        let mut limits = limits();
+        change(&mut limits);
         Self::build(keys(), SessionPurpose::Normal(node()), limits)
     }
 
@@ -201,6 +212,18 @@ impl<D: Carrier> RigOver<D> {
         self.executed()
     }
 
+    /// A READ of which something is changed before it is sent.
+    pub(super) fn send_read(
+        &mut self,
+        itt: u32,
+        expected: u32,
+        change: impl FnOnce(&mut ScsiCommand),
+    ) {
+        let mut pdu = self.read_pdu(itt, expected);
+        change(&mut pdu);
+        self.send(pdu.encode(), &[]);
+    }
+
     pub(super) fn read_pdu(&mut self, itt: u32, expected: u32) -> ScsiCommand {
         let cmd_sn = self.next_cmd_sn();
         ScsiCommand {
@@ -236,6 +259,13 @@ impl<D: Carrier> RigOver<D> {
         self.executed()
     }
 
+    /// A WRITE of `expected` bytes with immediate data, and memory for all of it.
+    pub(super) fn granted(&mut self, itt: u32, expected: u32, last: bool, data: &[u8]) -> Tag {
+        let tag = self.write(itt, expected, last, data).tag;
+        self.grant(tag, 0, expected as usize);
+        tag
+    }
+
     pub(super) fn data_out(
         &mut self,
         itt: u32,
@@ -257,7 +287,7 @@ impl<D: Carrier> RigOver<D> {
         self.send(pdu.encode(), data);
     }
 
-    pub(super) fn task_pdu(&mut self, itt: u32, function: u8) -> TaskRequest {
+    pub(super) fn task_pdu(&self, itt: u32, function: u8) -> TaskRequest {
         TaskRequest {
             immediate: true,
             function,
@@ -283,7 +313,7 @@ impl<D: Carrier> RigOver<D> {
         self.send(pdu.encode(), &[]);
     }
 
-    pub(super) fn nop_pdu(&mut self, itt: Itt) -> NopOut {
+    pub(super) fn nop_pdu(&self, itt: Itt) -> NopOut {
         NopOut {
             immediate: true,
             lun: Lun([0; 8]),
@@ -299,7 +329,7 @@ impl<D: Carrier> RigOver<D> {
         self.send(pdu.encode(), data);
     }
 
-    pub(super) fn text_pdu(&mut self, itt: u32) -> TextRequest {
+    pub(super) fn text_pdu(&self, itt: u32) -> TextRequest {
         TextRequest {
             immediate: true,
             last: true,
@@ -317,7 +347,7 @@ impl<D: Carrier> RigOver<D> {
         self.send(pdu.encode(), text.as_bytes());
     }
 
-    pub(super) fn logout_pdu(&mut self, itt: u32, reason: u8) -> LogoutRequest {
+    pub(super) fn logout_pdu(&self, itt: u32, reason: u8) -> LogoutRequest {
         LogoutRequest {
             immediate: true,
             reason,
@@ -347,6 +377,15 @@ impl<D: Carrier> RigOver<D> {
             Some(SessionEvent::Manage { id, function, .. }) => (id, function),
             other => panic!("{other:?} where task management was expected"),
         }
+    }
+
+    /// The next event, which must be a task management function; it is carried out, and these
+    /// commands end aborted.
+    pub(super) fn obeys(&mut self, aborted: &[Tag]) -> Function {
+        let (id, function) = self.managing();
+        aborted.iter().for_each(|tag| self.aborted(*tag));
+        self.managed(id, FunctionResult::Complete);
+        function
     }
 
     /// The next event, which must be Data-Out.
@@ -383,6 +422,12 @@ impl<D: Carrier> RigOver<D> {
     pub(super) fn data_in(&mut self, tag: Tag, offset: u32, data: &[u8]) {
         let lease = HeapLease::from_bytes(data.to_vec());
         self.session.send_data_in(tag, offset, lease);
+    }
+
+    /// A READ ends well with this many bytes of the pattern.
+    pub(super) fn answer(&mut self, tag: Tag, len: usize) {
+        self.data_in(tag, 0, &pattern(len));
+        self.good(tag, len as u64, 0);
     }
 
     pub(super) fn good(&mut self, tag: Tag, length_in: u64, length_out: u64) {
@@ -427,6 +472,20 @@ impl<D: Carrier> RigOver<D> {
     /// What the session sends now, one line a PDU.
     pub(super) fn sent(&mut self) -> Vec<String> {
         D::sent(self)
+    }
+
+    /// What the session sends now is this, one line a PDU.
+    #[track_caller]
+    pub(super) fn sends<T: Debug>(&mut self, pdus: T)
+    where
+        Vec<String>: PartialEq<T>,
+    {
+        assert_eq!(self.sent(), pdus);
+    }
+
+    #[track_caller]
+    pub(super) fn sends_nothing(&mut self) {
+        self.sends([""; 0]);
     }
 
     fn check(&mut self, stamps: trace::Counted, counts: bool) {

@@ -10,7 +10,7 @@ over_each_datamover! {
         rig.text(1, "SendTargets=All\0");
         let expected =
             format!("Text Response #1 F TargetName={TARGET}|TargetAddress=192.0.2.1:3260,1|");
-        assert_eq!(rig.sent(), [expected]);
+        rig.sends([expected]);
     }
 
     #[test]
@@ -19,7 +19,7 @@ over_each_datamover! {
         rig.text(1, "SendTargets=\0");
         rig.text(2, "SendTargets=iqn.2026-11.org.lunar:other\0");
         let own = format!("Text Response #1 F TargetName={TARGET}|TargetAddress=192.0.2.1:3260,1|");
-        assert_eq!(rig.sent(), [own, "Text Response #2 F ".into()]);
+        rig.sends([own, "Text Response #2 F ".into()]);
     }
 
     #[test]
@@ -27,20 +27,17 @@ over_each_datamover! {
         let mut rig = Rig::new();
         rig.text(1, "X-com.example.color=blue\0");
         rig.text(2, "MaxBurstLength=4096\0");
-        assert_eq!(
-            rig.sent(),
-            [
+        rig.sends([
                 "Text Response #1 F X-com.example.color=NotUnderstood|",
                 "Reject 04 of TextRequest",
-            ]
-        );
+            ]);
     }
 
     #[test]
     fn an_empty_text_request_is_answered_by_an_empty_response() {
         let mut rig = Rig::new();
         rig.text(1, "");
-        assert_eq!(rig.sent(), ["Text Response #1 F "]);
+        rig.sends(["Text Response #1 F "]);
     }
 
     #[test]
@@ -50,7 +47,7 @@ over_each_datamover! {
             1,
             "MaxRecvDataSegmentLength=512\0MaxRecvDataSegmentLength=1024\0",
         );
-        assert_eq!(rig.sent(), ["Reject 04 of TextRequest"]);
+        rig.sends(["Reject 04 of TextRequest"]);
         assert_eq!(rig.rule(), "a key sent twice");
         assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
     }
@@ -61,11 +58,11 @@ over_each_datamover! {
         let mut pdu = rig.text_pdu(1);
         pdu.last = false;
         rig.send(pdu.encode(), b"MaxRecvDataSegmentLength=512\0");
-        assert_eq!(rig.sent(), ["Text Response #1 ttt=1 "]);
+        rig.sends(["Text Response #1 ttt=1 "]);
         assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
         // A request without the Target Transfer Tag begins anew.
         rig.text(1, "");
-        assert_eq!(rig.sent(), ["Text Response #1 F "]);
+        rig.sends(["Text Response #1 F "]);
         assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
     }
 
@@ -78,10 +75,7 @@ over_each_datamover! {
         pdu.ttt = Ttt(1);
         pdu.last = true;
         rig.send(pdu.encode(), b"");
-        assert_eq!(
-            rig.sent(),
-            ["Text Response #1 ttt=1 ", "Text Response #1 F "]
-        );
+        rig.sends(["Text Response #1 ttt=1 ", "Text Response #1 F "]);
         assert_eq!(rig.session.parameters().keys.peer_data_segment, 512);
     }
 
@@ -108,16 +102,10 @@ over_each_datamover! {
         rig.session.parameters.keys.peer_data_segment = 40;
         let mut pdu = rig.text_pdu(1);
         rig.send(pdu.encode(), b"SendTargets=All\0");
-        assert_eq!(
-            rig.sent(),
-            ["Text Response #1 C ttt=1 TargetName=iqn.2026-11.org.lunar:test|Ta"]
-        );
+        rig.sends(["Text Response #1 C ttt=1 TargetName=iqn.2026-11.org.lunar:test|Ta"]);
         pdu.ttt = Ttt(1);
         rig.send(pdu.encode(), b"");
-        assert_eq!(
-            rig.sent(),
-            ["Text Response #1 F rgetAddress=192.0.2.1:3260,1|"]
-        );
+        rig.sends(["Text Response #1 F rgetAddress=192.0.2.1:3260,1|"]);
     }
 
     #[test]
@@ -129,7 +117,7 @@ over_each_datamover! {
         rig.sent();
         pdu.ttt = Ttt(1);
         rig.send(pdu.encode(), b"SendTargets=All\0");
-        assert_eq!(rig.sent(), ["Reject 04 of TextRequest"]);
+        rig.sends(["Reject 04 of TextRequest"]);
     }
 
     #[test]
@@ -138,7 +126,7 @@ over_each_datamover! {
         let mut pdu = rig.text_pdu(1);
         pdu.ttt = Ttt(5);
         rig.send(pdu.encode(), b"");
-        assert_eq!(rig.sent(), ["Reject 09 of TextRequest"]);
+        rig.sends(["Reject 09 of TextRequest"]);
     }
 
     #[test]
@@ -147,7 +135,7 @@ over_each_datamover! {
         let mut pdu = rig.text_pdu(1);
         pdu.more = true;
         rig.send(pdu.encode(), b"SendTargets=\0");
-        assert_eq!(rig.sent(), ["Reject 04 of TextRequest"]);
+        rig.sends(["Reject 04 of TextRequest"]);
     }
 
     #[test]
@@ -156,7 +144,7 @@ over_each_datamover! {
         let mut pdu = rig.text_pdu(1);
         (pdu.last, pdu.more) = (false, true);
         rig.send(pdu.encode(), b"");
-        assert_eq!(rig.sent(), ["Text Response #1 ttt=1 "]);
+        rig.sends(["Text Response #1 ttt=1 "]);
     }
 
     #[test]
@@ -168,9 +156,9 @@ over_each_datamover! {
             rig.send(pdu.encode(), &[b'a'; 4096]);
             pdu.ttt = Ttt(1);
         }
-        assert_eq!(rig.sent(), vec!["Text Response #1 ttt=1 "; 4]);
+        rig.sends(vec!["Text Response #1 ttt=1 "; 4]);
         rig.send(pdu.encode(), &[b'a'; 4096]);
-        assert_eq!(rig.sent(), ["Reject 04 of TextRequest"]);
+        rig.sends(["Reject 04 of TextRequest"]);
     }
 
     #[test]
@@ -180,13 +168,10 @@ over_each_datamover! {
         pdu.last = false;
         rig.send(pdu.encode(), b"");
         rig.abort(2, 1, FIRST_CMD_SN);
-        assert_eq!(
-            rig.sent(),
-            ["Text Response #1 ttt=1 ", "Task Response #2 0"]
-        );
+        rig.sends(["Text Response #1 ttt=1 ", "Task Response #2 0"]);
         pdu.ttt = Ttt(1);
         rig.send(pdu.encode(), b"");
-        assert_eq!(rig.sent(), ["Reject 09 of TextRequest"]);
+        rig.sends(["Reject 09 of TextRequest"]);
     }
 
     #[test]
@@ -196,7 +181,7 @@ over_each_datamover! {
         let pdu = rig.text_pdu(1);
         assert_eq!(pdu.itt, Itt(1));
         rig.send(pdu.encode(), b"");
-        assert_eq!(rig.sent(), ["Reject 07 of TextRequest"]);
+        rig.sends(["Reject 07 of TextRequest"]);
     }
 }
 
@@ -207,12 +192,9 @@ fn a_new_max_recv_data_segment_length_holds_at_once() {
     let command = rig.read(2, 1024);
     rig.data_in(command.tag, 0, &[0; 1024]);
     rig.good(command.tag, 1024, 0);
-    assert_eq!(
-        rig.sent(),
-        [
-            "Text Response #1 F ",
-            "Data-In #2 sn=0 [0+512]",
-            "Data-In #2 sn=1 [512+512] F S 00"
-        ]
-    );
+    rig.sends([
+        "Text Response #1 F ",
+        "Data-In #2 sn=0 [0+512]",
+        "Data-In #2 sn=1 [512+512] F S 00",
+    ]);
 }

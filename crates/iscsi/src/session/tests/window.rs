@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use scsi::task::FunctionResult;
-
-use super::rig::{FIRST_CMD_SN, Rig, limits, over_each_datamover};
+use super::rig::{FIRST_CMD_SN, Rig, over_each_datamover};
 use crate::session::window::{CommandWindow, WindowMemory};
 use crate::target::TargetLimits;
 use crate::wire::bhs::{Itt, Ttt};
@@ -15,12 +13,10 @@ over_each_datamover! {
     #[test]
     fn a_command_beyond_the_window_is_ignored() {
         let mut rig = Rig::new();
-        let mut pdu = rig.read_pdu(1, 8);
-        pdu.cmd_sn = CmdSn(FIRST_CMD_SN + 16);
-        rig.send(pdu.encode(), &[]);
+        rig.send_read(1, 8, |pdu| pdu.cmd_sn = CmdSn(FIRST_CMD_SN + 16));
         rig.quiet();
         rig.ping(2, b"");
-        assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+        rig.sends(["NOP-In #2 \"\""]);
         assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (100, 115));
     }
 
@@ -36,7 +32,7 @@ over_each_datamover! {
         rig.sent();
         rig.send(pdu.encode(), &[]);
         rig.quiet();
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
     }
 
     #[test]
@@ -46,7 +42,7 @@ over_each_datamover! {
         pdu.cmd_sn = CmdSn(FIRST_CMD_SN - 1);
         rig.send(pdu.encode(), &[7; 512]);
         rig.ping(2, b"");
-        assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+        rig.sends(["NOP-In #2 \"\""]);
     }
 
     #[test]
@@ -90,9 +86,8 @@ over_each_datamover! {
         let early = rig.read_pdu(2, 8);
         rig.send(early.encode(), &[]);
         rig.manage(3, function::TARGET_WARM_RESET);
-        let (id, _) = rig.managing();
-        rig.managed(id, FunctionResult::Complete);
-        assert_eq!(rig.sent(), ["Task Response #3 0"]);
+        rig.obeys(&[]);
+        rig.sends(["Task Response #3 0"]);
         assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (102, 117));
     }
 
@@ -104,9 +99,9 @@ over_each_datamover! {
         ping.immediate = false;
         ping.cmd_sn = rig.next_cmd_sn();
         rig.send(ping.encode(), b"early");
-        assert_eq!(rig.sent(), [""; 0]);
+        rig.sends_nothing();
         rig.send(one.encode(), &[]);
-        assert_eq!(rig.sent(), ["NOP-In #2 \"early\""]);
+        rig.sends(["NOP-In #2 \"early\""]);
         assert_eq!(rig.session.held, 0);
     }
 
@@ -116,12 +111,10 @@ over_each_datamover! {
         for itt in 0..16 {
             rig.read(itt, 8);
         }
-        let mut pdu = rig.read_pdu(50, 8);
-        pdu.immediate = true;
-        rig.send(pdu.encode(), &[]);
+        rig.send_read(50, 8, |pdu| pdu.immediate = true);
         let command = rig.executed();
         rig.good(command.tag, 0, 0);
-        assert_eq!(rig.sent(), ["Response #50 00 U=8"]);
+        rig.sends(["Response #50 00 U=8"]);
         assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (116, 115));
     }
 
@@ -129,19 +122,14 @@ over_each_datamover! {
     fn too_many_immediate_commands_are_rejected() {
         let mut rig = Rig::new();
         for itt in 1..=17 {
-            let mut pdu = rig.read_pdu(itt, 8);
-            pdu.immediate = true;
-            rig.send(pdu.encode(), &[]);
+            rig.send_read(itt, 8, |pdu| pdu.immediate = true);
         }
-        assert_eq!(rig.sent(), ["Reject 06 of ScsiCommand"]);
+        rig.sends(["Reject 06 of ScsiCommand"]);
     }
 
     #[test]
     fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
-        let mut rig = Rig::with_limits(TargetLimits {
-            held_bytes: 1 << 20,
-            ..limits()
-        });
+        let mut rig = Rig::limited(|limits| limits.held_bytes = 1 << 20);
         let mut tags = Vec::new();
         let mut widths = Vec::new();
         for itt in 0..400 {
@@ -160,10 +148,7 @@ over_each_datamover! {
     /// Whoever sends no more than it may is never told that there is no room (TASK SET FULL).
     #[test]
     fn all_data_that_the_window_lets_in_can_be_held() {
-        let mut rig = Rig::with_limits(TargetLimits {
-            held_bytes: 20 << 10,
-            ..limits()
-        });
+        let mut rig = Rig::limited(|limits| limits.held_bytes = 20 << 10);
         rig.max_cmd_sn = FIRST_CMD_SN + 15;
         let mut waiting = VecDeque::new();
         for itt in 0..300 {
@@ -182,10 +167,7 @@ over_each_datamover! {
 
     #[test]
     fn commands_without_data_take_no_memory_of_the_window() {
-        let mut rig = Rig::with_limits(TargetLimits {
-            held_bytes: 16 << 10,
-            ..limits()
-        });
+        let mut rig = Rig::limited(|limits| limits.held_bytes = 16 << 10);
         rig.max_cmd_sn = FIRST_CMD_SN + 15;
         let mut waiting = VecDeque::new();
         for itt in 0..128 {
@@ -200,10 +182,7 @@ over_each_datamover! {
 
     #[test]
     fn data_that_was_lent_memory_makes_room_for_the_next() {
-        let mut rig = Rig::with_limits(TargetLimits {
-            held_bytes: 16 << 10,
-            ..limits()
-        });
+        let mut rig = Rig::limited(|limits| limits.held_bytes = 16 << 10);
         let tags: Vec<_> = (0..16)
             .map(|itt| rig.write(itt, 1024, true, &[7; 1024]).tag)
             .collect();
@@ -253,9 +232,7 @@ over_each_datamover! {
         let memory = WindowMemory::new(65_536, &rig.keys);
         rig.session.window = CommandWindow::new(CmdSn(u32::MAX), 4, memory);
         for (itt, number) in [(1, u32::MAX), (2, 0), (3, 1)] {
-            let mut pdu = rig.read_pdu(itt, 0);
-            pdu.cmd_sn = CmdSn(number);
-            rig.send(pdu.encode(), &[]);
+            rig.send_read(itt, 0, |pdu| pdu.cmd_sn = CmdSn(number));
             rig.executed();
         }
     }

@@ -25,7 +25,7 @@ over_each_datamover! {
             (command.tag, 600, pattern(1000)[600..].to_vec())
         );
         rig.good(command.tag, 0, 1000);
-        assert_eq!(rig.sent(), ["Response #1 00"]);
+        rig.sends(["Response #1 00"]);
         assert_eq!(rig.session.held, 0);
     }
 
@@ -64,48 +64,43 @@ fn immediate_data_goes_straight_into_the_memory_lent() {
     rig.give(&pattern(512));
     assert_eq!(rig.got_data(), (command.tag, 0, pattern(512)));
     rig.good(command.tag, 0, 512);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    rig.sends(["Response #1 00"]);
     assert_eq!(rig.session.held, 0);
 }
 
 #[test]
 fn the_rest_of_a_write_is_asked_for_burst_by_burst() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 8192, true, &pattern(8192)[..1024]);
-    rig.grant(command.tag, 0, 8192);
-    assert_eq!(
-        rig.sent(),
-        [
-            "R2T #1 ttt=0 sn=0 [1024+2048]",
-            "R2T #1 ttt=10000 sn=1 [3072+2048]"
-        ]
-    );
+    let tag = rig.granted(1, 8192, true, &pattern(8192)[..1024]);
+    rig.sends([
+        "R2T #1 ttt=0 sn=0 [1024+2048]",
+        "R2T #1 ttt=10000 sn=1 [3072+2048]",
+    ]);
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(8192)[1024..2048]);
     rig.data_out(1, Ttt(0), 1, 2048, true, &pattern(8192)[2048..3072]);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=20000 sn=2 [5120+2048]"]);
+    rig.sends(["R2T #1 ttt=20000 sn=2 [5120+2048]"]);
     rig.data_out(1, Ttt(0x1_0000), 0, 3072, true, &pattern(8192)[3072..5120]);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=30000 sn=3 [7168+1024]"]);
+    rig.sends(["R2T #1 ttt=30000 sn=3 [7168+1024]"]);
     rig.data_out(1, Ttt(0x2_0000), 0, 5120, true, &pattern(8192)[5120..7168]);
     rig.quiet();
     rig.data_out(1, Ttt(0x3_0000), 0, 7168, true, &pattern(8192)[7168..]);
-    assert_eq!(rig.got_data(), (command.tag, 0, pattern(8192)));
-    rig.good(command.tag, 0, 8192);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    assert_eq!(rig.got_data(), (tag, 0, pattern(8192)));
+    rig.good(tag, 0, 8192);
+    rig.sends(["Response #1 00"]);
 }
 
 #[test]
 fn without_initial_r2t_unsolicited_data_follows_the_command() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 1500, false, &pattern(1500)[..500]);
-    rig.grant(command.tag, 0, 1500);
-    assert_eq!(rig.sent(), [""; 0]);
+    let tag = rig.granted(1, 1500, false, &pattern(1500)[..500]);
+    rig.sends_nothing();
     rig.data_out(1, Ttt::NONE, 0, 500, false, &pattern(1500)[500..800]);
     rig.data_out(1, Ttt::NONE, 1, 800, true, &pattern(1500)[800..1024]);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [1024+476]"]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [1024+476]"]);
     rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(1500)[1024..]);
-    assert_eq!(rig.got_data(), (command.tag, 0, pattern(1500)));
-    rig.good(command.tag, 0, 1500);
-    assert_eq!(rig.sent(), ["Response #1 00"]);
+    assert_eq!(rig.got_data(), (tag, 0, pattern(1500)));
+    rig.good(tag, 0, 1500);
+    rig.sends(["Response #1 00"]);
 }
 
 #[test]
@@ -116,26 +111,24 @@ fn with_initial_r2t_everything_is_asked_for() {
         outstanding_r2t: 1,
         ..keys()
     });
-    let command = rig.write(1, 3000, true, &[]);
-    rig.grant(command.tag, 0, 3000);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    let tag = rig.granted(1, 3000, true, &[]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]"]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(3000)[..2048]);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=10000 sn=1 [2048+952]"]);
+    rig.sends(["R2T #1 ttt=10000 sn=1 [2048+952]"]);
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(3000)[2048..]);
-    assert_eq!(rig.got_data(), (command.tag, 0, pattern(3000)));
+    assert_eq!(rig.got_data(), (tag, 0, pattern(3000)));
 }
 
 /// It holds the blocks that others wait for, so that pings in time do not excuse it.
 #[test]
 fn who_pings_but_sends_no_data_is_given_up() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    rig.granted(1, 2048, true, &[]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]"]);
     for second in 1..=12 {
         rig.quiet();
         rig.ping(second + 1, b"");
-        assert_eq!(rig.sent(), [format!("NOP-In #{} \"\"", second + 1)]);
+        rig.sends([format!("NOP-In #{} \"\"", second + 1)]);
         rig.wait(10);
     }
     assert_eq!(rig.rule(), "requested data did not arrive");
@@ -145,8 +138,7 @@ fn who_pings_but_sends_no_data_is_given_up() {
 #[test]
 fn who_sends_next_to_no_data_is_given_up() {
     let mut rig = Rig::new();
-    let command = rig.write(1, 2048, true, &[]);
-    rig.grant(command.tag, 0, 2048);
+    rig.granted(1, 2048, true, &[]);
     rig.sent();
     for at in 0..3 {
         rig.quiet();
@@ -199,7 +191,7 @@ fn the_wait_for_memory_is_not_the_initiators() {
     }
     rig.sent();
     rig.grant(command.tag, 0, 2048);
-    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]"]);
     rig.wait(29);
     rig.quiet();
     rig.ping(21, b"");

@@ -38,8 +38,7 @@ impl PduSink<HeapLease> for Wire {
 
 impl Carrier for TcpMover<HeapLease> {
     fn give(rig: &mut Rig, bhs: Bhs, data: &[u8]) {
-        let bytes = rig.bytes(bhs, &[], data);
-        rig.give(&bytes);
+        rig.send_with(bhs, &[], data);
     }
 
     fn sent(rig: &mut Rig) -> Vec<String> {
@@ -70,6 +69,11 @@ impl Rig {
             bytes.extend(crc32c_padded(data));
         }
         bytes
+    }
+
+    pub(in crate::session::tests) fn send_with(&mut self, bhs: Bhs, ahs: &[u8], data: &[u8]) {
+        let bytes = self.bytes(bhs, ahs, data);
+        self.give(&bytes);
     }
 
     /// Gives bytes to the session until it has taken them all, collecting events.
