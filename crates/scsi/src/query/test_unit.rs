@@ -109,6 +109,14 @@ impl<'a> TestQuery<'a> {
         }
     }
 
+    /// With a parameter list.
+    pub(crate) fn with(cdb: &'a [u8], parameters: &'a [u8], unit: &'a UnitState) -> Self {
+        Self {
+            parameters,
+            ..Self::new(cdb, unit)
+        }
+    }
+
     /// As the device server would ask, by way of the table.
     pub(crate) fn answer(&self) -> QueryResult {
         let row = match find(self.cdb) {
@@ -141,6 +149,7 @@ pub(crate) fn data(cdb: &[u8], unit: &UnitState) -> Vec<u8> {
 }
 
 /// The sense data that a command answers.
+#[track_caller]
 pub(crate) fn sense(answer: QueryResult) -> Sense {
     match answer {
         QueryResult::Fail(CommandFailure::Check(sense)) => sense,
@@ -148,8 +157,15 @@ pub(crate) fn sense(answer: QueryResult) -> Sense {
     }
 }
 
+#[track_caller]
 pub(crate) fn is_cdb_field(answer: QueryResult, byte: u16, bit: Option<u8>) {
     let sense = sense(answer);
     assert_eq!(sense.key, SenseKey::IllegalRequest);
     assert_eq!(sense, Sense::cdb_field(byte, bit));
+}
+
+/// A command is refused for this field of its CDB.
+#[track_caller]
+pub(crate) fn refuses(cdb: &[u8], unit: &UnitState, byte: u16, bit: Option<u8>) {
+    is_cdb_field(TestQuery::new(cdb, unit).answer(), byte, bit);
 }

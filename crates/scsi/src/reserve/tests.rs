@@ -66,6 +66,16 @@ fn quietly(reservations: &mut Reservations, nexus: &Arc<NexusIdentity>, action: 
     assert_eq!(outcome, Ok(ActionOutcome::default()), "{action:?}");
 }
 
+#[track_caller]
+fn refuses(
+    reservations: &mut Reservations,
+    nexus: &Arc<NexusIdentity>,
+    action: &Action,
+    why: ReservationRefusal,
+) {
+    assert_eq!(act(reservations, nexus, action), Err(why), "{action:?}");
+}
+
 /// Registers each host with its key.
 fn registered(hosts: &[(&Arc<NexusIdentity>, u64)]) -> Reservations {
     let mut reservations = Reservations::default();

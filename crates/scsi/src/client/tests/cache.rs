@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::cache::CacheView;
 use super::super::{Cache, Client, CommandStatus};
-use super::unit::{BLOCK, Rig, Unit};
+use super::unit::{BLOCK, Rig, Unit, flush, zeros};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
 use crate::wire::sense::{SenseKey, Status};
 
@@ -12,17 +12,8 @@ fn blocks(count: usize) -> Vec<u8> {
     vec![5; count * BLOCK as usize]
 }
 
-fn flush() -> MediumOp<HeapLease> {
-    MediumOp::Flush {
-        extent: Extent::new(0, 0),
-    }
-}
-
 fn without_fua() -> Unit {
-    Unit {
-        dpofua: false,
-        ..Unit::default()
-    }
+    Unit::with(|unit| unit.dpofua = false)
 }
 
 fn good(rig: &mut Rig) {
@@ -31,14 +22,13 @@ fn good(rig: &mut Rig) {
 
 /// Some of the clients of one unit, with a nexus each.
 fn sharing<const N: usize>(cache: &Arc<Cache>) -> [Rig; N] {
-    let asked = Rig::ready(Unit::default());
+    let asked = Rig::default();
     let facts = asked.client.facts().unwrap();
     [(); N].map(|()| {
         let mut rig = Rig::new(Unit::default());
         rig.client = Client::of(facts.clone(), Arc::clone(cache));
         rig.ends(SenseKey::UnitAttention, 0x2900);
-        rig.client.begin();
-        rig.run();
+        rig.begin();
         rig
     })
 }
@@ -54,12 +44,11 @@ fn what_was_not_flushed_is_written_again_on_the_next_nexus() {
         atomic: false,
     });
     rig.run();
-    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35"]);
+    rig.asks(["2a0000000001000001", "35"]);
     rig.client.lost();
     rig.unit.silent.clear();
     rig.ends(SenseKey::UnitAttention, 0x2901);
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     let asked = rig.take_asked();
     assert_eq!(asked[asked.len() - 2..], ["2a0000000001000001", "35"]);
     assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
@@ -77,10 +66,7 @@ fn what_was_not_flushed_is_written_again_after_a_reset() {
 
 #[test]
 fn all_pieces_are_written_again_after_a_reset() {
-    let mut rig = Rig::ready(Unit {
-        max_transfer: 3,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.max_transfer = 3);
     good(&mut rig);
     rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), false).unwrap();
@@ -91,42 +77,37 @@ fn all_pieces_are_written_again_after_a_reset() {
     rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), true).unwrap();
     let [first, second] = ["2a0800000000000003", "2a0800000003000002"];
-    assert_eq!(rig.take_work(), [first, second, second]);
+    rig.works([first, second, second]);
 }
 
 #[test]
 fn what_stands_for_write_same_is_written_again_after_a_reset() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.ends(SenseKey::IllegalRequest, 0x2000);
     good(&mut rig);
     rig.ends(SenseKey::UnitAttention, 0x2900);
-    rig.go(MediumOp::WriteSame {
-        extent: Extent::new(0, 256),
-        pattern: None,
-    })
-    .unwrap();
+    rig.go(zeros(256)).unwrap();
     let both = ["2a0000000000000080", "2a0000000080000080"];
     assert_eq!(rig.take_work()[1..], [both, both].concat());
 }
 
 #[test]
 fn resets_without_end_are_given_up() {
-    let mut rig = Rig::ready(Unit {
-        max_transfer: 3,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.max_transfer = 3);
     rig.ends_only = Some(0x2a);
     for _ in 0..16 {
         good(&mut rig);
         rig.ends(SenseKey::UnitAttention, 0x2900);
     }
-    let result = rig.write(0, &blocks(5), false);
-    assert!(matches!(result, Err(MediumError::Write)));
+    assert_eq!(
+        rig.write(0, &blocks(5), false).unwrap_err(),
+        MediumError::Write
+    );
 }
 
 #[test]
 fn a_flush_covers_what_ended_before_it() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.unit.silent.push(0x35);
     rig.submit(flush());
     rig.run();
@@ -140,9 +121,8 @@ fn a_flush_covers_what_ended_before_it() {
     rig.client.answered(rig.now, id, &answer);
     rig.client.lost();
     rig.ends(SenseKey::UnitAttention, 0x2901);
-    rig.client.begin();
-    rig.run();
-    assert_eq!(rig.take_told(), ["cache lost", "ready"]);
+    rig.begin();
+    rig.tells(["cache lost", "ready"]);
 }
 
 #[test]
@@ -171,10 +151,10 @@ fn what_each_new_client_is_told_is_no_reset_unless_a_nexus_was_lost() {
     let [mut one] = sharing(&cache);
     one.write(1, &blocks(1), false).unwrap();
     let [mut second] = sharing(&cache);
-    assert_eq!(second.take_told(), ["ready"]);
+    second.tells(["ready"]);
     one.client.lost();
     let [mut third] = sharing(&cache);
-    assert_eq!(third.take_told(), ["cache lost", "ready"]);
+    third.tells(["cache lost", "ready"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What nobody wants any more is given up where nothing of it has gone out.
 
 use super::super::{ClientOutput, CommandStatus, Fate};
-use super::unit::{Rig, Unit, write};
+use super::unit::{Rig, write};
 use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
 use crate::wire::sense::{SenseKey, Status};
 
@@ -19,8 +19,7 @@ fn is_given_up(rig: &mut Rig, id: u64) -> bool {
     rig.take_asked();
     rig.now += super::super::LONGEST_PAUSE;
     rig.client.expire(rig.now);
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     let mut asked = rig.take_work().into_iter();
     assert!(!given_up || asked.all(|cdb| !cdb.starts_with(['2'])));
     given_up
@@ -28,28 +27,27 @@ fn is_given_up(rig: &mut Rig, id: u64) -> bool {
 
 #[test]
 fn what_waits_for_a_nexus_is_given_up_alone() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.client.lost();
     let [first, second] = [(); 2].map(|()| rig.submit(write()));
     rig.client.cancel(&(first..first + 1));
     rig.run();
     let ended = rig.results.pop();
     assert!(matches!(ended, Some((done, Err(MediumError::Cancelled))) if done == first));
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     assert!(matches!(rig.results.pop(), Some((done, Ok(_))) if done == second));
 }
 
 #[test]
 fn a_command_that_nobody_has_fetched_is_taken_back() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     let id = rig.submit(write());
     assert!(is_given_up(&mut rig, id));
 }
 
 #[test]
 fn a_command_that_waits_for_room_is_not_wanted_any_more() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     let id = rig.submit(write());
     let Some(ClientOutput::Execute(request)) = rig.client.poll() else {
         panic!("no command")
@@ -61,12 +59,11 @@ fn a_command_that_waits_for_room_is_not_wanted_any_more() {
 
 #[test]
 fn a_command_that_was_sent_goes_on() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.unit.silent.push(0x2a);
     let id = rig.submit(write());
     rig.run();
-    let sent = rig.unanswered.pop().unwrap();
-    rig.client.sent(sent);
+    let sent = rig.sent();
     rig.client.cancel(&(id..id + 1));
     rig.run();
     assert!(rig.results.is_empty() && rig.client.wants(sent));
@@ -76,12 +73,11 @@ fn a_command_that_was_sent_goes_on() {
 #[test]
 fn a_command_that_a_unit_refuses_after_it_was_cancelled_is_not_tried_again() {
     for status in [Status::Busy, Status::TaskSetFull] {
-        let mut rig = Rig::ready(Unit::default());
+        let mut rig = Rig::default();
         rig.unit.silent.push(0x28);
         let id = rig.submit(read());
         rig.run();
-        let sent = rig.unanswered.pop().unwrap();
-        rig.client.sent(sent);
+        let sent = rig.sent();
         rig.client.cancel(&(id..id + 1));
         rig.client
             .answered(rig.now, sent, &CommandStatus::bare(status));
@@ -97,12 +93,11 @@ fn a_command_that_a_unit_refuses_after_it_was_cancelled_is_not_tried_again() {
 
 #[test]
 fn a_command_that_was_cancelled_ends_with_its_nexus() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.unit.silent.push(0x28);
     let id = rig.submit(read());
     rig.run();
-    let sent = rig.unanswered.pop().unwrap();
-    rig.client.sent(sent);
+    let sent = rig.sent();
     rig.client.cancel(&(id..id + 1));
     rig.client.unanswered(sent, Fate::Unknown);
     rig.client.lost();
@@ -113,7 +108,7 @@ fn a_command_that_was_cancelled_ends_with_its_nexus() {
 
 #[test]
 fn what_a_busy_unit_did_not_do_is_given_up() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.ends(SenseKey::NotReady, 0x0401);
     let id = rig.submit(write());
     rig.run();
@@ -127,12 +122,11 @@ fn what_may_have_been_done_is_given_up_only_if_it_changes_nothing() {
         (write(), Fate::Unknown, false),
         (read(), Fate::Unknown, true),
     ] {
-        let mut rig = Rig::ready(Unit::default());
+        let mut rig = Rig::default();
         rig.unit.silent.extend([0x28, 0x2a]);
         let id = rig.submit(op);
         rig.run();
-        let sent = rig.unanswered.pop().unwrap();
-        rig.client.sent(sent);
+        let sent = rig.sent();
         rig.client.unanswered(sent, fate);
         rig.client.lost();
         assert_eq!(is_given_up(&mut rig, id), given_up, "{fate:?}");

@@ -9,8 +9,7 @@ use crate::wire::sense::{SenseKey, Status};
 #[test]
 fn a_unit_is_asked_what_it_is() {
     let mut rig = Rig::new(Unit::default());
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     assert_eq!(
         rig.asked,
         [
@@ -55,7 +54,7 @@ fn a_unit_is_asked_what_it_is() {
         ("LUNAR", "DISK", "s1")
     );
     assert_eq!(identity.designator, [1, 3, 0x30, 7, 7, 7, 7, 7, 7, 7]);
-    assert_eq!(rig.take_told(), ["ready"]);
+    rig.tells(["ready"]);
 }
 
 #[test]
@@ -64,10 +63,9 @@ fn what_is_only_told_by_the_way_is_asked_again() {
     rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.ends(SenseKey::UnitAttention, 0x3f0e);
     rig.ends(SenseKey::AbortedCommand, 0x4700);
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     assert_eq!(rig.asked[..5], ["", "", "", "", "12000000ff"]);
-    assert_eq!(rig.take_told(), ["ready"]);
+    rig.tells(["ready"]);
 }
 
 #[test]
@@ -78,12 +76,12 @@ fn what_becomes_ready_is_waited_for() {
     rig.client.begin();
     for _ in 0..2 {
         rig.run();
-        assert_eq!(rig.take_asked(), [""]);
+        rig.asks([""]);
         rig.now = rig.client.next_deadline().unwrap();
         rig.client.expire(rig.now);
     }
     rig.run();
-    assert_eq!(rig.take_told(), ["ready"]);
+    rig.tells(["ready"]);
 }
 
 #[test]
@@ -92,17 +90,13 @@ fn what_never_becomes_ready_is_given_up() {
     for _ in 0..100 {
         rig.ends(SenseKey::NotReady, 0x0401);
     }
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     while let Some(at) = rig.client.next_deadline() {
         rig.now = at;
         rig.client.expire(at);
         rig.run();
     }
-    assert_eq!(
-        rig.take_told(),
-        ["refused: it does not become ready: check the target"]
-    );
+    rig.tells(["refused: it does not become ready: check the target"]);
     assert!(rig.now < Duration::from_secs(60));
 }
 
@@ -113,8 +107,7 @@ fn old_units_do_without_the_long_form_and_without_pages() {
         write_same_unmaps: false,
         ..Unit::default()
     });
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     assert_eq!(rig.asked.last().unwrap(), "1a000800ff");
     assert!(rig.asked.contains(&"25".to_owned()));
     let facts = rig.client.facts().unwrap();
@@ -124,16 +117,9 @@ fn old_units_do_without_the_long_form_and_without_pages() {
 
 #[test]
 fn a_unit_that_is_larger_than_anything_is_refused() {
-    let mut rig = Rig::new(Unit {
-        blocks: 1 << 54,
-        ..Unit::default()
-    });
-    rig.client.begin();
-    rig.run();
-    assert_eq!(
-        rig.take_told(),
-        ["refused: it reports 18014398509481984 blocks, more than a unit can have"]
-    );
+    let mut rig = Rig::new(Unit::with(|unit| unit.blocks = 1 << 54));
+    rig.begin();
+    rig.tells(["refused: it reports 18014398509481984 blocks, more than a unit can have"]);
 }
 
 #[test]
@@ -141,11 +127,7 @@ fn a_lun_without_a_unit_is_told() {
     let mut rig = Rig::new(Unit::default());
     rig.ends(SenseKey::IllegalRequest, 0x2500);
     rig.ends(SenseKey::IllegalRequest, 0x2500);
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     assert_eq!(rig.asked, ["", "12000000ff"]);
-    assert_eq!(
-        rig.take_told(),
-        ["refused: no such LUN: `lunar ls` lists the LUNs of the target"]
-    );
+    rig.tells(["refused: no such LUN: `lunar ls` lists the LUNs of the target"]);
 }

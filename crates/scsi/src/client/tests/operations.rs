@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::{ClientCommand, CommandStatus, Data, UnitRequest};
-use super::unit::{BLOCK, Rig, Unit};
+use super::super::{ClientCommand, Data, UnitRequest};
+use super::unit::{BLOCK, Rig, Unit, flush, zeros};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, Provisioning};
 use crate::wire::lun::Lun;
 use crate::wire::sense::{SenseKey, Status};
@@ -21,7 +21,7 @@ fn blocks(count: usize, byte: u8) -> Vec<u8> {
 
 #[test]
 fn what_is_written_is_read() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.write(3, &blocks(2, 7), false).unwrap();
     let Ok(MediumOutcome::Lease(data)) = rig.go(read(Extent::new(4, 1))) else {
         panic!("no data")
@@ -29,28 +29,29 @@ fn what_is_written_is_read() {
     let mut bytes = blocks(1, 0);
     data.copy_out(0, &mut bytes);
     assert_eq!(bytes, blocks(1, 7));
-    assert_eq!(
-        rig.take_asked(),
-        ["2a0000000003000002", "280000000004000001"]
-    );
+    rig.asks(["2a0000000003000002", "280000000004000001"]);
 }
 
 #[test]
 fn a_read_that_got_less_lends_nothing() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.endings.push_back((Status::Good, None));
-    let result = rig.go(read(Extent::new(0, 1)));
-    assert!(matches!(result, Err(MediumError::Read)));
+    assert_eq!(
+        rig.go(read(Extent::new(0, 1))).unwrap_err(),
+        MediumError::Read
+    );
     for key in [SenseKey::RecoveredError, SenseKey::NoSense] {
         rig.ends(key, 0x1700);
-        let result = rig.go(read(Extent::new(0, 1)));
-        assert!(matches!(result, Err(MediumError::Read)));
+        assert_eq!(
+            rig.go(read(Extent::new(0, 1))).unwrap_err(),
+            MediumError::Read
+        );
     }
 }
 
 #[test]
 fn a_write_of_which_less_was_taken_is_not_done() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     for key in [
         SenseKey::RecoveredError,
         SenseKey::NoSense,
@@ -67,57 +68,35 @@ fn a_write_of_which_less_was_taken_is_not_done() {
         fua: false,
         atomic: false,
     };
-    let same = MediumOp::WriteSame {
-        extent: Extent::new(0, 2),
-        pattern: None,
-    };
+    let same = zeros(2);
     for (op, moved) in [(write, 1023), (same, 511)] {
         rig.submit(op);
         rig.run();
         let id = rig.unanswered.pop().unwrap();
-        let answer = CommandStatus {
-            status: Status::Good as u8,
-            sense: &[],
-            moved,
-        };
-        rig.client.answered(rig.now, id, &answer);
-        rig.run();
-        let ended = rig.results.pop();
-        assert!(matches!(ended, Some((_, Err(MediumError::Write)))));
+        rig.answers(id, Status::Good, moved);
+        assert_eq!(rig.error(), MediumError::Write);
     }
 }
 
 #[test]
 fn far_blocks_need_the_long_form() {
-    let mut rig = Rig::ready(Unit {
-        blocks: 1 << 33,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.blocks = 1 << 33);
     rig.submit(read(Extent::new(0xffff_fffe, 1)));
     rig.submit(read(Extent::new(0xffff_fffe, 2)));
     rig.run();
-    assert_eq!(
-        rig.take_asked(),
-        ["2800fffffffe000001", "880000000000fffffffe00000002"]
-    );
+    rig.asks(["2800fffffffe000001", "880000000000fffffffe00000002"]);
 }
 
 #[test]
 fn no_command_is_longer_than_the_unit_takes() {
-    let mut rig = Rig::ready(Unit {
-        max_transfer: 3,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.max_transfer = 3);
     let data: Vec<u8> = (0..8 * BLOCK).map(|at| (at / 100) as u8).collect();
     rig.write(0, &data, false).unwrap();
-    assert_eq!(
-        rig.take_asked(),
-        [
-            "2a0000000000000003",
-            "2a0000000003000003",
-            "2a0000000006000002"
-        ]
-    );
+    rig.asks([
+        "2a0000000000000003",
+        "2a0000000003000003",
+        "2a0000000006000002",
+    ]);
     let Ok(MediumOutcome::Lease(read)) = rig.go(read(Extent::new(0, 8))) else {
         panic!("no data")
     };
@@ -128,20 +107,17 @@ fn no_command_is_longer_than_the_unit_takes() {
 
 #[test]
 fn durable_writes_have_fua_or_are_flushed() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.write(1, &blocks(1, 1), true).unwrap();
-    assert_eq!(rig.take_asked(), ["2a0800000001000001"]);
-    let mut unit = Unit {
-        dpofua: false,
-        ..Unit::default()
-    };
+    rig.asks(["2a0800000001000001"]);
+    let mut unit = Unit::with(|unit| unit.dpofua = false);
     let mut rig = Rig::ready(unit.clone());
     rig.write(1, &blocks(1, 1), true).unwrap();
-    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35"]);
+    rig.asks(["2a0000000001000001", "35"]);
     unit.write_cache = false;
     let mut rig = Rig::ready(unit);
     rig.write(1, &blocks(1, 1), true).unwrap();
-    assert_eq!(rig.take_asked(), ["2a0000000001000001"]);
+    rig.asks(["2a0000000001000001"]);
 }
 
 #[test]
@@ -188,55 +164,37 @@ fn no_atomic_write_is_longer_than_one_command() {
 
 #[test]
 fn without_a_cache_there_is_nothing_to_flush() {
-    let flush = || MediumOp::Flush {
-        extent: Extent::new(0, 0),
-    };
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.go(flush()).unwrap();
-    assert_eq!(rig.take_asked(), ["35"]);
-    let mut rig = Rig::ready(Unit {
-        write_cache: false,
-        ..Unit::default()
-    });
+    rig.asks(["35"]);
+    let mut rig = Rig::with(|unit| unit.write_cache = false);
     rig.go(flush()).unwrap();
-    assert_eq!(rig.take_asked(), [""; 0]);
+    rig.asks([""; 0]);
 }
 
 #[test]
 fn a_flush_that_was_not_done_is_repeated() {
-    let mut rig = Rig::ready(Unit {
-        dpofua: false,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.dpofua = false);
     rig.ends(SenseKey::UnitAttention, 0x3f0e);
-    let flush = MediumOp::Flush {
-        extent: Extent::new(0, 0),
-    };
-    rig.go(flush).unwrap();
-    assert_eq!(rig.take_work(), ["35", "35"]);
+    rig.go(flush()).unwrap();
+    rig.works(["35", "35"]);
     rig.endings.push_back((Status::Good, None));
     rig.endings.push_back((Status::TaskAborted, None));
     rig.write(1, &blocks(1, 1), true).unwrap();
-    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35", "35"]);
+    rig.asks(["2a0000000001000001", "35", "35"]);
 }
 
 #[test]
 fn one_block_again_and_again() {
-    let same = || MediumOp::WriteSame {
-        extent: Extent::new(0, 600),
-        pattern: None,
-    };
-    let mut rig = Rig::ready(Unit::default());
+    let same = || zeros(600);
+    let mut rig = Rig::default();
     rig.unit.bytes.fill(9);
     rig.go(same()).unwrap();
-    assert_eq!(
-        rig.take_asked(),
-        [
-            "93000000000000000000000001",
-            "93000000000000000100000001",
-            "9300000000000000020000000058",
-        ]
-    );
+    rig.asks([
+        "93000000000000000000000001",
+        "93000000000000000100000001",
+        "9300000000000000020000000058",
+    ]);
     assert!(rig.unit.bytes[..600 * 512].iter().all(|byte| *byte == 0));
     assert_eq!(rig.unit.bytes[600 * 512], 9);
     // A unit that does not know it is written to in the ordinary way.
@@ -273,38 +231,28 @@ fn what_is_unmapped_reads_as_zeros_where_a_granule_ends_inside_too() {
         unmapped(Unit::default()),
         ["93090000000000000003000001", "930900000000000001030000002c"]
     );
-    let asked = unmapped(Unit {
-        ndob: false,
-        ..Unit::default()
-    });
+    let asked = unmapped(Unit::with(|unit| unit.ndob = false));
     assert_eq!(asked[0], "93080000000000000003000001");
 }
 
 #[test]
 fn what_cannot_be_unmapped_after_all_is_written_as_zeros() {
-    let asked = unmapped(Unit {
-        unknown: vec![0x93],
-        ..Unit::default()
-    });
+    let asked = unmapped(Unit::with(|unit| unit.unknown = vec![0x93]));
     assert_eq!(asked.len(), 1 + 300_usize.div_ceil(128));
 }
 
 #[test]
 fn nothing_is_unmapped_that_might_not_read_as_zeros() {
     let unit = Unit::default();
-    let hint = Unit {
-        write_same_unmaps: false,
-        ..Unit::default()
-    };
-    let garbage = Unit {
-        zeros: false,
-        ..Unit::default()
-    };
+    let hint = Unit::with(|unit| unit.write_same_unmaps = false);
+    let garbage = Unit::with(|unit| unit.zeros = false);
     for unit in [hint, garbage] {
         let mut rig = Rig::ready(unit);
         assert_eq!(rig.client.facts().unwrap().traits.unmap_granularity, None);
-        let result = rig.go(unmap(Extent::new(0, 8)));
-        assert!(matches!(result, Err(MediumError::Unsupported)));
+        assert_eq!(
+            rig.go(unmap(Extent::new(0, 8))).unwrap_err(),
+            MediumError::Unsupported
+        );
     }
     let result = Rig::ready(unit).go(MediumOp::Unmap {
         extent: Extent::new(0, 8),
@@ -322,32 +270,28 @@ fn holes_are_asked_for_where_they_can_be() {
         Ok(MediumOutcome::Provisioning { blocks, state }) => (blocks, state),
         other => panic!("{other:?}"),
     };
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     assert_eq!(told(&mut rig), (8, Provisioning::Deallocated));
     rig.unit.unknown.push(0x9e);
     assert_eq!(told(&mut rig), (100, Provisioning::Mapped));
-    let mut rig = Rig::ready(Unit {
-        unmaps: false,
-        ..Unit::default()
-    });
+    let mut rig = Rig::with(|unit| unit.unmaps = false);
     assert_eq!(told(&mut rig), (100, Provisioning::Mapped));
-    assert_eq!(rig.take_asked(), [""; 0]);
+    rig.asks([""; 0]);
 }
 
 #[test]
 fn a_protected_unit_is_not_written() {
-    let mut rig = Rig::ready(Unit {
-        write_protected: true,
-        ..Unit::default()
-    });
-    let result = rig.write(0, &blocks(1, 1), false);
-    assert!(matches!(result, Err(MediumError::ReadOnly)));
-    assert_eq!(rig.take_asked(), [""; 0]);
+    let mut rig = Rig::with(|unit| unit.write_protected = true);
+    assert_eq!(
+        rig.write(0, &blocks(1, 1), false).unwrap_err(),
+        MediumError::ReadOnly
+    );
+    rig.asks([""; 0]);
 }
 
 #[test]
 fn errors_are_told_as_what_they_are() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     for (key, code, error) in [
         (SenseKey::MediumError, 0x1100, MediumError::Read),
         (SenseKey::MediumError, 0x0c00, MediumError::Write),
@@ -366,14 +310,12 @@ fn errors_are_told_as_what_they_are() {
 
 #[test]
 fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.endings.push_back((Status::TaskSetFull, None));
     let id = rig.submit(read(Extent::new(0, 1)));
     rig.run();
     assert!(rig.results.is_empty());
-    rig.now = rig.client.next_deadline().unwrap();
-    rig.client.expire(rig.now);
-    rig.run();
+    rig.wait();
     assert!(matches!(rig.results.pop(), Some((done, Ok(_))) if done == id));
     for _ in 0..100 {
         rig.endings.push_back((Status::Busy, None));
@@ -386,10 +328,7 @@ fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
         rig.client.expire(at);
         rig.run();
     }
-    assert!(matches!(
-        rig.results.pop(),
-        Some((_, Err(MediumError::Busy)))
-    ));
+    assert_eq!(rig.error(), MediumError::Busy);
     let waited = (rig.now - since).as_secs();
     assert!(
         (120..123).contains(&waited),
@@ -415,22 +354,20 @@ fn a_flush_may_take_twice_as_long_as_a_read_and_write_same_four_times() {
 
 #[test]
 fn a_unit_that_is_not_ready_for_now_is_asked_again_later() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     for code in [0x0401, 0x0404, 0x0407, 0x0409, 0x040a, 0x0414] {
         rig.ends(SenseKey::NotReady, code);
         rig.submit(read(Extent::new(0, 1)));
         rig.run();
         assert!(rig.results.is_empty(), "{code:#06x}");
-        rig.now = rig.client.next_deadline().unwrap();
-        rig.client.expire(rig.now);
-        rig.run();
+        rig.wait();
         assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
     }
 }
 
 #[test]
 fn what_says_nothing_of_reading_or_writing_is_told_as_what_was_asked() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.ends(SenseKey::HardwareError, 0x4400);
     let result = rig.go(read(Extent::new(0, 1)));
     assert_eq!(result.unwrap_err(), MediumError::Read);
@@ -441,7 +378,7 @@ fn what_says_nothing_of_reading_or_writing_is_told_as_what_was_asked() {
 
 #[test]
 fn memory_that_is_not_there_is_not_waited_for() {
-    let mut rig = Rig::ready(Unit::default());
+    let mut rig = Rig::default();
     rig.client.submit(1, read(Extent::new(0, 1)), &mut |_| None);
     rig.run();
     assert!(matches!(

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{Cache, Client, ClientOutput, CommandStatus, Data, UnitRequest};
-use crate::medium::{Extent, HeapLease, Lease, MediumOp, MediumResult, Now};
-use crate::wire::sense::{Format, Sense, SenseKey, Status};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now};
+use crate::wire::sense::{Format, Sense, SenseKey};
+use crate::wire::sense::Status;
 
 pub(super) const BLOCK: u32 = 512;
 
@@ -94,6 +95,12 @@ pub(super) struct Rig {
     next_id: u64,
 }
 
+impl Default for Rig {
+    fn default() -> Self {
+        Self::ready(Unit::default())
+    }
+}
+
 impl Rig {
     /// A client that has not begun.
     pub(super) fn new(unit: Unit) -> Self {
@@ -115,16 +122,32 @@ impl Rig {
     /// A client that knows its unit.
     pub(super) fn ready(unit: Unit) -> Self {
         let mut rig = Self::new(unit);
-        rig.client.begin();
-        rig.run();
-        assert_eq!(rig.take_told(), ["ready"]);
+        rig.begin();
+        rig.tells(["ready"]);
         let facts = rig.client.facts().unwrap().clone();
         rig.client = Client::of(facts, Arc::clone(&rig.cache));
-        rig.client.begin();
-        rig.run();
-        assert_eq!(rig.take_told(), ["ready"]);
+        rig.begin();
+        rig.tells(["ready"]);
         rig.asked.clear();
         rig
+    }
+
+    /// A client that knows its unit, of which something differs.
+    pub(super) fn with(change: impl FnOnce(&mut Unit)) -> Self {
+        Self::ready(Unit::with(change))
+    }
+
+    /// A nexus is there.
+    pub(super) fn begin(&mut self) {
+        self.client.begin();
+        self.run();
+    }
+
+    /// Time goes by until the client does something by itself.
+    pub(super) fn wait(&mut self) {
+        self.now = self.client.next_deadline().unwrap();
+        self.client.expire(self.now);
+        self.run();
     }
 
     pub(super) fn submit(&mut self, op: MediumOp<HeapLease>) -> u64 {
@@ -193,6 +216,42 @@ impl Rig {
         asked
     }
 
+    #[track_caller]
+    pub(super) fn tells<const N: usize>(&mut self, told: [&str; N]) {
+        assert_eq!(self.take_told(), told);
+    }
+
+    #[track_caller]
+    pub(super) fn asks<const N: usize>(&mut self, asked: [&str; N]) {
+        assert_eq!(self.take_asked(), asked);
+    }
+
+    /// Without what asks the unit what it is.
+    #[track_caller]
+    pub(super) fn works<const N: usize>(&mut self, asked: [&str; N]) {
+        assert_eq!(self.take_work(), asked);
+    }
+
+    /// Takes the last command that was not answered, which the transport has sent.
+    pub(super) fn sent(&mut self) -> u32 {
+        let id = self.unanswered.pop().unwrap();
+        self.client.sent(id);
+        id
+    }
+
+    /// A command that was not answered ends after all, without sense data.
+    pub(super) fn answers(&mut self, id: u32, status: Status, moved: usize) {
+        self.answer(id, status, &[], moved);
+        self.run();
+    }
+
+    /// What the last operation that ended failed with.
+    #[track_caller]
+    pub(super) fn error(&mut self) -> MediumError {
+        let (_, result) = self.results.pop().expect("an operation has ended");
+        result.expect_err("it failed")
+    }
+
     /// Ends the next commands with this.
     pub(super) fn ends(&mut self, key: SenseKey, code: u16) {
         let ending = (Status::CheckCondition, Some(Sense::new(key, code)));
@@ -256,6 +315,12 @@ impl Rig {
 }
 
 impl Unit {
+    pub(super) fn with(change: impl FnOnce(&mut Self)) -> Self {
+        let mut unit = Self::default();
+        change(&mut unit);
+        unit
+    }
+
     fn data_in(&self, cdb: &[u8; 16]) -> Vec<u8> {
         match cdb[0] {
             0x12 => self.inquiry(cdb[1], cdb[2]),
@@ -378,10 +443,28 @@ impl Unit {
 
 /// A write of one block.
 pub(super) fn write() -> MediumOp<HeapLease> {
+    write_at(1, false)
+}
+
+pub(super) fn write_at(lba: u64, fua: bool) -> MediumOp<HeapLease> {
     MediumOp::Write {
-        extent: Extent::new(1, 1),
+        extent: Extent::new(lba, 1),
         data: HeapLease::from_bytes(vec![5; BLOCK as usize]),
-        fua: false,
+        fua,
         atomic: false,
+    }
+}
+
+/// Zeros in this many blocks from the first on.
+pub(super) fn zeros(blocks: u64) -> MediumOp<HeapLease> {
+    MediumOp::WriteSame {
+        extent: Extent::new(0, blocks),
+        pattern: None,
+    }
+}
+
+pub(super) fn flush() -> MediumOp<HeapLease> {
+    MediumOp::Flush {
+        extent: Extent::new(0, 0),
     }
 }

@@ -15,14 +15,13 @@ const BY_KEY: UnitWishes = UnitWishes {
 fn rig(unit: Unit, wishes: UnitWishes) -> Rig {
     let mut rig = Rig::new(unit);
     rig.client = rig.client.wishing(wishes);
-    rig.client.begin();
-    rig.run();
+    rig.begin();
     rig
 }
 
 fn ready(unit: Unit, wishes: UnitWishes) -> Rig {
     let mut rig = rig(unit, wishes);
-    assert_eq!(rig.take_told(), ["ready"]);
+    rig.tells(["ready"]);
     rig
 }
 
@@ -34,17 +33,13 @@ fn caching(on: bool) -> UnitWishes {
 }
 
 fn reserved() -> Unit {
-    Unit {
-        reserved: true,
-        ..Unit::default()
-    }
+    Unit::with(|unit| unit.reserved = true)
 }
 
 fn asked_again(rig: &mut Rig) {
     rig.client.lost();
     rig.take_asked();
-    rig.client.begin();
-    rig.run();
+    rig.begin();
 }
 
 fn is_asked(rig: &mut Rig, opcode: &str) -> bool {
@@ -78,10 +73,7 @@ fn each_nexus_is_registered_and_after_each_reset_again() {
 #[test]
 fn a_registration_keeps_what_others_want_over_power_loss() {
     for persists in [false, true] {
-        let unit = Unit {
-            persists,
-            ..Unit::default()
-        };
+        let unit = Unit::with(|unit| unit.persists = persists);
         assert_eq!(ready(unit, BY_KEY).unit.persists, persists);
     }
 }
@@ -110,7 +102,7 @@ fn who_was_fenced_off_stays_outside() {
     rig.ends(SenseKey::UnitAttention, 0x2a05);
     assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
     assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
-    assert_eq!(rig.take_told(), ["fenced", "conflict"]);
+    rig.tells(["fenced", "conflict"]);
     assert!(!rig.client.depart());
     asked_again(&mut rig);
     assert!(!is_asked(&mut rig, "5f"));
@@ -126,7 +118,7 @@ fn a_reservation_that_comes_is_told_once() {
     for _ in 0..3 {
         assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
     }
-    assert_eq!(rig.take_told(), ["conflict"]);
+    rig.tells(["conflict"]);
 }
 
 #[test]
@@ -149,10 +141,7 @@ fn a_registration_is_taken_back_at_the_end() {
 
 #[test]
 fn a_unit_without_registrations_is_refused() {
-    let unit = Unit {
-        unknown: vec![0x5e, 0x5f],
-        ..Unit::default()
-    };
+    let unit = Unit::with(|unit| unit.unknown = vec![0x5e, 0x5f]);
     let told = rig(unit, BY_KEY).take_told();
     assert!(told[0].starts_with("refused: it refuses to register a key"));
 }
@@ -160,10 +149,7 @@ fn a_unit_without_registrations_is_refused() {
 #[test]
 fn a_cache_is_switched_and_saved_where_it_can_be() {
     for (saves, wanted, select) in [(true, false, "1511"), (false, false, "1510")] {
-        let unit = Unit {
-            saves,
-            ..Unit::default()
-        };
+        let unit = Unit::with(|unit| unit.saves = saves);
         let mut rig = ready(unit, caching(wanted));
         assert_eq!(rig.client.facts().unwrap().traits.write_cache, wanted);
         assert_eq!(rig.unit.write_cache, wanted);
@@ -181,18 +167,9 @@ fn a_cache_is_switched_and_saved_where_it_can_be() {
 
 #[test]
 fn a_cache_that_cannot_be_switched_is_told() {
-    let refusing = Unit {
-        unknown: vec![0x15],
-        ..Unit::default()
-    };
-    let deaf = Unit {
-        silent_cache: true,
-        ..Unit::default()
-    };
-    let without_page = Unit {
-        unknown: vec![0x1a],
-        ..Unit::default()
-    };
+    let refusing = Unit::with(|unit| unit.unknown = vec![0x15]);
+    let deaf = Unit::with(|unit| unit.silent_cache = true);
+    let without_page = Unit::with(|unit| unit.unknown = vec![0x1a]);
     for unit in [refusing, deaf, without_page] {
         let told = rig(unit, caching(false)).take_told();
         let expected = "refused: the target refuses to switch its write cache off: omit";

@@ -51,14 +51,14 @@ fn copy(rig: &mut Rig, nexus: NexusId, list: Vec<u8>) -> Tag {
     let mut cdb = [0; 16];
     cdb[0] = 0x83;
     cdb[10..14].copy_from_slice(&(list.len() as u32).to_be_bytes());
-    rig.send_to(nexus, 0, &cdb, Attribute::Simple, 0, list)
+    rig.send_by(nexus, &cdb, list)
 }
 
 fn results(rig: &mut Rig, action: u8, id: u8) -> Tag {
     let mut cdb = [0; 16];
     cdb[..3].copy_from_slice(&[0x84, action, id]);
     cdb[12] = 1;
-    rig.send(&cdb, 256, Vec::new())
+    rig.send(&cdb, 256)
 }
 
 #[test]
@@ -94,8 +94,7 @@ fn blocks_may_go_to_where_they_overlap_with_themselves() {
 
 #[test]
 fn a_piece_that_overlaps_with_itself_is_read_by_copying() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     for (id, source, copied) in [(1, 0, true), (2, 200, false)] {
         copy(
             &mut rig,
@@ -132,8 +131,7 @@ fn operating_parameters_name_what_is_implemented() {
 
 #[test]
 fn a_copy_in_progress_can_be_asked_for() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let list = list(9, &[device(0)], &[segment(0, 0, 8, 0, 100)]);
     copy(&mut rig, A, list.clone());
     let status = results(&mut rig, 0x00, 9);
@@ -171,7 +169,7 @@ fn what_another_target_exports_is_out_of_reach() {
             target: Arc::new(target),
         },
     );
-    rig.send_to(B, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+    rig.send_by(B, &[0; 6], ());
     for (from, to) in [(0, 1), (1, 0)] {
         let segment = segment(from, to, 8, 0, 0);
         let tag = copy(&mut rig, B, list(1, &[device(0), device(1)], &[segment]));
@@ -182,14 +180,7 @@ fn what_another_target_exports_is_out_of_reach() {
 #[test]
 fn a_reservation_keeps_a_copy_out_of_either_side() {
     let mut rig = Rig::with(2, 2, &traits());
-    let reserve = rig.send_to(
-        B,
-        1,
-        &[0x16, 0, 0, 0, 0, 0],
-        Attribute::Simple,
-        0,
-        Vec::new(),
-    );
+    let reserve = rig.send_to(B, 1, &[0x16, 0, 0, 0, 0, 0], Attribute::Simple, ());
     assert_eq!(rig.completed(B, reserve).status, Status::Good);
     for (from, to) in [(0, 1), (1, 0)] {
         let segment = segment(from, to, 8, 0, 0);
@@ -200,29 +191,25 @@ fn a_reservation_keeps_a_copy_out_of_either_side() {
 
 #[test]
 fn a_copy_waits_for_a_lock_on_either_side() {
-    let mut rig = Rig::with(2, 2, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 2, &traits()).holding();
     let mut swap = [0; 16];
     swap[0] = 0x89;
     swap[9] = 4;
     swap[13] = 1;
     let both = [vec![0; BLOCK], vec![5; BLOCK]].concat();
-    rig.send_to(B, 1, &swap, Attribute::Simple, 0, both);
+    rig.send_to(B, 1, &swap, Attribute::Simple, both);
     rig.answer(0);
     let list = list(1, &[device(0), device(1)], &[segment(1, 0, 8, 0, 0)]);
     let tag = copy(&mut rig, A, list);
     assert_eq!(rig.held.len(), 1, "only the read of COMPARE AND WRITE");
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.disks[0][4 * BLOCK..5 * BLOCK], [5; BLOCK]);
 }
 
 #[test]
 fn a_reset_of_the_destination_ends_a_copy() {
-    let mut rig = Rig::with(2, 2, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 2, &traits()).holding();
     let list = list(1, &[device(0), device(1)], &[segment(0, 1, 2048, 0, 0)]);
     let tag = copy(&mut rig, A, list);
     rig.answer(0);
@@ -295,6 +282,5 @@ fn every_byte_of_a_list_may_be_anything() {
             rig.completed(A, tag);
         }
     }
-    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-    assert_eq!(rig.status(read), Status::Good);
+    rig.good(&cdb10(0x28, 0, 0, 1), 512);
 }

@@ -25,7 +25,7 @@ fn rig() -> Rig {
 
 fn read(rig: &mut Rig, lba: u64, blocks: u32) -> Tag {
     let len = blocks as usize * BLOCK;
-    rig.send(&cdb16(0x88, 0, lba, blocks), len, Vec::new())
+    rig.send(&cdb16(0x88, 0, lba, blocks), len)
 }
 
 fn take_everything(rig: &mut Rig) {
@@ -44,9 +44,8 @@ fn who_does_not_read_stops_his_own_reads() {
     assert!((DATA_IN_LIMIT..MOST).contains(&rig.untaken));
     let cdb = cdb16(0x88, 0, 0, MEBI);
     for _ in 0..8 {
-        let len = data.len() as u32;
-        let other = rig.send_to(OTHER, 0, &cdb, Attribute::Simple, len, Vec::new());
-        assert_eq!(rig.completed(OTHER, other).status, Status::Good);
+        let len = data.len();
+        rig.good_by(OTHER, &cdb, len);
     }
     take_everything(&mut rig);
     for tag in reads {
@@ -57,8 +56,7 @@ fn who_does_not_read_stops_his_own_reads() {
 
 #[test]
 fn what_the_medium_was_asked_for_counts_too() {
-    let mut rig = rig();
-    rig.hold = true;
+    let mut rig = rig().holding();
     for _ in 0..64 {
         read(&mut rig, 0, MEBI);
     }
@@ -79,8 +77,7 @@ fn is_good(end: &End) -> bool {
 
 #[test]
 fn a_read_that_fails_makes_room() {
-    let mut rig = rig();
-    rig.hold = true;
+    let mut rig = rig().holding();
     for _ in 0..9 {
         read(&mut rig, 0, 512);
     }
@@ -117,17 +114,14 @@ fn writes_and_queries_go_on() {
     let mut rig = rig();
     read(&mut rig, 0, 4 * MEBI);
     let data = pattern(MEBI as usize, 2);
-    let write = rig.send(&cdb16(0x8a, 0, 4096, MEBI), 0, data.clone());
-    assert_eq!(rig.status(write), Status::Good);
+    rig.good(&cdb16(0x8a, 0, 4096, MEBI), data.clone());
     assert_eq!(rig.disks[0][4096 * BLOCK..][..data.len()], data);
-    let inquiry = rig.send(&[0x12, 0, 0, 0, 36, 0], 36, Vec::new());
-    assert_eq!(rig.status(inquiry), Status::Good);
+    rig.good(&[0x12, 0, 0, 0, 36, 0], 36);
 }
 
 #[test]
 fn who_waits_is_aborted_at_once() {
-    let mut rig = rig();
-    rig.hold = true;
+    let mut rig = rig().holding();
     let reads: Vec<Tag> = (0..20).map(|_| read(&mut rig, 0, 512)).collect();
     let id = rig.manage(DEAF, Function::AbortTask(reads[19]));
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
@@ -152,8 +146,7 @@ fn who_waits_is_aborted_at_once() {
 
 #[test]
 fn a_long_read_that_waits_is_aborted_when_the_medium_is_done() {
-    let mut rig = rig();
-    rig.hold = true;
+    let mut rig = rig().holding();
     let long: Vec<Tag> = (0..4).map(|_| read(&mut rig, 0, 4 * MEBI)).collect();
     rig.manage(DEAF, Function::AbortTask(long[0]));
     assert_eq!(rig.ended.get(&(DEAF, long[0])), None);
@@ -162,9 +155,7 @@ fn a_long_read_that_waits_is_aborted_when_the_medium_is_done() {
     }
     assert_eq!(rig.ended[&(DEAF, long[0])], End::Aborted);
     rig.hold = false;
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     take_everything(&mut rig);
     assert!(long[1..].iter().all(|tag| rig.data(*tag).len() == 4 << 20));
 }
@@ -173,8 +164,7 @@ fn a_long_read_that_waits_is_aborted_when_the_medium_is_done() {
 fn a_nexus_is_lost_with_all_that_waits() {
     let mut rig = rig();
     let reads: Vec<Tag> = (0..20).map(|_| read(&mut rig, 0, MEBI)).collect();
-    rig.server.nexus_lost(DEAF);
-    rig.run();
+    rig.lose(DEAF);
     assert_eq!(rig.gone, [DEAF]);
     assert_eq!(rig.ended[&(DEAF, reads[19])], End::Aborted);
     rig.untaken = 0;
@@ -189,7 +179,7 @@ fn swap(rig: &mut Rig, lba: u64, blocks: u8) -> Tag {
     let data = [vec![0; len], vec![7; len]].concat();
     let mut cdb = cdb16(0x89, 0, lba, 0);
     cdb[13] = blocks;
-    rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, data)
+    rig.send_by(OTHER, &cdb, data)
 }
 
 #[test]
@@ -253,25 +243,21 @@ fn what_was_reserved_meanwhile_counts() {
     let mut rig = rig();
     read(&mut rig, 0, 2 * MEBI);
     read(&mut rig, 0, MEBI);
-    let waiting = rig.send(&cdb10(0x28, 0, 0, 8), 4096, Vec::new());
+    let waiting = rig.send(&cdb10(0x28, 0, 0, 8), 4096);
     let reserve = [0x16, 0, 0, 0, 0, 0];
-    let reserve = rig.send_to(OTHER, 0, &reserve, Attribute::Simple, 0, Vec::new());
-    assert_eq!(rig.completed(OTHER, reserve).status, Status::Good);
+    rig.good_by(OTHER, &reserve, ());
     take_everything(&mut rig);
     assert_eq!(rig.status(waiting), Status::ReservationConflict);
 }
 
 #[test]
 fn an_ordered_read_waits_for_those_before_it_and_its_turn() {
-    let mut rig = rig();
-    rig.hold = true;
+    let mut rig = rig().holding();
     read(&mut rig, 0, 2 * MEBI);
     let cdb = cdb10(0x28, 0, 0, 8);
-    let ordered = rig.send_to(DEAF, 0, &cdb, Attribute::Ordered, 4096, Vec::new());
-    let after = rig.send(&cdb, 4096, Vec::new());
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    let ordered = rig.send_to(DEAF, 0, &cdb, Attribute::Ordered, 4096);
+    let after = rig.send(&cdb, 4096);
+    rig.answer_all();
     assert!(!rig.ended.contains_key(&(DEAF, ordered)), "no room");
     rig.take(SEGMENT_BYTES as usize);
     assert!(matches!(rig.held[0].2, MediumOp::Read { extent, .. } if extent.blocks == 8));
@@ -286,7 +272,7 @@ fn an_ordered_read_waits_for_those_before_it_and_its_turn() {
 
 fn write(rig: &mut Rig, lba: u64, blocks: u32) -> Tag {
     let cdb = cdb16(0x8a, 0, lba, blocks);
-    rig.send(&cdb, 0, vec![1; blocks as usize * BLOCK])
+    rig.send(&cdb, vec![1; blocks as usize * BLOCK])
 }
 
 /// What the transport has been given to receive into.
@@ -302,12 +288,11 @@ fn who_owes_data_stops_his_own_writes() {
     assert_eq!(asked_for(&rig), DATA_OUT_LIMIT);
     let read = read(&mut rig, 0, 8);
     assert_eq!(rig.status(read), Status::Good, "he reads whatever he owes");
-    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
-    assert_eq!(rig.status(reserve), Status::Good);
-    rig.send(&[0x17, 0, 0, 0, 0, 0], 0, Vec::new());
+    rig.good(&[0x16, 0, 0, 0, 0, 0], ());
+    rig.send(&[0x17, 0, 0, 0, 0, 0], ());
     // Another nexus has its own.
     let cdb = cdb16(0x8a, 0, 0, 8);
-    rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, vec![1; 8 * BLOCK]);
+    rig.send_by(OTHER, &cdb, vec![1; 8 * BLOCK]);
     assert_eq!(asked_for(&rig), DATA_OUT_LIMIT + 8 * BLOCK);
     rig.hold_data = false;
     while !rig.asked_for.is_empty() {
@@ -324,8 +309,7 @@ fn a_write_that_waits_for_memory_can_be_aborted_and_makes_room_when_it_ends() {
     rig.hold_data = true;
     let writes: Vec<Tag> = (0..40).map(|_| write(&mut rig, 0, MEBI)).collect();
     for tag in [writes[35], writes[32], writes[0]] {
-        let id = rig.manage(DEAF, Function::AbortTask(tag));
-        assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+        rig.manages(DEAF, Function::AbortTask(tag));
     }
     // The room of the first is that of the oldest that waits.
     let (_, tag, ..) = rig.asked_for.back().expect("a write that goes on");

@@ -4,7 +4,7 @@ use super::rig::{BLOCK, End, Rig, cdb10, pattern, traits};
 use crate::long_operation::{LongOperationKind, OperationState};
 use crate::medium::{Lease, MediumError, MediumOp, Sanitize, SanitizeKind};
 use crate::nexus::NexusId;
-use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::task::{Function, FunctionResult, Tag};
 use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
@@ -26,7 +26,7 @@ fn thick(nexuses: u32) -> Rig {
 }
 
 fn test_unit_ready(rig: &mut Rig, nexus: NexusId) -> Tag {
-    rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new())
+    rig.send_by(nexus, &[0; 6], ())
 }
 
 fn sanitize(action: u8, length: usize) -> [u8; 10] {
@@ -43,8 +43,7 @@ fn overwrite(flags: u8, pattern: &[u8]) -> Vec<u8> {
 #[test]
 fn format_leaves_zeros_and_a_unit_that_is_ready() {
     let mut rig = thick(1);
-    let tag = rig.send(&FORMAT, 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&FORMAT, ());
     assert!(rig.disks[0].iter().all(|byte| *byte == 0));
     assert!(rig.owners[0].state().locks.is_empty());
     let ready = test_unit_ready(&mut rig, A);
@@ -56,18 +55,16 @@ fn format_writes_zeros_where_the_medium_turns_out_not_to_deallocate() {
     let mut rig = Rig::new();
     rig.disks[0].fill(1);
     rig.fail = Some(MediumError::Unsupported);
-    let tag = rig.send(&FORMAT, 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&FORMAT, ());
     assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }
 
 #[test]
 fn format_waits_for_others_and_tells_them_its_progress() {
-    let mut rig = thick(2);
-    rig.hold = true;
+    let mut rig = thick(2).holding();
     let older = cdb10(0x28, 0, 0, 1);
-    rig.send_to(B, 0, &older, Attribute::Simple, 512, Vec::new());
-    let format = rig.send(&FORMAT, 0, Vec::new());
+    rig.send_by(B, &older, 512);
+    let format = rig.send(&FORMAT, ());
     assert_eq!(rig.held.len(), 1, "a read is still under way");
     rig.answer(0);
     assert!(matches!(
@@ -83,36 +80,20 @@ fn format_waits_for_others_and_tells_them_its_progress() {
         progress,
         "a quarter"
     );
-    let tag = rig.send_to(
-        B,
-        0,
-        &cdb10(0x2a, 0, 0, 1),
-        Attribute::Simple,
-        0,
-        pattern(1, 1),
-    );
-    assert_eq!(rig.sense(B, tag), (0x2, 0x0404));
-    let again = rig.send_to(B, 0, &FORMAT, Attribute::Simple, 0, Vec::new());
-    assert_eq!(rig.sense(B, again), (0x2, 0x0404));
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.refuses_by(B, &cdb10(0x2a, 0, 0, 1), pattern(1, 1), (0x2, 0x0404));
+    rig.refuses_by(B, &FORMAT, (), (0x2, 0x0404));
+    rig.answer_all();
     assert_eq!(rig.status(format), Status::Good);
 }
 
 #[test]
 fn format_with_immed_is_answered_when_it_has_begun() {
-    let mut rig = thick(1);
-    rig.hold = true;
-    let tag = rig.send(&FORMAT_WITH_HEADER, 0, IMMEDIATE_HEADER.to_vec());
-    assert_eq!(rig.status(tag), Status::Good);
+    let mut rig = thick(1).holding();
+    rig.good(&FORMAT_WITH_HEADER, IMMEDIATE_HEADER.to_vec());
     let ready = test_unit_ready(&mut rig, A);
     assert_eq!(rig.sense(A, ready), (0x2, 0x0404));
-    let id = rig.manage(A, Function::AbortTaskSet);
-    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.manages(A, Function::AbortTaskSet);
+    rig.answer_all();
     assert_eq!(rig.owners[0].state().operation, OperationState::Idle);
     let ready = test_unit_ready(&mut rig, A);
     assert_eq!(rig.status(ready), Status::Good);
@@ -129,20 +110,22 @@ fn format_headers_that_ask_for_what_is_not_offered() {
         (&[0, 0, 0, 8], 0x2600),
     ];
     for (header, code) in cases {
-        let tag = rig.send(&FORMAT_WITH_HEADER, 0, header.to_vec());
+        let tag = rig.send(&FORMAT_WITH_HEADER, header.to_vec());
         assert_eq!(rig.sense(A, tag), (0x5, code), "{header:?}");
     }
-    let long = rig.send(&[0x04, 0x30, 0, 0, 0, 0], 0, vec![0, 0, 0, 0, 0, 0, 0, 1]);
-    assert_eq!(rig.sense(A, long), (0x5, 0x2600));
+    rig.refuses(
+        &[0x04, 0x30, 0, 0, 0, 0],
+        vec![0, 0, 0, 0, 0, 0, 0, 1],
+        (0x5, 0x2600),
+    );
     assert!(rig.disks[0].iter().all(|byte| *byte == 1));
 }
 
 #[test]
 fn a_format_that_fails_or_is_aborted_leaves_a_corrupted_format() {
     for abort in [false, true] {
-        let mut rig = thick(1);
-        rig.hold = true;
-        let format = rig.send(&FORMAT, 0, Vec::new());
+        let mut rig = thick(1).holding();
+        let format = rig.send(&FORMAT, ());
         if abort {
             rig.manage(A, Function::AbortTask(format));
             assert!(!rig.ended.contains_key(&(A, format)));
@@ -156,21 +139,17 @@ fn a_format_that_fails_or_is_aborted_leaves_a_corrupted_format() {
             assert_eq!(rig.sense(A, format), (0x3, 0x0c00));
         }
         rig.hold = false;
-        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-        assert_eq!(rig.sense(A, read), (0x3, 0x3100));
-        let again = rig.send(&FORMAT, 0, Vec::new());
-        assert_eq!(rig.status(again), Status::Good);
-        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-        assert_eq!(rig.status(read), Status::Good);
+        rig.refuses(&cdb10(0x28, 0, 0, 1), 512, (0x3, 0x3100));
+        rig.good(&FORMAT, ());
+        rig.good(&cdb10(0x28, 0, 0, 1), 512);
     }
 }
 
 #[test]
 fn overwrite_makes_every_pass_and_flushes_each() {
-    let mut rig = thick(1);
-    rig.hold = true;
+    let mut rig = thick(1).holding();
     let list = overwrite(0x83, &[0x0f, 0x22, 0x33]);
-    let tag = rig.send(&sanitize(0x01, list.len()), 0, list);
+    let tag = rig.send(&sanitize(0x01, list.len()), list);
     let mut seen = Vec::new();
     while !rig.held.is_empty() {
         match &rig.held[0].2 {
@@ -203,10 +182,9 @@ fn overwrite_lists_that_cannot_be_done() {
         (vec![1, 0, 0, 9, 0, 0], 0x2400),
     ];
     for (list, code) in cases {
-        let tag = rig.send(&sanitize(0x01, list.len()), 0, list);
-        assert_eq!(rig.sense(A, tag), (0x5, code));
+        rig.refuses(&sanitize(0x01, list.len()), list, (0x5, code));
     }
-    let tag = rig.send(&sanitize(0x02, 4), 0, vec![0; 4]);
+    let tag = rig.send(&sanitize(0x02, 4), vec![0; 4]);
     assert_eq!(
         rig.sense(A, tag),
         (0x5, 0x2400),
@@ -216,15 +194,12 @@ fn overwrite_lists_that_cannot_be_done() {
 
 #[test]
 fn sanitize_goes_on_whatever_becomes_of_its_command() {
-    let mut rig = thick(1);
-    rig.hold = true;
-    let erase = rig.send(&sanitize(0x02, 0), 0, Vec::new());
+    let mut rig = thick(1).holding();
+    let erase = rig.send(&sanitize(0x02, 0), ());
     let id = rig.manage(A, Function::LogicalUnitReset);
     assert_eq!(rig.ended[&(A, erase)], End::Aborted);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert!(rig.disks[0].iter().all(|byte| *byte == 0));
     assert_eq!(rig.owners[0].state().operation, OperationState::Idle);
 }
@@ -234,44 +209,36 @@ fn only_a_sanitize_with_ause_lets_itself_be_forgotten() {
     for (ause, lasting) in [(0x20, false), (0x00, true)] {
         let mut rig = thick(1);
         rig.fail = Some(MediumError::Write);
-        let tag = rig.send(&sanitize(ause | 0x02, 0), 0, Vec::new());
-        assert_eq!(rig.sense(A, tag), (0x3, 0x0c00));
+        rig.refuses(&sanitize(ause | 0x02, 0), (), (0x3, 0x0c00));
         let failed = OperationState::Failed(LongOperationKind::Sanitize { lasting });
         assert_eq!(rig.owners[0].state().operation, failed);
-        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-        assert_eq!(rig.sense(A, read), (0x3, 0x3103));
-        let exit = rig.send(&sanitize(0x1f, 0), 0, Vec::new());
+        rig.refuses(&cdb10(0x28, 0, 0, 1), 512, (0x3, 0x3103));
+        let exit = rig.send(&sanitize(0x1f, 0), ());
         if lasting {
             assert_eq!(rig.sense(A, exit), (0x5, 0x2400));
         } else {
             assert_eq!(rig.status(exit), Status::Good);
         }
-        let erase = rig.send(&sanitize(0x02, 0), 0, Vec::new());
-        assert_eq!(rig.status(erase), Status::Good);
+        rig.good(&sanitize(0x02, 0), ());
     }
 }
 
 #[test]
 fn methods_that_the_volume_does_not_have_are_unknown() {
     let mut rig = Rig::new();
-    let tag = rig.send(&sanitize(0x02, 0), 0, Vec::new());
-    assert_eq!(rig.sense(A, tag), (0x5, 0x2000));
+    rig.refuses(&sanitize(0x02, 0), (), (0x5, 0x2000));
     assert_eq!(rig.disks[0].len(), 8192 * BLOCK);
 }
 
 #[test]
 fn what_goes_on_in_the_background_holds_no_memory_of_a_nexus_that_came_later() {
-    let mut rig = thick(1);
-    rig.hold = true;
+    let mut rig = thick(1).holding();
     let list = overwrite(1, &[0xa5]);
-    let tag = rig.send(&sanitize(0x81, list.len()), 0, list);
+    let tag = rig.send(&sanitize(0x81, list.len()), list);
     assert_eq!(rig.status(tag), Status::Good, "IMMED");
-    rig.server.nexus_lost(A);
-    rig.run();
+    rig.lose(A);
     assert_eq!(rig.gone, [A]);
     rig.log_in(A, 1);
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }

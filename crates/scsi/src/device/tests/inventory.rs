@@ -28,8 +28,8 @@ fn block() -> Vec<u8> {
 }
 
 fn send(rig: &mut Rig, lun: u16, cdb: &[u8], data_out: Vec<u8>) -> Tag {
-    let expected_in = if cdb[0] == READ[0] { BLOCK as u32 } else { 0 };
-    rig.send_to(HOST, lun, cdb, Attribute::Simple, expected_in, data_out)
+    let expected_in = if cdb[0] == READ[0] { BLOCK } else { 0 };
+    rig.send_to(HOST, lun, cdb, Attribute::Simple, (expected_in, data_out))
 }
 
 fn tell(rig: &mut Rig, lun: u16) -> (u8, u16) {
@@ -94,7 +94,7 @@ fn report_luns_tells_what_the_attention_would() {
     attach(&mut rig, SECOND);
     remap(&mut rig, &[(0, FIRST), (7, SECOND)]);
     let report = [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0];
-    let tag = rig.send(&report, 64, Vec::new());
+    let tag = rig.send(&report, 64);
     assert_eq!(rig.data(tag)[..4], [0, 0, 0, 16]);
     assert_eq!(rig.data(tag)[16..18], [0, 7]);
     assert!(is_ready(&mut rig, 0));
@@ -112,8 +112,7 @@ fn what_a_host_sees_as_before_is_no_news() {
 
 #[test]
 fn a_write_to_a_lun_that_goes_has_ended_at_the_medium_before_the_fence_stands() {
-    let mut rig = Rig::with(1, 2, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(1, 2, &traits()).holding();
     let tag = send(&mut rig, 1, &WRITE, block());
     rig.answer(0);
     assert!(matches!(rig.held[0].2, MediumOp::Write { .. }));
@@ -155,8 +154,7 @@ fn a_lun_that_becomes_another_units_tells_so_before_it_is_used() {
 
 #[test]
 fn a_unit_that_goes_takes_its_work_in_the_background_with_it() {
-    let mut rig = Rig::with(1, 2, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(1, 2, &traits()).holding();
     let flush = [0x35, 2, 0, 0, 0, 0, 0, 0, 0, 0];
     let tag = send(&mut rig, 1, &flush, Vec::new());
     assert_eq!(rig.status(tag), Status::Good, "IMMED");
@@ -172,8 +170,7 @@ fn a_unit_that_goes_takes_its_work_in_the_background_with_it() {
 fn a_unit_that_goes_ends_a_sanitize_too() {
     let mut traits = traits();
     traits.sanitize = &[SanitizeKind::BlockErase];
-    let mut rig = Rig::with(1, 2, &traits);
-    rig.hold = true;
+    let mut rig = Rig::with(1, 2, &traits).holding();
     let tag = send(&mut rig, 1, &cdb10(0x48, 0x02, 0, 0), Vec::new());
     remap(&mut rig, &[(0, FIRST)]);
     assert_eq!(rig.status(tag), Status::TaskAborted);
@@ -274,8 +271,7 @@ fn all_blocks_are_held_when_what_was_begun_has_ended() {
 
 #[test]
 fn a_flush_at_the_medium_holds_all_blocks_up_too() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let flush = send(&mut rig, 0, &cdb10(0x35, 0, 0, 0), Vec::new());
     hold_all(&mut rig, CONTROL, UnitChange::Lock(Extent::ALL));
     assert!(!is_held(&rig));

@@ -14,9 +14,8 @@ const OTHER: NexusId = NexusId(1);
 
 #[test]
 fn abort_task_waits_for_the_medium() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let mut rig = Rig::new().holding();
+    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     let id = rig.manage(NEXUS, Function::AbortTask(read));
     assert_eq!(rig.answer_to(id), None);
     rig.answer(0);
@@ -27,12 +26,11 @@ fn abort_task_waits_for_the_medium() {
 
 #[test]
 fn abort_task_has_given_up_what_waits_before_the_medium() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let write = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 1));
+    let mut rig = Rig::new().holding();
+    let write = rig.send(&cdb10(0x2a, 0, 0, 1), pattern(1, 1));
     rig.answer(0);
     let waiting = rig.held[0].0.0;
-    rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    rig.send(&cdb10(0x28, 0, 0, 1), 512);
     let other = rig.held[1].0.0;
     let id = rig.manage(NEXUS, Function::AbortTask(write));
     let (unit, ids) = rig.cancelled.pop().unwrap();
@@ -50,7 +48,7 @@ fn abort_task_has_given_up_what_waits_before_the_medium() {
 fn abort_task_does_not_wait_for_data_out() {
     let mut rig = Rig::new();
     rig.hold_data = true;
-    let write = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 1));
+    let write = rig.send(&cdb10(0x2a, 0, 0, 1), pattern(1, 1));
     let id = rig.manage(NEXUS, Function::AbortTask(write));
     assert_eq!(rig.ended[&(NEXUS, write)], End::Aborted);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
@@ -64,13 +62,11 @@ fn abort_task_does_not_wait_for_data_out() {
 
 #[test]
 fn abort_task_ends_a_dormant_command_at_once() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let mut rig = Rig::new().holding();
+    rig.send(&cdb10(0x28, 0, 0, 1), 512);
     let ordered = Attribute::Ordered;
-    let dormant = rig.send_to(NEXUS, 0, &cdb10(0x28, 0, 0, 1), ordered, 512, Vec::new());
-    let id = rig.manage(NEXUS, Function::AbortTask(dormant));
-    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    let dormant = rig.send_to(NEXUS, 0, &cdb10(0x28, 0, 0, 1), ordered, 512);
+    rig.manages(NEXUS, Function::AbortTask(dormant));
     rig.answer(0);
     assert!(rig.held.is_empty());
 }
@@ -84,10 +80,9 @@ fn abort_task_knows_no_other_task() {
 
 #[test]
 fn abort_task_set_ends_all_of_the_nexus() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let long = rig.send(&cdb16(0x88, 0, 0, 4096), 4096 * 512, Vec::new());
-    let short = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let mut rig = Rig::new().holding();
+    let long = rig.send(&cdb16(0x88, 0, 0, 4096), 4096 * 512);
+    let short = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     let id = rig.manage(NEXUS, Function::AbortTaskSet);
     while !rig.held.is_empty() {
         assert_eq!(rig.answer_to(id), None);
@@ -100,9 +95,8 @@ fn abort_task_set_ends_all_of_the_nexus() {
 
 #[test]
 fn query_task_finds_what_has_not_ended() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let mut rig = Rig::new().holding();
+    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     let found = rig.manage(NEXUS, Function::QueryTask(read));
     let set = rig.manage(NEXUS, Function::QueryTaskSet);
     rig.answer(0);
@@ -117,11 +111,10 @@ fn query_task_finds_what_has_not_ended() {
 
 #[test]
 fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
     let read = cdb10(0x28, 0, 0, 1);
-    let own = rig.send(&read, 512, Vec::new());
-    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let own = rig.send(&read, 512);
+    let others = rig.send_by(OTHER, &read, 512);
     let id = rig.manage(NEXUS, Function::LogicalUnitReset);
     rig.answer(0);
     assert_eq!(rig.answer_to(id), None, "one is still at the medium");
@@ -131,9 +124,9 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
     assert_eq!(rig.completed(OTHER, others).status, Status::TaskAborted);
     for nexus in [NEXUS, OTHER] {
         assert!(rig.attentions.contains(&(nexus, 0x2903)));
-        let tag = rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+        let tag = rig.send_by(nexus, &[0; 6], ());
         assert_eq!(rig.sense(nexus, tag), (0x6, 0x2903));
-        let tag = rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+        let tag = rig.send_by(nexus, &[0; 6], ());
         assert_eq!(rig.completed(nexus, tag).status, Status::Good, "told once");
     }
 }
@@ -144,14 +137,12 @@ fn logical_unit_reset_spares_what_its_nexus_sent_after_it() {
     let mut rig = Rig::with(2, 1, &super::rig::traits());
     (rig.hold, rig.hold_owner) = (true, true);
     let read = cdb10(0x28, 0, 0, 1);
-    let before = rig.send(&read, 512, Vec::new());
+    let before = rig.send(&read, 512);
     let id = rig.manage(NEXUS, Function::LogicalUnitReset);
-    let after = rig.send(&read, 512, Vec::new());
-    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let after = rig.send(&read, 512);
+    let others = rig.send_by(OTHER, &read, 512);
     rig.let_owner_go();
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
     assert_eq!(rig.ended[&(NEXUS, before)], End::Aborted);
     assert_eq!(rig.status(after), Status::Good);
@@ -160,12 +151,11 @@ fn logical_unit_reset_spares_what_its_nexus_sent_after_it() {
 
 #[test]
 fn clear_task_set_meets_the_set_of_the_nexus_that_asks() {
-    let mut rig = Rig::with(2, 2, &super::rig::traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 2, &super::rig::traits()).holding();
     let read = cdb10(0x28, 0, 0, 1);
-    let own = rig.send(&read, 512, Vec::new());
-    let elsewhere = rig.send_to(NEXUS, 1, &read, Attribute::Simple, 512, Vec::new());
-    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let own = rig.send(&read, 512);
+    let elsewhere = rig.send_to(NEXUS, 1, &read, Attribute::Simple, 512);
+    let others = rig.send_by(OTHER, &read, 512);
     let id = rig.manage(NEXUS, Function::ClearTaskSet);
     assert_eq!(rig.answer_to(id), None, "it is still at the medium");
     rig.answer(0);
@@ -182,28 +172,25 @@ fn clear_task_set_meets_the_set_of_the_nexus_that_asks() {
 fn clear_task_set_does_not_wait_for_the_owner() {
     let mut rig = Rig::new();
     rig.hold_owner = true;
-    let id = rig.manage(NEXUS, Function::ClearTaskSet);
-    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    rig.manages(NEXUS, Function::ClearTaskSet);
     assert!(rig.mail.is_empty());
 }
 
 #[test]
 fn target_reset_meets_every_unit() {
     let mut rig = Rig::with(1, 3, &super::rig::traits());
-    let id = rig.manage(NEXUS, Function::TargetReset);
-    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    rig.manages(NEXUS, Function::TargetReset);
     for lun in 0..3 {
-        let tag = rig.send_to(NEXUS, lun, &[0; 6], Attribute::Simple, 0, Vec::new());
+        let tag = rig.send_to(NEXUS, lun, &[0; 6], Attribute::Simple, ());
         assert_eq!(rig.sense(NEXUS, tag), (0x6, 0x2903));
     }
 }
 
 #[test]
 fn nexus_reset_ends_commands_on_every_unit() {
-    let mut rig = Rig::with(1, 2, &super::rig::traits());
-    rig.hold = true;
+    let mut rig = Rig::with(1, 2, &super::rig::traits()).holding();
     let read = cdb10(0x28, 0, 0, 1);
-    let tags = [0, 1].map(|lun| rig.send_to(NEXUS, lun, &read, Attribute::Simple, 512, Vec::new()));
+    let tags = [0, 1].map(|lun| rig.send_to(NEXUS, lun, &read, Attribute::Simple, 512));
     let id = rig.manage(NEXUS, Function::NexusReset);
     rig.answer(0);
     rig.answer(0);
@@ -211,7 +198,7 @@ fn nexus_reset_ends_commands_on_every_unit() {
     for tag in tags {
         assert_eq!(rig.ended[&(NEXUS, tag)], End::Aborted);
     }
-    let tag = rig.send(&[0; 6], 0, Vec::new());
+    let tag = rig.send(&[0; 6], ());
     assert_eq!(rig.sense(NEXUS, tag), (0x6, 0x2907));
 }
 
@@ -263,28 +250,26 @@ fn query_asynchronous_event_tells_what_is_pending() {
 fn request_sense_and_report_luns_clear_what_they_tell() {
     let mut rig = Rig::with(2, 1, &super::rig::traits());
     rig.manage(OTHER, Function::LogicalUnitReset);
-    let inquiry = rig.send(&[0x12, 0, 0, 0, 36, 0], 36, Vec::new());
+    let inquiry = rig.send(&[0x12, 0, 0, 0, 36, 0], 36);
     assert_eq!(
         rig.status(inquiry),
         Status::Good,
         "INQUIRY passes unit attentions by"
     );
-    let sense = rig.send(&[0x03, 0, 0, 0, 18, 0], 18, Vec::new());
+    let sense = rig.send(&[0x03, 0, 0, 0, 18, 0], 18);
     assert_eq!(rig.data(sense)[2], 0x06);
     assert_eq!(rig.data(sense)[12..14], [0x29, 0x03]);
-    let ready = rig.send(&[0; 6], 0, Vec::new());
+    let ready = rig.send(&[0; 6], ());
     assert_eq!(rig.status(ready), Status::Good);
 }
 
 #[test]
 fn a_lost_nexus_is_gone_when_the_medium_is_done_with_it() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
-    rig.hold = true;
-    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-    rig.server.nexus_lost(NEXUS);
-    rig.run();
+    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512);
+    rig.lose(NEXUS);
     assert!(rig.gone.is_empty());
-    let late = rig.send(&[0; 6], 0, Vec::new());
+    let late = rig.send(&[0; 6], ());
     assert_eq!(rig.ended[&(NEXUS, late)], End::Aborted);
     rig.answer(0);
     assert_eq!(rig.ended[&(NEXUS, read)], End::Aborted);
@@ -296,7 +281,7 @@ fn a_lost_nexus_is_gone_when_the_medium_is_done_with_it() {
 fn an_abort_of_what_waits_for_the_owner_waits_too() {
     let mut rig = Rig::new();
     rig.hold_owner = true;
-    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
+    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], ());
     let id = rig.manage(NEXUS, Function::AbortTask(reserve));
     assert_eq!(rig.answer_to(id), None);
     rig.let_owner_go();
@@ -311,7 +296,7 @@ fn a_reset_does_not_wait_for_what_waits_behind_it() {
     let mut rig = Rig::with(2, 1, &super::rig::traits());
     rig.hold_owner = true;
     let id = rig.manage(OTHER, Function::LogicalUnitReset);
-    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
+    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], ());
     rig.let_owner_go();
     assert_eq!(rig.completed(NEXUS, reserve).status, Status::TaskAborted);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));

@@ -8,13 +8,12 @@ use crate::wire::sense::Status;
 const NEXUS: NexusId = NexusId(0);
 
 fn read(rig: &mut Rig, attribute: Attribute) -> Tag {
-    rig.send_to(NEXUS, 0, &cdb10(0x28, 0, 0, 1), attribute, 512, Vec::new())
+    rig.send_to(NEXUS, 0, &cdb10(0x28, 0, 0, 1), attribute, 512)
 }
 
 #[test]
 fn simple_commands_go_side_by_side() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let first = read(&mut rig, Attribute::Simple);
     let second = read(&mut rig, Attribute::Simple);
     rig.answer(1);
@@ -24,8 +23,7 @@ fn simple_commands_go_side_by_side() {
 
 #[test]
 fn ordered_waits_for_older_and_holds_newer_back() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let first = read(&mut rig, Attribute::Simple);
     let second = read(&mut rig, Attribute::Ordered);
     let third = read(&mut rig, Attribute::Simple);
@@ -40,8 +38,7 @@ fn ordered_waits_for_older_and_holds_newer_back() {
 
 #[test]
 fn head_of_queue_passes_what_has_not_begun() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let first = read(&mut rig, Attribute::Simple);
     let ordered = read(&mut rig, Attribute::Ordered);
     let head = read(&mut rig, Attribute::HeadOfQueue);
@@ -57,11 +54,10 @@ fn head_of_queue_passes_what_has_not_begun() {
 
 #[test]
 fn a_long_chain_of_ordered_commands_is_no_recursion() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let first = read(&mut rig, Attribute::Simple);
     for _ in 0..1000 {
-        rig.send_to(NEXUS, 0, &[0; 6], Attribute::Ordered, 0, Vec::new());
+        rig.send_to(NEXUS, 0, &[0; 6], Attribute::Ordered, ());
     }
     assert_eq!(rig.order.len(), 1);
     rig.answer(0);
@@ -71,8 +67,7 @@ fn a_long_chain_of_ordered_commands_is_no_recursion() {
 
 #[test]
 fn a_task_set_has_an_end() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
     for _ in 0..1024 {
         read(&mut rig, Attribute::Simple);
     }
@@ -80,7 +75,7 @@ fn a_task_set_has_an_end() {
     assert_eq!(rig.status(tag), Status::TaskSetFull);
     rig.hold = false;
     let write = cdb10(0x2a, 0, 0, 1);
-    let other = rig.send_to(NexusId(1), 0, &write, Attribute::Simple, 0, pattern(1, 0));
+    let other = rig.send_by(NexusId(1), &write, pattern(1, 0));
     assert_eq!(rig.completed(NexusId(1), other).status, Status::Good);
 }
 

@@ -3,7 +3,7 @@
 use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, traits};
 use crate::medium::{Atomic, MediumOp};
 use crate::nexus::NexusId;
-use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::task::{Function, Tag};
 use crate::unit::UnitId;
 use crate::wire::sense::Status;
 
@@ -23,25 +23,21 @@ fn verify_compares_only_when_told_to() {
     rig.disks[0][..data.len()].copy_from_slice(&data);
     let mut wrong = data.clone();
     wrong[1000] ^= 1;
-    let same = rig.send(&cdb10(0x2f, 0x02, 0, 4), 0, data);
-    assert_eq!(rig.status(same), Status::Good);
-    let differs = rig.send(&cdb10(0x2f, 0x02, 0, 4), 0, wrong);
-    assert_eq!(rig.sense(NEXUS, differs), (0xe, 0x1d00));
+    rig.good(&cdb10(0x2f, 0x02, 0, 4), data);
+    let differs = rig.refuses(&cdb10(0x2f, 0x02, 0, 4), wrong, (0xe, 0x1d00));
     assert_eq!(rig.information(differs), Some(1000));
-    let medium = rig.send(&cdb10(0x2f, 0x00, 0, 4), 0, Vec::new());
-    assert_eq!(rig.status(medium), Status::Good);
-    let reserved = rig.send(&cdb10(0x2f, 0x04, 0, 4), 0, Vec::new());
-    assert_eq!(rig.sense(NEXUS, reserved), (0x5, 0x2400));
+    rig.good(&cdb10(0x2f, 0x00, 0, 4), ());
+    rig.refuses(&cdb10(0x2f, 0x04, 0, 4), (), (0x5, 0x2400));
 }
 
 #[test]
 fn verify_with_one_block_for_all() {
     let mut rig = Rig::new();
     rig.disks[0][..2048].fill(7);
-    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 4), 0, vec![7; BLOCK]);
+    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 4), vec![7; BLOCK]);
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
-    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 5), 0, vec![7; BLOCK]);
+    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 5), vec![7; BLOCK]);
     assert_eq!(rig.sense(NEXUS, tag), (0xe, 0x1d00));
 }
 
@@ -50,10 +46,9 @@ fn verify_of_many_segments_tells_where_it_differs() {
     let mut rig = Rig::new();
     let mut data = pattern(2048, 2);
     rig.disks[0][..data.len()].copy_from_slice(&data);
-    let tag = rig.send(&cdb16(0x8f, 0x02, 0, 2048), 0, data.clone());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&cdb16(0x8f, 0x02, 0, 2048), data.clone());
     data[900_000] ^= 1;
-    let tag = rig.send(&cdb16(0x8f, 0x02, 0, 2048), 0, data);
+    let tag = rig.send(&cdb16(0x8f, 0x02, 0, 2048), data);
     assert_eq!(rig.information(tag), Some(900_000));
 }
 
@@ -63,7 +58,7 @@ fn write_and_verify_writes_through_and_reads_back() {
         let mut rig = Rig::new();
         let data = pattern(8, 3);
         rig.hold = true;
-        let tag = rig.send(&cdb10(0x2e, flags, 3, 8), 0, data.clone());
+        let tag = rig.send(&cdb10(0x2e, flags, 3, 8), data.clone());
         rig.answer(0);
         assert!(matches!(rig.held[0].2, MediumOp::Write { fua: true, .. }));
         rig.answer(0);
@@ -80,7 +75,7 @@ fn orwrite_sets_bits_and_clears_none() {
     for blocks in [8, 1024] {
         let bytes = blocks as usize * BLOCK;
         rig.disks[0][..bytes].fill(0x0f);
-        let tag = rig.send(&cdb16(0x8b, 0, 0, blocks), 0, vec![0xa0; bytes]);
+        let tag = rig.send(&cdb16(0x8b, 0, 0, blocks), vec![0xa0; bytes]);
         assert_eq!(rig.status(tag), Status::Good);
         assert!(rig.disks[0][..bytes].iter().all(|byte| *byte == 0xaf));
     }
@@ -93,12 +88,10 @@ fn compare_and_write_swaps_what_is_equal() {
     let (old, new) = (pattern(3, 4), pattern(3, 5));
     rig.disks[0][BLOCK..4 * BLOCK].copy_from_slice(&old);
     let both = [old.clone(), new.clone()].concat();
-    let tag = rig.send(&compare_and_write(1, 3), 0, both.clone());
-    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.good(&compare_and_write(1, 3), both.clone());
     assert_eq!(rig.completed(NEXUS, tag).length_out, 6 * BLOCK as u64);
     assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
-    let tag = rig.send(&compare_and_write(1, 3), 0, both);
-    assert_eq!(rig.sense(NEXUS, tag), (0xe, 0x1d00));
+    let tag = rig.refuses(&compare_and_write(1, 3), both, (0xe, 0x1d00));
     let first = old.iter().zip(&new).position(|(a, b)| a != b);
     assert_eq!(rig.information(tag), first.map(|at| at as u32));
     assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
@@ -109,40 +102,34 @@ fn compare_and_write_swaps_what_is_equal() {
 fn compare_and_write_takes_two_blocks_for_each_and_no_other_number() {
     let mut rig = Rig::new();
     for (blocks, sent) in [(2, 3), (2, 5), (0, 512), (1, 0)] {
-        let tag = rig.send(&compare_and_write(0, blocks), 0, pattern(sent, 6));
+        let tag = rig.send(&compare_and_write(0, blocks), pattern(sent, 6));
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{blocks}, {sent}");
     }
-    let tag = rig.send(&compare_and_write(8191, 2), 0, pattern(4, 6));
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
-    let tag = rig.send(&compare_and_write(0, 0), 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.refuses(&compare_and_write(8191, 2), pattern(4, 6), (0x5, 0x2100));
+    rig.good(&compare_and_write(0, 0), ());
 }
 
 #[test]
 fn compare_and_write_has_its_blocks_alone() {
-    let mut rig = Rig::with(2, 1, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 1, &traits()).holding();
     let write = cdb10(0x2a, 0, 0, 4);
-    let older = rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![1; 2048]);
+    let older = rig.send_by(OTHER, &write, vec![1; 2048]);
     rig.answer(0);
     let swap = rig.send(
         &compare_and_write(2, 1),
-        0,
         [vec![1; BLOCK], vec![2; BLOCK]].concat(),
     );
     rig.answer(1);
     assert_eq!(rig.held.len(), 1, "it waits for the older write");
-    let newer = rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![3; 2048]);
+    let newer = rig.send_by(OTHER, &write, vec![3; 2048]);
     let apart = cdb10(0x28, 0, 8, 1);
-    let apart = rig.send_to(OTHER, 0, &apart, Attribute::Simple, 512, Vec::new());
+    let apart = rig.send_by(OTHER, &apart, 512);
     assert_eq!(
         rig.held.len(),
         2,
         "the newer write waits, blocks elsewhere do not"
     );
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert_eq!(rig.status(swap), Status::Good);
     let order: Vec<Tag> = rig.order[2..].to_vec();
     assert_eq!(order, [older, apart, swap, newer]);
@@ -154,17 +141,16 @@ fn a_swap_waits_for_one_piece_of_a_verify() {
     let mut stable = traits();
     stable.write_cache = false;
     for flags in [0x00, 0x06] {
-        let mut rig = Rig::with(2, 1, &stable);
-        rig.hold = true;
+        let mut rig = Rig::with(2, 1, &stable).holding();
         let data = vec![0; if flags == 0 { 0 } else { BLOCK }];
-        let verify = rig.send(&cdb16(0x8f, flags, 0, 8192), 0, data);
+        let verify = rig.send(&cdb16(0x8f, flags, 0, 8192), data);
         if flags != 0 {
             rig.answer(0);
         }
         assert!(matches!(rig.held[0].2, MediumOp::Read { extent, .. } if extent.lba == 0));
         let swap = |rig: &mut Rig, lba| {
             let cdb = compare_and_write(lba, 1);
-            let tag = rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, vec![0; 2 * BLOCK]);
+            let tag = rig.send_by(OTHER, &cdb, vec![0; 2 * BLOCK]);
             rig.answer(rig.held.len() - 1);
             tag
         };
@@ -173,9 +159,7 @@ fn a_swap_waits_for_one_piece_of_a_verify() {
         assert_eq!(rig.held.len(), 2, "who swaps ahead does not wait");
         rig.answer(0);
         assert_eq!(rig.held.len(), 2, "a verify does not enter what is locked");
-        while !rig.held.is_empty() {
-            rig.answer(0);
-        }
+        rig.answer_all();
         for swap in [ahead, here] {
             assert_eq!(rig.completed(OTHER, swap).status, Status::Good);
         }
@@ -186,12 +170,11 @@ fn a_swap_waits_for_one_piece_of_a_verify() {
 
 #[test]
 fn two_swaps_of_one_block_go_one_after_the_other() {
-    let mut rig = Rig::with(2, 1, &traits());
-    rig.hold = true;
+    let mut rig = Rig::with(2, 1, &traits()).holding();
     let swap = |to: u8| [vec![0; BLOCK], vec![to; BLOCK]].concat();
-    let first = rig.send(&compare_and_write(0, 1), 0, swap(1));
+    let first = rig.send(&compare_and_write(0, 1), swap(1));
     let cdb = compare_and_write(0, 1);
-    let second = rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, swap(2));
+    let second = rig.send_by(OTHER, &cdb, swap(2));
     while !rig.held.is_empty() {
         rig.answer(rig.held.len() - 1);
     }
@@ -207,12 +190,11 @@ fn a_swap_that_waits_for_its_lock_can_be_aborted() {
     let mut rig = Rig::with(2, 1, &traits());
     rig.hold_data = true;
     let write = cdb10(0x2a, 0, 0, 1);
-    rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![1; BLOCK]);
+    rig.send_by(OTHER, &write, vec![1; BLOCK]);
     rig.hold_data = false;
-    let swap = rig.send(&compare_and_write(0, 1), 0, vec![0; 2 * BLOCK]);
-    let blocked = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-    let id = rig.manage(NEXUS, Function::AbortTask(swap));
-    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    let swap = rig.send(&compare_and_write(0, 1), vec![0; 2 * BLOCK]);
+    let blocked = rig.send(&cdb10(0x28, 0, 0, 1), 512);
+    rig.manages(NEXUS, Function::AbortTask(swap));
     assert_eq!(
         rig.status(blocked),
         Status::Good,
@@ -238,7 +220,7 @@ fn write_atomic_is_written_at_once_and_within_limits() {
     };
     let data = pattern(8, 7);
     rig.hold = true;
-    let tag = rig.send(&atomic(4, 8), 0, data.clone());
+    let tag = rig.send(&atomic(4, 8), data.clone());
     rig.answer(0);
     assert!(matches!(
         rig.held[0].2,
@@ -248,7 +230,7 @@ fn write_atomic_is_written_at_once_and_within_limits() {
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.disks[0][4 * BLOCK..12 * BLOCK], data);
     for (lba, blocks) in [(2, 8), (4, 6), (4, 20)] {
-        let tag = rig.send(&atomic(lba, blocks), 0, pattern(usize::from(blocks), 7));
+        let tag = rig.send(&atomic(lba, blocks), pattern(usize::from(blocks), 7));
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{lba}+{blocks}");
     }
 }
@@ -256,16 +238,14 @@ fn write_atomic_is_written_at_once_and_within_limits() {
 #[test]
 fn write_atomic_is_unknown_where_the_volume_cannot() {
     let mut rig = Rig::new();
-    let tag = rig.send(&cdb16(0x9c, 0, 0, 0), 0, Vec::new());
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
+    rig.refuses(&cdb16(0x9c, 0, 0, 0), (), (0x5, 0x2000));
 }
 
 #[test]
 fn what_was_lent_comes_back_before_blocks_are_swapped_for_the_first_time() {
     let mut rig = Rig::with(2, 1, &traits());
     rig.hold_recalls = true;
-    let swap =
-        |rig: &mut Rig, lba: u64| rig.send(&compare_and_write(lba, 1), 0, vec![0; 2 * BLOCK]);
+    let swap = |rig: &mut Rig, lba: u64| rig.send(&compare_and_write(lba, 1), vec![0; 2 * BLOCK]);
     let first = swap(&mut rig, 0);
     // The second is of blocks that nobody was lent, but of which that is not known yet.
     let second = swap(&mut rig, 1);
@@ -283,9 +263,9 @@ fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
     let mut rig = Rig::with(2, 1, &traits());
     rig.hold_recalls = true;
     let cdb = compare_and_write(0, 1);
-    let first = rig.send(&cdb, 0, vec![0; 2 * BLOCK]);
+    let first = rig.send(&cdb, vec![0; 2 * BLOCK]);
     rig.manage(NEXUS, Function::AbortTask(first));
-    let second = rig.send(&cdb, 0, vec![0; 2 * BLOCK]);
+    let second = rig.send(&cdb, vec![0; 2 * BLOCK]);
     assert!(!rig.ended.contains_key(&(NEXUS, second)));
     rig.recalled();
     assert_eq!(rig.status(second), Status::Good);
@@ -294,15 +274,11 @@ fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
 #[test]
 fn what_was_once_swapped_is_read_by_copying() {
     let mut rig = Rig::new();
-    let swap = rig.send(&compare_and_write(5, 1), 0, vec![0; 2 * BLOCK]);
+    let swap = rig.send(&compare_and_write(5, 1), vec![0; 2 * BLOCK]);
     assert_eq!(rig.status(swap), Status::Good);
     rig.hold = true;
     for (lba, blocks) in [(5, 1), (4, 600), (7000, 8)] {
-        rig.send(
-            &cdb16(0x88, 0, lba, blocks),
-            blocks as usize * BLOCK,
-            Vec::new(),
-        );
+        rig.send(&cdb16(0x88, 0, lba, blocks), blocks as usize * BLOCK);
     }
     let copied = rig.held.iter().map(|(_, _, op)| match op {
         MediumOp::Read { copied, .. } => *copied,

@@ -2,7 +2,7 @@
 
 use super::rig::{Rig, cdb10, pattern, traits};
 use crate::nexus::NexusId;
-use crate::task::{Attribute, Function, Tag};
+use crate::task::{Function, Tag};
 use crate::wire::sense::Status;
 
 const A: NexusId = NexusId(0);
@@ -28,7 +28,7 @@ fn two_hosts() -> Rig {
 
 impl Rig {
     fn by(&mut self, host: NexusId, cdb: &[u8]) -> Tag {
-        self.send_to(host, 0, cdb, Attribute::Simple, 512, Vec::new())
+        self.send_by(host, cdb, 512)
     }
 
     fn status_of(&mut self, host: NexusId, cdb: &[u8]) -> Status {
@@ -40,7 +40,7 @@ impl Rig {
         let mut list = [key.to_be_bytes(), other.to_be_bytes()].concat();
         list.resize(24, 0);
         let cdb = [0x5f, action, kind, 0, 0, 0, 0, 0, 24, 0];
-        self.send_to(host, 0, &cdb, Attribute::Simple, 0, list)
+        self.send_by(host, &cdb, list)
     }
 
     fn well(&mut self, host: NexusId, action: u8, kind: u8, key: u64, other: u64) {
@@ -80,8 +80,7 @@ fn reserve_6_is_for_one_host_at_a_time() {
 fn reserve_6_ends_with_its_nexus() {
     let mut rig = two_hosts();
     assert_eq!(rig.status_of(A, &RESERVE_6), Status::Good);
-    rig.server.nexus_lost(A);
-    rig.run();
+    rig.lose(A);
     assert_eq!(rig.gone, [A]);
     assert_eq!(rig.status_of(B, &RESERVE_6), Status::Good);
 }
@@ -101,8 +100,7 @@ fn a_persistent_reservation_outlives_nexus_and_reset() {
     rig.well(A, REGISTER, 0, 0, 0xa);
     rig.well(A, RESERVE, EXCLUSIVE_ACCESS, 0xa, 0);
     rig.manage(B, Function::LogicalUnitReset);
-    rig.server.nexus_lost(A);
-    rig.run();
+    rig.lose(A);
     assert_eq!(rig.attention_of(B), 0x2903);
     let read = cdb10(0x28, 0, 0, 1);
     assert_eq!(rig.status_of(B, &read), Status::ReservationConflict);
@@ -141,7 +139,7 @@ fn preempt_and_abort_fences() {
     rig.well(B, RESERVE, WRITE_EXCLUSIVE, 0xb, 0);
     rig.hold = true;
     let write = cdb10(0x2a, 0, 0, 1);
-    let stuck = rig.send_to(B, 0, &write, Attribute::Simple, 0, pattern(1, 1));
+    let stuck = rig.send_by(B, &write, pattern(1, 1));
     assert_eq!(rig.held.len(), 1);
     let fence = rig.out(A, PREEMPT_AND_ABORT, WRITE_EXCLUSIVE, 0xa, 0xb);
     assert!(
@@ -154,7 +152,7 @@ fn preempt_and_abort_fences() {
     rig.hold = false;
     let before = rig.disks[0].clone();
     for _ in 0..3 {
-        let late = rig.send_to(B, 0, &write, Attribute::Simple, 0, pattern(1, 2));
+        let late = rig.send_by(B, &write, pattern(1, 2));
         assert_ne!(rig.completed(B, late).status, Status::Good);
     }
     assert_eq!(rig.disks[0], before);

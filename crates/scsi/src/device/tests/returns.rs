@@ -15,8 +15,7 @@ const UNITS: u32 = 2;
 /// The nexus is lost; returns what its port had heard.
 fn lose(rig: &mut Rig) -> AttentionHistory {
     let heard = rig.server.heard(NEXUS).expect("it is there");
-    rig.server.nexus_lost(NEXUS);
-    rig.run();
+    rig.lose(NEXUS);
     heard
 }
 
@@ -28,7 +27,7 @@ fn come_back(rig: &mut Rig, heard: &AttentionHistory) -> Vec<(u8, u16)> {
 
 fn ask(rig: &mut Rig, unit: u32) -> (u8, u16) {
     let simple = Attribute::Simple;
-    let tag = rig.send_to(NEXUS, unit as u16, &[0; 6], simple, 0, Vec::new());
+    let tag = rig.send_to(NEXUS, unit as u16, &[0; 6], simple, ());
     rig.sense(NEXUS, tag)
 }
 
@@ -85,7 +84,7 @@ fn what_parameter_data_told_may_not_have_come() {
 
 fn request_sense(rig: &mut Rig, unit: u16) {
     let (cdb, simple) = ([0x03, 0, 0, 0, 252, 0], Attribute::Simple);
-    let tag = rig.send_to(NEXUS, unit, &cdb, simple, 252, Vec::new());
+    let tag = rig.send_to(NEXUS, unit, &cdb, simple, 252);
     assert_eq!(rig.completed(NEXUS, tag).status, Status::Good);
 }
 

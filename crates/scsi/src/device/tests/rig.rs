@@ -24,6 +24,33 @@ pub(super) enum End {
     Aborted,
 }
 
+/// Bytes that a command's initiator expects, and the data that it sends.
+pub(super) struct Moves(usize, Vec<u8>);
+
+impl From<()> for Moves {
+    fn from((): ()) -> Self {
+        Self(0, Vec::new())
+    }
+}
+
+impl From<usize> for Moves {
+    fn from(expected: usize) -> Self {
+        Self(expected, Vec::new())
+    }
+}
+
+impl From<Vec<u8>> for Moves {
+    fn from(data: Vec<u8>) -> Self {
+        Self(0, data)
+    }
+}
+
+impl From<(usize, Vec<u8>)> for Moves {
+    fn from((expected, data): (usize, Vec<u8>)) -> Self {
+        Self(expected, data)
+    }
+}
+
 pub(super) struct Rig {
     pub(super) server: DeviceServer<HeapLease>,
     pub(super) disks: Vec<Vec<u8>>,
@@ -170,10 +197,21 @@ impl Rig {
         rig
     }
 
+    /// The medium waits to be told to answer.
+    pub(super) fn holding(mut self) -> Self {
+        self.hold = true;
+        self
+    }
+
+    pub(super) fn lose(&mut self, nexus: NexusId) {
+        self.server.nexus_lost(nexus);
+        self.run();
+    }
+
     pub(super) fn log_in(&mut self, id: NexusId, units: u32) {
         self.server.nexus_up(id, nexus(id, units));
         for unit in 0..units {
-            let tag = self.send_to(id, unit as u16, &[0; 6], Attribute::Simple, 0, Vec::new());
+            let tag = self.send_to(id, unit as u16, &[0; 6], Attribute::Simple, ());
             assert_eq!(self.sense(id, tag), (0x6, 0x2900), "POWER ON comes first");
         }
     }
@@ -185,11 +223,10 @@ impl Rig {
         lun: u16,
         cdb: &[u8],
         attribute: Attribute,
-        expected_in: u32,
-        data_out: Vec<u8>,
+        moves: impl Into<Moves>,
     ) -> Tag {
         let lun = Lun::from_index(lun);
-        self.send_to_lun((nexus, lun), cdb, attribute, expected_in, data_out)
+        self.send_to_lun((nexus, lun), cdb, attribute, moves)
     }
 
     pub(super) fn send_to_lun(
@@ -197,11 +234,11 @@ impl Rig {
         (nexus, lun): (NexusId, Lun),
         cdb: &[u8],
         attribute: Attribute,
-        expected_in: u32,
-        data_out: Vec<u8>,
+        moves: impl Into<Moves>,
     ) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
+        let Moves(expected_in, data_out) = moves.into();
         let mut padded = [0; 32];
         padded[..cdb.len()].copy_from_slice(cdb);
         let expected_out = data_out.len() as u32;
@@ -216,7 +253,7 @@ impl Rig {
                 cdb_len: 16,
                 attribute,
                 priority: 0,
-                expected_in,
+                expected_in: expected_in as u32,
                 expected_out,
             },
         );
@@ -225,15 +262,52 @@ impl Rig {
     }
 
     /// A SIMPLE command of nexus 0 to LUN 0.
-    pub(super) fn send(&mut self, cdb: &[u8], expected_in: usize, data_out: Vec<u8>) -> Tag {
-        self.send_to(
-            NexusId(0),
-            0,
-            cdb,
-            Attribute::Simple,
-            expected_in as u32,
-            data_out,
-        )
+    pub(super) fn send(&mut self, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
+        self.send_by(NexusId(0), cdb, moves)
+    }
+
+    /// A SIMPLE command to LUN 0.
+    pub(super) fn send_by(&mut self, nexus: NexusId, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
+        self.send_to(nexus, 0, cdb, Attribute::Simple, moves)
+    }
+
+    /// A command that ends with GOOD.
+    #[track_caller]
+    pub(super) fn good(&mut self, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
+        self.good_by(NexusId(0), cdb, moves)
+    }
+
+    #[track_caller]
+    pub(super) fn good_by(&mut self, nexus: NexusId, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
+        let tag = self.send_by(nexus, cdb, moves);
+        assert_eq!(self.completed(nexus, tag).status, Status::Good);
+        tag
+    }
+
+    /// A command that ends with CHECK CONDITION: sense key and additional sense code.
+    #[track_caller]
+    pub(super) fn refuses(&mut self, cdb: &[u8], moves: impl Into<Moves>, sense: (u8, u16)) -> Tag {
+        self.refuses_by(NexusId(0), cdb, moves, sense)
+    }
+
+    #[track_caller]
+    pub(super) fn refuses_by(
+        &mut self,
+        nexus: NexusId,
+        cdb: &[u8],
+        moves: impl Into<Moves>,
+        sense: (u8, u16),
+    ) -> Tag {
+        let tag = self.send_by(nexus, cdb, moves);
+        assert_eq!(self.sense(nexus, tag), sense, "{cdb:02x?}");
+        tag
+    }
+
+    /// A function that is carried out at once.
+    #[track_caller]
+    pub(super) fn manages(&mut self, nexus: NexusId, function: Function) {
+        let id = self.manage(nexus, function);
+        assert_eq!(self.answer_to(id), Some(FunctionResult::Complete));
     }
 
     pub(super) fn manage(&mut self, nexus: NexusId, function: Function) -> u32 {
@@ -387,6 +461,13 @@ impl Rig {
         let result = self.medium(unit, op);
         self.server.medium_done(id, result);
         self.run();
+    }
+
+    /// The medium answers all that it is asked, in order.
+    pub(super) fn answer_all(&mut self) {
+        while !self.held.is_empty() {
+            self.answer(0);
+        }
     }
 
     /// What was lent for reading comes back.

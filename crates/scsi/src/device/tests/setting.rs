@@ -3,7 +3,7 @@
 use super::rig::{End, Rig, cdb10, pattern};
 use crate::medium::MediumOp;
 use crate::nexus::NexusId;
-use crate::task::{Attribute, Function, Tag};
+use crate::task::{Function, Tag};
 use crate::unit::UnitId;
 use crate::wire::sense::Status;
 
@@ -11,7 +11,7 @@ const A: NexusId = NexusId(0);
 const B: NexusId = NexusId(1);
 
 fn send(rig: &mut Rig, nexus: NexusId, cdb: &[u8]) -> Tag {
-    rig.send_to(nexus, 0, cdb, Attribute::Simple, 255, Vec::new())
+    rig.send_by(nexus, cdb, 255)
 }
 
 /// MODE SELECT(6) of a control mode page with these bytes 2 to 5.
@@ -20,7 +20,7 @@ fn select_control(rig: &mut Rig, nexus: NexusId, bytes: [u8; 4]) {
     list.extend(bytes);
     list.resize(16, 0);
     let cdb = [0x15, 0x10, 0, 0, 16, 0];
-    let tag = rig.send_to(nexus, 0, &cdb, Attribute::Simple, 0, list);
+    let tag = rig.send_by(nexus, &cdb, list);
     assert_eq!(rig.completed(nexus, tag).status, Status::Good);
 }
 
@@ -53,25 +53,22 @@ fn others_are_told_of_swp_and_then_cannot_write() {
     select_control(&mut rig, B, [0x22, 0x10, 0x08, 0]);
     let tag = send(&mut rig, A, &TUR);
     assert_eq!(rig.sense(A, tag), (0x6, 0x2a01));
-    let write = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 1));
-    assert_eq!(rig.sense(A, write), (0x7, 0x2702));
+    rig.refuses(&cdb10(0x2a, 0, 0, 1), pattern(1, 1), (0x7, 0x2702));
     let read = send(&mut rig, A, &cdb10(0x28, 0, 0, 1));
     assert_eq!(rig.status(read), Status::Good);
     select_control(&mut rig, A, [0x22, 0x10, 0, 0]);
-    let write = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 1));
-    assert_eq!(rig.status(write), Status::Good);
+    rig.good(&cdb10(0x2a, 0, 0, 1), pattern(1, 1));
 }
 
 #[test]
 fn switching_the_cache_off_flushes_and_then_writes_through() {
-    let mut rig = Rig::removable();
-    rig.hold = true;
-    let off = rig.send(&[0x15, 0x10, 0, 0, 24, 0], 0, CACHE_OFF.to_vec());
+    let mut rig = Rig::removable().holding();
+    let off = rig.send(&[0x15, 0x10, 0, 0, 24, 0], CACHE_OFF.to_vec());
     assert!(matches!(rig.held[0].2, MediumOp::Flush { .. }));
     assert!(!rig.ended.contains_key(&(A, off)), "GOOD before the flush");
     rig.answer(0);
     assert_eq!(rig.status(off), Status::Good);
-    rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 5));
+    rig.send(&cdb10(0x2a, 0, 0, 1), pattern(1, 5));
     rig.answer(0);
     assert!(matches!(rig.held[0].2, MediumOp::Write { fua: true, .. }));
 }
@@ -79,14 +76,14 @@ fn switching_the_cache_off_flushes_and_then_writes_through() {
 #[test]
 fn with_the_cache_off_write_same_and_unmap_are_flushed() {
     let mut rig = Rig::removable();
-    rig.send(&[0x15, 0x10, 0, 0, 24, 0], 0, CACHE_OFF.to_vec());
+    rig.send(&[0x15, 0x10, 0, 0, 24, 0], CACHE_OFF.to_vec());
     rig.hold = true;
     let unmap = [[0, 22, 0, 16, 0, 0, 0, 0], [0; 8], [0, 0, 0, 8, 0, 0, 0, 0]].concat();
     for (cdb, data) in [
         (cdb10(0x41, 0x08, 0, 8), vec![0; 512]),
         (cdb10(0x42, 0, 0, 24), unmap),
     ] {
-        let tag = rig.send(&cdb, 0, data);
+        let tag = rig.send(&cdb, data);
         while !matches!(rig.held[0].2, MediumOp::Flush { .. }) {
             rig.answer(0);
         }
@@ -120,8 +117,7 @@ fn what_one_nexus_prevents_is_prevented_until_it_is_lost() {
     assert_eq!(rig.status(tag), Status::Good);
     let eject = send(&mut rig, B, &EJECT);
     assert_eq!(rig.sense(B, eject), (0x5, 0x5302));
-    rig.server.nexus_lost(A);
-    rig.run();
+    rig.lose(A);
     let eject = send(&mut rig, B, &EJECT);
     assert_eq!(rig.completed(B, eject).status, Status::Good);
 }
@@ -169,7 +165,7 @@ fn parameter_data_is_cut_to_allocation_length() {
 #[test]
 fn reads_and_writes_that_end_well_are_counted() {
     let mut rig = Rig::removable();
-    rig.send(&cdb10(0x2a, 0, 0, 4), 0, pattern(4, 1));
+    rig.send(&cdb10(0x2a, 0, 0, 4), pattern(4, 1));
     send(&mut rig, A, &cdb10(0x28, 0, 0, 3));
     send(&mut rig, A, &cdb10(0x28, 0, 8192, 3));
     send(&mut rig, A, &TUR);

@@ -29,7 +29,7 @@ fn unmap_list(extents: &[(u64, u32)]) -> Vec<u8> {
 #[test]
 fn write_same_repeats_one_block() {
     let mut rig = Rig::new();
-    let tag = rig.send(&cdb10(0x41, 0, 2, 100), 0, vec![9; BLOCK]);
+    let tag = rig.send(&cdb10(0x41, 0, 2, 100), vec![9; BLOCK]);
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
     assert!(
@@ -44,18 +44,16 @@ fn write_same_repeats_one_block() {
 fn write_same_without_data_writes_zeros() {
     let mut rig = Rig::new();
     rig.disks[0].fill(1);
-    let tag = rig.send(&cdb16(0x93, 0x01, 0, 8192), 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&cdb16(0x93, 0x01, 0, 8192), ());
     assert!(rig.disks[0].iter().all(|byte| *byte == 0));
 }
 
 #[test]
 fn write_same_unmaps_zeros_and_writes_the_rest() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     for (byte, anchor) in [(0, false), (0, true), (1, false)] {
         let flags = if anchor { 0x18 } else { 0x08 };
-        rig.send(&cdb10(0x41, flags, 0, 8), 0, vec![byte; BLOCK]);
+        rig.send(&cdb10(0x41, flags, 0, 8), vec![byte; BLOCK]);
         rig.answer(0);
         match rig.held[0].2 {
             MediumOp::Unmap { anchor: told, .. } => assert_eq!((byte, told), (0, anchor)),
@@ -69,16 +67,16 @@ fn write_same_unmaps_zeros_and_writes_the_rest() {
 #[test]
 fn write_same_refuses_what_it_cannot_mean() {
     let mut rig = Rig::new();
-    let none = rig.send(&cdb10(0x41, 0, 0, 0), 0, vec![0; BLOCK]);
+    let none = rig.send(&cdb10(0x41, 0, 0, 0), vec![0; BLOCK]);
     assert_eq!(rig.sense(NEXUS, none), (0x5, 0x2400), "WSNZ");
-    let anchor = rig.send(&cdb10(0x41, 0x10, 0, 1), 0, vec![0; BLOCK]);
+    let anchor = rig.send(&cdb10(0x41, 0x10, 0, 1), vec![0; BLOCK]);
     assert_eq!(
         rig.sense(NEXUS, anchor),
         (0x5, 0x2400),
         "ANCHOR without UNMAP"
     );
     for sent in [100, 2 * BLOCK] {
-        let tag = rig.send(&cdb10(0x41, 0, 0, 1), 0, vec![0; sent]);
+        let tag = rig.send(&cdb10(0x41, 0, 0, 1), vec![0; sent]);
         assert_eq!(
             rig.sense(NEXUS, tag),
             (0x5, 0x0e03),
@@ -88,7 +86,7 @@ fn write_same_refuses_what_it_cannot_mean() {
     let mut thick = traits();
     thick.unmap_granularity = None;
     let mut rig = Rig::with(1, 1, &thick);
-    let unmap = rig.send(&cdb10(0x41, 0x08, 0, 1), 0, vec![0; BLOCK]);
+    let unmap = rig.send(&cdb10(0x41, 0x08, 0, 1), vec![0; BLOCK]);
     assert_eq!(rig.sense(NEXUS, unmap), (0x5, 0x2400));
 }
 
@@ -103,18 +101,18 @@ fn write_same_of_no_blocks_goes_to_the_end_where_nothing_can_be_lost() {
         (cdb16(0x93, 0, 0, 0).to_vec(), 0),
     ] {
         rig.disks[0].fill(0);
-        let tag = rig.send(&cdb, 0, vec![1; BLOCK]);
+        let tag = rig.send(&cdb, vec![1; BLOCK]);
         assert_eq!(rig.status(tag), Status::Good);
         let written = rig.disks[0].iter().filter(|byte| **byte == 1).count();
         assert_eq!(written, (8192 - lba) * BLOCK);
     }
     for lba in [8192, 8193, u64::MAX] {
-        let tag = rig.send(&cdb16(0x93, 0, lba, 0), 0, vec![1; BLOCK]);
+        let tag = rig.send(&cdb16(0x93, 0, lba, 0), vec![1; BLOCK]);
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
     }
     careless.blocks = (1 << 21) + 1;
     let mut rig = Rig::with(1, 1, &careless);
-    let tag = rig.send(&cdb16(0x93, 0, 0, 0), 0, vec![1; BLOCK]);
+    let tag = rig.send(&cdb16(0x93, 0, 0, 0), vec![1; BLOCK]);
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "over 1 GiB");
 }
 
@@ -123,8 +121,7 @@ fn unmap_does_every_descriptor() {
     let mut rig = Rig::new();
     rig.disks[0].fill(1);
     let list = unmap_list(&[(0, 8), (100, 0), (8000, 192)]);
-    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&unmap_cdb(list.len()), list);
     let zeros = rig.disks[0].iter().filter(|byte| **byte == 0).count();
     assert_eq!(zeros, 200 * BLOCK);
 }
@@ -138,7 +135,7 @@ fn unmap_writes_zeros_in_pieces_where_the_medium_turns_out_not_to_deallocate() {
     rig.disks[0].fill(1);
     rig.hold = true;
     let list = unmap_list(&[(8, 80_000), (90_000, 8)]);
-    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    let tag = rig.send(&unmap_cdb(list.len()), list);
     assert!(matches!(rig.held[0].2, MediumOp::Unmap { .. }));
     rig.fail = Some(MediumError::Unsupported);
     rig.answer(0);
@@ -169,8 +166,8 @@ fn swap_under_way(rig: &mut Rig, lba: u64) -> Tag {
     rig.hold = true;
     let mut cdb = cdb16(0x89, 0, lba, 0);
     cdb[13] = 1;
-    let simple = Attribute::Simple;
-    let tag = rig.send_to(NexusId(1), 0, &cdb, simple, 0, vec![0; 2 * BLOCK]);
+    let _simple = Attribute::Simple;
+    let tag = rig.send_by(NexusId(1), &cdb, vec![0; 2 * BLOCK]);
     rig.answer(rig.held.len() - 1);
     assert!(matches!(rig.held[0].2, MediumOp::Read { .. }));
     tag
@@ -181,11 +178,11 @@ fn unmap_does_not_wait_for_a_swap_between_its_extents_nor_that_for_it() {
     let mut rig = Rig::with(2, 1, &traits());
     let swap = swap_under_way(&mut rig, 4000);
     let list = unmap_list(&[(0, 8), (8000, 8)]);
-    let tag = rig.send(&unmap_cdb(list.len()), 0, list.clone());
+    let tag = rig.send(&unmap_cdb(list.len()), list.clone());
     rig.answer(1);
     rig.answer(1);
     assert_eq!(rig.status(tag), Status::Good);
-    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    let tag = rig.send(&unmap_cdb(list.len()), list);
     while rig.held.len() > 1 || matches!(rig.held[0].2, MediumOp::Write { .. }) {
         rig.answer(0);
     }
@@ -198,7 +195,7 @@ fn unmap_does_not_wait_for_a_swap_between_its_extents_nor_that_for_it() {
 fn write_same_goes_as_far_as_it_can_and_waits_for_the_rest() {
     let mut rig = Rig::with(2, 1, &traits());
     let swap = swap_under_way(&mut rig, 4000);
-    let tag = rig.send(&cdb16(0x93, 0x01, 3000, 2000), 0, Vec::new());
+    let tag = rig.send(&cdb16(0x93, 0x01, 3000, 2000), ());
     let extents = rig.held.iter().filter_map(|(_, _, op)| match op {
         MediumOp::WriteSame { extent, .. } => Some(*extent),
         _ => None,
@@ -206,9 +203,7 @@ fn write_same_goes_as_far_as_it_can_and_waits_for_the_rest() {
     assert_eq!(extents.collect::<Vec<_>>(), [Extent::new(3000, 1000)]);
     rig.answer(1);
     assert_eq!(rig.held.len(), 1, "the next block is locked");
-    while !rig.held.is_empty() {
-        rig.answer(0);
-    }
+    rig.answer_all();
     assert_eq!(rig.completed(NexusId(1), swap).status, Status::Good);
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.order.last(), Some(&tag));
@@ -219,8 +214,7 @@ fn unmap_looks_at_the_whole_list_first() {
     let mut rig = Rig::new();
     rig.disks[0].fill(1);
     let list = unmap_list(&[(0, 8), (8191, 2)]);
-    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    let tag = rig.refuses(&unmap_cdb(list.len()), list, (0x5, 0x2100));
     assert_eq!(rig.information(tag), Some(8192));
     assert!(rig.disks[0].iter().all(|byte| *byte == 1));
 }
@@ -229,47 +223,40 @@ fn unmap_looks_at_the_whole_list_first() {
 fn unmap_lists_of_every_wrong_length() {
     let mut rig = Rig::new();
     let list = unmap_list(&[(0, 8)]);
-    let tag = rig.send(&unmap_cdb(0), 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&unmap_cdb(0), ());
     for length in [1, 7, 8, 23] {
-        let tag = rig.send(&unmap_cdb(length), 0, list[..length].to_vec());
+        let tag = rig.send(&unmap_cdb(length), list[..length].to_vec());
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x1a00), "{length}");
     }
     let many = unmap_list(&[(0, 1); 257]);
-    let tag = rig.send(&unmap_cdb(many.len()), 0, many);
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2600));
+    rig.refuses(&unmap_cdb(many.len()), many, (0x5, 0x2600));
 }
 
 #[test]
 fn synchronize_cache_flushes_what_it_names() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let cases = [
         (0, 0, Extent::new(0, 0)),
         (8, 0, Extent::new(8, 8184)),
         (8, 4, Extent::new(8, 4)),
     ];
     for (lba, blocks, flushed) in cases {
-        let tag = rig.send(&cdb10(0x35, 0, lba, blocks), 0, Vec::new());
+        let tag = rig.send(&cdb10(0x35, 0, lba, blocks), ());
         assert!(matches!(rig.held[0].2, MediumOp::Flush { extent } if extent == flushed));
         rig.answer(0);
         assert_eq!(rig.status(tag), Status::Good);
     }
-    let tag = rig.send(&cdb10(0x35, 0, 8191, 2), 0, Vec::new());
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    rig.refuses(&cdb10(0x35, 0, 8191, 2), (), (0x5, 0x2100));
 }
 
 #[test]
 fn immediate_commands_are_answered_first_and_done_then() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let flush = rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
-    assert_eq!(rig.status(flush), Status::Good);
-    let fetch = rig.send(&cdb16(0x90, 0x02, 0, 8), 0, Vec::new());
+    let mut rig = Rig::new().holding();
+    rig.good(&cdb16(0x91, 0x02, 0, 0), ());
+    let fetch = rig.send(&cdb16(0x90, 0x02, 0, 8), ());
     assert_eq!(rig.status(fetch), Status::ConditionMet);
     assert_eq!(rig.held.len(), 2);
-    rig.server.nexus_lost(NEXUS);
-    rig.run();
+    rig.lose(NEXUS);
     assert_eq!(rig.gone, [NEXUS]);
     rig.answer(0);
     rig.answer(0);
@@ -277,14 +264,12 @@ fn immediate_commands_are_answered_first_and_done_then() {
 
 #[test]
 fn background_work_has_an_end() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     for _ in 0..64 {
-        let tag = rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
-        assert_eq!(rig.status(tag), Status::Good);
+        rig.good(&cdb16(0x91, 0x02, 0, 0), ());
     }
     let ended = rig.ended.len();
-    rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
+    rig.send(&cdb16(0x91, 0x02, 0, 0), ());
     assert_eq!(rig.ended.len(), ended, "it waits like one without IMMED");
 }
 
@@ -293,9 +278,9 @@ fn prefetch_tells_whether_all_of_it_fits() {
     let mut big = traits();
     big.blocks = 1 << 20;
     let mut rig = Rig::with(1, 1, &big);
-    let tag = rig.send(&cdb10(0x34, 0, 0, 8), 0, Vec::new());
+    let tag = rig.send(&cdb10(0x34, 0, 0, 8), ());
     assert_eq!(rig.status(tag), Status::ConditionMet);
-    let tag = rig.send(&cdb10(0x34, 0, 0, 0), 0, Vec::new());
+    let tag = rig.send(&cdb10(0x34, 0, 0, 0), ());
     assert_eq!(
         rig.status(tag),
         Status::Good,
@@ -308,7 +293,7 @@ fn lba_status_tells_extents_as_far_as_there_is_room() {
     let mut rig = Rig::new();
     let mut cdb = cdb16(0x9e, 0x12, 8000, 0);
     cdb[13] = 24;
-    let tag = rig.send(&cdb, 24, Vec::new());
+    let tag = rig.send(&cdb, 24);
     let data = rig.data(tag);
     assert_eq!(data.len(), 24);
     assert_eq!(data[..4], 20_u32.to_be_bytes());
@@ -318,6 +303,5 @@ fn lba_status_tells_extents_as_far_as_there_is_room() {
         192_u32.to_be_bytes(),
         "equal neighbours are one extent"
     );
-    let past = rig.send(&cdb16(0x9e, 0x12, 8192, 24), 24, Vec::new());
-    assert_eq!(rig.sense(NEXUS, past), (0x5, 0x2100));
+    rig.refuses(&cdb16(0x9e, 0x12, 8192, 24), 24, (0x5, 0x2100));
 }

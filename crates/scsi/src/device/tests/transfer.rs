@@ -13,11 +13,9 @@ const NEXUS: NexusId = NexusId(0);
 fn write_then_read_of_one_segment() {
     let mut rig = Rig::new();
     let data = pattern(8, 1);
-    let write = rig.send(&cdb10(0x2a, 0, 16, 8), 0, data.clone());
-    assert_eq!(rig.status(write), Status::Good);
+    let write = rig.good(&cdb10(0x2a, 0, 16, 8), data.clone());
     assert_eq!(rig.completed(NEXUS, write).length_out, 8 * BLOCK as u64);
-    let read = rig.send(&cdb10(0x28, 0, 16, 8), data.len(), Vec::new());
-    assert_eq!(rig.status(read), Status::Good);
+    let read = rig.good(&cdb10(0x28, 0, 16, 8), data.len());
     assert_eq!(rig.data(read), data);
     assert_eq!(rig.completed(NEXUS, read).length_in, 8 * BLOCK as u64);
 }
@@ -26,10 +24,9 @@ fn write_then_read_of_one_segment() {
 fn six_byte_commands_take_zero_for_256_blocks() {
     let mut rig = Rig::new();
     let data = pattern(256, 2);
-    let write = rig.send(&[0x0a, 0, 1, 0, 0, 0], 0, data.clone());
-    assert_eq!(rig.status(write), Status::Good);
+    rig.good(&[0x0a, 0, 1, 0, 0, 0], data.clone());
     assert_eq!(rig.disks[0][256 * BLOCK..512 * BLOCK], data);
-    let read = rig.send(&[0x08, 0, 1, 0, 0, 0], data.len(), Vec::new());
+    let read = rig.send(&[0x08, 0, 1, 0, 0, 0], data.len());
     assert_eq!(rig.data(read), data);
 }
 
@@ -39,7 +36,7 @@ fn many_segments_arrive_in_order_though_the_medium_answers_in_any() {
     let data = pattern(4096, 3);
     rig.disks[0][..data.len()].copy_from_slice(&data);
     rig.hold = true;
-    let read = rig.send(&cdb16(0x88, 0, 0, 4096), data.len(), Vec::new());
+    let read = rig.send(&cdb16(0x88, 0, 0, 4096), data.len());
     assert_eq!(rig.held.len(), 4, "a bounded number is under way");
     while !rig.held.is_empty() {
         assert!(rig.held.len() <= 4);
@@ -54,7 +51,7 @@ fn a_long_write_asks_for_its_data_in_order() {
     let mut rig = Rig::new();
     let data = pattern(4096, 4);
     rig.hold = true;
-    let write = rig.send(&cdb16(0x8a, 0, 0, 4096), 0, data.clone());
+    let write = rig.send(&cdb16(0x8a, 0, 0, 4096), data.clone());
     let mut turn = 0;
     while !rig.held.is_empty() {
         turn += 3;
@@ -66,10 +63,9 @@ fn a_long_write_asks_for_its_data_in_order() {
 
 #[test]
 fn fua_reaches_the_medium() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     for (flags, expected) in [(0x08, true), (0x10, false)] {
-        rig.send(&cdb10(0x2a, flags, 0, 1), 0, pattern(1, 5));
+        rig.send(&cdb10(0x2a, flags, 0, 1), pattern(1, 5));
         rig.answer(0);
         assert!(
             matches!(rig.held[0].2, MediumOp::Write { fua, .. } if fua == expected),
@@ -93,9 +89,8 @@ fn a_read_with_fua_and_a_verify_see_what_is_stable() {
         (stable.clone(), read(0x08), false),
         (stable, verify, false),
     ] {
-        let mut rig = Rig::with(1, 1, &traits);
-        rig.hold = true;
-        let tag = rig.send(&cdb, 2 * BLOCK, Vec::new());
+        let mut rig = Rig::with(1, 1, &traits).holding();
+        let tag = rig.send(&cdb, 2 * BLOCK);
         if flushed {
             let extent = Extent::new(3, 2);
             assert!(
@@ -113,14 +108,13 @@ fn a_read_with_fua_and_a_verify_see_what_is_stable() {
 /// COMPARE AND WRITE came in between, and what it wrote is in the cache only.
 #[test]
 fn a_read_with_fua_that_waited_for_a_lock_sees_what_is_stable() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
-    rig.hold = true;
-    let read = rig.send(&cdb10(0x28, 0x08, 3, 2), 2 * BLOCK, Vec::new());
+    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let read = rig.send(&cdb10(0x28, 0x08, 3, 2), 2 * BLOCK);
     assert!(matches!(rig.held[0].2, MediumOp::Flush { .. }));
     let mut swap = cdb16(0x89, 0, 3, 0);
     swap[13] = 1;
     let data = [vec![0; BLOCK], vec![7; BLOCK]].concat();
-    rig.send_to(NexusId(1), 0, &swap, Attribute::Simple, 0, data);
+    rig.send_by(NexusId(1), &swap, data);
     // The lease for the data, the read of what is compared: the lock is held.
     rig.answer(1);
     assert!(matches!(rig.held[1].2, MediumOp::Read { .. }));
@@ -142,22 +136,18 @@ fn a_read_with_fua_that_waited_for_a_lock_sees_what_is_stable() {
 #[test]
 fn no_blocks_is_no_error() {
     let mut rig = Rig::new();
-    let read = rig.send(&cdb10(0x28, 0, 8192, 0), 0, Vec::new());
-    assert_eq!(rig.status(read), Status::Good);
-    let read = rig.send(&cdb10(0x28, 0, 8193, 0), 0, Vec::new());
-    assert_eq!(rig.sense(NEXUS, read), (0x5, 0x2100));
+    rig.good(&cdb10(0x28, 0, 8192, 0), ());
+    rig.refuses(&cdb10(0x28, 0, 8193, 0), (), (0x5, 0x2100));
 }
 
 #[test]
 fn blocks_past_the_end_are_named() {
     let mut rig = Rig::new();
     for opcode in [0x28, 0x2a] {
-        let tag = rig.send(&cdb10(opcode, 0, 8190, 3), 0, Vec::new());
-        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+        let tag = rig.refuses(&cdb10(opcode, 0, 8190, 3), (), (0x5, 0x2100));
         assert_eq!(rig.information(tag), Some(8192));
     }
-    let tag = rig.send(&cdb16(0x88, 0, u64::MAX, 2), 0, Vec::new());
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    rig.refuses(&cdb16(0x88, 0, u64::MAX, 2), (), (0x5, 0x2100));
 }
 
 #[test]
@@ -165,8 +155,7 @@ fn more_than_the_maximum_transfer_length_is_an_invalid_field() {
     let mut big = super::rig::traits();
     big.blocks = 1 << 20;
     let mut rig = Rig::with(1, 1, &big);
-    let tag = rig.send(&cdb16(0x88, 0, 0, 65537), 1 << 30, Vec::new());
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400));
+    let tag = rig.refuses(&cdb16(0x88, 0, 0, 65537), 1 << 30, (0x5, 0x2400));
     let sense = &rig.completed(NEXUS, tag).sense;
     assert_eq!(
         sense.as_slice()[15..18],
@@ -180,8 +169,7 @@ fn a_read_moves_no_more_than_is_expected() {
     let mut rig = Rig::new();
     let data = pattern(4, 6);
     rig.disks[0][..data.len()].copy_from_slice(&data);
-    let tag = rig.send(&cdb10(0x28, 0, 0, 4), 700, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.good(&cdb10(0x28, 0, 0, 4), 700);
     assert_eq!(rig.data(tag), &data[..700]);
     assert_eq!(rig.completed(NEXUS, tag).length_in, 2048);
 }
@@ -189,7 +177,7 @@ fn a_read_moves_no_more_than_is_expected() {
 #[test]
 fn a_write_moves_the_blocks_that_are_expected() {
     let mut rig = Rig::new();
-    let tag = rig.send(&cdb10(0x2a, 0, 0, 2), 0, vec![7; BLOCK]);
+    let tag = rig.send(&cdb10(0x2a, 0, 0, 2), vec![7; BLOCK]);
     assert_eq!(rig.status(tag), Status::Good);
     assert_eq!(rig.completed(NEXUS, tag).length_out, 1024);
     assert_eq!(rig.disks[0][..512], [7; 512]);
@@ -198,7 +186,7 @@ fn a_write_moves_the_blocks_that_are_expected() {
         [0; 512],
         "the second block was not written"
     );
-    let tag = rig.send(&cdb10(0x2a, 0, 0, 1), 0, vec![9; 700]);
+    let tag = rig.send(&cdb10(0x2a, 0, 0, 1), vec![9; 700]);
     assert_eq!(rig.status(tag), Status::Good, "more than the CDB asks for");
     assert_eq!(rig.disks[0][..512], [9; 512]);
 }
@@ -213,11 +201,11 @@ fn a_write_of_part_of_a_block_is_refused_and_moves_nothing() {
     let verify = cdb10(0x2f, 0x02, 0, 1).to_vec();
     rig.hold = true;
     for cdb in [&tens[..], &sixteens, &[write6.to_vec(), verify]].concat() {
-        let tag = rig.send(&cdb, 0, vec![7; 200]);
+        let tag = rig.send(&cdb, vec![7; 200]);
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x0e03), "{cdb:02x?}");
         assert_eq!(rig.completed(NEXUS, tag).length_out, 512);
     }
-    let long = rig.send(&cdb10(0x2a, 0, 0, 4096), 0, vec![7; 2048 * BLOCK + 1]);
+    let long = rig.send(&cdb10(0x2a, 0, 0, 4096), vec![7; 2048 * BLOCK + 1]);
     assert_eq!(rig.sense(NEXUS, long), (0x5, 0x0e03));
     assert!(rig.held.is_empty(), "the medium is not asked for anything");
 }
@@ -236,19 +224,17 @@ fn what_the_medium_says_is_told() {
     let mut rig = Rig::new();
     for (error, sense) in cases {
         rig.fail = Some(error);
-        let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-        assert_eq!(rig.sense(NEXUS, tag), sense);
+        rig.refuses(&cdb10(0x28, 0, 0, 1), 512, sense);
     }
     rig.fail = Some(MediumError::Busy);
-    let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     assert_eq!(rig.status(tag), Status::TaskSetFull);
 }
 
 #[test]
 fn an_error_in_the_middle_waits_for_the_rest() {
-    let mut rig = Rig::new();
-    rig.hold = true;
-    let tag = rig.send(&cdb16(0x88, 0, 0, 2048), 2048 * BLOCK, Vec::new());
+    let mut rig = Rig::new().holding();
+    let tag = rig.send(&cdb16(0x88, 0, 0, 2048), 2048 * BLOCK);
     rig.fail = Some(MediumError::Read);
     rig.answer(1);
     assert_eq!(rig.ended.len(), 1, "three operations are still under way");
@@ -268,32 +254,24 @@ fn a_volume_that_may_not_be_written_says_so() {
     let more = [0x8a, 0x8b, 0x8e, 0x93].map(|opcode| cdb16(opcode, 0, 0, 1).to_vec());
     let unmap = vec![0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
     for cdb in [writes.as_slice(), &more, &[unmap]].concat() {
-        let tag = rig.send(&cdb, 0, pattern(1, 7));
+        let tag = rig.send(&cdb, pattern(1, 7));
         assert_eq!(rig.sense(NEXUS, tag), (0x7, 0x2700), "{cdb:02x?}");
     }
-    let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    rig.good(&cdb10(0x28, 0, 0, 1), 512);
     let mut lba_status = cdb16(0x9e, 0x12, 0, 24);
     lba_status[13] = 24;
-    let tag = rig.send(&lba_status, 24, Vec::new());
+    let tag = rig.send(&lba_status, 24);
     assert_eq!(rig.data(tag).len(), 24, "what it has no storage for");
 }
 
 #[test]
 fn absent_units_and_unknown_commands_are_refused() {
     let mut rig = Rig::new();
-    let tag = rig.send_to(
-        NEXUS,
-        5,
-        &cdb10(0x28, 0, 0, 1),
-        Attribute::Simple,
-        512,
-        Vec::new(),
-    );
+    let tag = rig.send_to(NEXUS, 5, &cdb10(0x28, 0, 0, 1), Attribute::Simple, 512);
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2500));
-    let tag = rig.send(&[0xff; 6], 0, Vec::new());
+    let tag = rig.send(&[0xff; 6], ());
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
-    let tag = rig.send(&cdb10(0x28, 0x20, 0, 1), 512, Vec::new());
+    let tag = rig.send(&cdb10(0x28, 0x20, 0, 1), 512);
     assert_eq!(
         rig.sense(NEXUS, tag),
         (0x5, 0x2400),
@@ -307,7 +285,7 @@ fn the_report_luns_well_known_unit_knows_four_commands() {
     let mut rig = Rig::new();
     let mut send = |cdb: &[u8], expected_in| {
         let to = (NEXUS, WELL_KNOWN_REPORT_LUNS);
-        let tag = rig.send_to_lun(to, cdb, Attribute::Simple, expected_in, Vec::new());
+        let tag = rig.send_to_lun(to, cdb, Attribute::Simple, expected_in);
         let completed = rig.completed(NEXUS, tag).clone();
         match completed.status {
             Status::Good if expected_in > 0 => Ok(rig.data(tag).to_vec()),

@@ -38,8 +38,7 @@ fn no_command_reaches_past_the_last_block() {
         (u64::MAX, 1),
         (u64::MAX, u64::MAX),
     ];
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     let mut tried = 0;
     for row in TABLE {
         let (Some(lba), Length::Blocks(blocks)) = (row.lba, row.length) else {
@@ -55,7 +54,7 @@ fn no_command_reaches_past_the_last_block() {
                 first
             };
             put(&mut cdb, lba, first);
-            let tag = rig.send(&cdb, 1 << 20, vec![0; 512]);
+            let tag = rig.send(&cdb, (1 << 20, vec![0; 512]));
             assert_eq!(rig.sense(NEXUS, tag).0, ILLEGAL_REQUEST, "{}", row.name);
             assert!(rig.held.is_empty(), "{} of {first}+{count}", row.name);
             tried += 1;
@@ -67,16 +66,14 @@ fn no_command_reaches_past_the_last_block() {
 /// The same, where the address is in a parameter list.
 #[test]
 fn no_parameter_list_reaches_past_the_last_block() {
-    let mut rig = Rig::new();
-    rig.hold = true;
+    let mut rig = Rig::new().holding();
     for (lba, blocks) in [(8191, 2), (8192, 1), (u64::MAX, 1), (u64::MAX, u32::MAX)] {
         let mut list = vec![0, 22, 0, 16, 0, 0, 0, 0];
         list.extend(lba.to_be_bytes());
         list.extend(blocks.to_be_bytes());
         list.extend([0; 4]);
         let unmap = [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
-        let tag = rig.send(&unmap, 0, list);
-        assert_eq!(rig.sense(NEXUS, tag), (ILLEGAL_REQUEST, 0x2100));
+        rig.refuses(&unmap, list, (ILLEGAL_REQUEST, 0x2100));
         assert!(rig.held.is_empty());
     }
 }

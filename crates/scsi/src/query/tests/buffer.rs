@@ -1,6 +1,6 @@
 use crate::commands::QueryResult;
 use crate::owner::UnitChange;
-use crate::query::test_unit::{TestQuery, data, is_cdb_field, nexus, sense, unit};
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, nexus, refuses, sense, unit};
 use crate::unit::UnitState;
 use crate::unit_settings::{SettingChange, apply};
 
@@ -19,11 +19,7 @@ fn read(mode: u8, offset: u32) -> [u8; 10] {
 }
 
 fn write(unit: &mut UnitState, cdb: &[u8; 10], bytes: &[u8]) -> QueryResult {
-    let answer = TestQuery {
-        parameters: bytes,
-        ..TestQuery::new(cdb, unit)
-    }
-    .answer();
+    let answer = TestQuery::with(cdb, bytes, unit).answer();
     if let QueryResult::Change(UnitChange::Setting(setting)) = &answer {
         assert_eq!(apply(unit, &nexus(1).identity, setting), Ok(vec![]));
     }
@@ -55,16 +51,8 @@ fn the_data_buffer_reads_zeros_before_it_was_written() {
 
 #[test]
 fn reading_from_beyond_the_end_is_refused() {
-    is_cdb_field(
-        TestQuery::new(&read(DATA, 0x1_0001), &unit()).answer(),
-        3,
-        None,
-    );
-    is_cdb_field(
-        TestQuery::new(&read(DATA, 0xff_ffff), &unit()).answer(),
-        3,
-        None,
-    );
+    refuses(&read(DATA, 0x1_0001), &unit(), 3, None);
+    refuses(&read(DATA, 0xff_ffff), &unit(), 3, None);
 }
 
 #[test]
@@ -98,7 +86,7 @@ fn a_buffer_that_is_not_there() {
     other[2] = 1;
     is_cdb_field(write(&mut unit, &other, b"a"), 2, None);
     other[0] = 0x3c;
-    is_cdb_field(TestQuery::new(&other, &unit).answer(), 2, None);
+    refuses(&other, &unit, 2, None);
 }
 
 #[test]
@@ -140,11 +128,7 @@ fn fewer_bytes_came_than_the_cdb_says() {
 fn other_modes_are_refused() {
     let unit = unit();
     for mode in (0..0x20).filter(|mode| ![DATA, DESCRIPTOR, ECHO, ECHO_DESCRIPTOR].contains(mode)) {
-        is_cdb_field(TestQuery::new(&read(mode, 0), &unit).answer(), 1, Some(4));
-        is_cdb_field(
-            TestQuery::new(&cdb(0x3b, mode, 0, 0), &unit).answer(),
-            1,
-            Some(4),
-        );
+        refuses(&read(mode, 0), &unit, 1, Some(4));
+        refuses(&cdb(0x3b, mode, 0, 0), &unit, 1, Some(4));
     }
 }

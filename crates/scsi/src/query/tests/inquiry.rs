@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::commands::QueryResult;
-use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, unit};
+use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, refuses, unit};
 use crate::statistics::SpaceUsage;
 use crate::unit::UnitState;
 use crate::wire::lun::Lun;
@@ -53,21 +53,13 @@ fn names_that_are_too_long_are_cut_off() {
 #[test]
 fn page_code_without_evpd_is_refused() {
     let unit = unit();
-    is_cdb_field(
-        TestQuery::new(&[0x12, 0, 1, 0, 96, 0], &unit).answer(),
-        2,
-        None,
-    );
+    refuses(&[0x12, 0, 1, 0, 96, 0], &unit, 2, None);
 }
 
 #[test]
 fn unknown_vpd_page_is_refused() {
     let unit = unit();
-    is_cdb_field(
-        TestQuery::new(&[0x12, 1, 0xb5, 0, 96, 0], &unit).answer(),
-        2,
-        None,
-    );
+    refuses(&[0x12, 1, 0xb5, 0, 96, 0], &unit, 2, None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::commands::QueryResult;
-use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, unit};
+use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, refuses, unit};
 use crate::statistics::SpaceUsage;
 use crate::unit::CoreId;
 
@@ -77,11 +77,7 @@ fn general_statistics() {
 #[test]
 fn provisioning_is_told_where_the_volume_counts_it() {
     let unit = unit();
-    is_cdb_field(
-        TestQuery::new(&log_sense(0x0c, 0, 0), &unit).answer(),
-        2,
-        Some(5),
-    );
+    refuses(&log_sense(0x0c, 0, 0), &unit, 2, Some(5));
     unit.statistics.set_gauge(FixedUsage(SpaceUsage {
         used: 2048 * 3,
         available: 2048 * 0x1234,
@@ -97,18 +93,10 @@ fn provisioning_is_told_where_the_volume_counts_it() {
 #[test]
 fn unknown_pages_and_controls_are_pointed_at() {
     let unit = unit();
-    is_cdb_field(
-        TestQuery::new(&log_sense(0x2f, 0, 0), &unit).answer(),
-        2,
-        Some(5),
-    );
-    is_cdb_field(
-        TestQuery::new(&log_sense(0x0d, 1, 0), &unit).answer(),
-        3,
-        None,
-    );
+    refuses(&log_sense(0x2f, 0, 0), &unit, 2, Some(5));
+    refuses(&log_sense(0x0d, 1, 0), &unit, 3, None);
     let defaults = [0x4d, 0, 0xcd, 0, 0, 0, 0, 1, 0, 0];
-    is_cdb_field(TestQuery::new(&defaults, &unit).answer(), 2, Some(7));
+    refuses(&defaults, &unit, 2, Some(7));
     let save = [0x4d, 1, 0x4d, 0, 0, 0, 0, 1, 0, 0];
-    is_cdb_field(TestQuery::new(&save, &unit).answer(), 1, Some(0));
+    refuses(&save, &unit, 1, Some(0));
 }

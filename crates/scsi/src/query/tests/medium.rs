@@ -4,7 +4,7 @@ use std::time::Duration;
 use crate::commands::QueryResult;
 use crate::long_operation::{LongOperationKind, OperationState};
 use crate::owner::UnitChange;
-use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
+use crate::query::test_unit::{TestQuery, data, refuses, sense, unit};
 use crate::unit::UnitState;
 use crate::unit_settings::{SettingChange, Timestamp};
 use crate::wire::lun::Lun;
@@ -176,11 +176,7 @@ fn start_stop_unit_ejects_no_fixed_medium() {
     let mut unit = unit();
     Arc::make_mut(&mut unit.identity).removable = false;
     for flags in [0x02, 0x03] {
-        is_cdb_field(
-            TestQuery::new(&[0x1b, 0, 0, 0, flags, 0], &unit).answer(),
-            4,
-            Some(1),
-        );
+        refuses(&[0x1b, 0, 0, 0, flags, 0], &unit, 4, Some(1));
     }
 }
 
@@ -201,23 +197,15 @@ fn prevent_and_allow_medium_removal() {
         change(&cdb(0), &unit()),
         Some((SettingChange::Prevent(false), false))
     );
-    is_cdb_field(TestQuery::new(&cdb(2), &unit()).answer(), 4, Some(1));
+    refuses(&cdb(2), &unit(), 4, Some(1));
 }
 
 #[test]
 fn send_diagnostic_runs_the_default_self_test_only() {
     assert_eq!(change(&[0x1d, 0x04, 0, 0, 0, 0], &unit()), None);
     assert_eq!(change(&[0x1d, 0x14, 0, 0, 0, 0], &ejected()), None);
-    is_cdb_field(
-        TestQuery::new(&[0x1d, 0x20, 0, 0, 0, 0], &unit()).answer(),
-        1,
-        Some(5),
-    );
-    is_cdb_field(
-        TestQuery::new(&[0x1d, 0x10, 0, 0, 4, 0], &unit()).answer(),
-        4,
-        Some(2),
-    );
+    refuses(&[0x1d, 0x20, 0, 0, 0, 0], &unit(), 1, Some(5));
+    refuses(&[0x1d, 0x10, 0, 0, 4, 0], &unit(), 4, Some(2));
     let Some(SenseSpecific::Progress(progress)) =
         sense(TestQuery::new(&[0x1d, 0x04, 0, 0, 0, 0], &formatting()).answer()).specific
     else {
@@ -247,11 +235,7 @@ fn report_timestamp_goes_on_from_what_was_set() {
 
 fn set_timestamp(length: u8, list: &[u8]) -> QueryResult {
     let cdb = [0xa4, 0x0f, 0, 0, 0, 0, 0, 0, 0, length, 0, 0];
-    TestQuery {
-        parameters: list,
-        ..TestQuery::new(&cdb, &unit())
-    }
-    .answer()
+    TestQuery::with(&cdb, list, &unit()).answer()
 }
 
 #[test]

@@ -11,20 +11,12 @@ const CONTROL: [u8; 12] = [0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0];
 
 fn select6(list: &[u8], unit: &UnitState) -> QueryResult {
     let cdb = [0x15, 0x10, 0, 0, list.len() as u8, 0];
-    TestQuery {
-        parameters: list,
-        ..TestQuery::new(&cdb, unit)
-    }
-    .answer()
+    TestQuery::with(&cdb, list, unit).answer()
 }
 
 fn select10(list: &[u8], unit: &UnitState) -> QueryResult {
     let cdb = [0x55, 0x10, 0, 0, 0, 0, 0, 0, list.len() as u8, 0];
-    TestQuery {
-        parameters: list,
-        ..TestQuery::new(&cdb, unit)
-    }
-    .answer()
+    TestQuery::with(&cdb, list, unit).answer()
 }
 
 /// A list of a header without block descriptors, and the pages.
@@ -174,11 +166,7 @@ fn lists_cut_off_anywhere_are_a_length_error_and_never_worse() {
 #[test]
 fn fewer_bytes_came_than_the_cdb_says() {
     let unit = unit();
-    let answer = TestQuery {
-        parameters: &[0; 4],
-        ..TestQuery::new(&[0x15, 0x10, 0, 0, 16, 0], &unit)
-    }
-    .answer();
+    let answer = TestQuery::with(&[0x15, 0x10, 0, 0, 16, 0], &[0; 4], &unit).answer();
     assert_eq!(sense(answer).code, 0x1a00);
 }
 
@@ -193,13 +181,7 @@ fn saving_and_vendor_specific_formats_are_refused() {
     let unit = unit();
     let cdb = |flags| [0x15, flags, 0, 0, 16, 0];
     let list = list6(&[&CONTROL]);
-    let answer = |cdb: &[u8]| {
-        TestQuery {
-            parameters: &list,
-            ..TestQuery::new(cdb, &unit)
-        }
-        .answer()
-    };
+    let answer = |cdb: &[u8]| TestQuery::with(cdb, &list, &unit).answer();
     is_cdb_field(answer(&cdb(0x11)), 1, Some(0));
     is_cdb_field(answer(&cdb(0x00)), 1, Some(4));
 }

@@ -1,5 +1,5 @@
 use crate::commands::QueryResult;
-use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
+use crate::query::test_unit::{TestQuery, data, refuses, sense, unit};
 use crate::wire::lun::{Lun, WELL_KNOWN_REPORT_LUNS};
 
 const fn report_luns(select: u8) -> [u8; 12] {
@@ -37,11 +37,7 @@ fn report_luns_of_kinds_that_are_not_here() {
 #[test]
 fn report_luns_with_an_unknown_select_code() {
     for select in [0x03, 0x12, 0xff] {
-        is_cdb_field(
-            TestQuery::new(&report_luns(select), &unit()).answer(),
-            2,
-            None,
-        );
+        refuses(&report_luns(select), &unit(), 2, None);
     }
 }
 

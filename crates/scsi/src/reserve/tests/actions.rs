@@ -1,10 +1,10 @@
 //! Registering, reserving and releasing.
 
 use super::super::{
-    ActionOutcome, MAX_REGISTRATIONS, Register, RegisterAndMove, ReservationNotice,
-    ReservationRefusal, ReservationType,
+    ActionOutcome, MAX_REGISTRATIONS, Register, RegisterAndMove, ReservationNotice, ReservationType,
 };
-use super::{act, quietly, register, register_anyway, registered, release, reserve};
+use super::super::{ReservationNotice::*, ReservationRefusal::*, ReservationType::*};
+use super::{act, quietly, refuses, register, register_anyway, registered, release, reserve};
 use crate::nexus::NexusIdentity;
 use crate::reserve::{Action, Reservations};
 use crate::testing::{by_port, host};
@@ -20,7 +20,7 @@ fn told(notice: ReservationNotice, whom: &[u8]) -> ActionOutcome {
 #[test]
 fn register_needs_the_key_that_is_there() {
     let mut all = Reservations::default();
-    let conflict = Err(ReservationRefusal::Conflict);
+    let conflict = Err(Conflict);
     assert_eq!(act(&mut all, &host(1), &register(7, 0xa)), conflict);
     quietly(&mut all, &host(1), &register(0, 0xa));
     assert_eq!(act(&mut all, &host(1), &register(0, 0xb)), conflict);
@@ -45,7 +45,7 @@ fn register_and_ignore_existing_key_needs_none() {
 #[test]
 fn nobody_does_anything_without_being_registered() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    let kind = ReservationType::WriteExclusive;
+    let kind = WriteExclusive;
     for action in [
         reserve(0, kind),
         reserve(0xa, kind),
@@ -54,7 +54,7 @@ fn nobody_does_anything_without_being_registered() {
         super::preempt(0xa, 0xa, kind),
         moved(0xa, 0xb, 3),
     ] {
-        let refused = Err(ReservationRefusal::Conflict);
+        let refused = Err(Conflict);
         assert_eq!(act(&mut all, &host(2), &action), refused, "{action:?}");
     }
 }
@@ -62,31 +62,15 @@ fn nobody_does_anything_without_being_registered() {
 #[test]
 fn reserve_again_as_before_is_good_and_otherwise_a_conflict() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
-    let conflict = Err(ReservationRefusal::Conflict);
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
+    let conflict = Err(Conflict);
     assert_eq!(
-        act(
-            &mut all,
-            &host(1),
-            &reserve(0xa, ReservationType::ExclusiveAccess)
-        ),
+        act(&mut all, &host(1), &reserve(0xa, ExclusiveAccess)),
         conflict
     );
     assert_eq!(
-        act(
-            &mut all,
-            &host(2),
-            &reserve(0xb, ReservationType::WriteExclusive)
-        ),
+        act(&mut all, &host(2), &reserve(0xb, WriteExclusive)),
         conflict
     );
     assert_eq!(all.generation(), 2, "RESERVE is not counted");
@@ -95,38 +79,18 @@ fn reserve_again_as_before_is_good_and_otherwise_a_conflict() {
 #[test]
 fn release_by_another_registrant_is_good_and_does_nothing() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    quietly(
-        &mut all,
-        &host(2),
-        &release(0xb, ReservationType::WriteExclusive),
-    );
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
-    quietly(
-        &mut all,
-        &host(2),
-        &release(0xb, ReservationType::WriteExclusive),
-    );
+    quietly(&mut all, &host(2), &release(0xb, WriteExclusive));
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
+    quietly(&mut all, &host(2), &release(0xb, WriteExclusive));
     assert!(all.is_holder(&host(1)));
 }
 
 #[test]
 fn release_of_another_type_is_an_invalid_release() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
-    let found = act(
-        &mut all,
-        &host(1),
-        &release(0xa, ReservationType::ExclusiveAccess),
-    );
-    assert_eq!(found, Err(ReservationRefusal::InvalidRelease));
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
+    let found = act(&mut all, &host(1), &release(0xa, ExclusiveAccess));
+    assert_eq!(found, Err(InvalidRelease));
     assert!(all.is_holder(&host(1)));
 }
 
@@ -136,10 +100,8 @@ fn release_tells_those_whom_the_reservation_had_admitted() {
         let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb), (&host(3), 0xc)]);
         quietly(&mut all, &host(1), &reserve(0xa, kind));
         let expected = match kind {
-            ReservationType::WriteExclusive | ReservationType::ExclusiveAccess => {
-                ActionOutcome::default()
-            }
-            _ => told(ReservationNotice::ReservationsReleased, &[2, 3]),
+            WriteExclusive | ExclusiveAccess => ActionOutcome::default(),
+            _ => told(ReservationsReleased, &[2, 3]),
         };
         let found = act(&mut all, &host(1), &release(0xa, kind));
         assert_eq!(found, Ok(expected), "{kind:?}");
@@ -149,15 +111,12 @@ fn release_tells_those_whom_the_reservation_had_admitted() {
 
 #[test]
 fn each_registrant_releases_an_all_registrants_reservation() {
-    let kind = ReservationType::WriteExclusiveAllRegistrants;
+    let kind = WriteExclusiveAllRegistrants;
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     quietly(&mut all, &host(2), &reserve(0xb, kind));
     let found = act(&mut all, &host(2), &release(0xb, kind));
-    assert_eq!(
-        found,
-        Ok(told(ReservationNotice::ReservationsReleased, &[1]))
-    );
+    assert_eq!(found, Ok(told(ReservationsReleased, &[1])));
 }
 
 #[test]
@@ -166,9 +125,8 @@ fn a_holder_that_unregisters_releases() {
         let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
         quietly(&mut all, &host(1), &reserve(0xa, kind));
         let expected = match kind {
-            ReservationType::WriteExclusiveRegistrantsOnly
-            | ReservationType::ExclusiveAccessRegistrantsOnly => {
-                told(ReservationNotice::ReservationsReleased, &[2])
+            WriteExclusiveRegistrantsOnly | ExclusiveAccessRegistrantsOnly => {
+                told(ReservationsReleased, &[2])
             }
             _ => ActionOutcome::default(),
         };
@@ -186,7 +144,7 @@ fn a_holder_that_unregisters_releases() {
 #[test]
 fn the_last_registrant_takes_an_all_registrants_reservation_along() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    let kind = ReservationType::ExclusiveAccessAllRegistrants;
+    let kind = ExclusiveAccessAllRegistrants;
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     quietly(&mut all, &host(1), &register(0xa, 0));
     assert_eq!(all.reservation(), None);
@@ -195,16 +153,9 @@ fn the_last_registrant_takes_an_all_registrants_reservation_along() {
 #[test]
 fn clear_tells_all_other_registrants() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb), (&host(3), 0xa)]);
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
     let found = act(&mut all, &host(2), &Action::Clear { key: 0xb });
-    assert_eq!(
-        found,
-        Ok(told(ReservationNotice::ReservationsPreempted, &[1, 3]))
-    );
+    assert_eq!(found, Ok(told(ReservationsPreempted, &[1, 3])));
     assert!(all.registrations().is_empty());
     assert_eq!(all.reservation(), None);
     assert_eq!(all.generation(), 4);
@@ -236,7 +187,7 @@ fn all_tg_pt_registers_and_unregisters_by_every_port() {
 fn all_tg_pt_conflicts_where_one_port_would() {
     let mut all = registered(&[(&by_port(1, 2), 0xb)]);
     let found = act(&mut all, &host(1), &by_all_ports(0, 0xa, 1));
-    assert_eq!(found, Err(ReservationRefusal::Conflict));
+    assert_eq!(found, Err(Conflict));
     quietly(&mut all, &host(1), &by_all_ports(0, 0xb, 1));
     assert_eq!(all.registrations().len(), 3);
 }
@@ -259,7 +210,7 @@ fn spec_i_pt_registers_others_that_are_not_yet() {
     assert_eq!(all.key(&host(2)), Some(0xa));
     assert_eq!(all.key(&host(3)), Some(0xc), "keeps its key");
     let found = act(&mut all, &host(1), &specifying(0xa, 0xb, &[4]));
-    assert_eq!(found, Err(ReservationRefusal::SpecifiedByRegistrant));
+    assert_eq!(found, Err(SpecifiedByRegistrant));
 }
 
 #[test]
@@ -273,11 +224,11 @@ fn registrations_are_bounded_and_none_is_made_where_not_all_can() {
         quietly(&mut all, &stranger(number), &register(0, 1));
     }
     let found = act(&mut all, &host(1), &specifying(0, 0xa, &[2]));
-    assert_eq!(found, Err(ReservationRefusal::NoResources));
+    assert_eq!(found, Err(NoResources));
     assert!(!all.is_registered(&host(1)));
     quietly(&mut all, &host(1), &register(0, 0xa));
     let found = act(&mut all, &host(2), &register(0, 0xa));
-    assert_eq!(found, Err(ReservationRefusal::NoResources));
+    assert_eq!(found, Err(NoResources));
     quietly(&mut all, &host(1), &register(0xa, 0xb));
 }
 
@@ -294,11 +245,7 @@ fn moved(key: u64, new_key: u64, to: u8) -> Action {
 #[test]
 fn register_and_move_hands_the_reservation_over() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
     quietly(&mut all, &host(1), &moved(0xa, 0xb, 2));
     assert!(all.is_holder(&host(2)));
     assert_eq!(all.key(&host(1)), Some(0xa));
@@ -309,11 +256,7 @@ fn register_and_move_hands_the_reservation_over() {
 #[test]
 fn register_and_move_can_unregister_the_old_holder() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xc)]);
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::ExclusiveAccess),
-    );
+    quietly(&mut all, &host(1), &reserve(0xa, ExclusiveAccess));
     let Action::Move(mut leave) = moved(0xa, 0xb, 2) else {
         panic!("not a move");
     };
@@ -327,36 +270,22 @@ fn register_and_move_can_unregister_the_old_holder() {
 #[test]
 fn register_and_move_is_for_the_one_holder_only() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    let conflict = Err(ReservationRefusal::Conflict);
+    let conflict = Err(Conflict);
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0xc, 3)),
         conflict,
         "nothing held"
     );
-    quietly(
-        &mut all,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
+    quietly(&mut all, &host(1), &reserve(0xa, WriteExclusive));
     assert_eq!(
         act(&mut all, &host(2), &moved(0xb, 0xc, 3)),
         conflict,
         "not the holder"
     );
-    assert_eq!(
-        act(&mut all, &host(1), &moved(0xa, 0, 3)),
-        Err(ReservationRefusal::ZeroKey)
-    );
-    assert_eq!(
-        act(&mut all, &host(1), &moved(0xa, 0xc, 1)),
-        Err(ReservationRefusal::MovedToItself)
-    );
-    quietly(
-        &mut all,
-        &host(1),
-        &release(0xa, ReservationType::WriteExclusive),
-    );
-    let kind = ReservationType::WriteExclusiveAllRegistrants;
+    refuses(&mut all, &host(1), &moved(0xa, 0, 3), ZeroKey);
+    refuses(&mut all, &host(1), &moved(0xa, 0xc, 1), MovedToItself);
+    quietly(&mut all, &host(1), &release(0xa, WriteExclusive));
+    let kind = WriteExclusiveAllRegistrants;
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0xc, 3)),

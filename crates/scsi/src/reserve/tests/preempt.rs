@@ -1,9 +1,8 @@
 //! PREEMPT and PREEMPT AND ABORT (SPC-5 §5.14.11.4).
 
-use super::super::{
-    Action, ActionOutcome, ReservationNotice, ReservationRefusal, ReservationType, Reservations,
-};
-use super::{act, preempt, quietly, registered, reserve};
+use super::super::{Action, ActionOutcome, ReservationNotice, ReservationType, Reservations};
+use super::super::{ReservationNotice::*, ReservationRefusal::*};
+use super::{act, preempt, quietly, refuses, registered, reserve};
 use crate::testing::host;
 
 const WE: ReservationType = ReservationType::WriteExclusive;
@@ -34,10 +33,7 @@ fn of_the_holder_takes_the_reservation_over() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, WE));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[1])]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[1])])));
     assert!(all.is_holder(&host(2)));
     assert!(!all.is_registered(&host(1)));
     assert_eq!(all.generation(), 4);
@@ -48,10 +44,8 @@ fn with_another_type_tells_those_who_stay() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, EA));
-    let expected: &[(ReservationNotice, &[u8])] = &[
-        (ReservationNotice::ReservationsReleased, &[3]),
-        (ReservationNotice::RegistrationsPreempted, &[1]),
-    ];
+    let expected: &[(ReservationNotice, &[u8])] =
+        &[(ReservationsReleased, &[3]), (RegistrationsPreempted, &[1])];
     assert_eq!(found, Ok(told(expected)));
 }
 
@@ -60,10 +54,7 @@ fn of_another_registrant_leaves_the_reservation() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xc, EA));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[3])]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[3])])));
     assert!(all.is_holder(&host(1)));
     assert_eq!(all.reservation().map(|held| held.kind), Some(WE));
 }
@@ -72,10 +63,7 @@ fn of_another_registrant_leaves_the_reservation() {
 fn without_a_reservation_makes_none() {
     let mut all = three();
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, EA));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[1])]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[1])])));
     assert_eq!(all.reservation(), None);
 }
 
@@ -83,18 +71,9 @@ fn without_a_reservation_makes_none() {
 fn of_an_unknown_key_conflicts_and_of_zero_is_invalid() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
-    assert_eq!(
-        act(&mut all, &host(2), &preempt(0xb, 0xd, WE)),
-        Err(ReservationRefusal::Conflict)
-    );
-    assert_eq!(
-        act(&mut all, &host(2), &preempt(0xb, 0, WE)),
-        Err(ReservationRefusal::ZeroKey)
-    );
-    assert_eq!(
-        act(&mut all, &host(2), &preempt(0xa, 0xa, WE)),
-        Err(ReservationRefusal::Conflict)
-    );
+    refuses(&mut all, &host(2), &preempt(0xb, 0xd, WE), Conflict);
+    refuses(&mut all, &host(2), &preempt(0xb, 0, WE), ZeroKey);
+    refuses(&mut all, &host(2), &preempt(0xa, 0xa, WE), Conflict);
     assert_eq!(all.generation(), 3);
 }
 
@@ -103,13 +82,7 @@ fn of_zero_removes_everybody_else_where_all_are_holders() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, AR));
     let found = act(&mut all, &host(2), &preempt(0xb, 0, EA));
-    assert_eq!(
-        found,
-        Ok(told(&[(
-            ReservationNotice::RegistrationsPreempted,
-            &[1, 3]
-        )]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[1, 3])])));
     assert_eq!(all.registrations().len(), 1);
     assert_eq!(all.reservation().map(|held| held.kind), Some(EA));
     assert!(all.is_holder(&host(2)));
@@ -120,10 +93,7 @@ fn of_one_key_where_all_are_holders_only_unregisters() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, AR));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xc, EA));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[3])]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[3])])));
     assert_eq!(all.reservation().map(|held| held.kind), Some(AR));
 }
 
@@ -132,10 +102,7 @@ fn by_the_holder_of_itself_changes_the_type() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(1), &preempt(0xa, 0xa, EA));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::ReservationsReleased, &[2, 3])]))
-    );
+    assert_eq!(found, Ok(told(&[(ReservationsReleased, &[2, 3])])));
     assert!(all.is_holder(&host(1)));
     assert_eq!(all.reservation().map(|held| held.kind), Some(EA));
 }
@@ -145,13 +112,7 @@ fn of_a_shared_key_spares_only_the_one_that_takes_over() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xa), (&host(3), 0xa)]);
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xa, 0xa, WE));
-    assert_eq!(
-        found,
-        Ok(told(&[(
-            ReservationNotice::RegistrationsPreempted,
-            &[1, 3]
-        )]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[1, 3])])));
     assert!(all.is_holder(&host(2)));
 }
 
@@ -159,10 +120,7 @@ fn of_a_shared_key_spares_only_the_one_that_takes_over() {
 fn of_its_own_key_without_a_reservation_unregisters_itself_unheard() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xa)]);
     let found = act(&mut all, &host(1), &preempt(0xa, 0xa, WE));
-    assert_eq!(
-        found,
-        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[2])]))
-    );
+    assert_eq!(found, Ok(told(&[(RegistrationsPreempted, &[2])])));
     assert!(all.registrations().is_empty());
 }
 
@@ -199,9 +157,6 @@ fn needs_a_type_only_where_it_reserves() {
     };
     assert!(act(&mut all, &host(2), &without(0xc)).is_ok());
     quietly(&mut all, &host(1), &reserve(0xa, WE));
-    assert_eq!(
-        act(&mut all, &host(2), &without(0xa)),
-        Err(ReservationRefusal::NoType)
-    );
+    refuses(&mut all, &host(2), &without(0xa), NoType);
     assert!(all.is_holder(&host(1)));
 }
