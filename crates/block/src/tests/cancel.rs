@@ -2,33 +2,20 @@
 
 use std::sync::Arc;
 
-use ::io::memory::MemoryLimit;
-use scsi::medium::{Extent, MediumError, MediumOp, Now};
+use scsi::medium::{MediumError, Now};
 
 use super::fake::FakeRing;
-use super::rig::Rig;
-use crate::lease::BlockLease;
-use crate::limit::{Delay, Limit};
+use super::rig::{Rig, read};
+use super::sketch::ram;
+use crate::delay::Delay;
+use crate::limit::Limit;
 use crate::parts::NamedPart;
-use crate::ram::Ram;
 use crate::stats::{OperationKind, Stats};
 use crate::stripe;
 use crate::verify::VerifyVolume;
 use crate::volume::Volume;
 
 const MS: Now = Now::from_millis(1);
-
-fn ram() -> Arc<dyn Volume> {
-    let memory = MemoryLimit::new(64 << 20);
-    Arc::new(Ram::new(1 << 20, 512, &memory).unwrap())
-}
-
-fn read(lba: u64) -> MediumOp<BlockLease> {
-    MediumOp::Read {
-        extent: Extent::new(lba, 1),
-        copied: false,
-    }
-}
 
 type Wrap = fn(Arc<dyn Volume>) -> Arc<dyn Volume>;
 
@@ -44,8 +31,8 @@ fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
         |inside| Arc::new(Stats::new(inside, "inside".to_owned())),
     ];
     for wrapped in wrappers {
-        let delay = Arc::new(Delay::new(ram(), 1000 * MS));
-        let mut rig = Rig::new(FakeRing::default(), &*wrapped(delay));
+        let delay = Arc::new(Delay::new(ram(2048), 1000 * MS));
+        let mut rig = Rig::fake(&*wrapped(delay));
         let [given_up, other] = [9, 7].map(|byte| {
             let write = rig.write_op(byte, 1, byte as u8, false);
             rig.submit(0, write)
@@ -64,14 +51,14 @@ fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
 
 #[test]
 fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
-    let slow = Arc::new(Delay::new(ram(), 1000 * MS));
+    let slow = Arc::new(Delay::new(ram(2048), 1000 * MS));
     let part = |(name, volume): (&str, Arc<dyn Volume>)| NamedPart {
         name: name.to_owned(),
         volume,
     };
-    let parts = [("prompt", ram()), ("slow", slow)].map(part);
+    let parts = [("prompt", ram(2048)), ("slow", slow)].map(part);
     let stripe = stripe::open(512, parts.into()).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &stripe);
+    let mut rig = Rig::fake(&stripe);
     let write = rig.write_op(0, 2, 5, false);
     let id = rig.submit(0, write);
     assert!(rig.result(id).is_none());
@@ -83,16 +70,16 @@ fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
 
 #[test]
 fn what_is_given_up_gives_its_cost_back() {
-    let limit = Limit::new(ram(), Some(1000), None);
+    let limit = Limit::new(ram(2048), Some(1000), None);
     let stats = Stats::new(Arc::new(limit), "limit".to_owned());
-    let mut rig = Rig::new(FakeRing::default(), &stats);
-    let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba))).collect();
+    let mut rig = Rig::fake(&stats);
+    let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba, 1))).collect();
     let done = |stats: &Stats| stats.snapshot(OperationKind::Read);
     assert_eq!(done(&stats).operations, 11);
     // All but the last ten of those that wait.
     rig.cancel(0, &(ids[11]..ids[990]));
     assert_eq!(done(&stats).errors, 979);
-    let late = rig.submit(0, read(0));
+    let late = rig.submit(0, read(0, 1));
     rig.pass_to(10 * MS);
     assert!(rig.result(ids[999]).is_some());
     assert!(rig.result(late).is_none());
@@ -102,10 +89,10 @@ fn what_is_given_up_gives_its_cost_back() {
 
 #[test]
 fn others_that_wait_keep_their_delay() {
-    let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), 10 * MS));
-    let first = rig.submit(0, read(0));
+    let mut rig = Rig::fake(&Delay::new(ram(2048), 10 * MS));
+    let first = rig.submit(0, read(0, 1));
     rig.pass_to(4 * MS);
-    let second = rig.submit(0, read(1));
+    let second = rig.submit(0, read(1, 1));
     rig.cancel(0, &(first..second));
     rig.pass_to(13 * MS);
     assert!(rig.result(second).is_none());

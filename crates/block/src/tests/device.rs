@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use ::io::ring::AnyRing;
-use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
+use scsi::medium::{Extent, MediumError, Provisioning};
 
 use super::places::{Folder, LoopDevice, Mount, reopen, run};
-use super::rig::{self, Rig, is_done};
+use super::rig::{self, Rig, is_done, reading, same};
 use crate::device::{DeviceOptions, DeviceVolume};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
@@ -143,8 +143,7 @@ fn unmap_and_zeros_reach_the_device() {
     }
     assert!(is_done(&rig.unmap(0, 4096)));
     let extent = Extent::new(4096, 1000);
-    let pattern = None;
-    assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+    rig.does(same(extent, None));
     assert_eq!(rig.read(0, 512), vec![0; 512 * 512]);
     assert_eq!(rig.read(5095, 2), [[0; 512], [9; 512]].concat());
 }
@@ -163,8 +162,7 @@ fn device_that_turns_out_not_to_zero_is_written() {
         assert!(is_done(&rig.write(lba, 512, 9)));
     }
     let extent = Extent::new(4096, 1000);
-    let pattern = None;
-    assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+    rig.does(same(extent, None));
     let unmapped = rig.unmap(0, 4095);
     assert!(
         matches!(unmapped, Err(MediumError::Unsupported)),
@@ -172,8 +170,7 @@ fn device_that_turns_out_not_to_zero_is_written() {
     );
     for _ in 0..2 {
         let extent = Extent::new(0, 4095);
-        let pattern = None;
-        assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+        rig.does(same(extent, None));
     }
     assert_eq!(rig.read(0, 512), vec![0; 512 * 512]);
     assert_eq!(rig.read(4094, 3), [[0; 512], [9; 512], [0; 512]].concat());
@@ -211,9 +208,8 @@ fn device_that_became_shorter_is_gone_behind_its_end() {
         assert_eq!(device.traits().blocks, 4096);
         assert_eq!(device.shortened_to(), Some(1 << 20));
         for lba in [2047, 2048] {
-            let (extent, copied) = (Extent::new(lba, 2), false);
-            let read = rig.run(MediumOp::Read { extent, copied });
-            assert!(matches!(read, Err(MediumError::Gone)), "{read:?}");
+            let extent = Extent::new(lba, 2);
+            rig.fails(reading(extent), MediumError::Gone);
         }
         let written = rig.write(2048, 8, 1);
         assert!(matches!(written, Err(MediumError::Gone)), "{written:?}");

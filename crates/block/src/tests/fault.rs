@@ -6,7 +6,7 @@ use ::io::memory::MemoryLimit;
 use scsi::medium::{Extent, MediumError, MediumOp};
 
 use super::fake::FakeRing;
-use super::rig::{Rig, is_done};
+use super::rig::{Rig, is_done, reading, same, writing};
 use crate::fault::{FailureRule, FaultVolume, Faults};
 use crate::ram::Ram;
 use crate::volume::Volume;
@@ -17,7 +17,7 @@ fn volume(faults: Faults) -> FaultVolume {
 }
 
 fn rig(faults: Faults) -> Rig<FakeRing> {
-    Rig::new(FakeRing::default(), &volume(faults))
+    Rig::fake(&volume(faults))
 }
 
 const ALWAYS: Option<FailureRule> = Some(FailureRule::Seldom(1.0));
@@ -63,8 +63,7 @@ fn each_kind_fails_with_its_own_error_and_alone() {
         ..Faults::default()
     });
     let extent = Extent::new(0, 1);
-    let copied = false;
-    let read = reads.run(MediumOp::Read { extent, copied });
+    let read = reads.run(reading(extent));
     assert!(matches!(read, Err(MediumError::Read)));
     assert!(is_done(&reads.write(0, 1, 1)) && is_done(&reads.flush()));
     let mut flushes = rig(Faults {
@@ -85,13 +84,8 @@ fn a_failed_write_leaves_what_was_there_though_memory_was_lent() {
     let extent = Extent::new(0, 8);
     let lent = rig.lease(MediumOp::PrepareWrite { extent });
     lent.buffer().copy_in(0, &[2; 4096]);
-    let write = MediumOp::Write {
-        extent,
-        data: lent,
-        fua: false,
-        atomic: false,
-    };
-    assert!(matches!(rig.run(write), Err(MediumError::Write)));
+    let write = writing(extent, lent);
+    rig.fails(write, MediumError::Write);
     assert_eq!(rig.read(0, 8), [1; 4096]);
 }
 
@@ -108,10 +102,8 @@ fn space_ends_after_so_many_bytes() {
     assert!(matches!(rig.write(8, 1, 1), Err(MediumError::NoSpace)));
     assert!(matches!(rig.flush(), Err(MediumError::Gone)));
     assert!(is_done(&rig.unmap(0, 8)), "it needs no space");
-    let pattern = None;
     let extent = Extent::new(0, 1);
-    let same = rig.run(MediumOp::WriteSame { extent, pattern });
-    assert!(matches!(same, Err(MediumError::NoSpace)));
+    rig.fails(same(extent, None), MediumError::NoSpace);
     assert_eq!(rig.read(8, 1), [0; 512]);
 }
 

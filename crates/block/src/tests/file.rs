@@ -1,30 +1,15 @@
 //! Files: created, extended, locked, grown, full.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
 
-use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
+use scsi::medium::{Extent, MediumError, Provisioning};
 
 use super::fake::FakeRing;
-use super::places::{Folder, SmallDisk, reopen};
-use super::rig::{self, Rig, is_done};
+use super::places::{Folder, SmallDisk, at, reopen, sized};
+use super::rig::{self, Rig, is_done, reading, same};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
-
-fn at(path: PathBuf) -> FileOptions {
-    FileOptions {
-        path,
-        ..FileOptions::default()
-    }
-}
-
-fn sized(path: PathBuf, size: u64) -> FileOptions {
-    FileOptions {
-        size: Some(size),
-        ..at(path)
-    }
-}
 
 #[test]
 fn open_creates_a_file_for_its_owner_and_reserves_space() {
@@ -62,7 +47,7 @@ fn open_extends_and_never_shrinks() {
     std::fs::write(&path, [7; 1024]).unwrap();
     let extended = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert_eq!(extended.traits().blocks, 8);
-    let mut rig = Rig::new(FakeRing::default(), &extended);
+    let mut rig = Rig::fake(&extended);
     assert_eq!(rig.read(1, 2), [[7; 512], [0; 512]].concat());
     drop((rig, extended));
     let longer = reopen(|| FileVolume::open(&sized(path.clone(), 512)));
@@ -77,7 +62,7 @@ fn bytes_behind_the_last_whole_block_are_not_part_of_it() {
     std::fs::write(&path, [7; 1500]).unwrap();
     let file = FileVolume::open(&at(path.clone())).unwrap();
     assert_eq!(file.traits().blocks, 2);
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert!(is_done(&rig.unmap(0, 2)));
     let found = std::fs::read(&path).unwrap();
     assert_eq!((found.len(), &found[1024..]), (1500, &[7; 476][..]));
@@ -264,7 +249,7 @@ fn read_only_file_cannot_be_changed() {
     };
     let file = FileVolume::open(&options).unwrap();
     assert!(file.traits().read_only);
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
     assert!(matches!(rig.unmap(0, 1), Err(MediumError::ReadOnly)));
     assert!(is_done(&rig.flush()));
@@ -281,7 +266,7 @@ fn read_only_file_tells_its_holes() {
     options.read_only = true;
     let file = FileVolume::open(&options).unwrap();
     assert!(file.traits().unmap_granularity.is_some());
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
 }
 
@@ -293,7 +278,7 @@ fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
     let file = FileVolume::open(&options).unwrap();
     let used = || file.usage().map(|usage| usage.used);
     assert_eq!(used(), Some(0));
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert!(is_done(&rig.write(0, 256, 1)));
     assert!(is_done(&rig.flush()));
     assert_eq!(used(), Some(256));
@@ -315,10 +300,9 @@ fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
     outside.set_len(1024).unwrap();
     assert!(!file.refresh().unwrap());
     assert_eq!(file.traits().blocks, 16);
-    let mut rig = Rig::new(FakeRing::default(), &file);
-    let (extent, copied) = (Extent::new(1, 2), false);
-    let read = rig.run(MediumOp::Read { extent, copied });
-    assert!(matches!(read, Err(MediumError::Read)), "{read:?}");
+    let mut rig = Rig::fake(&file);
+    let extent = Extent::new(1, 2);
+    rig.fails(reading(extent), MediumError::Read);
     assert_eq!(rig.read(0, 2), [0; 1024]);
     assert_eq!(
         rig.status(2, 14),
@@ -336,21 +320,15 @@ fn what_a_file_has_lost_fails_until_it_is_opened_again() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     let file = FileVolume::open(&sized(path.clone(), 8192)).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert!(is_done(&rig.write(0, 16, 1)));
     let outside = std::fs::File::options().write(true).open(&path).unwrap();
     outside.set_len(4096).unwrap();
-    let (extent, copied) = (Extent::new(8, 1), false);
-    let read = |rig: &mut Rig<FakeRing>| rig.run(MediumOp::Read { extent, copied });
+    let extent = Extent::new(8, 1);
+    let read = |rig: &mut Rig<FakeRing>| rig.run(reading(extent));
     assert!(matches!(read(&mut rig), Err(MediumError::Read)));
-    for op in [
-        rig.write_op(7, 2, 1, false),
-        MediumOp::WriteSame {
-            extent: Extent::new(15, 1),
-            pattern: None,
-        },
-    ] {
-        assert!(matches!(rig.run(op), Err(MediumError::Write)));
+    for op in [rig.write_op(7, 2, 1, false), same(Extent::new(15, 1), None)] {
+        rig.fails(op, MediumError::Write);
     }
     assert_eq!(outside.metadata().unwrap().len(), 4096);
     outside.set_len(8192).unwrap();
@@ -383,7 +361,7 @@ fn status_tells_holes_from_data() {
     };
     let file = FileVolume::open(&options).unwrap();
     let unit = u64::from(file.traits().unmap_granularity.unwrap());
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
     assert!(is_done(&rig.write(4 * unit, unit, 1)));
     assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 4 * unit));
@@ -471,8 +449,7 @@ fn full_file_system_ends_writes_and_nothing_else() {
         assert_eq!(rig.read(0, 512), vec![1; 512 * 512]);
         assert!(is_done(&rig.flush()));
         let extent = Extent::new(0, 16384);
-        let pattern = None;
-        let zeroed = rig.run(MediumOp::WriteSame { extent, pattern });
+        let zeroed = rig.run(same(extent, None));
         assert!(is_done(&zeroed), "zeros need no space: {zeroed:?}");
         assert!(is_done(&rig.write(8192, 512, 3)), "and make some");
         assert!(is_done(&rig.unmap(0, 16384)));

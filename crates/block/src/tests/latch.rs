@@ -4,8 +4,8 @@ use rustix::io::Errno;
 use scsi::medium::{Extent, MediumError, MediumOp};
 
 use super::fake::{FakeRing, Sort};
-use super::places::{Folder, reopen};
-use super::rig::{FLUSH, Rig, is_done};
+use super::places::{Folder, reopen, sized};
+use super::rig::{FLUSH, Rig, is_done, reading, same, unmapping};
 use crate::file::{FileOptions, FileVolume};
 use crate::lease::BlockLease;
 use scsi::medium::Lease as _;
@@ -21,7 +21,7 @@ fn volume(sync: bool) -> (Folder, FileOptions, Rig<FakeRing>) {
         ..FileOptions::default()
     };
     let file = FileVolume::open(&options).unwrap();
-    let rig = Rig::new(FakeRing::default(), &file);
+    let rig = Rig::fake(&file);
     (folder, options, rig)
 }
 
@@ -50,7 +50,7 @@ fn failed_flush_fails_all_later_ones_on_all_cores_until_reopened() {
 
     drop(rig);
     let file = reopen(|| FileVolume::open(&options));
-    let mut rig = Rig::new(FakeRing::default(), &file);
+    let mut rig = Rig::fake(&file);
     assert!(is_done(&rig.flush()));
 }
 
@@ -100,21 +100,9 @@ fn failed_read_is_told_and_not_remembered() {
     let (_folder, _, mut rig) = volume(false);
     let extent = Extent::new(0, 1);
     rig.ring.fail(Sort::Read, Errno::IO);
-    assert!(matches!(
-        rig.run(MediumOp::Read {
-            extent,
-            copied: false
-        }),
-        Err(MediumError::Read)
-    ));
+    rig.fails(reading(extent), MediumError::Read);
     rig.ring.fail(Sort::Read, Errno::NODEV);
-    assert!(matches!(
-        rig.run(MediumOp::Read {
-            extent,
-            copied: false
-        }),
-        Err(MediumError::Gone)
-    ));
+    rig.fails(reading(extent), MediumError::Gone);
     assert!(is_done(&rig.flush()));
     assert_eq!(rig.read(0, 1), [0; 512]);
     assert_eq!(rig.pool.in_use(), 0, "buffers of failed reads come back");
@@ -168,9 +156,7 @@ fn sync_volume_writes_durably_and_stops_when_it_cannot() {
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::Write)));
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::Write)));
     let extent = Extent::new(0, 8);
-    let pattern = None;
-    let same = rig.run(MediumOp::WriteSame { extent, pattern });
-    assert!(matches!(same, Err(MediumError::Write)));
+    rig.fails(same(extent, None), MediumError::Write);
 }
 
 /// Both change the allocation by calls that no flag makes durable.
@@ -178,11 +164,11 @@ fn sync_volume_writes_durably_and_stops_when_it_cannot() {
 fn sync_volume_settles_zeros_and_holes_before_it_tells() {
     for op in [zeros, hole] {
         let (_folder, _, mut rig) = volume(true);
-        assert!(is_done(&rig.run(op())));
+        rig.does(op());
         assert_eq!(rig.ring.log, [Sort::Blocking, Sort::DataSync]);
         rig.ring.fail(Sort::DataSync, Errno::NOSPC);
-        assert!(matches!(rig.run(op()), Err(MediumError::NoSpace)));
-        assert!(matches!(rig.run(op()), Err(MediumError::Write)));
+        rig.fails(op(), MediumError::NoSpace);
+        rig.fails(op(), MediumError::Write);
         assert!(matches!(rig.write(0, 1, 1), Err(MediumError::Write)));
     }
 }
@@ -191,7 +177,7 @@ fn sync_volume_settles_zeros_and_holes_before_it_tells() {
 fn sync_volume_whose_zeros_are_written_writes_them_durably() {
     let (_folder, _, mut rig) = volume(true);
     rig.ring.fail(Sort::Blocking, Errno::OPNOTSUPP);
-    assert!(is_done(&rig.run(zeros())));
+    rig.does(zeros());
     assert_eq!(rig.ring.log, [Sort::Blocking, Sort::DurableWrite]);
 }
 
@@ -199,23 +185,17 @@ fn sync_volume_whose_zeros_are_written_writes_them_durably() {
 fn volume_with_a_cache_leaves_zeros_and_holes_to_the_next_flush() {
     for op in [zeros, hole] {
         let (_folder, _, mut rig) = volume(false);
-        assert!(is_done(&rig.run(op())));
+        rig.does(op());
         assert_eq!(rig.ring.log, [Sort::Blocking]);
     }
 }
 
 fn zeros() -> MediumOp<BlockLease> {
-    MediumOp::WriteSame {
-        extent: Extent::new(0, 8),
-        pattern: None,
-    }
+    same(Extent::new(0, 8), None)
 }
 
 fn hole() -> MediumOp<BlockLease> {
-    MediumOp::Unmap {
-        extent: Extent::new(0, 8),
-        anchor: false,
-    }
+    unmapping(Extent::new(0, 8))
 }
 
 #[test]
@@ -226,9 +206,7 @@ fn zeros_are_written_where_they_cannot_be_made() {
     rig.ring.log.clear();
     rig.ring.fail(Sort::Blocking, Errno::OPNOTSUPP);
     let extent = Extent::new(1, 1000);
-    let pattern = None;
-    let result = rig.run(MediumOp::WriteSame { extent, pattern });
-    assert!(is_done(&result), "{result:?}");
+    rig.does(same(extent, None));
     assert_eq!(rig.ring.log, [Sort::Blocking, Sort::Write, Sort::Write]);
     assert_eq!(rig.read(0, 2), [[5; 512], [0; 512]].concat());
     assert_eq!(rig.read(1000, 2), [[0; 512], [5; 512]].concat());
@@ -247,10 +225,10 @@ fn unmap_never_writes() {
 #[test]
 fn write_same_that_fails_half_way_tells_and_frees_its_buffer() {
     let (_folder, _, mut rig) = volume(false);
-    let op = MediumOp::WriteSame {
-        extent: Extent::new(0, 2000),
-        pattern: Some(BlockLease::from_bytes(vec![9; 512])),
-    };
+    let op = same(
+        Extent::new(0, 2000),
+        Some(BlockLease::from_bytes(vec![9; 512])),
+    );
     let id = rig.submit(0, op);
     rig.turn();
     rig.ring.fail(Sort::Write, Errno::NOSPC);
@@ -271,24 +249,13 @@ fn unmap_that_fails_is_told() {
 #[test]
 fn pool_exhausted_is_busy_and_starts_nothing() {
     let folder = Folder::in_memory();
-    let file = FileVolume::open(&FileOptions {
-        path: folder.file("disk"),
-        size: Some(1 << 20),
-        ..FileOptions::default()
-    });
+    let file = FileVolume::open(&sized(folder.file("disk"), 1 << 20));
     let mut rig = Rig::with_pool(FakeRing::default(), &file.unwrap(), 4096);
     let extent = Extent::new(0, 8);
     let held = rig.lease(MediumOp::PrepareWrite { extent });
-    assert!(matches!(
-        rig.run(MediumOp::Read {
-            extent,
-            copied: false
-        }),
-        Err(MediumError::Busy)
-    ));
+    rig.fails(reading(extent), MediumError::Busy);
     let pattern = Some(BlockLease::from_bytes(vec![9; 512]));
-    let same = rig.run(MediumOp::WriteSame { extent, pattern });
-    assert!(matches!(same, Err(MediumError::Busy)));
+    rig.fails(same(extent, pattern), MediumError::Busy);
     assert!(rig.ring.log.is_empty());
     drop(held);
     assert_eq!(rig.read(0, 8), vec![0; 4096]);

@@ -2,29 +2,15 @@
 
 use std::sync::Arc;
 
-use ::io::memory::MemoryLimit;
 use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 
 use super::fake::FakeRing;
-use super::rig::{FLUSH, Rig, is_done};
-use crate::lease::BlockLease;
-use crate::limit::{Delay, Limit};
-use crate::ram::Ram;
-use crate::volume::Volume;
+use super::rig::{FLUSH, Rig, is_done, read, same};
+use super::sketch::ram;
+use crate::delay::Delay;
+use crate::limit::Limit;
 
 const MS: Now = Now::from_millis(1);
-
-fn ram() -> Arc<dyn Volume> {
-    let memory = MemoryLimit::new(64 << 20);
-    Arc::new(Ram::new(1 << 20, 512, &memory).unwrap())
-}
-
-fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
-    MediumOp::Read {
-        extent: Extent::new(lba, blocks),
-        copied: false,
-    }
-}
 
 /// How many of these operations have ended at an instant.
 fn ended(rig: &mut Rig<FakeRing>, ids: &[u64], at: Now) -> usize {
@@ -35,7 +21,7 @@ fn ended(rig: &mut Rig<FakeRing>, ids: &[u64], at: Now) -> usize {
 
 #[test]
 fn a_delayed_operation_begins_later_and_in_order() {
-    let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), 5 * MS));
+    let mut rig = Rig::fake(&Delay::new(ram(2048), 5 * MS));
     let write = rig.write_op(7, 1, 9, false);
     let mut ids = vec![rig.submit(0, write)];
     rig.pass_to(2 * MS);
@@ -52,7 +38,7 @@ fn a_delayed_operation_begins_later_and_in_order() {
 
 #[test]
 fn memory_is_lent_without_a_delay() {
-    let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), 5 * MS));
+    let mut rig = Rig::fake(&Delay::new(ram(2048), 5 * MS));
     let extent = Extent::new(0, 8);
     assert_eq!(rig.lease(MediumOp::PrepareWrite { extent }).len(), 4096);
     assert_eq!(rig.lease(MediumOp::Buffer { bytes: 512 }).len(), 512);
@@ -61,23 +47,23 @@ fn memory_is_lent_without_a_delay() {
 
 #[test]
 fn no_delay_is_none() {
-    let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), Now::ZERO));
+    let mut rig = Rig::fake(&Delay::new(ram(2048), Now::ZERO));
     let id = rig.submit(0, FLUSH);
     assert!(rig.result(id).is_some());
 }
 
 #[test]
 fn delays_add_up() {
-    let inner = Arc::new(Delay::new(ram(), 2 * MS));
-    let mut rig = Rig::new(FakeRing::default(), &Delay::new(inner, 3 * MS));
+    let inner = Arc::new(Delay::new(ram(2048), 2 * MS));
+    let mut rig = Rig::fake(&Delay::new(inner, 3 * MS));
     assert!(is_done(&rig.flush()));
     assert_eq!(rig.now, 5 * MS);
 }
 
 #[test]
 fn operations_a_second_are_limited_after_a_burst() {
-    let limit = Limit::new(ram(), Some(1000), None);
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), Some(1000), None);
+    let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..100).map(|lba| rig.submit(0, read(lba, 1))).collect();
     // 10 ms ahead, and the one that is paid for then.
     assert_eq!(ended(&mut rig, &ids, Now::ZERO), 11);
@@ -90,8 +76,8 @@ fn operations_a_second_are_limited_after_a_burst() {
 
 #[test]
 fn after_a_pause_there_is_no_more_than_a_burst() {
-    let limit = Limit::new(ram(), Some(1000), None);
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), Some(1000), None);
+    let mut rig = Rig::fake(&limit);
     rig.pass_to(Now::from_secs(3600));
     let ids: Vec<_> = (0..100).map(|lba| rig.submit(0, read(lba, 1))).collect();
     let now = rig.now;
@@ -100,8 +86,8 @@ fn after_a_pause_there_is_no_more_than_a_burst() {
 
 #[test]
 fn bytes_a_second_are_limited() {
-    let limit = Limit::new(ram(), None, Some(512_000));
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), None, Some(512_000));
+    let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..10).map(|lba| rig.submit(0, read(lba * 8, 8))).collect();
     // Each takes 8 ms.
     assert_eq!(ended(&mut rig, &ids, Now::ZERO), 2);
@@ -112,8 +98,8 @@ fn bytes_a_second_are_limited() {
 
 #[test]
 fn both_limits_hold_together() {
-    let limit = Limit::new(ram(), Some(1000), Some(5_120_000));
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), Some(1000), Some(5_120_000));
+    let mut rig = Rig::fake(&limit);
     // Many short ones, then long ones that take 8 ms: no bytes are saved up while operations wait.
     let mut ids: Vec<_> = (0..110).map(|lba| rig.submit(0, read(lba, 1))).collect();
     ids.extend((0..10).map(|lba| rig.submit(0, read(lba * 80, 80))));
@@ -125,8 +111,8 @@ fn both_limits_hold_together() {
 
 #[test]
 fn the_limit_holds_over_all_cores() {
-    let limit = Limit::new(ram(), Some(1000), None);
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), Some(1000), None);
+    let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..100)
         .map(|n| rig.submit(n % 2, read(n as u64, 1)))
         .collect();
@@ -135,8 +121,8 @@ fn the_limit_holds_over_all_cores() {
 
 #[test]
 fn what_does_not_count_does_not_wait() {
-    let limit = Limit::new(ram(), Some(1), None);
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), Some(1), None);
+    let mut rig = Rig::fake(&limit);
     let extent = Extent::new(0, 8);
     assert!(is_done(&rig.write(0, 1, 1)));
     let waiting = rig.submit(0, read(0, 1));
@@ -151,12 +137,8 @@ fn what_does_not_count_does_not_wait() {
         let id = rig.submit(0, op);
         assert!(rig.result(id).is_some());
     }
-    let pattern = None;
     let anchor = false;
-    for op in [
-        MediumOp::WriteSame { extent, pattern },
-        MediumOp::Unmap { extent, anchor },
-    ] {
+    for op in [same(extent, None), MediumOp::Unmap { extent, anchor }] {
         let id = rig.submit(0, op);
         assert!(rig.result(id).is_none());
     }
@@ -164,12 +146,11 @@ fn what_does_not_count_does_not_wait() {
 
 #[test]
 fn a_huge_write_same_does_not_overflow() {
-    let limit = Limit::new(ram(), None, Some(1));
-    let mut rig = Rig::new(FakeRing::default(), &limit);
+    let limit = Limit::new(ram(2048), None, Some(1));
+    let mut rig = Rig::fake(&limit);
     let extent = Extent::new(0, 2048);
     for _ in 0..3 {
-        let pattern = None;
-        rig.submit(0, MediumOp::WriteSame { extent, pattern });
+        rig.submit(0, same(extent, None));
     }
     assert_eq!(rig.call, Some(Now::from_secs(1 << 20) - 10 * MS));
 }

@@ -8,11 +8,11 @@ use scsi::medium::Now;
 
 use super::fake::FakeRing;
 use super::oracle::{Oracle, steps};
-use super::places::Folder;
+use super::places::{Folder, sparse};
 use super::sketch;
 use crate::fault::{FaultVolume, Faults};
-use crate::file::{FileOptions, FileVolume};
-use crate::limit::{Delay, Limit};
+use crate::file::FileVolume;
+use crate::limit::Limit;
 use crate::parts::NamedPart;
 use crate::ram::Ram;
 use crate::readonly::Readonly;
@@ -72,12 +72,7 @@ impl Place {
 
     fn file(&mut self, blocks: u64) -> Arc<dyn Volume> {
         self.files += 1;
-        let options = FileOptions {
-            path: self.folder.file(&self.files.to_string()),
-            size: Some(blocks * 512),
-            sparse: true,
-            ..FileOptions::default()
-        };
+        let options = sparse(self.folder.file(&self.files.to_string()), blocks * 512);
         Arc::new(FileVolume::open(&options).unwrap())
     }
 

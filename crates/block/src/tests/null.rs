@@ -5,8 +5,7 @@ use std::sync::Arc;
 use ::io::memory::MemoryLimit;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Provisioning, Sanitize};
 
-use super::fake::FakeRing;
-use super::rig::{Rig, is_done};
+use super::rig::{Rig, is_done, same, unmapping};
 use crate::null::Null;
 use crate::ram::Ram;
 use crate::readonly::Readonly;
@@ -15,7 +14,7 @@ use crate::volume::Volume;
 #[test]
 fn null_drops_what_is_written() {
     let null = Null::new(1 << 40, 512).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &null);
+    let mut rig = Rig::fake(&null);
     assert!(is_done(&rig.write(7, 3, 0xaa)));
     assert_eq!(rig.read(7, 3), vec![0; 3 * 512]);
     assert_eq!(rig.status(0, 1 << 31), (Provisioning::Deallocated, 1 << 31));
@@ -26,7 +25,7 @@ fn null_drops_what_is_written() {
 #[test]
 fn null_lends_the_same_memory_to_all() {
     let null = Null::new(1 << 20, 512).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &null);
+    let mut rig = Rig::fake(&null);
     let extent = Extent::new(0, 512);
     let first = rig.lease(MediumOp::PrepareWrite { extent });
     let second = rig.lease(MediumOp::PrepareWrite { extent });
@@ -38,7 +37,7 @@ fn null_lends_the_same_memory_to_all() {
 #[test]
 fn null_has_private_memory_for_comparisons() {
     let null = Null::new(1 << 20, 512).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &null);
+    let mut rig = Rig::fake(&null);
     let first = rig.lease(MediumOp::Buffer { bytes: 4096 });
     let second = rig.lease(MediumOp::Buffer { bytes: 4096 });
     assert!(!first.buffer().is_same_memory(second.buffer()));
@@ -48,7 +47,7 @@ fn null_has_private_memory_for_comparisons() {
 #[test]
 fn null_lets_other_operations_in_between_the_steps_of_long_ones() {
     let null = Null::new(1 << 40, 512).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &null);
+    let mut rig = Rig::fake(&null);
     let extent = Extent::new(0, 1 << 15);
     let pattern = || crate::lease::BlockLease::from_bytes(vec![0xaa; 512]);
     for op in [
@@ -60,14 +59,8 @@ fn null_lets_other_operations_in_between_the_steps_of_long_ones() {
             extent,
             method: Sanitize::BlockErase,
         },
-        MediumOp::WriteSame {
-            extent,
-            pattern: Some(pattern()),
-        },
-        MediumOp::Unmap {
-            extent,
-            anchor: false,
-        },
+        same(extent, Some(pattern())),
+        unmapping(extent),
     ] {
         let what = format!("{op:?}");
         let id = rig.submit(0, op);
@@ -77,8 +70,7 @@ fn null_lets_other_operations_in_between_the_steps_of_long_ones() {
         assert!(is_done(&rig.result(id).unwrap()), "{what}");
     }
     let extent = Extent::new(0, 8);
-    let pattern = None;
-    let id = rig.submit(0, MediumOp::WriteSame { extent, pattern });
+    let id = rig.submit(0, same(extent, None));
     assert!(
         is_done(&rig.result(id).unwrap()),
         "a short one is done at once"
@@ -92,17 +84,13 @@ fn readonly_refuses_everything_that_changes_something() {
     let volume = Readonly::new(Arc::new(ram));
     assert!(volume.traits().read_only);
     assert!(volume.is_empty_at_start());
-    let mut rig = Rig::new(FakeRing::default(), &volume);
+    let mut rig = Rig::fake(&volume);
     let extent = Extent::new(0, 8);
-    let pattern = None;
     for op in [
         MediumOp::PrepareWrite { extent },
         rig.write_op(0, 8, 1, false),
-        MediumOp::WriteSame { extent, pattern },
-        MediumOp::Unmap {
-            extent,
-            anchor: false,
-        },
+        same(extent, None),
+        unmapping(extent),
     ] {
         let what = format!("{op:?}");
         let result = rig.run(op);

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning};
 
-use super::places::{Folder, LoopDevice, reopen};
-use super::rig::{self, FLUSH, Files, Rig, bytes};
+use super::places::{Folder, LoopDevice, reopen, sized, sparse};
+use super::rig::{self, FLUSH, Files, Rig, bytes, reading, same, writing};
 use crate::device::{DeviceOptions, DeviceVolume};
 use crate::file::{FileOptions, FileVolume};
 use crate::lease::BlockLease;
@@ -144,10 +144,7 @@ impl<R: Files> Oracle<R> {
     }
 
     fn refused(&mut self, core: usize, extent: Extent) {
-        let pattern = None;
-        let result = self
-            .rig
-            .run_on(core, MediumOp::WriteSame { extent, pattern });
+        let result = self.rig.run_on(core, same(extent, None));
         assert!(matches!(result, Err(MediumError::ReadOnly)), "{result:?}");
     }
 
@@ -183,17 +180,9 @@ impl<R: Files> Oracle<R> {
         if to.overlaps(from) {
             return;
         }
-        let lease = self.rig.lease(MediumOp::Read {
-            extent: from,
-            copied: false,
-        });
+        let lease = self.rig.lease(reading(from));
         let now = bytes(&lease);
-        let op = MediumOp::Write {
-            extent: to,
-            data: lease,
-            fua: false,
-            atomic: false,
-        };
+        let op = writing(to, lease);
         self.done(core, op);
         let range = self.range(to);
         self.model[range].copy_from_slice(&now);
@@ -201,10 +190,7 @@ impl<R: Files> Oracle<R> {
 
     fn same(&mut self, core: usize, extent: Extent, byte: Option<u8>) {
         let block = byte.map(|byte| pattern(byte, self.block_size as usize));
-        let op = MediumOp::WriteSame {
-            extent,
-            pattern: block.clone().map(BlockLease::from_bytes),
-        };
+        let op = same(extent, block.clone().map(BlockLease::from_bytes));
         self.done(core, op);
         let range = self.range(extent);
         let block = block.unwrap_or_else(|| vec![0; self.block_size as usize]);
@@ -303,23 +289,14 @@ fn ram_on_small_pages_agrees_with_the_model() {
 #[test]
 fn file_in_memory_agrees_with_the_model() {
     let folder = Folder::in_memory();
-    let options = FileOptions {
-        path: folder.file("disk"),
-        size: Some(SIZE),
-        ..FileOptions::default()
-    };
+    let options = sized(folder.file("disk"), SIZE);
     agrees(24, || file(&options));
 }
 
 #[test]
 fn file_on_disk_agrees_with_the_model() {
     let folder = Folder::on_disk();
-    let options = FileOptions {
-        path: folder.file("disk"),
-        size: Some(SIZE),
-        sparse: true,
-        ..FileOptions::default()
-    };
+    let options = sparse(folder.file("disk"), SIZE);
     agrees(12, || file(&options));
 }
 
@@ -362,11 +339,7 @@ fn device_agrees_with_the_model() {
         let mut rig = Rig::new(ring, &device);
         let blocks = device.traits().blocks;
         let extent = Extent::new(0, blocks);
-        let result = rig.run(MediumOp::WriteSame {
-            extent,
-            pattern: None,
-        });
-        assert!(rig::is_done(&result), "{result:?}");
+        rig.does(same(extent, None));
         Box::new(device) as Box<dyn Volume>
     };
     agrees(8, zero);

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use ::io::memory::MemoryLimit;
 use rustix::io::Errno;
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning, Sanitize, SanitizeKind,
 };
 
 use super::fake::{FakeRing, Sort};
-use super::places::Folder;
-use super::rig::{FLUSH, Rig, bytes, is_done};
-use super::sketch::parts;
+use super::places::{Folder, sparse};
+use super::rig::{FLUSH, Rig, bytes, is_done, read, writing};
+use super::sketch::{parts, ram};
 use crate::concat;
-use crate::file::{FileOptions, FileVolume};
+use crate::file::FileVolume;
 use crate::lease::BlockLease;
 use crate::parts::PartsVolume;
-use crate::ram::Ram;
 use crate::readonly::Readonly;
 use crate::stripe;
 use crate::volume::Volume;
@@ -24,18 +22,8 @@ use crate::volume::Volume;
 /// Blocks in a chunk.
 const CHUNK: u64 = 16;
 
-fn ram(blocks: u64) -> Arc<dyn Volume> {
-    let memory = MemoryLimit::new(64 << 20);
-    Arc::new(Ram::new(blocks * 512, 512, &memory).unwrap())
-}
-
 fn file(folder: &Folder, name: &str, blocks: u64) -> Arc<dyn Volume> {
-    let options = FileOptions {
-        path: folder.file(name),
-        size: Some(blocks * 512),
-        sparse: true,
-        ..FileOptions::default()
-    };
+    let options = sparse(folder.file(name), blocks * 512);
     Arc::new(FileVolume::open(&options).unwrap())
 }
 
@@ -48,20 +36,13 @@ fn files() -> (Folder, Rig<FakeRing>) {
     let folder = Folder::in_memory();
     let both = parts([file(&folder, "a", 1024), file(&folder, "b", 1024)]);
     let stripe = stripe::open(CHUNK * 512, both).unwrap();
-    let rig = Rig::new(FakeRing::default(), &stripe);
+    let rig = Rig::fake(&stripe);
     (folder, rig)
-}
-
-fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
-    MediumOp::Read {
-        extent: Extent::new(lba, blocks),
-        copied: false,
-    }
 }
 
 #[test]
 fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
-    let mut rig = Rig::new(FakeRing::default(), &rams());
+    let mut rig = Rig::fake(&rams());
     let extent = Extent::new(CHUNK, CHUNK);
     let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     lent.copy_in(0, &[7; CHUNK as usize * 512]);
@@ -72,7 +53,7 @@ fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
         fua: true,
         atomic: false,
     };
-    assert!(is_done(&rig.run(write)));
+    rig.does(write);
     let read = rig.lease(read(CHUNK, CHUNK));
     assert!(read.buffer().is_same_memory(memory.buffer()));
     assert_eq!(rig.pool.in_use(), 0);
@@ -81,19 +62,14 @@ fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
 
 #[test]
 fn what_lies_on_several_parts_goes_through_a_buffer() {
-    let mut rig = Rig::new(FakeRing::default(), &rams());
+    let mut rig = Rig::fake(&rams());
     let extent = Extent::new(3, 40);
     let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     assert_eq!((lent.len(), rig.pool.in_use()), (40 * 512, 64 << 10));
     let data: Vec<u8> = (0..40 * 512).map(|at| (at / 512) as u8 + 1).collect();
     lent.copy_in(0, &data);
-    let write = MediumOp::Write {
-        extent,
-        data: lent,
-        fua: false,
-        atomic: false,
-    };
-    assert!(is_done(&rig.run(write)));
+    let write = writing(extent, lent);
+    rig.does(write);
     assert_eq!(rig.pool.in_use(), 0);
     assert_eq!(rig.read(3, 40), data);
     assert_eq!(rig.read(2, 1), [0; 512]);
@@ -108,7 +84,7 @@ fn without_a_buffer_it_is_busy_and_starts_nothing() {
     let mut rig = Rig::with_pool(FakeRing::default(), &stripe, 0);
     let extent = Extent::new(3, 40);
     for op in [read(3, 40), MediumOp::PrepareWrite { extent }] {
-        assert!(matches!(rig.run(op), Err(MediumError::Busy)));
+        rig.fails(op, MediumError::Busy);
     }
     assert!(rig.ring.log.is_empty());
 }
@@ -154,10 +130,7 @@ fn the_first_of_several_errors_counts() {
     let (_folder, mut rig) = files();
     rig.ring.fail(Sort::Read, Errno::NODEV);
     rig.ring.fail(Sort::Read, Errno::IO);
-    assert!(matches!(
-        rig.run(read(0, 2 * CHUNK)),
-        Err(MediumError::Gone)
-    ));
+    rig.fails(read(0, 2 * CHUNK), MediumError::Gone);
     assert_eq!(rig.pool.in_use(), 0);
 }
 
@@ -197,7 +170,7 @@ fn an_atomic_write_is_passed_on_whole_or_refused() {
     let stripe = rams();
     let atomic = stripe.traits().atomic.unwrap();
     assert_eq!((atomic.max_blocks, atomic.alignment), (16, 16));
-    let mut rig = Rig::new(FakeRing::default(), &stripe);
+    let mut rig = Rig::fake(&stripe);
     let mut write = |lba, blocks: u64| {
         rig.run(MediumOp::Write {
             extent: Extent::new(lba, blocks),
@@ -213,7 +186,7 @@ fn an_atomic_write_is_passed_on_whole_or_refused() {
 
 #[test]
 fn a_recall_waits_for_every_part() {
-    let mut rig = Rig::new(FakeRing::default(), &rams());
+    let mut rig = Rig::fake(&rams());
     // What nobody wrote takes no memory, so it is not lent.
     assert!(is_done(&rig.write(0, 2 * CHUNK, 1)));
     let (first, second) = (rig.lease(read(0, 1)), rig.lease(read(CHUNK, 1)));
@@ -231,7 +204,7 @@ fn a_recall_waits_for_every_part() {
 fn all_is_protected_when_one_part_is() {
     let protected = Arc::new(Readonly::new(ram(64)));
     let row = concat::open(parts([ram(64), protected as Arc<dyn Volume>])).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &row);
+    let mut rig = Rig::fake(&row);
     let refused = rig.write(0, 1, 1);
     assert!(matches!(refused, Err(MediumError::ReadOnly)), "{refused:?}");
     assert_eq!(rig.read(63, 2), [0; 1024]);
@@ -242,13 +215,13 @@ fn all_is_protected_when_one_part_is() {
 fn sanitizing_reaches_every_part() {
     let stripe = rams();
     assert_eq!(stripe.traits().sanitize.len(), 2);
-    let mut rig = Rig::new(FakeRing::default(), &stripe);
+    let mut rig = Rig::fake(&stripe);
     assert!(is_done(&rig.write(0, 128, 3)));
     let op = MediumOp::Sanitize {
         extent: Extent::new(0, 128),
         method: Sanitize::BlockErase,
     };
-    assert!(is_done(&rig.run(op)));
+    rig.does(op);
     assert!(stripe.traits().sanitize.contains(&SanitizeKind::BlockErase));
     assert_eq!(rig.read(0, 128), vec![0; 128 * 512]);
     assert_eq!(stripe.usage().unwrap().used, 0);
@@ -256,7 +229,7 @@ fn sanitizing_reaches_every_part() {
 
 #[test]
 fn nothing_comes_of_nothing() {
-    let mut rig = Rig::new(FakeRing::default(), &rams());
+    let mut rig = Rig::fake(&rams());
     let extent = Extent::new(5, 0);
     let anchor = false;
     assert!(is_done(&rig.run(MediumOp::Prefetch { extent })));
@@ -291,7 +264,7 @@ fn a_row_grows_at_its_end_only() {
     let folder = Folder::in_memory();
     let both = parts([file(&folder, "a", 64), file(&folder, "b", 64)]);
     let row = concat::open(both).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &row);
+    let mut rig = Rig::fake(&row);
     assert!(is_done(&rig.write(64, 64, 5)));
     longer(&folder, "a", 128);
     assert!(!row.refresh().unwrap());

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::error::VolumeError;
+use crate::file::FileOptions;
 
 /// A folder of its own.
 pub(super) struct Folder(PathBuf);
@@ -154,5 +155,29 @@ pub(super) fn run(program: &str, arguments: &[&str], path: Option<&Path>) -> Opt
             eprintln!("SKIPPED: {program}: {error}");
             None
         }
+    }
+}
+
+/// A file as it is.
+pub(super) fn at(path: PathBuf) -> FileOptions {
+    FileOptions {
+        path,
+        ..FileOptions::default()
+    }
+}
+
+/// A file that is made this long.
+pub(super) fn sized(path: PathBuf, size: u64) -> FileOptions {
+    FileOptions {
+        size: Some(size),
+        ..at(path)
+    }
+}
+
+/// A file that is made this long without storage.
+pub(super) fn sparse(path: PathBuf, size: u64) -> FileOptions {
+    FileOptions {
+        sparse: true,
+        ..sized(path, size)
     }
 }

@@ -7,7 +7,7 @@ use scsi::medium::{
 use scsi::statistics::SpaceUsage;
 
 use super::fake::{FakeRing, Sort};
-use super::rig::{Rig, bytes, is_done};
+use super::rig::{Rig, bytes, is_done, reading, same, writing};
 use crate::error::VolumeError;
 use crate::lease::BlockLease;
 use crate::ram::Ram;
@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 fn thin(limit: u64) -> (MemoryLimit, Rig<FakeRing>) {
     let memory = MemoryLimit::new(limit);
     let ram = Ram::new(1 << 40, 512, &memory).unwrap();
-    (memory, Rig::new(FakeRing::default(), &ram))
+    (memory, Rig::fake(&ram))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn read_of_a_hole_takes_no_memory() {
 fn usage_follows_what_is_written_and_unmapped() {
     let memory = MemoryLimit::new(MIB);
     let ram = Ram::with_pages(16 * MIB, 512, &memory, Pages::Small).unwrap();
-    let mut rig = Rig::new(FakeRing::default(), &ram);
+    let mut rig = Rig::fake(&ram);
     let usage = |used, available| Some(SpaceUsage { used, available });
     assert_eq!(ram.usage(), usage(0, 2048), "the limit, not the size");
     assert!(is_done(&rig.write(0, 1, 1)));
@@ -58,11 +58,8 @@ fn lend_and_read_give_the_memory_itself() {
         fua: true,
         atomic: false,
     };
-    assert!(is_done(&rig.run(op)));
-    let read = rig.lease(MediumOp::Read {
-        extent,
-        copied: false,
-    });
+    rig.does(op);
+    let read = rig.lease(reading(extent));
     assert!(read.buffer().is_same_memory(lent.buffer()));
     assert_eq!(bytes(&read), [7; 4096]);
     assert!(rig.ring.log.is_empty(), "RAM needs no ring");
@@ -105,13 +102,8 @@ fn unmap_between_lend_and_write_does_not_lose_the_write() {
     let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     assert!(is_done(&rig.unmap(0, 8)));
     lent.copy_in(0, &[7; 4096]);
-    let op = MediumOp::Write {
-        extent,
-        data: lent,
-        fua: false,
-        atomic: false,
-    };
-    assert!(is_done(&rig.run(op)));
+    let op = writing(extent, lent);
+    rig.does(op);
     assert_eq!(rig.read(0, 8), [7; 4096]);
     assert_eq!(memory.used(), 4096);
 }
@@ -140,7 +132,7 @@ fn write_given_up_beside_an_unmap_leaves_nothing_for_the_next_one() {
 fn write_given_up_in_the_middle_of_a_block_leaves_the_block() {
     for block in [512, 4096] {
         let ram = Ram::new(MIB, block, &MemoryLimit::new(MIB)).unwrap();
-        let mut rig = Rig::new(FakeRing::default(), &ram);
+        let mut rig = Rig::fake(&ram);
         let block = block as usize;
         assert!(is_done(&rig.write(0, 3, 1)));
         let extent = Extent::new(0, 3);
@@ -164,7 +156,7 @@ fn write_from_elsewhere_is_copied() {
         fua: false,
         atomic: true,
     };
-    assert!(is_done(&rig.run(op)));
+    rig.does(op);
     private.copy_in(0, &[2; 4096]);
     assert_eq!(rig.read(0, 8), [1; 4096]);
 }
@@ -203,7 +195,7 @@ fn unmap_with_anchor_is_not_offered() {
         extent,
         anchor: true,
     };
-    assert!(matches!(rig.run(op), Err(MediumError::Unsupported)));
+    rig.fails(op, MediumError::Unsupported);
 }
 
 #[test]
@@ -212,8 +204,7 @@ fn memory_limit_ends_writes_and_nothing_else() {
     assert!(is_done(&rig.write(0, 16, 5)));
     assert!(matches!(rig.write(16, 8, 6), Err(MediumError::NoSpace)));
     let extent = Extent::new(1000, 8);
-    let lend = rig.run(MediumOp::PrepareWrite { extent });
-    assert!(matches!(lend, Err(MediumError::NoSpace)));
+    rig.fails(MediumOp::PrepareWrite { extent }, MediumError::NoSpace);
     assert!(
         is_done(&rig.write(8, 8, 7)),
         "what has memory can be written"
@@ -231,13 +222,7 @@ fn memory_limit_ends_writes_and_nothing_else() {
 fn write_same_of_a_long_range_goes_by_steps() {
     let (memory, mut rig) = thin(64 * MIB);
     let (long, pattern) = (Extent::new(3, 70_000), BlockLease::from_bytes(vec![3; 512]));
-    let id = rig.submit(
-        0,
-        MediumOp::WriteSame {
-            extent: long,
-            pattern: Some(pattern),
-        },
-    );
+    let id = rig.submit(0, same(long, Some(pattern)));
     rig.turn();
     assert!(rig.result(id).is_none(), "one step does not do it");
     assert!(
@@ -256,11 +241,11 @@ fn write_same_of_a_long_range_goes_by_steps() {
 #[test]
 fn write_same_without_room_tells() {
     let (_, mut rig) = thin(MIB);
-    let op = MediumOp::WriteSame {
-        extent: Extent::new(0, 70_000),
-        pattern: Some(BlockLease::from_bytes(vec![3; 512])),
-    };
-    assert!(matches!(rig.run(op), Err(MediumError::NoSpace)));
+    let op = same(
+        Extent::new(0, 70_000),
+        Some(BlockLease::from_bytes(vec![3; 512])),
+    );
+    rig.fails(op, MediumError::NoSpace);
 }
 
 fn overwrite(byte: u8) -> Sanitize<BlockLease> {
@@ -274,18 +259,14 @@ fn overwriting_with_zeros_fills_no_holes() {
     let (memory, mut rig) = thin(MIB);
     let at = 1 << 20;
     assert!(is_done(&rig.write(at, 50, 0x77)));
-    let lease_from_before = rig.lease(MediumOp::Read {
-        extent: Extent::new(at, 50),
-        copied: false,
-    });
+    let lease_from_before = rig.lease(reading(Extent::new(at, 50)));
     let (extent, used) = (Extent::new(at - 4096, 8192), memory.used());
     let method = overwrite(0);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
     assert_eq!(bytes(&lease_from_before), vec![0; 50 * 512]);
     assert_eq!(memory.used(), used);
     let method = overwrite(1);
-    let result = rig.run(MediumOp::Sanitize { extent, method });
-    assert!(matches!(result, Err(MediumError::NoSpace)), "{result:?}");
+    rig.fails(MediumOp::Sanitize { extent, method }, MediumError::NoSpace);
 }
 
 #[test]
@@ -294,13 +275,10 @@ fn sanitize_leaves_nothing() {
     let ram = Ram::new(4 * MIB, 512, &memory).unwrap();
     let kinds = [SanitizeKind::Overwrite, SanitizeKind::BlockErase];
     assert_eq!(ram.traits().sanitize, kinds);
-    let mut rig = Rig::new(FakeRing::default(), &ram);
+    let mut rig = Rig::fake(&ram);
     let extent = Extent::new(0, 8192);
     assert!(is_done(&rig.write(100, 50, 0x77)));
-    let lease_from_before = rig.lease(MediumOp::Read {
-        extent: Extent::new(100, 50),
-        copied: false,
-    });
+    let lease_from_before = rig.lease(reading(Extent::new(100, 50)));
     let method = overwrite(0xe5);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
     assert_eq!(rig.read(100, 50), vec![0xe5; 50 * 512]);
@@ -318,7 +296,7 @@ fn the_last_block_can_be_used() {
     let ram = Ram::new(MIB + 1000, 512, &memory).unwrap();
     let last = ram.traits().blocks - 1;
     assert_eq!(last, 2048, "one whole block fits into the 1000 bytes");
-    let mut rig = Rig::new(FakeRing::default(), &ram);
+    let mut rig = Rig::fake(&ram);
     assert!(is_done(&rig.write(last, 1, 1)));
     assert_eq!(rig.read(last, 1), [1; 512]);
     assert_eq!(rig.status(last, 1), (Provisioning::Mapped, 1));
@@ -334,10 +312,7 @@ fn pool_exhausted_is_busy_and_not_for_ever() {
     let mut rig = Rig::with_pool(FakeRing::default(), &ram, 256 << 10);
     let bytes = 256 << 10;
     let held = rig.lease(MediumOp::Buffer { bytes });
-    assert!(matches!(
-        rig.run(MediumOp::Buffer { bytes }),
-        Err(MediumError::Busy)
-    ));
+    rig.fails(MediumOp::Buffer { bytes }, MediumError::Busy);
     drop(held);
     assert!(matches!(
         rig.run(MediumOp::Buffer { bytes }),

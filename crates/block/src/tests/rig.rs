@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use ::io::memory::{Buffer, Pool};
 use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
+use scsi::medium::{
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning,
+};
 
+use super::fake::FakeRing;
 use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, HandleEvent, Volume, volume_token};
 
@@ -82,6 +85,13 @@ pub(super) struct Rig<R> {
     pub(super) done: Vec<(u64, MediumResult<BlockLease>)>,
     next_id: u64,
     block_size: usize,
+}
+
+impl Rig<FakeRing> {
+    /// On a ring that does one operation at a time.
+    pub(super) fn fake(volume: &dyn Volume) -> Self {
+        Self::new(FakeRing::default(), volume)
+    }
 }
 
 impl<R: Files> Rig<R> {
@@ -183,6 +193,22 @@ impl<R: Files> Rig<R> {
         Some(self.done.remove(at).1)
     }
 
+    /// An operation is done.
+    #[track_caller]
+    pub(super) fn does(&mut self, op: MediumOp<BlockLease>) {
+        let result = self.run(op);
+        assert!(is_done(&result), "{result:?}");
+    }
+
+    /// An operation fails.
+    #[track_caller]
+    pub(super) fn fails(&mut self, op: MediumOp<BlockLease>, error: MediumError) {
+        match self.run(op) {
+            Err(found) => assert_eq!(found, error),
+            Ok(done) => panic!("{done:?} where {error:?} was expected"),
+        }
+    }
+
     /// Does an operation from begin to end.
     pub(super) fn run_on(
         &mut self,
@@ -210,11 +236,7 @@ impl<R: Files> Rig<R> {
     }
 
     pub(super) fn read(&mut self, lba: u64, blocks: u64) -> Vec<u8> {
-        let extent = Extent::new(lba, blocks);
-        let lease = self.lease(MediumOp::Read {
-            extent,
-            copied: false,
-        });
+        let lease = self.lease(read(lba, blocks));
         assert_eq!(lease.len(), blocks as usize * self.block_size);
         bytes(&lease)
     }
@@ -249,11 +271,7 @@ impl<R: Files> Rig<R> {
     }
 
     pub(super) fn unmap(&mut self, lba: u64, blocks: u64) -> MediumResult<BlockLease> {
-        let extent = Extent::new(lba, blocks);
-        self.run(MediumOp::Unmap {
-            extent,
-            anchor: false,
-        })
+        self.run(unmapping(Extent::new(lba, blocks)))
     }
 
     pub(super) fn flush(&mut self) -> MediumResult<BlockLease> {
@@ -264,6 +282,33 @@ impl<R: Files> Rig<R> {
 pub(super) const FLUSH: MediumOp<BlockLease> = MediumOp::Flush {
     extent: Extent::new(0, 0),
 };
+
+pub(super) fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
+    reading(Extent::new(lba, blocks))
+}
+
+pub(super) const fn reading(extent: Extent) -> MediumOp<BlockLease> {
+    let copied = false;
+    MediumOp::Read { extent, copied }
+}
+
+pub(super) const fn writing(extent: Extent, data: BlockLease) -> MediumOp<BlockLease> {
+    MediumOp::Write {
+        extent,
+        data,
+        fua: false,
+        atomic: false,
+    }
+}
+
+pub(super) const fn same(extent: Extent, pattern: Option<BlockLease>) -> MediumOp<BlockLease> {
+    MediumOp::WriteSame { extent, pattern }
+}
+
+pub(super) const fn unmapping(extent: Extent) -> MediumOp<BlockLease> {
+    let anchor = false;
+    MediumOp::Unmap { extent, anchor }
+}
 
 pub(super) fn bytes(lease: &BlockLease) -> Vec<u8> {
     let mut bytes = vec![0; lease.len()];

@@ -3,10 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
+use ::io::memory::MemoryLimit;
 use scsi::medium::Traits;
 use scsi::statistics::SpaceUsage;
 
 use crate::parts::NamedPart;
+use crate::ram::Ram;
 use crate::volume::{CoreContext, Handle, Volume};
 
 #[derive(Clone, Debug)]
@@ -60,4 +62,10 @@ pub(super) fn parts(volumes: impl IntoIterator<Item = Arc<dyn Volume>>) -> Vec<N
 pub(super) fn sketches(volumes: &[Sketch]) -> Vec<NamedPart> {
     let volume = |volume: &Sketch| Arc::new(volume.clone()) as Arc<dyn Volume>;
     parts(volumes.iter().map(volume))
+}
+
+/// A RAM disk of so many blocks of 512.
+pub(super) fn ram(blocks: u64) -> Arc<dyn Volume> {
+    let memory = MemoryLimit::new(64 << 20);
+    Arc::new(Ram::new(blocks * 512, 512, &memory).unwrap())
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use ::io::memory::MemoryLimit;
 use scsi::medium::{Extent, MediumOp, Now};
 
-use super::fake::FakeRing;
-use super::rig::{Rig, is_done};
+use super::rig::{Rig, is_done, reading};
 use crate::concat;
 use crate::fault::{FailureRule, FaultVolume, Faults};
 use crate::limit::Delay;
@@ -28,7 +27,7 @@ fn operations_of_all_cores_are_counted_by_kind() {
         Now::from_micros(100),
     );
     let stats = Stats::new(Arc::new(slow), "slow".to_owned());
-    let mut rig = Rig::new(FakeRing::default(), &stats);
+    let mut rig = Rig::fake(&stats);
     let extent = Extent::new(0, 8);
     let _lent = rig.lease(MediumOp::PrepareWrite { extent });
     for core in 0..2 {
@@ -36,11 +35,9 @@ fn operations_of_all_cores_are_counted_by_kind() {
             let op = rig.write_op(0, 4, 1, false);
             assert!(is_done(&rig.run_on(core, op)));
         }
-        let copied = false;
-        let _ = rig.run_on(core, MediumOp::Read { extent, copied });
+        let _ = rig.run_on(core, reading(extent));
     }
-    let copied = false;
-    let failed = rig.run(MediumOp::Read { extent, copied });
+    let failed = rig.run(reading(extent));
     assert!(failed.is_err());
     assert!(is_done(&rig.flush()));
 
@@ -86,7 +83,7 @@ fn latencies_are_those_from_the_beginning_to_the_end() {
     let ram = Arc::new(Ram::new(1 << 20, 512, &memory).unwrap());
     let slow = Delay::new(ram, Now::from_micros(100));
     let stats = Stats::new(Arc::new(slow), "slow".to_owned());
-    let mut rig = Rig::new(FakeRing::default(), &stats);
+    let mut rig = Rig::fake(&stats);
     for _ in 0..4 {
         assert!(is_done(&rig.write(0, 4, 1)));
     }

@@ -9,12 +9,11 @@ use proptest::prelude::*;
 use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
 use super::fake::FakeRing;
-use super::places::Folder;
-use super::rig::{Rig, is_done};
+use super::places::{Folder, sparse};
+use super::rig::{Rig, is_done, read, same, writing};
 use super::sketch;
-use crate::file::{FileOptions, FileVolume};
-use crate::lease::BlockLease;
-use crate::limit::Delay;
+use crate::delay::Delay;
+use crate::file::FileVolume;
 use crate::ram::Ram;
 use crate::stripe;
 use crate::verify::VerifyVolume;
@@ -23,23 +22,11 @@ use crate::volume::Volume;
 /// A checked file, and the file itself, to change it from outside.
 fn file() -> (Folder, std::fs::File, Rig<FakeRing>) {
     let folder = Folder::in_memory();
-    let options = FileOptions {
-        path: folder.file("disk"),
-        size: Some(8 << 20),
-        sparse: true,
-        ..FileOptions::default()
-    };
+    let options = sparse(folder.file("disk"), 8 << 20);
     let volume = VerifyVolume::new(Arc::new(FileVolume::open(&options).unwrap()), "disk".into());
     let raw = OpenOptions::new().write(true).open(options.path).unwrap();
-    let rig = Rig::new(FakeRing::default(), &volume);
+    let rig = Rig::fake(&volume);
     (folder, raw, rig)
-}
-
-fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
-    MediumOp::Read {
-        extent: Extent::new(lba, blocks),
-        copied: false,
-    }
 }
 
 fn differs(rig: &mut Rig<FakeRing>, lba: u64, blocks: u64) -> bool {
@@ -78,8 +65,7 @@ fn blocks_that_nobody_wrote_are_not_judged() {
 fn zeros_are_checked_too() {
     let (_folder, raw, mut rig) = file();
     let extent = Extent::new(8, 8);
-    let pattern = None;
-    assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+    rig.does(same(extent, None));
     assert!(is_done(&rig.unmap(16, 8)));
     assert!(!differs(&mut rig, 0, 64));
     raw.write_at(&[8], 12 * 512).unwrap();
@@ -155,8 +141,7 @@ fn a_long_change_makes_all_of_it_unknown() {
     let (_folder, raw, mut rig) = file();
     assert!(is_done(&rig.write(0, 8, 1)));
     let extent = Extent::new(0, 8000);
-    let pattern = None;
-    let long = rig.submit(0, MediumOp::WriteSame { extent, pattern });
+    let long = rig.submit(0, same(extent, None));
     // It meets the long one.
     let write = rig.write_op(0, 8, 2, false);
     let short = rig.submit(1, write);
@@ -177,7 +162,7 @@ fn delayed_ram() -> (Arc<Ram>, Rig<FakeRing>) {
     let memory = MemoryLimit::new(64 << 20);
     let ram = Arc::new(Ram::new(4 << 20, 512, &memory).unwrap());
     let delay = Arc::new(Delay::new(Arc::clone(&ram) as _, Now::from_millis(1)));
-    let rig = Rig::new(FakeRing::default(), &VerifyVolume::new(delay, "ram".into()));
+    let rig = Rig::fake(&VerifyVolume::new(delay, "ram".into()));
     (ram, rig)
 }
 
@@ -201,15 +186,10 @@ fn a_copy_of_what_changes_is_checked_against_what_was_written() {
     let (_, mut rig) = delayed_ram();
     let memory = MemoryLimit::new(64 << 20);
     let source = Ram::new(1 << 20, 512, &memory).unwrap();
-    let mut from = Rig::new(FakeRing::default(), &source);
+    let mut from = Rig::fake(&source);
     assert!(is_done(&from.write(0, 8, 1)));
     let data = from.lease(read(0, 8));
-    let write = MediumOp::Write {
-        extent: Extent::new(0, 8),
-        data,
-        fua: false,
-        atomic: false,
-    };
+    let write = writing(Extent::new(0, 8), data);
     let id = rig.submit(0, write);
     assert!(is_done(&from.write(0, 8, 2)));
     rig.turn();
@@ -250,27 +230,22 @@ proptest! {
     #[test]
     fn a_sound_volume_is_never_suspected(steps in steps()) {
         let folder = Folder::in_memory();
-        let options = FileOptions {
-            path: folder.file("disk"),
-            size: Some(4 << 20),
-            sparse: true,
-            ..FileOptions::default()
-        };
+        let options = sparse(folder.file("disk"), 4 << 20);
         let (ram, _) = delayed_ram();
         let ram: Arc<dyn Volume> = Arc::new(Delay::new(ram, Now::from_millis(1)));
         let file: Arc<dyn Volume> = Arc::new(FileVolume::open(&options).unwrap());
         let stripe = stripe::open(4096, sketch::parts([ram, file])).unwrap();
         let verify = VerifyVolume::new(Arc::new(stripe), "sound".into());
-        let mut rig = Rig::new(FakeRing::default(), &verify);
+        let mut rig = Rig::fake(&verify);
         let mut in_flight = 0;
         for (byte, (core, step, lba, blocks)) in (1..).zip(steps) {
             let (extent, pattern, anchor) = (Extent::new(lba, blocks), None, false);
             let op = match step {
                 Step::Read => read(lba, blocks),
                 Step::Write => rig.write_op(lba, blocks, byte, false),
-                Step::Zero => MediumOp::WriteSame { extent, pattern },
+                Step::Zero => same(extent, pattern),
                 Step::Unmap => MediumOp::Unmap { extent, anchor },
-                Step::Long => MediumOp::WriteSame { extent: Extent::new(lba, 4100), pattern },
+                Step::Long => same(Extent::new(lba, 4100), pattern),
                 Step::Wait if in_flight > rig.done.len() => {
                     rig.turn();
                     continue;
