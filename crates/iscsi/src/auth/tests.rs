@@ -57,20 +57,20 @@ fn node(chap: Option<TargetChap>) -> Arc<TargetNode> {
     })
 }
 
-fn guarded(mutual: Option<&[u8]>) -> AuthRequirement {
+fn realm(guarded: Vec<Arc<TargetNode>>, open: bool) -> AuthRequirement {
     AuthRequirement {
-        guarded: vec![node(Some(chap(mutual)))],
-        open: false,
+        guarded,
+        open,
         initiator: INITIATOR.into(),
     }
 }
 
+fn guarded(mutual: Option<&[u8]>) -> AuthRequirement {
+    realm(vec![node(Some(chap(mutual)))], false)
+}
+
 fn open() -> AuthRequirement {
-    AuthRequirement {
-        guarded: vec![],
-        open: true,
-        initiator: INITIATOR.into(),
-    }
+    realm(vec![], true)
 }
 
 /// One text of the initiator, blanks in place of nulls, and what is answered.
@@ -91,6 +91,11 @@ fn step(
     let exchange = exchange.step(&admitted.unwrap(), realm, &RANDOM, &mut out)?;
     let answer = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
     Ok((exchange, answer.replace('\0', " ").trim_end().to_owned()))
+}
+
+#[track_caller]
+fn refuses(exchange: ChapHandshake, realm: &AuthRequirement, text: &str, why: AuthRefusal) {
+    assert_eq!(step(exchange, realm, text).unwrap_err(), why, "{text}");
 }
 
 fn challenged(realm: &AuthRequirement, algorithms: &str) -> (ChapHandshake, String) {
@@ -128,8 +133,12 @@ fn chap_must_be_done_where_it_is_configured() {
     assert!(!exchange.is_over(&realm));
     assert!(!ChapHandshake::Open.is_over(&realm));
     for offer in ["None", "", "KRB5", "chap", "SRP,None"] {
-        let refused = step(ChapHandshake::Open, &realm, &format!("AuthMethod={offer}"));
-        assert_eq!(refused.unwrap_err(), AuthRefusal::NoMethod, "{offer}");
+        refuses(
+            ChapHandshake::Open,
+            &realm,
+            &format!("AuthMethod={offer}"),
+            AuthRefusal::NoMethod,
+        );
     }
     let refused = step(ChapHandshake::Open, &open(), "AuthMethod=CHAP");
     assert_eq!(
@@ -225,11 +234,7 @@ fn wrong_answers_are_all_refused_alike() {
         format!("CHAP_N=alice CHAP_R={}", right.replace("b7b6", "b7b7")),
     ] {
         let (exchange, _) = challenged(&realm, "5");
-        assert_eq!(
-            step(exchange, &realm, &answer).unwrap_err(),
-            AuthRefusal::WrongResponse,
-            "{answer}"
-        );
+        refuses(exchange, &realm, &answer, AuthRefusal::WrongResponse);
     }
     assert_eq!(AuthRefusal::WrongResponse.status(), 0x0201);
 }
@@ -251,18 +256,10 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
         &long,
     ] {
         let (exchange, _) = challenged(&realm, "5");
-        assert_eq!(
-            step(exchange, &realm, answer).unwrap_err(),
-            AuthRefusal::Malformed,
-            "{answer}"
-        );
+        refuses(exchange, &realm, answer, AuthRefusal::Malformed);
     }
     for early in ["CHAP_A=5", "CHAP_N=alice CHAP_R=0x00"] {
-        assert_eq!(
-            step(ChapHandshake::Open, &realm, early).unwrap_err(),
-            AuthRefusal::Malformed,
-            "{early}"
-        );
+        refuses(ChapHandshake::Open, &realm, early, AuthRefusal::Malformed);
     }
 }
 
@@ -270,13 +267,13 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
 fn a_hash_below_the_minimum_is_refused() {
     let mut credentials = chap(None);
     credentials.minimum = Hash::Sha256;
-    let realm = AuthRequirement {
-        guarded: vec![node(Some(credentials))],
-        open: false,
-        initiator: INITIATOR.into(),
-    };
-    let refused = step(ChapHandshake::Open, &realm, "AuthMethod=CHAP CHAP_A=5,6");
-    assert_eq!(refused.unwrap_err(), AuthRefusal::NoHash);
+    let realm = realm(vec![node(Some(credentials))], false);
+    refuses(
+        ChapHandshake::Open,
+        &realm,
+        "AuthMethod=CHAP CHAP_A=5,6",
+        AuthRefusal::NoHash,
+    );
 }
 
 #[test]
@@ -302,10 +299,7 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
     let realm = guarded(Some(b"storage-secret"));
     let (exchange, _) = challenged(&realm, "5");
     let answer = "CHAP_N=alice CHAP_R=0x00 CHAP_I=9 CHAP_C=0x0a0b0c";
-    assert_eq!(
-        step(exchange, &realm, answer).unwrap_err(),
-        AuthRefusal::WrongResponse
-    );
+    refuses(exchange, &realm, answer, AuthRefusal::WrongResponse);
 }
 
 /// RFC 7143 §9.2: who has proven to be a user may not use every InitiatorName.
@@ -313,11 +307,7 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
 fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
     let mut credentials = chap(None);
     credentials.users[0].initiator = Some(INITIATOR.into());
-    let mut realm = AuthRequirement {
-        guarded: vec![node(Some(credentials))],
-        open: false,
-        initiator: INITIATOR.into(),
-    };
+    let mut realm = realm(vec![node(Some(credentials))], false);
     let (exchange, _) = challenged(&realm, "5");
     assert!(step(exchange, &realm, &md5()).is_ok());
     realm.initiator += "2";
@@ -327,10 +317,7 @@ fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
     assert_eq!(refusal.status(), status::AUTHORIZATION_FAILURE);
     let (exchange, _) = challenged(&realm, "5");
     let wrong = md5().replace("0xb7", "0xb8");
-    assert_eq!(
-        step(exchange, &realm, &wrong).unwrap_err(),
-        AuthRefusal::WrongResponse
-    );
+    refuses(exchange, &realm, &wrong, AuthRefusal::WrongResponse);
 }
 
 #[test]
@@ -338,10 +325,7 @@ fn mutual_chap_needs_a_secret_of_ours() {
     let realm = guarded(None);
     let (exchange, _) = challenged(&realm, "5");
     let answer = format!("{} CHAP_I=9 CHAP_C=0x0a0b0c", md5());
-    assert_eq!(
-        step(exchange, &realm, &answer).unwrap_err(),
-        AuthRefusal::NoMutual
-    );
+    refuses(exchange, &realm, &answer, AuthRefusal::NoMutual);
 }
 
 /// RFC 7143 §9.2.1: a rogue that has us answer our own challenge.
@@ -351,10 +335,7 @@ fn our_challenge_sent_back_is_refused() {
     let (exchange, text) = challenged(&realm, "5");
     let challenge = text.split_once("CHAP_C=").unwrap().1;
     let answer = format!("{} CHAP_I=9 CHAP_C={challenge}", md5());
-    assert_eq!(
-        step(exchange, &realm, &answer).unwrap_err(),
-        AuthRefusal::Reflected
-    );
+    refuses(exchange, &realm, &answer, AuthRefusal::Reflected);
 }
 
 /// RFC 7143 §9.2.1: whoever answers with our own secret has it from answers of ours.
@@ -362,10 +343,7 @@ fn our_challenge_sent_back_is_refused() {
 fn a_secret_shared_by_both_directions_is_refused() {
     let realm = guarded(Some(SECRET));
     let (exchange, _) = challenged(&realm, "5");
-    assert_eq!(
-        step(exchange, &realm, &md5()).unwrap_err(),
-        AuthRefusal::SharedSecret
-    );
+    refuses(exchange, &realm, &md5(), AuthRefusal::SharedSecret);
 }
 
 /// CVE-2024-45751: challenges came from a generator that was never seeded.
@@ -400,11 +378,7 @@ fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
         node(Some(stranger)),
         node(Some(strict)),
     ];
-    let realm = AuthRequirement {
-        guarded: nodes,
-        open: true,
-        initiator: INITIATOR.into(),
-    };
+    let realm = realm(nodes, true);
     let (exchange, _) = challenged(&realm, "5");
     let (exchange, _) = step(exchange, &realm, &md5()).unwrap();
     assert_eq!(exchange.into_proof().unwrap().nodes.len(), 1);

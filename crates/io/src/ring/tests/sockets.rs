@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::thread::JoinHandle;
 
 use super::*;
 
@@ -29,6 +30,23 @@ super::on_every_ring! {
     a_released_socket_keeps_what_was_not_received
     a_ring_is_dropped_with_operations_under_way
     a_thousand_sockets_echo
+}
+
+/// The peer receives these bytes next.
+#[track_caller]
+fn hears(peer: &mut TcpStream, expected: &[u8]) {
+    let mut got = vec![0; expected.len()];
+    peer.read_exact(&mut got).unwrap();
+    assert_eq!(got, expected);
+}
+
+/// A thread in which the peer receives so many bytes.
+fn reads(mut peer: TcpStream, len: usize) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut got = vec![0; len];
+        peer.read_exact(&mut got).unwrap();
+        got
+    })
 }
 
 fn bytes_that_are_there_are_received(ring: &mut AnyRing) {
@@ -107,9 +125,7 @@ fn a_peer_that_closes_is_seen_behind_its_last_bytes(ring: &mut AnyRing) {
     }
     ring.send(socket, Token(3), batch_of(b"bye"));
     sent(ring, 3);
-    let mut answer = [0; 3];
-    peer.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"bye");
+    hears(&mut peer, b"bye");
 }
 
 fn a_peer_that_resets_is_an_error_for_both_ways(ring: &mut AnyRing) {
@@ -178,10 +194,7 @@ fn what_a_socket_does_not_take_at_once_follows(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     let bytes = pattern(8 << 20);
     assert!(ring.send_now(socket, Token(1), batch_of(&bytes)).is_none());
-    let reader = std::thread::spawn(move || {
-        let mut got = vec![0; 8 << 20];
-        peer.read_exact(&mut got).map(|()| got).unwrap()
-    });
+    let reader = reads(peer, 8 << 20);
     sent(ring, 1);
     assert_eq!(reader.join().unwrap(), bytes);
 }
@@ -218,11 +231,7 @@ fn a_batch_of_thousands_of_pieces_is_sent_whole(ring: &mut AnyRing) {
         assert_eq!(batch.is_full(), piece >= 511);
     }
     ring.send(socket, Token(1), batch);
-    let reader = std::thread::spawn(move || {
-        let mut got = vec![0; 5000 * 700];
-        peer.read_exact(&mut got).unwrap();
-        got
-    });
+    let reader = reads(peer, 5000 * 700);
     sent(ring, 1);
     assert!(reader.join().unwrap() == bytes);
 }
@@ -239,11 +248,7 @@ fn a_slow_reader_holds_up_the_batch_but_nobody_else(ring: &mut AnyRing) {
     assert_eq!(received(ring, 3), b"now");
     slow_peer.write_all(b"still reading").unwrap();
     assert_eq!(received(ring, 2), b"still reading");
-    let reader = std::thread::spawn(move || {
-        let mut got = vec![0; 16 << 20];
-        slow_peer.read_exact(&mut got).unwrap();
-        got
-    });
+    let reader = reads(slow_peer, 16 << 20);
     sent(ring, 1);
     assert!(reader.join().unwrap() == bytes);
 }
@@ -379,9 +384,7 @@ fn a_released_socket_goes_on_in_another_ring(ring: &mut AnyRing) {
         let again = other.adopt(released.try_clone().unwrap()).unwrap();
         other.send(again, Token(2), batch_of(b"moved"));
         sent(&mut other, 2);
-        let mut got = [0; 5];
-        peer.read_exact(&mut got).unwrap();
-        assert_eq!(&got, b"moved");
+        hears(&mut peer, b"moved");
         other.release(again);
     }
     let socket = ring.adopt(released).unwrap();

@@ -1,3 +1,4 @@
+use super::AdmissionDecision::{Admit, Refuse, Reinstate};
 use super::*;
 
 fn wish(port: &InitiatorPort, scope: &SessionScope, tsih: u16) -> AdmissionWish {
@@ -19,6 +20,18 @@ fn decide(
     registry.decide(&wish(port, scope, tsih))
 }
 
+/// What is decided of the initiator port with this ISID.
+#[track_caller]
+fn decides(
+    registry: &mut Registry,
+    isid: u8,
+    scope: &SessionScope,
+    tsih: u16,
+    expected: AdmissionDecision,
+) {
+    assert_eq!(decide(registry, &port(isid), scope, tsih), expected);
+}
+
 fn port(isid: u8) -> InitiatorPort {
     InitiatorPort {
         name: "iqn.2026-01.test:ini".into(),
@@ -37,51 +50,33 @@ fn portal(address: &str) -> SessionScope {
 #[test]
 fn a_new_isid_gets_a_new_session() {
     let mut registry = Registry::new(10);
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(1)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(2), &target('a'), 0),
-        AdmissionDecision::Admit(2)
-    );
+    decides(&mut registry, 1, &target('a'), 0, Admit(1));
+    decides(&mut registry, 2, &target('a'), 0, Admit(2));
     assert_eq!(
         decide(&mut registry, &port(1), &target('b'), 0),
-        AdmissionDecision::Admit(3),
+        Admit(3),
         "ISIDs are reused"
     );
     let other = InitiatorPort {
         name: "iqn.2026-01.test:other".into(),
         ..port(1)
     };
-    assert_eq!(
-        decide(&mut registry, &other, &target('a'), 0),
-        AdmissionDecision::Admit(4)
-    );
+    assert_eq!(decide(&mut registry, &other, &target('a'), 0), Admit(4));
     assert_eq!(registry.len(), 4);
 }
 
 #[test]
 fn an_old_isid_reinstates_its_session_when_that_has_ended() {
     let mut registry = Registry::new(1);
+    decides(&mut registry, 1, &target('a'), 0, Admit(1));
+    decides(&mut registry, 1, &target('a'), 0, Reinstate(1));
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(1)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Reinstate(1)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Reinstate(1),
+        Reinstate(1),
         "still there"
     );
     registry.ended(1);
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(2)
-    );
+    decides(&mut registry, 1, &target('a'), 0, Admit(2));
     assert_eq!(registry.len(), 1, "the limit counts it once");
 }
 
@@ -90,39 +85,41 @@ fn of_two_that_wait_for_the_same_session_the_second_reinstates_the_first() {
     let mut registry = Registry::new(10);
     decide(&mut registry, &port(1), &target('a'), 0);
     registry.ended(1);
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(2)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Reinstate(2)
-    );
+    decides(&mut registry, 1, &target('a'), 0, Admit(2));
+    decides(&mut registry, 1, &target('a'), 0, Reinstate(2));
 }
 
 #[test]
 fn a_handle_names_a_session_only_with_its_initiator_and_target() {
     let mut registry = Registry::new(10);
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(1)
+    decides(&mut registry, 1, &target('a'), 0, Admit(1));
+    decides(
+        &mut registry,
+        1,
+        &target('a'),
+        1,
+        Refuse(TOO_MANY_CONNECTIONS),
     );
-    let refused = |status| AdmissionDecision::Refuse(status);
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 1),
-        refused(TOO_MANY_CONNECTIONS)
+    decides(
+        &mut registry,
+        1,
+        &target('a'),
+        2,
+        Refuse(SESSION_DOES_NOT_EXIST),
     );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 2),
-        refused(SESSION_DOES_NOT_EXIST)
+    decides(
+        &mut registry,
+        2,
+        &target('a'),
+        1,
+        Refuse(SESSION_DOES_NOT_EXIST),
     );
-    assert_eq!(
-        decide(&mut registry, &port(2), &target('a'), 1),
-        refused(SESSION_DOES_NOT_EXIST)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('b'), 1),
-        refused(SESSION_DOES_NOT_EXIST)
+    decides(
+        &mut registry,
+        1,
+        &target('b'),
+        1,
+        Refuse(SESSION_DOES_NOT_EXIST),
     );
     assert_eq!(registry.len(), 1);
 }
@@ -132,22 +129,10 @@ fn a_handle_names_a_session_only_with_its_initiator_and_target() {
 fn unnamed_discoveries_reinstate_each_other_at_one_portal() {
     let mut registry = Registry::new(10);
     let (one, two) = (portal("10.9.0.1:3260"), portal("10.9.0.1:3261"));
-    assert_eq!(
-        decide(&mut registry, &port(1), &one, 0),
-        AdmissionDecision::Admit(1)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &two, 0),
-        AdmissionDecision::Admit(2)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(3)
-    );
-    assert_eq!(
-        decide(&mut registry, &port(1), &one, 0),
-        AdmissionDecision::Reinstate(1)
-    );
+    decides(&mut registry, 1, &one, 0, Admit(1));
+    decides(&mut registry, 1, &two, 0, Admit(2));
+    decides(&mut registry, 1, &target('a'), 0, Admit(3));
+    decides(&mut registry, 1, &one, 0, Reinstate(1));
 }
 
 #[test]
@@ -155,15 +140,9 @@ fn there_is_a_limit() {
     let mut registry = Registry::new(2);
     decide(&mut registry, &port(1), &target('a'), 0);
     decide(&mut registry, &port(2), &target('a'), 0);
-    assert_eq!(
-        decide(&mut registry, &port(3), &target('a'), 0),
-        AdmissionDecision::Refuse(OUT_OF_RESOURCES)
-    );
+    decides(&mut registry, 3, &target('a'), 0, Refuse(OUT_OF_RESOURCES));
     registry.ended(1);
-    assert_eq!(
-        decide(&mut registry, &port(3), &target('a'), 0),
-        AdmissionDecision::Admit(3)
-    );
+    decides(&mut registry, 3, &target('a'), 0, Admit(3));
     registry.ended(77);
     assert_eq!(registry.len(), 2);
 }
@@ -171,18 +150,15 @@ fn there_is_a_limit() {
 #[test]
 fn handles_are_never_0_and_not_used_again_soon() {
     let mut registry = Registry::new(usize::MAX);
-    assert_eq!(
-        decide(&mut registry, &port(0), &target('a'), 0),
-        AdmissionDecision::Admit(1)
-    );
+    decides(&mut registry, 0, &target('a'), 0, Admit(1));
     for expected in 2..=u16::MAX {
         let decision = decide(&mut registry, &port(1), &target('a'), 0);
-        assert_eq!(decision, AdmissionDecision::Admit(expected));
+        assert_eq!(decision, Admit(expected));
         registry.ended(expected);
     }
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Admit(2),
+        Admit(2),
         "1 is in use"
     );
 }
@@ -192,13 +168,19 @@ fn a_closed_registry_admits_nobody() {
     let mut registry = Registry::new(10);
     decide(&mut registry, &port(1), &target('a'), 0);
     registry.close();
-    assert_eq!(
-        decide(&mut registry, &port(1), &target('a'), 0),
-        AdmissionDecision::Refuse(SERVICE_UNAVAILABLE)
+    decides(
+        &mut registry,
+        1,
+        &target('a'),
+        0,
+        Refuse(SERVICE_UNAVAILABLE),
     );
-    assert_eq!(
-        decide(&mut registry, &port(2), &target('a'), 0),
-        AdmissionDecision::Refuse(SERVICE_UNAVAILABLE)
+    decides(
+        &mut registry,
+        2,
+        &target('a'),
+        0,
+        Refuse(SERVICE_UNAVAILABLE),
     );
     assert_eq!(registry.sessions().count(), 1);
     registry.ended(1);
@@ -213,20 +195,14 @@ fn a_session_is_reinstated_by_its_own_user_alone() {
         user: user.map(str::to_owned),
         ..wish(&port(1), &target('a'), 0)
     };
-    assert_eq!(
-        registry.decide(&login(Some("a"))),
-        AdmissionDecision::Admit(1)
-    );
-    let refused = AdmissionDecision::Refuse(AUTHORIZATION_FAILURE);
+    assert_eq!(registry.decide(&login(Some("a"))), Admit(1));
+    let refused = Refuse(AUTHORIZATION_FAILURE);
     assert_eq!(registry.decide(&login(Some("b"))), refused);
     assert_eq!(registry.decide(&login(None)), refused);
-    assert_eq!(
-        registry.decide(&login(Some("a"))),
-        AdmissionDecision::Reinstate(1)
-    );
+    assert_eq!(registry.decide(&login(Some("a"))), Reinstate(1));
     registry.ended(1);
-    assert_eq!(registry.decide(&login(None)), AdmissionDecision::Admit(2));
-    let proven = AdmissionDecision::Reinstate(2);
+    assert_eq!(registry.decide(&login(None)), Admit(2));
+    let proven = Reinstate(2);
     assert_eq!(
         registry.decide(&login(Some("a"))),
         proven,
