@@ -15,7 +15,6 @@ mod port;
 mod reserve;
 mod script;
 mod session;
-mod sink;
 mod text;
 
 pub use address::address;

@@ -18,6 +18,7 @@ use iscsi::initiator::config::{
 use iscsi::initiator::{
     ClientCommand, Data, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, Tmf,
 };
+use iscsi::testing::Sink;
 use iscsi::wire::control::reason;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
@@ -26,7 +27,6 @@ use scsi::wire::lun::Lun;
 use self::target::Target;
 use self::watch::Watch;
 use super::script::Script;
-use super::sink::Sink;
 
 const SECRET: &[u8] = b"a secret of twenty o";
 const THEIRS: &[u8] = b"another secret, yes.";

@@ -12,17 +12,15 @@ use std::time::Duration;
 use iscsi::auth::Hash;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
-use iscsi::target::{
-    ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetLimits, TargetNode,
-};
+use iscsi::target::{ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetNode};
+use iscsi::testing::{Sink, limits, pdus};
 use iscsi::wire::bhs::Opcode;
-use iscsi::wire::framer::{Framer, PduPiece};
+use iscsi::wire::framer::Framer;
 use iscsi::wire::login::LoginResponse;
 use scsi::medium::HeapLease;
 
 use self::initiator::Initiator;
 use super::script::Script;
-use super::sink::Sink;
 use super::text::within_bounds;
 
 /// The secret of every user.
@@ -165,23 +163,12 @@ impl Dialogue {
             bytes.len() <= 2 * (48 + DEFAULT_DATA_SEGMENT as usize),
             "one response, a reject"
         );
-        let mut rest = &bytes[..];
         let mut text = Vec::new();
-        while let Ok(Some(piece)) = self.framer.next(&mut rest) {
-            match piece {
-                PduPiece::Header(bhs) => {
-                    assert_eq!(bhs.opcode(), Opcode::LoginResponse);
-                    self.response(&LoginResponse::decode(&bhs));
-                    text.clear();
-                }
-                PduPiece::Data { bytes, .. } => text.extend_from_slice(bytes),
-                PduPiece::BadData => panic!("there are no digests"),
-            }
+        for (bhs, data) in pdus(&mut self.framer, &bytes) {
+            assert_eq!(bhs.opcode(), Opcode::LoginResponse);
+            self.response(&LoginResponse::decode(&bhs));
+            text = data;
         }
-        assert!(
-            self.framer.is_between() && rest.is_empty(),
-            "whole PDUs leave"
-        );
         self.initiator.heard(&text);
     }
 
@@ -249,17 +236,5 @@ fn config(flags: u8) -> TargetConfig {
         portals: Vec::new(),
         advertise: Vec::new(),
         limits: limits(),
-    }
-}
-
-/// Those that are the default.
-pub(super) fn limits() -> TargetLimits {
-    TargetLimits {
-        first_burst: 65_536,
-        max_burst: 262_144,
-        outstanding_r2t: 4,
-        window: 128,
-        held_bytes: 65_536,
-        ..TargetLimits::default()
     }
 }

@@ -5,12 +5,12 @@ mod device;
 mod initiator;
 mod watch;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use iscsi::parameters::{Operational, Parameters, SessionPurpose, TaskReporting};
+use iscsi::parameters::{Operational, SessionPurpose, TaskReporting};
 use iscsi::session::{Session, SessionEvent};
-use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::TargetLimits;
+use iscsi::testing::{self, Sink, limits};
 use iscsi::wire::serial::CmdSn;
 use scsi::medium::HeapLease;
 use scsi::violation::Violation;
@@ -19,9 +19,7 @@ use scsi::wire::lun::Lun;
 use self::device::Device;
 use self::initiator::Initiator;
 use self::watch::Watch;
-use super::login::limits;
 use super::script::Script;
-use super::sink::Sink;
 
 const FIRST_CMD_SN: u32 = 0xffff_fffa;
 const FIRST_STAT_SN: u32 = 0xffff_fff0;
@@ -52,21 +50,20 @@ struct Play {
 impl Play {
     fn new(keys: Operational, script: &mut Script<'_>) -> Self {
         let flags = script.byte();
-        let discovery = flags & 7 == 7;
         let limits = TargetLimits {
             window: script.pick(&[128, 1, 4, 16, 17, 64]),
             held_bytes: script.pick(&[65_536, 0, 512, 4096]),
             ..limits()
         };
-        let config = TargetConfig {
-            nodes: vec![node()],
-            portals: Vec::new(),
-            advertise: Vec::new(),
-            limits,
+        let purpose = if flags & 7 == 7 {
+            SessionPurpose::Discovery(vec![testing::node()])
+        } else {
+            SessionPurpose::Normal(testing::node())
         };
-        let parameters = parameters(keys, discovery);
+        let parameters = testing::parameters(keys, purpose, (FIRST_STAT_SN, FIRST_CMD_SN));
+        let config = testing::config(limits);
         Self {
-            session: Session::new(parameters, Arc::new(config), Duration::ZERO),
+            session: Session::new(parameters, config, Duration::ZERO),
             now: Duration::ZERO,
             initiator: Initiator::new(keys),
             device: Device::new(limits.window),
@@ -252,35 +249,4 @@ fn keys(script: &mut Script<'_>) -> Operational {
         },
         ..Operational::default()
     }
-}
-
-fn parameters(keys: Operational, discovery: bool) -> Parameters {
-    let local = ([127, 0, 0, 1], 3260).into();
-    Parameters {
-        initiator: InitiatorPort {
-            name: "iqn.2026-11.org.test:host".into(),
-            isid: [0x80, 0, 0, 0, 0, 1],
-        },
-        initiator_alias: None,
-        user: None,
-        purpose: if discovery {
-            SessionPurpose::Discovery(vec![node()])
-        } else {
-            SessionPurpose::Normal(node())
-        },
-        tsih: 1,
-        cid: 7,
-        endpoints: Endpoints { local, peer: local },
-        stat_sn: FIRST_STAT_SN,
-        exp_cmd_sn: FIRST_CMD_SN,
-        keys,
-    }
-}
-
-fn node() -> Arc<TargetNode> {
-    Arc::new(TargetNode {
-        name: "iqn.2026-11.org.lunar:test".into(),
-        alias: None,
-        access: NodeAccess::default(),
-    })
 }

@@ -6,8 +6,8 @@ use iscsi::names;
 use iscsi::parameters::Operational;
 use iscsi::text::{self, Assembly, MAX_KEY, MAX_TEXT, Text};
 
-use super::login::limits;
 use super::script::Script;
+use iscsi::testing::limits;
 
 /// See docs/fuzzing.md.
 pub fn text(data: &[u8]) {

@@ -5,9 +5,10 @@ use iscsi::parameters::Operational;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use iscsi::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
 use iscsi::wire::data::{DataIn, DataInStatus, R2t};
-use iscsi::wire::framer::{crc32c, crc32c_padded};
-use iscsi::wire::login::LogoutResponse;
-use iscsi::wire::scsi_command::ScsiResponse;
+use iscsi::wire::control::LogoutResponse;
+use iscsi::wire::control::NopIn;
+use iscsi::wire::control::Reject;
+use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::serial::{DataSn, StatSn};
 use iscsi::wire::task_management::TaskResponse;
 use scsi::residual::Residual;
@@ -49,18 +50,8 @@ impl Target {
     }
 
     /// A PDU with its digests.
-    pub(super) fn bytes(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
-        bhs.set_data_len(data.len() as u32);
-        let mut bytes = bhs.0.to_vec();
-        if self.digests.0 {
-            bytes.extend(crc32c(&bhs.0));
-        }
-        bytes.extend_from_slice(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        if self.digests.1 && !data.is_empty() {
-            bytes.extend(crc32c_padded(data));
-        }
-        bytes
+    pub(super) fn bytes(&self, bhs: Bhs, data: &[u8]) -> Vec<u8> {
+        iscsi::testing::pdu(bhs, &[], data, self.digests)
     }
 
     /// A PDU of some kind.

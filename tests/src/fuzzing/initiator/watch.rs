@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use iscsi::testing::pdus;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use iscsi::wire::control::NopIn;
 use iscsi::wire::data::{DataOut, R2t};
@@ -30,8 +31,6 @@ pub(super) struct Watch {
     keys: Operational,
     out: Framer,
     back: Framer,
-    header: Option<Bhs>,
-    data: Vec<u8>,
     login: (Bhs, Vec<u8>),
     pub(super) cmd_sn: CmdSn,
     max_cmd_sn: CmdSn,
@@ -51,8 +50,6 @@ impl Watch {
             keys: Operational::default(),
             out: Framer::new(1 << 20),
             back: Framer::new(DEFAULT_DATA_SEGMENT),
-            header: None,
-            data: Vec::new(),
             login: (Bhs::new(Opcode::LoginRequest), Vec::new()),
             cmd_sn: CmdSn(cmd_sn),
             max_cmd_sn: CmdSn(cmd_sn).minus(1),
@@ -104,31 +101,12 @@ impl Watch {
 
     /// What the initiator sends: whole PDUs.
     pub(super) fn sent(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while let Some(piece) = self.out.next(&mut rest).expect("it sends what can be read") {
-            match piece {
-                PduPiece::Header(bhs) => {
-                    self.header = Some(bhs);
-                    self.data.clear();
-                    if bhs.data_len() == 0 {
-                        self.pdu();
-                    }
-                }
-                PduPiece::Data { bytes, end } => {
-                    self.data.extend_from_slice(bytes);
-                    if end {
-                        self.pdu();
-                    }
-                }
-                PduPiece::BadData => panic!("it sends a wrong digest"),
-            }
+        for (bhs, data) in pdus(&mut self.out, bytes) {
+            self.pdu(&bhs, &data);
         }
-        assert!(self.out.is_between(), "a part of a PDU leaves");
     }
 
-    fn pdu(&mut self) {
-        let bhs = self.header.take().expect("data has a header");
-        let data = std::mem::take(&mut self.data);
+    fn pdu(&mut self, bhs: &Bhs, data: &[u8]) {
         let limit = if self.logged_in {
             self.keys.peer_data_segment.max(DEFAULT_DATA_SEGMENT)
         } else {
@@ -138,14 +116,14 @@ impl Watch {
         match bhs.opcode() {
             Opcode::LoginRequest => {
                 assert!(!self.logged_in, "a login in the full-feature phase");
-                self.login = (bhs, data.clone());
+                self.login = (*bhs, data.to_vec());
             }
-            Opcode::ScsiCommand => self.command(&ScsiCommand::decode(&bhs), &data),
-            Opcode::DataOut => self.data_out(&DataOut::decode(&bhs), &data),
-            Opcode::NopOut | Opcode::TextRequest | Opcode::LogoutRequest => self.others.push(bhs),
+            Opcode::ScsiCommand => self.command(&ScsiCommand::decode(bhs), data),
+            Opcode::DataOut => self.data_out(&DataOut::decode(bhs), data),
+            Opcode::NopOut | Opcode::TextRequest | Opcode::LogoutRequest => self.others.push(*bhs),
             Opcode::TaskRequest => {
                 assert!(!self.discovery);
-                self.others.push(bhs);
+                self.others.push(*bhs);
             }
             other => panic!("an initiator sends {other:?}"),
         }
@@ -153,7 +131,6 @@ impl Watch {
             assert!(bhs.is_immediate());
             assert_eq!(bhs.cmd_sn(), self.cmd_sn);
         }
-        self.data = data;
     }
 
     fn command(&mut self, command: &ScsiCommand, data: &[u8]) {

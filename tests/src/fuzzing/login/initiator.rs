@@ -1,6 +1,7 @@
 //! An initiator that logs in as its script says.
 
 use iscsi::auth::Hash;
+use iscsi::testing::pdu;
 use iscsi::text;
 use iscsi::wire::bhs::{Bhs, Itt};
 use iscsi::wire::login::LoginRequest;
@@ -95,7 +96,7 @@ impl Initiator {
             cmd_sn: CmdSn(1),
             exp_stat_sn: StatSn(0),
         };
-        let mut bhs = match script.byte() {
+        let bhs = match script.byte() {
             0 => Bhs(script.array()),
             1 => {
                 request.tsih = script.half();
@@ -108,11 +109,7 @@ impl Initiator {
             _ => request.encode(),
         };
         let text = self.text(script);
-        bhs.set_data_len(text.len() as u32);
-        let mut bytes = bhs.0.to_vec();
-        bytes.extend_from_slice(&text);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
+        pdu(bhs, &[], &text, (false, false))
     }
 
     fn text(&mut self, script: &mut Script<'_>) -> Vec<u8> {

@@ -2,12 +2,13 @@
 //! and which R2Ts came, so that much of it is right if the script does not say otherwise.
 
 use iscsi::parameters::Operational;
+use iscsi::testing::pdu;
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{Bhs, Itt, Ttt};
-use iscsi::wire::control::{NopOut, TextRequest};
-use iscsi::wire::data::{DataOut, SnackRequest};
-use iscsi::wire::framer::{crc32c, crc32c_padded};
-use iscsi::wire::login::LogoutRequest;
+use iscsi::wire::data::DataOut;
+use iscsi::wire::digest::DIGEST_LEN;
+use iscsi::wire::control::LogoutRequest;
+use iscsi::wire::control::NopOut;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use iscsi::wire::task_management::TaskRequest;
@@ -77,19 +78,12 @@ impl Initiator {
     }
 
     /// Bytes of a PDU, with its digests; a wrong data digest where `spoilt` says so.
-    fn bytes(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8], spoilt: bool) -> Vec<u8> {
-        bhs.set_ahs_len(ahs.len());
-        bhs.set_data_len(data.len() as u32);
-        let mut bytes = [&bhs.0[..], ahs].concat();
-        if self.keys.header_digest {
-            bytes.extend(crc32c(&bytes));
-        }
-        bytes.extend_from_slice(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        if self.keys.data_digest && !data.is_empty() {
-            let mut digest = crc32c_padded(data);
-            digest[0] ^= u8::from(spoilt);
-            bytes.extend(digest);
+    fn bytes(&self, bhs: Bhs, ahs: &[u8], data: &[u8], spoilt: bool) -> Vec<u8> {
+        let digests = (self.keys.header_digest, self.keys.data_digest);
+        let mut bytes = pdu(bhs, ahs, data, digests);
+        if spoilt && digests.1 && !data.is_empty() {
+            let digest = bytes.len() - DIGEST_LEN;
+            bytes[digest] ^= 1;
         }
         bytes
     }

@@ -12,6 +12,13 @@ fn options() -> ServeOptions {
     ServeOptions::new(vec!["ram:1G".to_owned()], iqn, None)
 }
 
+/// What is wrong with options that differ from [`options`].
+fn with(change: impl FnOnce(&mut ServeOptions)) -> Result<(), ServeMisuse> {
+    let mut options = options();
+    change(&mut options);
+    options.validate()
+}
+
 fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> TargetChap {
     let pair = |&(user, secret): &(&str, &str)| (user.to_owned(), secret.as_bytes().to_vec());
     let user = |&(user, secret): &(&str, &str)| chap_user(user, secret.into());
@@ -22,32 +29,41 @@ fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> TargetChap {
     }
 }
 
+/// The option whose text cannot be printed.
+fn unprintable<T: std::fmt::Debug>(told: Result<T, ServeMisuse>) -> &'static str {
+    match told {
+        Err(ServeMisuse::Unprintable { option, .. }) => option,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn listed(options: &mut ServeOptions) {
+    options.allow = vec!["iqn.2026-11.org.example:a".into()];
+}
+
+fn authenticated(options: &mut ServeOptions) {
+    options.chap = Some(chap(&[("a", "twelve bytes")], None));
+}
+
 #[test]
 fn loopback_needs_no_access_rule() {
-    let mut options = options();
-    options.listen.push("[::1]:0".parse().unwrap());
-    assert_eq!(options.validate(), Ok(()));
+    let loopback = "[::1]:0".parse().unwrap();
+    assert_eq!(with(|options| options.listen.push(loopback)), Ok(()));
 }
 
 #[test]
 fn an_exposed_portal_needs_one() {
     let portal: SocketAddr = "192.0.2.1:3260".parse().unwrap();
-    let mut options = options();
-    options.listen.push(portal);
-    assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
-
-    let guarded = ServeOptions {
-        allow: vec!["iqn.2026-11.org.example:a".into()],
-        ..options.clone()
+    let exposed = |guard: fn(&mut ServeOptions)| {
+        with(|options| {
+            options.listen.push(portal);
+            guard(options);
+        })
     };
-    assert_eq!(guarded.validate(), Ok(()));
-    let authenticated = ServeOptions {
-        chap: Some(chap(&[("a", "twelve bytes")], None)),
-        ..options.clone()
-    };
-    assert_eq!(authenticated.validate(), Ok(()));
-    options.open = true;
-    assert_eq!(options.validate(), Ok(()));
+    assert_eq!(exposed(|_| {}), Err(ServeMisuse::Exposed(portal)));
+    assert_eq!(exposed(listed), Ok(()));
+    assert_eq!(exposed(authenticated), Ok(()));
+    assert_eq!(exposed(|options| options.open = true), Ok(()));
 }
 
 fn port(text: &str) -> FcoePort {
@@ -93,19 +109,16 @@ fn a_port_is_read_with_what_follows_it() {
 
 #[test]
 fn a_name_that_no_initiator_has_is_named() {
-    let allowing = |name: &str| ServeOptions {
-        allow: vec![name.into()],
-        ..options()
-    };
+    let allowing = |name: &str| with(|options| options.allow = vec![name.into()]);
     let wrong = Err(ServeMisuse::NoInitiator("20:00".into()));
-    assert_eq!(allowing("20:00").validate(), wrong);
+    assert_eq!(allowing("20:00"), wrong);
     for name in [
         "IQN.2026-11.org.example:a",
         "eui.0",
         "naa.5",
         "20:00:52:54:00:78:41:00",
     ] {
-        assert_eq!(allowing(name).validate(), Ok(()), "{name}");
+        assert_eq!(allowing(name), Ok(()), "{name}");
     }
 }
 
@@ -132,12 +145,11 @@ fn an_interface_needs_an_access_rule_of_its_own() {
 #[test]
 fn a_wwpn_lets_nobody_in_by_iscsi() {
     let portal: SocketAddr = "192.0.2.1:3260".parse().unwrap();
-    let options = ServeOptions {
-        listen: vec![portal],
-        allow: vec!["20:00:52:54:00:78:41:00".into()],
-        ..options()
-    };
-    assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
+    let allowed = with(|options| {
+        options.listen = vec![portal];
+        options.allow = vec!["20:00:52:54:00:78:41:00".into()];
+    });
+    assert_eq!(allowed, Err(ServeMisuse::Exposed(portal)));
 }
 
 #[test]
@@ -166,30 +178,20 @@ fn ports_do_not_share_what_is_theirs() {
 fn a_wildcard_portal_is_exposed() {
     for portal in ["0.0.0.0:3260", "[::]:3260"] {
         let portal = portal.parse().unwrap();
-        let options = ServeOptions {
-            listen: vec![portal],
-            ..options()
-        };
-        assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
+        let listening = with(|options| options.listen = vec![portal]);
+        assert_eq!(listening, Err(ServeMisuse::Exposed(portal)));
     }
 }
 
 #[test]
 fn open_excludes_every_guard() {
-    let open = ServeOptions {
-        open: true,
-        ..options()
-    };
-    let allow = ServeOptions {
-        allow: vec!["iqn.2026-11.org.example:a".into()],
-        ..open.clone()
-    };
-    assert_eq!(allow.validate(), Err(ServeMisuse::OpenAndGuarded));
-    let chap = ServeOptions {
-        chap: Some(chap(&[("a", "twelve bytes")], None)),
-        ..open
-    };
-    assert_eq!(chap.validate(), Err(ServeMisuse::OpenAndGuarded));
+    for guard in [listed, authenticated] {
+        let open = with(|options| {
+            options.open = true;
+            guard(options);
+        });
+        assert_eq!(open, Err(ServeMisuse::OpenAndGuarded));
+    }
 }
 
 /// Options that serve these.
@@ -260,24 +262,24 @@ fn a_serial_number_belongs_to_one_volume() {
             .map(|(n, s)| format!("{n}={s}"))
             .collect::<Vec<_>>())
     };
-    let one = ["3=ram:1G"];
-    assert_eq!(serials(&one, &["S1"]), Ok(vec!["3=S1".to_owned()]));
-    assert_eq!(serials(&one, &["3=S1"]), Ok(vec!["3=S1".to_owned()]));
-    assert_eq!(serials(&one, &["x=S1"]), Ok(vec!["3=x=S1".to_owned()]));
-    let two = ["ram:1G", "ram:2G"];
-    assert_eq!(serials(&two, &["1=S1"]), Ok(vec!["1=S1".to_owned()]));
-    assert_eq!(
-        serials(&two, &["S1"]),
-        Err(ServeMisuse::WhoseSerial("S1".to_owned()))
-    );
-    assert_eq!(
-        serials(&two, &["2=S1"]),
-        Err(ServeMisuse::SerialOfNothing("2=S1".to_owned()))
-    );
-    assert_eq!(
-        serials(&two, &["1=S1", "1=S2"]),
-        Err(ServeMisuse::TwoSerials(1))
-    );
+    let (one, two) = (["3=ram:1G"], ["ram:1G", "ram:2G"]);
+    let texts = |given: &str| given.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    for (volumes, given, expected) in [
+        (&one[..], "S1", Ok("3=S1")),
+        (&one, "3=S1", Ok("3=S1")),
+        (&one, "x=S1", Ok("3=x=S1")),
+        (&two, "1=S1", Ok("1=S1")),
+        (&two, "S1", Err(ServeMisuse::WhoseSerial("S1".into()))),
+        (
+            &two,
+            "2=S1",
+            Err(ServeMisuse::SerialOfNothing("2=S1".into())),
+        ),
+        (&two, "1=S1 1=S2", Err(ServeMisuse::TwoSerials(1))),
+    ] {
+        let given: Vec<_> = given.split(' ').collect();
+        assert_eq!(serials(volumes, &given), expected.map(texts), "{given:?}");
+    }
     let shared = serials(&two, &["0=S", "1=S"]);
     assert!(matches!(
         shared,
@@ -288,14 +290,7 @@ fn a_serial_number_belongs_to_one_volume() {
         })
     ));
     for wrong in ["0=", "0= ", "0=caf\u{e9}", &format!("0={}", "x".repeat(37))] {
-        let wrong = serials(&two, &[wrong]);
-        assert!(matches!(
-            wrong,
-            Err(ServeMisuse::Unprintable {
-                option: "--serial",
-                ..
-            })
-        ));
+        assert_eq!(unprintable(serials(&two, &[wrong])), "--serial", "{wrong}");
     }
 }
 
@@ -313,13 +308,7 @@ fn inquiry_texts_are_short_and_printable() {
         assert_eq!(options.validate().is_ok(), good, "{text:?}");
     }
     options.units.vendor = Some("A\tB".into());
-    assert!(matches!(
-        options.validate(),
-        Err(ServeMisuse::Unprintable {
-            option: "--vendor",
-            ..
-        })
-    ));
+    assert_eq!(unprintable(options.validate()), "--vendor");
 }
 
 #[test]
@@ -412,13 +401,7 @@ fn a_user_name_fits_into_a_login() {
 fn a_portal_is_listened_on_once() {
     let listen = |portals: &[&str]| {
         let listen = portals.iter().map(|portal| portal.parse().unwrap());
-        let listen = listen.collect();
-        ServeOptions {
-            listen,
-            open: true,
-            ..options()
-        }
-        .validate()
+        with(|options| (options.listen, options.open) = (listen.collect(), true))
     };
     for (portals, good) in [
         (["127.0.0.1:3260", "127.0.0.1:3260"], false),
@@ -434,11 +417,7 @@ fn a_portal_is_listened_on_once() {
 
 #[test]
 fn a_limit_is_told_as_it_is_written() {
-    let said = |change: fn(&mut ServeOptions)| {
-        let mut options = options();
-        change(&mut options);
-        options.validate().unwrap_err().to_string()
-    };
+    let said = |change: fn(&mut ServeOptions)| with(change).unwrap_err().to_string();
     let login = said(|options| options.limits.login_timeout = Duration::ZERO);
     assert_eq!(login, "--login-timeout 0s is too low: at least 1s");
     let nop = said(|options| options.limits.nop_timeout = Duration::from_millis(999));
@@ -465,15 +444,10 @@ fn secrets_are_not_in_debug_output() {
 
 #[test]
 fn limits_that_let_nothing_work_are_refused() {
-    let mut options = options();
-    options.limits.sessions = 0;
-    assert!(matches!(
-        options.validate(),
-        Err(ServeMisuse::TooLow {
-            option: "--max-sessions",
-            ..
-        })
-    ));
+    match with(|options| options.limits.sessions = 0) {
+        Err(ServeMisuse::TooLow { option, .. }) => assert_eq!(option, "--max-sessions"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

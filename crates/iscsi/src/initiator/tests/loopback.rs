@@ -11,7 +11,7 @@ use scsi::wire::lun::Lun;
 
 use self::target::{Guard, Target};
 use super::logins::{HASHES, chap};
-use super::rig::{INITIATOR, ISID, TARGET, Wire, bytes_of, config, pattern, random};
+use super::rig::{INITIATOR, ISID, Sink, TARGET, bytes_of, config, pattern, random};
 use crate::initiator::config::{Auth, Digest, InitiatorConfig};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{ClientCommand, Data, Initiator, InitiatorEvent, Tmf};
@@ -31,7 +31,7 @@ struct Story {
 
 /// One way of the connection, cut at a place.
 struct Stream {
-    wire: Wire,
+    wire: Sink,
     cut: usize,
     moved: usize,
 }
@@ -39,7 +39,7 @@ struct Stream {
 impl Stream {
     fn new(cut: usize) -> Self {
         Self {
-            wire: Wire::default(),
+            wire: Sink::default(),
             cut,
             moved: 0,
         }
@@ -280,7 +280,7 @@ fn refused_by_our_own_target() {
     for (config, guard, expected) in stories {
         let mut initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();
         let mut target = Target::new(guard);
-        let (mut out, mut back) = (Wire::default(), Wire::default());
+        let (mut out, mut back) = (Sink::default(), Sink::default());
         for _ in 0..5 {
             while initiator.transmit(&mut out) {}
             target.receive(&std::mem::take(&mut out.bytes), &mut back);

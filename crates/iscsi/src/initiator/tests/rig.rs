@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use scsi::medium::{HeapLease, Lease};
+use scsi::medium::{HeapLease, Lease as _};
 use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
@@ -23,16 +23,16 @@ use crate::initiator::{
     ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed, IscsiRefusal,
 };
 use crate::parameters::Operational;
-use crate::pdu_sink::PduSink;
+use crate::testing;
+pub(super) use crate::testing::{Sink, TARGET, bytes_of, pattern};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use crate::wire::data::{DataIn, DataInStatus, R2t};
-use crate::wire::framer::{Framer, PduPiece, crc32c, crc32c_padded};
+use crate::wire::framer::Framer;
 use crate::wire::login::LoginResponse;
 use crate::wire::scsi_command::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 
 pub(super) const INITIATOR: &str = "iqn.2026-11.org.lunar:initiator";
-pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
 pub(super) const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 1];
 pub(super) const LUN: Lun = Lun::from_index(1);
 pub(super) const FIRST_CMD_SN: u32 = 100;
@@ -47,48 +47,10 @@ pub(super) fn random() -> [u8; 37] {
     })
 }
 
-/// The connection: bytes in one order, however they were given.
-#[derive(Default)]
-pub(super) struct Wire {
-    pub(super) bytes: Vec<u8>,
-    copy: Vec<u8>,
-}
-
-impl PduSink<HeapLease> for Wire {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn lease(&mut self, data: HeapLease) {
-        self.bytes.extend(bytes_of(&data));
-    }
-
-    fn copied(&mut self, data: &HeapLease) -> &[u8] {
-        self.copy = bytes_of(data);
-        self.bytes.extend_from_slice(&self.copy);
-        &self.copy
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-}
-
-pub(super) fn bytes_of(lease: &HeapLease) -> Vec<u8> {
-    let mut bytes = vec![0; lease.len()];
-    lease.copy_out(0, &mut bytes);
-    bytes
-}
-
-/// Bytes that tell their place.
-pub(super) fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at / 7 + at) as u8).collect()
-}
-
 pub(super) struct Rig {
     pub(super) initiator: Initiator<HeapLease>,
     pub(super) now: Duration,
-    wire: Wire,
+    wire: Sink,
     framer: Framer,
     digests: (bool, bool),
     pub(super) stat_sn: u32,
@@ -126,7 +88,7 @@ impl Rig {
         Self {
             initiator,
             now: Duration::ZERO,
-            wire: Wire::default(),
+            wire: Sink::default(),
             framer: Framer::new(1 << 20),
             digests: (false, false),
             stat_sn: FIRST_STAT_SN,
@@ -259,18 +221,8 @@ impl Rig {
         self.send(bhs, text.as_bytes());
     }
 
-    pub(super) fn bytes(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
-        bhs.set_data_len(data.len() as u32);
-        let mut bytes = bhs.0.to_vec();
-        if self.digests.0 {
-            bytes.extend(crc32c(&bhs.0));
-        }
-        bytes.extend_from_slice(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        if self.digests.1 && !data.is_empty() {
-            bytes.extend(crc32c_padded(data));
-        }
-        bytes
+    pub(super) fn bytes(&self, bhs: Bhs, data: &[u8]) -> Vec<u8> {
+        testing::pdu(bhs, &[], data, self.digests)
     }
 
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
@@ -350,17 +302,7 @@ impl Rig {
     pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
         while self.initiator.transmit(&mut self.wire) {}
         let bytes = std::mem::take(&mut self.wire.bytes);
-        let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
-        let mut rest = &bytes[..];
-        while let Some(piece) = self.framer.next(&mut rest).unwrap() {
-            match piece {
-                PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                PduPiece::Data { bytes, .. } => {
-                    pdus.last_mut().unwrap().1.extend_from_slice(bytes);
-                }
-                PduPiece::BadData => panic!("a data digest that is wrong"),
-            }
-        }
+        let pdus = testing::pdus(&mut self.framer, &bytes);
         for (bhs, _) in &pdus {
             self.check_numbers(bhs);
         }

@@ -9,8 +9,6 @@ mod trace;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease};
@@ -19,13 +17,13 @@ use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
 pub(super) use self::memory::MemoryMover;
-use self::tcp::Wire;
-pub(super) use self::trace::{bytes_of, pattern};
 use crate::datamover::Datamover;
 use crate::datamover::tcp::TcpMover;
-use crate::parameters::{Operational, Parameters, SessionPurpose};
+use crate::parameters::{Operational, SessionPurpose};
 use crate::session::{Session, SessionEvent};
-use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use crate::target::TargetLimits;
+use crate::testing::{self, Sink, node};
+pub(super) use crate::testing::{TARGET, bytes_of, limits, pattern};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
@@ -38,7 +36,6 @@ use crate::wire::task_management::TaskRequest;
 pub(super) const LUN: Lun = Lun::from_index(0);
 pub(super) const FIRST_CMD_SN: u32 = 100;
 pub(super) const FIRST_STAT_SN: u32 = 500;
-pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
 
 /// A rig whose session's datamover is `D`.
 pub(super) struct RigOver<D> {
@@ -47,7 +44,7 @@ pub(super) struct RigOver<D> {
     pub(super) keys: Operational,
     pub(super) cmd_sn: u32,
     pub(super) events: VecDeque<SessionEvent<HeapLease>>,
-    wire: Wire,
+    wire: Sink,
     framer: Framer,
     stat_sn: u32,
     pub(super) exp_cmd_sn: u32,
@@ -85,17 +82,6 @@ macro_rules! over_each_datamover {
 }
 pub(super) use over_each_datamover;
 
-pub(super) fn limits() -> TargetLimits {
-    TargetLimits {
-        first_burst: 65_536,
-        max_burst: 262_144,
-        outstanding_r2t: 4,
-        window: 128,
-        held_bytes: 65_536,
-        ..TargetLimits::default()
-    }
-}
-
 /// Short lengths, so that traces are short: 1 KiB segments, 2 KiB bursts, 4 KiB data segments.
 pub(super) fn keys() -> Operational {
     Operational {
@@ -109,14 +95,6 @@ pub(super) fn keys() -> Operational {
         protocol_level: 2,
         ..Operational::default()
     }
-}
-
-fn node() -> Arc<TargetNode> {
-    Arc::new(TargetNode {
-        name: TARGET.into(),
-        alias: None,
-        access: NodeAccess::default(),
-    })
 }
 
 impl<D: Carrier> RigOver<D> {
@@ -147,28 +125,9 @@ impl<D: Carrier> RigOver<D> {
     }
 
     pub(super) fn build(keys: Operational, purpose: SessionPurpose, limits: TargetLimits) -> Self {
-        let local: SocketAddr = "192.0.2.1:3260".parse().unwrap();
-        let parameters = Parameters {
-            initiator: InitiatorPort {
-                name: "iqn.2026-11.org.lunar:initiator".into(),
-                isid: [0x80, 0, 0, 0, 0, 1],
-            },
-            initiator_alias: None,
-            user: None,
-            purpose,
-            tsih: 1,
-            cid: 7,
-            endpoints: Endpoints { local, peer: local },
-            stat_sn: FIRST_STAT_SN,
-            exp_cmd_sn: FIRST_CMD_SN,
-            keys,
-        };
-        let config = Arc::new(TargetConfig {
-            nodes: vec![node()],
-            portals: Vec::new(),
-            advertise: Vec::new(),
-            limits,
-        });
+        let numbers = (FIRST_STAT_SN, FIRST_CMD_SN);
+        let parameters = testing::parameters(keys, purpose, numbers);
+        let config = testing::config(limits);
         let mut framer = Framer::new(1 << 20);
         framer.set_digests(keys.header_digest, keys.data_digest);
         Self {
@@ -177,7 +136,7 @@ impl<D: Carrier> RigOver<D> {
             keys,
             cmd_sn: FIRST_CMD_SN,
             events: VecDeque::new(),
-            wire: Wire::default(),
+            wire: Sink::default(),
             framer,
             stat_sn: FIRST_STAT_SN,
             exp_cmd_sn: FIRST_CMD_SN,

@@ -8,7 +8,7 @@ use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
 use scsi::wire::sense::Status;
 
-use super::super::rig::{INITIATOR, TARGET, Wire, bytes_of};
+use super::super::rig::{INITIATOR, Sink, TARGET, bytes_of};
 use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
@@ -82,7 +82,7 @@ impl Target {
     }
 
     /// Takes bytes, and puts all answers to them into `wire`.
-    pub(super) fn receive(&mut self, bytes: &[u8], wire: &mut Wire) {
+    pub(super) fn receive(&mut self, bytes: &[u8], wire: &mut Sink) {
         let mut rest = bytes;
         loop {
             let used = match &mut self.stage {
@@ -100,7 +100,7 @@ impl Target {
     }
 
     /// Whether anything happened.
-    fn events(&mut self, wire: &mut Wire) -> bool {
+    fn events(&mut self, wire: &mut Sink) -> bool {
         match std::mem::replace(&mut self.stage, Stage::Closed) {
             Stage::Login(login) => self.login(login, wire),
             Stage::Session(session) => self.session(session, wire),
@@ -108,7 +108,7 @@ impl Target {
         }
     }
 
-    fn login(&mut self, mut login: Box<Login<HeapLease>>, wire: &mut Wire) -> bool {
+    fn login(&mut self, mut login: Box<Login<HeapLease>>, wire: &mut Sink) -> bool {
         let event = login.poll();
         match &event {
             Some(login::LoginEvent::Session { .. }) => login.admit(1),
@@ -129,7 +129,7 @@ impl Target {
         event.is_some()
     }
 
-    fn session(&mut self, mut session: Box<Session<HeapLease>>, wire: &mut Wire) -> bool {
+    fn session(&mut self, mut session: Box<Session<HeapLease>>, wire: &mut Sink) -> bool {
         let event = session.poll();
         let any = event.is_some();
         let over = match event {

@@ -3,38 +3,10 @@
 use scsi::medium::HeapLease;
 
 use super::trace::{line, numbers};
-use super::{Carrier, Rig, bytes_of};
+use super::{Carrier, Rig};
 use crate::datamover::tcp::TcpMover;
-use crate::pdu_sink::PduSink;
+use crate::testing;
 use crate::wire::bhs::Bhs;
-use crate::wire::framer::{PduPiece, crc32c, crc32c_padded};
-
-/// The connection: bytes in one order, however they were given.
-#[derive(Default)]
-pub(super) struct Wire {
-    pub(super) bytes: Vec<u8>,
-    copy: Vec<u8>,
-}
-
-impl PduSink<HeapLease> for Wire {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn lease(&mut self, data: HeapLease) {
-        self.bytes.extend(bytes_of(&data));
-    }
-
-    fn copied(&mut self, data: &HeapLease) -> &[u8] {
-        self.copy = bytes_of(data);
-        self.bytes.extend_from_slice(&self.copy);
-        &self.copy
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-}
 
 impl Carrier for TcpMover<HeapLease> {
     fn give(rig: &mut Rig, bhs: Bhs, data: &[u8]) {
@@ -51,24 +23,9 @@ impl Carrier for TcpMover<HeapLease> {
 
 impl Rig {
     /// The bytes of a PDU, with digests as agreed upon.
-    pub(in crate::session::tests) fn bytes(
-        &self,
-        mut bhs: Bhs,
-        ahs: &[u8],
-        data: &[u8],
-    ) -> Vec<u8> {
-        bhs.set_ahs_len(ahs.len());
-        bhs.set_data_len(data.len() as u32);
-        let mut bytes = [&bhs.0[..], ahs].concat();
-        if self.keys.header_digest {
-            bytes.extend(crc32c(&bytes));
-        }
-        bytes.extend_from_slice(data);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        if self.keys.data_digest && !data.is_empty() {
-            bytes.extend(crc32c_padded(data));
-        }
-        bytes
+    pub(in crate::session::tests) fn bytes(&self, bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
+        let digests = (self.keys.header_digest, self.keys.data_digest);
+        testing::pdu(bhs, ahs, data, digests)
     }
 
     pub(in crate::session::tests) fn send_with(&mut self, bhs: Bhs, ahs: &[u8], data: &[u8]) {
@@ -113,17 +70,7 @@ impl Rig {
     /// What the session sends now: header and data of each PDU.
     pub(in crate::session::tests) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
         let bytes = self.transmitted();
-        let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
-        let mut rest = &bytes[..];
-        while let Some(piece) = self.framer.next(&mut rest).unwrap() {
-            match piece {
-                PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                PduPiece::Data { bytes, .. } => {
-                    pdus.last_mut().unwrap().1.extend_from_slice(bytes);
-                }
-                PduPiece::BadData => panic!("a data digest that is wrong"),
-            }
-        }
+        let pdus = testing::pdus(&mut self.framer, &bytes);
         for (bhs, _) in &pdus {
             let (stamps, counts) = numbers(bhs);
             self.check(stamps, counts);

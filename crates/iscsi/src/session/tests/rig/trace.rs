@@ -1,6 +1,5 @@
 //! What a session sends, in one line a PDU.
 
-use scsi::medium::{HeapLease, Lease as _};
 use scsi::residual::Residual;
 
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
@@ -39,11 +38,11 @@ fn residual(residual: Residual) -> String {
     }
 }
 
-fn flag(set: bool, text: &'static str) -> &'static str {
+pub(crate) fn flag(set: bool, text: &'static str) -> &'static str {
     if set { text } else { "" }
 }
 
-fn ttt(ttt: Ttt) -> String {
+pub(crate) fn ttt(ttt: Ttt) -> String {
     if ttt == Ttt::NONE {
         String::new()
     } else {
@@ -142,15 +141,4 @@ pub(super) fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> Strin
         pdu.status,
         residual(pdu.residual)
     )
-}
-
-pub(in crate::session::tests) fn bytes_of(lease: &HeapLease) -> Vec<u8> {
-    let mut bytes = vec![0; lease.len()];
-    lease.copy_out(0, &mut bytes);
-    bytes
-}
-
-/// Bytes that tell their place.
-pub(in crate::session::tests) fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at / 7 + at) as u8).collect()
 }
