@@ -3,6 +3,7 @@ mod crash;
 mod in_turn;
 mod lock;
 
+use self::Did::{Persist, Publish, Reply};
 use super::*;
 use crate::reserve::{Action, Register, ReservationType};
 use crate::testing::{host, unit};
@@ -36,9 +37,9 @@ fn does<const N: usize>(owner: &mut UnitOwner, input: Input, expected: [Did; N])
 
 fn brief(output: OwnerOutput) -> Did {
     match output {
-        OwnerOutput::Publish(publication) => Did::Publish(publication.state.version),
-        OwnerOutput::Persist(_) => Did::Persist,
-        OwnerOutput::Reply { core, id, result } => Did::Reply(core.0, id, result),
+        OwnerOutput::Publish(publication) => Publish(publication.state.version),
+        OwnerOutput::Persist(_) => Persist,
+        OwnerOutput::Reply { core, id, result } => Reply(core.0, id, result),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Data that is not as it should be, and the conditions that it ends commands with (RFC 7143
 //! §11.4.7.2, §7.8, §7.9; UNH FFP 3.1, 7.x, 8.x, 16.3.x, 19.1).
 
-use scsi::task::Function;
+use scsi::task::{Function, Tag};
 use scsi::wire::sense::Status;
 
 use super::rig::{Rig, keys, over_each_datamover, pattern};
@@ -44,11 +44,12 @@ over_each_datamover! {
     }
 }
 
-/// The session tells the device server to abort the command, which does so.
-fn ended_by_session(rig: &mut Rig, tag: scsi::task::Tag) {
-    let (_, function) = rig.managing();
-    assert_eq!(function, Function::AbortTask(tag));
+/// The session tells the device server to abort the command, which does so, and ends it so.
+#[track_caller]
+fn ends(rig: &mut Rig, tag: Tag, response: &str) {
+    assert_eq!(rig.managing().1, Function::AbortTask(tag));
     rig.aborted(tag);
+    rig.sends([response]);
 }
 
 #[test]
@@ -69,8 +70,7 @@ fn more_unsolicited_data_than_first_burst_length() {
     let tag = rig.granted(1, 4096, false, &[]);
     rig.data_out(1, Ttt::NONE, 0, 0, false, &pattern(1024));
     rig.data_out(1, Ttt::NONE, 1, 1024, true, &pattern(512));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=4096 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=4096 sense=b/0c0d");
 }
 
 #[test]
@@ -78,8 +78,7 @@ fn less_unsolicited_data_than_first_burst_length() {
     let mut rig = Rig::new();
     let tag = rig.granted(1, 4096, false, &pattern(512));
     rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(256));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=4096 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=4096 sense=b/0c0d");
 }
 
 #[test]
@@ -95,64 +94,53 @@ fn unsolicited_data_after_its_end() {
     let mut rig = Rig::new();
     let command = rig.write(1, 4096, true, &[]);
     rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
-    ended_by_session(&mut rig, command.tag);
-    rig.sends(["Response #1 02 U=4096 sense=b/0c0c"]);
+    ends(&mut rig, command.tag, "Response #1 02 U=4096 sense=b/0c0c");
 }
 
 /// A write that asked for 2 KiB.
-fn asked(rig: &mut Rig) -> scsi::task::Tag {
+fn asked(mut rig: Rig) -> (Rig, Tag) {
     let tag = rig.granted(1, 2048, true, &[]);
     rig.sends(["R2T #1 ttt=0 sn=0 [0+2048]"]);
-    tag
+    (rig, tag)
 }
 
 #[test]
 fn a_burst_that_ends_too_soon() {
-    let mut rig = Rig::new();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(Rig::new());
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(1024));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/0c0d");
 }
 
 #[test]
 fn a_burst_beyond_what_was_asked_for() {
-    let mut rig = Rig::new();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(Rig::new());
     rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(1025));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/0c0d");
 }
 
 #[test]
 fn an_offset_that_overflows() {
-    let mut rig = Rig::new();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(Rig::new());
     rig.data_out(1, Ttt(0), 0, u32::MAX - 3, true, &pattern(1024));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/0c0d");
 }
 
 #[test]
 fn wrong_data_sn_means_that_data_was_lost() {
     for (first, second) in [(0, 0), (27, 28), (u32::MAX, 0), (1, 0)] {
-        let mut rig = Rig::new();
-        let tag = asked(&mut rig);
+        let (mut rig, tag) = asked(Rig::new());
         rig.data_out(1, Ttt(0), first, 0, false, &pattern(1024));
         rig.data_out(1, Ttt(0), second, 1024, true, &pattern(1024));
-        ended_by_session(&mut rig, tag);
-        rig.sends(["Response #1 02 U=2048 sense=b/4705"]);
+        ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/4705");
     }
 }
 
 #[test]
 fn data_out_of_order_where_order_was_agreed_upon() {
-    let mut rig = Rig::new();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(Rig::new());
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
     rig.data_out(1, Ttt(0), 1, 0, true, &pattern(1024));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/0c0d");
 }
 
 fn disordered() -> Rig {
@@ -165,8 +153,7 @@ fn disordered() -> Rig {
 
 #[test]
 fn data_in_any_order_where_none_was_agreed_upon() {
-    let mut rig = disordered();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(disordered());
     rig.data_out(1, Ttt(0), 0, 1536, false, &pattern(2048)[1536..]);
     rig.data_out(1, Ttt(0), 1, 0, false, &pattern(2048)[..512]);
     rig.data_out(1, Ttt(0), 2, 1024, false, &pattern(2048)[1024..1536]);
@@ -183,18 +170,15 @@ fn unsolicited_data_with_a_hole() {
     let mut rig = disordered();
     let tag = rig.granted(1, 1024, false, &[]);
     rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(512));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=1024 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=1024 sense=b/0c0d");
 }
 
 #[test]
 fn bytes_that_come_twice_do_not_fill_a_hole() {
-    let mut rig = disordered();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(disordered());
     rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
     rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
-    ended_by_session(&mut rig, tag);
-    rig.sends(["Response #1 02 U=2048 sense=b/0c0d"]);
+    ends(&mut rig, tag, "Response #1 02 U=2048 sense=b/0c0d");
 }
 
 #[test]
@@ -222,8 +206,7 @@ fn a_reject_is_no_longer_than_the_initiator_takes() {
 
 #[test]
 fn data_for_no_task_or_r2t_is_rejected() {
-    let mut rig = Rig::new();
-    asked(&mut rig);
+    let (mut rig, _) = asked(Rig::new());
     rig.data_out(1, Ttt(0x99_0000), 0, 0, true, &pattern(16));
     rig.data_out(2, Ttt(0), 0, 0, true, &pattern(16));
     rig.data_out(3, Ttt::NONE, 0, 0, true, &pattern(16));
@@ -240,8 +223,7 @@ fn an_r2t_is_not_answered_before_it_was_sent() {
 
 #[test]
 fn a_failed_write_is_answered_when_all_that_was_asked_for_has_come() {
-    let mut rig = Rig::new();
-    let tag = asked(&mut rig);
+    let (mut rig, tag) = asked(Rig::new());
     rig.complete(tag, Status::CheckCondition, &[0x70; 18], 0, 2048);
     rig.sends_nothing();
     rig.data_out(1, Ttt(0), 0, 0, false, &pattern(1024));
@@ -259,8 +241,7 @@ fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
     pdu.immediate = true;
     rig.send(pdu.encode(), &pattern(1000));
     let two = rig.executed();
-    ended_by_session(&mut rig, two.tag);
-    rig.sends(["Response #2 28 U=1000"]);
+    ends(&mut rig, two.tag, "Response #2 28 U=1000");
     rig.grant(one.tag, 0, 1000);
     assert_eq!(rig.got_data(), (one.tag, 0, pattern(1000)));
 }

@@ -124,8 +124,7 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
     assert_eq!(rig.completed(OTHER, others).status, Status::TaskAborted);
     for nexus in [NEXUS, OTHER] {
         assert!(rig.attentions.contains(&(nexus, 0x2903)));
-        let tag = rig.send_by(nexus, &[0; 6], ());
-        assert_eq!(rig.sense(nexus, tag), (0x6, 0x2903));
+        rig.refuses_by(nexus, &[0; 6], (), (0x6, 0x2903));
         let tag = rig.send_by(nexus, &[0; 6], ());
         assert_eq!(rig.completed(nexus, tag).status, Status::Good, "told once");
     }
@@ -198,8 +197,7 @@ fn nexus_reset_ends_commands_on_every_unit() {
     for tag in tags {
         assert_eq!(rig.ended[&(NEXUS, tag)], End::Aborted);
     }
-    let tag = rig.send(&[0; 6], ());
-    assert_eq!(rig.sense(NEXUS, tag), (0x6, 0x2907));
+    rig.refuses(&[0; 6], (), (0x6, 0x2907));
 }
 
 #[test]
@@ -259,8 +257,7 @@ fn request_sense_and_report_luns_clear_what_they_tell() {
     let sense = rig.send(&[0x03, 0, 0, 0, 18, 0], 18);
     assert_eq!(rig.data(sense)[2], 0x06);
     assert_eq!(rig.data(sense)[12..14], [0x29, 0x03]);
-    let ready = rig.send(&[0; 6], ());
-    assert_eq!(rig.status(ready), Status::Good);
+    rig.good(&[0; 6], ());
 }
 
 #[test]

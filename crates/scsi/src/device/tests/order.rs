@@ -75,8 +75,7 @@ fn a_task_set_has_an_end() {
     assert_eq!(rig.status(tag), Status::TaskSetFull);
     rig.hold = false;
     let write = cdb10(0x2a, 0, 0, 1);
-    let other = rig.send_by(NexusId(1), &write, pattern(1, 0));
-    assert_eq!(rig.completed(NexusId(1), other).status, Status::Good);
+    rig.good_by(NexusId(1), &write, pattern(1, 0));
 }
 
 #[test]

@@ -34,11 +34,9 @@ fn verify_compares_only_when_told_to() {
 fn verify_with_one_block_for_all() {
     let mut rig = Rig::new();
     rig.disks[0][..2048].fill(7);
-    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 4), vec![7; BLOCK]);
-    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.good(&cdb10(0x2f, 0x06, 0, 4), vec![7; BLOCK]);
     assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
-    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 5), vec![7; BLOCK]);
-    assert_eq!(rig.sense(NEXUS, tag), (0xe, 0x1d00));
+    rig.refuses(&cdb10(0x2f, 0x06, 0, 5), vec![7; BLOCK], (0xe, 0x1d00));
 }
 
 #[test]
@@ -75,8 +73,7 @@ fn orwrite_sets_bits_and_clears_none() {
     for blocks in [8, 1024] {
         let bytes = blocks as usize * BLOCK;
         rig.disks[0][..bytes].fill(0x0f);
-        let tag = rig.send(&cdb16(0x8b, 0, 0, blocks), vec![0xa0; bytes]);
-        assert_eq!(rig.status(tag), Status::Good);
+        rig.good(&cdb16(0x8b, 0, 0, blocks), vec![0xa0; bytes]);
         assert!(rig.disks[0][..bytes].iter().all(|byte| *byte == 0xaf));
     }
     assert!(rig.owners[0].state().locks.is_empty());
@@ -274,8 +271,7 @@ fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
 #[test]
 fn what_was_once_swapped_is_read_by_copying() {
     let mut rig = Rig::new();
-    let swap = rig.send(&compare_and_write(5, 1), vec![0; 2 * BLOCK]);
-    assert_eq!(rig.status(swap), Status::Good);
+    rig.good(&compare_and_write(5, 1), vec![0; 2 * BLOCK]);
     rig.hold = true;
     for (lba, blocks) in [(5, 1), (4, 600), (7000, 8)] {
         rig.send(&cdb16(0x88, 0, lba, blocks), blocks as usize * BLOCK);

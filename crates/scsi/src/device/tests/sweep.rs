@@ -29,8 +29,7 @@ fn unmap_list(extents: &[(u64, u32)]) -> Vec<u8> {
 #[test]
 fn write_same_repeats_one_block() {
     let mut rig = Rig::new();
-    let tag = rig.send(&cdb10(0x41, 0, 2, 100), vec![9; BLOCK]);
-    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.good(&cdb10(0x41, 0, 2, 100), vec![9; BLOCK]);
     assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
     assert!(
         rig.disks[0][2 * BLOCK..102 * BLOCK]
@@ -86,8 +85,7 @@ fn write_same_refuses_what_it_cannot_mean() {
     let mut thick = traits();
     thick.unmap_granularity = None;
     let mut rig = Rig::with(1, 1, &thick);
-    let unmap = rig.send(&cdb10(0x41, 0x08, 0, 1), vec![0; BLOCK]);
-    assert_eq!(rig.sense(NEXUS, unmap), (0x5, 0x2400));
+    rig.refuses(&cdb10(0x41, 0x08, 0, 1), vec![0; BLOCK], (0x5, 0x2400));
 }
 
 #[test]
@@ -101,14 +99,12 @@ fn write_same_of_no_blocks_goes_to_the_end_where_nothing_can_be_lost() {
         (cdb16(0x93, 0, 0, 0).to_vec(), 0),
     ] {
         rig.disks[0].fill(0);
-        let tag = rig.send(&cdb, vec![1; BLOCK]);
-        assert_eq!(rig.status(tag), Status::Good);
+        rig.good(&cdb, vec![1; BLOCK]);
         let written = rig.disks[0].iter().filter(|byte| **byte == 1).count();
         assert_eq!(written, (8192 - lba) * BLOCK);
     }
     for lba in [8192, 8193, u64::MAX] {
-        let tag = rig.send(&cdb16(0x93, 0, lba, 0), vec![1; BLOCK]);
-        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+        rig.refuses(&cdb16(0x93, 0, lba, 0), vec![1; BLOCK], (0x5, 0x2100));
     }
     careless.blocks = (1 << 21) + 1;
     let mut rig = Rig::with(1, 1, &careless);

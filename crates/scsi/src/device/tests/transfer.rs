@@ -177,8 +177,7 @@ fn a_read_moves_no_more_than_is_expected() {
 #[test]
 fn a_write_moves_the_blocks_that_are_expected() {
     let mut rig = Rig::new();
-    let tag = rig.send(&cdb10(0x2a, 0, 0, 2), vec![7; BLOCK]);
-    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.good(&cdb10(0x2a, 0, 0, 2), vec![7; BLOCK]);
     assert_eq!(rig.completed(NEXUS, tag).length_out, 1024);
     assert_eq!(rig.disks[0][..512], [7; 512]);
     assert_eq!(
@@ -205,8 +204,11 @@ fn a_write_of_part_of_a_block_is_refused_and_moves_nothing() {
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x0e03), "{cdb:02x?}");
         assert_eq!(rig.completed(NEXUS, tag).length_out, 512);
     }
-    let long = rig.send(&cdb10(0x2a, 0, 0, 4096), vec![7; 2048 * BLOCK + 1]);
-    assert_eq!(rig.sense(NEXUS, long), (0x5, 0x0e03));
+    rig.refuses(
+        &cdb10(0x2a, 0, 0, 4096),
+        vec![7; 2048 * BLOCK + 1],
+        (0x5, 0x0e03),
+    );
     assert!(rig.held.is_empty(), "the medium is not asked for anything");
 }
 
@@ -269,8 +271,7 @@ fn absent_units_and_unknown_commands_are_refused() {
     let mut rig = Rig::new();
     let tag = rig.send_to(NEXUS, 5, &cdb10(0x28, 0, 0, 1), Attribute::Simple, 512);
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2500));
-    let tag = rig.send(&[0xff; 6], ());
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
+    rig.refuses(&[0xff; 6], (), (0x5, 0x2000));
     let tag = rig.send(&cdb10(0x28, 0x20, 0, 1), 512);
     assert_eq!(
         rig.sense(NEXUS, tag),

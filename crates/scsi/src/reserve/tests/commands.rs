@@ -52,6 +52,12 @@ fn out(action: u8, kind: u8, list: &[u8]) -> Result<Action, CommandFailure> {
     }
 }
 
+#[track_caller]
+fn refuses(action: u8, kind: u8, list: &[u8], why: CommandFailure) {
+    let found = out(action, kind, list);
+    assert_eq!(found, Err(why), "{action:02x}h, {kind:02x}h, {list:02x?}");
+}
+
 fn list(key: u64, service_action_key: u64, flags: u8) -> Vec<u8> {
     let mut list = [key.to_be_bytes(), service_action_key.to_be_bytes()].concat();
     list.extend([0, 0, 0, 0, flags, 0, 0, 0]);
@@ -192,11 +198,7 @@ fn every_service_action_is_what_its_code_says() {
 #[test]
 fn replace_lost_reservation_and_unknown_actions_are_invalid() {
     for code in 8..0x20 {
-        assert_eq!(
-            out(code, 3, &list(0xa, 0xb, 0)),
-            Err(in_cdb(1, 4)),
-            "{code:02x}h"
-        );
+        refuses(code, 3, &list(0xa, 0xb, 0), in_cdb(1, 4));
     }
 }
 
@@ -224,10 +226,10 @@ fn scope_and_type_must_exist_where_they_matter() {
 fn the_list_is_as_long_as_it_says() {
     let whole = list(0xa, 0xb, 0);
     for len in 0..24 {
-        assert_eq!(out(0, 0, &whole[..len]), Err(PARAMETER_LENGTH), "{len}");
+        refuses(0, 0, &whole[..len], PARAMETER_LENGTH);
     }
     let longer = [&whole[..], &[0; 4]].concat();
-    assert_eq!(out(0, 0, &longer), Err(PARAMETER_LENGTH));
+    refuses(0, 0, &longer, PARAMETER_LENGTH);
     let huge = [0x5f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0];
     let answer = ask(&unit(), &huge, &whole);
     assert!(
@@ -248,11 +250,7 @@ fn spec_i_pt_takes_transport_ids() {
     });
     assert_eq!(out(0, 0, &specifying(&ids)), Ok(expected));
     for code in 1..7 {
-        assert_eq!(
-            out(code, 3, &specifying(&ids)),
-            Err(in_list(20, Some(3))),
-            "{code}"
-        );
+        refuses(code, 3, &specifying(&ids), in_list(20, Some(3)));
     }
 }
 
@@ -260,16 +258,12 @@ fn spec_i_pt_takes_transport_ids() {
 fn spec_i_pt_cut_anywhere_is_an_error() {
     let whole = specifying(&host(2).initiator);
     for len in 0..whole.len() {
-        assert_eq!(out(0, 0, &whole[..len]), Err(PARAMETER_LENGTH), "{len}");
+        refuses(0, 0, &whole[..len], PARAMETER_LENGTH);
     }
     // The same with a length that agrees, so that a TransportID itself is cut.
     let id = &host(2).initiator;
     for len in 1..id.len() {
-        assert_eq!(
-            out(0, 0, &specifying(&id[..len])),
-            Err(PARAMETER_LENGTH),
-            "{len}"
-        );
+        refuses(0, 0, &specifying(&id[..len]), PARAMETER_LENGTH);
     }
 }
 
@@ -279,7 +273,7 @@ fn a_transport_id_that_is_not_valid_is_pointed_at() {
     let second = host(2).initiator.len();
     ids[second] = 0x06;
     let at = 28 + second as u16;
-    assert_eq!(out(0, 0, &specifying(&ids)), Err(in_list(at, None)));
+    refuses(0, 0, &specifying(&ids), in_list(at, None));
 }
 
 #[test]
@@ -318,17 +312,13 @@ fn register_and_move_cut_anywhere_is_an_error() {
     let id = host(2).initiator.clone();
     let whole = moving(2, &id);
     for len in 0..whole.len() {
-        assert_eq!(out(7, 0, &whole[..len]), Err(PARAMETER_LENGTH), "{len}");
+        refuses(7, 0, &whole[..len], PARAMETER_LENGTH);
     }
     for len in 0..id.len() {
-        assert_eq!(
-            out(7, 0, &moving(2, &id[..len])),
-            Err(PARAMETER_LENGTH),
-            "{len}"
-        );
+        refuses(7, 0, &moving(2, &id[..len]), PARAMETER_LENGTH);
     }
     let two = [&id[..], &id[..]].concat();
-    assert_eq!(out(7, 0, &moving(2, &two)), Err(PARAMETER_LENGTH));
+    refuses(7, 0, &moving(2, &two), PARAMETER_LENGTH);
 }
 
 fn apply_to(state: &mut UnitState, action: Action) -> Result<Vec<Effect>, CommandFailure> {
