@@ -8,6 +8,7 @@ use crate::medium::{Atomic, SanitizeKind, Traits};
 use crate::nexus::{Nexus, NexusIdentity, TargetDevice, TargetPort};
 use crate::statistics::{SpaceUsage, UsageGauge};
 use crate::task::CommandFailure;
+use crate::testing;
 use crate::unit::{UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
 use crate::wire::sense::{Sense, SenseKey};
@@ -15,12 +16,10 @@ use crate::wire::sense::{Sense, SenseKey};
 /// A thin, cached, removable unit of 2,048 blocks of 512 bytes that can do everything.
 pub(crate) fn unit() -> UnitState {
     let identity = UnitIdentity {
-        vendor: "LUNAR".into(),
         product: "RAM".into(),
-        revision: "0001".into(),
         serial: "S123".into(),
         naa: vec![0x31, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88],
-        removable: true,
+        ..UnitIdentity::clone(&testing::unit().identity)
     };
     UnitState::new(identity, traits())
 }
@@ -37,22 +36,14 @@ impl UsageGauge for FixedUsage {
 
 pub(crate) fn traits() -> Traits {
     Traits {
-        block_size: 512,
         blocks: 2048,
-        physical_exponent: 3,
-        read_only: false,
-        write_cache: true,
-        unmap_granularity: Some(8),
-        anchor: true,
         atomic: Some(Atomic {
             max_blocks: 64,
             alignment: 8,
             granularity: 8,
         }),
         sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
-        solid_state: true,
-        write_same_to_end: false,
-        shared: false,
+        ..testing::unit().traits
     }
 }
 

@@ -18,7 +18,7 @@ fn discovery() -> Rig {
 
 impl Rig {
     /// A Text Response; without a tag it is the last.
-    fn text(&mut self, itt: u32, more: bool, ttt: Option<u32>, text: &str) {
+    pub(super) fn text(&mut self, itt: u32, more: bool, ttt: Option<u32>, text: &str) {
         let pdu = TextResponse {
             last: ttt.is_none(),
             more,
@@ -45,7 +45,7 @@ impl Rig {
         }
     }
 
-    fn logged_out(&mut self, itt: u32, response: u8) {
+    pub(super) fn logged_out(&mut self, itt: u32, response: u8) {
         let pdu = LogoutResponse {
             response,
             itt: Itt(itt),
@@ -128,16 +128,16 @@ fn answers_to_send_targets_that_cannot_be() {
         (flags, |rig| rig.text(0x1fff2, true, None, "")),
         (flags, |rig| rig.text(0x1fff2, true, Some(u32::MAX), "")),
         (no_name, |rig| {
-            rig.text(0x1fff2, false, None, "TargetAddress=host|");
+            rig.text(0x1fff2, false, None, "TargetAddress=host|")
         }),
         (no_name, |rig| {
-            rig.text(0x1fff2, false, None, "TargetName=|");
+            rig.text(0x1fff2, false, None, "TargetName=|")
         }),
         ("malformed text", |rig| {
-            rig.text(0x1fff2, false, None, "TargetName");
+            rig.text(0x1fff2, false, None, "TargetName")
         }),
         ("more text than the limit", |rig| {
-            rig.text(0x1fff2, false, None, &"A=1|".repeat(300));
+            rig.text(0x1fff2, false, None, &"A=1|".repeat(300))
         }),
         ("more text than the limit", |rig| {
             for _ in 0..21 {
@@ -146,7 +146,7 @@ fn answers_to_send_targets_that_cannot_be() {
             }
         }),
         ("a MaxRecvDataSegmentLength out of bounds", |rig| {
-            rig.text(0x1fff2, false, None, "MaxRecvDataSegmentLength=1|");
+            rig.text(0x1fff2, false, None, "MaxRecvDataSegmentLength=1|")
         }),
     ];
     for (rule, story) in stories {

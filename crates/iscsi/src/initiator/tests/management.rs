@@ -10,7 +10,7 @@ use scsi::wire::lun::Lun;
 use std::time::Duration;
 
 impl Rig {
-    fn answer(&mut self, itt: u32, response: u8) {
+    pub(super) fn answer(&mut self, itt: u32, response: u8) {
         let stamps = self.next_stamps();
         self.answer_with(itt, response, stamps);
     }
@@ -183,13 +183,7 @@ fn a_deadline_that_passed_is_no_deadline_any_more() {
 fn pass(rig: &mut Rig, seconds: u64) {
     for _ in 0..seconds {
         rig.now += Duration::from_secs(1);
-        let ping = crate::wire::control::NopIn {
-            lun: Lun([0; 8]),
-            itt: Itt::NONE,
-            ttt: crate::wire::bhs::Ttt::NONE,
-            stamps: rig.stamps(),
-        };
-        rig.send(ping.encode(), &[]);
+        rig.ping(Itt::NONE, u32::MAX);
         rig.initiator.expire(rig.now);
     }
 }

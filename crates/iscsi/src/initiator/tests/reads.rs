@@ -147,9 +147,9 @@ fn commands_wait_for_their_place_in_the_window() {
 fn a_window_that_moves_back_is_passed_over() {
     let mut rig = Rig::testing(1);
     rig.window = 0;
-    let mut pdu = rig.response_pdu(0x10000, 0);
-    pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(5);
-    rig.send(pdu.encode(), &[]);
+    rig.respond_with(0x10000, 0, |pdu| {
+        pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(5)
+    });
     rig.done();
     rig.window = 3;
     rig.test_unit(2);

@@ -410,14 +410,22 @@ impl Rig {
         self.send(pdu.encode(), &pattern(at + len)[at..]);
     }
 
+    /// A Data-In with a status.
+    pub(super) fn ending(
+        &mut self,
+        (itt, sn, at, last): (u32, u32, u32, bool),
+        status: u8,
+        residual: Residual,
+    ) -> DataIn {
+        let mut pdu = self.data_in(itt, sn, at, last);
+        pdu.stamps = self.next_stamps();
+        pdu.status = Some(DataInStatus { status, residual });
+        pdu
+    }
+
     /// The last Data-In, with a good status.
     pub(super) fn give_last(&mut self, itt: u32, sn: u32, at: u32, len: usize, residual: Residual) {
-        let mut pdu = self.data_in(itt, sn, at, true);
-        pdu.stamps = self.next_stamps();
-        pdu.status = Some(DataInStatus {
-            status: 0,
-            residual,
-        });
+        let pdu = self.ending((itt, sn, at, true), 0, residual);
         let at = at as usize;
         self.send(pdu.encode(), &pattern(at + len)[at..]);
     }
@@ -450,7 +458,24 @@ impl Rig {
     }
 
     pub(super) fn respond(&mut self, itt: u32, status: u8) {
+        self.respond_by(itt, status, &[]);
+    }
+
+    /// A response with this data segment.
+    pub(super) fn respond_by(&mut self, itt: u32, status: u8, data: &[u8]) {
         let pdu = self.response_pdu(itt, status);
+        self.send(pdu.encode(), data);
+    }
+
+    /// A response of which something is changed before it is sent.
+    pub(super) fn respond_with(
+        &mut self,
+        itt: u32,
+        status: u8,
+        change: impl FnOnce(&mut ScsiResponse),
+    ) {
+        let mut pdu = self.response_pdu(itt, status);
+        change(&mut pdu);
         self.send(pdu.encode(), &[]);
     }
 }

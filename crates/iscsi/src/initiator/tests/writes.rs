@@ -114,9 +114,7 @@ fn asked_for_in_any_order() {
 fn ended_by_the_target_before_all_of_it_left() {
     let mut rig = Rig::writing(7, 3000);
     rig.r2t(0x10000, 1, 0, 1024, 1976);
-    let mut pdu = rig.response_pdu(0x10000, 2);
-    pdu.residual = Residual::Underflow(3000);
-    rig.send(pdu.encode(), &[]);
+    rig.respond_with(0x10000, 2, |pdu| pdu.residual = Residual::Underflow(3000));
     assert_eq!(rig.done().status, 2);
     assert!(rig.sent().is_empty(), "what is left stays here");
     assert!(rig.initiator.is_idle());

@@ -4,13 +4,9 @@
 use super::rig::{Rig, config};
 use crate::initiator::error::SessionEnd;
 use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy};
-use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::control::{NopIn, TextResponse};
-use crate::wire::login::LogoutResponse;
+use crate::wire::bhs::{Bhs, Itt, Opcode};
 use crate::wire::serial::{CmdSn, StatSn};
-use crate::wire::task_management::TaskResponse;
 use scsi::residual::Residual;
-use scsi::wire::lun::Lun;
 
 type Story = (&'static str, fn(&mut Rig));
 
@@ -41,19 +37,19 @@ fn check(stories: &[Story]) {
 fn data_in() {
     check(&[
         ("an unknown Initiator Task Tag", |rig| {
-            rig.give_data(0x30000, 0, 0, 512, true);
+            rig.give_data(0x30000, 0, 0, 512, true)
         }),
         ("an unknown Initiator Task Tag", |rig| {
-            rig.give_data(0xffff_ffff, 0, 0, 512, true);
+            rig.give_data(0xffff_ffff, 0, 0, 512, true)
         }),
         ("Data-In for a command that does not read", |rig| {
-            rig.give_data(0x20001, 0, 0, 512, true);
+            rig.give_data(0x20001, 0, 0, 512, true)
         }),
         ("a DataSN that is not the next one", |rig| {
-            rig.give_data(0x10000, 1, 0, 512, true);
+            rig.give_data(0x10000, 1, 0, 512, true)
         }),
         ("Data-In that is not the next in order", |rig| {
-            rig.give_data(0x10000, 0, 512, 512, true);
+            rig.give_data(0x10000, 0, 512, 512, true)
         }),
         ("Data-In that is not the next in order", |rig| {
             rig.give_data(0x10000, 0, 0, 512, true);
@@ -77,22 +73,12 @@ fn data_in() {
         (
             "a status in a Data-In that is not the last of its sequence",
             |rig| {
-                let mut pdu = rig.data_in(0x10000, 0, 0, false);
-                pdu.stamps = rig.next_stamps();
-                pdu.status = Some(crate::wire::data::DataInStatus {
-                    status: 0,
-                    residual: Residual::Underflow(3000),
-                });
+                let pdu = rig.ending((0x10000, 0, 0, false), 0, Residual::Underflow(3000));
                 rig.send(pdu.encode(), &[]);
             },
         ),
         ("CHECK CONDITION without sense data, in a Data-In", |rig| {
-            let mut pdu = rig.data_in(0x10000, 0, 0, true);
-            pdu.stamps = rig.next_stamps();
-            pdu.status = Some(crate::wire::data::DataInStatus {
-                status: 2,
-                residual: Residual::Underflow(3000),
-            });
+            let pdu = rig.ending((0x10000, 0, 0, true), 2, Residual::Underflow(3000));
             rig.send(pdu.encode(), &[]);
         }),
     ]);
@@ -110,7 +96,7 @@ fn responses() {
             rig.give_last(0x10000, 1, 512, 512, Residual::Underflow(1999));
         }),
         (incomplete, |rig| {
-            rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(1));
+            rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(1))
         }),
         (unasked, |rig| rig.respond(0x20001, 0)),
         (unasked, |rig| {
@@ -118,35 +104,29 @@ fn responses() {
             rig.respond(0x20001, 0);
         }),
         (residual, |rig| {
-            let mut pdu = rig.response_pdu(0x10000, 2);
-            pdu.residual = Residual::Underflow(3001);
-            rig.send(pdu.encode(), &[]);
+            rig.respond_with(0x10000, 2, |pdu| pdu.residual = Residual::Underflow(3001))
         }),
         ("a SenseLength beyond the data segment", |rig| {
-            let pdu = rig.response_pdu(0x10000, 2);
-            rig.send(pdu.encode(), &[0, 18, 0x70]);
+            rig.respond_by(0x10000, 2, &[0, 18, 0x70])
         }),
         ("a SenseLength beyond the data segment", |rig| {
-            let pdu = rig.response_pdu(0x10000, 2);
-            rig.send(pdu.encode(), &[0]);
+            rig.respond_by(0x10000, 2, &[0])
         }),
         ("an unknown Initiator Task Tag", |rig| {
-            rig.respond(0x30000, 0);
+            rig.respond(0x30000, 0)
         }),
         ("a StatSN that is not the next one", |rig| {
-            let mut pdu = rig.response_pdu(0x10000, 2);
-            pdu.stamps.stat_sn = pdu.stamps.stat_sn.next();
-            rig.send(pdu.encode(), &[]);
+            rig.respond_with(0x10000, 2, |pdu| {
+                pdu.stamps.stat_sn = pdu.stamps.stat_sn.next()
+            })
         }),
         ("a StatSN that is not the next one", |rig| {
-            let mut pdu = rig.response_pdu(0x10000, 2);
-            pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1);
-            rig.send(pdu.encode(), &[]);
+            rig.respond_with(0x10000, 2, |pdu| {
+                pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1)
+            })
         }),
         ("an ExpCmdSN beyond the last CmdSN sent", |rig| {
-            let mut pdu = rig.response_pdu(0x10000, 2);
-            pdu.stamps.exp_cmd_sn = CmdSn(103);
-            rig.send(pdu.encode(), &[]);
+            rig.respond_with(0x10000, 2, |pdu| pdu.stamps.exp_cmd_sn = CmdSn(103))
         }),
     ]);
 }
@@ -155,16 +135,16 @@ fn responses() {
 fn r2ts() {
     check(&[
         ("an unknown Initiator Task Tag", |rig| {
-            rig.r2t(0x30000, 1, 0, 1024, 512);
+            rig.r2t(0x30000, 1, 0, 1024, 512)
         }),
         ("an R2T for a command that does not write", |rig| {
-            rig.r2t(0x10000, 1, 0, 0, 512);
+            rig.r2t(0x10000, 1, 0, 0, 512)
         }),
         ("an R2T with the reserved Target Transfer Tag", |rig| {
-            rig.r2t(0x20001, u32::MAX, 0, 1024, 512);
+            rig.r2t(0x20001, u32::MAX, 0, 1024, 512)
         }),
         ("an R2TSN that is not the next one", |rig| {
-            rig.r2t(0x20001, 1, 1, 1024, 512);
+            rig.r2t(0x20001, 1, 1, 1024, 512)
         }),
         (
             "an R2T for zero bytes, or for more than MaxBurstLength",
@@ -179,16 +159,16 @@ fn r2ts() {
             },
         ),
         ("an R2T beyond the Expected Data Transfer Length", |rig| {
-            rig.r2t(0x20001, 1, 0, 1024, 1977);
+            rig.r2t(0x20001, 1, 0, 1024, 1977)
         }),
         ("an R2T beyond the Expected Data Transfer Length", |rig| {
-            rig.r2t(0x20001, 1, 0, u32::MAX, 2);
+            rig.r2t(0x20001, 1, 0, u32::MAX, 2)
         }),
         ("an R2T that is not the next in order", |rig| {
-            rig.r2t(0x20001, 1, 0, 0, 512);
+            rig.r2t(0x20001, 1, 0, 0, 512)
         }),
         ("an R2T that is not the next in order", |rig| {
-            rig.r2t(0x20001, 1, 0, 1025, 512);
+            rig.r2t(0x20001, 1, 0, 1025, 512)
         }),
         ("more outstanding R2Ts than MaxOutstandingR2T", |rig| {
             for sn in 0..3 {
@@ -207,53 +187,26 @@ fn r2ts() {
 fn answers_that_nobody_asked_for() {
     check(&[
         ("a response to a ping that was not sent", |rig| {
-            let pdu = NopIn {
-                lun: Lun([0; 8]),
-                itt: Itt(1),
-                ttt: Ttt::NONE,
-                stamps: rig.next_stamps(),
-            };
-            rig.send(pdu.encode(), &[]);
+            rig.ping(Itt(1), u32::MAX)
         }),
         ("an unexpected Task Management Function Response", |rig| {
-            let pdu = TaskResponse {
-                response: 0,
-                information: [0; 3],
-                itt: Itt(0x10000),
-                stamps: rig.next_stamps(),
-            };
-            rig.send(pdu.encode(), &[]);
+            rig.answer(0x10000, 0)
         }),
         ("an unexpected Text Response", |rig| {
-            let pdu = TextResponse {
-                last: true,
-                more: false,
-                lun: Lun([0; 8]),
-                itt: Itt(0x10000),
-                ttt: Ttt::NONE,
-                stamps: rig.next_stamps(),
-            };
-            rig.send(pdu.encode(), &[]);
+            rig.text(0x10000, false, None, "")
         }),
         ("an unexpected Logout Response", |rig| {
-            let pdu = LogoutResponse {
-                response: 0,
-                itt: Itt(0x10000),
-                stamps: rig.next_stamps(),
-                time_to_wait: 0,
-                time_to_retain: 0,
-            };
-            rig.send(pdu.encode(), &[]);
+            rig.logged_out(0x10000, 0)
         }),
         ("a PDU that a target must not send in this phase", |rig| {
             let pdu = rig.login_pdu(1, Some(3));
             rig.send(pdu.encode(), &[]);
         }),
         ("a PDU that a target must not send in this phase", |rig| {
-            rig.send(Bhs::new(Opcode::ScsiCommand), &[]);
+            rig.send(Bhs::new(Opcode::ScsiCommand), &[])
         }),
         ("an unassigned opcode", |rig| {
-            rig.send(Bhs::new(Opcode::Other(0x3d)), &[]);
+            rig.send(Bhs::new(Opcode::Other(0x3d)), &[])
         }),
         ("a Reject without the header of the rejected PDU", |rig| {
             let mut bhs = Bhs::new(Opcode::Reject);
@@ -310,9 +263,7 @@ fn the_end_tells_what_was_sent() {
 #[test]
 fn a_target_that_failed() {
     let mut rig = begun();
-    let mut pdu = rig.response_pdu(0x20001, 0);
-    pdu.response = 1;
-    rig.send(pdu.encode(), &[]);
+    rig.respond_with(0x20001, 0, |pdu| pdu.response = 1);
     let failed = rig.failed();
     assert_eq!(
         (failed.fate, failed.why),

@@ -1,12 +1,9 @@
 //! EXTENDED COPY(LID1) and RECEIVE COPY RESULTS.
 
-use std::sync::Arc;
-
-use super::rig::{BLOCK, Rig, cdb10, pattern, traits};
+use super::rig::{BLOCK, Rig, cdb10, nexus, pattern, swap_cdb, traits};
 use crate::medium::MediumOp;
-use crate::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
+use crate::nexus::NexusId;
 use crate::task::{Attribute, Tag};
-use crate::unit::UnitId;
 use crate::wire::lun::Lun;
 use crate::wire::sense::Status;
 
@@ -148,27 +145,7 @@ fn a_copy_in_progress_can_be_asked_for() {
 fn what_another_target_exports_is_out_of_reach() {
     // CVE-2020-28374: whoever knew a designator could copy from any backstore.
     let mut rig = Rig::with(1, 2, &traits());
-    let target = TargetDevice {
-        designators: Vec::new(),
-        ports: vec![TargetPort {
-            relative_id: 1,
-            designators: Vec::new(),
-        }],
-        luns: vec![(Lun::from_index(0), UnitId::first(0))],
-        protocol: 5,
-        versions: Vec::new(),
-    };
-    let identity = Arc::new(NexusIdentity {
-        initiator: vec![0x45, 0, 0, 0].into(),
-        port: 1,
-    });
-    rig.server.nexus_up(
-        B,
-        Nexus {
-            identity,
-            target: Arc::new(target),
-        },
-    );
+    rig.server.nexus_up(B, nexus(B, 1));
     rig.send_by(B, &[0; 6], ());
     for (from, to) in [(0, 1), (1, 0)] {
         let segment = segment(from, to, 8, 0, 0);
@@ -192,12 +169,8 @@ fn a_reservation_keeps_a_copy_out_of_either_side() {
 #[test]
 fn a_copy_waits_for_a_lock_on_either_side() {
     let mut rig = Rig::with(2, 2, &traits()).holding();
-    let mut swap = [0; 16];
-    swap[0] = 0x89;
-    swap[9] = 4;
-    swap[13] = 1;
     let both = [vec![0; BLOCK], vec![5; BLOCK]].concat();
-    rig.send_to(B, 1, &swap, Attribute::Simple, both);
+    rig.send_to(B, 1, &swap_cdb(4, 1), Attribute::Simple, both);
     rig.answer(0);
     let list = list(1, &[device(0), device(1)], &[segment(1, 0, 8, 0, 0)]);
     let tag = copy(&mut rig, A, list);

@@ -1,6 +1,6 @@
 //! Initiators that do not take what they are sent.
 
-use super::rig::{BLOCK, End, Rig, cdb10, cdb16, pattern, traits};
+use super::rig::{BLOCK, End, Rig, cdb10, cdb16, pattern, swap_cdb};
 use crate::device::flow::{DATA_IN_LIMIT, DATA_OUT_LIMIT};
 use crate::medium::{Lease as _, MediumError, MediumOp, SEGMENT_BYTES};
 use crate::nexus::NexusId;
@@ -18,7 +18,7 @@ const MOST: usize = DATA_IN_LIMIT + SEGMENT_BYTES as usize;
 
 /// Two nexuses, of which the first takes nothing.
 fn rig() -> Rig {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     rig.deaf = Some(DEAF);
     rig
 }
@@ -177,9 +177,7 @@ fn a_nexus_is_lost_with_all_that_waits() {
 fn swap(rig: &mut Rig, lba: u64, blocks: u8) -> Tag {
     let len = usize::from(blocks) * BLOCK;
     let data = [vec![0; len], vec![7; len]].concat();
-    let mut cdb = cdb16(0x89, 0, lba, 0);
-    cdb[13] = blocks;
-    rig.send_by(OTHER, &cdb, data)
+    rig.send_by(OTHER, &swap_cdb(lba, blocks), data)
 }
 
 #[test]
@@ -282,7 +280,7 @@ fn asked_for(rig: &Rig) -> usize {
 
 #[test]
 fn who_owes_data_stops_his_own_writes() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     rig.hold_data = true;
     let writes: Vec<Tag> = (0..64).map(|_| write(&mut rig, 0, MEBI)).collect();
     assert_eq!(asked_for(&rig), DATA_OUT_LIMIT);

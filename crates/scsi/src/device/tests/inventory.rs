@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::rig::{BLOCK, Rig, cdb10, identity, pattern, target, traits};
+use super::rig::{BLOCK, Rig, asks, cdb10, identity, pattern, target, traits};
 use crate::medium::{Extent, MediumOp, SanitizeKind};
 use crate::nexus::{NexusId, TargetDevice};
-use crate::owner::{Input, OwnerRequest, UnitChange, UnitOwner};
+use crate::owner::{Input, UnitChange, UnitOwner};
 use crate::task::{Attribute, Tag};
-use crate::unit::{CoreId, UnitId, UnitState};
+use crate::unit::{UnitId, UnitState};
 use crate::wire::lun::Lun;
 use crate::wire::sense::Status;
 
@@ -196,16 +196,10 @@ fn the_next_unit_in_a_slot_hears_nothing_that_was_meant_for_the_last() {
     assert_eq!(rig.fenced, [1]);
     let next = SECOND.successor();
     attach(&mut rig, next);
-    let late = OwnerRequest {
-        core: CoreId(0),
-        id: u64::MAX,
-        nexus: None,
-        change: UnitChange::Reset,
-    };
     // Of the unit that is gone: it is acknowledged, and changes nothing.
     let before = rig.server.unit(next).map(|unit| unit.state.version);
     let mut owner = UnitOwner::new(UnitState::new(identity(1), traits()), 1);
-    owner.handle(Input::Request(late));
+    owner.handle(Input::Request(asks(u64::MAX, UnitChange::Reset)));
     while let Some(output) = owner.poll() {
         if let crate::owner::OwnerOutput::Publish(publication) = output {
             rig.server.publish(SECOND, publication);
@@ -213,18 +207,6 @@ fn the_next_unit_in_a_slot_hears_nothing_that_was_meant_for_the_last() {
     }
     rig.run();
     assert_eq!(rig.server.unit(next).map(|unit| unit.state.version), before);
-}
-
-/// Has core 0 ask for all blocks of a unit, as for a swap; the number is that of the request.
-fn hold_all(rig: &mut Rig, id: u64, change: UnitChange) {
-    let request = OwnerRequest {
-        core: CoreId(0),
-        id,
-        nexus: None,
-        change,
-    };
-    rig.owner(FIRST, Input::Request(request));
-    rig.run();
 }
 
 /// Whether it was granted: every core has acknowledged.
@@ -239,7 +221,7 @@ const CONTROL: u64 = 1 << 63;
 #[test]
 fn what_comes_while_all_blocks_are_held_waits_and_then_goes_on() {
     let mut rig = Rig::new();
-    hold_all(&mut rig, CONTROL, UnitChange::Lock(Extent::ALL));
+    rig.change(FIRST, CONTROL, UnitChange::Lock(Extent::ALL));
     assert!(is_held(&rig));
     rig.hold = true;
     let write = send(&mut rig, 0, &WRITE, block());
@@ -249,7 +231,7 @@ fn what_comes_while_all_blocks_are_held_waits_and_then_goes_on() {
     assert!(rig.held.is_empty(), "nothing goes to the medium");
     assert!(is_ready(&mut rig, 0), "what needs no medium is answered");
     rig.hold = false;
-    hold_all(&mut rig, CONTROL | 1, UnitChange::Unlock(CONTROL));
+    rig.change(FIRST, CONTROL | 1, UnitChange::Unlock(CONTROL));
     for tag in [write, flush] {
         assert_eq!(rig.status(tag), Status::Good);
     }
@@ -262,7 +244,7 @@ fn all_blocks_are_held_when_what_was_begun_has_ended() {
     let mut rig = Rig::new();
     rig.hold_data = true;
     let owes = send(&mut rig, 0, &WRITE, block());
-    hold_all(&mut rig, CONTROL, UnitChange::Lock(Extent::ALL));
+    rig.change(FIRST, CONTROL, UnitChange::Lock(Extent::ALL));
     assert!(!is_held(&rig), "a host owes data");
     rig.send_data();
     assert_eq!(rig.status(owes), Status::Good);
@@ -273,7 +255,7 @@ fn all_blocks_are_held_when_what_was_begun_has_ended() {
 fn a_flush_at_the_medium_holds_all_blocks_up_too() {
     let mut rig = Rig::new().holding();
     let flush = send(&mut rig, 0, &cdb10(0x35, 0, 0, 0), Vec::new());
-    hold_all(&mut rig, CONTROL, UnitChange::Lock(Extent::ALL));
+    rig.change(FIRST, CONTROL, UnitChange::Lock(Extent::ALL));
     assert!(!is_held(&rig));
     rig.answer(0);
     assert_eq!(rig.status(flush), Status::Good);

@@ -1,11 +1,11 @@
 //! Task management in every state of a command.
 
-use super::rig::{End, Rig, cdb10, cdb16, pattern};
+use super::rig::{End, Rig, cdb10, cdb16, pattern, traits};
 use crate::medium::{MediumError, Traits};
 use crate::nexus::NexusId;
-use crate::owner::{Input, OwnerRequest, UnitChange};
+use crate::owner::UnitChange;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
-use crate::unit::{CoreId, UnitId};
+use crate::unit::UnitId;
 use crate::wire::lun::Lun;
 use crate::wire::sense::Status;
 
@@ -111,7 +111,7 @@ fn query_task_finds_what_has_not_ended() {
 
 #[test]
 fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     let read = cdb10(0x28, 0, 0, 1);
     let own = rig.send(&read, 512);
     let others = rig.send_by(OTHER, &read, 512);
@@ -133,7 +133,7 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
 /// Of whoever sends a command after its reset nobody would tell it that the command is gone.
 #[test]
 fn logical_unit_reset_spares_what_its_nexus_sent_after_it() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    let mut rig = Rig::hosts(2);
     (rig.hold, rig.hold_owner) = (true, true);
     let read = cdb10(0x28, 0, 0, 1);
     let before = rig.send(&read, 512);
@@ -150,7 +150,7 @@ fn logical_unit_reset_spares_what_its_nexus_sent_after_it() {
 
 #[test]
 fn clear_task_set_meets_the_set_of_the_nexus_that_asks() {
-    let mut rig = Rig::with(2, 2, &super::rig::traits()).holding();
+    let mut rig = Rig::with(2, 2, &traits()).holding();
     let read = cdb10(0x28, 0, 0, 1);
     let own = rig.send(&read, 512);
     let elsewhere = rig.send_to(NEXUS, 1, &read, Attribute::Simple, 512);
@@ -177,7 +177,7 @@ fn clear_task_set_does_not_wait_for_the_owner() {
 
 #[test]
 fn target_reset_meets_every_unit() {
-    let mut rig = Rig::with(1, 3, &super::rig::traits());
+    let mut rig = Rig::with(1, 3, &traits());
     rig.manages(NEXUS, Function::TargetReset);
     for lun in 0..3 {
         let tag = rig.send_to(NEXUS, lun, &[0; 6], Attribute::Simple, ());
@@ -187,7 +187,7 @@ fn target_reset_meets_every_unit() {
 
 #[test]
 fn nexus_reset_ends_commands_on_every_unit() {
-    let mut rig = Rig::with(1, 2, &super::rig::traits()).holding();
+    let mut rig = Rig::with(1, 2, &traits()).holding();
     let read = cdb10(0x28, 0, 0, 1);
     let tags = [0, 1].map(|lun| rig.send_to(NEXUS, lun, &read, Attribute::Simple, 512));
     let id = rig.manage(NEXUS, Function::NexusReset);
@@ -217,20 +217,12 @@ fn functions_on_absent_units_and_those_not_offered() {
 
 #[test]
 fn query_asynchronous_event_tells_what_is_pending() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    let mut rig = Rig::hosts(2);
     let none = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(rig.answer_to(none), Some(FunctionResult::Complete));
-    let grown = OwnerRequest {
-        core: CoreId(0),
-        id: 0,
-        nexus: None,
-        change: UnitChange::Medium(Traits {
-            blocks: 9000,
-            ..super::rig::traits()
-        }),
-    };
-    rig.owner(UnitId::first(0), Input::Request(grown));
-    rig.run();
+    let blocks = 9000;
+    let grown = UnitChange::Medium(Traits { blocks, ..traits() });
+    rig.change(UnitId::first(0), 0, grown);
     let one = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(
         rig.answer_to(one),
@@ -246,7 +238,7 @@ fn query_asynchronous_event_tells_what_is_pending() {
 
 #[test]
 fn request_sense_and_report_luns_clear_what_they_tell() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    let mut rig = Rig::hosts(2);
     rig.manage(OTHER, Function::LogicalUnitReset);
     let inquiry = rig.send(&[0x12, 0, 0, 0, 36, 0], 36);
     assert_eq!(
@@ -262,7 +254,7 @@ fn request_sense_and_report_luns_clear_what_they_tell() {
 
 #[test]
 fn a_lost_nexus_is_gone_when_the_medium_is_done_with_it() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     let read = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     rig.lose(NEXUS);
     assert!(rig.gone.is_empty());
@@ -290,7 +282,7 @@ fn an_abort_of_what_waits_for_the_owner_waits_too() {
 fn a_reset_does_not_wait_for_what_waits_behind_it() {
     // The reservation stands in line behind the reset at the owner, so the reset must be
     // acknowledged though the command has not ended.
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    let mut rig = Rig::hosts(2);
     rig.hold_owner = true;
     let id = rig.manage(OTHER, Function::LogicalUnitReset);
     let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], ());

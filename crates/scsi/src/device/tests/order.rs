@@ -67,7 +67,7 @@ fn a_long_chain_of_ordered_commands_is_no_recursion() {
 
 #[test]
 fn a_task_set_has_an_end() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     for _ in 0..1024 {
         read(&mut rig, Attribute::Simple);
     }

@@ -1,6 +1,6 @@
 //! VERIFY, WRITE AND VERIFY, ORWRITE, COMPARE AND WRITE, WRITE ATOMIC.
 
-use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, traits};
+use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, swap_cdb, traits};
 use crate::medium::{Atomic, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::{Function, Tag};
@@ -9,12 +9,6 @@ use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);
-
-fn compare_and_write(lba: u64, blocks: u8) -> [u8; 16] {
-    let mut cdb = cdb16(0x89, 0, lba, 0);
-    cdb[13] = blocks;
-    cdb
-}
 
 #[test]
 fn verify_compares_only_when_told_to() {
@@ -85,10 +79,10 @@ fn compare_and_write_swaps_what_is_equal() {
     let (old, new) = (pattern(3, 4), pattern(3, 5));
     rig.disks[0][BLOCK..4 * BLOCK].copy_from_slice(&old);
     let both = [old.clone(), new.clone()].concat();
-    let tag = rig.good(&compare_and_write(1, 3), both.clone());
+    let tag = rig.good(&swap_cdb(1, 3), both.clone());
     assert_eq!(rig.completed(NEXUS, tag).length_out, 6 * BLOCK as u64);
     assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
-    let tag = rig.refuses(&compare_and_write(1, 3), both, (0xe, 0x1d00));
+    let tag = rig.refuses(&swap_cdb(1, 3), both, (0xe, 0x1d00));
     let first = old.iter().zip(&new).position(|(a, b)| a != b);
     assert_eq!(rig.information(tag), first.map(|at| at as u32));
     assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
@@ -99,23 +93,20 @@ fn compare_and_write_swaps_what_is_equal() {
 fn compare_and_write_takes_two_blocks_for_each_and_no_other_number() {
     let mut rig = Rig::new();
     for (blocks, sent) in [(2, 3), (2, 5), (0, 512), (1, 0)] {
-        let tag = rig.send(&compare_and_write(0, blocks), pattern(sent, 6));
+        let tag = rig.send(&swap_cdb(0, blocks), pattern(sent, 6));
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{blocks}, {sent}");
     }
-    rig.refuses(&compare_and_write(8191, 2), pattern(4, 6), (0x5, 0x2100));
-    rig.good(&compare_and_write(0, 0), ());
+    rig.refuses(&swap_cdb(8191, 2), pattern(4, 6), (0x5, 0x2100));
+    rig.good(&swap_cdb(0, 0), ());
 }
 
 #[test]
 fn compare_and_write_has_its_blocks_alone() {
-    let mut rig = Rig::with(2, 1, &traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     let write = cdb10(0x2a, 0, 0, 4);
     let older = rig.send_by(OTHER, &write, vec![1; 2048]);
     rig.answer(0);
-    let swap = rig.send(
-        &compare_and_write(2, 1),
-        [vec![1; BLOCK], vec![2; BLOCK]].concat(),
-    );
+    let swap = rig.send(&swap_cdb(2, 1), [vec![1; BLOCK], vec![2; BLOCK]].concat());
     rig.answer(1);
     assert_eq!(rig.held.len(), 1, "it waits for the older write");
     let newer = rig.send_by(OTHER, &write, vec![3; 2048]);
@@ -146,7 +137,7 @@ fn a_swap_waits_for_one_piece_of_a_verify() {
         }
         assert!(matches!(rig.held[0].2, MediumOp::Read { extent, .. } if extent.lba == 0));
         let swap = |rig: &mut Rig, lba| {
-            let cdb = compare_and_write(lba, 1);
+            let cdb = swap_cdb(lba, 1);
             let tag = rig.send_by(OTHER, &cdb, vec![0; 2 * BLOCK]);
             rig.answer(rig.held.len() - 1);
             tag
@@ -167,10 +158,10 @@ fn a_swap_waits_for_one_piece_of_a_verify() {
 
 #[test]
 fn two_swaps_of_one_block_go_one_after_the_other() {
-    let mut rig = Rig::with(2, 1, &traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     let swap = |to: u8| [vec![0; BLOCK], vec![to; BLOCK]].concat();
-    let first = rig.send(&compare_and_write(0, 1), swap(1));
-    let cdb = compare_and_write(0, 1);
+    let first = rig.send(&swap_cdb(0, 1), swap(1));
+    let cdb = swap_cdb(0, 1);
     let second = rig.send_by(OTHER, &cdb, swap(2));
     while !rig.held.is_empty() {
         rig.answer(rig.held.len() - 1);
@@ -184,12 +175,12 @@ fn two_swaps_of_one_block_go_one_after_the_other() {
 
 #[test]
 fn a_swap_that_waits_for_its_lock_can_be_aborted() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     rig.hold_data = true;
     let write = cdb10(0x2a, 0, 0, 1);
     rig.send_by(OTHER, &write, vec![1; BLOCK]);
     rig.hold_data = false;
-    let swap = rig.send(&compare_and_write(0, 1), vec![0; 2 * BLOCK]);
+    let swap = rig.send(&swap_cdb(0, 1), vec![0; 2 * BLOCK]);
     let blocked = rig.send(&cdb10(0x28, 0, 0, 1), 512);
     rig.manages(NEXUS, Function::AbortTask(swap));
     assert_eq!(
@@ -203,13 +194,13 @@ fn a_swap_that_waits_for_its_lock_can_be_aborted() {
 
 #[test]
 fn write_atomic_is_written_at_once_and_within_limits() {
-    let mut able = traits();
-    able.atomic = Some(Atomic {
-        max_blocks: 16,
-        alignment: 4,
-        granularity: 4,
+    let mut rig = Rig::able(|traits| {
+        traits.atomic = Some(Atomic {
+            max_blocks: 16,
+            alignment: 4,
+            granularity: 4,
+        })
     });
-    let mut rig = Rig::with(1, 1, &able);
     let atomic = |lba: u64, blocks: u8| {
         let mut cdb = cdb16(0x9c, 0, lba, 0);
         cdb[13] = blocks;
@@ -240,9 +231,9 @@ fn write_atomic_is_unknown_where_the_volume_cannot() {
 
 #[test]
 fn what_was_lent_comes_back_before_blocks_are_swapped_for_the_first_time() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     rig.hold_recalls = true;
-    let swap = |rig: &mut Rig, lba: u64| rig.send(&compare_and_write(lba, 1), vec![0; 2 * BLOCK]);
+    let swap = |rig: &mut Rig, lba: u64| rig.send(&swap_cdb(lba, 1), vec![0; 2 * BLOCK]);
     let first = swap(&mut rig, 0);
     // The second is of blocks that nobody was lent, but of which that is not known yet.
     let second = swap(&mut rig, 1);
@@ -257,9 +248,9 @@ fn what_was_lent_comes_back_before_blocks_are_swapped_for_the_first_time() {
 
 #[test]
 fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     rig.hold_recalls = true;
-    let cdb = compare_and_write(0, 1);
+    let cdb = swap_cdb(0, 1);
     let first = rig.send(&cdb, vec![0; 2 * BLOCK]);
     rig.manage(NEXUS, Function::AbortTask(first));
     let second = rig.send(&cdb, vec![0; 2 * BLOCK]);
@@ -271,7 +262,7 @@ fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
 #[test]
 fn what_was_once_swapped_is_read_by_copying() {
     let mut rig = Rig::new();
-    rig.good(&compare_and_write(5, 1), vec![0; 2 * BLOCK]);
+    rig.good(&swap_cdb(5, 1), vec![0; 2 * BLOCK]);
     rig.hold = true;
     for (lba, blocks) in [(5, 1), (4, 600), (7000, 8)] {
         rig.send(&cdb16(0x88, 0, lba, blocks), blocks as usize * BLOCK);

@@ -1,6 +1,6 @@
 //! Hosts that reserve a unit and fence each other off.
 
-use super::rig::{Rig, cdb10, pattern, traits};
+use super::rig::{Rig, cdb10, pattern};
 use crate::nexus::NexusId;
 use crate::task::{Function, Tag};
 use crate::wire::sense::Status;
@@ -23,7 +23,7 @@ const RELEASE_6: [u8; 6] = [0x17, 0, 0, 0, 0, 0];
 const TEST_UNIT_READY: [u8; 6] = [0; 6];
 
 fn two_hosts() -> Rig {
-    Rig::with(2, 1, &traits())
+    Rig::hosts(2)
 }
 
 impl Rig {

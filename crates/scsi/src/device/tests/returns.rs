@@ -3,9 +3,9 @@
 use super::rig::{Rig, nexus, traits};
 use crate::medium::Traits;
 use crate::nexus::{AttentionHistory, NexusId};
-use crate::owner::{Input, OwnerRequest, UnitChange};
+use crate::owner::UnitChange;
 use crate::task::{Attribute, Function};
-use crate::unit::{CoreId, UnitId};
+use crate::unit::UnitId;
 use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
@@ -102,15 +102,7 @@ fn of_units_that_a_port_has_never_seen_it_is_told_power_on() {
 }
 
 fn resize(rig: &mut Rig, unit: u32) {
-    let request = OwnerRequest {
-        core: CoreId(0),
-        id: u64::MAX,
-        nexus: None,
-        change: UnitChange::Medium(Traits {
-            blocks: traits().blocks * 2,
-            ..traits()
-        }),
-    };
-    rig.owner(UnitId::first(unit), Input::Request(request));
-    rig.run();
+    let blocks = traits().blocks * 2;
+    let grown = UnitChange::Medium(Traits { blocks, ..traits() });
+    rig.change(UnitId::first(unit), u64::MAX, grown);
 }

@@ -1,19 +1,22 @@
 //! A device server with everything around it: initiators that answer at once, a medium that
 //! answers at once or when told to, and a log of what the initiators saw.
 
+mod commands;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+pub(super) use self::commands::{cdb10, cdb16, pattern, swap_cdb};
 use crate::device::{DeviceOutput, DeviceServer, OpId};
 use crate::medium::{
-    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Traits,
 };
 use crate::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
-use crate::owner::{Input, OwnerOutput, UnitOwner};
-use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
+use crate::owner::{Input, OwnerOutput, OwnerRequest, UnitChange, UnitOwner};
+use crate::task::{Attribute, Completed, FunctionResult, Tag};
+use crate::testing::unit;
 use crate::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
-use crate::wire::sense::Status;
 
 pub(super) const BLOCK: usize = 512;
 
@@ -22,33 +25,6 @@ pub(super) const BLOCK: usize = 512;
 pub(super) enum End {
     Completed(Completed),
     Aborted,
-}
-
-/// Bytes that a command's initiator expects, and the data that it sends.
-pub(super) struct Moves(usize, Vec<u8>);
-
-impl From<()> for Moves {
-    fn from((): ()) -> Self {
-        Self(0, Vec::new())
-    }
-}
-
-impl From<usize> for Moves {
-    fn from(expected: usize) -> Self {
-        Self(expected, Vec::new())
-    }
-}
-
-impl From<Vec<u8>> for Moves {
-    fn from(data: Vec<u8>) -> Self {
-        Self(0, data)
-    }
-}
-
-impl From<(usize, Vec<u8>)> for Moves {
-    fn from((expected, data): (usize, Vec<u8>)) -> Self {
-        Self(expected, data)
-    }
 }
 
 pub(super) struct Rig {
@@ -85,31 +61,21 @@ pub(super) struct Rig {
     tag: u32,
 }
 
+/// Those of [`unit`], with 4 MiB.
 pub(super) fn traits() -> Traits {
     Traits {
-        block_size: BLOCK as u32,
         blocks: 8192,
-        physical_exponent: 3,
-        read_only: false,
-        write_cache: true,
-        unmap_granularity: Some(8),
-        anchor: true,
-        atomic: None,
-        sanitize: &[],
-        solid_state: true,
-        write_same_to_end: false,
-        shared: false,
+        ..unit().traits
     }
 }
 
+/// A unit whose medium cannot be removed.
 pub(super) fn identity(number: u32) -> UnitIdentity {
     UnitIdentity {
-        vendor: "LUNAR".into(),
-        product: "TEST".into(),
-        revision: "1".into(),
         serial: format!("{number}"),
         naa: vec![0x30, 0, 0, 0, 0, 0, 0, number as u8],
         removable: false,
+        ..UnitIdentity::clone(&unit().identity)
     }
 }
 
@@ -141,12 +107,24 @@ pub(super) fn nexus(id: NexusId, units: u32) -> Nexus {
 impl Rig {
     /// One nexus, one unit, no unit attention pending.
     pub(super) fn new() -> Self {
-        Self::with(1, 1, &traits())
+        Self::hosts(1)
     }
 
     pub(super) fn with(nexuses: u32, units: u32, traits: &Traits) -> Self {
         let states = (0..units).map(|unit| UnitState::new(identity(unit), traits.clone()));
         Self::of(nexuses, states.collect())
+    }
+
+    /// As [`Self::new`], with a unit that differs from [`traits`].
+    pub(super) fn able(change: impl FnOnce(&mut Traits)) -> Self {
+        let mut traits = traits();
+        change(&mut traits);
+        Self::with(1, 1, &traits)
+    }
+
+    /// So many nexuses, one unit.
+    pub(super) fn hosts(nexuses: u32) -> Self {
+        Self::with(nexuses, 1, &traits())
     }
 
     /// A unit with a medium that can be removed, and two nexuses.
@@ -214,115 +192,6 @@ impl Rig {
             let tag = self.send_to(id, unit as u16, &[0; 6], Attribute::Simple, ());
             assert_eq!(self.sense(id, tag), (0x6, 0x2900), "POWER ON comes first");
         }
-    }
-
-    /// Sends a command and lets everything happen that can.
-    pub(super) fn send_to(
-        &mut self,
-        nexus: NexusId,
-        lun: u16,
-        cdb: &[u8],
-        attribute: Attribute,
-        moves: impl Into<Moves>,
-    ) -> Tag {
-        let lun = Lun::from_index(lun);
-        self.send_to_lun((nexus, lun), cdb, attribute, moves)
-    }
-
-    pub(super) fn send_to_lun(
-        &mut self,
-        (nexus, lun): (NexusId, Lun),
-        cdb: &[u8],
-        attribute: Attribute,
-        moves: impl Into<Moves>,
-    ) -> Tag {
-        self.tag += 1;
-        let tag = Tag(self.tag);
-        let Moves(expected_in, data_out) = moves.into();
-        let mut padded = [0; 32];
-        padded[..cdb.len()].copy_from_slice(cdb);
-        let expected_out = data_out.len() as u32;
-        self.data_out.insert((nexus, tag), data_out);
-        self.server.execute(
-            Now::ZERO,
-            Command {
-                nexus,
-                tag,
-                lun,
-                cdb: padded,
-                cdb_len: 16,
-                attribute,
-                priority: 0,
-                expected_in: expected_in as u32,
-                expected_out,
-            },
-        );
-        self.run();
-        tag
-    }
-
-    /// A SIMPLE command of nexus 0 to LUN 0.
-    pub(super) fn send(&mut self, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
-        self.send_by(NexusId(0), cdb, moves)
-    }
-
-    /// A SIMPLE command to LUN 0.
-    pub(super) fn send_by(&mut self, nexus: NexusId, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
-        self.send_to(nexus, 0, cdb, Attribute::Simple, moves)
-    }
-
-    /// A command that ends with GOOD.
-    #[track_caller]
-    pub(super) fn good(&mut self, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
-        self.good_by(NexusId(0), cdb, moves)
-    }
-
-    #[track_caller]
-    pub(super) fn good_by(&mut self, nexus: NexusId, cdb: &[u8], moves: impl Into<Moves>) -> Tag {
-        let tag = self.send_by(nexus, cdb, moves);
-        assert_eq!(self.completed(nexus, tag).status, Status::Good);
-        tag
-    }
-
-    /// A command that ends with CHECK CONDITION: sense key and additional sense code.
-    #[track_caller]
-    pub(super) fn refuses(&mut self, cdb: &[u8], moves: impl Into<Moves>, sense: (u8, u16)) -> Tag {
-        self.refuses_by(NexusId(0), cdb, moves, sense)
-    }
-
-    #[track_caller]
-    pub(super) fn refuses_by(
-        &mut self,
-        nexus: NexusId,
-        cdb: &[u8],
-        moves: impl Into<Moves>,
-        sense: (u8, u16),
-    ) -> Tag {
-        let tag = self.send_by(nexus, cdb, moves);
-        assert_eq!(self.sense(nexus, tag), sense, "{cdb:02x?}");
-        tag
-    }
-
-    /// A function that is carried out at once.
-    #[track_caller]
-    pub(super) fn manages(&mut self, nexus: NexusId, function: Function) {
-        let id = self.manage(nexus, function);
-        assert_eq!(self.answer_to(id), Some(FunctionResult::Complete));
-    }
-
-    pub(super) fn manage(&mut self, nexus: NexusId, function: Function) -> u32 {
-        self.tag += 1;
-        self.server
-            .manage(nexus, self.tag, Lun::from_index(0), function);
-        self.run();
-        self.tag
-    }
-
-    pub(super) fn answer_to(&self, id: u32) -> Option<FunctionResult> {
-        self.managed
-            .iter()
-            .find(|managed| managed.1 == id)
-            .map(|managed| managed.2)
     }
 
     /// Does what the device server wants done until it wants nothing more.
@@ -414,6 +283,12 @@ impl Rig {
                 OwnerOutput::Persist(_) => self.owner(unit, Input::Persisted(true)),
             }
         }
+    }
+
+    /// Core 0 asks the owner of a unit for a change, by this number.
+    pub(super) fn change(&mut self, unit: UnitId, id: u64, change: UnitChange) {
+        self.owner(unit, Input::Request(asks(id, change)));
+        self.run();
     }
 
     fn sent(&mut self, nexus: NexusId, tag: Tag, offset: u32, data: &HeapLease) {
@@ -518,60 +393,18 @@ impl Rig {
             }),
         }
     }
+}
 
-    pub(super) fn completed(&self, nexus: NexusId, tag: Tag) -> &Completed {
-        match self.ended.get(&(nexus, tag)) {
-            Some(End::Completed(completed)) => completed,
-            other => panic!("{tag:?} of {nexus:?}: {other:?}"),
-        }
-    }
-
-    pub(super) fn status(&self, tag: Tag) -> Status {
-        self.completed(NexusId(0), tag).status
-    }
-
-    pub(super) fn data(&self, tag: Tag) -> &[u8] {
-        self.data_in
-            .get(&(NexusId(0), tag))
-            .map_or(&[], Vec::as_slice)
-    }
-
-    /// Sense key and additional sense code of a CHECK CONDITION with fixed format sense data.
-    pub(super) fn sense(&self, nexus: NexusId, tag: Tag) -> (u8, u16) {
-        let completed = self.completed(nexus, tag);
-        assert_eq!(completed.status, Status::CheckCondition);
-        let sense = completed.sense.as_slice();
-        (sense[2] & 0x0f, u16::from_be_bytes([sense[12], sense[13]]))
-    }
-
-    /// INFORMATION of fixed format sense data.
-    pub(super) fn information(&self, tag: Tag) -> Option<u32> {
-        let sense = &self.completed(NexusId(0), tag).sense;
-        let sense = sense.as_slice();
-        (sense[0] & 0x80 != 0).then(|| u32::from_be_bytes([sense[3], sense[4], sense[5], sense[6]]))
+/// What core 0 asks of an owner by itself.
+pub(super) const fn asks(id: u64, change: UnitChange) -> OwnerRequest {
+    OwnerRequest {
+        core: CoreId(0),
+        id,
+        nexus: None,
+        change,
     }
 }
 
 fn zeros(len: usize) -> MediumOutcome<HeapLease> {
     MediumOutcome::Lease(HeapLease::from_bytes(vec![0; len]))
-}
-
-/// Bytes that differ from block to block.
-pub(super) fn pattern(blocks: usize, seed: u8) -> Vec<u8> {
-    let byte = |at| (at / BLOCK) as u8 ^ at as u8 ^ seed;
-    (0..blocks * BLOCK).map(byte).collect()
-}
-
-/// READ(10), WRITE(10) and their like.
-pub(super) fn cdb10(opcode: u8, flags: u8, lba: u32, blocks: u16) -> [u8; 10] {
-    let [a, b, c, d] = lba.to_be_bytes();
-    let [e, f] = blocks.to_be_bytes();
-    [opcode, flags, a, b, c, d, 0, e, f, 0]
-}
-
-/// READ(16), WRITE(16) and their like.
-pub(super) fn cdb16(opcode: u8, flags: u8, lba: u64, blocks: u32) -> [u8; 16] {
-    let [a, b, c, d, e, f, g, h] = lba.to_be_bytes();
-    let [i, j, k, l] = blocks.to_be_bytes();
-    [opcode, flags, a, b, c, d, e, f, g, h, i, j, k, l, 0, 0]
 }

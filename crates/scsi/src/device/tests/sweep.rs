@@ -1,9 +1,9 @@
 //! WRITE SAME, UNMAP, SYNCHRONIZE CACHE, PRE-FETCH, GET LBA STATUS.
 
-use super::rig::{BLOCK, Rig, cdb10, cdb16, traits};
+use super::rig::{BLOCK, Rig, cdb10, cdb16, swap_cdb, traits};
 use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
-use crate::task::{Attribute, Tag};
+use crate::task::Tag;
 use crate::wire::sense::Status;
 
 const NEXUS: NexusId = NexusId(0);
@@ -82,9 +82,7 @@ fn write_same_refuses_what_it_cannot_mean() {
             "one block is to be sent"
         );
     }
-    let mut thick = traits();
-    thick.unmap_granularity = None;
-    let mut rig = Rig::with(1, 1, &thick);
+    let mut rig = Rig::able(|traits| traits.unmap_granularity = None);
     rig.refuses(&cdb10(0x41, 0x08, 0, 1), vec![0; BLOCK], (0x5, 0x2400));
 }
 
@@ -125,9 +123,7 @@ fn unmap_does_every_descriptor() {
 /// A device may tell by the first request only that it cannot discard.
 #[test]
 fn unmap_writes_zeros_in_pieces_where_the_medium_turns_out_not_to_deallocate() {
-    let mut large = traits();
-    large.blocks = 100_000;
-    let mut rig = Rig::with(1, 1, &large);
+    let mut rig = Rig::able(|traits| traits.blocks = 100_000);
     rig.disks[0].fill(1);
     rig.hold = true;
     let list = unmap_list(&[(8, 80_000), (90_000, 8)]);
@@ -160,10 +156,7 @@ fn unmap_writes_zeros_in_pieces_where_the_medium_turns_out_not_to_deallocate() {
 /// A swap of blocks of which the medium is to answer the read.
 fn swap_under_way(rig: &mut Rig, lba: u64) -> Tag {
     rig.hold = true;
-    let mut cdb = cdb16(0x89, 0, lba, 0);
-    cdb[13] = 1;
-    let _simple = Attribute::Simple;
-    let tag = rig.send_by(NexusId(1), &cdb, vec![0; 2 * BLOCK]);
+    let tag = rig.send_by(NexusId(1), &swap_cdb(lba, 1), vec![0; 2 * BLOCK]);
     rig.answer(rig.held.len() - 1);
     assert!(matches!(rig.held[0].2, MediumOp::Read { .. }));
     tag
@@ -171,7 +164,7 @@ fn swap_under_way(rig: &mut Rig, lba: u64) -> Tag {
 
 #[test]
 fn unmap_does_not_wait_for_a_swap_between_its_extents_nor_that_for_it() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     let swap = swap_under_way(&mut rig, 4000);
     let list = unmap_list(&[(0, 8), (8000, 8)]);
     let tag = rig.send(&unmap_cdb(list.len()), list.clone());
@@ -189,7 +182,7 @@ fn unmap_does_not_wait_for_a_swap_between_its_extents_nor_that_for_it() {
 
 #[test]
 fn write_same_goes_as_far_as_it_can_and_waits_for_the_rest() {
-    let mut rig = Rig::with(2, 1, &traits());
+    let mut rig = Rig::hosts(2);
     let swap = swap_under_way(&mut rig, 4000);
     let tag = rig.send(&cdb16(0x93, 0x01, 3000, 2000), ());
     let extents = rig.held.iter().filter_map(|(_, _, op)| match op {
@@ -271,9 +264,7 @@ fn background_work_has_an_end() {
 
 #[test]
 fn prefetch_tells_whether_all_of_it_fits() {
-    let mut big = traits();
-    big.blocks = 1 << 20;
-    let mut rig = Rig::with(1, 1, &big);
+    let mut rig = Rig::able(|traits| traits.blocks = 1 << 20);
     let tag = rig.send(&cdb10(0x34, 0, 0, 8), ());
     assert_eq!(rig.status(tag), Status::ConditionMet);
     let tag = rig.send(&cdb10(0x34, 0, 0, 0), ());

@@ -1,6 +1,6 @@
 //! READ and WRITE.
 
-use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern};
+use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, swap_cdb, traits};
 use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::Attribute;
@@ -80,12 +80,12 @@ fn fua_reaches_the_medium() {
 fn a_read_with_fua_and_a_verify_see_what_is_stable() {
     let read = |flags| cdb10(0x28, flags, 3, 2).to_vec();
     let verify = cdb10(0x2f, 0, 3, 2).to_vec();
-    let mut stable = super::rig::traits();
+    let mut stable = traits();
     stable.write_cache = false;
     for (traits, cdb, flushed) in [
-        (super::rig::traits(), read(0x08), true),
-        (super::rig::traits(), verify.clone(), true),
-        (super::rig::traits(), read(0), false),
+        (traits(), read(0x08), true),
+        (traits(), verify.clone(), true),
+        (traits(), read(0), false),
         (stable.clone(), read(0x08), false),
         (stable, verify, false),
     ] {
@@ -108,13 +108,11 @@ fn a_read_with_fua_and_a_verify_see_what_is_stable() {
 /// COMPARE AND WRITE came in between, and what it wrote is in the cache only.
 #[test]
 fn a_read_with_fua_that_waited_for_a_lock_sees_what_is_stable() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits()).holding();
+    let mut rig = Rig::hosts(2).holding();
     let read = rig.send(&cdb10(0x28, 0x08, 3, 2), 2 * BLOCK);
     assert!(matches!(rig.held[0].2, MediumOp::Flush { .. }));
-    let mut swap = cdb16(0x89, 0, 3, 0);
-    swap[13] = 1;
     let data = [vec![0; BLOCK], vec![7; BLOCK]].concat();
-    rig.send_by(NexusId(1), &swap, data);
+    rig.send_by(NexusId(1), &swap_cdb(3, 1), data);
     // The lease for the data, the read of what is compared: the lock is held.
     rig.answer(1);
     assert!(matches!(rig.held[1].2, MediumOp::Read { .. }));
@@ -152,9 +150,7 @@ fn blocks_past_the_end_are_named() {
 
 #[test]
 fn more_than_the_maximum_transfer_length_is_an_invalid_field() {
-    let mut big = super::rig::traits();
-    big.blocks = 1 << 20;
-    let mut rig = Rig::with(1, 1, &big);
+    let mut rig = Rig::able(|traits| traits.blocks = 1 << 20);
     let tag = rig.refuses(&cdb16(0x88, 0, 0, 65537), 1 << 30, (0x5, 0x2400));
     let sense = &rig.completed(NEXUS, tag).sense;
     assert_eq!(
@@ -249,9 +245,7 @@ fn an_error_in_the_middle_waits_for_the_rest() {
 
 #[test]
 fn a_volume_that_may_not_be_written_says_so() {
-    let mut protected = super::rig::traits();
-    protected.read_only = true;
-    let mut rig = Rig::with(1, 1, &protected);
+    let mut rig = Rig::able(|traits| traits.read_only = true);
     let writes = [0x2a, 0x2e, 0x41].map(|opcode| cdb10(opcode, 0, 0, 1).to_vec());
     let more = [0x8a, 0x8b, 0x8e, 0x93].map(|opcode| cdb16(opcode, 0, 0, 1).to_vec());
     let unmap = vec![0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
