@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::io::ring::AnyRing;
 use scsi::medium::{Extent, MediumError, Provisioning};
 
-use super::places::{Folder, LoopDevice, Mount, reopen, run};
+use super::places::{Folder, LoopDevice, Mount, fails, reopen, run};
 use super::rig::{self, Rig, is_done, reading, same};
 use crate::device::{DeviceOptions, DeviceVolume};
 use crate::error::VolumeError;
@@ -67,13 +67,13 @@ fn larger_blocks_can_be_asked_for_and_smaller_ones_cannot() {
         ..at(large.node.clone())
     };
     let error = DeviceVolume::open(&small_blocks).unwrap_err();
-    assert!(matches!(
+    fails!(
         error,
         VolumeError::Granularity {
             asked: 512,
             least: 4096
         }
-    ));
+    );
 }
 
 #[test]
@@ -221,15 +221,12 @@ fn device_that_became_shorter_is_gone_behind_its_end() {
 #[test]
 fn open_refuses_what_is_no_device() {
     let error = |path: &str| DeviceVolume::open(&at(path.into())).unwrap_err();
-    assert!(matches!(
-        error("/dev/no-such-device"),
-        VolumeError::NoDevice
-    ));
+    fails!(error("/dev/no-such-device"), VolumeError::NoDevice);
     assert!(matches!(error("/dev/null"), VolumeError::Neither));
-    assert!(matches!(
+    fails!(
         error(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
         VolumeError::IsFile
-    ));
+    );
     let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
         return;
     };
@@ -237,8 +234,5 @@ fn open_refuses_what_is_no_device() {
         path: disk.node.clone(),
         ..FileOptions::default()
     };
-    assert!(matches!(
-        FileVolume::open(&as_file),
-        Err(VolumeError::IsDevice)
-    ));
+    fails!(FileVolume::open(&as_file), Err(VolumeError::IsDevice));
 }

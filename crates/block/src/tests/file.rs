@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use scsi::medium::{Extent, MediumError, Provisioning};
 
 use super::fake::FakeRing;
-use super::places::{Folder, SmallDisk, at, reopen, sized};
+use super::places::{Folder, SmallDisk, at, fails, read_only, reopen, sized};
 use super::rig::{self, Rig, is_done, reading, same};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
@@ -72,35 +72,20 @@ fn bytes_behind_the_last_whole_block_are_not_part_of_it() {
 fn open_refuses_what_is_no_file() {
     let folder = Folder::on_disk();
     let error = |options: &FileOptions| FileVolume::open(options).unwrap_err();
-    assert!(matches!(
-        error(&at(folder.file("none"))),
-        VolumeError::NoFile
-    ));
-    let to_read = FileOptions {
-        read_only: true,
-        ..at(folder.file("none"))
-    };
+    fails!(error(&at(folder.file("none"))), VolumeError::NoFile);
+    let to_read = read_only(folder.file("none"));
     let text = error(&to_read).to_string();
     assert!(!text.contains("size="), "{text}");
     let nowhere = folder.file("none").join("disk");
-    assert!(matches!(
-        error(&sized(nowhere, 512)),
-        VolumeError::NoDirectory
-    ));
+    fails!(error(&sized(nowhere, 512)), VolumeError::NoDirectory);
     // No user may create files there, and some containers have it mounted read-only.
     let text = error(&sized("/sys/lunar-none".into(), 512)).to_string();
     assert!(text.starts_with("it cannot be created: "), "{text}");
     assert!(!text.contains("readonly"), "{text}");
     assert!(matches!(error(&at(folder.file(""))), VolumeError::Neither));
-    assert!(matches!(
-        error(&at("/dev/null".into())),
-        VolumeError::Neither
-    ));
+    fails!(error(&at("/dev/null".into())), VolumeError::Neither);
     std::fs::write(folder.file("empty"), []).unwrap();
-    assert!(matches!(
-        error(&at(folder.file("empty"))),
-        VolumeError::Empty
-    ));
+    fails!(error(&at(folder.file("empty"))), VolumeError::Empty);
     // It would not be extended by the option that the usual text gives.
     let to_be_read = FileOptions {
         as_is: true,
@@ -108,18 +93,15 @@ fn open_refuses_what_is_no_file() {
     };
     assert!(matches!(error(&to_be_read), VolumeError::NothingInIt));
     std::fs::write(folder.file("short"), [0; 511]).unwrap();
-    assert!(matches!(
+    fails!(
         error(&at(folder.file("short"))),
         VolumeError::TooSmall { .. }
-    ));
+    );
     let wrong_block = FileOptions {
         block_size: Some(1024),
         ..sized(folder.file("new"), 1 << 20)
     };
-    assert!(matches!(
-        error(&wrong_block),
-        VolumeError::BlockSize { bytes: 1024 }
-    ));
+    fails!(error(&wrong_block), VolumeError::BlockSize { bytes: 1024 });
     assert!(
         !folder.file("new").exists(),
         "what was created is taken away again"
@@ -132,15 +114,9 @@ fn open_does_not_wait_for_a_fifo() {
     let path = folder.file("fifo");
     let mode = rustix::fs::Mode::RUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    let read_only = FileOptions {
-        read_only: true,
-        ..at(path.clone())
-    };
+    let read_only = read_only(path.clone());
     for options in [at(path), read_only] {
-        assert!(matches!(
-            FileVolume::open(&options),
-            Err(VolumeError::Neither)
-        ));
+        fails!(FileVolume::open(&options), Err(VolumeError::Neither));
     }
 }
 
@@ -148,28 +124,22 @@ fn open_does_not_wait_for_a_fifo() {
 fn lock_keeps_a_second_writer_out() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
-    let read_only = FileOptions {
-        read_only: true,
-        ..at(path.clone())
-    };
+    let read_only = read_only(path.clone());
     let writer = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
-    assert!(matches!(
+    fails!(
         FileVolume::open(&at(path.clone())),
         Err(VolumeError::Locked(_))
-    ));
-    assert!(matches!(
-        FileVolume::open(&read_only),
-        Err(VolumeError::Locked(_))
-    ));
+    );
+    fails!(FileVolume::open(&read_only), Err(VolumeError::Locked(_)));
     drop(writer);
     let readers = [
         reopen(|| FileVolume::open(&read_only)),
         reopen(|| FileVolume::open(&read_only)),
     ];
-    assert!(matches!(
+    fails!(
         FileVolume::open(&at(path.clone())),
         Err(VolumeError::Locked(_))
-    ));
+    );
     drop(readers);
     reopen(|| FileVolume::open(&at(path.clone())));
 }
@@ -180,10 +150,7 @@ fn lock_keeps_to_those_of_qemu() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     std::fs::write(&path, [0; 4096]).unwrap();
-    let read_only = FileOptions {
-        read_only: true,
-        ..at(path.clone())
-    };
+    let read_only = read_only(path.clone());
     for (byte, may_read, may_write) in [
         (100, true, true),
         (101, false, false),
@@ -243,10 +210,7 @@ fn read_only_file_cannot_be_changed() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     std::fs::write(&path, [7; 4096]).unwrap();
-    let options = FileOptions {
-        read_only: true,
-        ..at(path)
-    };
+    let options = read_only(path);
     let file = FileVolume::open(&options).unwrap();
     assert!(file.traits().read_only);
     let mut rig = Rig::fake(&file);

@@ -166,6 +166,14 @@ pub(super) fn at(path: PathBuf) -> FileOptions {
     }
 }
 
+/// A file that is not to be written.
+pub(super) fn read_only(path: PathBuf) -> FileOptions {
+    FileOptions {
+        read_only: true,
+        ..at(path)
+    }
+}
+
 /// A file that is made this long.
 pub(super) fn sized(path: PathBuf, size: u64) -> FileOptions {
     FileOptions {
@@ -181,3 +189,12 @@ pub(super) fn sparse(path: PathBuf, size: u64) -> FileOptions {
         ..sized(path, size)
     }
 }
+
+/// What a volume is refused with.
+macro_rules! fails {
+    ($told:expr, $kind:pat) => {{
+        let told = $told;
+        assert!(matches!(told, $kind), "{told:?}");
+    }};
+}
+pub(super) use fails;

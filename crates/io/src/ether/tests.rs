@@ -1,9 +1,7 @@
 //! One suite for every port, and what is peculiar to each.
 
-mod ask;
 mod cable;
 mod every;
-mod filter;
 mod link;
 mod packet;
 mod xdp;

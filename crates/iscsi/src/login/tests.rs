@@ -251,11 +251,17 @@ impl Peer {
         assert_eq!(self.closes().rule, rule);
     }
 
+    /// The first request, with both names before its text, and its response.
+    #[track_caller]
+    fn opens(&mut self, head: &str, text: &str, expected: &str) {
+        let text = format!("{INITIATOR} {TARGET} {text}");
+        self.exchange(head, text.trim_end(), expected);
+    }
+
     /// A security stage without authentication.
     #[track_caller]
     fn passes_security(&mut self) {
-        let names = format!("{INITIATOR} {TARGET}");
-        self.exchange("S>O", &names, "S>O: TargetPortalGroupTag=1");
+        self.opens("S>O", "", "S>O: TargetPortalGroupTag=1");
     }
 
     /// One request that has all that a session needs.

@@ -12,6 +12,5 @@ mod reads;
 mod rig;
 mod splits;
 mod texts;
-mod told;
 mod window;
 mod writes;

@@ -119,6 +119,3 @@ pub mod opcode {
     /// MAINTENANCE IN.
     pub const MAINTENANCE_IN: u8 = 0xa3;
 }
-
-#[cfg(test)]
-mod tests;

@@ -99,6 +99,3 @@ fn terminated(name: &str) -> Vec<u8> {
 const BINARY: u8 = 1;
 const ASCII: u8 = 2;
 const UTF8: u8 = 3;
-
-#[cfg(test)]
-mod tests;

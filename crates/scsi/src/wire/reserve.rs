@@ -178,7 +178,7 @@ pub fn capabilities(reservations: &Reservations, persistence: bool) -> Vec<u8> {
 
 /// PERSISTENT RESERVATION TYPE MASK: bit 8 + n of the word for the type with code n, and bit 0 for
 /// code 8.
-const TYPE_MASK: u16 = mask(ReservationType::ALL);
+pub(super) const TYPE_MASK: u16 = mask(ReservationType::ALL);
 
 const fn mask(types: [ReservationType; 6]) -> u16 {
     let mut mask = 0;
@@ -189,6 +189,3 @@ const fn mask(types: [ReservationType; 6]) -> u16 {
     }
     mask
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,8 @@
-//! Interfaces: what the kernel does to a port.
+//! Interfaces: what the kernel does to a port, and what its program lets through.
 
 use std::io;
 
+use super::super::filter::{program, takes};
 use super::super::interface_watch::InterfaceWatch;
 use super::super::{EtherOpenError, LinkStatus, PacketPort};
 use super::*;
@@ -281,4 +282,26 @@ fn a_full_frame_of_its_mtu_comes_whole() {
     let full = frame(to, FCOE, 1514);
     send(&mut pair.a, &full);
     assert_eq!(receive(&mut pair.b, 1), [(full, None)]);
+}
+
+#[test]
+fn a_program_for_all_addresses_is_one_that_the_kernel_takes() {
+    let addresses: Vec<EtherMac> = (0..64).map(|last| [2, 0, 0, 0, 0, last]).collect();
+    let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    super::super::raw::filter(&socket.into(), &program(&addresses)).unwrap();
+}
+
+#[test]
+fn short_frames_and_tags_are_looked_at() {
+    let own = [2, 0, 0, 0, 0, 1];
+    let whole = frame(own, FCOE, 60);
+    assert!(takes(&[own], &whole));
+    for len in 0..14 {
+        assert!(!takes(&[own], &whole[..len]));
+    }
+    let tagged = [&whole[..12], &[0x81, 0x00, 0x60, 0x05], &whole[12..]].concat();
+    assert!(takes(&[own], &tagged));
+    for len in 0..18 {
+        assert!(!takes(&[own], &tagged[..len]));
+    }
 }

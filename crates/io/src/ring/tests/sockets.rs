@@ -191,7 +191,7 @@ fn what_a_socket_takes_leaves_at_once(ring: &mut AnyRing) {
 }
 
 fn what_a_socket_does_not_take_at_once_follows(ring: &mut AnyRing) {
-    let (socket, mut peer) = connect(ring);
+    let (socket, peer) = connect(ring);
     let bytes = pattern(8 << 20);
     assert!(ring.send_now(socket, Token(1), batch_of(&bytes)).is_none());
     let reader = reads(peer, 8 << 20);
@@ -222,7 +222,7 @@ fn an_empty_batch_is_sent(ring: &mut AnyRing) {
 }
 
 fn a_batch_of_thousands_of_pieces_is_sent_whole(ring: &mut AnyRing) {
-    let (socket, mut peer) = connect(ring);
+    let (socket, peer) = connect(ring);
     let bytes = pattern(5000 * 700);
     let whole = Buffer::from_vec(bytes.clone());
     let mut batch = Box::<SendBatch>::default();

@@ -128,16 +128,16 @@ fn answers_to_send_targets_that_cannot_be() {
         (flags, |rig| rig.text(0x1fff2, true, None, "")),
         (flags, |rig| rig.text(0x1fff2, true, Some(u32::MAX), "")),
         (no_name, |rig| {
-            rig.text(0x1fff2, false, None, "TargetAddress=host|")
+            rig.text(0x1fff2, false, None, "TargetAddress=host|");
         }),
         (no_name, |rig| {
-            rig.text(0x1fff2, false, None, "TargetName=|")
+            rig.text(0x1fff2, false, None, "TargetName=|");
         }),
         ("malformed text", |rig| {
-            rig.text(0x1fff2, false, None, "TargetName")
+            rig.text(0x1fff2, false, None, "TargetName");
         }),
         ("more text than the limit", |rig| {
-            rig.text(0x1fff2, false, None, &"A=1|".repeat(300))
+            rig.text(0x1fff2, false, None, &"A=1|".repeat(300));
         }),
         ("more text than the limit", |rig| {
             for _ in 0..21 {
@@ -146,7 +146,7 @@ fn answers_to_send_targets_that_cannot_be() {
             }
         }),
         ("a MaxRecvDataSegmentLength out of bounds", |rig| {
-            rig.text(0x1fff2, false, None, "MaxRecvDataSegmentLength=1|")
+            rig.text(0x1fff2, false, None, "MaxRecvDataSegmentLength=1|");
         }),
     ];
     for (rule, story) in stories {

@@ -148,7 +148,7 @@ fn a_window_that_moves_back_is_passed_over() {
     let mut rig = Rig::testing(1);
     rig.window = 0;
     rig.respond_with(0x10000, 0, |pdu| {
-        pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(5)
+        pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(5);
     });
     rig.done();
     rig.window = 3;

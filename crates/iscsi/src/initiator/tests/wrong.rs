@@ -37,19 +37,19 @@ fn check(stories: &[Story]) {
 fn data_in() {
     check(&[
         ("an unknown Initiator Task Tag", |rig| {
-            rig.give_data(0x30000, 0, 0, 512, true)
+            rig.give_data(0x30000, 0, 0, 512, true);
         }),
         ("an unknown Initiator Task Tag", |rig| {
-            rig.give_data(0xffff_ffff, 0, 0, 512, true)
+            rig.give_data(0xffff_ffff, 0, 0, 512, true);
         }),
         ("Data-In for a command that does not read", |rig| {
-            rig.give_data(0x20001, 0, 0, 512, true)
+            rig.give_data(0x20001, 0, 0, 512, true);
         }),
         ("a DataSN that is not the next one", |rig| {
-            rig.give_data(0x10000, 1, 0, 512, true)
+            rig.give_data(0x10000, 1, 0, 512, true);
         }),
         ("Data-In that is not the next in order", |rig| {
-            rig.give_data(0x10000, 0, 512, 512, true)
+            rig.give_data(0x10000, 0, 512, 512, true);
         }),
         ("Data-In that is not the next in order", |rig| {
             rig.give_data(0x10000, 0, 0, 512, true);
@@ -96,7 +96,7 @@ fn responses() {
             rig.give_last(0x10000, 1, 512, 512, Residual::Underflow(1999));
         }),
         (incomplete, |rig| {
-            rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(1))
+            rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(1));
         }),
         (unasked, |rig| rig.respond(0x20001, 0)),
         (unasked, |rig| {
@@ -104,29 +104,29 @@ fn responses() {
             rig.respond(0x20001, 0);
         }),
         (residual, |rig| {
-            rig.respond_with(0x10000, 2, |pdu| pdu.residual = Residual::Underflow(3001))
+            rig.respond_with(0x10000, 2, |pdu| pdu.residual = Residual::Underflow(3001));
         }),
         ("a SenseLength beyond the data segment", |rig| {
-            rig.respond_by(0x10000, 2, &[0, 18, 0x70])
+            rig.respond_by(0x10000, 2, &[0, 18, 0x70]);
         }),
         ("a SenseLength beyond the data segment", |rig| {
-            rig.respond_by(0x10000, 2, &[0])
+            rig.respond_by(0x10000, 2, &[0]);
         }),
         ("an unknown Initiator Task Tag", |rig| {
-            rig.respond(0x30000, 0)
+            rig.respond(0x30000, 0);
         }),
         ("a StatSN that is not the next one", |rig| {
             rig.respond_with(0x10000, 2, |pdu| {
-                pdu.stamps.stat_sn = pdu.stamps.stat_sn.next()
-            })
+                pdu.stamps.stat_sn = pdu.stamps.stat_sn.next();
+            });
         }),
         ("a StatSN that is not the next one", |rig| {
             rig.respond_with(0x10000, 2, |pdu| {
-                pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1)
-            })
+                pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1);
+            });
         }),
         ("an ExpCmdSN beyond the last CmdSN sent", |rig| {
-            rig.respond_with(0x10000, 2, |pdu| pdu.stamps.exp_cmd_sn = CmdSn(103))
+            rig.respond_with(0x10000, 2, |pdu| pdu.stamps.exp_cmd_sn = CmdSn(103));
         }),
     ]);
 }
@@ -135,16 +135,16 @@ fn responses() {
 fn r2ts() {
     check(&[
         ("an unknown Initiator Task Tag", |rig| {
-            rig.r2t(0x30000, 1, 0, 1024, 512)
+            rig.r2t(0x30000, 1, 0, 1024, 512);
         }),
         ("an R2T for a command that does not write", |rig| {
-            rig.r2t(0x10000, 1, 0, 0, 512)
+            rig.r2t(0x10000, 1, 0, 0, 512);
         }),
         ("an R2T with the reserved Target Transfer Tag", |rig| {
-            rig.r2t(0x20001, u32::MAX, 0, 1024, 512)
+            rig.r2t(0x20001, u32::MAX, 0, 1024, 512);
         }),
         ("an R2TSN that is not the next one", |rig| {
-            rig.r2t(0x20001, 1, 1, 1024, 512)
+            rig.r2t(0x20001, 1, 1, 1024, 512);
         }),
         (
             "an R2T for zero bytes, or for more than MaxBurstLength",
@@ -159,16 +159,16 @@ fn r2ts() {
             },
         ),
         ("an R2T beyond the Expected Data Transfer Length", |rig| {
-            rig.r2t(0x20001, 1, 0, 1024, 1977)
+            rig.r2t(0x20001, 1, 0, 1024, 1977);
         }),
         ("an R2T beyond the Expected Data Transfer Length", |rig| {
-            rig.r2t(0x20001, 1, 0, u32::MAX, 2)
+            rig.r2t(0x20001, 1, 0, u32::MAX, 2);
         }),
         ("an R2T that is not the next in order", |rig| {
-            rig.r2t(0x20001, 1, 0, 0, 512)
+            rig.r2t(0x20001, 1, 0, 0, 512);
         }),
         ("an R2T that is not the next in order", |rig| {
-            rig.r2t(0x20001, 1, 0, 1025, 512)
+            rig.r2t(0x20001, 1, 0, 1025, 512);
         }),
         ("more outstanding R2Ts than MaxOutstandingR2T", |rig| {
             for sn in 0..3 {
@@ -187,26 +187,26 @@ fn r2ts() {
 fn answers_that_nobody_asked_for() {
     check(&[
         ("a response to a ping that was not sent", |rig| {
-            rig.ping(Itt(1), u32::MAX)
+            rig.ping(Itt(1), u32::MAX);
         }),
         ("an unexpected Task Management Function Response", |rig| {
-            rig.answer(0x10000, 0)
+            rig.answer(0x10000, 0);
         }),
         ("an unexpected Text Response", |rig| {
-            rig.text(0x10000, false, None, "")
+            rig.text(0x10000, false, None, "");
         }),
         ("an unexpected Logout Response", |rig| {
-            rig.logged_out(0x10000, 0)
+            rig.logged_out(0x10000, 0);
         }),
         ("a PDU that a target must not send in this phase", |rig| {
             let pdu = rig.login_pdu(1, Some(3));
             rig.send(pdu.encode(), &[]);
         }),
         ("a PDU that a target must not send in this phase", |rig| {
-            rig.send(Bhs::new(Opcode::ScsiCommand), &[])
+            rig.send(Bhs::new(Opcode::ScsiCommand), &[]);
         }),
         ("an unassigned opcode", |rig| {
-            rig.send(Bhs::new(Opcode::Other(0x3d)), &[])
+            rig.send(Bhs::new(Opcode::Other(0x3d)), &[]);
         }),
         ("a Reject without the header of the rejected PDU", |rig| {
             let mut bhs = Bhs::new(Opcode::Reject);

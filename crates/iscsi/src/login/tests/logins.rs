@@ -100,9 +100,9 @@ fn a_discovery_in_one_round() {
 #[test]
 fn both_stages_each_in_one_round() {
     let mut peer = Peer::default();
-    peer.exchange(
+    peer.opens(
         "S>O",
-        &format!("{INITIATOR} {TARGET} AuthMethod=None"),
+        "AuthMethod=None",
         "S>O: TargetPortalGroupTag=1 AuthMethod=None",
     );
     peer.send("O>F", "HeaderDigest=CRC32C,None DataDigest=None,CRC32C");
@@ -138,11 +138,7 @@ fn an_empty_operational_stage_declares_only_ours() {
 #[test]
 fn an_initiator_may_take_its_time() {
     let mut peer = Peer::default();
-    peer.exchange(
-        "S",
-        &format!("{INITIATOR} {TARGET}"),
-        "S: TargetPortalGroupTag=1",
-    );
+    peer.opens("S", "", "S: TargetPortalGroupTag=1");
     peer.exchange("S", "AuthMethod=None", "S: AuthMethod=None");
     peer.exchange("S>O", "", "S>O:");
     peer.exchange(
@@ -345,9 +341,9 @@ fn a_target_alias_is_told_in_normal_sessions() {
     };
     let config = config(vec![Arc::new(named)]);
     let mut peer = Peer::new(&config);
-    peer.exchange(
+    peer.opens(
         "S>O",
-        &format!("{INITIATOR} {TARGET}"),
+        "",
         "S>O: TargetPortalGroupTag=1 TargetAlias=Lab disk",
     );
     let mut peer = Peer::new(&config);

@@ -41,24 +41,17 @@ over_each_datamover! {
 
     #[test]
     fn headers_that_contradict_themselves_are_rejected() {
-        let invalid = ["Reject 09 of ScsiCommand"];
-        assert_eq!(rejected(|pdu| pdu.last = false), invalid, "neither W nor F");
-        assert_eq!(
-            rejected(|pdu| pdu.read = false),
-            invalid,
-            "data in no direction"
-        );
-        assert_eq!(
-            rejected(|pdu| pdu.write = true),
-            invalid,
-            "bidirectional, one length"
-        );
-        assert_eq!(
-            rejected(|pdu| pdu.attribute = 6),
-            invalid,
-            "reserved attribute"
-        );
-        assert_eq!(rejected(|pdu| pdu.itt = Itt::NONE), invalid, "no tag");
+        type Change = fn(&mut ScsiCommand);
+        let changes: [(&str, Change); 5] = [
+            ("neither W nor F", |pdu| pdu.last = false),
+            ("data in no direction", |pdu| pdu.read = false),
+            ("bidirectional, one length", |pdu| pdu.write = true),
+            ("reserved attribute", |pdu| pdu.attribute = 6),
+            ("no tag", |pdu| pdu.itt = Itt::NONE),
+        ];
+        for (why, change) in changes {
+            assert_eq!(rejected(change), ["Reject 09 of ScsiCommand"], "{why}");
+        }
     }
 
     #[test]
@@ -166,7 +159,7 @@ fn a_malformed_additional_header_segment_ends_the_session() {
 }
 
 /// What a command is rejected for that is read from its header alone.
-fn rejected(change: impl Fn(&mut ScsiCommand)) -> Vec<String> {
+fn rejected(change: fn(&mut ScsiCommand)) -> Vec<String> {
     let mut rig = Rig::new();
     let mut pdu = rig.read_pdu(1, 512);
     change(&mut pdu);

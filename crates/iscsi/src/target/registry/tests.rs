@@ -20,16 +20,12 @@ fn decide(
     registry.decide(&wish(port, scope, tsih))
 }
 
-/// What is decided of the initiator port with this ISID.
-#[track_caller]
-fn decides(
-    registry: &mut Registry,
-    isid: u8,
-    scope: &SessionScope,
-    tsih: u16,
-    expected: AdmissionDecision,
-) {
-    assert_eq!(decide(registry, &port(isid), scope, tsih), expected);
+impl Registry {
+    /// What is decided of the initiator port with this ISID.
+    #[track_caller]
+    fn decides(&mut self, isid: u8, scope: &SessionScope, tsih: u16, expected: AdmissionDecision) {
+        assert_eq!(decide(self, &port(isid), scope, tsih), expected);
+    }
 }
 
 fn port(isid: u8) -> InitiatorPort {
@@ -50,8 +46,8 @@ fn portal(address: &str) -> SessionScope {
 #[test]
 fn a_new_isid_gets_a_new_session() {
     let mut registry = Registry::new(10);
-    decides(&mut registry, 1, &target('a'), 0, Admit(1));
-    decides(&mut registry, 2, &target('a'), 0, Admit(2));
+    registry.decides(1, &target('a'), 0, Admit(1));
+    registry.decides(2, &target('a'), 0, Admit(2));
     assert_eq!(
         decide(&mut registry, &port(1), &target('b'), 0),
         Admit(3),
@@ -68,15 +64,15 @@ fn a_new_isid_gets_a_new_session() {
 #[test]
 fn an_old_isid_reinstates_its_session_when_that_has_ended() {
     let mut registry = Registry::new(1);
-    decides(&mut registry, 1, &target('a'), 0, Admit(1));
-    decides(&mut registry, 1, &target('a'), 0, Reinstate(1));
+    registry.decides(1, &target('a'), 0, Admit(1));
+    registry.decides(1, &target('a'), 0, Reinstate(1));
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
         Reinstate(1),
         "still there"
     );
     registry.ended(1);
-    decides(&mut registry, 1, &target('a'), 0, Admit(2));
+    registry.decides(1, &target('a'), 0, Admit(2));
     assert_eq!(registry.len(), 1, "the limit counts it once");
 }
 
@@ -85,42 +81,18 @@ fn of_two_that_wait_for_the_same_session_the_second_reinstates_the_first() {
     let mut registry = Registry::new(10);
     decide(&mut registry, &port(1), &target('a'), 0);
     registry.ended(1);
-    decides(&mut registry, 1, &target('a'), 0, Admit(2));
-    decides(&mut registry, 1, &target('a'), 0, Reinstate(2));
+    registry.decides(1, &target('a'), 0, Admit(2));
+    registry.decides(1, &target('a'), 0, Reinstate(2));
 }
 
 #[test]
 fn a_handle_names_a_session_only_with_its_initiator_and_target() {
     let mut registry = Registry::new(10);
-    decides(&mut registry, 1, &target('a'), 0, Admit(1));
-    decides(
-        &mut registry,
-        1,
-        &target('a'),
-        1,
-        Refuse(TOO_MANY_CONNECTIONS),
-    );
-    decides(
-        &mut registry,
-        1,
-        &target('a'),
-        2,
-        Refuse(SESSION_DOES_NOT_EXIST),
-    );
-    decides(
-        &mut registry,
-        2,
-        &target('a'),
-        1,
-        Refuse(SESSION_DOES_NOT_EXIST),
-    );
-    decides(
-        &mut registry,
-        1,
-        &target('b'),
-        1,
-        Refuse(SESSION_DOES_NOT_EXIST),
-    );
+    registry.decides(1, &target('a'), 0, Admit(1));
+    registry.decides(1, &target('a'), 1, Refuse(TOO_MANY_CONNECTIONS));
+    registry.decides(1, &target('a'), 2, Refuse(SESSION_DOES_NOT_EXIST));
+    registry.decides(2, &target('a'), 1, Refuse(SESSION_DOES_NOT_EXIST));
+    registry.decides(1, &target('b'), 1, Refuse(SESSION_DOES_NOT_EXIST));
     assert_eq!(registry.len(), 1);
 }
 
@@ -129,10 +101,10 @@ fn a_handle_names_a_session_only_with_its_initiator_and_target() {
 fn unnamed_discoveries_reinstate_each_other_at_one_portal() {
     let mut registry = Registry::new(10);
     let (one, two) = (portal("10.9.0.1:3260"), portal("10.9.0.1:3261"));
-    decides(&mut registry, 1, &one, 0, Admit(1));
-    decides(&mut registry, 1, &two, 0, Admit(2));
-    decides(&mut registry, 1, &target('a'), 0, Admit(3));
-    decides(&mut registry, 1, &one, 0, Reinstate(1));
+    registry.decides(1, &one, 0, Admit(1));
+    registry.decides(1, &two, 0, Admit(2));
+    registry.decides(1, &target('a'), 0, Admit(3));
+    registry.decides(1, &one, 0, Reinstate(1));
 }
 
 #[test]
@@ -140,9 +112,9 @@ fn there_is_a_limit() {
     let mut registry = Registry::new(2);
     decide(&mut registry, &port(1), &target('a'), 0);
     decide(&mut registry, &port(2), &target('a'), 0);
-    decides(&mut registry, 3, &target('a'), 0, Refuse(OUT_OF_RESOURCES));
+    registry.decides(3, &target('a'), 0, Refuse(OUT_OF_RESOURCES));
     registry.ended(1);
-    decides(&mut registry, 3, &target('a'), 0, Admit(3));
+    registry.decides(3, &target('a'), 0, Admit(3));
     registry.ended(77);
     assert_eq!(registry.len(), 2);
 }
@@ -150,7 +122,7 @@ fn there_is_a_limit() {
 #[test]
 fn handles_are_never_0_and_not_used_again_soon() {
     let mut registry = Registry::new(usize::MAX);
-    decides(&mut registry, 0, &target('a'), 0, Admit(1));
+    registry.decides(0, &target('a'), 0, Admit(1));
     for expected in 2..=u16::MAX {
         let decision = decide(&mut registry, &port(1), &target('a'), 0);
         assert_eq!(decision, Admit(expected));
@@ -168,20 +140,8 @@ fn a_closed_registry_admits_nobody() {
     let mut registry = Registry::new(10);
     decide(&mut registry, &port(1), &target('a'), 0);
     registry.close();
-    decides(
-        &mut registry,
-        1,
-        &target('a'),
-        0,
-        Refuse(SERVICE_UNAVAILABLE),
-    );
-    decides(
-        &mut registry,
-        2,
-        &target('a'),
-        0,
-        Refuse(SERVICE_UNAVAILABLE),
-    );
+    registry.decides(1, &target('a'), 0, Refuse(SERVICE_UNAVAILABLE));
+    registry.decides(2, &target('a'), 0, Refuse(SERVICE_UNAVAILABLE));
     assert_eq!(registry.sessions().count(), 1);
     registry.ended(1);
     assert!(registry.is_empty());
