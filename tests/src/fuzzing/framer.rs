@@ -3,11 +3,15 @@
 
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
-use iscsi::wire::control::{AsyncMessage, NopIn, NopOut, Reject, TextRequest, TextResponse};
-use iscsi::wire::data::{DataIn, DataOut, R2t, SnackRequest};
-use iscsi::wire::framer::{FrameError, Framer, PduPiece, crc32c, crc32c_padded};
-use iscsi::wire::login::{LoginRequest, LoginResponse, LogoutRequest, LogoutResponse};
-use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
+use iscsi::wire::data::{DataIn, DataOut, R2t};
+use iscsi::wire::framer::{FrameError, Framer, PduPiece};
+use iscsi::wire::login::{LoginRequest, LoginResponse};
+use iscsi::wire::control::{LogoutRequest, LogoutResponse};
+use iscsi::wire::control::{NopIn, NopOut};
+use iscsi::wire::control::Reject;
+use iscsi::wire::scsi_command::ScsiCommand;
+use iscsi::wire::scsi_response::ScsiResponse;
+use iscsi::wire::control::Snack;
 use iscsi::wire::task_management::{TaskRequest, TaskResponse};
 
 use super::script::Script;
@@ -79,16 +83,7 @@ fn pdu(script: &mut Script<'_>, digests: (bool, bool), bytes: &mut Vec<u8>) -> P
     let data = script.take(data_len).to_vec();
     bhs.set_ahs_len(ahs.len());
     bhs.set_data_len(data.len() as u32);
-    let header = [&bhs.0[..], &ahs].concat();
-    bytes.extend_from_slice(&header);
-    if digests.0 {
-        bytes.extend(crc32c(&header));
-    }
-    bytes.extend_from_slice(&data);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    if digests.1 && !data.is_empty() {
-        bytes.extend(crc32c_padded(&data));
-    }
+    bytes.extend(iscsi::testing::pdu(bhs, &ahs, &data, digests));
     Pdu {
         bhs,
         ahs,

@@ -4,6 +4,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use scsi::medium::{Extent, MediumError, Provisioning};
 
+use std::path::PathBuf;
+
 use super::fake::FakeRing;
 use super::places::{Folder, SmallDisk, at, fails, read_only, reopen, sized};
 use super::rig::{self, Rig, is_done, reading, same};
@@ -11,10 +13,16 @@ use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
 
-#[test]
-fn open_creates_a_file_for_its_owner_and_reserves_space() {
+/// A folder on the disk, and where a file in it may be.
+fn disk() -> (Folder, PathBuf) {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
+    (folder, path)
+}
+
+#[test]
+fn open_creates_a_file_for_its_owner_and_reserves_space() {
+    let (_folder, path) = disk();
     let file = FileVolume::open(&sized(path.clone(), 1 << 20)).unwrap();
     let found = std::fs::metadata(&path).unwrap();
     assert_eq!(
@@ -30,8 +38,7 @@ fn open_creates_a_file_for_its_owner_and_reserves_space() {
 
 #[test]
 fn open_sparse_reserves_nothing() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let options = FileOptions {
         sparse: true,
         ..sized(path.clone(), 1 << 40)
@@ -42,8 +49,7 @@ fn open_sparse_reserves_nothing() {
 
 #[test]
 fn open_extends_and_never_shrinks() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     std::fs::write(&path, [7; 1024]).unwrap();
     let extended = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert_eq!(extended.traits().blocks, 8);
@@ -57,8 +63,7 @@ fn open_extends_and_never_shrinks() {
 
 #[test]
 fn bytes_behind_the_last_whole_block_are_not_part_of_it() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     std::fs::write(&path, [7; 1500]).unwrap();
     let file = FileVolume::open(&at(path.clone())).unwrap();
     assert_eq!(file.traits().blocks, 2);
@@ -122,8 +127,7 @@ fn open_does_not_wait_for_a_fifo() {
 
 #[test]
 fn lock_keeps_a_second_writer_out() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let read_only = read_only(path.clone());
     let writer = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     fails!(
@@ -147,8 +151,7 @@ fn lock_keeps_a_second_writer_out() {
 /// QEMU locks byte 100 + n for what it does, and byte 200 + n for what others must not do.
 #[test]
 fn lock_keeps_to_those_of_qemu() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     std::fs::write(&path, [0; 4096]).unwrap();
     let read_only = read_only(path.clone());
     for (byte, may_read, may_write) in [
@@ -182,8 +185,7 @@ fn lock_keeps_to_those_of_qemu() {
 
 #[test]
 fn lock_tells_who_has_it() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let writer = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     let ours = FileVolume::open(&at(path.clone())).unwrap_err().to_string();
     assert!(ours.contains("given twice"), "{ours}");
@@ -207,8 +209,7 @@ fn lock_tells_who_has_it() {
 
 #[test]
 fn read_only_file_cannot_be_changed() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     std::fs::write(&path, [7; 4096]).unwrap();
     let options = read_only(path);
     let file = FileVolume::open(&options).unwrap();
@@ -222,8 +223,7 @@ fn read_only_file_cannot_be_changed() {
 
 #[test]
 fn read_only_file_tells_its_holes() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let sparse = std::fs::File::create(&path).unwrap();
     sparse.set_len(1 << 20).unwrap();
     let mut options = at(path);
@@ -252,8 +252,7 @@ fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
 
 #[test]
 fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let file = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert!(file.can_grow());
     assert!(!file.refresh().unwrap());
@@ -281,8 +280,7 @@ fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
 /// A write there would extend the file, and what was lost would read as zeros.
 #[test]
 fn what_a_file_has_lost_fails_until_it_is_opened_again() {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
+    let (_folder, path) = disk();
     let file = FileVolume::open(&sized(path.clone(), 8192)).unwrap();
     let mut rig = Rig::fake(&file);
     assert!(is_done(&rig.write(0, 16, 1)));

@@ -121,28 +121,28 @@ impl<R: Files> Rig<R> {
         }
     }
 
-    /// Gives up operations of a handle.
-    pub(super) fn cancel(&mut self, handle: usize, ids: &Range<u64>) {
+    /// Has a handle do something.
+    fn on(&mut self, handle: usize, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
         let mut cx = Context {
             ring: self.ring.ring(),
             done: &mut self.done,
             now: self.now,
             call: &mut self.call,
         };
-        self.handles[handle].cancel(&mut cx, ids);
+        act(&mut *self.handles[handle], &mut cx);
+    }
+
+    /// Gives up operations of a handle.
+    pub(super) fn cancel(&mut self, handle: usize, ids: &Range<u64>) {
+        self.on(handle, |handle, cx| handle.cancel(cx, ids));
     }
 
     /// Starts an operation on a handle.
     pub(super) fn submit(&mut self, handle: usize, op: MediumOp<BlockLease>) -> u64 {
         self.next_id += 1;
-        let mut cx = Context {
-            ring: self.ring.ring(),
-            done: &mut self.done,
-            now: self.now,
-            call: &mut self.call,
-        };
-        self.handles[handle].submit(&mut cx, self.next_id, op);
-        self.next_id
+        let id = self.next_id;
+        self.on(handle, |handle, cx| handle.submit(cx, id, op));
+        id
     }
 
     /// Lets the instant come that a handle waits for; without one, operations of the ring end.
@@ -160,14 +160,8 @@ impl<R: Files> Rig<R> {
             return;
         }
         self.call = None;
-        for handle in &mut self.handles {
-            let mut cx = Context {
-                ring: self.ring.ring(),
-                done: &mut self.done,
-                now: self.now,
-                call: &mut self.call,
-            };
-            handle.resume(&mut cx);
+        for handle in 0..self.handles.len() {
+            self.on(handle, |handle, cx| handle.resume(cx));
         }
         assert!(self.call.is_none_or(|at| at > now), "it would never end");
     }
@@ -175,15 +169,10 @@ impl<R: Files> Rig<R> {
     /// Lets operations of the ring end, and tells the handles.
     fn end_some(&mut self) {
         for (token, result, buffer) in self.ring.ended() {
-            let mut cx = Context {
-                ring: self.ring.ring(),
-                done: &mut self.done,
-                now: self.now,
-                call: &mut self.call,
-            };
             let (node, slot) = volume_token(token);
-            let handle = &mut self.handles[self.of_node[node.0 as usize]];
-            handle.event(&mut cx, node, slot, HandleEvent::File { result, buffer });
+            let event = HandleEvent::File { result, buffer };
+            let handle = self.of_node[node.0 as usize];
+            self.on(handle, |handle, cx| handle.event(cx, node, slot, event));
         }
     }
 

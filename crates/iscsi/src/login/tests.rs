@@ -9,6 +9,7 @@ use scsi::medium::HeapLease;
 
 use super::*;
 use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
+use crate::testing;
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -293,13 +294,8 @@ impl Peer {
     }
 }
 
-/// A PDU: header, data and padding.
-fn pdu(mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
-    bhs.set_data_len(u32::try_from(data.len()).unwrap());
-    let mut bytes = bhs.0.to_vec();
-    bytes.extend_from_slice(data);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+fn pdu(bhs: Bhs, data: &[u8]) -> Vec<u8> {
+    testing::pdu(bhs, &[], data, (false, false))
 }
 
 fn trace(response: &LoginResponse, data: &[u8]) -> String {

@@ -32,7 +32,7 @@ fn did(owner: &mut UnitOwner, input: Input) -> Vec<Did> {
 /// Hands something in, of which exactly this comes.
 #[track_caller]
 fn does<const N: usize>(owner: &mut UnitOwner, input: Input, expected: [Did; N]) {
-    assert_eq!(did(owner, input), expected);
+    assert_eq!(did(owner, input), Vec::from(expected));
 }
 
 fn brief(output: OwnerOutput) -> Did {

@@ -29,8 +29,8 @@ enum Event {
 /// Commands on blocks from `lba` on, with the bytes of Data-Out that they expect.
 fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
     let at = u64::from(lba);
-    let swap = |opcode: u8, blocks: u8| {
-        let mut cdb = cdb16(opcode, 0, at, 0);
+    let swap = |opcode: u8, action: u8, blocks: u8| {
+        let mut cdb = cdb16(opcode, action, at, 0);
         cdb[13] = blocks;
         cdb.to_vec()
     };
@@ -42,7 +42,7 @@ fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
         1 => (ten(0x2a, 0, 4), 2048),
         2 => (long(0x88, 3000), 0),
         3 => (long(0x8a, 3000), 3000 * 512),
-        4 => (swap(0x89, 2), 2048),
+        4 => (swap(0x89, 0, 2), 2048),
         5 => (long(0x8b, 4), 2048),
         6 => (long(0x8b, 1500), 1500 * 512),
         7 => (ten(0x2f, 0x02, 8), 4096),
@@ -50,14 +50,7 @@ fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
         9 => (ten(0x41, 0x08, 64), 512),
         10 => (ten(0x35, lba & 0x02, 0), 0),
         11 => (ten(0x34, lba & 0x02, 64), 0),
-        12 => (
-            swap(0x9e, 64)
-                .into_iter()
-                .enumerate()
-                .map(status_bit)
-                .collect(),
-            0,
-        ),
+        12 => (swap(0x9e, 0x12, 64), 0),
         13 => (vec![0x04, 0, 0, 0, 0, 0], 0),
         14 => (vec![0x04, 0x10, 0, 0, 0, 0], 4),
         15 => (vec![0x16, 0, 0, 0, 0, 0], 0),
@@ -67,11 +60,6 @@ fn command(kind: usize, lba: u8) -> (Vec<u8>, u32) {
         19 => (vec![0x15, 0x10, 0, 0, 16, 0], 16),
         _ => (vec![0; 6], 0),
     }
-}
-
-/// GET LBA STATUS is a service action.
-fn status_bit((at, byte): (usize, u8)) -> u8 {
-    if at == 1 { 0x12 } else { byte }
 }
 
 fn event() -> impl Strategy<Value = Event> {

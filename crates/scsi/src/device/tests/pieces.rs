@@ -199,7 +199,7 @@ fn write_atomic_is_written_at_once_and_within_limits() {
             max_blocks: 16,
             alignment: 4,
             granularity: 4,
-        })
+        });
     });
     let atomic = |lba: u64, blocks: u8| {
         let mut cdb = cdb16(0x9c, 0, lba, 0);

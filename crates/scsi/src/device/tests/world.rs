@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::rig::{BLOCK, identity, target, traits};
+use super::rig::{BLOCK, identity, traits};
 use crate::device::{DeviceOutput, DeviceServer, OpId};
 use crate::medium::{
     HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning,
 };
-use crate::nexus::{Nexus, NexusId, NexusIdentity};
+use crate::nexus::NexusId;
 use crate::owner::{Input, OwnerOutput, UnitOwner};
 use crate::task::{Attribute, Command, Function, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
@@ -135,13 +135,8 @@ impl World {
     }
 
     fn log_in(&mut self, core: usize, nexus: u32) {
-        let initiator = vec![0x45, 0, 0, 4, core as u8, nexus as u8, 0, 0].into_boxed_slice();
-        let identity = Arc::new(NexusIdentity { initiator, port: 1 });
-        let nexus_of = Nexus {
-            identity,
-            target: Arc::new(target(UNITS)),
-        };
-        self.cores[core].nexus_up(NexusId(nexus), nexus_of);
+        let host = NexusId(core as u32 * NEXUSES + nexus);
+        self.cores[core].nexus_up(NexusId(nexus), super::rig::nexus(host, UNITS));
         self.up[core][nexus as usize] = true;
     }
 
