@@ -19,7 +19,6 @@ pub mod parameters;
 pub mod pdu_sink;
 pub mod session;
 pub mod target;
-pub mod tcp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;

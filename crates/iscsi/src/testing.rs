@@ -8,8 +8,7 @@ use crate::parameters::{Operational, Parameters, SessionPurpose};
 use crate::pdu_sink::PduSink;
 use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::Bhs;
-use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, PduPiece};
+use crate::wire::framer::{Framer, PduPiece, crc32c, crc32c_padded};
 
 /// Bytes in the order in which they would leave, up to a limit a batch.
 #[derive(Debug, Default)]
@@ -74,6 +73,11 @@ pub fn pdus(framer: &mut Framer, bytes: &[u8]) -> Vec<(Bhs, Vec<u8>)> {
     }
     assert!(framer.is_between(), "a part of a PDU leaves");
     pdus
+}
+
+/// The bytes of a text that has blanks in place of nulls.
+pub fn nulls(text: &str) -> Vec<u8> {
+    text.replace(' ', "\0").into_bytes()
 }
 
 /// The bytes of a lease.

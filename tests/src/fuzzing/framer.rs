@@ -3,15 +3,11 @@
 
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
-use iscsi::wire::data::{DataIn, DataOut, R2t};
+use iscsi::wire::control::{AsyncMessage, NopIn, NopOut, Reject, TextRequest, TextResponse};
+use iscsi::wire::data::{DataIn, DataOut, R2t, SnackRequest};
 use iscsi::wire::framer::{FrameError, Framer, PduPiece};
-use iscsi::wire::login::{LoginRequest, LoginResponse};
-use iscsi::wire::control::{LogoutRequest, LogoutResponse};
-use iscsi::wire::control::{NopIn, NopOut};
-use iscsi::wire::control::Reject;
-use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::ScsiResponse;
-use iscsi::wire::control::Snack;
+use iscsi::wire::login::{LoginRequest, LoginResponse, LogoutRequest, LogoutResponse};
+use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use iscsi::wire::task_management::{TaskRequest, TaskResponse};
 
 use super::script::Script;

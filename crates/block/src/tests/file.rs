@@ -1,10 +1,9 @@
 //! Files: created, extended, locked, grown, full.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 
 use scsi::medium::{Extent, MediumError, Provisioning};
-
-use std::path::PathBuf;
 
 use super::fake::FakeRing;
 use super::places::{Folder, SmallDisk, at, fails, read_only, reopen, sized};

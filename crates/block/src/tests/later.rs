@@ -7,8 +7,7 @@ use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 use super::fake::FakeRing;
 use super::rig::{FLUSH, Rig, is_done, read, same};
 use super::sketch::ram;
-use crate::delay::Delay;
-use crate::limit::Limit;
+use crate::limit::{Delay, Limit};
 
 const MS: Now = Now::from_millis(1);
 

@@ -12,7 +12,7 @@ use super::places::{Folder, sparse};
 use super::sketch;
 use crate::fault::{FaultVolume, Faults};
 use crate::file::FileVolume;
-use crate::limit::Limit;
+use crate::limit::{Delay, Limit};
 use crate::parts::NamedPart;
 use crate::ram::Ram;
 use crate::readonly::Readonly;

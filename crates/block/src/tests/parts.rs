@@ -114,8 +114,7 @@ fn what_has_no_data_of_its_own_goes_to_each_part_once() {
 fn an_error_is_told_when_all_pieces_have_ended() {
     let (_folder, mut rig) = files();
     rig.ring.fail(Sort::Write, Errno::NOSPC);
-    let op = rig.write_op(0, 2 * CHUNK, 9, false);
-    let id = rig.submit(0, op);
+    let id = rig.submit_write(0, 0, 2 * CHUNK, 9);
     rig.turn();
     assert!(rig.result(id).is_none(), "a piece is under way");
     rig.turn();

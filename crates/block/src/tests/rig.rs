@@ -145,6 +145,12 @@ impl<R: Files> Rig<R> {
         id
     }
 
+    /// Starts a write of blocks that are full of one byte.
+    pub(super) fn submit_write(&mut self, handle: usize, lba: u64, blocks: u64, byte: u8) -> u64 {
+        let op = self.write_op(lba, blocks, byte, false);
+        self.submit(handle, op)
+    }
+
     /// Lets the instant come that a handle waits for; without one, operations of the ring end.
     pub(super) fn turn(&mut self) {
         match self.call {

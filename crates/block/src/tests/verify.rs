@@ -12,8 +12,8 @@ use super::fake::FakeRing;
 use super::places::{Folder, sparse};
 use super::rig::{Rig, is_done, read, same, writing};
 use super::sketch;
-use crate::delay::Delay;
 use crate::file::FileVolume;
+use crate::limit::Delay;
 use crate::ram::Ram;
 use crate::stripe;
 use crate::verify::VerifyVolume;
@@ -100,8 +100,7 @@ fn a_read_beside_a_write_is_not_judged() {
     raw.write_at(&[9; 512], 512).unwrap();
     // The write comes while the read is in flight, and outlives it.
     let early = rig.submit(0, read(0, 8));
-    let write = rig.write_op(0, 8, 2, false);
-    rig.submit(1, write);
+    rig.submit_write(1, 0, 8, 2);
     // This one begins during the write.
     let late = rig.submit(0, read(0, 8));
     rig.turn();
@@ -117,8 +116,7 @@ fn a_read_beside_a_write_is_not_judged() {
 fn a_read_beside_the_first_write_is_not_judged() {
     let (_folder, _, mut rig) = file();
     let early = rig.submit(0, read(0, 8));
-    let write = rig.write_op(0, 8, 2, false);
-    rig.submit(1, write);
+    rig.submit_write(1, 0, 8, 2);
     rig.turn();
     assert!(rig.result(early).unwrap().is_ok());
     rig.turn();
@@ -143,8 +141,7 @@ fn a_long_change_makes_all_of_it_unknown() {
     let extent = Extent::new(0, 8000);
     let long = rig.submit(0, same(extent, None));
     // It meets the long one.
-    let write = rig.write_op(0, 8, 2, false);
-    let short = rig.submit(1, write);
+    let short = rig.submit_write(1, 0, 8, 2);
     while !rig.done.iter().any(|(id, _)| *id == long)
         || !rig.done.iter().any(|(id, _)| *id == short)
     {

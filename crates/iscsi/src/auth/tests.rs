@@ -1,6 +1,7 @@
 use super::*;
 use crate::keys::{KeyPhase, KeySide, SeenKeys};
 use crate::target::{ChapUser, NodeAccess, TargetChap};
+use crate::testing::nulls;
 use crate::text;
 
 const RANDOM: [u8; 33] = {
@@ -79,11 +80,7 @@ fn step(
     realm: &AuthRequirement,
     text: &str,
 ) -> Result<(ChapHandshake, String), AuthRefusal> {
-    let bytes: Vec<u8> = text
-        .bytes()
-        .map(|o| if o == b' ' { 0 } else { o })
-        .chain([0])
-        .collect();
+    let bytes = nulls(&format!("{text} "));
     let pairs = text::parse(&bytes).unwrap();
     let mut out = Text::default();
     let admitted =

@@ -3,6 +3,7 @@ use std::fmt::Write;
 use super::negotiation::TargetNegotiation;
 use super::*;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use crate::testing::nulls;
 
 /// What a target would choose.
 fn ours() -> Operational {
@@ -23,11 +24,7 @@ fn ours() -> Operational {
 
 /// What becomes of a text in a login's operational stage: the answer, or the misuse.
 fn exchange(negotiation: &mut TargetNegotiation, text: &str) -> String {
-    let bytes: Vec<u8> = text
-        .bytes()
-        .map(|o| if o == b' ' { 0 } else { o })
-        .chain([0])
-        .collect();
+    let bytes = nulls(&format!("{text} "));
     let pairs = text::parse(&bytes).unwrap();
     let mut out = Text::default();
     let done = SeenKeys::default()

@@ -9,7 +9,7 @@ use scsi::medium::HeapLease;
 
 use super::*;
 use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
-use crate::testing;
+use crate::testing::{self, nulls};
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -161,10 +161,7 @@ impl Peer {
         if let Some(next) = parts.next().filter(|_| request.transit) {
             request.next = stage(next);
         }
-        let mut data: Vec<u8> = text
-            .bytes()
-            .map(|o| if o == b' ' { 0 } else { o })
-            .collect();
+        let mut data = nulls(text);
         if !request.more && !data.is_empty() {
             data.push(0);
         }

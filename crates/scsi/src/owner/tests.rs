@@ -29,10 +29,12 @@ fn did(owner: &mut UnitOwner, input: Input) -> Vec<Did> {
     std::iter::from_fn(|| owner.poll()).map(brief).collect()
 }
 
-/// Hands something in, of which exactly this comes.
-#[track_caller]
-fn does<const N: usize>(owner: &mut UnitOwner, input: Input, expected: [Did; N]) {
-    assert_eq!(did(owner, input), Vec::from(expected));
+impl UnitOwner {
+    /// Hands something in, of which exactly this comes.
+    #[track_caller]
+    fn does<const N: usize>(&mut self, input: Input, expected: [Did; N]) {
+        assert_eq!(did(self, input), Vec::from(expected));
+    }
 }
 
 fn brief(output: OwnerOutput) -> Did {

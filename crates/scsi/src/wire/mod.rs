@@ -6,7 +6,6 @@ pub mod designator;
 pub mod lun;
 pub mod reserve;
 pub mod sense;
-pub mod status;
 #[cfg(test)]
 mod tests;
 pub mod transport_id;

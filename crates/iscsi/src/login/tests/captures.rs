@@ -2,6 +2,7 @@
 //! hexadecimal, text with blanks in place of nulls.
 
 use super::*;
+use crate::testing::nulls;
 use crate::text;
 
 /// T, I, C, flags, lengths | ISID, TSIH | ITT, CID | CmdSN, ExpStatSN | reserved.
@@ -9,10 +10,7 @@ fn captured(header: &str, text: &str) -> Vec<u8> {
     let digits: String = header.split_whitespace().collect();
     let bytes = text::binary(&format!("0x{digits}"), BHS_LEN).unwrap();
     let bhs = Bhs(*bytes.first_chunk().unwrap());
-    let mut data: Vec<u8> = text
-        .bytes()
-        .map(|o| if o == b' ' { 0 } else { o })
-        .collect();
+    let mut data = nulls(text);
     data.push(0);
     assert_eq!(
         data.len(),

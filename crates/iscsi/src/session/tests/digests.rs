@@ -17,20 +17,16 @@ fn rig() -> Rig {
 #[test]
 fn a_header_digest_error_ends_the_connection() {
     let mut rig = rig();
-    let pdu = rig.read_pdu(1, 8);
-    let mut bytes = rig.bytes(pdu.encode(), &[], &[]);
-    bytes[20] ^= 1;
-    rig.give(&bytes);
+    let pdu = rig.read_pdu(1, 8).encode();
+    rig.send_spoilt(pdu, &[], 20);
     assert_eq!(rig.rule(), "a header digest error");
 }
 
 #[test]
 fn a_command_whose_immediate_data_is_spoilt_ends_the_session() {
     let mut rig = rig();
-    let pdu = rig.write_pdu(1, 512, true);
-    let mut bytes = rig.bytes(pdu.encode(), &[], &pattern(512));
-    bytes[60] ^= 1;
-    rig.give(&bytes);
+    let pdu = rig.write_pdu(1, 512, true).encode();
+    rig.send_spoilt(pdu, &pattern(512), 60);
     assert_eq!(rig.rule(), "a data digest error in a numbered request");
     rig.sends(["Reject 02 of ScsiCommand"]);
     assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
@@ -80,9 +76,7 @@ fn data_out_that_is_spoilt_ends_the_command_when_all_has_come() {
         data_sn: DataSn(0),
         offset: 0,
     };
-    let mut bytes = rig.bytes(pdu.encode(), &[], &pattern(1024));
-    bytes[100] ^= 0x80;
-    rig.give(&bytes);
+    rig.send_spoilt(pdu.encode(), &pattern(1024), 100);
     assert_eq!(rig.rule(), "a data digest error");
     rig.sends(["Reject 02 of DataOut"]);
     rig.managing();
@@ -107,9 +101,7 @@ fn a_whole_write_with_digests() {
 #[test]
 fn a_spoilt_ping_is_rejected() {
     let mut rig = rig();
-    let pdu = rig.nop_pdu(Itt(1));
-    let mut bytes = rig.bytes(pdu.encode(), &[], b"ping");
-    bytes[53] ^= 1;
-    rig.give(&bytes);
+    let pdu = rig.nop_pdu(Itt(1)).encode();
+    rig.send_spoilt(pdu, b"ping", 53);
     rig.sends(["Reject 02 of NopOut"]);
 }

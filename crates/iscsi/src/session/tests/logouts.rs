@@ -3,8 +3,8 @@
 
 use scsi::task::{Function, FunctionResult, Tag};
 use scsi::wire::asc;
+use scsi::wire::sense::Status;
 use scsi::wire::sense::{Format, Sense};
-use scsi::wire::status::Status;
 
 use super::rig::{LUN, Rig, over_each_datamover, pattern};
 use crate::session::SessionEvent;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::super::{Cache, Client, ClientOutput, CommandStatus, Data, UnitRequest};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now};
-use crate::wire::sense::{Format, Sense, SenseKey};
 use crate::wire::sense::Status;
+use crate::wire::sense::{Format, Sense, SenseKey};
 
 pub(super) const BLOCK: u32 = 512;
 

@@ -36,25 +36,25 @@ fn aptpl_is_stored_before_anybody_sees_it_and_seen_before_it_is_answered() {
     assert!(!owner.state().reservations.is_registered(&host(1)));
     let stored = Reservations::from_bytes(&bytes.expect("to be stored")).unwrap();
     assert_eq!(stored.key(&host(1)), Some(0xa));
-    does(&mut owner, Input::Persisted(true), [Publish(1)]);
+    owner.does(Input::Persisted(true), [Publish(1)]);
     assert_eq!(agree(&mut owner, 1), [Reply(0, 1, Ok(()))]);
 }
 
 #[test]
 fn without_aptpl_nothing_is_stored() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, register(0xa, false)), [Publish(1)]);
+    owner.does(ask(0, 1, register(0xa, false)), [Publish(1)]);
     agree(&mut owner, 1);
-    does(&mut owner, ask(0, 2, reserve(0xa)), [Publish(2)]);
+    owner.does(ask(0, 2, reserve(0xa)), [Publish(2)]);
 }
 
 #[test]
 fn with_aptpl_every_change_is_stored_until_it_is_taken_back() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, register(0xa, true)), [Persist]);
+    owner.does(ask(0, 1, register(0xa, true)), [Persist]);
     did(&mut owner, Input::Persisted(true));
     agree(&mut owner, 1);
-    does(&mut owner, ask(0, 2, reserve(0xa)), [Persist]);
+    owner.does(ask(0, 2, reserve(0xa)), [Persist]);
     did(&mut owner, Input::Persisted(true));
     agree(&mut owner, 2);
     let (bytes, _) = persisted(&mut owner, ask(1, 1, register(0xb, false)));
@@ -62,14 +62,14 @@ fn with_aptpl_every_change_is_stored_until_it_is_taken_back() {
     assert_eq!(stored, Reservations::default(), "the newest APTPL counts");
     did(&mut owner, Input::Persisted(true));
     agree(&mut owner, 3);
-    does(&mut owner, ask(1, 2, register(0xc, false)), [Publish(4)]);
+    owner.does(ask(1, 2, register(0xc, false)), [Publish(4)]);
 }
 
 #[test]
 fn what_cannot_be_stored_does_not_happen() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, register(0xa, true)), [Persist]);
-    does(&mut owner, ask(1, 1, UnitChange::Reserve), []);
+    owner.does(ask(0, 1, register(0xa, true)), [Persist]);
+    owner.does(ask(1, 1, UnitChange::Reserve), []);
     let after = did(&mut owner, Input::Persisted(false));
     let failed = Reply(0, 1, Err(NOT_STORED));
     assert_eq!(after[0], failed);
@@ -84,9 +84,9 @@ fn after_a_failure_the_next_change_stores_whatever_it_is() {
     let (bytes, _) = persisted(&mut owner, ask(0, 2, register(0xa, false)));
     let stored = Reservations::from_bytes(&bytes.expect("to be stored")).unwrap();
     assert_eq!(stored, Reservations::default());
-    does(&mut owner, Input::Persisted(true), [Publish(1)]);
+    owner.does(Input::Persisted(true), [Publish(1)]);
     agree(&mut owner, 1);
-    does(&mut owner, ask(0, 3, register(0xb, false)), [Publish(2)]);
+    owner.does(ask(0, 3, register(0xb, false)), [Publish(2)]);
 }
 
 #[test]
@@ -97,16 +97,16 @@ fn what_is_restored_is_taken_as_stored() {
     let restored = Reservations::from_bytes(&bytes.unwrap()).unwrap();
     state.reservations = Arc::new(restored);
     let mut owner = UnitOwner::new(state, 2);
-    does(&mut owner, ask(0, 1, resized(8)), [Publish(1)]);
+    owner.does(ask(0, 1, resized(8)), [Publish(1)]);
     agree(&mut owner, 1);
-    does(&mut owner, ask(0, 2, reserve(0xa)), [Persist]);
+    owner.does(ask(0, 2, reserve(0xa)), [Persist]);
 }
 
 #[test]
 fn a_word_of_storage_that_nobody_asked_for_is_of_no_account() {
     let mut owner = owner();
-    does(&mut owner, Input::Persisted(true), []);
-    does(&mut owner, ask(0, 1, UnitChange::Reserve), [Publish(1)]);
-    does(&mut owner, Input::Persisted(false), []);
+    owner.does(Input::Persisted(true), []);
+    owner.does(ask(0, 1, UnitChange::Reserve), [Publish(1)]);
+    owner.does(Input::Persisted(false), []);
     assert_eq!(agree(&mut owner, 1), [Reply(0, 1, Ok(()))]);
 }

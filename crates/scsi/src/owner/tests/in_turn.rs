@@ -6,50 +6,42 @@ use crate::testing::resized;
 #[test]
 fn a_change_is_answered_after_the_last_acknowledgement() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 7, UnitChange::Reserve), [Publish(1)]);
-    does(&mut owner, acknowledge(1, 1), []);
-    does(&mut owner, acknowledge(0, 1), [Reply(0, 7, Ok(()))]);
+    owner.does(ask(0, 7, UnitChange::Reserve), [Publish(1)]);
+    owner.does(acknowledge(1, 1), []);
+    owner.does(acknowledge(0, 1), [Reply(0, 7, Ok(()))]);
 }
 
 #[test]
 fn the_next_change_waits_for_the_last() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, UnitChange::Reserve), [Publish(1)]);
-    does(&mut owner, ask(1, 1, UnitChange::Reserve), []);
-    does(&mut owner, ask(1, 2, UnitChange::Reset), []);
-    does(&mut owner, acknowledge(0, 1), []);
+    owner.does(ask(0, 1, UnitChange::Reserve), [Publish(1)]);
+    owner.does(ask(1, 1, UnitChange::Reserve), []);
+    owner.does(ask(1, 2, UnitChange::Reset), []);
+    owner.does(acknowledge(0, 1), []);
     let after = did(&mut owner, acknowledge(1, 1));
     let refused = Reply(1, 1, Err(CONFLICT));
     assert_eq!(after, [Reply(0, 1, Ok(())), refused, Publish(2)]);
-    does(&mut owner, acknowledge(0, 2), []);
-    does(&mut owner, acknowledge(1, 2), [Reply(1, 2, Ok(()))]);
+    owner.does(acknowledge(0, 2), []);
+    owner.does(acknowledge(1, 2), [Reply(1, 2, Ok(()))]);
 }
 
 #[test]
 fn what_changes_nothing_is_answered_without_a_publication() {
     let mut owner = owner();
-    does(
-        &mut owner,
-        ask(0, 1, UnitChange::NexusLoss),
-        [Reply(0, 1, Ok(()))],
-    );
-    does(
-        &mut owner,
-        ask(0, 2, UnitChange::Release),
-        [Reply(0, 2, Ok(()))],
-    );
+    owner.does(ask(0, 1, UnitChange::NexusLoss), [Reply(0, 1, Ok(()))]);
+    owner.does(ask(0, 2, UnitChange::Release), [Reply(0, 2, Ok(()))]);
     assert_eq!(owner.state().version, 0);
 }
 
 #[test]
 fn late_double_and_unknown_acknowledgements_are_of_no_account() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, UnitChange::Reserve), [Publish(1)]);
+    owner.does(ask(0, 1, UnitChange::Reserve), [Publish(1)]);
     for (core, version) in [(0, 1), (0, 1), (1, 0), (1, 2), (9, 1)] {
-        does(&mut owner, acknowledge(core, version), []);
+        owner.does(acknowledge(core, version), []);
     }
-    does(&mut owner, acknowledge(1, 1), [Reply(0, 1, Ok(()))]);
-    does(&mut owner, acknowledge(1, 1), []);
+    owner.does(acknowledge(1, 1), [Reply(0, 1, Ok(()))]);
+    owner.does(acknowledge(1, 1), []);
 }
 
 #[test]
@@ -71,36 +63,36 @@ fn a_publication_carries_its_effects_and_its_cause() {
 #[test]
 fn a_core_that_ends_holds_up_nobody_and_is_not_answered() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 1, UnitChange::Reserve), [Publish(1)]);
-    does(&mut owner, ask(1, 1, UnitChange::Reset), []);
-    does(&mut owner, acknowledge(0, 1), []);
+    owner.does(ask(0, 1, UnitChange::Reserve), [Publish(1)]);
+    owner.does(ask(1, 1, UnitChange::Reset), []);
+    owner.does(acknowledge(0, 1), []);
     let after = did(&mut owner, Input::Gone(CoreId(1)));
     assert_eq!(
         after,
         [Reply(0, 1, Ok(()))],
         "and no reset for the core that ended"
     );
-    does(&mut owner, ask(0, 2, UnitChange::Reset), [Publish(2)]);
-    does(&mut owner, acknowledge(0, 2), [Reply(0, 2, Ok(()))]);
+    owner.does(ask(0, 2, UnitChange::Reset), [Publish(2)]);
+    owner.does(acknowledge(0, 2), [Reply(0, 2, Ok(()))]);
 }
 
 #[test]
 fn the_change_of_a_core_that_ends_is_still_finished() {
     let mut owner = owner();
-    does(&mut owner, ask(1, 1, UnitChange::Reset), [Publish(1)]);
-    does(&mut owner, ask(0, 1, UnitChange::Reserve), []);
-    does(&mut owner, Input::Gone(CoreId(1)), []);
-    does(&mut owner, acknowledge(0, 1), [Publish(2)]);
+    owner.does(ask(1, 1, UnitChange::Reset), [Publish(1)]);
+    owner.does(ask(0, 1, UnitChange::Reserve), []);
+    owner.does(Input::Gone(CoreId(1)), []);
+    owner.does(acknowledge(0, 1), [Publish(2)]);
 }
 
 #[test]
 fn commands_beyond_the_limit_are_busy_and_resets_are_not() {
     let mut owner = owner();
-    does(&mut owner, ask(0, 0, UnitChange::Reset), [Publish(1)]);
+    owner.does(ask(0, 0, UnitChange::Reset), [Publish(1)]);
     for id in 0..MAX_WAITING as u64 {
-        does(&mut owner, ask(0, id, UnitChange::Release), []);
+        owner.does(ask(0, id, UnitChange::Release), []);
     }
     let busy = Reply(0, 1, Err(BUSY));
-    does(&mut owner, ask(0, 1, UnitChange::Release), [busy]);
-    does(&mut owner, ask(0, 2, UnitChange::Reset), []);
+    owner.does(ask(0, 1, UnitChange::Release), [busy]);
+    owner.does(ask(0, 2, UnitChange::Reset), []);
 }

@@ -52,6 +52,13 @@ fn out(action: u8, kind: u8, list: &[u8]) -> Result<Action, CommandFailure> {
     }
 }
 
+fn registration(list: &[u8]) -> Register {
+    match out(0, 0, list) {
+        Ok(Action::Register(found)) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[track_caller]
 fn refuses(action: u8, kind: u8, list: &[u8], why: CommandFailure) {
     let found = out(action, kind, list);
@@ -278,16 +285,12 @@ fn a_transport_id_that_is_not_valid_is_pointed_at() {
 
 #[test]
 fn all_tg_pt_means_every_port_of_the_target() {
-    let Ok(Action::Register(found)) = out(0, 0, &list(0, 0xa, 0x05)) else {
-        panic!("not a registration");
-    };
+    let found = registration(&list(0, 0xa, 0x05));
     assert_eq!(found.siblings, [by_port(1, 2)]);
     assert!(found.aptpl);
     let mut both = specifying(&host(2).initiator);
     both[20] |= 0x04;
-    let Ok(Action::Register(found)) = out(0, 0, &both) else {
-        panic!("not a registration");
-    };
+    let found = registration(&both);
     assert_eq!(found.specified, Some(vec![host(2), by_port(2, 2)]));
 }
 

@@ -33,6 +33,13 @@ impl Rig {
         self.give(&bytes);
     }
 
+    /// A PDU of which one bit of this byte was turned on the way.
+    pub(in crate::session::tests) fn send_spoilt(&mut self, bhs: Bhs, data: &[u8], at: usize) {
+        let mut bytes = self.bytes(bhs, &[], data);
+        bytes[at] ^= 1;
+        self.give(&bytes);
+    }
+
     /// Gives bytes to the session until it has taken them all, collecting events.
     pub(in crate::session::tests) fn give(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
