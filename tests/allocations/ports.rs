@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::frame_sink::FrameSink;
+use fc::frames::FrameSink;
 use fc::initiator::{self, ClientCommand, Data, FcpInitiator, IdleInitiator};
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::frame_sink::HeapFrames;
+use fc::tests::HeapFrames;
 use fc::initiator::{self, ClientCommand, Data, FcpInitiator};
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;

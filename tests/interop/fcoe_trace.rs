@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use fc::fip::{self, Fip, Mode};
-use fc::frame_sink::HeapFrames;
+use fc::tests::HeapFrames;
 use fc::initiator::{self, Data, FcpInitiator, FcpTmf};
 use fc::port::{Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;

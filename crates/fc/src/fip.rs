@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use crate::frame_sink::FrameSink;
+use crate::frames::FrameSink;
 use crate::wire::ethernet::{self, Mac, VlanTag};
 use crate::wire::fip::{FipMessage, FipOperation};
 use crate::wire::names::{FcId, Wwn};

@@ -2,14 +2,16 @@
 //! randomness.
 //!
 //! Whole Ethernet frames go in by `receive`, events come out of `poll`, and `transmit` writes the
-//! frames to be sent where an [`frame_sink::FrameSink`] has room for them.
+//! frames to be sent where a [`frames::FrameSink`] has room for them.
 #![forbid(unsafe_code)]
 
 pub mod exchange;
 pub mod fip;
-pub mod frame_sink;
+pub mod frames;
 pub mod initiator;
 pub mod port;
 pub mod remote;
 pub mod target;
+#[cfg(any(test, feature = "testing"))]
+pub mod tests;
 pub mod wire;

@@ -38,9 +38,8 @@ pub use self::event::PortEvent;
 pub use self::fc4::Fc4Layer;
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::statistics::PortStatistics;
-use crate::exchange::frames::Single;
 use crate::fip::{self, Fip, Neighbour};
-use crate::frame_sink::FrameSink;
+use crate::frames::{FrameSink, Single};
 use crate::remote::{
     Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
 };

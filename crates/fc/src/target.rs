@@ -45,7 +45,7 @@ use self::exchanges::Exchanges;
 use self::recovery::{AbortedExchanges, Confirming};
 use self::transmit::ExchangeQueue;
 use crate::exchange;
-use crate::frame_sink::FrameSink;
+use crate::frames::FrameSink;
 use crate::remote::{FcpPeer, RemoteId};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};

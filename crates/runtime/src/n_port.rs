@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use ::io::ether::{BATCH, EtherOptions, EtherPort, LinkStatus, PRIORITY, Place};
 use fc::fip::Fip;
-use fc::frame_sink::FrameSink;
+use fc::frames::FrameSink;
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use fc::frame_sink::{FrameSink, HeapFrames};
+use fc::frames::FrameSink;
 use fc::port::{Fc4Layer, Port, PortConfig};
 use fc::wire::ethernet::{EthernetHeader, Mac};
 use scsi::medium::Now;

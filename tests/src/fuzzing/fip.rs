@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fc::fip::{self, Fip, FipConfig, FipEvent, Mode};
-use fc::frame_sink::HeapFrames;
+use fc::tests::HeapFrames;
 use fc::wire::els::{
     ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
 };

@@ -7,7 +7,7 @@ mod frames;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use fc::frame_sink::HeapFrames;
+use fc::tests::HeapFrames;
 use fc::initiator::{self, ClientCommand, Data, FcpInitiator, FcpTmf};
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;

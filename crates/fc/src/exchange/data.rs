@@ -2,8 +2,7 @@
 
 use scsi::medium::Lease;
 
-use super::frames;
-use crate::frame_sink::FrameSink;
+use crate::frames::{self, FrameSink};
 use crate::remote::FcpPeer;
 use crate::wire::fcoe::{Eof, Sof};
 use crate::wire::frame::{FCtl, FrameHeader};

@@ -1,5 +1,3 @@
 mod data;
 mod garbage;
 mod ids;
-pub(crate) mod pair;
-pub(crate) mod trace;

@@ -1,7 +1,7 @@
 //! What waits to be sent.
 
 use super::{Fip, FipConfig};
-use crate::frame_sink::FrameSink;
+use crate::frames::FrameSink;
 use crate::wire::ethernet::{self, Mac, VlanTag};
 use crate::wire::fip::FipOperation;
 

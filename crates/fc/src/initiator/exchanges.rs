@@ -8,7 +8,7 @@ use scsi::wire::lun::Lun;
 
 use super::{ClientCommand, Data, FcpWhy};
 use crate::exchange::FCP_OX_IDS;
-use crate::exchange::ids::Ids;
+use crate::exchange::Ids;
 use crate::remote::RemoteId;
 use crate::wire::fcp::XferRdy;
 use crate::wire::frame::{FrameHeader, OxId, RxId};

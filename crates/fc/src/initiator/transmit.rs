@@ -6,8 +6,7 @@ use scsi::task::Attribute;
 
 use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot};
 use super::{Data, FcpInitiator};
-use crate::exchange::frames::{self, Single};
-use crate::frame_sink::FrameSink;
+use crate::frames::{self, FrameSink, Single};
 use crate::remote::{FcpPeer, RemoteId};
 use crate::wire::fcp::{self, Cmnd, ManagementFlags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use scsi::medium::{Lease, Now};
 
-use crate::frame_sink::FrameSink;
+use crate::frames::FrameSink;
 use crate::initiator::{FcpInitiator, FcpInitiatorEvent, IdleInitiator};
 use crate::remote::{FcpPeer, RemoteId, Role};
 use crate::target::{FcpTarget, FcpTargetEvent};

@@ -1,8 +1,7 @@
 //! The way out: FIP first, then link services, then FCP.
 
 use super::{Fc4Layer, Port, PortStatistics};
-use crate::exchange::frames::Single;
-use crate::frame_sink::FrameSink;
+use crate::frames::{FrameSink, Single};
 use crate::remote::{PendingEls, RemoteId};
 use crate::wire::ethernet;
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};

@@ -10,7 +10,7 @@ use scsi::residual::Residual;
 use scsi::task::{SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 
-use crate::exchange::ids::{Ids, MAX_PLACES};
+use crate::exchange::{Ids, MAX_PLACES};
 use crate::remote::RemoteId;
 use crate::wire::frame::{OxId, RxId};
 

@@ -2,13 +2,12 @@
 
 use scsi::medium::{HeapLease, Lease};
 
-use super::pair::{decode, peer};
 use crate::exchange::data::DataSequence;
-use crate::frame_sink::FrameSink;
+use crate::frames::FrameSink;
 use crate::remote::{Fcp, FcpPeer};
+use crate::tests::pair::{decode, peer};
 use crate::wire::fcoe::Sof;
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
-use crate::wire::names::FcId;
+use crate::wire::frame::{FCtl, FrameType, OxId, RCtl, RxId};
 
 /// Notes how frames begin.
 #[derive(Default)]
@@ -35,20 +34,7 @@ fn a_sequence_begins_once_though_its_count_wraps() {
         payload_max: 256,
         ..peer(1, 2, Fcp::default())
     };
-    let header = FrameHeader {
-        r_ctl: RCtl::SOLICITED_DATA,
-        d_id: FcId(2),
-        cs_ctl: 0,
-        s_id: FcId(1),
-        kind: FrameType::FCP,
-        f_ctl: FCtl::NONE,
-        seq_id: 0,
-        df_ctl: 0,
-        seq_cnt: 0,
-        ox_id: OxId(1),
-        rx_id: RxId(1),
-        parameter: 0,
-    };
+    let header = peer.header(RCtl::SOLICITED_DATA, FrameType::FCP, OxId(1), RxId(1));
     let len = 256 * ((1 << 16) + 2);
     let mut sequence = DataSequence::new(HeapLease::from_bytes(vec![0; len]), 0, 0);
     let mut out = Starts::default();

@@ -3,8 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::pair::{Fate, Pair, REMOTE, all, peer, plain};
-use crate::frame_sink::HeapFrames;
+use crate::tests::pair::{Pair, REMOTE, all, peer, plain};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 #[derive(Clone, Debug)]
@@ -97,14 +96,14 @@ fn take(pair: &mut Pair, steps: Vec<Step>) {
                 pair.reach_initiator(FrameHeader { f_ctl, ..header }, &payload);
             }
             Step::Vanish => {
-                pair.initiator.transmit(&mut HeapFrames::default());
-                pair.target.transmit(&mut HeapFrames::default());
+                pair.sent();
+                pair.answered();
             }
             Step::Settle => pair.settle(),
             Step::Wait => {
                 pair.wait();
             }
-            Step::Stop(stops) => pair.is_stopped = stops,
+            Step::Stop(stops) => pair.disk.is_stopped = stops,
             Step::Relogin(at_target) if at_target => {
                 pair.target.peer_up(REMOTE, peer(2, 1, all()));
             }
@@ -118,17 +117,17 @@ proptest! {
     #[test]
     fn garbage_harms_nobody(steps in prop::collection::vec(step(), 1..60), recovers: bool) {
         let fcp = if recovers { all() } else { plain() };
-        let mut pair = Pair::new(fcp, |_, _| Fate::Arrives);
+        let mut pair = Pair::new(fcp);
         take(&mut pair, steps);
-        pair.is_stopped = false;
-        pair.finish_aborts();
+        pair.disk.is_stopped = false;
+        pair.finish();
         pair.pass(std::time::Duration::from_secs(200));
         pair.initiator.peer_down(REMOTE);
         pair.target.peer_down(REMOTE);
         prop_assert!(pair.initiator.is_idle(REMOTE));
         prop_assert_eq!(pair.target.queued(), 0);
         pair.pass(std::time::Duration::from_secs(20));
-        let left = [pair.initiator.next_deadline(), pair.target.next_deadline()];
+        let left = pair.deadlines();
         prop_assert_eq!(left, [None, None]);
     }
 }

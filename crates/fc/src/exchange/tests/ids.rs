@@ -1,6 +1,6 @@
 //! Exchange identifiers.
 
-use crate::exchange::ids::Ids;
+use crate::exchange::Ids;
 
 #[test]
 fn an_identifier_rests_while_all_others_are_used() {

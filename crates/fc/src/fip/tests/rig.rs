@@ -7,7 +7,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
-use crate::frame_sink::HeapFrames;
+use crate::tests::HeapFrames;
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};

@@ -2,84 +2,63 @@
 
 use std::time::Duration;
 
-use scsi::wire::lun::Lun;
-
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, plain};
 use crate::initiator::{Fate as End, FcpInitiatorEvent, FcpTmf, FcpWhy};
+use crate::tests::pair::{Pair, REMOTE, all, lost_if, plain};
 
 #[test]
 fn a_command_is_aborted_at_its_deadline() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(all());
     pair.test(1);
     pair.pass(Duration::from_secs(30));
-    pair.finish_aborts();
-    pair.settle();
-    let [FcpInitiatorEvent::Failed(failed)] = &pair.told[..] else {
-        panic!("{:?}", pair.told);
-    };
+    pair.finish();
+    let failed = pair.failed();
     assert_eq!((failed.fate, failed.why), (End::Aborted, FcpWhy::Late));
 }
 
 #[test]
 fn commands_that_are_given_up_are_aborted_and_others_go_on() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(all());
     pair.test(1);
     pair.test(2);
     pair.settle();
     pair.initiator.abandon(Duration::ZERO, |id| id == 1);
     pair.settle();
-    pair.finish_aborts();
-    pair.settle();
-    let [FcpInitiatorEvent::Failed(failed)] = &pair.told[..] else {
-        panic!("{:?}", pair.told);
-    };
+    pair.finish();
+    let failed = pair.failed();
     assert_eq!((failed.id, failed.fate), (1, End::Aborted));
     assert!(!pair.initiator.is_at_rest(), "the other one is under way");
 }
 
 #[test]
 fn a_query_is_told_to_be_unanswered_when_the_login_ends() {
-    let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
+    let mut pair = Pair::new(all());
     pair.test(1);
-    let (now, lun, query) = (Duration::ZERO, Lun::from_index(0), FcpTmf::QueryTask(1));
-    let taken = pair.initiator.manage(now, REMOTE, 2, lun, query);
-    assert_eq!(taken, Ok(()));
+    pair.manage(FcpTmf::QueryTask(1));
     pair.initiator.peer_down(REMOTE);
-    let told: Vec<_> = std::iter::from_fn(|| pair.initiator.poll()).collect();
+    pair.serve();
     let [
         FcpInitiatorEvent::Failed(failed),
         FcpInitiatorEvent::Managed { id, response, .. },
-    ] = &told[..]
+    ] = &pair.told[..]
     else {
-        panic!("{told:?}");
+        panic!("{:?}", pair.told);
     };
-    assert_eq!((failed.id, *id, *response), (1, 2, None));
+    assert_eq!((failed.id, *id, *response), (1, 5, None));
 }
 
 #[test]
 fn a_target_that_is_silent_is_stuck_and_said_to_be_so_once() {
-    let mut pair = Pair::new(plain(), |_, to_target| {
-        if to_target {
-            Fate::IsLost
-        } else {
-            Fate::Arrives
-        }
-    });
+    let mut pair = Pair::with(plain(), |_, to_target| lost_if(to_target));
     pair.test(1);
     pair.test(2);
     pair.until_told(1);
     pair.pass(Duration::from_secs(100));
     assert!(matches!(pair.told[..], [FcpInitiatorEvent::Stuck(REMOTE)]));
-    assert_eq!(
-        pair.initiator.next_deadline(),
-        None,
-        "the port is to end the login"
-    );
+    let ends = "the port is to end the login";
+    assert_eq!(pair.initiator.next_deadline(), None, "{ends}");
     pair.initiator.peer_down(REMOTE);
-    let failed = std::iter::from_fn(|| pair.initiator.poll());
+    pair.serve();
     let unknown =
-        |event: &_| matches!(event, FcpInitiatorEvent::Failed(it) if it.fate == End::Unknown);
-    assert_eq!(failed.filter(unknown).count(), 2);
+        |event: &&_| matches!(event, FcpInitiatorEvent::Failed(it) if it.fate == End::Unknown);
+    assert_eq!(pair.told.iter().filter(unknown).count(), 2);
 }

@@ -2,20 +2,22 @@
 
 use scsi::residual::Residual;
 
-use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, peer, plain};
-use crate::frame_sink::HeapFrames;
-use crate::initiator::{Data, FcpCause, FcpInitiatorEvent, FcpTmf, FcpWhy};
+use crate::frames;
+use crate::initiator::{FcpCause, FcpInitiatorEvent, FcpTmf, FcpWhy};
+use crate::remote::RemoteId;
+use crate::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{ExchangeStatus, RecAccept, Reply};
+use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::fcp::{Rsp, XferRdy};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 /// An initiator that has sent its first command.
 fn sent(begin: impl Fn(&mut Pair)) -> Pair {
-    let mut pair = Pair::new(plain(), |_, _| Fate::IsLost);
+    let mut pair = Pair::new(plain());
     begin(&mut pair);
-    pair.initiator.transmit(&mut HeapFrames::default());
+    pair.sent();
     pair
 }
 
@@ -41,36 +43,26 @@ fn good(pair: &mut Pair, residual: Residual) {
     pair.reach_initiator(header(RCtl::COMMAND_STATUS, 1), &payload);
 }
 
-fn why(pair: &Pair) -> Option<FcpWhy> {
-    match &pair.told[..] {
-        [] => None,
-        [FcpInitiatorEvent::Failed(failed)] => Some(failed.why),
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn a_write_cannot_be_done_before_its_data_was_sent() {
     let mut pair = sent(|pair| pair.write(1, 0, vec![1; 512]));
     good(&mut pair, Residual::Exact);
-    assert_eq!(why(&pair), Some(FcpWhy::Own(FcpCause::Contradiction)));
+    assert_eq!(pair.failed().why, FcpWhy::Own(FcpCause::Contradiction));
 }
 
 #[test]
 fn no_more_can_be_left_than_was_announced() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     good(&mut pair, Residual::Underflow(513));
-    assert_eq!(why(&pair), Some(FcpWhy::Own(FcpCause::Contradiction)));
+    assert_eq!(pair.failed().why, FcpWhy::Own(FcpCause::Contradiction));
 }
 
 #[test]
 fn a_read_without_its_data_is_not_done() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     good(&mut pair, Residual::Exact);
-    assert_eq!(why(&pair), None);
-    let mut out = HeapFrames::default();
-    pair.initiator.transmit(&mut out);
-    assert_eq!(out.frames.len(), 1, "it is aborted");
+    assert!(pair.told.is_empty());
+    assert_eq!(pair.sent().len(), 1, "it is aborted");
 }
 
 #[test]
@@ -84,13 +76,8 @@ fn data_beyond_what_was_asked_for_goes_nowhere() {
         pair.reach_initiator(header, &[9; 512]);
     }
     good(&mut pair, Residual::Underflow(512));
-    let [FcpInitiatorEvent::Done(done)] = &pair.told[..] else {
-        panic!("{:?}", pair.told);
-    };
-    let Data::In(into) = &done.data else {
-        panic!("it is a read");
-    };
-    assert_eq!(crate::exchange::tests::pair::bytes(into), [0xee; 512]);
+    assert_eq!(pair.told.len(), 1);
+    assert_eq!(pair.data(), [0xee; 512]);
 }
 
 #[test]
@@ -109,10 +96,10 @@ fn frames_of_another_exchange_or_port_are_passed_over() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     pair.reach_initiator(header(RCtl::SOLICITED_DATA, 1), &[9; 512]);
     pair.reach_initiator(header(RCtl::COMMAND_STATUS, 2), &[0; 24]);
-    let other = crate::remote::RemoteId(4);
+    let other = RemoteId(4);
     pair.initiator.peer_up(other, peer(1, 7, all()));
-    let (sof, eof) = crate::exchange::frames::SINGLE;
-    let frame = crate::wire::fcoe::ReceivedFrame {
+    let (sof, eof) = frames::SINGLE;
+    let frame = ReceivedFrame {
         sof,
         eof,
         header: header(RCtl::COMMAND_STATUS, 1),
@@ -130,11 +117,8 @@ fn frames_of_another_exchange_or_port_are_passed_over() {
 /// An ABTS has left.
 fn aborting() -> Pair {
     let mut pair = sent(|pair| pair.test(1));
-    let asked = pair
-        .initiator
-        .manage(pair.now, REMOTE, 5, LUN, FcpTmf::AbortTask(1));
-    assert_eq!(asked, Ok(()));
-    pair.initiator.transmit(&mut HeapFrames::default());
+    pair.manage(FcpTmf::AbortTask(1));
+    pair.sent();
     pair
 }
 
@@ -167,7 +151,7 @@ fn only_what_the_target_does_not_know_counts_as_aborted_when_it_refuses() {
 
 #[test]
 fn what_is_told_of_another_exchange_is_not_believed() {
-    let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
+    let mut pair = Pair::with(all(), |_, _| Fate::IsLost);
     pair.read(1, 0, 1);
     pair.settle();
     pair.wait();

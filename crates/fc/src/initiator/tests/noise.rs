@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 
-use crate::exchange::tests::pair::{Fate, Pair, all, bytes, plain};
 use crate::initiator::{Data, Fate as End, FcpInitiatorEvent};
+use crate::tests::bytes;
+use crate::tests::pair::{Fate, Pair, TWICE, all, late, plain};
 
 /// Blocks that one command is about; each has its own place.
 const BLOCKS: usize = 40;
@@ -18,14 +19,6 @@ fn pattern(id: u64) -> Vec<u8> {
 
 fn place(id: u64) -> u32 {
     (id as usize % 8 * BLOCKS) as u32
-}
-
-/// Numbers that look random, the same for a seed.
-fn dice(mut state: u64) -> impl FnMut() -> u64 {
-    move || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        state >> 33
-    }
 }
 
 fn begin(pair: &mut Pair, id: u64, is_write: bool) {
@@ -74,7 +67,7 @@ fn run(mut pair: Pair) {
     }
     for id in 0..8 {
         let at = place(id) as usize * 512;
-        assert!(pair.disk[at..at + BLOCKS * 512] == pattern(written[id as usize]));
+        assert!(pair.disk.bytes[at..at + BLOCKS * 512] == pattern(written[id as usize]));
     }
 }
 
@@ -82,13 +75,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn all_commands_end_and_no_byte_is_wrong(seed: u64, rate in 1_u64..40, recovers: bool) {
-        let mut dice = dice(seed);
-        let plan = move |_, _| match dice() % 1000 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let plan = move |_, _| match random.u64(..1000) {
             lot if lot < rate => Fate::IsLost,
-            lot if lot < rate * 2 => Fate::ComesTwice,
-            lot if lot < rate * 3 => Fate::ComesLate((dice() % 30) as usize),
+            lot if lot < rate * 2 => TWICE,
+            lot if lot < rate * 3 => late(random.u32(..30)),
             _ => Fate::Arrives,
         };
-        run(Pair::new(if recovers { all() } else { plain() }, plan));
+        run(Pair::with(if recovers { all() } else { plain() }, plan));
     }
 }

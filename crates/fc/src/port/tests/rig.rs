@@ -10,12 +10,12 @@ use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
 use super::trace;
-use crate::frame_sink::HeapFrames;
 use crate::initiator::{self, ClientCommand, Data, FcpInitiator};
 use crate::port::config::PortConfig;
 use crate::port::{Fc4Layer, Port, PortEvent};
 use crate::remote::RemoteId;
 use crate::target::{self, FcpTarget};
+use crate::tests::HeapFrames;
 use crate::wire::ethernet::Mac;
 
 pub(super) const fn ms(ms: u64) -> Duration {

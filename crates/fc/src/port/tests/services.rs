@@ -2,7 +2,7 @@
 
 use super::rig::{Rig, config, ms};
 use super::trace;
-use crate::frame_sink::HeapFrames;
+use crate::tests::HeapFrames;
 use crate::wire::els::{Adisc, Code, Els, ExchangeName, LinkErrors, Logo, Reply};
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};

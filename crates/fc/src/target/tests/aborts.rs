@@ -2,30 +2,19 @@
 
 use std::time::Duration;
 
-use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
-use crate::frame_sink::HeapFrames;
 use crate::initiator::{FcpInitiatorEvent, FcpTmf};
+use crate::tests::pair::{Pair, REMOTE, all, decode, plain, request};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
-
-fn spared(_: usize, _: bool) -> Fate {
-    Fate::Arrives
-}
 
 #[test]
 fn it_is_answered_when_the_device_server_has_ended_the_command() {
-    let mut pair = Pair::new(all(), spared);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(all());
     pair.read(1, 0, 8);
     pair.settle();
-    let asked = FcpTmf::AbortTask(1);
-    assert_eq!(
-        pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
-        Ok(())
-    );
+    pair.manage(FcpTmf::AbortTask(1));
     pair.settle();
     assert_eq!(pair.traced(), ["> CMND 28", "> ABTS"]);
-    pair.finish_aborts();
-    pair.settle();
+    pair.finish();
     assert_eq!(pair.traced(), ["< BA_ACC"]);
     assert!(matches!(
         pair.told[..],
@@ -38,39 +27,35 @@ fn it_is_answered_when_the_device_server_has_ended_the_command() {
 
 #[test]
 fn data_that_waits_is_dropped_with_its_command() {
-    let mut pair = Pair::new(plain(), spared);
+    let mut pair = Pair::new(plain());
     pair.read(1, 0, 64);
-    let mut out = HeapFrames::default();
-    pair.initiator.transmit(&mut out);
-    let command = decode(&out.frames[0]);
-    pair.reach_target(command.header, command.payload);
+    let sent = pair.sent();
+    pair.deliver(&sent[0]);
     assert!(pair.target.data_in_queued(REMOTE) > 0);
-    pair.reach_target(abts(command.header.ox_id), &[]);
+    pair.reach_target(abts(decode(&sent[0]).header.ox_id), &[]);
     assert_eq!(pair.target.data_in_queued(REMOTE), 0);
     pair.settle();
     assert_eq!(pair.traced(), ["< BA_ACC"]);
 }
 
-fn abts(ox_id: OxId) -> FrameHeader {
+pub(super) fn abts(ox_id: OxId) -> FrameHeader {
     FrameHeader {
         f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
-        ..peer(1, 2, all()).header(RCtl::ABTS, FrameType::BLS, ox_id, RxId::UNASSIGNED)
+        ..request(RCtl::ABTS, FrameType::BLS, ox_id.0)
     }
 }
 
 /// Sends ABTS for a command that has not come, then the command; tells how often that began.
 fn overtaken_by_its_abort(wait: Duration) -> usize {
-    let mut pair = Pair::new(plain(), spared);
+    let mut pair = Pair::new(plain());
     pair.test(1);
-    let mut out = HeapFrames::default();
-    pair.initiator.transmit(&mut out);
-    let command = decode(&out.frames[0]);
-    pair.reach_target(abts(command.header.ox_id), &[]);
-    pair.target.transmit(&mut HeapFrames::default());
+    let sent = pair.sent();
+    pair.reach_target(abts(decode(&sent[0]).header.ox_id), &[]);
+    pair.answered();
     pair.now += wait;
     pair.target.expire(pair.now);
-    pair.reach_target(command.header, command.payload);
-    pair.executed
+    pair.deliver(&sent[0]);
+    pair.disk.executed
 }
 
 #[test]
@@ -86,31 +71,21 @@ fn after_r_a_tov_the_ox_id_is_free_again() {
 
 #[test]
 fn rrq_makes_it_free_at_both_ends() {
-    let mut pair = Pair::new(plain(), spared);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(plain());
     pair.test(1);
     pair.settle();
-    let asked = FcpTmf::AbortTask(1);
-    assert_eq!(
-        pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
-        Ok(())
-    );
+    pair.manage(FcpTmf::AbortTask(1));
     pair.settle();
-    pair.finish_aborts();
-    pair.settle();
+    pair.finish();
     assert_eq!(pair.traced(), ["> CMND 00", "> ABTS", "< BA_ACC"]);
     pair.pass(Duration::from_secs(60));
     assert_eq!(pair.traced(), ["> RRQ", "< LS_ACC"]);
-    assert_eq!(
-        [pair.initiator.next_deadline(), pair.target.next_deadline()],
-        [None, None]
-    );
+    assert_eq!(pair.deadlines(), [None, None]);
 }
 
 #[test]
 fn an_abort_of_another_exchange_leaves_the_one_under_way_alone() {
-    let mut pair = Pair::new(all(), spared);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(all());
     pair.test(1);
     pair.settle();
     let stale = FrameHeader {
@@ -125,18 +100,12 @@ fn an_abort_of_another_exchange_leaves_the_one_under_way_alone() {
 
 #[test]
 fn that_of_a_function_is_answered_when_the_function_has_ended() {
-    let mut pair = Pair::new(all(), spared);
-    pair.is_stopped = true;
-    let reset = FcpTmf::LogicalUnitReset;
-    assert_eq!(
-        pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
-        Ok(())
-    );
+    let mut pair = Pair::stopped(all());
+    pair.manage(FcpTmf::LogicalUnitReset);
     pair.settle();
     pair.reach_target(abts(OxId(0)), &[]);
     pair.settle();
     assert_eq!(pair.traced(), ["> CMND management 10"]);
-    pair.finish_functions();
-    pair.settle();
+    pair.finish();
     assert_eq!(pair.traced(), ["< BA_ACC"]);
 }

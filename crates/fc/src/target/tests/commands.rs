@@ -1,26 +1,14 @@
 //! Commands and their ends.
 
-use scsi::medium::{HeapLease, Lease};
-use scsi::task::{Completed, SenseBytes};
-use scsi::wire::sense::Status;
+use scsi::wire::status::Status;
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, bytes, plain};
-use crate::initiator::{Data, Done, FcpInitiatorEvent};
-
-fn spared(_: usize, _: bool) -> Fate {
-    Fate::Arrives
-}
-
-fn done(pair: &Pair) -> &Done<HeapLease> {
-    match pair.told.last() {
-        Some(FcpInitiatorEvent::Done(done)) => done,
-        other => panic!("{other:?}"),
-    }
-}
+use crate::initiator::Data;
+use crate::tests::cdb10;
+use crate::tests::pair::{Pair, REMOTE, all, lease, plain};
 
 #[test]
 fn a_read_is_data_and_a_response() {
-    let mut pair = Pair::new(all(), spared);
+    let mut pair = Pair::new(all());
     pair.read(1, 2, 10);
     pair.settle();
     let trace = [
@@ -31,15 +19,12 @@ fn a_read_is_data_and_a_response() {
         "< RSP 00",
     ];
     assert_eq!(pair.traced(), trace);
-    let Data::In(into) = &done(&pair).data else {
-        panic!("it is a read");
-    };
-    assert!(bytes(into) == pair.disk[1024..1024 + 5120]);
+    assert!(pair.data() == pair.disk.bytes[1024..1024 + 5120]);
 }
 
 #[test]
 fn a_long_read_is_confirmed() {
-    let mut pair = Pair::new(all(), spared);
+    let mut pair = Pair::new(all());
     pair.read(1, 0, 32);
     pair.settle();
     let trace = pair.traced();
@@ -49,7 +34,7 @@ fn a_long_read_is_confirmed() {
 
 #[test]
 fn a_write_is_asked_for_all_at_once() {
-    let mut pair = Pair::new(plain(), spared);
+    let mut pair = Pair::new(plain());
     pair.write(1, 0, vec![7; 17 * 512]);
     pair.settle();
     let trace = [
@@ -63,29 +48,18 @@ fn a_write_is_asked_for_all_at_once() {
         "< RSP 00",
     ];
     assert_eq!(pair.traced(), trace);
-    assert!(pair.disk[..8704].iter().all(|byte| *byte == 7));
+    assert!(pair.disk.bytes[..8704].iter().all(|byte| *byte == 7));
 }
 
 /// Ends a read of 1024 bytes of which 512 were sent, and tells the response.
 fn ended(status: Status, sense: &[u8], length_in: u64) -> String {
-    let mut pair = Pair::new(plain(), spared);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(plain());
     pair.read(1, 0, 2);
     pair.settle();
-    let tag = pair.stopped[0];
-    let half = HeapLease::from_bytes(vec![1; 512]);
-    pair.target.send_data_in(REMOTE, tag, 0, half);
-    let completed = Completed {
-        status,
-        sense: SenseBytes::new(sense),
-        qualifier: 0,
-        length_in,
-        length_out: 0,
-    };
-    pair.target.complete(REMOTE, tag, &completed);
-    pair.settle();
-    assert_eq!(done(&pair).status, status as u8);
-    assert_eq!(done(&pair).sense.as_slice(), sense);
+    pair.send_data_in(vec![1; 512]);
+    pair.end(status, sense, (length_in, 0));
+    assert_eq!(pair.done().status, status as u8);
+    assert_eq!(pair.done().sense.as_slice(), sense);
     pair.trace.last().unwrap().clone()
 }
 
@@ -102,9 +76,8 @@ fn a_read_that_fails_tells_what_has_not_moved() {
 
 #[test]
 fn a_read_that_asks_for_more_is_cut_off_and_an_overrun() {
-    let mut pair = Pair::new(plain(), spared);
-    let into = HeapLease::from_bytes(vec![0; 512]);
-    pair.execute(1, 0x28, 0, 3, Data::In(into));
+    let mut pair = Pair::new(plain());
+    pair.execute(1, cdb10(0x28, 0, 3), Data::In(lease(vec![0; 512])));
     pair.settle();
     let trace = ["> CMND 28", "< DATA 0+512 end", "< RSP 00 over 1024"];
     assert_eq!(pair.traced(), trace);
@@ -113,32 +86,20 @@ fn a_read_that_asks_for_more_is_cut_off_and_an_overrun() {
 /// FCP-4: FCP_RESID_OVER, though the command fails and nothing moves.
 #[test]
 fn a_write_that_is_refused_for_what_it_announces_is_an_overrun() {
-    let mut pair = Pair::new(plain(), spared);
-    pair.is_stopped = true;
-    let from = HeapLease::from_bytes(vec![1; 200]);
-    pair.execute(1, 0x2a, 0, 1, Data::Out(from));
+    let mut pair = Pair::stopped(plain());
+    pair.execute(1, cdb10(0x2a, 0, 1), Data::Out(lease(vec![1; 200])));
     pair.settle();
-    let completed = Completed {
-        status: Status::CheckCondition,
-        sense: SenseBytes::new(&[0x72, 5, 0x0e, 3]),
-        qualifier: 0,
-        length_in: 0,
-        length_out: 512,
-    };
-    pair.target.complete(REMOTE, pair.stopped[0], &completed);
-    pair.settle();
+    pair.end(Status::CheckCondition, &[0x72, 5, 0x0e, 3], (0, 512));
     let trace = ["> CMND 2a", "< RSP 02 over 312 sense of 4"];
     assert_eq!(pair.traced(), trace);
 }
 
 #[test]
 fn what_waits_is_told_to_the_device_server() {
-    let mut pair = Pair::new(plain(), spared);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(plain());
     pair.read(1, 0, 8);
     pair.settle();
-    let data = HeapLease::from_bytes(vec![1; 4096]);
-    pair.target.send_data_in(REMOTE, pair.stopped[0], 0, data);
+    pair.send_data_in(vec![1; 4096]);
     assert_eq!(pair.target.data_in_queued(REMOTE), 4096);
     pair.settle();
     assert_eq!(pair.target.data_in_queued(REMOTE), 0);

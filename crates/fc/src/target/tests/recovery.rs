@@ -2,22 +2,16 @@
 
 use std::time::Duration;
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
-use crate::initiator::FcpInitiatorEvent;
+use crate::initiator::{FcpInitiatorConfig, FcpInitiatorEvent};
 use crate::remote::Fcp;
-use crate::target::{FcpLimits, FcpTarget};
+use crate::target::FcpLimits;
+use crate::tests::pair::{Fate, Pair, REMOTE, all, plain, request};
 use crate::wire::els::{Els, Srr};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// A pair of which one frame is lost: its number, and whether it goes to the target.
 fn losing(fcp: Fcp, victim: (usize, bool)) -> Pair {
-    Pair::new(fcp, move |at, to_target| {
-        if (at, to_target) == victim {
-            Fate::IsLost
-        } else {
-            Fate::Arrives
-        }
-    })
+    Pair::but_one(fcp, victim, Fate::IsLost)
 }
 
 fn is_done(pair: &Pair) -> bool {
@@ -41,7 +35,7 @@ fn read_data_beyond_a_gap_is_asked_for_at_once() {
         "< BA_ACC",
     ];
     assert_eq!(pair.traced(), trace, "a short read is not kept");
-    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
+    pair.failed();
 }
 
 #[test]
@@ -119,7 +113,7 @@ fn a_lost_response_is_sent_again() {
         "< RSP 00",
     ];
     assert_eq!(pair.traced(), trace);
-    assert!(is_done(&pair) && pair.executed == 1);
+    assert!(is_done(&pair) && pair.disk.executed == 1);
 }
 
 #[test]
@@ -136,13 +130,12 @@ fn a_target_that_cannot_send_again_is_told_to_abort() {
         "< BA_ACC",
     ];
     assert_eq!(pair.traced(), trace);
-    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
+    pair.failed();
 }
 
 #[test]
 fn a_command_that_takes_its_time_is_left_alone() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.is_stopped = true;
+    let mut pair = Pair::stopped(all());
     pair.read(1, 0, 64);
     pair.pass(Duration::from_secs(29));
     let trace = pair.traced();
@@ -164,7 +157,7 @@ fn a_target_without_rec_that_does_not_find_a_command_without_data_may_be_busy_wi
     let mut pair = losing(nothing, (0, true));
     pair.read(1, 0, 1);
     pair.pass(Duration::from_secs(4));
-    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
+    pair.failed();
 }
 
 #[test]
@@ -182,41 +175,34 @@ fn what_was_sent_is_kept_until_it_is_confirmed_but_not_for_ever() {
     assert_eq!(pair.target.next_deadline(), None);
 }
 
-#[test]
-fn an_exchange_that_is_not_known_cannot_be_recovered() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+/// Asks a target for a part of an exchange again; tells what it answers first.
+fn asked_again(pair: &mut Pair, (ox_id, rx_id): (OxId, RxId), unit: RCtl, offset: u32) -> String {
     let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, FrameType::FCP, OxId(9), RxId::UNASSIGNED)
-    };
-    let srr = Els::Srr(Srr {
-        ox_id: OxId(4),
-        rx_id: RxId(4),
-        offset: u32::MAX,
-        unit: RCtl::SOLICITED_DATA,
-    });
-    pair.reach_target(header, &srr.encode());
-    pair.settle();
-    assert_eq!(pair.traced(), ["< LS_RJT 03 17"]);
-    assert_eq!(pair.target.data_in_queued(REMOTE), 0);
-}
-
-/// Asks a target for a part of its first exchange again; tells what it answers first.
-fn asked_again(pair: &mut Pair, unit: RCtl, offset: u32) -> String {
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
         parameter: 1,
-        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, FrameType::FCP, OxId(9), RxId::UNASSIGNED)
+        ..request(RCtl::FC4_REQUEST, FrameType::FCP, 9)
     };
     let srr = Els::Srr(Srr {
-        ox_id: OxId(0),
-        rx_id: RxId::UNASSIGNED,
+        ox_id,
+        rx_id,
         offset,
         unit,
     });
     pair.reach_target(header, &srr.encode());
     pair.settle();
     pair.traced().remove(0)
+}
+
+/// The exchange of its first command.
+const FIRST: (OxId, RxId) = (OxId(0), RxId::UNASSIGNED);
+
+#[test]
+fn an_exchange_that_is_not_known_cannot_be_recovered() {
+    let mut pair = Pair::new(all());
+    let (unknown, unit) = ((OxId(4), RxId(4)), RCtl::SOLICITED_DATA);
+    let answer = asked_again(&mut pair, unknown, unit, u32::MAX);
+    assert_eq!(answer, "< LS_RJT 03 17");
+    assert!(pair.traced().is_empty());
+    assert_eq!(pair.target.data_in_queued(REMOTE), 0);
 }
 
 #[test]
@@ -227,28 +213,34 @@ fn what_is_asked_for_again_is_kept_for_as_long_from_then_on() {
     pair.traced();
     for _ in 0..3 {
         pair.pass(Duration::from_secs(4));
-        assert_eq!(asked_again(&mut pair, RCtl::COMMAND_STATUS, 0), "< LS_ACC");
+        assert_eq!(
+            asked_again(&mut pair, FIRST, RCtl::COMMAND_STATUS, 0),
+            "< LS_ACC"
+        );
     }
-    assert_eq!(asked_again(&mut pair, RCtl::SOLICITED_DATA, 0), "< LS_ACC");
+    assert_eq!(
+        asked_again(&mut pair, FIRST, RCtl::SOLICITED_DATA, 0),
+        "< LS_ACC"
+    );
     pair.pass(Duration::from_secs(5));
-    let gone = asked_again(&mut pair, RCtl::SOLICITED_DATA, 0);
+    let gone = asked_again(&mut pair, FIRST, RCtl::SOLICITED_DATA, 0);
     assert_eq!(gone, "< LS_RJT 09 2a");
     assert_eq!(pair.target.next_deadline(), None);
 }
 
 #[test]
 fn no_more_is_kept_than_may_be() {
-    let mut pair = losing(all(), (1, true));
-    pair.target = FcpTarget::new(FcpLimits {
+    let limits = FcpLimits {
         unconfirmed: 16 << 10,
         ..FcpLimits::default()
-    });
-    pair.target.peer_up(REMOTE, peer(2, 1, all()));
+    };
+    let mut pair = Pair::limited(all(), FcpInitiatorConfig::default(), limits);
+    pair.lose((1, true));
     pair.read(1, 0, 64);
     pair.settle();
     pair.traced();
-    let first = asked_again(&mut pair, RCtl::SOLICITED_DATA, 0);
-    assert_eq!(first, "< LS_RJT 09 2a");
-    let last = asked_again(&mut pair, RCtl::SOLICITED_DATA, 16 << 10);
-    assert_eq!(last, "< LS_ACC");
+    for (offset, answer) in [(0, "< LS_RJT 09 2a"), (16 << 10, "< LS_ACC")] {
+        let first = asked_again(&mut pair, FIRST, RCtl::SOLICITED_DATA, offset);
+        assert_eq!(first, answer, "from {offset}");
+    }
 }

@@ -1,8 +1,8 @@
 //! Information units that are no commands.
 
-use crate::exchange::tests::pair::{Fate, LUN, Pair, all, peer};
+use crate::tests::pair::{LUN, Pair, all, request};
 use crate::wire::fcp::{Cmnd, ManagementFlags, SIMPLE};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, RCtl};
 
 const READ: Cmnd<'_> = Cmnd {
     lun: LUN,
@@ -18,29 +18,22 @@ const READ: Cmnd<'_> = Cmnd {
 };
 
 fn header() -> FrameHeader {
-    FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..peer(1, 2, all()).header(
-            RCtl::UNSOLICITED_COMMAND,
-            FrameType::FCP,
-            OxId(0x123),
-            RxId::UNASSIGNED,
-        )
-    }
+    request(RCtl::UNSOLICITED_COMMAND, FrameType::FCP, 0x123)
 }
 
-fn answer(payload: &[u8]) -> String {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.reach_target(header(), payload);
-    pair.settle();
-    assert_eq!(pair.executed, 0);
-    pair.traced().remove(0)
-}
-
-fn answer_to(cmnd: &Cmnd<'_>) -> String {
+fn encoded(cmnd: &Cmnd<'_>) -> Vec<u8> {
     let mut payload = vec![0; cmnd.len()];
     cmnd.put(&mut payload);
-    answer(&payload)
+    payload
+}
+
+/// What is answered to what is not executed.
+fn answer(payload: &[u8]) -> String {
+    let mut pair = Pair::new(all());
+    pair.reach_target(header(), payload);
+    pair.settle();
+    assert_eq!(pair.disk.executed, 0);
+    pair.traced().remove(0)
 }
 
 #[test]
@@ -50,20 +43,16 @@ fn one_that_is_too_short_has_invalid_fields() {
 
 #[test]
 fn a_reserved_task_attribute_is_an_invalid_field() {
-    let cmnd = Cmnd {
-        attribute: 3,
-        ..READ
-    };
-    assert_eq!(answer_to(&cmnd), "< RSP 00 code 02");
+    let attribute = 3;
+    let cmnd = Cmnd { attribute, ..READ };
+    assert_eq!(answer(&encoded(&cmnd)), "< RSP 00 code 02");
 }
 
 #[test]
 fn two_functions_at_once_are_an_invalid_field() {
-    let cmnd = Cmnd {
-        management: ManagementFlags(0x12),
-        ..READ
-    };
-    assert_eq!(answer_to(&cmnd), "< RSP 00 code 02");
+    let management = ManagementFlags(0x12);
+    let cmnd = Cmnd { management, ..READ };
+    assert_eq!(answer(&encoded(&cmnd)), "< RSP 00 code 02");
 }
 
 #[test]
@@ -73,23 +62,20 @@ fn no_command_is_bidirectional_or_has_a_longer_cdb() {
         read_len: Some(512),
         ..READ
     };
-    assert_eq!(answer_to(&both), "< RSP 02 under 512 sense of 18");
     let long = Cmnd {
         cdb: &[0x7f; 36],
         ..READ
     };
-    assert_eq!(answer_to(&long), "< RSP 02 under 512 sense of 18");
+    for cmnd in [both, long] {
+        let refused = "< RSP 02 under 512 sense of 18";
+        assert_eq!(answer(&encoded(&cmnd)), refused, "{cmnd:?}");
+    }
 }
 
 #[test]
 fn a_cdb_of_32_bytes_comes_whole() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    let cmnd = Cmnd {
-        cdb: &[0x7f; 32],
-        ..READ
-    };
-    let mut payload = vec![0; cmnd.len()];
-    cmnd.put(&mut payload);
-    pair.reach_target(header(), &payload);
-    assert_eq!(pair.executed, 1);
+    let mut pair = Pair::new(all());
+    let cdb = &[0x7f; 32];
+    pair.reach_target(header(), &encoded(&Cmnd { cdb, ..READ }));
+    assert_eq!(pair.disk.executed, 1);
 }

@@ -1,12 +1,9 @@
 //! No more data is asked for than fits where it is received.
 
-use scsi::medium::{HeapLease, Lease};
-
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, decode, peer, plain};
-use crate::frame_sink::HeapFrames;
-use crate::initiator::{FcpInitiator, FcpInitiatorConfig};
+use crate::initiator::FcpInitiatorConfig;
 use crate::remote::RemoteId;
-use crate::target::{FcpLimits, FcpTarget, FcpTargetEvent};
+use crate::target::{FcpLimits, FcpTargetEvent};
+use crate::tests::pair::{Pair, REMOTE, all, decode, lease, lost_if, peer, plain};
 use crate::wire::names::FcId;
 
 /// Bytes of each command.
@@ -14,19 +11,19 @@ const LEN: usize = 8 << 10;
 
 /// A pair that asks for two commands' worth of data at once.
 fn narrow() -> Pair {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
     let window = 2 * LEN as u64;
-    pair.initiator = FcpInitiator::new(FcpInitiatorConfig {
+    let config = FcpInitiatorConfig {
         window,
         ..FcpInitiatorConfig::default()
-    });
-    pair.target = FcpTarget::new(FcpLimits {
+    };
+    Pair::limited(all(), config, limits(window))
+}
+
+fn limits(window: u64) -> FcpLimits {
+    FcpLimits {
         window,
         ..FcpLimits::default()
-    });
-    pair.initiator.peer_up(REMOTE, peer(1, 2, all()));
-    pair.target.peer_up(REMOTE, peer(2, 1, all()));
-    pair
+    }
 }
 
 fn count(trace: &[String], what: &str) -> usize {
@@ -52,7 +49,11 @@ fn writes_are_asked_for_as_far_as_there_is_room() {
     let trace = pair.traced();
     assert_eq!(count(&trace, "< XFER_RDY"), 9);
     assert_eq!(most_open(&trace, "< XFER_RDY", "> DATA 6336"), 2);
-    assert!(pair.disk[8 * LEN..9 * LEN].iter().all(|byte| *byte == 8));
+    assert!(
+        pair.disk.bytes[8 * LEN..9 * LEN]
+            .iter()
+            .all(|byte| *byte == 8)
+    );
 }
 
 #[test]
@@ -78,36 +79,30 @@ fn what_is_longer_than_the_window_goes_alone() {
 
 #[test]
 fn an_initiator_that_sends_no_data_keeps_nobody_else_waiting() {
-    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.target = FcpTarget::new(FcpLimits {
-        window: LEN as u64,
-        ..FcpLimits::default()
-    });
+    let mut pair = Pair::limited(all(), FcpInitiatorConfig::default(), limits(LEN as u64));
     let other = RemoteId(9);
-    pair.target.peer_up(REMOTE, peer(2, 1, all()));
     pair.target.peer_up(other, peer(2, 5, all()));
     for id in 0..4 {
         pair.write(id, 0, vec![1; LEN]);
     }
-    let mut out = HeapFrames::default();
-    pair.initiator.transmit(&mut out);
-    for frame in &out.frames {
-        let frame = decode(frame);
-        pair.reach_target(frame.header, frame.payload);
-    }
-    let mut asked = HeapFrames::default();
-    pair.target.transmit(&mut asked);
-    assert_eq!(asked.frames.len(), 1, "its first write fills the window");
-    let command = decode(&out.frames[0]);
-    pair.target.receive(pair.now, other, &command);
+    let sent = pair.sent();
+    sent.iter().for_each(|frame| pair.deliver(frame));
+    let asked = pair.answered();
+    assert_eq!(asked.len(), 1, "its first write fills the window");
+    pair.target.receive(pair.now, other, &decode(&sent[0]));
     let Some(FcpTargetEvent::Execute { remote, command }) = pair.target.poll() else {
         panic!("no command");
     };
-    let into = HeapLease::from_bytes(vec![0; LEN]);
+    let into = lease(vec![0; LEN]);
     pair.target.receive_data_out(remote, command.tag, 0, into);
-    pair.target.transmit(&mut asked);
-    assert_eq!(asked.frames.len(), 2);
-    assert_eq!(decode(&asked.frames[1]).header.d_id, FcId(5));
+    let asked = pair.answered();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(decode(&asked[0]).header.d_id, FcId(5));
+}
+
+/// Bytes that the initiator and the target expect.
+fn expected(pair: &Pair) -> (u64, u64) {
+    (pair.initiator.expected(), pair.target.expected())
 }
 
 #[test]
@@ -115,30 +110,18 @@ fn what_has_come_is_expected_no_longer() {
     let frame = u64::from(peer(1, 2, plain()).payload_max);
     let left = LEN as u64 - 2 * frame;
     // The command of a write and two frames of its data come; of a read two frames of data.
-    let lost = |at: usize, to_target: bool| {
-        if at < 2 + usize::from(to_target) {
-            Fate::Arrives
-        } else {
-            Fate::IsLost
-        }
-    };
-    let mut pair = Pair::new(plain(), lost);
+    let lost = |at: usize, to_target: bool| lost_if(at >= 2 + usize::from(to_target));
+    let mut pair = Pair::with(plain(), lost);
     pair.write(1, 0, vec![7; LEN]);
     pair.settle();
-    assert_eq!(
-        (pair.initiator.expected(), pair.target.expected()),
-        (0, left)
-    );
+    assert_eq!(expected(&pair), (0, left));
     pair.target.peer_down(REMOTE);
     assert_eq!(pair.target.expected(), 0);
 
-    let mut pair = Pair::new(plain(), lost);
+    let mut pair = Pair::with(plain(), lost);
     pair.read(1, 100, 16);
     pair.settle();
-    assert_eq!(
-        (pair.initiator.expected(), pair.target.expected()),
-        (left, 0)
-    );
+    assert_eq!(expected(&pair), (left, 0));
     pair.initiator.peer_down(REMOTE);
     assert_eq!(pair.initiator.expected(), 0);
 }
@@ -146,14 +129,11 @@ fn what_has_come_is_expected_no_longer() {
 #[test]
 fn nothing_is_expected_when_all_is_done() {
     // Every fifth frame is lost, and comes with what is asked for again.
-    let mut pair = Pair::new(all(), |at, _| match at % 5 {
-        4 => Fate::IsLost,
-        _ => Fate::Arrives,
-    });
+    let mut pair = Pair::with(all(), |at, _| lost_if(at % 5 == 4));
     for id in 0..4 {
         pair.write(id, 16 * id as u32, vec![id as u8; LEN]);
         pair.read(4 + id, 100, 16);
     }
     pair.until_told(8);
-    assert_eq!((pair.initiator.expected(), pair.target.expected()), (0, 0));
+    assert_eq!(expected(&pair), (0, 0));
 }

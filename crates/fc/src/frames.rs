@@ -1,9 +1,18 @@
-//! Frames on their way out.
+//! Frames on their way out, each written in place.
 
-use crate::frame_sink::FrameSink;
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::FrameHeader;
+
+/// Memory for Ethernet frames on their way out: a transmit ring.
+pub trait FrameSink {
+    /// Memory for one frame of up to `len` bytes; what it holds is not told. `None` when no more
+    /// fits now. A slot that is not committed is given again.
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]>;
+
+    /// The slot given last holds a frame of `len` bytes, at most what was asked for.
+    fn commit(&mut self, len: usize);
+}
 
 /// A sequence of one frame that is whole.
 #[derive(Clone, Debug)]

@@ -1,0 +1,218 @@
+//! A machine at its place on the Ethernet.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::{Bytes, HeapFrames};
+use crate::fip::Fip;
+use crate::frames::FrameSink;
+use crate::port::{Fc4Layer, Port};
+use crate::wire::ethernet::{EthernetHeader, Mac};
+
+/// What can stand at an Ethernet: an N_Port, or its FIP alone.
+pub trait Machine {
+    /// Its link came up or went down.
+    fn link(&mut self, now: Now, up: bool);
+    /// A frame came.
+    fn receive(&mut self, now: Now, frame: &[u8]);
+    /// Puts what is to be sent into `out`.
+    fn transmit(&mut self, out: &mut impl FrameSink);
+    /// When it wants to be woken.
+    fn next_deadline(&self) -> Option<Now>;
+    /// The deadline passed.
+    fn expire(&mut self, now: Now);
+    /// The Ethernet address of its own that it receives frames to, besides its station's.
+    fn own_mac(&self) -> Option<Mac>;
+}
+
+impl<F: Fc4Layer> Machine for Port<F> {
+    fn link(&mut self, now: Now, up: bool) {
+        self.link(now, up);
+    }
+
+    fn receive(&mut self, now: Now, frame: &[u8]) {
+        self.receive(now, frame, None);
+    }
+
+    fn transmit(&mut self, out: &mut impl FrameSink) {
+        self.transmit(out);
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        self.next_deadline()
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.expire(now);
+    }
+
+    fn own_mac(&self) -> Option<Mac> {
+        self.address().map(|address| address.mac)
+    }
+}
+
+impl Machine for Fip {
+    fn link(&mut self, now: Now, up: bool) {
+        self.link(now, up);
+    }
+
+    /// What is out of place is refused, which changes nothing.
+    fn receive(&mut self, now: Now, frame: &[u8]) {
+        if let Ok((header, payload)) = EthernetHeader::parse(frame) {
+            let _ = self.receive(now, &header, payload);
+        }
+    }
+
+    fn transmit(&mut self, out: &mut impl FrameSink) {
+        self.transmit(out);
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        self.next_deadline()
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.expire(now);
+    }
+
+    fn own_mac(&self) -> Option<Mac> {
+        self.mac()
+    }
+}
+
+/// A machine, its Ethernet port and its clock.
+#[derive(Debug)]
+pub struct Station<M> {
+    /// The machine.
+    pub port: M,
+    /// The address of its Ethernet port.
+    mac: Mac,
+    /// Whether it is there at all.
+    pub is_alive: bool,
+    /// Whether its cable is in.
+    is_linked: bool,
+    /// By how much its clock is ahead.
+    ahead: Duration,
+}
+
+/// A transmit ring with room for so many frames.
+struct Ring {
+    frames: HeapFrames,
+    room: usize,
+}
+
+impl FrameSink for Ring {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.room == 0 {
+            return None;
+        }
+        self.frames.slot(len)
+    }
+
+    fn commit(&mut self, len: usize) {
+        self.room -= 1;
+        self.frames.commit(len);
+    }
+}
+
+impl<M: Machine> Station<M> {
+    /// A machine that is not there yet.
+    pub const fn new(mac: Mac, port: M) -> Self {
+        Self {
+            port,
+            mac,
+            is_alive: false,
+            is_linked: false,
+            ahead: Duration::ZERO,
+        }
+    }
+
+    /// A machine whose link is up since the beginning.
+    pub fn up(mac: Mac, mut port: M) -> Self {
+        port.link(Now::ZERO, true);
+        Self {
+            is_alive: true,
+            is_linked: true,
+            ..Self::new(mac, port)
+        }
+    }
+
+    /// It is started, with a machine that knows nothing of what was before.
+    pub fn start(&mut self, now: Now, port: M) {
+        self.port = port;
+        (self.is_alive, self.is_linked) = (true, true);
+        self.port.link(self.clock(now), true);
+    }
+
+    /// What its clock shows.
+    #[must_use]
+    pub fn clock(&self, now: Now) -> Now {
+        now + self.ahead
+    }
+
+    /// Its clock jumps.
+    pub fn jump(&mut self, by: Duration) {
+        self.ahead += by;
+    }
+
+    /// The cable is taken out or put in.
+    pub fn link(&mut self, now: Now, up: bool) {
+        if self.is_alive && self.is_linked != up {
+            self.is_linked = up;
+            self.port.link(self.clock(now), up);
+        }
+    }
+
+    /// Whether its cable is in.
+    #[must_use]
+    pub const fn is_linked(&self) -> bool {
+        self.is_linked
+    }
+
+    /// A frame is on the Ethernet: it is heard if it is for this station.
+    pub fn hear(&mut self, now: Now, frame: &[u8]) -> bool {
+        let Ok((header, _)) = EthernetHeader::parse(frame) else {
+            return false;
+        };
+        let heard = self.is_alive && self.is_linked && self.listens(header.dst);
+        if heard {
+            self.port.receive(self.clock(now), frame);
+        }
+        heard
+    }
+
+    fn listens(&self, dst: Mac) -> bool {
+        dst == self.mac || Some(dst) == self.port.own_mac() || Fip::groups().contains(&dst)
+    }
+
+    /// What it sends, as far as there is room; and whether there was anything, which goes nowhere
+    /// without a cable.
+    pub fn send(&mut self, room: usize) -> (Vec<Bytes>, bool) {
+        let frames = HeapFrames::default();
+        let mut ring = Ring { frames, room };
+        if self.is_alive {
+            self.port.transmit(&mut ring);
+        }
+        let any = !ring.frames.frames.is_empty();
+        let sent = ring.frames.frames.into_iter();
+        let sent = sent.filter(|_| self.is_linked).map(Bytes::from);
+        (sent.collect(), any)
+    }
+
+    /// When it wants to be woken.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Now> {
+        let deadline = self.port.next_deadline().filter(|_| self.is_alive)?;
+        Some(deadline.saturating_sub(self.ahead))
+    }
+
+    /// Wakes it if it is time.
+    pub fn wake(&mut self, now: Now) -> bool {
+        let due = self.deadline().is_some_and(|deadline| deadline <= now);
+        if due {
+            self.port.expire(self.clock(now));
+        }
+        due
+    }
+}
