@@ -26,6 +26,7 @@
 //! neighbours by events and does not ask how they came about.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -36,7 +37,6 @@ use crate::wire::fip::{FipMessage, FipOperation};
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
-mod address;
 mod announcement;
 mod budget;
 mod conflict;
@@ -47,7 +47,6 @@ mod neighbour;
 mod tests;
 mod transmit;
 
-use address::SplitMix;
 use announcement::Announcement;
 use budget::{Budget, OverBudget};
 use neighbour::Neighbours;
@@ -144,7 +143,7 @@ pub struct Fip {
     claimed: Now,
     /// When a port in point-to-point mode was last asked to change over.
     invited: Option<Now>,
-    random: SplitMix,
+    random: fastrand::Rng,
     budget: Budget,
     neighbours: Neighbours,
     /// The link is about to go down: nothing is to begin until then.
@@ -165,11 +164,11 @@ impl Fip {
             now,
             state: FipState::Down,
             timer: None,
-            fc_id: address::preferred(config.mac),
+            fc_id: preferred(config.mac),
             tries: 0,
             claimed: now,
             invited: None,
-            random: SplitMix::new(random),
+            random: fastrand::Rng::with_seed(u64::from_be_bytes(random)),
             budget: Budget::new(u64::from_le_bytes(random)),
             neighbours: Neighbours::default(),
             is_leaving: false,
@@ -342,6 +341,11 @@ impl Fip {
         self.now = self.now.max(now);
     }
 
+    /// A time of whole microseconds below `end`.
+    fn lot(&mut self, end: Duration) -> Duration {
+        Duration::from_micros(self.random.u64(..end.as_micros() as u64))
+    }
+
     fn enter(&mut self, state: FipState, wait: Option<Duration>) {
         self.state = state;
         self.timer = wait.map(|wait| self.now.saturating_add(wait));
@@ -371,11 +375,22 @@ impl Fip {
             }
             FipState::Up => {
                 self.announce(FipOperation::Beacon);
-                let fuzz = self.random.up_to(BEACON_FUZZ);
+                let fuzz = self.lot(BEACON_FUZZ);
                 self.timer = Some(self.now.saturating_add(BEACON_PERIOD + fuzz));
             }
         }
     }
+}
+
+/// The N_Port_IDs that VN2VN ports may have: 16 bits, neither all zero nor all one.
+const LOCAL_IDS: RangeInclusive<u32> = 1..=0xfffe;
+
+/// What is tried first: the lower half of the address of the ENode, as Linux does, so that a port
+/// is found under the same N_Port_ID again.
+fn preferred(mac: Mac) -> FcId {
+    let [.., high, low] = mac.0;
+    let number = u32::from(u16::from_be_bytes([high, low]));
+    FcId(number.clamp(*LOCAL_IDS.start(), *LOCAL_IDS.end()))
 }
 
 /// The address that the FCoE frames of a VN2VN port have.

@@ -16,15 +16,14 @@ pub(crate) mod trace;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 pub use self::ethernet::{Bytes, Ethernet, Fate, Faults, Link};
-pub use self::station::{Machine, Station};
+pub use self::station::{FipView, Machine, Station};
 use crate::frames::FrameSink;
 use crate::initiator::{ClientCommand, Data};
 use crate::port::PortConfig;
-use crate::remote::PeerAddress;
-use crate::wire::ethernet::{EthernetHeader, FCOE, Mac};
+use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::FrameHeader;
 
@@ -119,15 +118,4 @@ pub fn frame(
     );
     slot.truncate(len);
     slot
-}
-
-/// The Ethernet header of an FCoE frame from one port to another.
-#[must_use]
-pub const fn ethernet(from: PeerAddress, to: PeerAddress) -> EthernetHeader {
-    EthernetHeader {
-        dst: to.mac,
-        src: from.mac,
-        vlan: None,
-        ethertype: FCOE,
-    }
 }

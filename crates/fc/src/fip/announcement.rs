@@ -1,6 +1,6 @@
 //! The messages of VN2VN, in each of which a port presents itself.
 
-use super::{FCOE_OVERHEAD, Fip, FipConfig, Mode, address, vn_mac};
+use super::{FCOE_OVERHEAD, Fip, FipConfig, LOCAL_IDS, Mode, vn_mac};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, Fc4Features, FipError, FipMessage, FipOperation, Flags};
 use crate::wire::frame::MIN_PAYLOAD;
@@ -42,7 +42,7 @@ impl Announcement {
         else {
             return Err(DESCRIPTORS);
         };
-        if !address::is_local(fc_id) || mac != vn_mac(fc_id) {
+        if !LOCAL_IDS.contains(&fc_id.0) || mac != vn_mac(fc_id) {
             return Err(NO_LOCAL_ID);
         }
         if enode.is_multicast() || (ethernet.src != enode && ethernet.src != mac) {

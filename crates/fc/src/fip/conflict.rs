@@ -1,17 +1,18 @@
 //! What other ports say, and which port keeps an N_Port_ID that two ports want (FC-BB-6).
 
 use super::announcement::Announcement;
-use super::{ANNOUNCE_WAIT, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
+use super::{ANNOUNCE_WAIT, LOCAL_IDS, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
 use super::{Fip, FipEvent, FipState, Mode, UnlinkReason};
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::FipOperation;
+use crate::wire::names::FcId;
 use scsi::violation::Violation;
 
 impl Fip {
     /// Draws lots for when to send the first probe.
     pub(super) fn wait(&mut self) {
         let wait = if self.tries < QUICK_TRIES {
-            self.random.up_to(PROBE_WAIT)
+            self.lot(PROBE_WAIT)
         } else {
             RATE_LIMIT
         };
@@ -127,15 +128,20 @@ impl Fip {
     fn give_up(&mut self) {
         self.statistics.conflicts += 1;
         self.release(UnlinkReason::Conflict);
-        let mut fc_id = self.random.fc_id();
+        let mut fc_id = self.draw();
         for _ in 0..DRAWS {
             if fc_id != self.fc_id && !self.neighbours.knows(fc_id) {
                 break;
             }
-            fc_id = self.random.fc_id();
+            fc_id = self.draw();
         }
         self.fc_id = fc_id;
         self.wait();
+    }
+
+    /// An N_Port_ID, whether or not another port has it.
+    fn draw(&mut self) -> FcId {
+        FcId(self.random.u32(LOCAL_IDS))
     }
 
     /// All virtual links end, as does our claim.

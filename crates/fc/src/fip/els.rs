@@ -75,27 +75,20 @@ impl Fip {
     fn reply_header(&self, els: &Encapsulated<'_>) -> FrameHeader {
         FrameHeader {
             r_ctl: RCtl::ELS_REPLY,
-            d_id: els.header.s_id,
             f_ctl: FCtl::REPLY,
-            ox_id: els.header.ox_id,
             ..self.request_header(els.header.s_id, els.header.ox_id)
         }
     }
 
     const fn request_header(&self, d_id: FcId, ox_id: OxId) -> FrameHeader {
+        let exchange = (ox_id, RxId::UNASSIGNED);
         FrameHeader {
-            r_ctl: RCtl::ELS_REQUEST,
-            d_id,
-            cs_ctl: 0,
-            s_id: self.fc_id,
-            kind: FrameType::ELS,
             f_ctl: FCtl::REQUEST,
-            seq_id: 0,
-            df_ctl: 0,
-            seq_cnt: 0,
-            ox_id,
-            rx_id: RxId::UNASSIGNED,
-            parameter: 0,
+            ..FrameHeader::new(
+                (RCtl::ELS_REQUEST, FrameType::ELS),
+                (self.fc_id, d_id),
+                exchange,
+            )
         }
     }
 

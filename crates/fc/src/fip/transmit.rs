@@ -19,10 +19,8 @@ impl PendingMessage {
     /// Whether there was room.
     pub(super) fn write(&self, tag: Option<VlanTag>, out: &mut impl FrameSink) -> bool {
         let header = ethernet::EthernetHeader {
-            dst: self.dst,
-            src: self.src,
             vlan: tag,
-            ethertype: ethernet::FIP,
+            ..ethernet::EthernetHeader::new(self.src, self.dst, ethernet::FIP)
         };
         let len = header.len() + self.bytes.len().max(self.least);
         let len = len.max(ethernet::MIN_LEN);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::fip::{self, Mode};
 use crate::remote::{LocalPort, Partners, PeerAddress, PrliOffer, Role};
-use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
 use crate::wire::names::Wwn;
 
@@ -128,11 +128,6 @@ pub const fn payload_max(mtu: usize) -> u16 {
 
 /// Bytes of an FCoE frame behind the Ethernet header that are not payload.
 const fn overhead() -> u16 {
-    let header = ethernet::EthernetHeader {
-        dst: Mac::BROADCAST,
-        src: Mac::BROADCAST,
-        vlan: None,
-        ethertype: ethernet::FCOE,
-    };
+    let header = EthernetHeader::new(Mac::BROADCAST, Mac::BROADCAST, ethernet::FCOE);
     (fcoe::frame_len(&header, 0) - header.len()) as u16
 }

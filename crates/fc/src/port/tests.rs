@@ -7,7 +7,6 @@ mod places;
 mod rest;
 mod rig;
 mod services;
-mod strangers;
 mod third_party;
 mod trace;
 mod weather;

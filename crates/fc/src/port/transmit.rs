@@ -3,7 +3,7 @@
 use super::{Fc4Layer, Port, PortStatistics};
 use crate::frames::{FrameSink, Single};
 use crate::remote::{PendingEls, RemoteId};
-use crate::wire::ethernet;
+use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// Counts what passes through.
@@ -71,30 +71,16 @@ impl<F: Fc4Layer> Port<F> {
             self.statistics.dropped += 1;
             return;
         }
-        let address = remote.address();
-        let ethernet = ethernet::EthernetHeader {
-            dst: address.mac,
-            src: self.local.address.mac,
+        let (own, address) = (self.local.address, remote.address());
+        let ethernet = EthernetHeader {
             vlan: self.local.tag,
-            ethertype: ethernet::FCOE,
+            ..EthernetHeader::new(own.mac, address.mac, ethernet::FCOE)
         };
-        let header = FrameHeader {
-            r_ctl,
-            d_id: address.fc_id,
-            cs_ctl: 0,
-            s_id: self.local.address.fc_id,
-            kind,
-            f_ctl,
-            seq_id: 0,
-            df_ctl: 0,
-            seq_cnt: 0,
-            ox_id,
-            rx_id,
-            parameter: 0,
-        };
+        let ports = (own.fc_id, address.fc_id);
+        let header = FrameHeader::new((r_ctl, kind), ports, (ox_id, rx_id));
         self.controls.push_back(Single {
             ethernet,
-            header,
+            header: FrameHeader { f_ctl, ..header },
             payload,
         });
     }

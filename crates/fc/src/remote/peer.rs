@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::wire::ethernet::{self, Mac, VlanTag};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
 /// Numbers a remote port among those that one N_Port knows; also its index where they are kept. The
@@ -67,10 +67,8 @@ impl FcpPeer {
     #[must_use]
     pub const fn ethernet(&self) -> ethernet::EthernetHeader {
         ethernet::EthernetHeader {
-            dst: self.address.mac,
-            src: self.own.mac,
             vlan: self.tag,
-            ethertype: ethernet::FCOE,
+            ..ethernet::EthernetHeader::new(self.own.mac, self.address.mac, ethernet::FCOE)
         }
     }
 
@@ -83,19 +81,7 @@ impl FcpPeer {
         ox_id: OxId,
         rx_id: RxId,
     ) -> FrameHeader {
-        FrameHeader {
-            r_ctl,
-            d_id: self.address.fc_id,
-            cs_ctl: 0,
-            s_id: self.own.fc_id,
-            kind,
-            f_ctl: FCtl::NONE,
-            seq_id: 0,
-            df_ctl: 0,
-            seq_cnt: 0,
-            ox_id,
-            rx_id,
-            parameter: 0,
-        }
+        let ports = (self.own.fc_id, self.address.fc_id);
+        FrameHeader::new((r_ctl, kind), ports, (ox_id, rx_id))
     }
 }

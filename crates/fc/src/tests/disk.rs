@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::good;
 use crate::remote::RemoteId;
@@ -90,7 +90,7 @@ impl Disk {
             self.stopped.push(tag);
             return;
         }
-        let is_beyond = start + len > self.bytes.len();
+        let is_beyond = opcode != 0x12 && start + len > self.bytes.len();
         if is_beyond || opcode == 0x2a && len > command.expected_out as usize {
             let refused = Completed {
                 status: Status::CheckCondition,
@@ -102,7 +102,7 @@ impl Disk {
         match opcode {
             0x12 => {
                 let len = command.expected_in as usize;
-                let data = HeapLease::from_bytes(b"LUNAR".repeat(8)[..len].to_vec());
+                let data = HeapLease::from_bytes(b"LUNAR".repeat(1 + len / 5)[..len].to_vec());
                 target.send_data_in(remote, tag, 0, data);
                 target.complete(remote, tag, &good(len as u64, 0));
             }

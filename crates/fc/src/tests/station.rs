@@ -1,14 +1,17 @@
 //! A machine at its place on the Ethernet.
 
+use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use scsi::medium::Now;
 
 use super::{Bytes, HeapFrames};
-use crate::fip::Fip;
+use crate::fip::{Fip, FipEvent};
 use crate::frames::FrameSink;
 use crate::port::{Fc4Layer, Port};
 use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::names::FcId;
 
 /// What can stand at an Ethernet: an N_Port, or its FIP alone.
 pub trait Machine {
@@ -116,6 +119,20 @@ impl FrameSink for Ring {
     }
 }
 
+impl<M> Deref for Station<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.port
+    }
+}
+
+impl<M> DerefMut for Station<M> {
+    fn deref_mut(&mut self) -> &mut M {
+        &mut self.port
+    }
+}
+
 impl<M: Machine> Station<M> {
     /// A machine that is not there yet.
     pub const fn new(mac: Mac, port: M) -> Self {
@@ -214,5 +231,33 @@ impl<M: Machine> Station<M> {
             self.port.expire(self.clock(now));
         }
         due
+    }
+}
+
+/// What a VN2VN port has told, in an order in which it makes sense whatever others do.
+#[derive(Clone, Debug, Default)]
+pub struct FipView {
+    /// The N_Port_ID that it has claimed.
+    pub claimed: Option<FcId>,
+    /// The ports that there are links to.
+    pub linked: BTreeSet<FcId>,
+}
+
+impl FipView {
+    /// It tells something.
+    pub fn told(&mut self, event: &FipEvent) {
+        match event {
+            FipEvent::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
+            FipEvent::Released(fc_id) => {
+                assert_eq!(self.claimed.take(), Some(*fc_id));
+                assert!(self.linked.is_empty(), "links that outlive the claim");
+            }
+            FipEvent::Found(who) => {
+                assert!(self.claimed.is_some_and(|ours| ours != who.fc_id));
+                assert!((256..=2112).contains(&who.payload_max), "{who:?}");
+                assert!(self.linked.insert(who.fc_id), "found twice");
+            }
+            FipEvent::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
+        }
     }
 }

@@ -14,7 +14,8 @@ pub(crate) fn line(to_target: bool, frame: &ReceivedFrame<'_>) -> String {
     format!("{way} {}", words(frame))
 }
 
-fn words(frame: &ReceivedFrame<'_>) -> String {
+/// What a frame says.
+pub(crate) fn words(frame: &ReceivedFrame<'_>) -> String {
     let header = &frame.header;
     match (header.kind, header.r_ctl) {
         (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => {

@@ -131,6 +131,17 @@ impl EthernetHeader {
     /// Bytes with a tag.
     pub const TAGGED_LEN: usize = 18;
 
+    /// The header of a frame without a tag.
+    #[must_use]
+    pub const fn new(src: Mac, dst: Mac, ethertype: u16) -> Self {
+        Self {
+            dst,
+            src,
+            vlan: None,
+            ethertype,
+        }
+    }
+
     /// Bytes that it takes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]

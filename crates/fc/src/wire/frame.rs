@@ -247,6 +247,30 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
+    /// The header of a frame from one port to another: the first of its sequence, without what only
+    /// some frames have.
+    #[must_use]
+    pub const fn new(
+        (r_ctl, kind): (RCtl, FrameType),
+        (s_id, d_id): (FcId, FcId),
+        (ox_id, rx_id): (OxId, RxId),
+    ) -> Self {
+        Self {
+            r_ctl,
+            d_id,
+            cs_ctl: 0,
+            s_id,
+            kind,
+            f_ctl: FCtl::NONE,
+            seq_id: 0,
+            df_ctl: 0,
+            seq_cnt: 0,
+            ox_id,
+            rx_id,
+            parameter: 0,
+        }
+    }
+
     /// Reads a header from the front of `bytes`.
     ///
     /// # Errors

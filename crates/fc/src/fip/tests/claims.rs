@@ -43,8 +43,7 @@ fn waits_are_those_of_the_standard() {
 
 #[test]
 fn two_ports_find_each_other() {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(1000));
     lan.trace();
     lan.add(config(2), 2);
@@ -97,8 +96,7 @@ fn frames_are_as_long_as_both_ends_and_the_mtu_allow() {
     assert_eq!(max_fcoe(2157), 2154);
     assert_eq!(max_fcoe(2158), 2158);
     assert_eq!(max_fcoe(9000), 2158);
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     let mut small = config(2);
     small.max_fcoe = max_fcoe(1500);
     lan.add(small, 2);
@@ -120,8 +118,7 @@ fn frames_are_as_long_as_both_ends_and_the_mtu_allow() {
 /// port that claims does not learn of the other one.
 #[test]
 fn a_path_too_narrow_makes_no_link() {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(1000));
     lan.add(config(2), 2);
     lan.run_with(ms(60_000), |line| !line.ends_with("bytes"));

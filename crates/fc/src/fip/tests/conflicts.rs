@@ -14,27 +14,24 @@ fn alike(number: u16) -> FipConfig {
 
 #[test]
 fn of_two_that_start_together_the_higher_wwpn_gets_the_id() {
-    let mut lan = Lan::default();
-    lan.add(alike(1), 1);
-    lan.add(alike(2), 2);
+    let mut lan = Lan::of(&[alike(1), alike(2)]);
     lan.run(ms(3000));
     assert_eq!(lan.ports[1].fc_id(), Some(FcId(0x4100)));
     assert_ne!(lan.ports[0].fc_id().unwrap(), FcId(0x4100));
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
     assert_eq!(lan.ports[0].statistics().conflicts, 1);
 }
 
 #[test]
 fn who_comes_later_takes_another_id_whatever_its_wwpn() {
-    let mut lan = Lan::default();
-    lan.add(alike(1), 1);
+    let mut lan = Lan::of(&[alike(1)]);
     lan.run(ms(2000));
     lan.trace();
     lan.add(alike(2), 2);
     lan.run(ms(4000));
     assert_eq!(lan.ports[0].fc_id(), Some(FcId(0x4100)));
     assert_eq!(lan.ports[0].statistics().conflicts, 0);
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
     let trace = lan.trace();
     assert!(trace[1].ends_with("ProbeReply 004100"), "{trace:?}");
 }
@@ -42,10 +39,7 @@ fn who_comes_later_takes_another_id_whatever_its_wwpn() {
 /// Two Ethernets, with the same N_Port_ID on each, become one.
 #[test]
 fn when_ethernets_are_joined_the_lower_wwpn_moves() {
-    let mut lan = Lan::default();
-    lan.add(alike(1), 1);
-    lan.add(alike(2), 2);
-    lan.add(config(3), 3);
+    let mut lan = Lan::of(&[alike(1), alike(2), config(3)]);
     // Apart for as long as they come up.
     lan.run_with(ms(1500), |_| false);
     assert_eq!(lan.ports[0].fc_id(), lan.ports[1].fc_id());
@@ -53,7 +47,7 @@ fn when_ethernets_are_joined_the_lower_wwpn_moves() {
     lan.run(ms(30_000));
     assert_eq!(lan.ports[1].fc_id(), Some(FcId(0x4100)));
     assert_eq!(lan.told()[0], "0: released 004100");
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 2));
+    assert!(lan.all_know(2));
 }
 
 /// That is a mistake of whoever set them up, but they do not claim against each other for ever.
@@ -63,9 +57,7 @@ fn two_of_the_same_wwpn_do_not_quarrel() {
         wwpn: Wwn(0x2000_0200_0000_0001),
         ..alike(number)
     };
-    let mut lan = Lan::default();
-    lan.add(twin(1), 1);
-    lan.add(twin(2), 2);
+    let mut lan = Lan::of(&[twin(1), twin(2)]);
     lan.run_with(ms(1500), |_| false);
     lan.trace();
     lan.run(ms(30_000));
@@ -108,8 +100,7 @@ fn what_is_ours_is_no_conflict() {
 
 #[test]
 fn the_id_is_kept_over_a_link_flap() {
-    let mut lan = Lan::default();
-    lan.add(alike(1), 1);
+    let mut lan = Lan::of(&[alike(1)]);
     lan.run(ms(2000));
     lan.add(alike(2), 2);
     lan.run(ms(4000));

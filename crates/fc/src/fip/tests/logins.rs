@@ -5,8 +5,7 @@ use crate::wire::fip::FipOperation;
 use crate::wire::names::FcId;
 
 fn two(pass: impl FnMut(&str) -> bool, until: u64) -> Lan {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(1500));
     lan.add(config(2), 2);
     lan.trace();
@@ -33,7 +32,7 @@ fn an_flogi_that_is_lost_is_sent_again() {
             "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0001",
         ]
     );
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 /// To the one who accepted it the link is up, until the other asks again.
@@ -159,8 +158,7 @@ fn one_that_is_not_answered_is_sent_four_times_a_beacon() {
 
 #[test]
 fn one_that_is_rejected_is_sent_again_after_a_while() {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(1500));
     lan.add(config(2), 2);
     // 000002 does not know 000001, which sends FLOGI, for as long as it is not answered.
@@ -168,7 +166,7 @@ fn one_that_is_rejected_is_sent_again_after_a_while() {
     let trace = lan.trace();
     assert!(trace.contains(&"0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000".into()));
     lan.run(ms(20_000));
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 #[test]
@@ -188,7 +186,7 @@ fn logout_ends_the_link_on_both_sides_until_the_next_beacon() {
         ]
     );
     lan.run(ms(13_000));
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 /// As Linux does 20 ms after a LOGO.

@@ -2,9 +2,7 @@ use super::rig::{Lan, config, ms};
 use crate::wire::names::Wwn;
 
 fn pair() -> Lan {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
-    lan.add(config(2), 2);
+    let mut lan = Lan::of(&[config(1), config(2)]);
     lan.run(ms(2000));
     assert_eq!(lan.told().len(), 4);
     lan
@@ -15,7 +13,7 @@ fn beacons_keep_a_link() {
     let mut lan = pair();
     lan.run(ms(3_600_000));
     assert_eq!(lan.told().len(), 0);
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 #[test]
@@ -97,7 +95,7 @@ fn after_a_leap_of_the_clock_all_is_found_again() {
     assert_eq!(lan.told(), ["0: lost 000002, Silent"]);
     lan.now = later;
     lan.run(later + ms(20_000));
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 #[test]
@@ -112,19 +110,18 @@ fn time_does_not_go_back() {
 /// answers.
 #[test]
 fn a_port_that_was_not_heard_to_claim_is_asked() {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(2000));
     lan.add(config(2), 2);
     lan.run_with(ms(4000), |line| {
         !line.contains("0002 > all ClaimNotification")
     });
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 #[test]
 fn sixteen_ports_all_find_each_other() {
-    let mut lan = Lan::default();
+    let mut lan = Lan::of(&[]);
     for number in 1..=16 {
         lan.add(config(number), number as u8);
     }

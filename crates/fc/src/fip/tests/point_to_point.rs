@@ -24,20 +24,16 @@ fn a_port_alone_says_so_in_what_is_no_probe() {
 
 #[test]
 fn two_ports_find_each_other() {
-    let mut lan = Lan::default();
-    lan.add(p2p(1), 1);
-    lan.add(p2p(2), 2);
+    let mut lan = Lan::of(&[p2p(1), p2p(2)]);
     lan.run(ms(2000));
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
     lan.run(ms(60_000));
     assert_eq!(lan.told().len(), 4);
 }
 
 #[test]
 fn a_third_one_parts_them_until_it_has_left() {
-    let mut lan = Lan::default();
-    lan.add(p2p(1), 1);
-    lan.add(p2p(2), 2);
+    let mut lan = Lan::of(&[p2p(1), p2p(2)]);
     lan.run(ms(2000));
     lan.told();
     // What the third says is refused by the others, who note that it is there.
@@ -58,14 +54,13 @@ fn a_third_one_parts_them_until_it_has_left() {
     );
     for until in [12_000, 20_000] {
         lan.run_with(ms(until), |line| !line.contains("Beacon"));
-        assert!(lan.ports.iter().all(|port| port.neighbours().count() == 0));
+        assert!(lan.all_know(0));
     }
 }
 
 #[test]
 fn who_hears_of_multipoint_changes_over() {
-    let mut lan = Lan::default();
-    lan.add(config(1), 1);
+    let mut lan = Lan::of(&[config(1)]);
     lan.run(ms(2000));
     lan.trace();
     lan.add(p2p(2), 2);
@@ -79,14 +74,12 @@ fn who_hears_of_multipoint_changes_over() {
         .position(|line| line == "0002 > both ClaimNotification 000002 P");
     assert!(claimed.is_some() && claimed < invited, "{trace:?}");
     assert_eq!(lan.ports[1].mode(), Mode::Multipoint);
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
+    assert!(lan.all_know(1));
 }
 
 #[test]
 fn a_link_of_two_ends_when_a_third_speaks_multipoint() {
-    let mut lan = Lan::default();
-    lan.add(p2p(1), 1);
-    lan.add(p2p(2), 2);
+    let mut lan = Lan::of(&[p2p(1), p2p(2)]);
     lan.run(ms(2000));
     lan.told();
     lan.add(config(3), 3);
@@ -101,7 +94,7 @@ fn a_link_of_two_ends_when_a_third_speaks_multipoint() {
             "1: released 000002",
         ]
     );
-    assert!(lan.ports.iter().all(|port| port.neighbours().count() == 2));
+    assert!(lan.all_know(2));
 }
 
 #[test]

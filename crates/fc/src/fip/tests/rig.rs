@@ -1,13 +1,13 @@
 //! Ports on a simulated Ethernet, with a trace of what they send and are told.
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::time::Duration;
 
 use scsi::medium::Now;
 
 use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
-use crate::tests::HeapFrames;
+use crate::tests::{Ethernet, HeapFrames, Station};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};
@@ -145,91 +145,118 @@ pub(super) fn multicast(config: &FipConfig, operation: FipOperation, fc_id: u16)
     message(config, operation, fc_id, Mac::ALL_VN2VN_ENODE)
 }
 
-/// An Ethernet that every frame passes in no time.
-#[derive(Default)]
+/// Ports on an Ethernet.
 pub(super) struct Lan {
-    pub(super) ports: Vec<Fip>,
+    pub(super) ports: Vec<Station<Fip>>,
+    pub(super) ethernet: Ethernet,
     pub(super) now: Now,
     trace: Vec<String>,
 }
 
 impl Lan {
-    pub(super) fn add(&mut self, config: FipConfig, seed: u8) -> usize {
-        let mut fip = Fip::new(config, self.now, [seed; 8]);
-        fip.link(self.now, true);
-        self.ports.push(fip);
-        self.ports.len() - 1
+    /// These ports, each with its number for a seed.
+    pub(super) fn of(configs: &[FipConfig]) -> Self {
+        let mut lan = Self {
+            ports: Vec::new(),
+            ethernet: Ethernet::new(0),
+            now: ms(0),
+            trace: Vec::new(),
+        };
+        for (seed, config) in (1..).zip(configs) {
+            lan.add(*config, seed);
+        }
+        lan
     }
 
-    /// Goes on until then, delivering what `pass` lets pass.
-    pub(super) fn run_with(&mut self, until: Now, mut pass: impl FnMut(&str) -> bool) {
+    pub(super) fn add(&mut self, config: FipConfig, seed: u8) {
+        let port = || Fip::new(config, self.now, [seed; 8]);
+        let mut station = Station::new(config.mac, port());
+        station.start(self.now, port());
+        self.ports.push(station);
+    }
+
+    /// Goes on until then with what the Ethernet makes of the frames that `pass` lets pass; every
+    /// frame and event is seen.
+    pub(super) fn drive(
+        &mut self,
+        until: Now,
+        mut told: impl FnMut(usize, &FipEvent),
+        mut pass: impl FnMut(&[u8]) -> bool,
+    ) {
         loop {
-            self.deliver(&mut pass);
-            let next = self.ports.iter().filter_map(Fip::next_deadline).min();
-            let Some(at) = next.filter(|at| *at <= until) else {
+            for at in 0..self.ports.len() {
+                while let Some(event) = self.ports[at].poll() {
+                    told(at, &event);
+                }
+                for frame in self.ports[at].send(usize::MAX).0 {
+                    let passes = pass(&frame);
+                    for to in (0..self.ports.len()).filter(|to| passes && *to != at) {
+                        self.ethernet.send(self.now, (at, to), &frame);
+                    }
+                }
+            }
+            if let Some((to, frame)) = self.ethernet.arrived(self.now) {
+                self.ports[to].hear(self.now, &frame);
+                continue;
+            }
+            let deadlines = self.ports.iter().filter_map(Station::deadline);
+            let next = deadlines.chain(self.ethernet.next()).min();
+            let Some(next) = next.filter(|next| *next <= until) else {
                 break;
             };
-            self.now = self.now.max(at);
+            self.now = self.now.max(next);
             for port in &mut self.ports {
-                port.expire(self.now);
+                port.wake(self.now);
             }
         }
         self.now = until;
+    }
+
+    /// Goes on until then, delivering what `pass` lets pass, all of which is accepted.
+    pub(super) fn run_with(&mut self, until: Now, mut pass: impl FnMut(&str) -> bool) {
+        let refused = self.refused();
+        let trace = RefCell::new(std::mem::take(&mut self.trace));
+        let told = |at: usize, event: &_| {
+            let line = format!("{at}: {}", event_line(event));
+            trace.borrow_mut().push(line);
+        };
+        self.drive(until, told, |frame| {
+            let line = line(frame);
+            let passes = pass(&line);
+            let mark = if passes { "" } else { ", lost" };
+            trace.borrow_mut().push(line + mark);
+            passes
+        });
+        self.trace = trace.into_inner();
+        assert_eq!(self.refused(), refused);
     }
 
     pub(super) fn run(&mut self, until: Now) {
         self.run_with(until, |_| true);
     }
 
-    fn deliver(&mut self, pass: &mut impl FnMut(&str) -> bool) {
-        let mut wire = VecDeque::new();
-        loop {
-            for (number, port) in self.ports.iter_mut().enumerate() {
-                for line in told(port) {
-                    self.trace.push(format!("{number}: {line}"));
-                }
-                wire.extend(frames(port).into_iter().map(|frame| (number, frame)));
-            }
-            let Some((from, frame)) = wire.pop_front() else {
-                return;
-            };
-            let line = line(&frame);
-            let passes = pass(&line);
-            self.trace.push(if passes {
-                line
-            } else {
-                format!("{line}, lost")
-            });
-            for (number, port) in self.ports.iter_mut().enumerate() {
-                if passes && number != from && addressed(port, &frame) {
-                    receive(port, self.now, &frame).unwrap();
-                }
-            }
-        }
-    }
-
     /// What was sent and told since this was asked last, without Beacons.
     pub(super) fn trace(&mut self) -> Vec<String> {
-        let beacon = |line: &String| !line.contains("Beacon");
-        std::mem::take(&mut self.trace)
-            .into_iter()
-            .filter(beacon)
-            .collect()
+        let mut trace = std::mem::take(&mut self.trace);
+        trace.retain(|line| !line.contains("Beacon"));
+        trace
     }
 
     /// What was told since this was asked last.
     pub(super) fn told(&mut self) -> Vec<String> {
-        let told = |line: &String| line.as_bytes()[1] == b':';
-        std::mem::take(&mut self.trace)
-            .into_iter()
-            .filter(told)
-            .collect()
+        let mut trace = std::mem::take(&mut self.trace);
+        trace.retain(|line| line.as_bytes()[1] == b':');
+        trace
     }
-}
 
-/// Whether a port's filter lets a frame in.
-pub(super) fn addressed(port: &Fip, frame: &[u8]) -> bool {
-    let (header, _) = ethernet::EthernetHeader::parse(frame).unwrap();
-    let dst = header.dst;
-    Fip::groups().contains(&dst) || dst == port.config.mac || Some(dst) == port.mac()
+    /// Whether each port knows so many others.
+    pub(super) fn all_know(&self, others: usize) -> bool {
+        let knows = |port: &Station<Fip>| port.neighbours().count() == others;
+        self.ports.iter().all(knows)
+    }
+
+    fn refused(&self) -> u64 {
+        let refused = self.ports.iter().map(|port| port.statistics().refused);
+        refused.sum()
+    }
 }

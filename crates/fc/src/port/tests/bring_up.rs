@@ -15,8 +15,7 @@ fn the_port_of_the_higher_name_logs_in_and_the_initiator_makes_the_pair() {
 
 #[test]
 fn another_length_of_frames_is_agreed_upon_anew() {
-    let mut rig = Rig::new(&config(2), &config(1));
-    rig.run(ms(1900));
+    let mut rig = Rig::up();
     let agreed = |rig: &Rig| {
         let mut remotes = rig.initiator.port.remotes();
         remotes.next().unwrap().payload_max()

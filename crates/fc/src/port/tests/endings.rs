@@ -1,18 +1,15 @@
 //! How a nexus ends, and comes back.
 
 use super::rig::{Rig, config, ms};
-use super::services::up;
-use crate::initiator::{Data, Fate, FcpInitiatorEvent};
+use crate::initiator::{Fate, FcpInitiatorEvent};
 use crate::port::config::PortConfig;
 use crate::remote::{Partners, RemotePort};
-use scsi::medium::{HeapLease, Lease};
 
 #[test]
 fn a_link_that_goes_down_fails_what_is_under_way() {
-    let mut rig = up();
-    rig.lose.push("i: FCP_CMND");
-    let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
+    let mut rig = Rig::up();
+    rig.lose.push("i: CMND");
+    rig.inquire();
     rig.initiator.port.link(rig.now, false);
     rig.run(ms(2000));
     let failed = rig.done.iter().filter(
@@ -23,7 +20,7 @@ fn a_link_that_goes_down_fails_what_is_under_way() {
 
 #[test]
 fn a_port_that_logs_out_is_gone_at_once() {
-    let mut rig = up();
+    let mut rig = Rig::up();
     rig.initiator.port.log_out(rig.now);
     rig.run(ms(1901));
     assert_eq!(rig.target.told.last().unwrap(), "down 0: Lost(LoggedOut)");
@@ -36,11 +33,10 @@ fn a_port_that_logs_out_is_gone_at_once() {
 #[test]
 fn a_port_that_has_logged_out_does_not_log_in_again() {
     for step in 0..92 {
-        let mut rig = up();
+        let mut rig = Rig::up();
         rig.run(ms(3000 + 90 * step));
         rig.initiator.port.log_out(rig.now);
-        let left = rig.now + ms(100);
-        rig.run(left);
+        rig.pass(100);
         assert_eq!(rig.initiator.told.last().unwrap(), "down 0: ByUs", "{step}");
         let down = "down 0: Lost(LoggedOut)";
         assert_eq!(rig.target.told.last().unwrap(), down, "{step}");
@@ -49,13 +45,8 @@ fn a_port_that_has_logged_out_does_not_log_in_again() {
 
 #[test]
 fn any_one_frame_of_a_login_may_be_lost() {
-    for lost in [
-        "t: PLOGI",
-        "i: LS_ACC",
-        "i: PRLI",
-        "t: LS_ACC",
-        "i: FIP ElsRequest",
-    ] {
+    let login = ["t: PLOGI", "i: LS_ACC", "i: PRLI", "t: LS_ACC"];
+    for lost in login.into_iter().chain(["i: FIP ElsRequest"]) {
         let mut rig = Rig::new(&config(2), &config(1));
         rig.lose.push(lost);
         rig.run(ms(20_000));
@@ -83,11 +74,10 @@ fn an_initiator_that_is_not_allowed_gets_nowhere() {
 
 #[test]
 fn a_link_that_comes_back_brings_a_new_nexus() {
-    let mut rig = up();
+    let mut rig = Rig::up();
     rig.initiator.port.link(rig.now, false);
     rig.initiator.port.link(rig.now, true);
-    let again = rig.now + ms(3000);
-    rig.run(again);
+    rig.pass(3000);
     assert_eq!(
         rig.initiator.told,
         [

@@ -1,17 +1,14 @@
 //! Ports whose users change.
 
-use scsi::medium::{HeapLease, Lease};
-
 use super::rig::{Rig, config, ms};
-use crate::initiator::{Data, FcpInitiatorEvent};
+use crate::initiator::FcpInitiatorEvent;
 use crate::port::PortConfig;
 use crate::remote::Partners;
 use crate::wire::names::Wwn;
 
 fn inquire(rig: &mut Rig) -> String {
     rig.traced();
-    let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
+    rig.inquire();
     let done = rig.done.pop();
     assert!(matches!(done, Some(FcpInitiatorEvent::Done(_))), "{done:?}");
     rig.traced()
@@ -20,8 +17,7 @@ fn inquire(rig: &mut Rig) -> String {
 /// The target takes the second command for another one than the first, and the login holds.
 #[test]
 fn a_port_goes_on_after_a_rest() {
-    let mut rig = Rig::new(&config(2), &config(1));
-    rig.run(ms(1900));
+    let mut rig = Rig::up();
     let before = inquire(&mut rig);
     assert!(rig.initiator.port.fc4().is_at_rest());
     let mut rig = rig.rested();

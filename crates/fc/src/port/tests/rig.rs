@@ -1,71 +1,44 @@
-//! A target port and an initiator port on one cable, with a simulated clock. The target has a small
-//! device behind it.
+//! A target port with a disk and an initiator port on one Ethernet, with a simulated clock.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use scsi::medium::{HeapLease, Lease, Now};
-use scsi::task::{Attribute, Completed, SenseBytes};
-use scsi::wire::lun::Lun;
-use scsi::wire::sense::Status;
+use scsi::medium::{HeapLease, Now};
 
 use super::trace;
-use crate::initiator::{self, ClientCommand, Data, FcpInitiator};
+use crate::frames::SINGLE;
+use crate::initiator::{Data, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent};
 use crate::port::config::PortConfig;
 use crate::port::{Fc4Layer, Port, PortEvent};
 use crate::remote::RemoteId;
-use crate::target::{self, FcpTarget};
-use crate::tests::HeapFrames;
-use crate::wire::ethernet::Mac;
+use crate::target::{FcpLimits, FcpTarget};
+pub(super) use crate::tests::config;
+use crate::tests::disk::Disk;
+use crate::tests::pair::{decode, lease};
+use crate::tests::{Bytes, Ethernet, HeapFrames, command, frame};
+use crate::wire::els::{Els, Reply};
+use crate::wire::ethernet::{EthernetHeader, FCOE};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
-pub(super) const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
+pub(super) const fn ms(ms: u64) -> Now {
+    Now::from_millis(ms)
 }
 
-/// A port on the ENode 02:00:00:00:`low`, so with the N_Port_ID `low`.
-pub(super) fn config(low: u16) -> PortConfig {
-    let [a, b] = low.to_be_bytes();
-    PortConfig::new(Mac([2, 0, 0, 0, a, b]), 2500)
-}
-
-/// One end of the cable, with what came to it.
+/// One end of the Ethernet, with what was told there.
 pub(super) struct End<F: Fc4Layer> {
     pub(super) port: Port<F>,
     pub(super) told: Vec<String>,
-    /// What is on its way to it, by when it arrives.
-    way: BTreeMap<(Now, usize), Vec<u8>>,
 }
 
 impl<F: Fc4Layer> End<F> {
-    pub(super) fn new(config: &PortConfig, fc4: F) -> Self {
+    fn new(config: &PortConfig, fc4: F) -> Self {
         let mut port = Port::new(config, fc4, ms(0), [7; 8]);
         port.link(ms(0), true);
-        Self {
-            port,
-            told: Vec::new(),
-            way: BTreeMap::new(),
-        }
+        let told = Vec::new();
+        Self { port, told }
     }
 
     fn sent(&mut self) -> Vec<Vec<u8>> {
         let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
         out.frames
-    }
-
-    fn arrival(&self) -> Option<Now> {
-        Some(self.way.first_key_value()?.0.0)
-    }
-
-    /// Takes the next frame that has arrived; whether there was one.
-    fn hear(&mut self, now: Now) -> bool {
-        if self.arrival().is_none_or(|at| now < at) {
-            return false;
-        }
-        if let Some((_, frame)) = self.way.pop_first() {
-            self.port.receive(now, &frame, None);
-        }
-        true
     }
 
     fn told(&mut self, event: &PortEvent<F::Event>) {
@@ -80,59 +53,44 @@ impl<F: Fc4Layer> End<F> {
     }
 }
 
-/// The cable.
+/// Both ends and the Ethernet.
 pub(super) struct Rig {
     pub(super) now: Now,
     pub(super) target: End<FcpTarget<HeapLease>>,
     pub(super) initiator: End<FcpInitiator<HeapLease>>,
-    /// What the device holds.
-    pub(super) disk: Vec<u8>,
-    pub(super) done: Vec<initiator::FcpInitiatorEvent<HeapLease>>,
-    pub(super) trace: Vec<String>,
+    pub(super) ethernet: Ethernet,
+    pub(super) disk: Disk,
+    pub(super) done: Vec<FcpInitiatorEvent<HeapLease>>,
+    trace: Vec<String>,
     /// Frames that are lost, by what their line in the trace begins with; each once.
     pub(super) lose: Vec<&'static str>,
-    pub(super) weather: Option<Weather>,
 }
 
-/// An Ethernet that loses frames, carries them twice, or lets others overtake them.
-pub(super) struct Weather {
-    pub(super) seed: u64,
-    pub(super) until: Now,
-}
-
-impl Weather {
-    /// A number below `end` (SplitMix64).
-    fn draw(&mut self, end: u64) -> u64 {
-        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    /// After how long each copy of a frame arrives. None is older than 3 s, which is below R_A_TOV.
-    fn delays(&mut self) -> Vec<Duration> {
-        let copies = [0, 1, 1, 1, 1, 2][self.draw(6) as usize];
-        let mut delay = || match self.draw(4) {
-            0 => ms(self.draw(3000)),
-            _ => ms(0),
-        };
-        (0..copies).map(|_| delay()).collect()
-    }
-}
+/// Where the ends are on the Ethernet.
+const TARGET: usize = 0;
+const INITIATOR: usize = 1;
 
 impl Rig {
     pub(super) fn new(target: &PortConfig, initiator: &PortConfig) -> Self {
-        let fcp = FcpInitiator::new(initiator::FcpInitiatorConfig::default());
+        let fcp = FcpInitiator::new(FcpInitiatorConfig::default());
         Self {
             now: ms(0),
-            target: End::new(target, FcpTarget::new(target::FcpLimits::default())),
+            target: End::new(target, FcpTarget::new(FcpLimits::default())),
             initiator: End::new(initiator, fcp),
-            disk: vec![0; 64 << 10],
+            ethernet: Ethernet::new(0),
+            disk: Disk::new(vec![0; 64 << 10]),
             done: Vec::new(),
             trace: Vec::new(),
             lose: Vec::new(),
-            weather: None,
         }
+    }
+
+    /// Two ports that are logged in, at 1900 ms; the target has the N_Port_ID 2.
+    pub(super) fn up() -> Self {
+        let mut rig = Self::new(&config(2), &config(1));
+        rig.run(ms(1900));
+        rig.traced();
+        rig
     }
 
     /// All that happens until `until`.
@@ -142,8 +100,7 @@ impl Rig {
             let times = [
                 self.target.port.next_deadline(),
                 self.initiator.port.next_deadline(),
-                self.target.arrival(),
-                self.initiator.arrival(),
+                self.ethernet.next(),
             ];
             let next = times.into_iter().flatten().min();
             match next.filter(|next| *next <= until) {
@@ -156,9 +113,21 @@ impl Rig {
         self.now = until;
     }
 
-    /// One frame to either end; whether there was any.
+    /// All that happens in the next `ms` milliseconds.
+    pub(super) fn pass(&mut self, time: u64) {
+        self.run(self.now + ms(time));
+    }
+
+    /// What both tell and send, then a frame to each end; whether there was any.
     fn turn(&mut self) -> bool {
-        self.serve();
+        while let Some(event) = self.target.port.poll() {
+            self.target.told(&event);
+            match event {
+                PortEvent::Down(id, _) => self.target.port.ended(self.now, id),
+                PortEvent::Fc4(event) => self.disk.serve(self.target.port.fc4_mut(), event),
+                _ => {}
+            }
+        }
         while let Some(event) = self.initiator.port.poll() {
             self.initiator.told(&event);
             if let PortEvent::Fc4(event) = event {
@@ -166,100 +135,44 @@ impl Rig {
             }
         }
         let (from_target, from_initiator) = (self.target.sent(), self.initiator.sent());
-        for frame in from_target {
-            for at in self.pass('t', &frame) {
-                self.initiator
-                    .way
-                    .insert((at, self.trace.len()), frame.clone());
+        self.send('t', (TARGET, INITIATOR), from_target);
+        self.send('i', (INITIATOR, TARGET), from_initiator);
+        let mut any = false;
+        while let Some((to, frame)) = self.ethernet.arrived(self.now) {
+            any = true;
+            match to {
+                TARGET => self.target.port.receive(self.now, &frame, None),
+                _ => self.initiator.port.receive(self.now, &frame, None),
             }
         }
-        for frame in from_initiator {
-            for at in self.pass('i', &frame) {
-                self.target
-                    .way
-                    .insert((at, self.trace.len()), frame.clone());
-            }
-        }
-        let (at_target, at_initiator) = (self.target.hear(self.now), self.initiator.hear(self.now));
-        at_target || at_initiator
+        any
     }
 
-    /// Puts a frame on the cable; when each copy of it arrives.
-    fn pass(&mut self, from: char, frame: &[u8]) -> Vec<Now> {
-        let text = format!("{from}: {}", trace::line(frame));
-        let lost = self.lose.iter().position(|begin| text.starts_with(begin));
-        let mark = if lost.is_some() { "  (lost)" } else { "" };
-        let now = self.now;
-        self.trace
-            .push(format!("{:6} {text}{mark}", now.as_millis()));
-        if let Some(at) = lost {
-            self.lose.remove(at);
-            return Vec::new();
-        }
-        match &mut self.weather {
-            Some(weather) if now < weather.until => {
-                weather.delays().iter().map(|delay| now + *delay).collect()
-            }
-            _ => vec![now],
-        }
-    }
-
-    /// The device: INQUIRY, READ(10) and WRITE(10) of blocks of 512 bytes.
-    fn serve(&mut self) {
-        while let Some(event) = self.target.port.poll() {
-            self.target.told(&event);
-            let fcp = self.target.port.fc4_mut();
-            match event {
-                PortEvent::Down(id, _) => self.target.port.ended(self.now, id),
-                PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
-                    let at = usize::from(command.cdb[5]) * 512;
-                    let len = command.expected_in as usize;
-                    match command.cdb[0] {
-                        0x12 => {
-                            let data = HeapLease::from_bytes(b"LUNAR".repeat(8)[..len].to_vec());
-                            fcp.send_data_in(remote, command.tag, 0, data);
-                            fcp.complete(remote, command.tag, &good(len, 0));
-                        }
-                        0x28 => {
-                            let data = HeapLease::from_bytes(self.disk[at..at + len].to_vec());
-                            fcp.send_data_in(remote, command.tag, 0, data);
-                            fcp.complete(remote, command.tag, &good(len, 0));
-                        }
-                        _ => {
-                            let into = vec![0; command.expected_out as usize];
-                            let into = HeapLease::from_bytes(into);
-                            fcp.receive_data_out(remote, command.tag, 0, into);
-                        }
-                    }
-                }
-                PortEvent::Fc4(target::FcpTargetEvent::DataOut {
-                    remote, tag, data, ..
-                }) => {
-                    let len = data.len();
-                    data.copy_out(0, &mut self.disk[..len]);
-                    fcp.complete(remote, tag, &good(0, len));
-                }
-                _ => {}
+    fn send(&mut self, from: char, link: (usize, usize), frames: Vec<Vec<u8>>) {
+        for frame in frames {
+            let text = format!("{from}: {}", trace::line(&frame));
+            let lost = self.lose.iter().position(|begin| text.starts_with(begin));
+            let mark = if lost.is_some() { "  (lost)" } else { "" };
+            let now = self.now.as_millis();
+            self.trace.push(format!("{now:6} {text}{mark}"));
+            match lost {
+                Some(at) => drop(self.lose.remove(at)),
+                None => self.ethernet.send(self.now, link, &Bytes::from(frame)),
             }
         }
     }
 
-    /// Sends a command, and runs until it has ended.
+    /// Sends a command, and lets a millisecond pass.
     pub(super) fn execute(&mut self, cdb: &[u8], data: Data<HeapLease>) {
-        let mut padded = [0; 16];
-        padded[..cdb.len()].copy_from_slice(cdb);
-        let command = ClientCommand {
-            id: 1,
-            lun: Lun([0; 8]),
-            cdb: padded,
-            attribute: Attribute::Simple,
-            data,
-            deadline: None,
-        };
         let initiator = self.initiator.port.fc4_mut();
+        let command = command(1, cdb, data);
         initiator.execute(self.now, RemoteId(0), command).unwrap();
-        let until = self.now + ms(1);
-        self.run(until);
+        self.pass(1);
+    }
+
+    /// Sends an INQUIRY.
+    pub(super) fn inquire(&mut self) {
+        self.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(lease(vec![0; 36])));
     }
 
     /// The same after the initiator has been at rest.
@@ -272,18 +185,38 @@ impl Rig {
         Self { initiator, ..self }
     }
 
-    /// What was on the cable since this was asked last.
+    /// What was on the Ethernet since this was asked last.
     pub(super) fn traced(&mut self) -> String {
         std::mem::take(&mut self.trace).join("\n")
     }
-}
 
-fn good(length_in: usize, length_out: usize) -> Completed {
-    Completed {
-        status: Status::Good,
-        sense: SenseBytes::EMPTY,
-        qualifier: 0,
-        length_in: length_in as u64,
-        length_out: length_out as u64,
+    /// A frame of the initiator's to the target, as a peer would write it.
+    pub(super) fn frame(&self, r_ctl: RCtl, kind: FrameType, payload: &[u8]) -> Vec<u8> {
+        let from = self.initiator.port.address().unwrap();
+        let to = self.target.port.address().unwrap();
+        let ethernet = EthernetHeader::new(from.mac, to.mac, FCOE);
+        let exchange = (OxId(0x1234), RxId::UNASSIGNED);
+        let header = FrameHeader {
+            f_ctl: FCtl::REQUEST,
+            ..FrameHeader::new((r_ctl, kind), (from.fc_id, to.fc_id), exchange)
+        };
+        frame(&ethernet, SINGLE, &header, payload)
+    }
+
+    /// A link service of the initiator's.
+    pub(super) fn els(&self, els: &Els) -> Vec<u8> {
+        self.frame(RCtl::ELS_REQUEST, FrameType::ELS, &els.encode())
+    }
+
+    /// What the target answers to a frame.
+    pub(super) fn answers(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
+        self.target.port.receive(self.now, frame, None);
+        self.target.sent()
+    }
+
+    /// What it answers to a link service.
+    pub(super) fn reply(&mut self, els: &Els) -> Reply {
+        let answers = self.answers(&self.els(els));
+        Reply::parse(els.code(), decode(&answers[0]).payload).unwrap()
     }
 }

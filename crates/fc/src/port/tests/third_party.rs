@@ -1,12 +1,9 @@
 //! TPRLO: one port ends what others have with the target.
 
-use super::rig::{Rig, ms};
-use super::services::{reply, up};
-use crate::initiator::Data;
-use crate::wire::els::{Els, Logo, Reply, ServicePage, explanation, reason};
+use super::rig::Rig;
+use crate::wire::els::{Els, Logo, LsRejectReason, Reply, ServicePage, explanation, reason};
 use crate::wire::frame::FrameType;
 use crate::wire::names::FcId;
-use scsi::medium::{HeapLease, Lease};
 
 /// A page that is about a port.
 const fn page(kind: FrameType, flags: u8, fc_id: u32) -> ServicePage {
@@ -22,11 +19,10 @@ const fn page(kind: FrameType, flags: u8, fc_id: u32) -> ServicePage {
 
 /// The response code, and how often the nexus of the initiator (000001) has ended.
 fn asked(rig: &mut Rig, page: ServicePage) -> (u8, usize) {
-    let Reply::Process(pages) = reply(rig, &Els::Tprlo(vec![page])) else {
+    let Reply::Process(pages) = rig.reply(&Els::Tprlo(vec![page])) else {
         panic!("no LS_ACC")
     };
-    let now = rig.now;
-    rig.run(now);
+    rig.pass(0);
     let ended = rig
         .target
         .told
@@ -37,56 +33,28 @@ fn asked(rig: &mut Rig, page: ServicePage) -> (u8, usize) {
 
 #[test]
 fn the_image_pairs_that_are_meant_end() {
+    let (third, global) = (ServicePage::THIRD_PARTY, ServicePage::GLOBAL);
+    let (executed, invalid) = (ServicePage::EXECUTED, ServicePage::INVALID);
     for (kind, flags, fc_id, answer) in [
-        (
-            FrameType::FCP,
-            ServicePage::THIRD_PARTY,
-            1,
-            (ServicePage::EXECUTED, 1),
-        ),
-        (
-            FrameType(0),
-            ServicePage::THIRD_PARTY,
-            1,
-            (ServicePage::EXECUTED, 1),
-        ),
-        (
-            FrameType::FCP,
-            ServicePage::GLOBAL,
-            0,
-            (ServicePage::EXECUTED, 1),
-        ),
-        (FrameType::FCP, 0, 0, (ServicePage::EXECUTED, 1)),
-        (
-            FrameType::FCP,
-            ServicePage::THIRD_PARTY,
-            9,
-            (ServicePage::EXECUTED, 0),
-        ),
-        (
-            FrameType::CT,
-            ServicePage::GLOBAL,
-            0,
-            (ServicePage::INVALID, 0),
-        ),
+        (FrameType::FCP, third, 1, (executed, 1)),
+        (FrameType(0), third, 1, (executed, 1)),
+        (FrameType::FCP, global, 0, (executed, 1)),
+        (FrameType::FCP, 0, 0, (executed, 1)),
+        (FrameType::FCP, third, 9, (executed, 0)),
+        (FrameType::CT, global, 0, (invalid, 0)),
     ] {
-        let mut rig = up();
-        assert_eq!(
-            asked(&mut rig, page(kind, flags, fc_id)),
-            answer,
-            "{kind:?} {flags:x}"
-        );
+        let mut rig = Rig::up();
+        let answered = asked(&mut rig, page(kind, flags, fc_id));
+        assert_eq!(answered, answer, "{kind:?} {flags:x}");
     }
 }
 
 #[test]
 fn who_was_logged_out_by_another_learns_it_by_its_next_command() {
-    let mut rig = up();
+    let mut rig = Rig::up();
     asked(&mut rig, page(FrameType::FCP, ServicePage::GLOBAL, 0));
-    let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
-    let later = rig.now + ms(3000);
-    rig.run(later);
+    rig.inquire();
+    rig.pass(3000);
     let told = ["online 000002", "up 0", "down 0: LoggedOut", "up 0"];
     assert_eq!(rig.target.told, told);
     assert_eq!(rig.initiator.told.last().unwrap(), "up 0");
@@ -94,21 +62,12 @@ fn who_was_logged_out_by_another_learns_it_by_its_next_command() {
 
 #[test]
 fn who_has_not_logged_in_ends_nothing() {
-    let mut rig = up();
+    let mut rig = Rig::up();
     let (fc_id, wwpn) = (FcId(1), rig.initiator.port.wwpn());
-    assert_eq!(
-        reply(&mut rig, &Els::Logo(Logo { fc_id, wwpn })),
-        Reply::Accept
-    );
-    let asked = reply(
-        &mut rig,
-        &Els::Tprlo(vec![page(FrameType::FCP, ServicePage::GLOBAL, 0)]),
-    );
-    let Reply::Reject(why) = asked else {
-        panic!("{asked:?}")
-    };
-    assert_eq!(
-        (why.reason, why.explanation),
-        (reason::UNABLE, explanation::LOGIN_REQUIRED)
-    );
+    let out = rig.reply(&Els::Logo(Logo { fc_id, wwpn }));
+    assert_eq!(out, Reply::Accept);
+    let all = page(FrameType::FCP, ServicePage::GLOBAL, 0);
+    let refused = LsRejectReason::new(reason::UNABLE, explanation::LOGIN_REQUIRED);
+    let asked = rig.reply(&Els::Tprlo(vec![all]));
+    assert_eq!(asked, Reply::Reject(refused));
 }
