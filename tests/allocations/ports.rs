@@ -4,16 +4,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fc::frames::FrameSink;
-use fc::initiator::{self, ClientCommand, Data, FcpInitiator, IdleInitiator};
-use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
+use fc::initiator::{Data, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent, IdleInitiator};
+use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, FcpTarget};
-use fc::wire::ethernet::Mac;
+use fc::target::{FcpLimits, FcpTarget, FcpTargetEvent};
+use fc::tests::{command, config, good};
 use io::counting::{allocations, held};
 use scsi::medium::{Lease, Now};
-use scsi::task::{Attribute, Completed, SenseBytes};
-use scsi::wire::lun::Lun;
-use scsi::wire::sense::Status;
 
 use super::Nowhere;
 
@@ -50,11 +47,6 @@ impl Wire {
     }
 }
 
-fn config(low: u16) -> PortConfig {
-    let [a, b] = low.to_be_bytes();
-    PortConfig::new(Mac([2, 0, 0, 0, a, b]), 2500)
-}
-
 fn port<F: Fc4Layer>(low: u16, fc4: F) -> Port<F> {
     let mut port = Port::new(&config(low), fc4, Duration::ZERO, [7; 8]);
     port.link(Duration::ZERO, true);
@@ -63,7 +55,7 @@ fn port<F: Fc4Layer>(low: u16, fc4: F) -> Port<F> {
 
 /// An initiator that has nothing to say.
 fn silent(low: u16) -> Port<IdleInitiator> {
-    let initiator = FcpInitiator::<Nowhere>::new(initiator::FcpInitiatorConfig::default());
+    let initiator = FcpInitiator::<Nowhere>::new(FcpInitiatorConfig::default());
     port(low, initiator.rest())
 }
 
@@ -78,13 +70,10 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let target = FcpTarget::new(target::FcpLimits::default());
+        let target = FcpTarget::new(FcpLimits::default());
         let mut pair = Self {
             target: port(2, target),
-            initiator: port(
-                1,
-                FcpInitiator::new(initiator::FcpInitiatorConfig::default()),
-            ),
+            initiator: port(1, FcpInitiator::new(FcpInitiatorConfig::default())),
             wire: Wire::default(),
             now: Duration::ZERO,
             ended: 0,
@@ -102,10 +91,8 @@ impl Pair {
         loop {
             self.serve();
             while let Some(event) = self.initiator.poll() {
-                self.ended += usize::from(matches!(
-                    event,
-                    PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(_))
-                ));
+                self.ended +=
+                    usize::from(matches!(event, PortEvent::Fc4(FcpInitiatorEvent::Done(_))));
             }
             let (wire, now) = (&mut self.wire, self.now);
             let to_initiator = self.target.transmit(wire);
@@ -122,20 +109,20 @@ impl Pair {
         while let Some(event) = self.target.poll() {
             let fcp = self.target.fc4_mut();
             match event {
-                PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
+                PortEvent::Fc4(FcpTargetEvent::Execute { remote, command }) => {
                     let (tag, len) = (command.tag, command.expected_in);
                     if len > 0 {
                         fcp.send_data_in(remote, tag, 0, Nowhere(len as usize));
-                        fcp.complete(remote, tag, &good(len, 0));
+                        fcp.complete(remote, tag, &good(len.into(), 0));
                     } else {
                         let into = Nowhere(command.expected_out as usize);
                         fcp.receive_data_out(remote, tag, 0, into);
                     }
                 }
-                PortEvent::Fc4(target::FcpTargetEvent::DataOut {
+                PortEvent::Fc4(FcpTargetEvent::DataOut {
                     remote, tag, data, ..
                 }) => {
-                    fcp.complete(remote, tag, &good(0, data.len() as u32));
+                    fcp.complete(remote, tag, &good(0, data.len() as u64));
                 }
                 _ => {}
             }
@@ -149,28 +136,11 @@ impl Pair {
                 0 => Data::In(Nowhere(16 << 10)),
                 _ => Data::Out(Nowhere(16 << 10)),
             };
-            let command = ClientCommand {
-                id,
-                lun: Lun([0; 8]),
-                cdb: [0x28; 16],
-                attribute: Attribute::Simple,
-                data,
-                deadline: None,
-            };
+            let command = command(id, &[0x28; 16], data);
             let initiator = self.initiator.fc4_mut();
             assert!(initiator.execute(self.now, RemoteId(0), command).is_ok());
         }
         self.settle();
-    }
-}
-
-fn good(length_in: u32, length_out: u32) -> Completed {
-    Completed {
-        status: Status::Good,
-        sense: SenseBytes::EMPTY,
-        qualifier: 0,
-        length_in: length_in.into(),
-        length_out: length_out.into(),
     }
 }
 
@@ -200,7 +170,7 @@ struct Crowd {
 impl Crowd {
     fn new(number: u16) -> Self {
         let before = held();
-        let fcp = FcpTarget::new(target::FcpLimits::default());
+        let fcp = FcpTarget::new(FcpLimits::default());
         let target = port(2000, fcp);
         let held = held() - before;
         Self {

@@ -4,19 +4,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::tests::HeapFrames;
-use fc::initiator::{self, ClientCommand, Data, FcpInitiator};
+use fc::initiator::{Data, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent};
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
 use fc::target::{self, FcpTarget};
+use fc::tests::{HeapFrames, command, good};
 use fc::wire::els::{Code, FcpParameters};
 use fc::wire::ethernet::{self, Mac};
 use fc::wire::fcoe::{self, ReceivedFrame};
 use fc::wire::frame::{FrameType, OxId, RCtl};
 use scsi::medium::{HeapLease, Lease, Now};
-use scsi::task::{Attribute, Completed, SenseBytes};
-use scsi::wire::lun::Lun;
-use scsi::wire::sense::Status;
 
 use crate::frames;
 
@@ -84,6 +81,10 @@ impl<F: Fc4Layer> Player<F> {
         self.send();
     }
 
+    fn frames(&self) -> Vec<ReceivedFrame<'_>> {
+        self.sent.iter().filter_map(|bytes| frame(bytes)).collect()
+    }
+
     fn send(&mut self) {
         let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
@@ -92,16 +93,6 @@ impl<F: Fc4Layer> Player<F> {
             .into_iter()
             .filter(|bytes| frame(bytes).is_some());
         self.sent.extend(fcoe);
-    }
-}
-
-fn good(len: usize) -> Completed {
-    Completed {
-        status: Status::Good,
-        sense: SenseBytes::EMPTY,
-        qualifier: 0,
-        length_in: len as u64,
-        length_out: 0,
     }
 }
 
@@ -142,7 +133,7 @@ fn in_the_place_of_the_target() {
                 if let PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) = event {
                     assert_eq!(command.cdb[0], 0x12);
                     let bytes = data.pop_front().unwrap().to_vec();
-                    let done = good(bytes.len());
+                    let done = good(bytes.len() as u64, 0);
                     let data = HeapLease::from_bytes(bytes);
                     port.fc4_mut().send_data_in(remote, command.tag, 0, data);
                     port.fc4_mut().complete(remote, command.tag, &done);
@@ -150,11 +141,7 @@ fn in_the_place_of_the_target() {
             }
         });
     }
-    let ours: Vec<_> = player
-        .sent
-        .iter()
-        .filter_map(|bytes| frame(bytes))
-        .collect();
+    let ours = player.frames();
     let ours: Vec<_> = ours.iter().map(essence).collect();
     assert_eq!(ours, answers.map(essence).collect::<Vec<_>>());
 }
@@ -164,22 +151,19 @@ fn renumbered(bytes: &[u8], ours: OxId) -> Vec<u8> {
     let (ethernet, payload) = ethernet::EthernetHeader::parse(bytes).unwrap();
     let mut frame = fcoe::decode(payload).unwrap();
     frame.header.ox_id = ours;
-    let len = frame.payload.len();
-    let mut slot = vec![0; fcoe::frame_len(&ethernet, len)];
-    let delimiters = (frame.sof, frame.eof);
-    let write = |to: &mut [u8]| to.copy_from_slice(frame.payload);
-    fcoe::encode(&mut slot, &ethernet, delimiters, &frame.header, len, write);
-    slot
+    fc::tests::frame(
+        &ethernet,
+        (frame.sof, frame.eof),
+        &frame.header,
+        frame.payload,
+    )
 }
 
 /// The kernel's target refuses nothing, is logged in to at once, and answers an INQUIRY. It is
 /// asked by PLOGI, PRLI and FCP_CMND, in this order; that it sends a PRLI itself is answered.
 #[test]
 fn in_the_place_of_the_initiator() {
-    let mut player = Player::new(
-        INITIATOR,
-        FcpInitiator::new(initiator::FcpInitiatorConfig::default()),
-    );
+    let mut player = Player::new(INITIATOR, FcpInitiator::new(FcpInitiatorConfig::default()));
     let mut done = Vec::new();
     for mut heard in captured(TARGET) {
         if let Some(came) = frame(&heard.bytes)
@@ -199,17 +183,13 @@ fn in_the_place_of_the_initiator() {
             while let Some(event) = port.poll() {
                 match event {
                     PortEvent::Up(remote) => inquire(port, heard.at, remote),
-                    PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(one)) => done.push(one),
+                    PortEvent::Fc4(FcpInitiatorEvent::Done(one)) => done.push(one),
                     _ => {}
                 }
             }
         });
     }
-    let ours: Vec<_> = player
-        .sent
-        .iter()
-        .filter_map(|bytes| frame(bytes))
-        .collect();
+    let ours = player.frames();
     let kinds: Vec<_> = ours
         .iter()
         .map(|one| (one.header.r_ctl, one.payload[0]))
@@ -229,16 +209,7 @@ fn in_the_place_of_the_initiator() {
 }
 
 fn inquire(port: &mut Port<FcpInitiator<HeapLease>>, now: Now, remote: RemoteId) {
-    let mut cdb = [0; 16];
-    (cdb[0], cdb[4]) = (0x12, 36);
-    let into = HeapLease::from_bytes(vec![0; 36]);
-    let command = ClientCommand {
-        id: 1,
-        lun: Lun([0; 8]),
-        cdb,
-        attribute: Attribute::Simple,
-        data: Data::In(into),
-        deadline: None,
-    };
+    let into = Data::In(HeapLease::from_bytes(vec![0; 36]));
+    let command = command(1, &[0x12, 0, 0, 0, 36, 0], into);
     assert!(port.fc4_mut().execute(now, remote, command).is_ok());
 }

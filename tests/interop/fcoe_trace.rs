@@ -7,11 +7,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use fc::fip::{self, Fip, Mode};
-use fc::tests::HeapFrames;
 use fc::initiator::{self, Data, FcpInitiator, FcpTmf};
 use fc::port::{Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
 use fc::target::{self, FcpTarget};
+use fc::tests::HeapFrames;
 use fc::wire::ethernet::{self, Mac, VlanTag};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Attribute, Completed, FunctionResult, SenseBytes};

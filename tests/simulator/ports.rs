@@ -3,11 +3,8 @@
 
 mod disk;
 mod host;
-mod net;
 mod server;
-mod station;
 mod world;
 
 pub(crate) use host::Use;
-pub(crate) use net::{Faults, Spoil};
 pub(crate) use world::{Shape, World};

@@ -28,15 +28,38 @@ use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::FrameHeader;
 
 /// Frames on the heap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HeapFrames {
     /// What was committed and not yet taken, oldest first.
     pub frames: Vec<Vec<u8>>,
+    /// How many fit.
+    room: usize,
     open: Vec<u8>,
+}
+
+impl Default for HeapFrames {
+    fn default() -> Self {
+        Self::of(usize::MAX)
+    }
+}
+
+impl HeapFrames {
+    /// Room for so many.
+    #[must_use]
+    pub const fn of(room: usize) -> Self {
+        Self {
+            frames: Vec::new(),
+            room,
+            open: Vec::new(),
+        }
+    }
 }
 
 impl FrameSink for HeapFrames {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.frames.len() == self.room {
+            return None;
+        }
         self.open.clear();
         // Not zero, so that bytes which were never written are seen.
         self.open.resize(len, 0xa5);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fc::tests::bytes;
 use scsi::device::OpId;
 use scsi::medium::{
     Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
@@ -54,9 +55,7 @@ impl Disk {
 
     /// What it holds.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.memory.len()];
-        self.memory.copy_out(0, &mut bytes);
-        bytes
+        bytes(&self.memory)
     }
 
     /// Takes an operation.
@@ -118,10 +117,4 @@ impl Disk {
         let (at, len) = (extent.lba as usize, extent.blocks as usize);
         self.memory.slice(at * BLOCK, len * BLOCK)
     }
-}
-
-fn bytes(lease: &HeapLease) -> Vec<u8> {
-    let mut bytes = vec![0; lease.len()];
-    lease.copy_out(0, &mut bytes);
-    bytes
 }

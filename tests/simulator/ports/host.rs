@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fc::initiator::{self, ClientCommand, Data, Done, Fate, FcpFailed, FcpInitiator, FcpTmf};
-use fc::port::{PortConfig, PortEvent};
+use fc::initiator::{self, Data, Done, Fate, FcpFailed, FcpInitiator, FcpTmf};
+use fc::port::{Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
+use fc::tests::{Station, bytes, cdb10, command};
 use fc::wire::names::Wwn;
 use scsi::medium::{Extent, HeapLease, Lease, Now};
 use scsi::residual::Residual;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 use sim::Rng;
 
 use super::disk::{BLOCK, BLOCKS};
-use super::station::Station;
 use crate::oracle::{Oracle, Pattern, Stamp, Tick, Wrong};
 
 /// What a host does with a disk.
@@ -46,7 +45,8 @@ impl Use {
 
 /// A host.
 pub(crate) struct Host {
-    pub(crate) station: Station<FcpInitiator<HeapLease>>,
+    pub(crate) station: Station<Port<FcpInitiator<HeapLease>>>,
+    config: PortConfig,
     paths: Vec<Path>,
     tasks: BTreeMap<u64, Task>,
     functions: BTreeMap<u64, usize>,
@@ -88,7 +88,8 @@ impl Host {
             lost: Vec::new(),
         };
         Self {
-            station: Station::new(config, fcp(), rng),
+            station: Station::new(config.mac, port(&config, Now::ZERO, rng)),
+            config,
             paths: targets.iter().map(path).collect(),
             tasks: BTreeMap::new(),
             functions: BTreeMap::new(),
@@ -108,7 +109,8 @@ impl Host {
         for path in &mut self.paths {
             path.remote = None;
         }
-        self.station.start(now, fcp(), rng);
+        let port = port(&self.config, self.station.clock(now), rng);
+        self.station.start(now, port);
     }
 
     /// Whether it is logged in to a target.
@@ -162,18 +164,8 @@ impl Host {
         data: Data<HeapLease>,
     ) {
         self.users += 1;
-        let mut cdb = [0; 16];
-        cdb[0] = opcode;
-        cdb[2..6].copy_from_slice(&(extent.lba as u32).to_be_bytes());
-        cdb[8] = extent.blocks as u8;
-        let command = ClientCommand {
-            id: self.users,
-            lun: Lun::from_index(0),
-            cdb,
-            attribute: Attribute::Simple,
-            data,
-            deadline: None,
-        };
+        let cdb = cdb10(opcode, extent.lba as u32, extent.blocks as u16);
+        let command = command(self.users, &cdb, data);
         let clock = self.station.clock(now);
         let taken = self.station.port.fc4_mut().execute(clock, remote, command);
         taken.unwrap_or_else(|refused| panic!("{:?}", refused.why));
@@ -248,9 +240,7 @@ impl Host {
                 let Data::In(into) = &done.data else {
                     panic!("the lease of a read")
                 };
-                let mut bytes = vec![0; into.len()];
-                into.copy_out(0, &mut bytes);
-                oracle.read(begun, task.path, extent, &bytes)?;
+                oracle.read(begun, task.path, extent, &bytes(into))?;
             }
             What::Read(..) => {}
         }
@@ -273,13 +263,14 @@ impl Host {
     }
 }
 
-fn fcp() -> FcpInitiator<HeapLease> {
-    FcpInitiator::new(initiator::FcpInitiatorConfig {
+fn port(config: &PortConfig, now: Now, rng: &mut Rng) -> Port<FcpInitiator<HeapLease>> {
+    let fcp = FcpInitiator::new(initiator::FcpInitiatorConfig {
         tasks: 8,
         command: Duration::from_secs(5),
         function: Duration::from_secs(2),
         window: 24 << 10,
-    })
+    });
+    Port::new(config, fcp, now, rng.bytes())
 }
 
 /// Sense key UNIT ATTENTION.

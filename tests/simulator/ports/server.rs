@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use fc::port::{PortConfig, PortEvent};
+use fc::port::{Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, FcpTarget};
+use fc::target::{FcpLimits, FcpTarget, FcpTargetEvent};
+use fc::tests::Station;
 use scsi::device::{DeviceOutput, DeviceServer};
 use scsi::medium::{HeapLease, Now};
 use scsi::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
@@ -15,12 +16,12 @@ use scsi::wire::transport_id;
 use sim::{DiskKind, Rng};
 
 use super::disk::{BLOCK, Disk};
-use super::station::Station;
 use crate::oracle::{Oracle, Wrong};
 
 /// A target with one disk.
 pub(crate) struct Server {
-    pub(crate) station: Station<FcpTarget<HeapLease>>,
+    pub(crate) station: Station<Port<FcpTarget<HeapLease>>>,
+    pub(crate) config: PortConfig,
     pub(crate) disk: Disk,
     /// What the disk held when it was looked at.
     shadow: Vec<u8>,
@@ -35,7 +36,8 @@ impl Server {
         let disk = Disk::new(kind);
         let (device, owner) = process();
         Self {
-            station: Station::new(config, fcp(), rng),
+            station: Station::new(config.mac, port(&config, Now::ZERO, rng)),
+            config,
             shadow: disk.bytes(),
             disk,
             device,
@@ -48,7 +50,8 @@ impl Server {
     pub(crate) fn start(&mut self, now: Now, rng: &mut Rng) {
         (self.device, self.owner) = process();
         self.disk.cut();
-        self.station.start(now, fcp(), rng);
+        let port = port(&self.config, self.station.clock(now), rng);
+        self.station.start(now, port);
     }
 
     /// Does what port, device server and disk want until they want nothing; whether they did.
@@ -95,7 +98,7 @@ impl Server {
         Ok(())
     }
 
-    fn event(&mut self, now: Now, event: PortEvent<target::FcpTargetEvent<HeapLease>>) {
+    fn event(&mut self, now: Now, event: PortEvent<FcpTargetEvent<HeapLease>>) {
         let now = self.station.clock(now);
         match event {
             PortEvent::Up(id) => {
@@ -104,18 +107,18 @@ impl Server {
                 self.device.nexus_up(nexus_of(id), nexus(wwpn.0));
             }
             PortEvent::Down(id, _) => self.device.nexus_lost(nexus_of(id)),
-            PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
+            PortEvent::Fc4(FcpTargetEvent::Execute { remote, command }) => {
                 let nexus = nexus_of(remote);
                 let command = scsi::task::Command { nexus, ..command };
                 self.device.execute(now, command);
             }
-            PortEvent::Fc4(target::FcpTargetEvent::DataOut {
+            PortEvent::Fc4(FcpTargetEvent::DataOut {
                 remote,
                 tag,
                 offset,
                 data,
             }) => self.device.data_out(nexus_of(remote), tag, offset, data),
-            PortEvent::Fc4(target::FcpTargetEvent::Manage {
+            PortEvent::Fc4(FcpTargetEvent::Manage {
                 remote,
                 id,
                 lun,
@@ -182,8 +185,9 @@ impl Server {
 
 const UNIT: UnitId = UnitId::first(0);
 
-fn fcp() -> FcpTarget<HeapLease> {
-    FcpTarget::new(target::FcpLimits::default())
+fn port(config: &PortConfig, now: Now, rng: &mut Rng) -> Port<FcpTarget<HeapLease>> {
+    let fcp = FcpTarget::new(FcpLimits::default());
+    Port::new(config, fcp, now, rng.bytes())
 }
 
 fn process() -> (DeviceServer<HeapLease>, UnitOwner) {

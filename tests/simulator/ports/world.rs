@@ -1,10 +1,10 @@
 //! Targets, hosts, and the Ethernet between them; one thing happens after the other.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::time::Duration;
 
 use fc::port::PortConfig;
+use fc::tests::{Bytes, Ethernet, Machine, Station};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::medium::{Extent, Now};
@@ -12,7 +12,6 @@ use sim::{DiskKind, Rng};
 
 use super::disk::{BLOCK, BLOCKS};
 use super::host::{Host, Use};
-use super::net::Net;
 use super::server::Server;
 use crate::oracle::{Oracle, Wrong};
 
@@ -62,7 +61,7 @@ impl Shape {
 pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) now: Now,
-    pub(crate) net: Net,
+    pub(crate) ethernet: Ethernet,
     pub(crate) servers: Vec<Server>,
     pub(crate) hosts: Vec<Host>,
     oracle: Oracle,
@@ -86,10 +85,7 @@ impl World {
         };
         let server = |number| Server::new(number, config(1, number), shape.kind, &mut rng);
         let servers: Vec<_> = (0..shape.targets).map(server).collect();
-        let wwpns: Vec<Wwn> = servers
-            .iter()
-            .map(|server| server.station.config.wwpn)
-            .collect();
+        let wwpns: Vec<Wwn> = servers.iter().map(|server| server.config.wwpn).collect();
         let host = |number| {
             let mut config = config(if shape.conflicts { 1 } else { 2 }, 8 + number);
             config.offer.retry = shape.retries;
@@ -100,7 +96,7 @@ impl World {
         let memory = shape.kind == DiskKind::Memory;
         let mut world = Self {
             now: Now::ZERO,
-            net: Net::new(seed),
+            ethernet: Ethernet::new(seed).slow(LEAST, MOST),
             oracle: Oracle::of((0..shape.targets).map(|_| (BLOCK, BLOCKS, memory))),
             servers,
             hosts,
@@ -131,28 +127,27 @@ impl World {
     /// A station's process is killed.
     pub(crate) fn kill(&mut self, at: usize) {
         self.tell(|| format!("{at} is killed"));
-        match at.checked_sub(self.servers.len()) {
-            None => self.servers[at].station.is_alive = false,
-            Some(host) => self.hosts[host].station.is_alive = false,
-        }
+        self.station(at).is_alive = false;
     }
 
     /// A station's cable is taken out or put in.
     pub(crate) fn link(&mut self, at: usize, up: bool) {
         self.tell(|| format!("{at} has its link {}", if up { "up" } else { "down" }));
-        match at.checked_sub(self.servers.len()) {
-            None => self.servers[at].station.link(self.now, up),
-            Some(host) => self.hosts[host].station.link(self.now, up),
-        }
+        let now = self.now;
+        self.station(at).link(now, up);
         self.touched.insert(at);
     }
 
     /// A station's clock jumps ahead.
     pub(crate) fn jump(&mut self, at: usize, by: Duration) {
         self.tell(|| format!("{at} jumps by {by:?}"));
+        self.station(at).jump(by);
+    }
+
+    fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
         match at.checked_sub(self.servers.len()) {
-            None => self.servers[at].station.jump(by),
-            Some(host) => self.hosts[host].station.jump(by),
+            None => &mut self.servers[at].station,
+            Some(host) => &mut self.hosts[host].station,
         }
     }
 
@@ -219,14 +214,11 @@ impl World {
     /// The next thing happens, unless that is after `until`.
     fn step(&mut self, until: Now) -> bool {
         let servers = self.servers.iter().filter(|server| server.station.is_alive);
-        let disks = servers.clone().filter_map(|server| server.disk.next());
-        let targets = servers.filter_map(|server| server.station.deadline());
-        let hosts = self.hosts.iter().filter_map(|host| host.station.deadline());
-        let next = disks
-            .chain(targets)
-            .chain(hosts)
-            .chain(self.net.next())
-            .min();
+        let disks = servers.filter_map(|server| server.disk.next()).min();
+        let stations = 0..self.stations();
+        let stations = stations.filter_map(|at| self.station(at).deadline()).min();
+        let next = [disks, stations, self.ethernet.next()];
+        let next = next.into_iter().flatten().min();
         let Some(next) = next.filter(|next| *next <= until) else {
             self.now = until;
             return false;
@@ -234,7 +226,7 @@ impl World {
         self.steps = if next > self.now { 0 } else { self.steps + 1 };
         assert!(self.steps < 10_000, "time stands still");
         self.now = self.now.max(next);
-        match self.net.arrived(self.now) {
+        match self.ethernet.arrived(self.now) {
             Some((at, frame)) => self.hear(at, &frame),
             None => self.wake(),
         }
@@ -242,27 +234,19 @@ impl World {
     }
 
     fn hear(&mut self, at: usize, frame: &[u8]) {
-        let heard = match at.checked_sub(self.servers.len()) {
-            None => self.servers[at].station.hear(self.now, frame),
-            Some(host) => self.hosts[host].station.hear(self.now, frame),
-        };
-        if heard {
+        let now = self.now;
+        if self.station(at).hear(now, frame) {
             self.tell(|| format!("{at} hears {}", line(frame)));
             self.touched.insert(at);
         }
     }
 
     fn wake(&mut self) {
-        let (now, first) = (self.now, self.servers.len());
-        for (at, server) in self.servers.iter_mut().enumerate() {
-            let is_done = server.disk.next().is_some_and(|done| done <= now);
-            if server.station.wake(now) || is_done {
+        let now = self.now;
+        for at in 0..self.stations() {
+            let disk = self.servers.get(at).and_then(|server| server.disk.next());
+            if self.station(at).wake(now) || disk.is_some_and(|done| done <= now) {
                 self.touched.insert(at);
-            }
-        }
-        for (at, host) in self.hosts.iter_mut().enumerate() {
-            if host.station.wake(now) {
-                self.touched.insert(first + at);
             }
         }
     }
@@ -282,32 +266,28 @@ impl World {
 
     fn turn(&mut self, at: usize) -> Result<bool, Wrong> {
         let (now, room) = (self.now, 1 + self.rng.below(8));
-        let mut out = Vec::new();
         let any = match at.checked_sub(self.servers.len()) {
             None => {
                 let server = &mut self.servers[at];
                 let any = server.serve(now, &mut self.rng);
                 server.look(&mut self.oracle)?;
-                let sent = server.station.send(room, &mut out);
-                if sent {
-                    server.sent();
-                }
-                any | sent
+                any
             }
-            Some(host) => {
-                let host = &mut self.hosts[host];
-                host.serve(&mut self.oracle)? | host.station.send(room, &mut out)
-            }
+            Some(host) => self.hosts[host].serve(&mut self.oracle)?,
         };
-        for frame in out {
+        let (frames, has_sent) = self.station(at).send(room);
+        if let Some(server) = self.servers.get_mut(at).filter(|_| has_sent) {
+            server.sent();
+        }
+        for frame in frames {
             self.send(at, &frame);
         }
-        Ok(any)
+        Ok(any | has_sent)
     }
 
-    fn send(&mut self, from: usize, frame: &Rc<[u8]>) {
+    fn send(&mut self, from: usize, frame: &Bytes) {
         for to in (0..self.stations()).filter(|to| *to != from) {
-            self.net.send(self.now, (from, to), frame);
+            self.ethernet.send(self.now, (from, to), frame);
         }
     }
 
@@ -317,6 +297,10 @@ impl World {
         }
     }
 }
+
+/// How long a frame is on its way.
+const LEAST: Duration = Duration::from_micros(5);
+const MOST: Duration = Duration::from_micros(25);
 
 /// A frame in a line.
 fn line(frame: &[u8]) -> String {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use fc::tests::{Fate, Faults};
 use fc::wire::frame::RCtl;
 use scsi::medium::Extent;
 use sim::{DiskKind, Rng};
 
-use crate::ports::{Faults, Shape, Spoil, Use, World};
+use crate::ports::{Shape, Use, World};
 use crate::seeds::with_seeds;
 
 /// How long it takes two ports that are left alone to find each other and log in.
@@ -22,7 +23,7 @@ fn reads_and_writes_while_everything_goes_wrong() {
         let mut rng = Rng::new(seed ^ 0x0070_6f72_7473);
         let mut world = World::new(seed, &Shape::any(&mut rng));
         world.run(RECOVERY, World::is_up);
-        world.net.faults = faults(&mut rng);
+        world.ethernet.faults = faults(&mut rng);
         for _ in 0..40 {
             let host = rng.below(world.hosts.len());
             let path = rng.below(world.servers.len());
@@ -73,7 +74,7 @@ fn disturb(world: &mut World, rng: &mut Rng) {
 /// No more faults: everybody finds each other again, everything that was begun has ended, and the
 /// disks hold what they may.
 fn calm(world: &mut World) {
-    world.net.faults = Faults::default();
+    world.ethernet.faults = Faults::default();
     world.within(RECOVERY, "end of what was begun", World::is_idle);
     world.read_all(RECOVERY);
 }
@@ -91,7 +92,12 @@ fn two_ports_find_each_other_in_two_seconds() {
 fn one_frame_is_spoilt_at_every_position() {
     for kind in [DiskKind::Apart, DiskKind::Memory] {
         for retries in [true, false] {
-            for how in [Spoil::Lose, Spoil::Double, Spoil::Delay, Spoil::Damage] {
+            for how in [
+                Fate::IsLost,
+                Fate::ComesTwice(OVERTAKEN),
+                Fate::ComesLate(OVERTAKEN),
+                Fate::IsDamaged,
+            ] {
                 let shape = Shape {
                     retries,
                     ..Shape::new(kind)
@@ -103,24 +109,30 @@ fn one_frame_is_spoilt_at_every_position() {
     }
 }
 
+/// By how much a frame is late that was chosen: more than an exchange takes without it, and less
+/// than the time-outs.
+const OVERTAKEN: Duration = Duration::from_millis(20);
+
 /// Long enough for what was sent to be kept until its arrival is confirmed.
 const LONG: Extent = Extent::new(0, 32);
 
 /// One read and one write of several frames, of which one is spoilt; whether there was that one.
-fn spoilt(shape: &Shape, position: usize, how: Spoil) -> bool {
+fn spoilt(shape: &Shape, position: usize, how: Fate) -> bool {
     let mut world = World::new(7, shape);
     world.within(BRING_UP, "login", World::is_up);
     world.read_all(BRING_UP);
     let good = world.hosts[0].good;
-    world.net.spoil(position, how);
+    let spoilt = world.ethernet.spoil(position, how);
     for what in [Use::Write(LONG), Use::Read(LONG)] {
         world.begin(0, 0, what);
         // REC_TOV is 3 s by default; a command that fails does so in good time.
         world.within(Duration::from_secs(10), "end", World::is_idle);
     }
-    let spoilt = world.net.spoilt();
+    world.ethernet.forget_plan();
+    let spoilt = spoilt.get();
     // A command that never came fails: whether it is repeated is up to its user.
-    let never_came = spoilt == Some(RCtl::UNSOLICITED_COMMAND) && how != Spoil::Double;
+    let never_came =
+        spoilt == Some(RCtl::UNSOLICITED_COMMAND) && how != Fate::ComesTwice(OVERTAKEN);
     if shape.retries && !never_came {
         let done = world.hosts[0].good - good;
         assert_eq!(done, 2, "position {position}, {how:?} of {spoilt:?}");

@@ -109,12 +109,12 @@ fn made(script: &mut Script<'_>) {
 }
 
 fn written(ethernet: &ethernet::EthernetHeader, frame: &ReceivedFrame<'_>) -> Vec<u8> {
-    let len = frame.payload.len();
-    let mut slot = vec![0xa5; fcoe::frame_len(ethernet, len)];
-    let delimiters = (frame.sof, frame.eof);
-    let write = |to: &mut [u8]| to.copy_from_slice(frame.payload);
-    fcoe::encode(&mut slot, ethernet, delimiters, &frame.header, len, write);
-    slot
+    fc::tests::frame(
+        ethernet,
+        (frame.sof, frame.eof),
+        &frame.header,
+        frame.payload,
+    )
 }
 
 /// Bytes of FCoE before those that the CRC is taken over.

@@ -1,15 +1,14 @@
 //! FIP: messages are read and written alike; and a VN2VN port among three others, who say to it
 //! what is mostly right, or anything.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fc::fip::{self, Fip, FipConfig, FipEvent, Mode};
-use fc::tests::HeapFrames;
+use fc::fip::{self, Fip, FipConfig, Mode};
+use fc::tests::{FipView, HeapFrames};
 use fc::wire::els::{
     ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
 };
-use fc::wire::ethernet::{self, Mac};
+use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fip::{
     Descriptor, DescriptorType, Encapsulated, Fc4Features, FipMessage, FipOperation, Flags, encode,
 };
@@ -68,8 +67,7 @@ struct World {
     fip: Fip,
     now: Duration,
     up: bool,
-    claimed: Option<FcId>,
-    linked: BTreeSet<FcId>,
+    view: FipView,
     /// The N_Port_ID that it said last.
     said: FcId,
     /// The number of its last request.
@@ -84,8 +82,7 @@ impl World {
             config,
             now: Duration::ZERO,
             up: false,
-            claimed: None,
-            linked: BTreeSet::new(),
+            view: FipView::default(),
             said: FcId(1),
             asked: OxId(0),
         }
@@ -125,7 +122,7 @@ impl World {
     }
 
     /// An answer to a claim, and a login: no message makes a port say more.
-    fn hear(&mut self, header: &ethernet::EthernetHeader, bytes: &[u8]) -> usize {
+    fn hear(&mut self, header: &EthernetHeader, bytes: &[u8]) -> usize {
         // What broke a rule is told, and changes nothing that is looked at here.
         let _ = self.fip.receive(self.now, header, bytes);
         2
@@ -154,27 +151,17 @@ impl World {
         script.pick(&[self.said, FcId(0x10a), FcId(0x114), FcId(0x11e), any])
     }
 
-    fn header(
-        &self,
-        script: &mut Script<'_>,
-        from: &FipConfig,
-        fc_id: FcId,
-    ) -> ethernet::EthernetHeader {
+    fn header(&self, script: &mut Script<'_>, from: &FipConfig, fc_id: FcId) -> EthernetHeader {
         let vn = Mac::of_port(Mac::VN2VN_FC_MAP, fc_id);
-        ethernet::EthernetHeader {
-            dst: script.pick(&[Mac::ALL_VN2VN_ENODE, Mac::ALL_PT2PT_ENODE, self.config.mac]),
-            src: script.pick(&[from.mac, from.mac, vn, Mac([1; 6])]),
-            vlan: None,
-            ethertype: ethernet::FIP,
-        }
+        let dst = script.pick(&[Mac::ALL_VN2VN_ENODE, Mac::ALL_PT2PT_ENODE, self.config.mac]);
+        let src = script.pick(&[from.mac, from.mac, vn, Mac([1; 6])]);
+        EthernetHeader::new(src, dst, ethernet::FIP)
     }
 
     fn announcement(&mut self, script: &mut Script<'_>) -> usize {
         let from = port(1 + script.below(3) as u8, self.config.mode);
-        let own = FcId(u32::from(u16::from_be_bytes([
-            from.mac.0[4],
-            from.mac.0[5],
-        ])));
+        let [.., high, low] = from.mac.0;
+        let own = FcId(u32::from(u16::from_be_bytes([high, low])));
         let fc_id = mostly(script, own, &[self.said, FcId(0)]);
         let operation = script.pick(&[
             FipOperation::ProbeRequest,
@@ -213,65 +200,49 @@ impl World {
 
     fn els(&mut self, script: &mut Script<'_>) -> usize {
         let from = port(1 + script.below(3) as u8, self.config.mode);
-        let own = FcId(u32::from(u16::from_be_bytes([
-            from.mac.0[4],
-            from.mac.0[5],
-        ])));
+        let [.., high, low] = from.mac.0;
+        let own = FcId(u32::from(u16::from_be_bytes([high, low])));
         let reply = script.flag();
         let (kind, payload) = payload(script, &from, own, reply);
+        let (operation, r_ctl) = match reply {
+            true => (FipOperation::ElsReply, RCtl::ELS_REPLY),
+            false => (FipOperation::ElsRequest, RCtl::ELS_REQUEST),
+        };
+        let to = mostly(script, self.said, &[FcId::FABRIC_F, FcId(2)]);
+        let ox_id = mostly(script, self.asked, &[OxId(0), OxId(1)]);
         let els = Descriptor::Els(Encapsulated {
             kind,
             header: FrameHeader {
-                r_ctl: if reply {
-                    RCtl::ELS_REPLY
-                } else {
-                    RCtl::ELS_REQUEST
-                },
-                d_id: mostly(script, self.said, &[FcId::FABRIC_F, FcId(2)]),
-                cs_ctl: 0,
-                s_id: own,
-                kind: FrameType::ELS,
                 f_ctl: FCtl::REQUEST,
-                seq_id: 0,
-                df_ctl: 0,
-                seq_cnt: 0,
-                ox_id: mostly(script, self.asked, &[OxId(0), OxId(1)]),
-                rx_id: RxId::UNASSIGNED,
-                parameter: 0,
+                ..FrameHeader::new(
+                    (r_ctl, FrameType::ELS),
+                    (own, to),
+                    (ox_id, RxId::UNASSIGNED),
+                )
             },
             payload: &payload,
         });
-        let operation = if reply {
-            FipOperation::ElsReply
-        } else {
-            FipOperation::ElsRequest
-        };
         let mut bytes = encode(
             operation,
             Flags::default(),
             &[els, Descriptor::Mac(from.mac)],
         );
         spoil(script, &mut bytes);
-        let header = ethernet::EthernetHeader {
-            dst: self.config.mac,
-            src: from.mac,
-            vlan: None,
-            ethertype: ethernet::FIP,
-        };
+        let header = EthernetHeader::new(from.mac, self.config.mac, ethernet::FIP);
         self.hear(&header, &bytes)
     }
 
     /// What it told and sent since.
     fn look(&mut self, most: usize) {
         while let Some(event) = self.fip.poll() {
-            self.told(&event);
+            self.view.told(&event);
         }
-        assert_eq!(self.fip.fc_id(), self.claimed);
+        assert_eq!(self.fip.fc_id(), self.view.claimed);
         assert!(
             self.fip
                 .neighbours()
                 .map(|who| who.fc_id)
-                .eq(self.linked.iter().copied())
+                .eq(self.view.linked.iter().copied())
         );
         let mut out = HeapFrames::default();
         self.fip.transmit(&mut out);
@@ -281,26 +252,10 @@ impl World {
         }
     }
 
-    fn told(&mut self, event: &FipEvent) {
-        match event {
-            FipEvent::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
-            FipEvent::Released(fc_id) => {
-                assert_eq!(self.claimed.take(), Some(*fc_id));
-                assert!(self.linked.is_empty(), "links that outlive the claim");
-            }
-            FipEvent::Found(who) => {
-                assert!(self.claimed.is_some_and(|ours| ours != who.fc_id));
-                assert!((256..=2112).contains(&who.payload_max), "{who:?}");
-                assert!(self.linked.insert(who.fc_id), "found twice");
-            }
-            FipEvent::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
-        }
-    }
-
     /// What it sends is right, and of an N_Port_ID that it may have.
     fn sent(&mut self, frame: &[u8]) {
         assert!((60..=14 + 2158).contains(&frame.len()));
-        let (header, payload) = ethernet::EthernetHeader::parse(frame).expect("Ethernet");
+        let (header, payload) = EthernetHeader::parse(frame).expect("Ethernet");
         let message = FipMessage::parse(payload).expect("FIP");
         for descriptor in message.descriptors() {
             match descriptor.expect("a descriptor") {
@@ -331,12 +286,7 @@ impl World {
                 Descriptor::Name(from.wwnn),
                 Descriptor::VxPort { mac, fc_id, wwpn },
             ];
-            let header = ethernet::EthernetHeader {
-                dst: Mac::ALL_VN2VN_ENODE,
-                src: mac,
-                vlan: None,
-                ethertype: ethernet::FIP,
-            };
+            let header = EthernetHeader::new(mac, Mac::ALL_VN2VN_ENODE, ethernet::FIP);
             let bytes = encode(FipOperation::Beacon, Flags::default(), &descriptors);
             let most = self.hear(&header, &bytes);
             self.look(most);
@@ -357,8 +307,8 @@ impl World {
             self.pass(at.max(self.now));
             self.look(usize::MAX);
         }
-        assert!(self.claimed.is_some());
-        assert!(self.linked.is_empty());
+        assert!(self.view.claimed.is_some());
+        assert!(self.view.linked.is_empty());
     }
 }
 

@@ -5,16 +5,16 @@ mod device;
 mod frames;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
 
-use fc::tests::HeapFrames;
-use fc::initiator::{self, ClientCommand, Data, FcpInitiator, FcpTmf};
-use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
+use fc::initiator::{Data, Done, FcpFailed, FcpInitiator, FcpInitiatorConfig};
+use fc::initiator::{FcpInitiatorEvent, FcpTmf};
+use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, FcpTarget};
-use fc::wire::ethernet::Mac;
+use fc::target::{FcpLimits, FcpTarget};
+use fc::tests::{Bytes, Ethernet, HeapFrames, Machine, command, config};
 use scsi::medium::{HeapLease, Lease, Now};
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use self::device::Device;
@@ -38,8 +38,6 @@ pub fn port(data: &[u8]) {
 /// One end of the cable.
 struct Side<F: Fc4Layer> {
     port: Port<F>,
-    /// What is on its way to it.
-    coming: VecDeque<Vec<u8>>,
     /// With whom there is a nexus.
     up: BTreeSet<RemoteId>,
 }
@@ -48,22 +46,23 @@ struct Cable {
     now: Now,
     target: Side<FcpTarget<HeapLease>>,
     initiator: Side<FcpInitiator<HeapLease>>,
+    ethernet: Ethernet,
     device: Device,
     /// Commands and functions of the initiator's user that have not ended.
     users: BTreeSet<u64>,
     next_user: u64,
 }
 
+/// Where the ends are on the Ethernet.
+const TARGET: usize = 0;
+const INITIATOR: usize = 1;
+
 impl<F: Fc4Layer> Side<F> {
     fn new(number: u8, fc4: F) -> Self {
-        let config = PortConfig::new(Mac([2, 0, 0, 0, 0, number]), 2500);
-        let mut port = Port::new(&config, fc4, Now::ZERO, [number; 8]);
+        let mut port = Port::new(&config(number.into()), fc4, Now::ZERO, [number; 8]);
         port.link(Now::ZERO, true);
-        Self {
-            port,
-            coming: VecDeque::new(),
-            up: BTreeSet::new(),
-        }
+        let up = BTreeSet::new();
+        Self { port, up }
     }
 
     /// What it sends, which must be right whatever came.
@@ -71,25 +70,9 @@ impl<F: Fc4Layer> Side<F> {
         let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
         let own = self.port.address();
+        let sent = out.frames.iter();
+        sent.for_each(|frame| frames::check(frame, own));
         out.frames
-            .iter()
-            .for_each(|frame| frames::check(frame, own));
-        out.frames
-    }
-
-    fn deliver(&mut self, now: Now) -> bool {
-        let frame = self.coming.pop_front();
-        let any = frame.is_some();
-        if let Some(frame) = frame {
-            self.port.receive(now, &frame, None);
-        }
-        any
-    }
-
-    fn wake(&mut self, now: Now) {
-        self.port.expire(now);
-        let next = self.port.next_deadline();
-        assert!(next.is_none_or(|next| next > now), "a deadline stays");
     }
 
     fn up(&mut self, id: RemoteId) {
@@ -103,11 +86,12 @@ impl<F: Fc4Layer> Side<F> {
 
 impl Cable {
     fn new() -> Self {
-        let fcp = FcpInitiator::new(initiator::FcpInitiatorConfig::default());
+        let fcp = FcpInitiator::new(FcpInitiatorConfig::default());
         Self {
             now: Now::ZERO,
-            target: Side::new(2, FcpTarget::new(target::FcpLimits::default())),
+            target: Side::new(2, FcpTarget::new(FcpLimits::default())),
             initiator: Side::new(1, fcp),
+            ethernet: Ethernet::new(0),
             device: Device::default(),
             users: BTreeSet::new(),
             next_user: 0,
@@ -128,8 +112,8 @@ impl Cable {
             }
             7 | 8 => {
                 let line = self.line(script);
-                if let Some(frame) = line.front_mut() {
-                    frames::spoil(frame, script);
+                if let Some((_, frame)) = line.front_mut() {
+                    frames::spoil(Rc::make_mut(frame), script);
                 }
             }
             9 => self.make(script),
@@ -141,10 +125,24 @@ impl Cable {
         }
     }
 
+    fn port(&mut self, at: usize) -> &mut dyn Machine {
+        match at {
+            TARGET => &mut self.target.port,
+            _ => &mut self.initiator.port,
+        }
+    }
+
     /// Every frame that is on its way arrives, and whatever that brings.
     fn passed_on(&mut self) {
         for _ in 0..10_000 {
-            let arrived = self.target.deliver(self.now) | self.initiator.deliver(self.now);
+            let mut arrived = false;
+            for at in [TARGET, INITIATOR] {
+                if let Some((_, frame)) = self.ethernet.line(at).pop_front() {
+                    arrived = true;
+                    let now = self.now;
+                    self.port(at).receive(now, &frame);
+                }
+            }
             self.settle();
             if !arrived {
                 return;
@@ -153,12 +151,8 @@ impl Cable {
         panic!("frames without end");
     }
 
-    fn line(&mut self, script: &mut Script<'_>) -> &mut VecDeque<Vec<u8>> {
-        if script.flag() {
-            &mut self.target.coming
-        } else {
-            &mut self.initiator.coming
-        }
+    fn line(&mut self, script: &mut Script<'_>) -> &mut VecDeque<(Now, Bytes)> {
+        self.ethernet.line(end(script))
     }
 
     /// A frame of somebody who knows the addresses of both.
@@ -167,18 +161,13 @@ impl Cable {
         let (Some(target), Some(initiator)) = places else {
             return;
         };
-        let to_target = script.flag();
-        let frame = if to_target {
-            frames::made(script, initiator, target)
-        } else {
-            frames::made(script, target, initiator)
+        let to = end(script);
+        let frame = match to {
+            TARGET => frames::made(script, initiator, target),
+            _ => frames::made(script, target, initiator),
         };
-        let line = if to_target {
-            &mut self.target.coming
-        } else {
-            &mut self.initiator.coming
-        };
-        line.push_front(frame);
+        let line = self.ethernet.line(to);
+        line.push_front((self.now, Bytes::from(frame)));
     }
 
     fn command(&mut self, script: &mut Script<'_>) {
@@ -193,14 +182,7 @@ impl Cable {
             1 => Data::In(lease(len)),
             _ => Data::Out(lease(len)),
         };
-        let command = ClientCommand {
-            id: self.next_user,
-            lun: Lun::from_index(0),
-            cdb: script.array(),
-            attribute: Attribute::Simple,
-            data,
-            deadline: None,
-        };
+        let command = command(self.next_user, &script.array::<16>(), data);
         let initiator = self.initiator.port.fc4_mut();
         if initiator.execute(self.now, remote, command).is_ok() {
             self.users.insert(self.next_user);
@@ -233,17 +215,18 @@ impl Cable {
 
     fn wait(&mut self, time: Duration) {
         self.now += time;
-        self.target.wake(self.now);
-        self.initiator.wake(self.now);
+        let now = self.now;
+        for at in [TARGET, INITIATOR] {
+            let port = self.port(at);
+            port.expire(now);
+            let next = port.next_deadline();
+            assert!(next.is_none_or(|next| next > now), "a deadline stays");
+        }
     }
 
     fn link(&mut self, script: &mut Script<'_>) {
-        let up = script.flag();
-        if script.flag() {
-            self.target.port.link(self.now, up);
-        } else {
-            self.initiator.port.link(self.now, up);
-        }
+        let (up, now) = (script.flag(), self.now);
+        self.port(end(script)).link(now, up);
     }
 
     /// Takes what both ports tell and send, until they are at rest.
@@ -254,8 +237,12 @@ impl Cable {
             if !told && to_initiator.is_empty() && to_target.is_empty() {
                 return;
             }
-            self.initiator.coming.extend(to_initiator);
-            self.target.coming.extend(to_target);
+            for (to, frames) in [(INITIATOR, to_initiator), (TARGET, to_target)] {
+                let frames = frames
+                    .into_iter()
+                    .map(|frame| (self.now, Bytes::from(frame)));
+                self.ethernet.line(to).extend(frames);
+            }
         }
         panic!("neither comes to rest");
     }
@@ -285,11 +272,11 @@ impl Cable {
             PortEvent::Up(id) => self.initiator.up(id),
             PortEvent::Down(id, _) => self.initiator.down(id),
             PortEvent::Fc4(
-                initiator::FcpInitiatorEvent::Done(initiator::Done { id, .. })
-                | initiator::FcpInitiatorEvent::Failed(initiator::FcpFailed { id, .. })
-                | initiator::FcpInitiatorEvent::Managed { id, .. },
+                FcpInitiatorEvent::Done(Done { id, .. })
+                | FcpInitiatorEvent::Failed(FcpFailed { id, .. })
+                | FcpInitiatorEvent::Managed { id, .. },
             ) => assert!(self.users.remove(&id), "{id} ended twice"),
-            PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(_))
+            PortEvent::Fc4(FcpInitiatorEvent::Stuck(_))
             | PortEvent::Online(_)
             | PortEvent::Offline
             | PortEvent::Remark { .. } => {}
@@ -327,6 +314,11 @@ impl Cable {
         let up = (self.target.up.len(), self.initiator.up.len());
         assert_eq!(up, (1, 1), "both find each other again");
     }
+}
+
+/// Either end, as the script has it.
+fn end(script: &mut Script<'_>) -> usize {
+    if script.flag() { TARGET } else { INITIATOR }
 }
 
 /// How long a script may wait: less and more than each of the time-outs.

@@ -8,7 +8,6 @@ use scsi::medium::Now;
 
 use super::{Bytes, HeapFrames};
 use crate::fip::{Fip, FipEvent};
-use crate::frames::FrameSink;
 use crate::port::{Fc4Layer, Port};
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::names::FcId;
@@ -20,7 +19,7 @@ pub trait Machine {
     /// A frame came.
     fn receive(&mut self, now: Now, frame: &[u8]);
     /// Puts what is to be sent into `out`.
-    fn transmit(&mut self, out: &mut impl FrameSink);
+    fn transmit(&mut self, out: &mut HeapFrames);
     /// When it wants to be woken.
     fn next_deadline(&self) -> Option<Now>;
     /// The deadline passed.
@@ -38,7 +37,7 @@ impl<F: Fc4Layer> Machine for Port<F> {
         self.receive(now, frame, None);
     }
 
-    fn transmit(&mut self, out: &mut impl FrameSink) {
+    fn transmit(&mut self, out: &mut HeapFrames) {
         self.transmit(out);
     }
 
@@ -67,7 +66,7 @@ impl Machine for Fip {
         }
     }
 
-    fn transmit(&mut self, out: &mut impl FrameSink) {
+    fn transmit(&mut self, out: &mut HeapFrames) {
         self.transmit(out);
     }
 
@@ -86,9 +85,7 @@ impl Machine for Fip {
 
 /// A machine, its Ethernet port and its clock.
 #[derive(Debug)]
-pub struct Station<M> {
-    /// The machine.
-    pub port: M,
+pub struct Station<M: ?Sized> {
     /// The address of its Ethernet port.
     mac: Mac,
     /// Whether it is there at all.
@@ -97,29 +94,11 @@ pub struct Station<M> {
     is_linked: bool,
     /// By how much its clock is ahead.
     ahead: Duration,
+    /// The machine.
+    pub port: M,
 }
 
-/// A transmit ring with room for so many frames.
-struct Ring {
-    frames: HeapFrames,
-    room: usize,
-}
-
-impl FrameSink for Ring {
-    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        if self.room == 0 {
-            return None;
-        }
-        self.frames.slot(len)
-    }
-
-    fn commit(&mut self, len: usize) {
-        self.room -= 1;
-        self.frames.commit(len);
-    }
-}
-
-impl<M> Deref for Station<M> {
+impl<M: ?Sized> Deref for Station<M> {
     type Target = M;
 
     fn deref(&self) -> &M {
@@ -127,7 +106,7 @@ impl<M> Deref for Station<M> {
     }
 }
 
-impl<M> DerefMut for Station<M> {
+impl<M: ?Sized> DerefMut for Station<M> {
     fn deref_mut(&mut self) -> &mut M {
         &mut self.port
     }
@@ -137,11 +116,11 @@ impl<M: Machine> Station<M> {
     /// A machine that is not there yet.
     pub const fn new(mac: Mac, port: M) -> Self {
         Self {
-            port,
             mac,
             is_alive: false,
             is_linked: false,
             ahead: Duration::ZERO,
+            port,
         }
     }
 
@@ -161,7 +140,9 @@ impl<M: Machine> Station<M> {
         (self.is_alive, self.is_linked) = (true, true);
         self.port.link(self.clock(now), true);
     }
+}
 
+impl<M: Machine + ?Sized> Station<M> {
     /// What its clock shows.
     #[must_use]
     pub fn clock(&self, now: Now) -> Now {
@@ -206,15 +187,13 @@ impl<M: Machine> Station<M> {
     /// What it sends, as far as there is room; and whether there was anything, which goes nowhere
     /// without a cable.
     pub fn send(&mut self, room: usize) -> (Vec<Bytes>, bool) {
-        let frames = HeapFrames::default();
-        let mut ring = Ring { frames, room };
+        let mut out = HeapFrames::of(room);
         if self.is_alive {
-            self.port.transmit(&mut ring);
+            self.port.transmit(&mut out);
         }
-        let any = !ring.frames.frames.is_empty();
-        let sent = ring.frames.frames.into_iter();
-        let sent = sent.filter(|_| self.is_linked).map(Bytes::from);
-        (sent.collect(), any)
+        let any = !out.frames.is_empty();
+        let sent = out.frames.into_iter().filter(|_| self.is_linked);
+        (sent.map(Bytes::from).collect(), any)
     }
 
     /// When it wants to be woken.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fc::remote::RemoteId;
 use fc::target::{FcpTarget, FcpTargetEvent};
+use fc::tests::good;
 use scsi::medium::{HeapLease, Lease};
-use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
-use scsi::wire::sense::Status;
+use scsi::task::{Command, FunctionResult, Tag};
 
 use crate::fuzzing::script::Script;
 
@@ -127,13 +127,7 @@ impl Device {
 
     fn end(&mut self, target: &mut FcpTarget<HeapLease>, (remote, tag): (RemoteId, Tag)) {
         if let Some(open) = self.open.remove(&(remote, tag)) {
-            let completed = Completed {
-                status: Status::Good,
-                sense: SenseBytes::EMPTY,
-                qualifier: 0,
-                length_in: open.sent.into(),
-                length_out: open.asked.into(),
-            };
+            let completed = good(open.sent.into(), open.asked.into());
             target.complete(remote, tag, &completed);
         }
     }

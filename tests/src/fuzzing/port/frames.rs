@@ -1,7 +1,8 @@
 //! Frames as they should be, and as they should not.
 
 use fc::remote::PeerAddress;
-use fc::wire::ethernet;
+use fc::tests::frame;
+use fc::wire::ethernet::{self, EthernetHeader};
 use fc::wire::fcoe::{self, Eof, Sof};
 use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
@@ -9,7 +10,7 @@ use crate::fuzzing::script::Script;
 
 /// What a port sends can be read, and is its own.
 pub(super) fn check(frame: &[u8], own: Option<PeerAddress>) {
-    let Ok((header, inside)) = ethernet::EthernetHeader::parse(frame) else {
+    let Ok((header, inside)) = EthernetHeader::parse(frame) else {
         panic!("a frame without an Ethernet header");
     };
     assert!(
@@ -31,7 +32,7 @@ pub(super) fn check(frame: &[u8], own: Option<PeerAddress>) {
 /// One byte changes; the CRC of an FCoE frame is made right again.
 pub(super) fn spoil(bytes: &mut [u8], script: &mut Script<'_>) {
     let (at, change) = (usize::from(script.half()), script.byte());
-    let Ok((ethernet, inside)) = ethernet::EthernetHeader::parse(bytes) else {
+    let Ok((ethernet, inside)) = EthernetHeader::parse(bytes) else {
         return;
     };
     let Ok(frame) = fcoe::decode(inside) else {
@@ -58,12 +59,7 @@ pub(super) fn spoil(bytes: &mut [u8], script: &mut Script<'_>) {
 
 /// A frame of the script's choice, with addresses that are right.
 pub(super) fn made(script: &mut Script<'_>, from: PeerAddress, to: PeerAddress) -> Vec<u8> {
-    let ethernet = ethernet::EthernetHeader {
-        dst: to.mac,
-        src: from.mac,
-        vlan: None,
-        ethertype: ethernet::FCOE,
-    };
+    let ethernet = EthernetHeader::new(from.mac, to.mac, ethernet::FCOE);
     let kind = script.pick(&KINDS);
     let f_ctl = script.pick(&[
         FCtl::REQUEST,
@@ -74,33 +70,17 @@ pub(super) fn made(script: &mut Script<'_>, from: PeerAddress, to: PeerAddress) 
             .with(FCtl::END_SEQUENCE)
             .with(FCtl::RELATIVE_OFFSET),
     ]);
+    let (seq_id, seq_cnt) = (script.byte(), u16::from(script.byte()));
+    let exchange = (OxId(number(script)), RxId(number(script)));
     let header = FrameHeader {
-        r_ctl: kind.0,
-        d_id: to.fc_id,
-        cs_ctl: 0,
-        s_id: from.fc_id,
-        kind: kind.1,
         f_ctl,
-        seq_id: script.byte(),
-        df_ctl: 0,
-        seq_cnt: u16::from(script.byte()),
-        ox_id: OxId(number(script)),
-        rx_id: RxId(number(script)),
+        seq_id,
+        seq_cnt,
         parameter: u32::from(script.half()),
+        ..FrameHeader::new(kind, (from.fc_id, to.fc_id), exchange)
     };
     let len = script.below(128);
-    let payload = script.take(len);
-    let mut slot = vec![0; fcoe::frame_len(&ethernet, payload.len())];
-    let write = |to: &mut [u8]| to.copy_from_slice(payload);
-    fcoe::encode(
-        &mut slot,
-        &ethernet,
-        (Sof::I3, Eof::T),
-        &header,
-        payload.len(),
-        write,
-    );
-    slot
+    frame(&ethernet, (Sof::I3, Eof::T), &header, script.take(len))
 }
 
 /// Of an exchange: one of the first of FCP or of link services, or none.
