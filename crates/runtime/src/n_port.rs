@@ -1,11 +1,9 @@
 //! N_Ports on the Ethernet ports of this machine.
 
 mod claim;
-mod frame_losses;
 mod idle;
-mod kernel;
-mod link_problem;
 mod names;
+mod problems;
 #[cfg(test)]
 mod tests;
 
@@ -23,10 +21,9 @@ use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
-pub use self::frame_losses::{FrameLoss, FrameLosses};
 pub use self::idle::IdlePorts;
-pub use self::link_problem::{LinkProblem, NoPort};
 pub use self::names::{PortNames, PortOwner};
+pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
 use crate::journal::QUIET;
 
 /// An Ethernet port that is to have an N_Port.
@@ -126,7 +123,7 @@ impl Attachment {
     /// See [`NoPort`].
     pub fn open(place: &Place, owner: &PortOwner) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
-        let kernels = |interface| kernel::fcoe_port(Path::new(kernel::SYSFS), interface);
+        let kernels = |interface| problems::kernel_port(Path::new(problems::SYSFS), interface);
         if let Some(port) = place.interface().and_then(kernels) {
             return Err(NoPort::Kernel(place.clone(), port));
         }

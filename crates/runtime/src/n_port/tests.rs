@@ -1,8 +1,7 @@
-//! What is told of frames that were lost, and of what is in their way.
+//! Ports at a cable.
 
 use std::{env, fs};
 
-use ::io::ether::Drops;
 use fc::initiator::FcpInitiator;
 use fc::wire::ethernet::{self, EthernetHeader};
 use scsi::medium::HeapLease;
@@ -74,47 +73,4 @@ fn a_port_that_is_flooded_rests_between_batches() {
     assert!(port.next_deadline().is_some_and(|at| at <= now + FLOODED));
     port.expire(now + FLOODED);
     assert_eq!(port.listen(), PollInterest::Now);
-}
-
-#[test]
-fn only_what_has_grown_is_told() {
-    let before = FrameLosses(Drops {
-        ring_full: 3,
-        unsent: 2,
-        received: 7,
-        ..Drops::default()
-    });
-    let now = FrameLosses(Drops {
-        ring_full: 5,
-        missed: 1,
-        received: 9,
-        ..before.0
-    });
-    let told = "2 (receive ring full), 1 (no memory in the interface)";
-    assert_eq!(now.told_since(&before).as_deref(), Some(told));
-    assert_eq!(now.told_since(&now), None);
-}
-
-#[test]
-fn the_worst_obstacle_is_named_with_what_mends_it() {
-    let eth0 = Place::Interface("eth0".to_owned());
-    let at = |up, mtu| LinkProblem::at(&eth0, LinkStatus { up, mtu });
-    for (obstacle, is_barrier, ways) in [
-        (at(true, 301), true, ["301", "ip link set eth0 mtu"]),
-        (at(false, 301), true, ["301", "ip link set eth0 mtu"]),
-        (at(false, 302), true, ["down", "ip link set eth0 up"]),
-        (
-            at(true, 302),
-            false,
-            ["256 of 2112", "ip link set eth0 mtu"],
-        ),
-        (at(true, 2157), false, ["2108 of", "ip link set eth0 mtu"]),
-    ] {
-        let obstacle = obstacle.expect("an obstacle");
-        let line = obstacle.to_string();
-        assert_eq!(obstacle.is_barrier(), is_barrier, "{line}");
-        assert!(ways.iter().all(|way| line.contains(way)), "{line}");
-        assert!(line.starts_with("eth0: "), "{line}");
-    }
-    assert_eq!(at(true, 2158), None);
 }

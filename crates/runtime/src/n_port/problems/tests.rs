@@ -1,4 +1,4 @@
-//! A sysfs made of files.
+//! What is in the way of frames, in a sysfs made of files too, and frames that were lost.
 
 use std::env;
 use std::os::unix::fs::symlink;
@@ -42,7 +42,7 @@ fn sysfs(name: &str, ports: &[&str]) -> PathBuf {
 fn a_port_of_the_kernel_is_seen_where_it_is_in_the_way() {
     let found = |ports: &[&str], interface| {
         let root = sysfs(&format!("{}-{interface}", ports.join("+")), ports);
-        let found = fcoe_port(&root, interface);
+        let found = kernel_port(&root, interface);
         fs::remove_dir_all(&root).unwrap();
         found
     };
@@ -52,7 +52,7 @@ fn a_port_of_the_kernel_is_seen_where_it_is_in_the_way() {
     assert_eq!(found(&["eth0"], "eth0.100"), None);
     assert_eq!(found(&["br0"], "eth1"), None);
     assert_eq!(found(&[], "eth0"), None);
-    assert_eq!(fcoe_port(Path::new("/nowhere"), "eth0"), None);
+    assert_eq!(kernel_port(Path::new("/nowhere"), "eth0"), None);
 }
 
 #[test]
@@ -60,6 +60,49 @@ fn a_port_of_another_network_namespace_is_left_alone() {
     let root = sysfs("namespace", &[]);
     let link = root.join("bus/fcoe/devices/ctlr_9");
     symlink(root.join("devices/net/hidden/ctlr_9"), link).unwrap();
-    assert_eq!(fcoe_port(&root, "eth0"), None);
+    assert_eq!(kernel_port(&root, "eth0"), None);
     fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn only_what_has_grown_is_told() {
+    let before = FrameLosses(Drops {
+        ring_full: 3,
+        unsent: 2,
+        received: 7,
+        ..Drops::default()
+    });
+    let now = FrameLosses(Drops {
+        ring_full: 5,
+        missed: 1,
+        received: 9,
+        ..before.0
+    });
+    let told = "2 (receive ring full), 1 (no memory in the interface)";
+    assert_eq!(now.told_since(&before).as_deref(), Some(told));
+    assert_eq!(now.told_since(&now), None);
+}
+
+#[test]
+fn the_worst_obstacle_is_named_with_what_mends_it() {
+    let eth0 = Place::Interface("eth0".to_owned());
+    let at = |up, mtu| LinkProblem::at(&eth0, LinkStatus { up, mtu });
+    for (obstacle, is_barrier, ways) in [
+        (at(true, 301), true, ["301", "ip link set eth0 mtu"]),
+        (at(false, 301), true, ["301", "ip link set eth0 mtu"]),
+        (at(false, 302), true, ["down", "ip link set eth0 up"]),
+        (
+            at(true, 302),
+            false,
+            ["256 of 2112", "ip link set eth0 mtu"],
+        ),
+        (at(true, 2157), false, ["2108 of", "ip link set eth0 mtu"]),
+    ] {
+        let obstacle = obstacle.expect("an obstacle");
+        let line = obstacle.to_string();
+        assert_eq!(obstacle.is_barrier(), is_barrier, "{line}");
+        assert!(ways.iter().all(|way| line.contains(way)), "{line}");
+        assert!(line.starts_with("eth0: "), "{line}");
+    }
+    assert_eq!(at(true, 2158), None);
 }

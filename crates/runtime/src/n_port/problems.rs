@@ -1,0 +1,161 @@
+//! What keeps frames of Fibre Channel from passing at an interface, and the command that mends it;
+//! and the frames that were lost.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ::io::ether::{Drops, EtherOpenError, LinkStatus, Place};
+use fc::port::config::payload_max;
+use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
+
+/// What is in the way at an interface.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkProblem {
+    /// Its frames are too short for anybody to log in.
+    #[error(
+        "{0}: an MTU of {1} is too small for the {MIN_PAYLOAD} bytes of payload that every Fibre \
+         Channel port needs: ip link set {0} mtu {MTU}"
+    )]
+    Narrow(String, u32),
+    /// It is down, or there is nothing at its other end.
+    #[error("{0}: the link is down: ip link set {0} up, or check its cable")]
+    Down(String),
+    /// Its frames are shorter than they could be.
+    #[error(
+        "{0}: an MTU of {1} limits frames to {payload} of {MAX_PAYLOAD} bytes of payload, which \
+         costs speed: ip link set {0} mtu {MTU}",
+        payload = payload_max(*.1 as usize)
+    )]
+    Short(String, u32),
+}
+
+/// What is proposed: room for full frames, by custom.
+const MTU: u32 = 2500;
+
+impl LinkProblem {
+    /// The worst at a place, whose link is so. A cable has none.
+    pub(super) fn at(place: &Place, link: LinkStatus) -> Option<Self> {
+        let interface = place.interface()?.to_owned();
+        let payload = payload_max(link.mtu as usize);
+        if payload < MIN_PAYLOAD {
+            Some(Self::Narrow(interface, link.mtu))
+        } else if !link.up {
+            Some(Self::Down(interface))
+        } else if usize::from(payload) < MAX_PAYLOAD {
+            Some(Self::Short(interface, link.mtu))
+        } else {
+            None
+        }
+    }
+
+    /// Whether no frame passes.
+    pub(super) const fn is_barrier(&self) -> bool {
+        !matches!(self, Self::Short(..))
+    }
+}
+
+/// Why there is no N_Port.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPort {
+    /// The Ethernet port cannot be had.
+    #[error(transparent)]
+    Ether(#[from] EtherOpenError),
+    /// No frame of Fibre Channel can pass there.
+    #[error(transparent)]
+    Narrow(LinkProblem),
+    /// The kernel's fcoe has the same names there.
+    #[error(
+        "{0}: the kernel has an FCoE port on {1} with the same names: remove it first with echo \
+         {1} > /sys/module/libfcoe/parameters/destroy"
+    )]
+    Kernel(Place, String),
+    /// It cannot be used as is needed.
+    #[error("{0}: {1}")]
+    Io(Place, #[source] io::Error),
+}
+
+/// Where the kernel shows its devices.
+pub(super) const SYSFS: &str = "/sys";
+
+/// The interface on which the kernel has an FCoE port that is in the way of one at `interface`:
+/// there, or on a VLAN of it, as Linux hears FIP without a tag there too.
+///
+/// Linux gives its port the same names, MAC address and N_Port_ID as a server's here. Neither hears
+/// the other, as both leave frames of their own machine alone, and each answers what is meant for
+/// the other: a command would be carried out by two targets.
+pub(super) fn kernel_port(sysfs: &Path, interface: &str) -> Option<String> {
+    let controllers = fs::read_dir(sysfs.join("bus/fcoe/devices")).ok()?;
+    // One of another network namespace does not resolve.
+    let ports = controllers
+        .flatten()
+        .filter_map(|controller| fs::canonicalize(controller.path()).ok())
+        .filter_map(|controller| controller.parent().map(Path::to_owned));
+    let own = fs::canonicalize(sysfs.join("class/net").join(interface)).ok()?;
+    let mut in_the_way = ports.filter(|port| *port == own || is_vlan_of(port, interface));
+    let port: PathBuf = in_the_way.next()?;
+    Some(port.file_name()?.to_string_lossy().into_owned())
+}
+
+fn is_vlan_of(port: &Path, interface: &str) -> bool {
+    let kind = fs::read_to_string(port.join("uevent")).unwrap_or_default();
+    kind.lines().any(|line| line == "DEVTYPE=vlan")
+        && port.join(format!("lower_{interface}")).exists()
+}
+
+/// Frames that were lost at an Ethernet port. What the interface itself drops on receipt is left
+/// out: those are frames of protocols that are not spoken here, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameLosses(pub(super) Drops);
+
+/// A place where frames are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameLoss {
+    /// Its name.
+    pub place: &'static str,
+    /// How many frames.
+    pub frames: u64,
+    /// Why they were lost.
+    pub fate: &'static str,
+}
+
+impl FrameLosses {
+    /// Each place, whether or not frames were lost there.
+    #[must_use]
+    pub fn places(&self) -> [FrameLoss; 6] {
+        let Self(drops) = self;
+        let unsent = "link down";
+        [
+            ("ring", drops.ring_full, "receive ring full"),
+            ("nic", drops.missed, "no memory in the interface"),
+            ("too_long", drops.too_long, "too long to receive"),
+            ("oversize", drops.oversize, "too long to send"),
+            ("link_down", drops.unsent, unsent),
+            ("sending", drops.transmitted, "not sent by the interface"),
+        ]
+        .map(|(place, frames, fate)| FrameLoss {
+            place,
+            frames,
+            fate,
+        })
+    }
+
+    /// In words, if there are any.
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
+        self.told_since(&Self::default())
+    }
+
+    /// In words those that were lost since then, if any were.
+    pub(super) fn told_since(&self, before: &Self) -> Option<String> {
+        let places = self.places().into_iter().zip(before.places());
+        let words: Vec<_> = places
+            .filter(|(now, before)| now.frames > before.frames)
+            .map(|(now, before)| format!("{} ({})", now.frames - before.frames, now.fate))
+            .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests;
