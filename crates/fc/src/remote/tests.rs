@@ -85,6 +85,39 @@ impl Rig {
         self.act(|remote, cx| remote.request_came(cx, asked, els))
     }
 
+    /// The other end sends its PLOGI, or its PRLI.
+    fn plogi(&mut self, ox_id: u16) -> String {
+        let theirs = self.theirs();
+        self.asked(ox_id, Els::Plogi(theirs))
+    }
+
+    fn prli(&mut self, ox_id: u16) -> String {
+        let page = self.page();
+        self.asked(ox_id, Els::Prli(vec![page]))
+    }
+
+    /// The other end accepts our PLOGI, or our PRLI.
+    fn plogi_accepted(&mut self) -> String {
+        self.answered(&Reply::Login(self.theirs()))
+    }
+
+    fn prli_accepted(&mut self) -> String {
+        let page = self.page().answered(ServicePage::EXECUTED);
+        self.answered(&Reply::Process(vec![page]))
+    }
+
+    /// Its deadline passes.
+    fn wait(&mut self) -> String {
+        self.now = self.remote.deadline().unwrap();
+        self.act(RemotePort::expire)
+    }
+
+    /// The other end logs out.
+    fn logo(&mut self) -> String {
+        let (fc_id, wwpn) = (FcId(2), self.remote.wwpn());
+        self.asked(9, Els::Logo(Logo { fc_id, wwpn }))
+    }
+
     fn answered(&mut self, reply: &Reply) -> String {
         let ox_id = self.remote.asked.unwrap_or(OxId(0));
         self.act(|remote, cx| remote.answer_came(cx, ox_id, &reply.encode()))
@@ -116,21 +149,17 @@ impl Rig {
             _ => {}
         }
         if self.remote.state == RemoteState::Plogi {
-            let theirs = self.theirs();
-            self.answered(&Reply::Login(theirs));
+            self.plogi_accepted();
         } else {
-            let theirs = self.theirs();
-            self.asked(1, Els::Plogi(theirs));
+            self.plogi(1);
         }
         if stage == Stage::LoggedIn {
             return;
         }
         if self.local.role == Role::Initiator {
-            let page = self.page().answered(ServicePage::EXECUTED);
-            self.answered(&Reply::Process(vec![page]));
+            self.prli_accepted();
         } else {
-            let page = self.page();
-            self.asked(2, Els::Prli(vec![page]));
+            self.prli(2);
         }
         assert!(self.remote.is_up());
         if stage == Stage::Ending {
@@ -174,31 +203,16 @@ fn reject(rig: &mut Rig, reason: u8, explanation: u8) -> String {
 }
 
 const HAPPENINGS: &[Happening] = &[
-    ("its PLOGI", |rig| {
-        let theirs = rig.theirs();
-        rig.asked(9, Els::Plogi(theirs))
-    }),
-    ("its PRLI", |rig| {
-        let page = rig.page();
-        rig.asked(9, Els::Prli(vec![page]))
-    }),
+    ("its PLOGI", |rig| rig.plogi(9)),
+    ("its PRLI", |rig| rig.prli(9)),
     ("its PRLO", |rig| {
         let page = ServicePage::fcp(FcpParameters(0));
         rig.asked(9, Els::Prlo(vec![page]))
     }),
-    ("its LOGO", |rig| {
-        let (fc_id, wwpn) = (FcId(2), rig.remote.wwpn());
-        rig.asked(9, Els::Logo(Logo { fc_id, wwpn }))
-    }),
+    ("its LOGO", Rig::logo),
     ("accepted", |rig| match rig.remote.state {
-        RemoteState::Prli => {
-            let page = rig.page().answered(ServicePage::EXECUTED);
-            rig.answered(&Reply::Process(vec![page]))
-        }
-        _ => {
-            let theirs = rig.theirs();
-            rig.answered(&Reply::Login(theirs))
-        }
+        RemoteState::Prli => rig.prli_accepted(),
+        _ => rig.plogi_accepted(),
     }),
     ("busy", |rig| reject(rig, reason::LOGICAL_BUSY, 0)),
     ("in progress", |rig| reject(rig, reason::IN_PROGRESS, 0)),

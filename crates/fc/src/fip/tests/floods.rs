@@ -1,18 +1,11 @@
 //! Stations that send without end.
 
 use super::logins::linked;
-use super::rig::{alone, config, frames, message, ms, multicast, port, receive, told};
+use super::rig::{alone, config, frames, message, ms, multicast, receive, told, up};
 use crate::fip::{Fip, FipConfig};
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::FipOperation;
 use crate::wire::names::Wwn;
-
-fn up() -> Fip {
-    let mut fip = port(config(2));
-    alone(&mut fip, ms(1000));
-    told(&mut fip);
-    fip
-}
 
 /// Another ENode each time, which says that the N_Port_ID 000077 is its.
 fn pretender(number: u16) -> FipConfig {

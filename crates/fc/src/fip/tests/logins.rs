@@ -1,5 +1,5 @@
-use super::rig::{Lan, alone, config, frames, line, message, ms, multicast, port};
-use super::rig::{receive, sent, told};
+use super::rig::{Lan, alone, config, frames, hear, line, message, ms, multicast, port};
+use super::rig::{receive, sent, told, up};
 use crate::fip::Fip;
 use crate::wire::fip::FipOperation;
 use crate::wire::names::FcId;
@@ -23,15 +23,12 @@ fn but_the_first(text: &'static str) -> impl FnMut(&str) -> bool {
 fn an_flogi_that_is_lost_is_sent_again() {
     let mut lan = two(but_the_first("FLOGI"), 6000);
     let trace = lan.trace();
-    let sent = trace.iter().filter(|line| line.contains("FLOGI"));
-    let sent: Vec<_> = sent.map(String::as_str).collect();
-    assert_eq!(
-        sent,
-        [
-            "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0000, lost",
-            "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0001",
-        ]
-    );
+    let sent: Vec<_> = trace.iter().filter(|line| line.contains("FLOGI")).collect();
+    let again = [
+        "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0000, lost",
+        "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0001",
+    ];
+    assert_eq!(sent, again);
     assert!(lan.all_know(1));
 }
 
@@ -53,13 +50,9 @@ fn an_answer_that_is_lost_is_given_again() {
 
 /// A port that is up: the other has claimed 000001 and beacons.
 fn ready() -> Fip {
-    let mut fip = port(config(2));
-    alone(&mut fip, ms(1000));
-    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
-    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
-    receive(&mut fip, ms(1000), &claim).unwrap();
-    told(&mut fip);
-    receive(&mut fip, ms(1000), &beacon).unwrap();
+    let mut fip = up();
+    hear(&mut fip, 1000, 1, CLAIM);
+    hear(&mut fip, 1000, 1, BEACON);
     fip
 }
 
@@ -67,12 +60,17 @@ fn ready() -> Fip {
 fn other() -> Fip {
     let mut fip = port(config(1));
     alone(&mut fip, ms(1000));
-    let claim = multicast(&config(2), FipOperation::ClaimNotification, 2);
-    receive(&mut fip, ms(1000), &claim).unwrap();
-    let beacon = multicast(&config(2), FipOperation::Beacon, 2);
-    receive(&mut fip, ms(1000), &beacon).unwrap();
+    hear(&mut fip, 1000, 2, CLAIM);
+    hear(&mut fip, 1000, 2, BEACON);
     fip
 }
+
+const CLAIM: FipOperation = FipOperation::ClaimNotification;
+const BEACON: FipOperation = FipOperation::Beacon;
+
+/// That 000002 accepts or rejects the FLOGI of 000001.
+const ACCEPTED: &str = "0002 > 0001 ElsReply LS_ACC 000002 > 000001 0000";
+const REJECTED: &str = "0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000";
 
 /// `ready`, with a link to the other.
 pub(super) fn linked() -> Fip {
@@ -130,11 +128,7 @@ fn a_duplicate_flogi_is_answered_and_changes_nothing() {
     frames(&mut fip);
     receive(&mut fip, ms(1020), &theirs).unwrap();
     assert_eq!(told(&mut fip).len(), 0);
-    let answers = sent(&mut fip);
-    assert_eq!(
-        answers,
-        ["0002 > 0001 ElsReply LS_ACC 000002 > 000001 0000"]
-    );
+    assert_eq!(sent(&mut fip), [ACCEPTED]);
     // The same number much later is another one: Linux takes the lowest that is free.
     receive(&mut fip, ms(8000), &theirs).unwrap();
     assert_eq!(told(&mut fip), ["lost 000001, Restarted", "found 000001"]);
@@ -146,8 +140,7 @@ fn one_that_is_not_answered_is_sent_four_times_a_beacon() {
     let flogis = |lines: Vec<String>| lines.iter().filter(|line| line.contains("FLOGI")).count();
     let first = flogis(sent(&mut fip));
     assert_eq!(first + flogis(alone(&mut fip, ms(12_000))), 4);
-    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
-    receive(&mut fip, ms(12_000), &beacon).unwrap();
+    hear(&mut fip, 12_000, 1, BEACON);
     let asked = sent(&mut fip);
     let (answer, claim) = (FipOperation::ClaimResponse, FipOperation::ClaimNotification);
     assert!(asked[0].contains(&format!("{claim:?}")), "{asked:?}");
@@ -158,13 +151,10 @@ fn one_that_is_not_answered_is_sent_four_times_a_beacon() {
 
 #[test]
 fn one_that_is_rejected_is_sent_again_after_a_while() {
-    let mut lan = Lan::of(&[config(1)]);
-    lan.run(ms(1500));
-    lan.add(config(2), 2);
     // 000002 does not know 000001, which sends FLOGI, for as long as it is not answered.
-    lan.run_with(ms(6000), |line| !line.contains("ClaimResponse"));
+    let mut lan = two(|line| !line.contains("ClaimResponse"), 6000);
     let trace = lan.trace();
-    assert!(trace.contains(&"0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000".into()));
+    assert!(trace.contains(&REJECTED.to_owned()));
     lan.run(ms(20_000));
     assert!(lan.all_know(1));
 }
@@ -198,13 +188,8 @@ fn who_logs_in_again_after_our_logout_is_rejected_until_its_next_beacon() {
     fip.log_out(ms(1000), FcId(1));
     frames(&mut fip);
     receive(&mut fip, ms(1020), &theirs).unwrap();
-    let answers = sent(&mut fip);
-    assert_eq!(
-        answers,
-        ["0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000"]
-    );
-    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
-    receive(&mut fip, ms(9000), &beacon).unwrap();
+    assert_eq!(sent(&mut fip), [REJECTED]);
+    hear(&mut fip, 9000, 1, BEACON);
     frames(&mut fip);
     receive(&mut fip, ms(9010), &theirs).unwrap();
     assert!(sent(&mut fip)[0].contains("LS_ACC"));
@@ -220,8 +205,7 @@ fn nobody_is_logged_out_of_who_is_not_known() {
 
 #[test]
 fn a_stranger_is_told_that_he_is_no_neighbour() {
-    let mut fip = port(config(2));
-    alone(&mut fip, ms(1000));
+    let mut fip = up();
     let theirs = only(&frames(&mut other()), "FLOGI");
     receive(&mut fip, ms(1000), &theirs).unwrap();
     let answer = frames(&mut fip).remove(0);
@@ -237,17 +221,12 @@ fn a_port_that_still_claims_is_not_logged_in_to() {
     for at in [ms(50), ms(700)] {
         let mut fip = port(config(2));
         alone(&mut fip, at);
-        let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
-        receive(&mut fip, at, &claim).unwrap();
+        receive(&mut fip, at, &multicast(&config(1), CLAIM, 1)).unwrap();
         frames(&mut fip);
         let theirs = only(&frames(&mut other()), "FLOGI");
         receive(&mut fip, at, &theirs).unwrap();
         assert_eq!(told(&mut fip).len(), 0);
-        let answers = sent(&mut fip);
-        assert_eq!(
-            answers,
-            ["0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000"]
-        );
+        assert_eq!(sent(&mut fip), [REJECTED]);
     }
 }
 
@@ -257,11 +236,8 @@ fn a_port_that_still_claims_is_not_logged_in_to() {
 fn a_neighbour_that_only_probes_has_not_begun_anew() {
     let mut lan = two(|_| true, 4000);
     lan.told();
-    let probe = multicast(&config(1), FipOperation::ProbeRequest, 1);
-    receive(&mut lan.ports[1], ms(4000), &probe).unwrap();
-    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
-    receive(&mut lan.ports[1], ms(4000), &beacon).unwrap();
-    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
-    receive(&mut lan.ports[1], ms(4000), &claim).unwrap();
+    for operation in [FipOperation::ProbeRequest, BEACON, CLAIM] {
+        hear(&mut lan.ports[1], 4000, 1, operation);
+    }
     assert_eq!(told(&mut lan.ports[1]).len(), 0);
 }

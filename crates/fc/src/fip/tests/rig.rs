@@ -48,6 +48,19 @@ pub(super) fn alone(fip: &mut Fip, until: Now) -> Vec<String> {
     lines
 }
 
+/// The port 000002 that is up and has heard nothing, at 1 s.
+pub(super) fn up() -> Fip {
+    let mut fip = port(config(2));
+    alone(&mut fip, ms(1000));
+    told(&mut fip);
+    fip
+}
+
+/// A port hears at `at` what another one says of itself to all.
+pub(super) fn hear(fip: &mut Fip, at: u64, number: u16, operation: FipOperation) {
+    receive(fip, ms(at), &multicast(&config(number), operation, number)).unwrap();
+}
+
 pub(super) fn frames(fip: &mut Fip) -> Vec<Vec<u8>> {
     let mut out = HeapFrames::default();
     fip.transmit(&mut out);
@@ -59,11 +72,8 @@ pub(super) fn sent(fip: &mut Fip) -> Vec<String> {
 }
 
 pub(super) fn told(fip: &mut Fip) -> Vec<String> {
-    let mut lines = Vec::new();
-    while let Some(event) = fip.poll() {
-        lines.push(event_line(&event));
-    }
-    lines
+    let events = std::iter::from_fn(|| fip.poll());
+    events.map(|event| event_line(&event)).collect()
 }
 
 pub(super) fn event_line(event: &FipEvent) -> String {

@@ -1,18 +1,11 @@
-use super::rig::{alone, config, frames, message, ms, multicast, port, receive, sent, told};
-use crate::fip::{Fip, FipConfig};
+use super::rig::{config, frames, message, ms, multicast, port, receive, sent, told, up};
+use crate::fip::FipConfig;
 use crate::wire::els::Els;
-use crate::wire::ethernet::{self, Mac};
+use crate::wire::ethernet::{self, EthernetHeader, Mac};
 use crate::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 use scsi::violation::Violation;
-
-fn up() -> Fip {
-    let mut fip = port(config(2));
-    alone(&mut fip, ms(1000));
-    told(&mut fip);
-    fip
-}
 
 /// The claim of 000001 with the bytes from `at` replaced.
 fn spoilt(at: usize, bytes: &[u8]) -> Result<(), Violation> {
@@ -62,12 +55,7 @@ fn descriptors_are_those_of_the_message() {
     assert_eq!(rule(spoilt(19, &[5])), place, "a Beacon with a size");
     let mut claim = fip::encode(FipOperation::ClaimNotification, Flags::default(), &[]);
     let mut fip = up();
-    let header = ethernet::EthernetHeader {
-        dst: Mac::ALL_VN2VN_ENODE,
-        src: config(1).mac,
-        vlan: None,
-        ethertype: ethernet::FIP,
-    };
+    let header = EthernetHeader::new(config(1).mac, Mac::ALL_VN2VN_ENODE, ethernet::FIP);
     assert_eq!(rule(fip.receive(ms(1000), &header, &claim)), place);
     let twice = [Descriptor::Mac(config(1).mac); 2];
     claim = fip::encode(FipOperation::Beacon, Flags::default(), &twice);
@@ -141,19 +129,11 @@ fn the_queue_is_bounded() {
 
 /// An ELS request of 000001 that `fip` knows.
 fn els(kind: DescriptorType, to: u32, payload: &[u8]) -> Vec<u8> {
+    let exchange = (OxId(0), RxId::UNASSIGNED);
+    let kind_of_frame = (RCtl::ELS_REQUEST, FrameType::ELS);
     let header = FrameHeader {
-        r_ctl: RCtl::ELS_REQUEST,
-        d_id: FcId(to),
-        cs_ctl: 0,
-        s_id: FcId(1),
-        kind: FrameType::ELS,
         f_ctl: FCtl::REQUEST,
-        seq_id: 0,
-        df_ctl: 0,
-        seq_cnt: 0,
-        ox_id: OxId(0),
-        rx_id: RxId::UNASSIGNED,
-        parameter: 0,
+        ..FrameHeader::new(kind_of_frame, (FcId(1), FcId(to)), exchange)
     };
     let els = Descriptor::Els(Encapsulated {
         kind,
@@ -177,12 +157,7 @@ fn request(from: &FipConfig, bytes: &[u8]) -> (Result<(), Violation>, Vec<String
     let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     receive(&mut fip, ms(1000), &claim).unwrap();
     frames(&mut fip);
-    let header = ethernet::EthernetHeader {
-        dst: config(2).mac,
-        src: from.mac,
-        vlan: None,
-        ethertype: ethernet::FIP,
-    };
+    let header = EthernetHeader::new(from.mac, config(2).mac, ethernet::FIP);
     let taken = fip.receive(ms(1000), &header, bytes);
     (taken, sent(&mut fip))
 }
@@ -230,10 +205,8 @@ fn an_els_that_has_no_place_here_is_rejected() {
 fn an_els_stands_first_and_alone() {
     let place = "an ELS in FIP with a descriptor missing, twice, or out of place";
     let mac = Descriptor::Mac(config(1).mac);
-    let (taken, _) = request(
-        &config(1),
-        &fip::encode(FipOperation::ElsRequest, Flags::default(), &[mac]),
-    );
+    let message = fip::encode(FipOperation::ElsRequest, Flags::default(), &[mac]);
+    let (taken, _) = request(&config(1), &message);
     assert_eq!(rule(taken), place);
     let mut bytes = els(DescriptorType::LOGO, 2, &[5; 16]);
     let one = bytes[10..].to_vec();
@@ -254,12 +227,7 @@ fn only_what_was_asked_is_answered() {
     reply[5] = 2;
     let ox_id = 10 + 4 + 16;
     reply[ox_id..ox_id + 2].copy_from_slice(&[0, 9]);
-    let header = ethernet::EthernetHeader {
-        dst: config(2).mac,
-        src: config(1).mac,
-        vlan: None,
-        ethertype: ethernet::FIP,
-    };
+    let header = EthernetHeader::new(config(1).mac, config(2).mac, ethernet::FIP);
     fip.receive(ms(1000), &header, &reply).unwrap();
     assert_eq!(told(&mut fip).len(), 0);
     reply[ox_id + 1] = 0;
@@ -272,7 +240,7 @@ fn what_is_of_a_fabric_is_left_alone() {
     let mut fip = up();
     let solicitation = fip::encode(FipOperation::Solicitation, Flags::FPMA, &[]);
     let beacon = message(&config(1), FipOperation::Beacon, 1, Mac::ALL_VN2VN_ENODE);
-    let (header, _) = ethernet::EthernetHeader::parse(&beacon).unwrap();
+    let (header, _) = EthernetHeader::parse(&beacon).unwrap();
     fip.receive(ms(1000), &header, &solicitation).unwrap();
     assert_eq!(sent(&mut fip).len(), 0);
 }

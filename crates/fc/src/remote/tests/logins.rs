@@ -12,22 +12,19 @@ fn up(role: Role, theirs: Wwn) -> Rig {
 #[test]
 fn a_second_copy_of_a_request_changes_nothing() {
     let mut rig = up(Role::Target, Wwn(9));
-    let theirs = rig.theirs();
-    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "LS_ACC");
-    let page = rig.page();
-    assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21");
+    assert_eq!(rig.plogi(1), "LS_ACC");
+    assert_eq!(rig.prli(2), "LS_ACC 21");
     assert!(rig.remote.is_up());
     // After R_A_TOV no copy comes any more.
     rig.now += Duration::from_secs(4);
-    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "down: Replaced, LS_ACC");
+    assert_eq!(rig.plogi(1), "down: Replaced, LS_ACC");
 }
 
 #[test]
 fn a_new_nexus_waits_for_the_end_of_the_old_one() {
     let mut rig = up(Role::Target, Wwn(9));
-    let (theirs, page) = (rig.theirs(), rig.page());
-    assert_eq!(rig.asked(7, Els::Plogi(theirs)), "down: Replaced, LS_ACC");
-    assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
+    assert_eq!(rig.plogi(7), "down: Replaced, LS_ACC");
+    assert_eq!(rig.prli(8), "");
     assert_eq!(rig.act(RemotePort::ended), "LS_ACC 21, up");
 }
 
@@ -39,9 +36,8 @@ fn a_lost_port_that_is_found_again_waits_too() {
     let neighbour = *rig.remote.neighbour();
     rig.remote.found_again(neighbour);
     rig.act(RemotePort::begin);
-    let (theirs, page) = (rig.theirs(), rig.page());
-    assert_eq!(rig.asked(7, Els::Plogi(theirs)), "LS_ACC");
-    assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
+    assert_eq!(rig.plogi(7), "LS_ACC");
+    assert_eq!(rig.prli(8), "");
     assert_eq!(rig.act(RemotePort::ended), "LS_ACC 21, up");
 }
 
@@ -51,11 +47,9 @@ fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
     rig.act(RemotePort::begin);
     let log_out = |rig: &mut Rig| {
-        let theirs = rig.theirs();
-        assert_eq!(rig.answered(&Reply::Login(theirs)), "PRLI");
-        let (fc_id, wwpn) = (FcId(2), rig.remote.wwpn());
+        assert_eq!(rig.plogi_accepted(), "PRLI");
         rig.now += Duration::from_millis(1);
-        rig.asked(9, Els::Logo(Logo { fc_id, wwpn }))
+        rig.logo()
     };
     for _ in 1..3 {
         assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
@@ -66,8 +60,7 @@ fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
         rig.remote.deadline(),
         Some(rig.now + Duration::from_secs(10))
     );
-    rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(RemotePort::expire), "PLOGI");
+    assert_eq!(rig.wait(), "PLOGI");
     // One that was kept for longer was no refusal.
     rig.now += Duration::from_secs(60);
     assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
@@ -77,15 +70,11 @@ fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
 fn a_request_without_answer_is_repeated_and_at_last_left_alone() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
     assert_eq!(rig.act(RemotePort::begin), "PLOGI");
-    for _ in 1..5 {
-        rig.now = rig.remote.deadline().unwrap();
-        assert_eq!(rig.act(RemotePort::expire), "PLOGI");
+    for sent in ["PLOGI"; 4].into_iter().chain(["", "PLOGI"]) {
+        assert_eq!(rig.wait(), sent);
+        let idle = rig.remote.state() == RemoteState::Idle;
+        assert_eq!(idle, sent.is_empty());
     }
-    rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(RemotePort::expire), "");
-    assert_eq!(rig.remote.state(), RemoteState::Idle);
-    rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(RemotePort::expire), "PLOGI");
 }
 
 #[test]
@@ -93,8 +82,7 @@ fn an_answer_to_a_request_that_was_repeated_is_too_late() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
     rig.act(RemotePort::begin);
     let first = rig.remote.asked.unwrap();
-    rig.now = rig.remote.deadline().unwrap();
-    rig.act(RemotePort::expire);
+    rig.wait();
     let accept = Reply::Login(rig.theirs()).encode();
     rig.act(|remote, cx| remote.answer_came(cx, first, &accept));
     assert_eq!(rig.remote.state(), RemoteState::Plogi);
@@ -104,16 +92,10 @@ fn an_answer_to_a_request_that_was_repeated_is_too_late() {
 fn who_is_not_allowed_is_told_so() {
     let mut rig = Rig::new(Role::Target, Wwn(9));
     rig.local.partners = Partners::Only([Wwn(8)].into());
-    let found = rig.act(RemotePort::begin);
-    assert_eq!(
-        found,
-        "\"a port that is not allowed was discovered (--allow)\""
-    );
-    let theirs = rig.theirs();
-    assert_eq!(
-        rig.asked(1, Els::Plogi(theirs)),
-        "\"a PLOGI from a port that is not allowed (--allow)\", LS_RJT 09/0d"
-    );
+    let found = "\"a port that is not allowed was discovered (--allow)\"";
+    assert_eq!(rig.act(RemotePort::begin), found);
+    let refused = "\"a PLOGI from a port that is not allowed (--allow)\", LS_RJT 09/0d";
+    assert_eq!(rig.plogi(1), refused);
 }
 
 #[test]
@@ -138,8 +120,7 @@ fn sizes_and_times_are_those_that_suit_both() {
     theirs.class_3.receive_size = 1455;
     theirs.e_d_tov = 3000;
     rig.asked(1, Els::Plogi(theirs));
-    let page = rig.page();
-    rig.asked(2, Els::Prli(vec![page]));
+    rig.prli(2);
     let peer = rig.remote.peer(&rig.local).unwrap();
     assert_eq!(peer.payload_max, 1452);
     assert_eq!(peer.e_d_tov, Duration::from_secs(3));

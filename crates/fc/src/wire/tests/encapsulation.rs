@@ -1,16 +1,15 @@
 use proptest::prelude::*;
 
-use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe::{self, Eof, FcoeError, ReceivedFrame, Sof};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
-const ETHERNET: ethernet::EthernetHeader = ethernet::EthernetHeader {
-    dst: Mac([2, 0, 0, 0, 0, 1]),
-    src: Mac([2, 0, 0, 0, 0, 2]),
-    vlan: None,
-    ethertype: ethernet::FCOE,
-};
+const ETHERNET: EthernetHeader = EthernetHeader::new(
+    Mac([2, 0, 0, 0, 0, 2]),
+    Mac([2, 0, 0, 0, 0, 1]),
+    ethernet::FCOE,
+);
 
 fn header() -> impl Strategy<Value = FrameHeader> {
     let ids = (0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24);
@@ -33,19 +32,8 @@ fn header() -> impl Strategy<Value = FrameHeader> {
     })
 }
 
-fn encode(ethernet: &ethernet::EthernetHeader, header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
-    let mut slot = vec![0xa5; fcoe::frame_len(ethernet, payload.len()) + 3];
-    let write = |to: &mut [u8]| to.copy_from_slice(payload);
-    let len = fcoe::encode(
-        &mut slot,
-        ethernet,
-        (Sof::I3, Eof::T),
-        header,
-        payload.len(),
-        write,
-    );
-    slot.truncate(len);
-    slot
+fn encode(ethernet: &EthernetHeader, header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
+    crate::tests::frame(ethernet, (Sof::I3, Eof::T), header, payload)
 }
 
 /// A frame with five bytes of payload, from its FCoE header on.
@@ -73,10 +61,10 @@ proptest! {
         header in header(), payload in proptest::collection::vec(any::<u8>(), 0..=2112),
         tci in proptest::option::of(any::<u16>()),
     ) {
-        let ethernet = ethernet::EthernetHeader { vlan: tci.map(VlanTag::decode), ..ETHERNET };
+        let ethernet = EthernetHeader { vlan: tci.map(VlanTag::decode), ..ETHERNET };
         let bytes = encode(&ethernet, &header, &payload);
         prop_assert!(bytes.len() >= ethernet::MIN_LEN);
-        let (around, inside) = ethernet::EthernetHeader::parse(&bytes).unwrap();
+        let (around, inside) = EthernetHeader::parse(&bytes).unwrap();
         prop_assert_eq!(around, ethernet);
         let fill = payload.len().next_multiple_of(4) - payload.len();
         let header = FrameHeader { f_ctl: header.f_ctl.with_fill(fill), ..header };
