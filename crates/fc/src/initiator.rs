@@ -53,7 +53,8 @@ use self::manage::PendingFcpFunction;
 use self::recovery::PendingLinkService;
 use crate::exchange::{self, data::DataSequence};
 use crate::frames::{FrameSink, Single};
-use crate::remote::{FcpPeer, RemoteId};
+use crate::port::Fc4Layer;
+use crate::remote::{FcpPeer, RemoteId, Role};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
 
@@ -144,100 +145,6 @@ impl<L: Lease> FcpInitiator<L> {
         }
     }
 
-    /// A target was logged in to.
-    pub fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
-        self.peer_down(remote);
-        let at = remote.index();
-        if self.nexuses.len() <= at {
-            self.nexuses.resize_with(at + 1, || None);
-        }
-        self.nexuses[at] = Some(TargetNexus {
-            peer,
-            knows_no_rec: false,
-            is_stuck: false,
-        });
-    }
-
-    /// The login is over: all commands of it fail.
-    pub fn peer_down(&mut self, remote: RemoteId) {
-        if self.nexus(remote).is_some() {
-            self.end_nexus(remote);
-            self.nexuses[remote.index()] = None;
-        }
-    }
-
-    /// Takes a frame that a target sent as responder of an exchange whose OX_ID is below
-    /// [`crate::exchange::FCP_OX_IDS`]. What belongs to nothing here is passed over.
-    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
-        self.now = now;
-        let header = &frame.header;
-        if self.peer(remote).is_none() || !header.f_ctl.exchange_responder() {
-            return;
-        }
-        match (header.kind, header.r_ctl) {
-            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data_in(remote, frame),
-            (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => self.xfer_rdy(remote, frame),
-            (FrameType::FCP, RCtl::COMMAND_STATUS) => self.response(remote, frame),
-            (FrameType::FCP, RCtl::FC4_REPLY) | (FrameType::ELS, RCtl::ELS_REPLY) => {
-                self.service_answered(remote, frame);
-            }
-            (FrameType::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, frame),
-            _ => {}
-        }
-    }
-
-    /// What happened; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<FcpInitiatorEvent<L>> {
-        self.events.pop_front()
-    }
-
-    /// Whether `poll` has anything to say.
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
-    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
-        self.send(out)
-    }
-
-    /// Whether something waits to be transmitted.
-    #[must_use]
-    pub fn has_output(&self) -> bool {
-        !(self.controls.is_empty() && self.ready.is_empty() && self.sequences.is_empty())
-    }
-
-    /// Bytes of Data-In that targets were asked for and that have not come.
-    #[must_use]
-    pub const fn expected(&self) -> u64 {
-        self.expected
-    }
-
-    /// When [`Self::expire`] wants to be called.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Now> {
-        let deadlines = [
-            self.look,
-            self.services.iter().map(|service| service.deadline).min(),
-            self.functions
-                .iter()
-                .map(|function| function.deadline)
-                .min(),
-            self.held.front().map(|held| held.until),
-        ];
-        deadlines.into_iter().flatten().min()
-    }
-
-    /// The deadline passed.
-    pub fn expire(&mut self, now: Now) {
-        self.now = now;
-        self.check_services();
-        self.check_functions();
-        self.check_silent();
-        self.check_held();
-    }
-
     /// Whether nothing is in flight with a target.
     #[must_use]
     pub fn is_idle(&self, remote: RemoteId) -> bool {
@@ -274,5 +181,90 @@ impl<L: Lease> FcpInitiator<L> {
     fn peer(&self, remote: RemoteId) -> Option<&FcpPeer> {
         let nexus = self.nexuses.get(remote.index())?.as_ref()?;
         Some(&nexus.peer)
+    }
+}
+
+impl<L: Lease> Fc4Layer for FcpInitiator<L> {
+    type Event = FcpInitiatorEvent<L>;
+    const ROLE: Role = Role::Initiator;
+
+    fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
+        self.peer_down(remote);
+        let at = remote.index();
+        if self.nexuses.len() <= at {
+            self.nexuses.resize_with(at + 1, || None);
+        }
+        self.nexuses[at] = Some(TargetNexus {
+            peer,
+            knows_no_rec: false,
+            is_stuck: false,
+        });
+    }
+
+    fn peer_down(&mut self, remote: RemoteId) {
+        if self.nexus(remote).is_some() {
+            self.end_nexus(remote);
+            self.nexuses[remote.index()] = None;
+        }
+    }
+
+    /// Takes a frame that a target sent as responder of an exchange whose OX_ID is below
+    /// [`crate::exchange::FCP_OX_IDS`].
+    fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
+        self.now = now;
+        let header = &frame.header;
+        if self.peer(remote).is_none() || !header.f_ctl.exchange_responder() {
+            return;
+        }
+        match (header.kind, header.r_ctl) {
+            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data_in(remote, frame),
+            (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => self.xfer_rdy(remote, frame),
+            (FrameType::FCP, RCtl::COMMAND_STATUS) => self.response(remote, frame),
+            (FrameType::FCP, RCtl::FC4_REPLY) | (FrameType::ELS, RCtl::ELS_REPLY) => {
+                self.service_answered(remote, frame);
+            }
+            (FrameType::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, frame),
+            _ => {}
+        }
+    }
+
+    fn poll(&mut self) -> Option<FcpInitiatorEvent<L>> {
+        self.events.pop_front()
+    }
+
+    fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
+        self.send(out)
+    }
+
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        let deadlines = [
+            self.look,
+            self.services.iter().map(|service| service.deadline).min(),
+            self.functions
+                .iter()
+                .map(|function| function.deadline)
+                .min(),
+            self.held.front().map(|held| held.until),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.now = now;
+        self.check_services();
+        self.check_functions();
+        self.check_silent();
+        self.check_held();
+    }
+
+    fn stuck(event: &Self::Event) -> Option<RemoteId> {
+        match event {
+            FcpInitiatorEvent::Stuck(remote) => Some(*remote),
+            _ => None,
+        }
     }
 }

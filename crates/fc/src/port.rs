@@ -19,11 +19,10 @@
 
 pub mod config;
 mod els;
-mod event;
 mod fc4;
 mod receive;
 mod remotes;
-mod statistics;
+mod report;
 mod transmit;
 
 #[cfg(test)]
@@ -34,10 +33,9 @@ use std::collections::VecDeque;
 use scsi::medium::Now;
 
 pub use self::config::PortConfig;
-pub use self::event::PortEvent;
 pub use self::fc4::Fc4Layer;
 use self::remotes::{Remotes, WaitingPorts};
-pub use self::statistics::PortStatistics;
+pub use self::report::{PortEvent, PortStatistics};
 use crate::fip::{self, Fip, Neighbour};
 use crate::frames::{FrameSink, Single};
 use crate::remote::{

@@ -26,7 +26,6 @@ mod logout;
 mod outbox;
 mod peer;
 mod process;
-pub(crate) mod refusal;
 
 #[cfg(test)]
 mod tests;

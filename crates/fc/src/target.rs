@@ -25,7 +25,6 @@ mod abort;
 mod command;
 mod data_in;
 mod data_out;
-mod event;
 mod exchanges;
 mod manage;
 mod recovery;
@@ -37,16 +36,17 @@ mod tests;
 use std::collections::VecDeque;
 
 use scsi::medium::{Lease, Now};
-use scsi::task::{Completed, FunctionResult, Tag};
+use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
+use scsi::wire::lun::Lun;
 
 use self::data_out::DataOutTimeout;
-pub use self::event::FcpTargetEvent;
 use self::exchanges::Exchanges;
 use self::recovery::{AbortedExchanges, Confirming};
 use self::transmit::ExchangeQueue;
 use crate::exchange;
 use crate::frames::FrameSink;
-use crate::remote::{FcpPeer, RemoteId};
+use crate::port::Fc4Layer;
+use crate::remote::{FcpPeer, RemoteId, Role};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
 
@@ -73,6 +73,51 @@ impl Default for FcpLimits {
             commands: 8192,
             unconfirmed: 16 << 20,
             window: exchange::WINDOW,
+        }
+    }
+}
+
+/// What a target wants done. The `nexus` of a [`Command`] is filled in by the caller, which joins
+/// the two.
+#[derive(Debug)]
+pub enum FcpTargetEvent<L> {
+    /// *Execute Command*.
+    Execute {
+        /// From which initiator.
+        remote: RemoteId,
+        /// The command.
+        command: Command,
+    },
+    /// Data-Out that was asked for has come.
+    DataOut {
+        /// From which initiator.
+        remote: RemoteId,
+        /// For which command.
+        tag: Tag,
+        /// Where in its data.
+        offset: u32,
+        /// The lease that was given to be filled.
+        data: L,
+    },
+    /// *Task management*, to be answered by [`FcpTarget::managed`].
+    Manage {
+        /// For which initiator.
+        remote: RemoteId,
+        /// Names the answer.
+        id: u32,
+        /// On which LUN.
+        lun: Lun,
+        /// The task management function.
+        function: Function,
+    },
+}
+
+impl<L> FcpTargetEvent<L> {
+    const fn remote(&self) -> RemoteId {
+        match self {
+            Self::Execute { remote, .. }
+            | Self::DataOut { remote, .. }
+            | Self::Manage { remote, .. } => *remote,
         }
     }
 }
@@ -125,70 +170,6 @@ impl<L: Lease> FcpTarget<L> {
         }
     }
 
-    /// An initiator has logged in.
-    pub fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
-        self.peer_down(remote);
-        let at = remote.index();
-        if self.nexuses.len() <= at {
-            self.nexuses.resize_with(at + 1, || None);
-        }
-        self.nexuses[at] = Some(InitiatorNexus {
-            peer,
-            asked: 0,
-            queued: 0,
-        });
-    }
-
-    /// It has logged out, or is gone: nothing more is sent to it, and nothing of its exchanges is
-    /// left here. The device server has to be told of the loss of the nexus; what it still calls
-    /// for exchanges of that is passed over.
-    pub fn peer_down(&mut self, remote: RemoteId) {
-        let Some(nexus) = self.nexuses.get_mut(remote.index()) else {
-            return;
-        };
-        if nexus.take().is_none() {
-            return;
-        }
-        self.queue.remove_remote(&self.tasks, remote);
-        for slot in self.tasks.slots() {
-            if self.tasks[slot].remote == remote {
-                self.forget(slot);
-            }
-        }
-        self.events.retain(|event| event.remote() != remote);
-    }
-
-    /// Takes a frame of type FCP, an ABTS, or a REC or RRQ, that an initiator sent as originator of
-    /// the exchange. Everything else is passed over.
-    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
-        self.now = now;
-        let header = &frame.header;
-        if self.peer(remote).is_none() || header.f_ctl.exchange_responder() {
-            return;
-        }
-        match (header.kind, header.r_ctl) {
-            (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => self.command(remote, frame),
-            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data(remote, frame),
-            (FrameType::FCP, RCtl::SOLICITED_CONTROL) => self.confirmed(remote, header),
-            (FrameType::FCP, RCtl::FC4_REQUEST) | (FrameType::ELS, RCtl::ELS_REQUEST) => {
-                self.link_service(remote, frame);
-            }
-            (FrameType::BLS, RCtl::ABTS) => self.abts(remote, header),
-            _ => {}
-        }
-    }
-
-    /// What to do next; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<FcpTargetEvent<L>> {
-        self.events.pop_front()
-    }
-
-    /// Whether `poll` has anything to say.
-    #[must_use]
-    pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
-    }
-
     /// *Receive Data-Out* of the device server: fill `into`.
     pub fn receive_data_out(&mut self, remote: RemoteId, tag: Tag, offset: u32, into: L) {
         if let Some(slot) = self.tasks.by_tag(remote, tag) {
@@ -232,26 +213,78 @@ impl<L: Lease> FcpTarget<L> {
         nexus.map_or(0, |nexus| nexus.queued)
     }
 
-    /// How many sequences wait to be transmitted.
-    #[must_use]
-    pub fn queued(&self) -> usize {
-        self.queue.len()
+    fn peer(&self, remote: RemoteId) -> Option<&FcpPeer> {
+        let nexus = self.nexuses.get(remote.index())?.as_ref()?;
+        Some(&nexus.peer)
+    }
+}
+
+impl<L: Lease> Fc4Layer for FcpTarget<L> {
+    type Event = FcpTargetEvent<L>;
+    const ROLE: Role = Role::Target;
+
+    fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
+        self.peer_down(remote);
+        let at = remote.index();
+        if self.nexuses.len() <= at {
+            self.nexuses.resize_with(at + 1, || None);
+        }
+        self.nexuses[at] = Some(InitiatorNexus {
+            peer,
+            asked: 0,
+            queued: 0,
+        });
     }
 
-    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
+    fn peer_down(&mut self, remote: RemoteId) {
+        let Some(nexus) = self.nexuses.get_mut(remote.index()) else {
+            return;
+        };
+        if nexus.take().is_none() {
+            return;
+        }
+        self.queue.remove_remote(&self.tasks, remote);
+        for slot in self.tasks.slots() {
+            if self.tasks[slot].remote == remote {
+                self.forget(slot);
+            }
+        }
+        self.events.retain(|event| event.remote() != remote);
+    }
+
+    /// Takes a frame of type FCP, an ABTS, or a REC or RRQ, that an initiator sent as originator of
+    /// the exchange. Everything else is passed over.
+    fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
+        self.now = now;
+        let header = &frame.header;
+        if self.peer(remote).is_none() || header.f_ctl.exchange_responder() {
+            return;
+        }
+        match (header.kind, header.r_ctl) {
+            (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => self.command(remote, frame),
+            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data(remote, frame),
+            (FrameType::FCP, RCtl::SOLICITED_CONTROL) => self.confirmed(remote, header),
+            (FrameType::FCP, RCtl::FC4_REQUEST) | (FrameType::ELS, RCtl::ELS_REQUEST) => {
+                self.link_service(remote, frame);
+            }
+            (FrameType::BLS, RCtl::ABTS) => self.abts(remote, header),
+            _ => {}
+        }
+    }
+
+    fn poll(&mut self) -> Option<FcpTargetEvent<L>> {
+        self.events.pop_front()
+    }
+
+    fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
         self.send_queue(out)
     }
 
-    /// Bytes of Data-Out that initiators were asked for and that have not come.
-    #[must_use]
-    pub const fn expected(&self) -> u64 {
+    fn expected(&self) -> u64 {
         self.asked
     }
 
-    /// When [`Self::expire`] wants to be called.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Now> {
+    fn next_deadline(&self) -> Option<Now> {
         let deadlines = [
             self.owed.look,
             self.confirming.deadline(),
@@ -260,16 +293,10 @@ impl<L: Lease> FcpTarget<L> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// The deadline passed.
-    pub fn expire(&mut self, now: Now) {
+    fn expire(&mut self, now: Now) {
         self.now = now;
         self.check_owed();
         self.check_confirming();
         self.check_plugs();
-    }
-
-    fn peer(&self, remote: RemoteId) -> Option<&FcpPeer> {
-        let nexus = self.nexuses.get(remote.index())?.as_ref()?;
-        Some(&nexus.peer)
     }
 }

@@ -5,6 +5,7 @@ use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
 use scsi::task::{Attribute, SenseBytes};
 use scsi::wire::lun::Lun;
+use slab::Slab;
 
 use super::{ClientCommand, Data, FcpWhy};
 use crate::exchange::FCP_OX_IDS;
@@ -91,8 +92,7 @@ impl<L> InitiatorExchange<L> {
 #[derive(Debug)]
 pub(super) struct InitiatorExchanges<L> {
     pub(super) ids: Ids,
-    slots: Vec<Option<InitiatorExchange<L>>>,
-    free: Vec<InitiatorSlot>,
+    slots: Slab<InitiatorExchange<L>>,
     number: u32,
 }
 
@@ -104,15 +104,14 @@ impl<L> InitiatorExchanges<L> {
     pub(super) fn after<M>(others: InitiatorExchanges<M>) -> Self {
         Self {
             ids: others.ids,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             number: others.number,
         }
     }
 
     /// How many there are.
-    pub(super) const fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
     }
 }
 
@@ -120,8 +119,7 @@ impl<L: Lease> InitiatorExchanges<L> {
     pub(super) fn new() -> Self {
         Self {
             ids: Ids::new(FCP_OX_IDS),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             number: 0,
         }
     }
@@ -141,16 +139,11 @@ impl<L: Lease> InitiatorExchanges<L> {
         len: u32,
         deadline: Now,
     ) -> Result<InitiatorSlot, ClientCommand<L>> {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            InitiatorSlot((self.slots.len() - 1) as u16)
-        });
-        let Some(ox_id) = self.ids.assign(slot.0) else {
-            self.free.push(slot);
+        let Some(ox_id) = self.ids.assign(self.slots.vacant_key() as u16) else {
             return Err(command);
         };
         let number = self.next_number();
-        self.slots[usize::from(slot.0)] = Some(InitiatorExchange {
+        let slot = self.slots.insert(InitiatorExchange {
             id: command.id,
             remote,
             ox_id: OxId(ox_id),
@@ -172,17 +165,17 @@ impl<L: Lease> InitiatorExchanges<L> {
             asked: None,
             next_seq_id: 0,
         });
-        Ok(slot)
+        Ok(InitiatorSlot(slot as u16))
     }
 
     pub(super) fn at(&mut self, slot: InitiatorSlot) -> Option<&mut InitiatorExchange<L>> {
-        self.slots.get_mut(usize::from(slot.0))?.as_mut()
+        self.slots.get_mut(usize::from(slot.0))
     }
 
     /// The command with this OX_ID.
     pub(super) fn find(&self, remote: RemoteId, ox_id: OxId) -> Option<InitiatorSlot> {
         let slot = InitiatorSlot(self.ids.find(ox_id.0)?);
-        let task = self.slots.get(usize::from(slot.0))?.as_ref()?;
+        let task = self.slots.get(usize::from(slot.0))?;
         (task.remote == remote).then_some(slot)
     }
 
@@ -206,13 +199,11 @@ impl<L: Lease> InitiatorExchanges<L> {
 
     /// Takes a command out. Its OX_ID is left to the caller.
     pub(super) fn remove(&mut self, slot: InitiatorSlot) -> Option<InitiatorExchange<L>> {
-        let task = self.slots.get_mut(usize::from(slot.0))?.take()?;
-        self.free.push(slot);
-        Some(task)
+        self.slots.try_remove(usize::from(slot.0))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (InitiatorSlot, &InitiatorExchange<L>)> {
-        let slots = self.slots.iter().enumerate();
-        slots.filter_map(|(at, task)| Some((InitiatorSlot(at as u16), task.as_ref()?)))
+        let slots = self.slots.iter();
+        slots.map(|(at, task)| (InitiatorSlot(at as u16), task))
     }
 }

@@ -3,7 +3,7 @@
 use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
-use super::exchanges::{CommandStage, OTHER};
+use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot, OTHER};
 use super::recovery::LinkServiceKind;
 use super::transmit::function_header;
 use super::{CommandRefusal, FcpCause, FcpInitiator, FcpInitiatorEvent, FcpTmf, FcpWhy};
@@ -60,11 +60,7 @@ impl<L: Lease> FcpInitiator<L> {
     }
 
     fn abort_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), CommandRefusal> {
-        let of_it = |task: &super::exchanges::InitiatorExchange<L>| {
-            task.remote == remote && task.id == named
-        };
-        let found = self.tasks.iter().find(|(_, task)| of_it(task));
-        let (slot, task) = found.ok_or(CommandRefusal::NoCommand)?;
+        let (slot, task) = self.named(remote, named)?;
         let (ox_id, is_ready) = (task.ox_id, task.stage == CommandStage::Ready);
         self.pend(remote, id, FcpTmf::AbortTask(named), Lun([0; 8]), ox_id);
         self.abort(slot, FcpWhy::Own(FcpCause::Function));
@@ -75,17 +71,24 @@ impl<L: Lease> FcpInitiator<L> {
     }
 
     fn query_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), CommandRefusal> {
-        let of_it = |task: &super::exchanges::InitiatorExchange<L>| {
-            task.remote == remote && task.id == named
-        };
-        let found = self.tasks.iter().find(|(_, task)| of_it(task));
-        let (_, task) = found.ok_or(CommandRefusal::NoCommand)?;
+        let (_, task) = self.named(remote, named)?;
         let (names, number) = ((task.ox_id, task.rx_id), task.number);
         if self.ask_rec(remote, names, LinkServiceKind::Query(id), number) {
             Ok(())
         } else {
             Err(CommandRefusal::Full)
         }
+    }
+
+    /// The command that the caller calls so.
+    fn named(
+        &self,
+        remote: RemoteId,
+        id: u64,
+    ) -> Result<(InitiatorSlot, &InitiatorExchange<L>), CommandRefusal> {
+        let mut tasks = self.tasks.iter();
+        let found = tasks.find(|(_, task)| task.remote == remote && task.id == id);
+        found.ok_or(CommandRefusal::NoCommand)
     }
 
     /// The answer to a QUERY TASK.
@@ -210,32 +213,22 @@ impl<L: Lease> FcpInitiator<L> {
 
     /// A login is over, and with it what was asked.
     pub(super) fn end_functions(&mut self, remote: RemoteId) {
-        while let Some(at) = self
-            .functions
-            .iter()
-            .position(|known| known.remote == remote)
-        {
-            self.give_up(at);
-        }
+        self.give_up(|known| known.remote == remote);
     }
 
     pub(super) fn check_functions(&mut self) {
         let now = self.now;
-        while let Some(at) = self
-            .functions
-            .iter()
-            .position(|known| known.deadline <= now)
-        {
-            self.give_up(at);
-        }
+        self.give_up(|known| known.deadline <= now);
     }
 
-    fn give_up(&mut self, at: usize) {
-        let known = self.functions.swap_remove(at);
-        if !matches!(known.function, FcpTmf::AbortTask(_)) {
-            self.tasks.ids.release(known.ox_id.0);
+    fn give_up(&mut self, which: impl Fn(&PendingFcpFunction) -> bool) {
+        while let Some(at) = self.functions.iter().position(&which) {
+            let known = self.functions.swap_remove(at);
+            if !matches!(known.function, FcpTmf::AbortTask(_)) {
+                self.tasks.ids.release(known.ox_id.0);
+            }
+            self.told(known.remote, known.id, None);
         }
-        self.told(known.remote, known.id, None);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Extended link services: the remote port's own, or those about an exchange of FCP (FC-LS-2).
 
 use super::{Fc4Layer, Port};
-use crate::remote::{OxIds, RemoteId, RemotePort, RequestedExchange, Role, refusal};
-use crate::wire::els::{Code, Els, LinkErrors, Reply, ServicePage};
+use crate::remote::{OxIds, RemoteId, RemotePort, RequestedExchange, Role};
+use crate::wire::els::{Code, Els, LinkErrors, LsRejectReason, Reply, ServicePage};
 use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use crate::wire::names::FcId;
 use scsi::violation::Violation;
@@ -29,7 +29,7 @@ impl<F: Fc4Layer> Port<F> {
             Ok(els) => self.with_id(id, |remote, cx| remote.request_came(cx, asked, els)),
             Err(_) => {
                 self.remark_on(id, UNREADABLE);
-                self.queue(id, asked.answered(&Reply::Reject(refusal::LENGTH)));
+                self.queue(id, asked.answered(&Reply::Reject(LsRejectReason::LENGTH)));
             }
         }
     }
@@ -55,7 +55,7 @@ impl<F: Fc4Layer> Port<F> {
         pages: &[ServicePage],
     ) {
         if !self.remotes.get(id).is_some_and(RemotePort::is_logged_in) {
-            return self.queue(id, asked.answered(&Reply::Reject(refusal::NO_LOGIN)));
+            return self.queue(id, asked.answered(&Reply::Reject(LsRejectReason::NO_LOGIN)));
         }
         let answers = pages.iter().map(|page| {
             if page.concerns_fcp() {

@@ -2,12 +2,11 @@
 
 use std::convert::Infallible;
 
-use scsi::medium::{Lease, Now};
+use scsi::medium::Now;
 
 use crate::frames::FrameSink;
-use crate::initiator::{FcpInitiator, FcpInitiatorEvent, IdleInitiator};
+use crate::initiator::IdleInitiator;
 use crate::remote::{FcpPeer, RemoteId, Role};
-use crate::target::{FcpTarget, FcpTargetEvent};
 use crate::wire::fcoe::ReceivedFrame;
 
 /// A machine of level FC-4: what exchanges with other N_Ports are for.
@@ -21,16 +20,18 @@ pub trait Fc4Layer {
     /// There is a nexus with a remote port.
     fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer);
 
-    /// There is none any more: nothing more is sent of what was in flight.
+    /// There is none any more: nothing more is sent of what was in flight, and nothing is left of
+    /// it here. An initiator's commands fail. A target's device server has to be told of the loss
+    /// of the nexus; what it still calls for exchanges of that is passed over.
     fn peer_down(&mut self, remote: RemoteId);
 
-    /// Takes a frame from a remote port that is up.
+    /// Takes a frame from a remote port that is up. What belongs to nothing here is passed over.
     fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>);
 
-    /// What to do next.
+    /// What to do next; to be asked until `None` after each call of another function.
     fn poll(&mut self) -> Option<Self::Event>;
 
-    /// Puts what is to be sent into `out`; returns whether there was anything.
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
     fn transmit(&mut self, out: &mut impl FrameSink) -> bool;
 
     /// Bytes of data that others were asked for, and that have not come.
@@ -43,7 +44,9 @@ pub trait Fc4Layer {
     fn expire(&mut self, now: Now);
 
     /// Whose exchanges can be ended only by ending the login, if an event says that.
-    fn stuck(event: &Self::Event) -> Option<RemoteId>;
+    fn stuck(_: &Self::Event) -> Option<RemoteId> {
+        None
+    }
 }
 
 /// Between two uses, nothing but the end of logins is of interest.
@@ -76,59 +79,4 @@ impl Fc4Layer for IdleInitiator {
     fn expected(&self) -> u64 {
         0
     }
-
-    fn stuck(_: &Infallible) -> Option<RemoteId> {
-        None
-    }
 }
-
-macro_rules! fc4 {
-    ($machine:ident as $role:ident, $event:path, stuck: $stuck:expr) => {
-        impl<L: Lease> Fc4Layer for $machine<L> {
-            type Event = $event;
-            const ROLE: Role = Role::$role;
-
-            fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
-                self.peer_up(remote, peer);
-            }
-
-            fn peer_down(&mut self, remote: RemoteId) {
-                self.peer_down(remote);
-            }
-
-            fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
-                self.receive(now, remote, frame);
-            }
-
-            fn poll(&mut self) -> Option<Self::Event> {
-                self.poll()
-            }
-
-            fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
-                self.transmit(out)
-            }
-
-            fn expected(&self) -> u64 {
-                self.expected()
-            }
-
-            fn next_deadline(&self) -> Option<Now> {
-                self.next_deadline()
-            }
-
-            fn expire(&mut self, now: Now) {
-                self.expire(now);
-            }
-
-            fn stuck(event: &Self::Event) -> Option<RemoteId> {
-                $stuck(event)
-            }
-        }
-    };
-}
-
-fc4!(FcpTarget as Target, FcpTargetEvent<L>, stuck: |_| None);
-fc4!(FcpInitiator as Initiator, FcpInitiatorEvent<L>, stuck: |event: &Self::Event| match event {
-    FcpInitiatorEvent::Stuck(remote) => Some(*remote),
-    _ => None,
-});

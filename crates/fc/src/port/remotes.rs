@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use scsi::medium::Now;
+use slab::Slab;
 
 use crate::fip::Neighbour;
 use crate::remote::{LocalPort, RemoteId, RemotePort};
@@ -12,8 +13,7 @@ use crate::wire::names::{FcId, Wwn};
 #[derive(Debug, Default)]
 pub(super) struct Remotes {
     /// By number.
-    all: Vec<Option<RemotePort>>,
-    free: Vec<RemoteId>,
+    all: Slab<RemotePort>,
     /// Those that FIP knows, by address.
     addresses: Vec<(FcId, RemoteId)>,
     /// Those that were lost and have left something behind, by name.
@@ -54,11 +54,11 @@ impl WaitingPorts {
 
 impl Remotes {
     pub(super) fn get(&self, id: RemoteId) -> Option<&RemotePort> {
-        self.all.get(id.index())?.as_ref()
+        self.all.get(id.index())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &RemotePort> {
-        self.all.iter().flatten()
+        self.all.iter().map(|(_, remote)| remote)
     }
 
     /// Which one is at an address.
@@ -80,8 +80,7 @@ impl Remotes {
 
     /// Counts all places anew, as it has changed which ports may have one.
     pub(super) fn place_all(&mut self, local: &LocalPort) {
-        let remotes = self.all.iter().flatten();
-        let placed = remotes.filter(|remote| remote.has_place(local));
+        let placed = self.iter().filter(|remote| remote.has_place(local));
         self.placed = placed.map(RemotePort::id).collect();
     }
 
@@ -96,12 +95,14 @@ impl Remotes {
     /// FIP has found a port.
     pub(super) fn meet(&mut self, neighbour: Neighbour, local: &LocalPort) -> RemoteId {
         let fc_id = neighbour.fc_id;
-        let known = self.find_lost(neighbour.wwpn);
-        let id = known.unwrap_or_else(|| self.vacant());
-        match &mut self.all[id.index()] {
-            Some(remote) => remote.found_again(neighbour),
-            vacant => *vacant = Some(RemotePort::new(id, neighbour, local)),
-        }
+        let id = if let Some(known) = self.find_lost(neighbour.wwpn) {
+            self.all[known.index()].found_again(neighbour);
+            known
+        } else {
+            let id = RemoteId(self.all.vacant_key() as u32);
+            self.all.insert(RemotePort::new(id, neighbour, local));
+            id
+        };
         match self.addresses.binary_search_by_key(&fc_id, |entry| entry.0) {
             Ok(at) => self.addresses[at].1 = id,
             Err(at) => self.addresses.insert(at, (fc_id, id)),
@@ -111,20 +112,13 @@ impl Remotes {
         id
     }
 
-    fn vacant(&mut self) -> RemoteId {
-        self.free.pop().unwrap_or_else(|| {
-            self.all.push(None);
-            RemoteId(self.all.len() as u32 - 1)
-        })
-    }
-
     pub(super) fn with(
         &mut self,
         id: RemoteId,
         local: &LocalPort,
         act: impl FnOnce(&mut RemotePort),
     ) {
-        if let Some(Some(remote)) = self.all.get_mut(id.index()) {
+        if let Some(remote) = self.all.get_mut(id.index()) {
             act(remote);
             let deadline = remote.deadline().into_iter();
             self.wake = deadline.chain(self.wake).min();
@@ -144,8 +138,7 @@ impl Remotes {
             self.addresses.remove(at);
         }
         if is_gone {
-            self.all[id.index()] = None;
-            self.free.push(id);
+            self.all.remove(id.index());
             self.lost.remove(&(wwpn, id));
         } else {
             self.lost.insert((wwpn, id));
@@ -163,9 +156,7 @@ impl Remotes {
             return Vec::new();
         }
         let deadlines = || {
-            self.all
-                .iter()
-                .flatten()
+            self.iter()
                 .filter_map(|remote| remote.deadline().map(|deadline| (deadline, remote.id())))
         };
         let due = deadlines().filter(|(deadline, _)| *deadline <= now);

@@ -1,8 +1,7 @@
 //! Requests of the other end, and answers to ours: to whom they are for.
 
-use super::refusal;
 use super::{Cx, RemotePort, RemoteState, RequestedExchange};
-use crate::wire::els::{Adisc, Code, Els, NodeId, Reply, TimeOuts};
+use crate::wire::els::{Adisc, Code, Els, LsRejectReason, NodeId, Reply, TimeOuts};
 use crate::wire::frame::OxId;
 
 impl RemotePort {
@@ -15,22 +14,22 @@ impl RemotePort {
             Els::Prlo(pages) => self.prlo_asked(cx, asked, &pages),
             // SCR is for fabric controllers.
             Els::Flogi(_) | Els::Fdisc(_) | Els::Scr(_) | Els::Other(_) => {
-                self.refuse(cx, asked, refusal::NOT_SUPPORTED);
+                self.refuse(cx, asked, LsRejectReason::NOT_SUPPORTED);
             }
             Els::Echo(data) => self.answer(cx, asked, &Reply::Echo(data)),
             Els::Rtv => self.answer(cx, asked, &Reply::Rtv(cx.local.time_outs())),
             Els::Rnid(_) => self.answer(cx, asked, &Reply::Rnid(cx.local.node_id())),
             Els::Rscn(_) => self.answer(cx, asked, &Reply::Accept),
-            _ if !self.is_logged_in() => self.refuse(cx, asked, refusal::NO_LOGIN),
+            _ if !self.is_logged_in() => self.refuse(cx, asked, LsRejectReason::NO_LOGIN),
             Els::Pdisc(theirs) if theirs.wwpn == self.wwpn() => {
                 self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
             }
-            Els::Pdisc(_) => self.refuse(cx, asked, refusal::OTHER_NAME),
+            Els::Pdisc(_) => self.refuse(cx, asked, LsRejectReason::OTHER_NAME),
             Els::Adisc(theirs) if theirs.wwpn != self.wwpn() => {
-                self.refuse(cx, asked, refusal::OTHER_NAME);
+                self.refuse(cx, asked, LsRejectReason::OTHER_NAME);
             }
             Els::Adisc(_) => self.answer(cx, asked, &Reply::Adisc(cx.local.adisc())),
-            _ => self.refuse(cx, asked, refusal::NO_EXCHANGE),
+            _ => self.refuse(cx, asked, LsRejectReason::NO_EXCHANGE),
         }
     }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use super::refusal;
 use super::{
     AcceptedRequest, Cx, LocalPort, NexusEnd, PortLogin, RemotePort, RemoteState,
     RequestedExchange, Role,
@@ -154,18 +153,18 @@ impl RemotePort {
     ) -> Result<PortLogin, LsRejectReason> {
         if theirs.wwpn != self.wwpn() {
             self.remark(cx, "a PLOGI with a port name other than in FIP", "FC-BB-6");
-            Err(refusal::OTHER_NAME)
+            Err(LsRejectReason::OTHER_NAME)
         } else if !cx.local.partners.admit(self.wwpn()) {
             if cx.local.role == Role::Target {
                 self.remark(cx, "a PLOGI from a port that is not allowed", "--allow");
             }
-            Err(refusal::NOT_ALLOWED)
+            Err(LsRejectReason::NOT_ALLOWED)
         } else if self.is_waiting {
-            Err(refusal::NO_PLACE)
+            Err(LsRejectReason::NO_PLACE)
         } else if self.is_asking() && cx.local.wwpn > self.wwpn() {
-            Err(refusal::IN_PROGRESS)
+            Err(LsRejectReason::IN_PROGRESS)
         } else {
-            self.agreed(cx, theirs).ok_or(refusal::SIZES)
+            self.agreed(cx, theirs).ok_or(LsRejectReason::SIZES)
         }
     }
 

@@ -3,10 +3,9 @@
 use scsi::medium::Now;
 
 use super::login::PAUSE;
-use super::refusal;
 use super::{Cx, NexusEnd, RemoteOutput, RemotePort, RemoteState, RequestedExchange, Role};
 use crate::port::config::E_D_TOV;
-use crate::wire::els::{Els, Logo, Reply};
+use crate::wire::els::{Els, Logo, LsRejectReason, Reply};
 
 impl RemotePort {
     /// What is in flight with it ends, as far as anything is.
@@ -65,7 +64,7 @@ impl RemotePort {
 
     pub(super) fn logo_asked(&mut self, cx: &mut Cx<'_>, asked: RequestedExchange, logo: &Logo) {
         if (logo.fc_id, logo.wwpn) != (self.neighbour.fc_id, self.wwpn()) {
-            self.refuse(cx, asked, refusal::OTHER_NAME);
+            self.refuse(cx, asked, LsRejectReason::OTHER_NAME);
             self.remark(cx, "a LOGO for another port", "FC-LS-2");
             return;
         }

@@ -1,12 +1,11 @@
 //! Process login: PRLI and PRLO, which make and end image pairs (FC-LS-2, FCP-4).
 
 use super::login::PAUSE;
-use super::refusal;
 use super::{
     AcceptedRequest, Cx, Fcp, LocalPort, NexusEnd, RemoteOutput, RemotePort, RemoteState,
     RequestedExchange, Role,
 };
-use crate::wire::els::{FcpParameters, Reply, ServicePage};
+use crate::wire::els::{FcpParameters, LsRejectReason, Reply, ServicePage};
 use crate::wire::frame::FrameType;
 
 /// A PRLI to which the answer waits.
@@ -25,9 +24,9 @@ impl RemotePort {
     ) {
         match self.state {
             RemoteState::Prli | RemoteState::Open => {}
-            RemoteState::Plogi => return self.refuse(cx, asked, refusal::BUSY),
+            RemoteState::Plogi => return self.refuse(cx, asked, LsRejectReason::BUSY),
             RemoteState::Idle | RemoteState::Awaited => {
-                return self.refuse(cx, asked, refusal::NO_LOGIN);
+                return self.refuse(cx, asked, LsRejectReason::NO_LOGIN);
             }
         }
         let parked = ParkedPrli { asked, pages };
@@ -96,7 +95,7 @@ impl RemotePort {
         pages: &[ServicePage],
     ) {
         if !self.is_logged_in() {
-            return self.refuse(cx, asked, refusal::NO_LOGIN);
+            return self.refuse(cx, asked, LsRejectReason::NO_LOGIN);
         }
         let pages_done = pages
             .iter()

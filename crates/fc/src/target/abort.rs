@@ -57,12 +57,7 @@ impl<L: Lease> FcpTarget<L> {
         let remote = task.remote;
         let owes = std::mem::take(&mut task.owes_answer);
         let was = std::mem::replace(&mut task.stage, ExchangeStage::Aborted);
-        if matches!(
-            was,
-            ExchangeStage::Executing | ExchangeStage::Managing | ExchangeStage::Aborting
-        ) {
-            self.open -= 1;
-        }
+        self.open -= u32::from(was.is_open());
         self.asks_no_more(slot);
         self.drop_kept(slot);
         let task = &mut self.tasks[slot];
@@ -81,27 +76,29 @@ impl<L: Lease> FcpTarget<L> {
 
     /// The names are not those of one exchange.
     fn reject_abort(&mut self, remote: RemoteId, request: &FrameHeader) {
-        let Some(peer) = self.peer(remote) else {
-            return;
-        };
-        let (ox_id, rx_id) = (request.ox_id, request.rx_id);
-        let header = FrameHeader {
-            f_ctl: FCtl::REPLY,
-            ..peer.header(RCtl::BA_RJT, FrameType::BLS, ox_id, rx_id)
-        };
-        self.queue_control(remote, header, &BaRjt::UNKNOWN.encode());
+        let names = (request.ox_id, request.rx_id);
+        self.answer_abort(remote, RCtl::BA_RJT, names, &BaRjt::UNKNOWN.encode());
     }
 
     fn accept_abort(&mut self, remote: RemoteId, ox_id: OxId, rx_id: RxId) {
-        let Some(peer) = self.peer(remote) else {
-            return;
-        };
-        let header = FrameHeader {
-            f_ctl: FCtl::REPLY,
-            ..peer.header(RCtl::BA_ACC, FrameType::BLS, ox_id, rx_id)
-        };
         // All sequences, whatever their numbers: both ends leave the OX_ID alone for R_A_TOV.
-        let payload = BaAcc::exchange(ox_id, rx_id);
-        self.queue_control(remote, header, &payload.encode());
+        let payload = BaAcc::exchange(ox_id, rx_id).encode();
+        self.answer_abort(remote, RCtl::BA_ACC, (ox_id, rx_id), &payload);
+    }
+
+    fn answer_abort(
+        &mut self,
+        remote: RemoteId,
+        r_ctl: RCtl,
+        (ox_id, rx_id): (OxId, RxId),
+        payload: &[u8],
+    ) {
+        if let Some(peer) = self.peer(remote) {
+            let header = FrameHeader {
+                f_ctl: FCtl::REPLY,
+                ..peer.header(r_ctl, FrameType::BLS, ox_id, rx_id)
+            };
+            self.queue_control(remote, header, payload);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use scsi::medium::Lease;
 use scsi::nexus::NexusId;
 use scsi::residual::Residual;
-use scsi::task::{Attribute, Command, Completed, SenseBytes};
+use scsi::task::{Attribute, Command, Completed};
 use scsi::wire::asc;
 use scsi::wire::sense::{Format, Sense, SenseKey, Status};
 
@@ -42,7 +42,8 @@ impl<L: Lease> FcpTarget<L> {
             return self.function(slot, cmnd.management);
         }
         if is_full {
-            return self.end(slot, task_set_full(cmnd.data_len));
+            let residual = Residual::of(cmnd.data_len, 0);
+            return self.end(slot, ExchangeEnding::of(Status::TaskSetFull, residual));
         }
         self.execute(slot, &cmnd);
     }
@@ -134,13 +135,7 @@ impl<L: Lease> FcpTarget<L> {
     pub(super) fn forget(&mut self, slot: ExchangeSlot) {
         self.asks_no_more(slot);
         self.drop_kept(slot);
-        let stage = self.tasks[slot].stage;
-        if matches!(
-            stage,
-            ExchangeStage::Executing | ExchangeStage::Managing | ExchangeStage::Aborting
-        ) {
-            self.open -= 1;
-        }
+        self.open -= u32::from(self.tasks[slot].stage.is_open());
         self.tasks.forget(slot);
     }
 }
@@ -162,12 +157,9 @@ impl<L: Lease> Exchange<L> {
             (_, write) => Residual::of(write, u64::from(self.cover.next())),
         };
         ExchangeEnding {
-            status: completed.status as u8,
             qualifier: completed.qualifier,
-            residual,
             sense: completed.sense.clone(),
-            code: None,
-            information: [0; 3],
+            ..ExchangeEnding::of(completed.status, residual)
         }
     }
 
@@ -177,26 +169,11 @@ impl<L: Lease> Exchange<L> {
             SenseKey::IllegalRequest,
             asc::INVALID_COMMAND_OPERATION_CODE,
         );
+        let residual = Residual::of(self.expected_in.max(self.expected_out), 0);
         ExchangeEnding {
-            status: Status::CheckCondition as u8,
-            qualifier: 0,
-            residual: Residual::of(self.expected_in.max(self.expected_out), 0),
             sense: sense.encode(Format::Fixed),
-            code: None,
-            information: [0; 3],
+            ..ExchangeEnding::of(Status::CheckCondition, residual)
         }
-    }
-}
-
-/// The end of a command of this many bytes for which there is no place.
-fn task_set_full(len: u32) -> ExchangeEnding {
-    ExchangeEnding {
-        status: Status::TaskSetFull as u8,
-        qualifier: 0,
-        residual: Residual::of(len, 0),
-        sense: SenseBytes::EMPTY,
-        code: None,
-        information: [0; 3],
     }
 }
 

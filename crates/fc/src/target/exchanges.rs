@@ -9,6 +9,7 @@ use scsi::received::ReceivedBytes;
 use scsi::residual::Residual;
 use scsi::task::{SenseBytes, Tag};
 use scsi::wire::lun::Lun;
+use scsi::wire::sense::Status;
 
 use crate::exchange::{Ids, MAX_PLACES};
 use crate::remote::RemoteId;
@@ -78,6 +79,11 @@ pub(super) enum ExchangeStage {
 }
 
 impl ExchangeStage {
+    /// Whether the device server has it.
+    pub(super) const fn is_open(self) -> bool {
+        matches!(self, Self::Executing | Self::Managing | Self::Aborting)
+    }
+
     /// Whether nothing of it is in flight at this end.
     pub(super) const fn is_over(self) -> bool {
         matches!(self, Self::Confirming | Self::Ended | Self::Aborted)
@@ -98,20 +104,23 @@ pub(super) struct ExchangeEnding {
 }
 
 impl ExchangeEnding {
-    /// That of a function, or of what is not a command.
-    pub(super) const fn coded(code: u8) -> Self {
-        Self::informed(code, [0; 3])
+    /// Of a command.
+    pub(super) fn of(status: Status, residual: Residual) -> Self {
+        Self {
+            status: status as u8,
+            qualifier: 0,
+            residual,
+            sense: SenseBytes::EMPTY,
+            code: None,
+            information: [0; 3],
+        }
     }
 
-    /// The same with what a function found.
-    pub(super) const fn informed(code: u8, information: [u8; 3]) -> Self {
+    /// Of a function, or of what is not a command.
+    pub(super) fn coded(code: u8) -> Self {
         Self {
-            status: 0,
-            qualifier: 0,
-            residual: Residual::Exact,
-            sense: SenseBytes::EMPTY,
             code: Some(code),
-            information,
+            ..Self::of(Status::Good, Residual::Exact)
         }
     }
 }

@@ -47,10 +47,11 @@ impl<L: Lease> FcpTarget<L> {
         let code = match result {
             FunctionResult::Complete | FunctionResult::NoTask => response::COMPLETE,
             FunctionResult::Succeeded(information) => {
-                return self.end(
-                    slot,
-                    ExchangeEnding::informed(response::SUCCEEDED, information),
-                );
+                let ending = ExchangeEnding {
+                    information,
+                    ..ExchangeEnding::coded(response::SUCCEEDED)
+                };
+                return self.end(slot, ending);
             }
             FunctionResult::Rejected => response::REJECTED,
             FunctionResult::IncorrectLun => response::INCORRECT_LUN,

@@ -122,8 +122,8 @@ impl<L: Lease> FcpTarget<L> {
     ) -> Result<Reply, LsRejectReason> {
         let slot = self.about(remote, request, (rec.ox_id, rec.rx_id));
         let slot = slot.filter(|slot| self.tasks[*slot].stage != ExchangeStage::Aborted);
-        let task = &self.tasks[slot.ok_or(NO_EXCHANGE)?];
-        let peer = self.peer(remote).ok_or(NO_EXCHANGE)?;
+        let task = &self.tasks[slot.ok_or(LsRejectReason::NO_EXCHANGE)?];
+        let peer = self.peer(remote).ok_or(LsRejectReason::NO_EXCHANGE)?;
         let moved = match task.expected_out {
             0 => task.presented,
             _ => task.cover.next(),
@@ -149,11 +149,11 @@ impl<L: Lease> FcpTarget<L> {
     fn srr(&mut self, remote: RemoteId, request: &FrameHeader, srr: &Srr) {
         let found = self.about(remote, request, (srr.ox_id, srr.rx_id));
         let can = match found.map(|slot| (slot, &self.tasks[slot])) {
-            None => Err(NO_EXCHANGE),
+            None => Err(LsRejectReason::NO_EXCHANGE),
             Some((_, task))
                 if matches!(task.stage, ExchangeStage::Aborting | ExchangeStage::Aborted) =>
             {
-                Err(NO_EXCHANGE)
+                Err(LsRejectReason::NO_EXCHANGE)
             }
             Some((_, task)) if srr.unit == RCtl::SOLICITED_DATA && !task.has_kept(srr.offset) => {
                 Err(NO_DATA)
@@ -307,9 +307,6 @@ impl<L: Lease> FcpTarget<L> {
         }
     }
 }
-
-const NO_EXCHANGE: LsRejectReason =
-    LsRejectReason::new(reason::LOGICAL_ERROR, explanation::INVALID_OX_RX_ID);
 
 const NO_DATA: LsRejectReason = LsRejectReason::new(reason::UNABLE, explanation::NO_DATA);
 

@@ -57,10 +57,6 @@ impl<L: Lease> ExchangeQueue<L> {
         self.entries.push_back(out);
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Whether a request for data of an exchange waits.
     pub(super) fn asks(&self, slot: ExchangeSlot) -> bool {
         let asks = |out: &_| matches!(out, ExchangeOutput::XferRdy(other) if *other == slot);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use scsi::medium::{HeapLease, Now};
 use scsi::task::{Completed, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::disk::Disk;
 use super::{Bytes, Ethernet, HeapFrames, bytes, cdb10, command, good, trace};
@@ -14,6 +14,7 @@ use crate::frames;
 use crate::initiator::{
     Data, Done, FcpFailed, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent, FcpTmf,
 };
+use crate::port::Fc4Layer;
 use crate::remote::{Fcp, FcpPeer, PeerAddress, RemoteId};
 use crate::target::{FcpLimits, FcpTarget};
 pub(crate) use crate::tests::Fate;

@@ -6,8 +6,70 @@
 
 use std::fmt;
 
-use super::names::FcId;
+use super::frame::{OxId, RxId};
+use super::names::{FcId, Wwn};
 use super::reader::{ByteReader, Truncated};
+
+/// A field of a fixed length, big-endian.
+trait Field: Sized {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, Truncated>;
+    fn put(self, out: &mut Vec<u8>);
+}
+
+impl Field for u32 {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
+        reader.u32()
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+/// A reserved byte and an address.
+impl Field for FcId {
+    fn read(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
+        reader.skip(1)?;
+        reader.u24().map(Self)
+    }
+
+    fn put(self, out: &mut Vec<u8>) {
+        out.push(0);
+        out.extend_from_slice(&self.bytes());
+    }
+}
+
+/// Fields that are a number with a meaning.
+macro_rules! number_fields {
+    ($($name:ident: $number:ident),*) => {
+        $(impl Field for $name {
+            fn read(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
+                reader.$number().map(Self)
+            }
+
+            fn put(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.0.to_be_bytes());
+            }
+        })*
+    };
+}
+
+number_fields!(OxId: u16, RxId: u16, ExchangeStatus: u32, Wwn: u64);
+
+/// What is read and written field by field, in this order.
+macro_rules! record {
+    ($name:ident: $($field:ident),*) => {
+        impl $name {
+            pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
+                Ok(Self { $($field: super::Field::read(reader)?),* })
+            }
+
+            pub(super) fn put(&self, out: &mut Vec<u8>) {
+                $(super::Field::put(self.$field, out);)*
+            }
+        }
+    };
+}
 
 mod exchange;
 mod link;
@@ -201,7 +263,7 @@ impl Els {
             Code::FDISC => Self::Fdisc(ServiceParameters::parse(&mut reader)?),
             Code::LOGO => Self::Logo(Logo::parse(&mut reader)?),
             Code::RTV => Self::Rtv,
-            Code::RLS => Self::Rls(link::port(&mut reader)?),
+            Code::RLS => Self::Rls(Field::read(&mut reader)?),
             Code::ECHO => Self::Echo(reader.0.to_vec()),
             Code::RRQ => Self::Rrq(ExchangeName::parse(&mut reader)?),
             Code::REC => Self::Rec(ExchangeName::parse(&mut reader)?),
@@ -226,7 +288,7 @@ impl Els {
                 login.put(&mut out);
             }
             Self::Logo(logo) => logo.put(&mut out),
-            Self::Rls(port) => link::put_port(*port, &mut out),
+            Self::Rls(port) => port.put(&mut out),
             Self::Echo(data) => out.extend_from_slice(data),
             Self::Rrq(name) | Self::Rec(name) => name.put(&mut out),
             Self::Srr(srr) => srr.put(&mut out),

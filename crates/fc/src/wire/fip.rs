@@ -128,13 +128,9 @@ impl Flags {
     pub const SOLICITED: Self = Self(0x0002);
     /// Sent by an FCF.
     pub const F_PORT: Self = Self(0x0001);
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(Flags);
 
 impl std::fmt::Debug for Flags {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -113,18 +113,6 @@ impl FCtl {
         .with(Self::LAST_SEQUENCE)
         .with(Self::END_SEQUENCE);
 
-    /// The bits of both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// Whether the responder of the exchange sent it.
     #[must_use]
     pub const fn exchange_responder(self) -> bool {
@@ -180,6 +168,8 @@ impl FCtl {
         Self(self.0 & !3 | bytes as u32 & 3)
     }
 }
+
+bit_set!(FCtl);
 
 impl fmt::Debug for FCtl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

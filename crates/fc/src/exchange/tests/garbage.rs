@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use crate::port::Fc4Layer;
 use crate::tests::pair::{Pair, REMOTE, all, peer, plain};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
@@ -125,7 +126,7 @@ proptest! {
         pair.initiator.peer_down(REMOTE);
         pair.target.peer_down(REMOTE);
         prop_assert!(pair.initiator.is_idle(REMOTE));
-        prop_assert_eq!(pair.target.queued(), 0);
+        prop_assert!(pair.answered().is_empty());
         pair.pass(std::time::Duration::from_secs(20));
         let left = pair.deadlines();
         prop_assert_eq!(left, [None, None]);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::initiator::{Fate as End, FcpInitiatorEvent, FcpTmf, FcpWhy};
+use crate::port::Fc4Layer;
 use crate::tests::pair::{Pair, REMOTE, all, lost_if, plain};
 
 #[test]

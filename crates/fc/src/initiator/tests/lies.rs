@@ -4,6 +4,7 @@ use scsi::residual::Residual;
 
 use crate::frames;
 use crate::initiator::{FcpCause, FcpInitiatorEvent, FcpTmf, FcpWhy};
+use crate::port::Fc4Layer;
 use crate::remote::RemoteId;
 use crate::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
 use crate::wire::bls::BaRjt;
@@ -88,7 +89,7 @@ fn data_that_was_not_announced_is_not_sent() {
         let payload = XferRdy { offset, burst }.encode();
         pair.reach_initiator(header(RCtl::DATA_DESCRIPTOR, 1), &payload);
     }
-    assert!(!pair.initiator.has_output());
+    assert!(pair.sent().is_empty());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::initiator::{FcpInitiatorEvent, FcpTmf};
+use crate::port::Fc4Layer;
 use crate::tests::pair::{Pair, REMOTE, all, decode, plain, request};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 

@@ -1,8 +1,9 @@
 //! Commands and their ends.
 
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use crate::initiator::Data;
+use crate::port::Fc4Layer;
 use crate::tests::cdb10;
 use crate::tests::pair::{Pair, REMOTE, all, lease, plain};
 

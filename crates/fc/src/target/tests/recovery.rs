@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::initiator::{FcpInitiatorConfig, FcpInitiatorEvent};
+use crate::port::Fc4Layer;
 use crate::remote::Fcp;
 use crate::target::FcpLimits;
 use crate::tests::pair::{Fate, Pair, REMOTE, all, plain, request};

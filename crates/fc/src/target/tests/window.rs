@@ -1,6 +1,7 @@
 //! No more data is asked for than fits where it is received.
 
 use crate::initiator::FcpInitiatorConfig;
+use crate::port::Fc4Layer;
 use crate::remote::RemoteId;
 use crate::target::{FcpLimits, FcpTargetEvent};
 use crate::tests::pair::{Pair, REMOTE, all, decode, lease, lost_if, peer, plain};

@@ -15,22 +15,7 @@ pub struct ExchangeName {
     pub rx_id: RxId,
 }
 
-impl ExchangeName {
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        reader.skip(1)?;
-        Ok(Self {
-            originator: FcId(reader.u24()?),
-            ox_id: OxId(reader.u16()?),
-            rx_id: RxId(reader.u16()?),
-        })
-    }
-
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        super::link::put_port(self.originator, out);
-        out.extend_from_slice(&self.ox_id.0.to_be_bytes());
-        out.extend_from_slice(&self.rx_id.0.to_be_bytes());
-    }
-}
+record!(ExchangeName: originator, ox_id, rx_id);
 
 /// What is known about an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,41 +45,11 @@ impl ExchangeStatus {
     pub const INITIATIVE: Self = Self(1 << 30);
     /// The exchange is complete.
     pub const COMPLETE: Self = Self(1 << 29);
-
-    /// The bits of both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
 
-impl RecAccept {
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
-            ox_id: OxId(reader.u16()?),
-            rx_id: RxId(reader.u16()?),
-            originator: super::link::port(reader)?,
-            responder: super::link::port(reader)?,
-            transferred: reader.u32()?,
-            status: ExchangeStatus(reader.u32()?),
-        })
-    }
+bit_set!(ExchangeStatus);
 
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.ox_id.0.to_be_bytes());
-        out.extend_from_slice(&self.rx_id.0.to_be_bytes());
-        super::link::put_port(self.originator, out);
-        super::link::put_port(self.responder, out);
-        out.extend_from_slice(&self.transferred.to_be_bytes());
-        out.extend_from_slice(&self.status.0.to_be_bytes());
-    }
-}
+record!(RecAccept: ox_id, rx_id, originator, responder, transferred, status);
 
 /// FCP-4: which information unit is to be sent again, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,19 +13,7 @@ pub struct Logo {
     pub wwpn: Wwn,
 }
 
-impl Logo {
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
-            fc_id: port(reader)?,
-            wwpn: Wwn(reader.u64()?),
-        })
-    }
-
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put_port(self.fc_id, out);
-        out.extend_from_slice(&self.wwpn.0.to_be_bytes());
-    }
-}
+record!(Logo: fc_id, wwpn);
 
 /// The port at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,23 +28,7 @@ pub struct Adisc {
     pub fc_id: FcId,
 }
 
-impl Adisc {
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
-            hard_address: port(reader)?,
-            wwpn: Wwn(reader.u64()?),
-            wwnn: Wwn(reader.u64()?),
-            fc_id: port(reader)?,
-        })
-    }
-
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put_port(self.hard_address, out);
-        out.extend_from_slice(&self.wwpn.0.to_be_bytes());
-        out.extend_from_slice(&self.wwnn.0.to_be_bytes());
-        put_port(self.fc_id, out);
-    }
-}
+record!(Adisc: hard_address, wwpn, wwnn, fc_id);
 
 /// The time-outs that a port works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,20 +54,9 @@ impl TimeOuts {
             self.e_d_tov
         }
     }
-
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
-            r_a_tov_ms: reader.u32()?,
-            e_d_tov: reader.u32()?,
-            qualifier: reader.u32()?,
-        })
-    }
-
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        let words = [self.r_a_tov_ms, self.e_d_tov, self.qualifier];
-        out.extend(words.into_iter().flat_map(u32::to_be_bytes));
-    }
 }
+
+record!(TimeOuts: r_a_tov_ms, e_d_tov, qualifier);
 
 /// The link error status block: what went wrong, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -114,30 +75,7 @@ pub struct LinkErrors {
     pub invalid_crcs: u32,
 }
 
-impl LinkErrors {
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
-        Ok(Self {
-            link_failures: reader.u32()?,
-            sync_losses: reader.u32()?,
-            signal_losses: reader.u32()?,
-            protocol_errors: reader.u32()?,
-            invalid_words: reader.u32()?,
-            invalid_crcs: reader.u32()?,
-        })
-    }
-
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        let words = [
-            self.link_failures,
-            self.sync_losses,
-            self.signal_losses,
-            self.protocol_errors,
-            self.invalid_words,
-            self.invalid_crcs,
-        ];
-        out.extend(words.into_iter().flat_map(u32::to_be_bytes));
-    }
-}
+record!(LinkErrors: link_failures, sync_losses, signal_losses, protocol_errors, invalid_words, invalid_crcs);
 
 /// Node identification data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,6 +166,37 @@ pub struct LsRejectReason {
 }
 
 impl LsRejectReason {
+    /// The payload has not the length that it should.
+    pub(crate) const LENGTH: Self = Self::new(reason::PROTOCOL_ERROR, explanation::PAYLOAD_LENGTH);
+
+    /// No class 3, or less than 256 bytes of payload.
+    pub(crate) const SIZES: Self = Self::new(reason::LOGICAL_ERROR, explanation::RECEIVE_SIZE);
+
+    /// The names are not those that FIP told.
+    pub(crate) const OTHER_NAME: Self = Self::new(reason::LOGICAL_ERROR, explanation::PORT_NAME);
+
+    /// It may log in by no means.
+    pub(crate) const NOT_ALLOWED: Self = Self::new(reason::UNABLE, explanation::PORT_NAME);
+
+    /// There are as many logins as there may be.
+    pub(crate) const NO_PLACE: Self = Self::new(reason::UNABLE, explanation::NO_RESOURCES);
+
+    /// There is no N_Port login.
+    pub(crate) const NO_LOGIN: Self = Self::new(reason::UNABLE, explanation::LOGIN_REQUIRED);
+
+    /// The exchange is not known.
+    pub(crate) const NO_EXCHANGE: Self =
+        Self::new(reason::LOGICAL_ERROR, explanation::INVALID_OX_RX_ID);
+
+    /// Come back soon.
+    pub(crate) const BUSY: Self = Self::new(reason::LOGICAL_BUSY, explanation::NONE);
+
+    /// Our own PLOGI goes first.
+    pub(crate) const IN_PROGRESS: Self = Self::new(reason::IN_PROGRESS, explanation::NONE);
+
+    /// Nothing that a port of our kind does.
+    pub(crate) const NOT_SUPPORTED: Self = Self::new(reason::NOT_SUPPORTED, explanation::NONE);
+
     /// Without anything vendor specific.
     #[must_use]
     pub const fn new(reason: u8, explanation: u8) -> Self {
@@ -270,6 +239,8 @@ pub mod reason {
 pub mod explanation {
     pub const NONE: u8 = 0x00;
     pub const OPTIONS: u8 = 0x01;
+    pub const RECEIVE_SIZE: u8 = 0x07;
+    pub const PORT_NAME: u8 = 0x0d;
     pub const INVALID_S_ID: u8 = 0x15;
     pub const INVALID_OX_RX_ID: u8 = 0x17;
     pub const IN_PROGRESS: u8 = 0x19;
@@ -279,17 +250,6 @@ pub mod explanation {
     pub const NOT_SUPPORTED: u8 = 0x2c;
     pub const PAYLOAD_LENGTH: u8 = 0x2d;
     pub const NOT_NEIGHBOUR: u8 = 0x62;
-}
-
-/// A reserved byte and an address.
-pub(super) fn port(reader: &mut ByteReader<'_>) -> Result<FcId, Truncated> {
-    reader.skip(1)?;
-    reader.u24().map(FcId)
-}
-
-pub(super) fn put_port(fc_id: FcId, out: &mut Vec<u8>) {
-    out.push(0);
-    out.extend_from_slice(&fc_id.bytes());
 }
 
 /// The last byte of a word.

@@ -43,13 +43,9 @@ impl Features {
     pub const F_PORT: Self = Self(0x1000);
     /// E_D_TOV is in nanoseconds.
     pub const E_D_TOV_NS: Self = Self(0x0400);
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(Features);
 
 /// The service parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

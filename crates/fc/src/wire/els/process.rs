@@ -131,19 +131,9 @@ impl FcpParameters {
     pub const READ_XFER_RDY_DISABLED: Self = Self(0x0002);
     /// No FCP_XFER_RDY before the first burst of data to the target.
     pub const WRITE_XFER_RDY_DISABLED: Self = Self(0x0001);
-
-    /// The bits of both.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether all bits of `other` are set.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(FcpParameters);
 
 /// The pages of a payload that begins with a code, the length of a page and its own length. PRLO's
 /// length of a page is obsolete but 10h; TPRLO, and answers to both, have it too.

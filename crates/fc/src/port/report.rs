@@ -1,0 +1,66 @@
+//! What an N_Port tells, and what it counts.
+
+use crate::remote::{NexusEnd, PeerAddress, RemoteId};
+use crate::wire::ethernet::Mac;
+use crate::wire::fcoe::FcoeError;
+use crate::wire::names::Wwn;
+use scsi::violation::Violation;
+
+/// What an N_Port tells. `E` is what the machine above it tells.
+#[derive(Debug)]
+pub enum PortEvent<E> {
+    /// The port has an address; frames to that are to be received too.
+    Online(PeerAddress),
+    /// It has none any more. The end of all nexuses has been told before.
+    Offline,
+    /// There is an I_T nexus with a remote port; [`super::Port::remote`] tells of it.
+    Up(RemoteId),
+    /// There is none any more, and the machine above has let go all that was of it. At a target,
+    /// [`super::Port::ended`] has to follow.
+    Down(RemoteId, NexusEnd),
+    /// What the machine above tells.
+    Fc4(E),
+    /// Worth a line in the log, though all goes on.
+    Remark {
+        /// From which Ethernet address it came.
+        from: Mac,
+        /// From the port of which name, if that is known.
+        wwpn: Option<Wwn>,
+        /// The rule that was broken.
+        violation: Violation,
+    },
+}
+
+/// Counted since the port was made. Frames are those of FCoE and FIP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortStatistics {
+    /// Frames sent.
+    pub sent_frames: u64,
+    /// Bytes of them, from the Ethernet header on.
+    pub sent_bytes: u64,
+    /// Frames received.
+    pub received_frames: u64,
+    /// Bytes of them.
+    pub received_bytes: u64,
+    /// FCoE frames whose CRC is wrong.
+    pub bad_crc: u64,
+    /// FCoE frames that cannot be read.
+    pub malformed: u64,
+    /// Frames of another VLAN, from a port that is not a neighbour, or not to us.
+    pub strangers: u64,
+    /// Frames of FCP from a port that there is no nexus with.
+    pub unexpected: u64,
+    /// Link services that were neither answered nor sent, as too many waited.
+    pub dropped: u64,
+    /// Nexuses that came up.
+    pub nexuses: u64,
+}
+
+impl PortStatistics {
+    pub(super) const fn spoiled(&mut self, error: FcoeError) {
+        match error {
+            FcoeError::Crc => self.bad_crc += 1,
+            _ => self.malformed += 1,
+        }
+    }
+}
