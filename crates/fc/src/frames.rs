@@ -25,7 +25,8 @@ pub(crate) struct Single {
 impl Single {
     /// Puts it into `out`; `false` if it has no room for it now.
     pub(crate) fn put(&self, out: &mut impl FrameSink) -> bool {
-        put_single(out, &self.ethernet, &self.header, &self.payload)
+        let copy = |bytes: &mut [u8]| bytes.copy_from_slice(&self.payload);
+        put_single(out, &self.ethernet, &self.header, self.payload.len(), copy)
     }
 }
 
@@ -49,13 +50,13 @@ pub(crate) fn put(
 /// The delimiters of a sequence of one frame.
 pub(crate) const SINGLE: (Sof, Eof) = (Sof::I3, Eof::T);
 
-/// Puts a sequence of one frame into `out`.
+/// Puts a sequence of one frame into `out`, which `fill` writes `len` bytes of payload into.
 pub(crate) fn put_single(
     out: &mut impl FrameSink,
     ethernet: &ethernet::EthernetHeader,
     header: &FrameHeader,
-    payload: &[u8],
+    len: usize,
+    fill: impl FnOnce(&mut [u8]),
 ) -> bool {
-    let copy = |bytes: &mut [u8]| bytes.copy_from_slice(payload);
-    put(out, ethernet, SINGLE, header, payload.len(), copy)
+    put(out, ethernet, SINGLE, header, len, fill)
 }

@@ -37,7 +37,7 @@ pub use self::fc4::Fc4Layer;
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::report::{PortEvent, PortStatistics};
 use crate::fip::{self, Fip, Neighbour};
-use crate::frames::{FrameSink, Single};
+use crate::frames::Single;
 use crate::remote::{
     Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
 };
@@ -247,11 +247,6 @@ impl<F: Fc4Layer> Port<F> {
             self.with_id(stuck, RemotePort::renew);
         }
         Some(PortEvent::Fc4(event))
-    }
-
-    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
-        self.send(out)
     }
 
     /// Bytes of data that others were asked for, and that have not come.

@@ -105,15 +105,9 @@ impl<L: Lease> FcpInitiator<L> {
             data_len: task.len,
             read_len: None,
         };
+        let ethernet = nexus.peer.ethernet();
         let fill = |bytes: &mut [u8]| cmnd.put(bytes);
-        if !frames::put(
-            out,
-            &nexus.peer.ethernet(),
-            frames::SINGLE,
-            &header,
-            cmnd.len(),
-            fill,
-        ) {
+        if !frames::put_single(out, &ethernet, &header, cmnd.len(), fill) {
             return false;
         }
         (task.stage, task.touched) = (CommandStage::Open, now);

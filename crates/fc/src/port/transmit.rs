@@ -25,7 +25,8 @@ impl<O: FrameSink> FrameSink for Counted<'_, O> {
 }
 
 impl<F: Fc4Layer> Port<F> {
-    pub(super) fn send(&mut self, out: &mut impl FrameSink) -> bool {
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
         let before = self.statistics.sent_frames;
         let out = &mut Counted {
             out,

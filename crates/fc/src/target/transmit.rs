@@ -219,15 +219,9 @@ impl<L: Lease> FcpTarget<L> {
             information: ending.information,
             sense: ending.sense.as_slice(),
         };
+        let ethernet = peer.ethernet();
         let fill = |bytes: &mut [u8]| rsp.put(bytes);
-        if !frames::put(
-            out,
-            &peer.ethernet(),
-            frames::SINGLE,
-            &header,
-            rsp.len(),
-            fill,
-        ) {
+        if !frames::put_single(out, &ethernet, &header, rsp.len(), fill) {
             return false;
         }
         if wants_confirmation {
@@ -266,7 +260,9 @@ impl<L: Lease> FcpTarget<L> {
             offset: burst.start,
             burst: burst.end - burst.start,
         };
-        if !frames::put_single(out, &peer.ethernet(), &header, &payload.encode()) {
+        let (ethernet, bytes) = (peer.ethernet(), payload.encode());
+        let fill = |to: &mut [u8]| to.copy_from_slice(&bytes);
+        if !frames::put_single(out, &ethernet, &header, bytes.len(), fill) {
             return false;
         }
         let (before, now) = (u64::from(task.asked), u64::from(payload.burst));

@@ -3,9 +3,6 @@
 use super::frame::{OxId, RxId};
 use super::reader::{ByteReader, Truncated};
 
-/// Bit of an ABTS's parameter field: the sequence is to be aborted, not the exchange.
-pub const ABORT_SEQUENCE: u32 = 1;
-
 /// BA_ACC: the abort is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaAcc {

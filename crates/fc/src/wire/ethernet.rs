@@ -23,12 +23,6 @@ pub const MIN_LEN: usize = 60;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// All-FCoE-MACs.
-    pub const ALL_FCOE_MACS: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x00]);
-    /// All-ENode-MACs.
-    pub const ALL_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x01]);
-    /// All-FCF-MACs.
-    pub const ALL_FCF: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x02]);
     /// All-VN2VN-ENode-MACs.
     pub const ALL_VN2VN_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x04]);
     /// All-PT2PT-ENode-MACs.

@@ -252,12 +252,8 @@ impl<'a> Rsp<'a> {
 pub mod response {
     /// Task management function complete.
     pub const COMPLETE: u8 = 0x00;
-    /// FCP_DATA length different from FCP_BURST_LEN.
-    pub const DATA_LENGTH: u8 = 0x01;
     /// FCP_CMND fields invalid.
     pub const FIELDS_INVALID: u8 = 0x02;
-    /// FCP_DATA parameter mismatch with FCP_DATA_RO.
-    pub const PARAMETER_MISMATCH: u8 = 0x03;
     /// Task management function rejected.
     pub const REJECTED: u8 = 0x04;
     /// Task management function failed.

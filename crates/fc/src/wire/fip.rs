@@ -117,13 +117,9 @@ pub struct Flags(pub u16);
 impl Flags {
     /// Fabric-provided MAC addresses.
     pub const FPMA: Self = Self(0x8000);
-    /// Server-provided MAC addresses.
-    pub const SPMA: Self = Self(0x4000);
     /// In a probe: the N_Port_ID is a recorded one. In a claim, its response and a beacon: the
     /// sender is in point-to-point mode.
     pub const REC_P2P: Self = Self(0x0008);
-    /// Available for login.
-    pub const AVAILABLE: Self = Self(0x0004);
     /// Solicited.
     pub const SOLICITED: Self = Self(0x0002);
     /// Sent by an FCF.

@@ -21,8 +21,6 @@ pub struct RCtl(pub u8);
 impl RCtl {
     /// Solicited data: FCP_DATA.
     pub const SOLICITED_DATA: Self = Self(0x01);
-    /// Unsolicited control: a CT request.
-    pub const UNSOLICITED_CONTROL: Self = Self(0x02);
     /// Solicited control: a CT response; FCP_CONF.
     pub const SOLICITED_CONTROL: Self = Self(0x03);
     /// Data descriptor: FCP_XFER_RDY.
@@ -47,12 +45,6 @@ impl RCtl {
     pub const BA_ACC: Self = Self(0x84);
     /// Basic link service: reject.
     pub const BA_RJT: Self = Self(0x85);
-
-    /// Whether it is link control (ACK, BSY, RJT), which class 3 has none of.
-    #[must_use]
-    pub const fn is_link_control(self) -> bool {
-        self.0 >> 4 == 0xc
-    }
 }
 
 impl fmt::Debug for RCtl {
@@ -119,34 +111,10 @@ impl FCtl {
         self.has(Self::RESPONDER)
     }
 
-    /// Whether the recipient of the sequence sent it.
-    #[must_use]
-    pub const fn sequence_recipient(self) -> bool {
-        self.has(Self::SEQUENCE_RECIPIENT)
-    }
-
-    /// Whether its sequence is the first of the exchange.
-    #[must_use]
-    pub const fn first_sequence(self) -> bool {
-        self.has(Self::FIRST_SEQUENCE)
-    }
-
-    /// Whether its sequence is the last of the exchange.
-    #[must_use]
-    pub const fn last_sequence(self) -> bool {
-        self.has(Self::LAST_SEQUENCE)
-    }
-
     /// Whether it is the last frame of its sequence.
     #[must_use]
     pub const fn end_sequence(self) -> bool {
         self.has(Self::END_SEQUENCE)
-    }
-
-    /// Whether sequence initiative is passed on.
-    #[must_use]
-    pub const fn sequence_initiative(self) -> bool {
-        self.has(Self::SEQUENCE_INITIATIVE)
     }
 
     /// Whether the parameter field is a relative offset.

@@ -12,8 +12,6 @@ impl FcId {
     pub const UNIDENTIFIED: Self = Self(0);
     /// Directory (name) server.
     pub const DIRECTORY: Self = Self(0xff_fffc);
-    /// Fabric controller.
-    pub const FABRIC_CONTROLLER: Self = Self(0xff_fffd);
     /// The F_Port that an N_Port logs in to.
     pub const FABRIC_F: Self = Self(0xff_fffe);
     /// All ports.

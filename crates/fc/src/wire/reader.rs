@@ -38,22 +38,6 @@ impl<'a> ByteReader<'a> {
         self.take(len).map(drop)
     }
 
-    /// The next byte.
-    ///
-    /// # Errors
-    /// There are fewer.
-    pub fn u8(&mut self) -> Result<u8, Truncated> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    /// The next two bytes, big-endian.
-    ///
-    /// # Errors
-    /// There are fewer.
-    pub fn u16(&mut self) -> Result<u16, Truncated> {
-        self.array().map(u16::from_be_bytes)
-    }
-
     /// The next three bytes, big-endian.
     ///
     /// # Errors
@@ -62,20 +46,22 @@ impl<'a> ByteReader<'a> {
         self.array()
             .map(|[a, b, c]| u32::from_be_bytes([0, a, b, c]))
     }
-
-    /// The next four bytes, big-endian.
-    ///
-    /// # Errors
-    /// There are fewer.
-    pub fn u32(&mut self) -> Result<u32, Truncated> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    /// The next eight bytes, big-endian.
-    ///
-    /// # Errors
-    /// There are fewer.
-    pub fn u64(&mut self) -> Result<u64, Truncated> {
-        self.array().map(u64::from_be_bytes)
-    }
 }
+
+macro_rules! numbers {
+    ($($number:ident),*) => {
+        impl ByteReader<'_> {
+            $(
+                /// The next number, big-endian.
+                ///
+                /// # Errors
+                /// There are fewer bytes than it has.
+                pub fn $number(&mut self) -> Result<$number, Truncated> {
+                    self.array().map($number::from_be_bytes)
+                }
+            )*
+        }
+    };
+}
+
+numbers!(u8, u16, u32, u64);

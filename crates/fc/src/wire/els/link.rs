@@ -241,7 +241,6 @@ pub mod explanation {
     pub const OPTIONS: u8 = 0x01;
     pub const RECEIVE_SIZE: u8 = 0x07;
     pub const PORT_NAME: u8 = 0x0d;
-    pub const INVALID_S_ID: u8 = 0x15;
     pub const INVALID_OX_RX_ID: u8 = 0x17;
     pub const IN_PROGRESS: u8 = 0x19;
     pub const LOGIN_REQUIRED: u8 = 0x1e;

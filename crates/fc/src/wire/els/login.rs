@@ -37,8 +37,6 @@ impl Features {
     /// Relative offsets of consecutive frames increase continuously (PLOGI); clean address or
     /// multiple N_Port_IDs (FLOGI).
     pub const CONTINUOUS_OFFSET: Self = Self(0x8000);
-    /// Relative offsets in any order.
-    pub const RANDOM_OFFSET: Self = Self(0x4000);
     /// An F_Port sent it.
     pub const F_PORT: Self = Self(0x1000);
     /// E_D_TOV is in nanoseconds.

@@ -121,16 +121,12 @@ impl FcpParameters {
     pub const RETRY: Self = Self(0x0100);
     /// FCP_CONF may be asked for.
     pub const CONFIRM: Self = Self(0x0080);
-    /// Data of one command may overlay each other.
-    pub const DATA_OVERLAY: Self = Self(0x0040);
     /// The port is an initiator.
     pub const INITIATOR: Self = Self(0x0020);
     /// The port is a target.
     pub const TARGET: Self = Self(0x0010);
     /// No FCP_XFER_RDY before data to the initiator: the only form there is.
     pub const READ_XFER_RDY_DISABLED: Self = Self(0x0002);
-    /// No FCP_XFER_RDY before the first burst of data to the target.
-    pub const WRITE_XFER_RDY_DISABLED: Self = Self(0x0001);
 }
 
 bit_set!(FcpParameters);
