@@ -8,7 +8,7 @@ use fc::initiator::{Data, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent};
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
 use fc::target::{self, FcpTarget};
-use fc::tests::{HeapFrames, command, good};
+use fc::tests::{command, good, sent};
 use fc::wire::els::{Code, FcpParameters};
 use fc::wire::ethernet::{self, Mac};
 use fc::wire::fcoe::{self, ReceivedFrame};
@@ -86,13 +86,9 @@ impl<F: Fc4Layer> Player<F> {
     }
 
     fn send(&mut self) {
-        let mut out = HeapFrames::default();
-        self.port.transmit(&mut out);
-        let fcoe = out
-            .frames
-            .into_iter()
-            .filter(|bytes| frame(bytes).is_some());
-        self.sent.extend(fcoe);
+        let sent = sent(&mut self.port).into_iter();
+        self.sent
+            .extend(sent.filter(|bytes| frame(bytes).is_some()));
     }
 }
 

@@ -19,7 +19,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
 pub use self::ethernet::{Bytes, Ethernet, Fate, Faults, Link};
-pub use self::station::{FipView, Machine, Station};
+pub use self::station::{FipView, Machine, Station, sent};
 use crate::frames::FrameSink;
 use crate::initiator::{ClientCommand, Data};
 use crate::port::PortConfig;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fc::fip::{self, Fip, FipConfig, Mode};
-use fc::tests::{FipView, HeapFrames};
+use fc::tests::{FipView, sent};
 use fc::wire::els::{
     ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
 };
@@ -244,10 +244,9 @@ impl World {
                 .map(|who| who.fc_id)
                 .eq(self.view.linked.iter().copied())
         );
-        let mut out = HeapFrames::default();
-        self.fip.transmit(&mut out);
-        assert!(out.frames.len() <= most, "{} sent", out.frames.len());
-        for frame in &out.frames {
+        let frames = sent(&mut self.fip);
+        assert!(frames.len() <= most, "{} sent", frames.len());
+        for frame in &frames {
             self.sent(frame);
         }
     }

@@ -13,7 +13,7 @@ use fc::initiator::{FcpInitiatorEvent, FcpTmf};
 use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::RemoteId;
 use fc::target::{FcpLimits, FcpTarget};
-use fc::tests::{Bytes, Ethernet, HeapFrames, Machine, command, config};
+use fc::tests::{Bytes, Ethernet, Machine, command, config, sent};
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::wire::lun::Lun;
 
@@ -67,12 +67,9 @@ impl<F: Fc4Layer> Side<F> {
 
     /// What it sends, which must be right whatever came.
     fn sent(&mut self) -> Vec<Vec<u8>> {
-        let mut out = HeapFrames::default();
-        self.port.transmit(&mut out);
-        let own = self.port.address();
-        let sent = out.frames.iter();
-        sent.for_each(|frame| frames::check(frame, own));
-        out.frames
+        let (sent, own) = (sent(&mut self.port), self.port.address());
+        sent.iter().for_each(|frame| frames::check(frame, own));
+        sent
     }
 
     fn up(&mut self, id: RemoteId) {

@@ -36,24 +36,19 @@ impl<L: Lease> FcpInitiator<L> {
         command: ClientCommand<L>,
     ) -> Result<(), FcpRefused<L>> {
         self.now = now;
+        let refused = |why, command| FcpRefused { why, command };
         if self.peer(remote).is_none() {
-            let why = CommandRefusal::NotLoggedIn;
-            return Err(FcpRefused { why, command });
+            return Err(refused(CommandRefusal::NotLoggedIn, command));
         }
         let Ok(len) = u32::try_from(command.data.bytes()) else {
-            let why = CommandRefusal::TooLong;
-            return Err(FcpRefused { why, command });
+            return Err(refused(CommandRefusal::TooLong, command));
         };
         if self.room() == 0 {
-            let why = CommandRefusal::Full;
-            return Err(FcpRefused { why, command });
+            return Err(refused(CommandRefusal::Full, command));
         }
         let deadline = command.ends_by(now, self.config.command);
         let slot = self.tasks.insert(remote, command, len, deadline);
-        let slot = slot.map_err(|command| FcpRefused {
-            why: CommandRefusal::Full,
-            command,
-        })?;
+        let slot = slot.map_err(|command| refused(CommandRefusal::Full, command))?;
         self.ready.push_back(slot);
         self.look_by(deadline);
         Ok(())

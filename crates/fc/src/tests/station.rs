@@ -83,6 +83,13 @@ impl Machine for Fip {
     }
 }
 
+/// All that a machine sends now.
+pub fn sent(machine: &mut (impl Machine + ?Sized)) -> Vec<Vec<u8>> {
+    let mut out = HeapFrames::default();
+    machine.transmit(&mut out);
+    out.frames
+}
+
 /// A machine, its Ethernet port and its clock.
 #[derive(Debug)]
 pub struct Station<M: ?Sized> {

@@ -50,11 +50,7 @@ impl BaAcc {
     /// Writes the payload.
     #[must_use]
     pub fn encode(&self) -> [u8; 12] {
-        let valid = if self.seq_id.is_some() {
-            SEQ_ID_VALID
-        } else {
-            0
-        };
+        let valid = self.seq_id.map_or(0, |_| SEQ_ID_VALID);
         let [o0, o1] = self.ox_id.0.to_be_bytes();
         let [r0, r1] = self.rx_id.0.to_be_bytes();
         let [l0, l1] = self.low_seq_cnt.to_be_bytes();

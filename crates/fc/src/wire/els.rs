@@ -249,12 +249,7 @@ impl Els {
     /// It is shorter than its kind is, or its lengths do not agree.
     pub fn parse(payload: &[u8]) -> Result<Self, ElsError> {
         let mut reader = ByteReader(payload);
-        let [code, first, high, low] = reader.array()?;
-        let code = Code(code);
-        let lengths = (
-            usize::from(first),
-            usize::from(u16::from_be_bytes([high, low])),
-        );
+        let (code, lengths) = head(&mut reader)?;
         let pages = || process::pages(code, lengths, payload);
         Ok(match code {
             Code::PLOGI => Self::Plogi(ServiceParameters::parse(&mut reader)?),
@@ -312,12 +307,8 @@ impl Reply {
     /// It is not an answer, is shorter than its kind is, or its lengths do not agree.
     pub fn parse(to: Code, payload: &[u8]) -> Result<Self, ElsError> {
         let mut reader = ByteReader(payload);
-        let [code, first, high, low] = reader.array()?;
-        let lengths = (
-            usize::from(first),
-            usize::from(u16::from_be_bytes([high, low])),
-        );
-        match Code(code) {
+        let (code, lengths) = head(&mut reader)?;
+        match code {
             Code::LS_ACC => {}
             Code::LS_RJT => return Ok(Self::Reject(LsRejectReason::parse(&mut reader)?)),
             other => return Err(ElsError::NoReply(other)),
@@ -360,4 +351,11 @@ impl Reply {
         }
         out
     }
+}
+
+/// The first word of a payload: its code, and the lengths of a page and of all that have pages.
+fn head(reader: &mut ByteReader<'_>) -> Result<(Code, (usize, usize)), Truncated> {
+    let [code, page, high, low] = reader.array()?;
+    let all = u16::from_be_bytes([high, low]);
+    Ok((Code(code), (page.into(), all.into())))
 }

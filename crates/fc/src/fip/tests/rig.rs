@@ -7,7 +7,8 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
-use crate::tests::{Ethernet, HeapFrames, Station};
+pub(super) use crate::tests::sent as frames;
+use crate::tests::{Ethernet, Station};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};
@@ -59,12 +60,6 @@ pub(super) fn up() -> Fip {
 /// A port hears at `at` what another one says of itself to all.
 pub(super) fn hear(fip: &mut Fip, at: u64, number: u16, operation: FipOperation) {
     receive(fip, ms(at), &multicast(&config(number), operation, number)).unwrap();
-}
-
-pub(super) fn frames(fip: &mut Fip) -> Vec<Vec<u8>> {
-    let mut out = HeapFrames::default();
-    fip.transmit(&mut out);
-    out.frames
 }
 
 pub(super) fn sent(fip: &mut Fip) -> Vec<String> {

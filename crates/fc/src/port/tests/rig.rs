@@ -12,7 +12,7 @@ use crate::target::{FcpLimits, FcpTarget};
 pub(super) use crate::tests::config;
 use crate::tests::disk::Disk;
 use crate::tests::pair::{decode, lease};
-use crate::tests::{Bytes, Ethernet, HeapFrames, command, frame};
+use crate::tests::{Bytes, Ethernet, command, frame, sent};
 use crate::wire::els::{Els, Reply};
 use crate::wire::ethernet::{EthernetHeader, FCOE};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -33,12 +33,6 @@ impl<F: Fc4Layer> End<F> {
         port.link(ms(0), true);
         let told = Vec::new();
         Self { port, told }
-    }
-
-    fn sent(&mut self) -> Vec<Vec<u8>> {
-        let mut out = HeapFrames::default();
-        self.port.transmit(&mut out);
-        out.frames
     }
 
     fn told(&mut self, event: &PortEvent<F::Event>) {
@@ -134,7 +128,8 @@ impl Rig {
                 self.done.push(event);
             }
         }
-        let (from_target, from_initiator) = (self.target.sent(), self.initiator.sent());
+        let (from_target, from_initiator) =
+            (sent(&mut self.target.port), sent(&mut self.initiator.port));
         self.send('t', (TARGET, INITIATOR), from_target);
         self.send('i', (INITIATOR, TARGET), from_initiator);
         let mut any = false;
@@ -211,7 +206,7 @@ impl Rig {
     /// What the target answers to a frame.
     pub(super) fn answers(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
         self.target.port.receive(self.now, frame, None);
-        self.target.sent()
+        sent(&mut self.target.port)
     }
 
     /// What it answers to a link service.

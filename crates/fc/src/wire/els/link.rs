@@ -105,11 +105,7 @@ impl NodeId {
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         let specific = &self.specific[..self.specific.len().min(255)];
-        let common = if self.names.is_some() {
-            NAMES_LEN as u8
-        } else {
-            0
-        };
+        let common = self.names.map_or(0, |_| NAMES_LEN as u8);
         out.extend_from_slice(&[self.format, common, 0, specific.len() as u8]);
         for name in self.names.iter().flat_map(|(wwpn, wwnn)| [wwpn, wwnn]) {
             out.extend_from_slice(&name.0.to_be_bytes());
