@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use io::{cpu, limits};
 use tests::client::Client;
 use tests::process::resident;
-use tests::server::ReadyLun;
+use tests::server::{ReadyLun, Server};
 
 use super::target;
 use super::verdict::Verdict;
@@ -105,10 +105,12 @@ fn load_during(pid: u32, time: Duration) -> Result<f64> {
 
 /// From the start of the process to its ready line, the median of several.
 fn start_ms(binary: &Path) -> Result<f64> {
+    let command = [binary.to_string_lossy().into_owned()];
     let mut times = [0.0; STARTS];
     for time in &mut times {
+        let dir = tests::scratch("bench-start")?;
         let start = Instant::now();
-        let server = target::serve(binary, "bench-start", "ram:50G", &[])?;
+        let server = Server::start_as(&command, &dir, &["ram:50G"], &[])?;
         *time = start.elapsed().as_secs_f64() * 1e3;
         drop(server);
     }
