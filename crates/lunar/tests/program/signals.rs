@@ -1,17 +1,15 @@
 //! What signals do to a server, and a log that is not read.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-/// Long enough on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::rig::{LUNAR, PATIENCE, Run, first_line, folder, lunar, signal};
 
 /// A server that is ready, and its address. It is killed if the test fails.
 struct Server(Child, String);
@@ -20,32 +18,23 @@ impl Server {
     /// `shell` starts `"$@"`.
     fn start(shell: &str, stderr: Stdio) -> Self {
         let mut child = Command::new("sh")
-            .args(["-c", shell, "sh", env!("CARGO_BIN_EXE_lunar")])
+            .args(["-c", shell, "sh", LUNAR])
             .args(["serve", "ram:1M", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
+        let line = first_line(&mut child);
         assert!(line.starts_with("iscsi://"), "{line}");
         Self(child, line.split(' ').next().unwrap().to_owned())
     }
 
     fn signal(&self, name: &str) {
-        let pid = self.0.id().to_string();
-        let sent = Command::new("kill")
-            .args([&format!("-{name}"), &pid])
-            .status();
-        assert!(sent.unwrap().success());
+        signal(name, self.0.id());
     }
 
     fn is_there(&self) -> bool {
-        let lunar = Command::new(env!("CARGO_BIN_EXE_lunar"))
-            .args(["info", &self.1])
-            .output();
-        lunar.unwrap().status.success()
+        lunar(&format!("info {}", self.1)).ran().code == Some(0)
     }
 
     fn ended(&mut self) -> ExitStatus {
@@ -61,12 +50,8 @@ impl Server {
 
     fn log(&mut self) -> String {
         let mut log = String::new();
-        self.0
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut log)
-            .unwrap();
+        let mut stderr = self.0.stderr.take().unwrap();
+        stderr.read_to_string(&mut log).unwrap();
         log
     }
 }
@@ -118,10 +103,8 @@ fn a_log_that_is_not_read_stops_nothing() {
 }
 
 /// A folder with a file to be served, and how.
-fn folder(name: &str) -> (PathBuf, String) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir(&folder).unwrap();
+fn new_file(name: &str) -> (PathBuf, String) {
+    let folder = folder(name);
     let address = format!("file:{}/new?size=1M&sparse", folder.display());
     (folder, address)
 }
@@ -129,7 +112,7 @@ fn folder(name: &str) -> (PathBuf, String) {
 /// The lock of its reservations has the process in it, for the message of another one.
 #[test]
 fn a_server_starts_where_no_file_can_grow() {
-    let (folder, address) = folder("no-space");
+    let (folder, address) = new_file("no-space");
     fs::write(folder.join("new"), [7; 1 << 20]).unwrap();
     let state = folder.join("state");
     let shell = format!(
@@ -144,8 +127,8 @@ fn a_server_starts_where_no_file_can_grow() {
 
 #[test]
 fn a_signal_before_it_serves_leaves_no_file_behind() {
-    let (folder, address) = folder("not-served");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_lunar"))
+    let (folder, address) = new_file("not-served");
+    let mut server = Command::new(LUNAR)
         .args(["serve", &address])
         .arg("iscsi://127.0.0.1:1/iqn.2026-11.org.example:away/0")
         .args(["--listen", "127.0.0.1:0", "--wait", "10m"])

@@ -1,62 +1,44 @@
 //! `lunar copy` and `lunar verify` between files: what a user sees, and what is in them afterwards.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
-
-mod resume;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
+use serde_json::Value;
 
-/// An empty folder of a test's own.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use crate::rig::{LUNAR, Ran, Run, folder, lunar};
 
-/// The program. `timeout` ends it where it does not end by itself, which no test expects.
-fn program() -> Command {
-    let mut command = Command::new("timeout");
-    command.args(["-k", "1", "60", env!("CARGO_BIN_EXE_lunar")]);
+/// A command that is run in a folder, and keeps its state there.
+fn within(folder: &Path, mut command: Command) -> Command {
+    command
+        .current_dir(folder)
+        .env("STATE_DIRECTORY", folder.join("state"));
     command
 }
 
-fn lunar(folder: &Path, args: &[&str]) -> Ran {
-    let output = program()
-        .args(args)
-        .current_dir(folder)
-        .env("STATE_DIRECTORY", folder.join("state"))
-        .output()
-        .unwrap();
-    Ran {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+/// Runs it in a folder.
+pub(crate) fn lunar_in(folder: &Path, line: &str) -> Ran {
+    within(folder, lunar(line)).ran()
 }
 
-/// Runs `lunar copy` with what cannot work, and gives the line it answers with.
+/// Runs `lunar copy` in a folder with what cannot work, and gives the line it answers with.
 #[track_caller]
-fn refused(folder: &Path, code: i32, args: &[&str]) -> String {
-    let ran = lunar(folder, &[&["copy"], args].concat());
-    assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.err);
-    assert_eq!(ran.out, "", "{args:?}");
-    assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
-    ran.err
+pub(crate) fn refused(folder: &Path, code: i32, words: &str) -> String {
+    within(folder, lunar(&format!("copy {words}"))).refused(code)
+}
+
+/// The same for a shell script whose `$0` is the program.
+fn script(folder: &Path, script: &str) -> Ran {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, LUNAR]);
+    within(folder, shell).ran()
 }
 
 /// A file of 4 MiB with data in its second and its last.
-fn image(path: &Path) {
+pub(crate) fn image(path: &Path) {
     let file = File::create(path).unwrap();
     file.set_len(4 << 20).unwrap();
     let data: Vec<u8> = (0..1_u32 << 20).map(|at| (at >> 3) as u8 | 1).collect();
@@ -69,8 +51,8 @@ fn image(path: &Path) {
 fn a_missing_file_is_created_with_the_same_holes() {
     let folder = folder("copy-created");
     image(&folder.join("a"));
-    let ran = lunar(&folder, &["copy", "file:a", "file:b"]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let ran = lunar_in(&folder, "copy file:a file:b");
+    ran.is_silent_success();
     assert!(ran.out.starts_with("copied 4.0 MiB in "), "{}", ran.out);
     assert!(ran.out.ends_with(", 2.0 MiB of holes\n"), "{}", ran.out);
     let [a, b] = ["a", "b"].map(|name| folder.join(name));
@@ -84,24 +66,24 @@ fn a_missing_file_is_created_with_the_same_holes() {
 fn a_copy_that_is_read_back_says_so() {
     let folder = folder("copy-verify");
     image(&folder.join("a"));
-    let ran = lunar(&folder, &["copy", "--verify", "file:a", "file:b"]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let ran = lunar_in(&folder, "copy --verify file:a file:b");
+    ran.is_silent_success();
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines.len(), 2, "{}", ran.out);
     assert!(lines[1].starts_with("the same: 4.0 MiB in "), "{}", ran.out);
-    let ran = lunar(&folder, &["copy", "--verify", "--json", "file:a", "ram:4M"]);
-    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let ran = lunar_in(&folder, "copy --verify --json file:a ram:4M");
+    let report = ran.json();
     assert_eq!(report["verified"]["identical"], true);
-    let ran = lunar(&folder, &["copy", "--json", "file:a", "file:b"]);
-    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(report.get("verified"), Some(&serde_json::Value::Null));
+    let ran = lunar_in(&folder, "copy --json file:a file:b");
+    let report = ran.json();
+    assert_eq!(report.get("verified"), Some(&Value::Null));
 }
 
 #[test]
 fn a_copy_that_cannot_be_read_back_is_no_success() {
     let folder = folder("copy-lost");
     image(&folder.join("a"));
-    let ran = lunar(&folder, &["copy", "--verify", "file:a", "null:4M"]);
+    let ran = lunar_in(&folder, "copy --verify file:a null:4M");
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.out.starts_with("copied 4.0 MiB"), "{}", ran.out);
     assert!(
@@ -111,10 +93,7 @@ fn a_copy_that_cannot_be_read_back_is_no_success() {
         ran.err
     );
     assert!(ran.err.contains("the first at byte 1048576"), "{}", ran.err);
-    let ran = lunar(
-        &folder,
-        &["copy", "--verify", "file:a", "fault:read=gone(ram:4M)"],
-    );
+    let ran = lunar_in(&folder, "copy --verify file:a fault:read=gone(ram:4M)");
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.err.contains("not ready at byte"), "{}", ran.err);
 }
@@ -127,14 +106,14 @@ fn volumes_out_of_volumes_have_room_to_put_their_parts_together() {
     // With the delay all pieces are in flight at once.
     let inner = "stripe:64k(delay:20ms(file:p?size=1M),file:q?size=1M)";
     let outer = format!("stripe:16k({inner},file:r?size=2M)");
-    for args in [
-        ["copy", "file:a", &outer],
-        ["verify", "file:a", &outer],
-        ["verify", &outer, "file:a"],
-        ["copy", &outer, "file:back"],
+    for line in [
+        format!("copy file:a {outer}"),
+        format!("verify file:a {outer}"),
+        format!("verify {outer} file:a"),
+        format!("copy {outer} file:back"),
     ] {
-        let ran = lunar(&folder, &[&args[..], &["--depth", "8"]].concat());
-        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
+        let ran = lunar_in(&folder, &format!("{line} --depth 8"));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
     }
     let [a, back] = ["a", "back"].map(|name| fs::read(folder.join(name)).unwrap());
     assert!(a == back);
@@ -145,7 +124,7 @@ fn what_was_counted_is_told_at_the_end() {
     let folder = folder("copy-stats");
     image(&folder.join("a"));
     for verb in ["copy", "verify"] {
-        let ran = lunar(&folder, &[verb, "stats(file:a)", "file:b"]);
+        let ran = lunar_in(&folder, &format!("{verb} stats(file:a) file:b"));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         let reads = "stats(file:a): reads: 8, 0 of them failed, 2097152 bytes; half within";
         assert!(ran.err.contains(reads), "{verb}: {}", ran.err);
@@ -157,18 +136,10 @@ fn what_was_counted_is_told_at_the_end() {
 fn where_nothing_was_begun_no_file_is_left() {
     let folder = folder("copy-none");
     image(&folder.join("a"));
-    let lunar = env!("CARGO_BIN_EXE_lunar");
-    let copy = format!("ulimit -v 196608; exec {lunar} copy --depth 128 file:a file:b");
-    let output = Command::new("sh")
-        .args(["-c", &copy])
-        .current_dir(&folder)
-        .env("STATE_DIRECTORY", folder.join("state"))
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(!folder.join("b").exists(), "{told}");
+    let copy = "ulimit -v 196608; exec \"$0\" copy --depth 128 file:a file:b";
+    let Ran { code, err, .. } = script(&folder, copy);
+    assert_eq!((code, err.lines().count()), (Some(1), 1), "{err}");
+    assert!(!folder.join("b").exists(), "{err}");
 }
 
 #[test]
@@ -176,12 +147,9 @@ fn what_was_there_is_replaced_and_what_is_behind_it_stays() {
     let folder = folder("copy-onto");
     image(&folder.join("a"));
     fs::write(folder.join("b"), vec![7; 5 << 20]).unwrap();
-    let ran = lunar(
-        &folder,
-        &["copy", "file:a", "file:b", "--json", "--depth", "1"],
-    );
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
-    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let ran = lunar_in(&folder, "copy file:a file:b --json --depth 1");
+    ran.is_silent_success();
+    let report = ran.json();
     assert_eq!(report["complete"], true);
     assert_eq!(report["durable_bytes"], 4 << 20);
     assert_eq!(
@@ -201,46 +169,39 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     fs::write(folder.join("odd"), [1; 1000]).unwrap();
     fs::write(folder.join("small"), [7; 512]).unwrap();
     symlink("new", folder.join("dangling")).unwrap();
-    let cases = [
+    for (words, told) in [
         (
-            ["file:a", "file:small"],
+            "file:a file:small",
             "only 512 bytes: nothing was done; choose a larger one, or extend it: \
              file:small?size=4M",
         ),
-        (["file:a", "file:./a"], "are the same volume"),
-        (["file:a", "concat(ram:1M,file:a)"], "are the same volume"),
-        (["file:a", "file:small?readonly"], "only 512"),
+        ("file:a file:./a", "are the same volume"),
+        ("file:a concat(ram:1M,file:a)", "are the same volume"),
+        ("file:a file:small?readonly", "only 512"),
         (
-            ["file:small", "file:a?readonly"],
+            "file:small file:a?readonly",
             "cannot be written: nothing was done",
         ),
-        (["file:none", "file:new"], "file:none: no such file"),
-        (["file:a", "file:none/new"], "no such directory"),
+        ("file:none file:new", "file:none: no such file"),
+        ("file:a file:none/new", "no such directory"),
+        ("file:a file:dangling?size=4M", "a dangling symbolic link"),
         (
-            ["file:a", "file:dangling?size=4M"],
-            "a dangling symbolic link",
-        ),
-        (
-            ["ram:512", "stripe:64k(ram:1M,rbd:pool/image)"],
+            "ram:512 stripe:64k(ram:1M,rbd:pool/image)",
             "does not support",
         ),
         (
-            ["iscsi://127.0.0.1:1/iqn.2026-11.org.example:x", "file:new"],
+            "iscsi://127.0.0.1:1/iqn.2026-11.org.example:x file:new",
             "cannot connect",
         ),
         (
-            [
-                "iscsi://me@127.0.0.1:1/iqn.2026-11.org.example:x",
-                "file:new",
-            ],
+            "iscsi://me@127.0.0.1:1/iqn.2026-11.org.example:x file:new",
             "LUNAR_SECRET",
         ),
-    ];
-    for (args, words) in cases {
-        let line = refused(&folder, 1, &args);
-        assert!(line.contains(words), "{args:?}: {line}");
+    ] {
+        let line = refused(&folder, 1, words);
+        assert!(line.contains(told), "{words}: {line}");
     }
-    let ran = lunar(&folder, &["copy", "file:odd", "file:new"]);
+    let ran = lunar_in(&folder, "copy file:odd file:new");
     let said = ran.err;
     assert_eq!(ran.code, Some(1), "{said}");
     assert!(
@@ -256,17 +217,16 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
 #[test]
 fn a_wrong_command_line_is_one_line() {
     let folder = folder("copy-wrong");
-    let cases: [(&[&str], &str); 6] = [
-        (&["ram:1M"], "not provided"),
-        (&["ram:1M", "ram:1M", "--timeout", "0"], "cannot be 0"),
-        (&["ram:1M", "ram:1M", "ram:1M"], "unexpected argument"),
-        (&["ram:1M", "ram:1M", "--depth", "0"], "from 1 to 128"),
-        (&["ram:1M", "ram:1M", "--depth", "129"], "from 1 to 128"),
-        (&["ram:1M", "ram:1M", "--resum"], "--resume"),
-    ];
-    for (args, words) in cases {
-        let line = refused(&folder, 2, args);
-        assert!(line.contains(words), "{args:?}: {line}");
+    for (words, told) in [
+        ("ram:1M", "not provided"),
+        ("ram:1M ram:1M --timeout 0", "cannot be 0"),
+        ("ram:1M ram:1M ram:1M", "unexpected argument"),
+        ("ram:1M ram:1M --depth 0", "from 1 to 128"),
+        ("ram:1M ram:1M --depth 129", "from 1 to 128"),
+        ("ram:1M ram:1M --resum", "--resume"),
+    ] {
+        let line = refused(&folder, 2, words);
+        assert!(line.contains(told), "{words}: {line}");
     }
 }
 
@@ -274,7 +234,7 @@ fn a_wrong_command_line_is_one_line() {
 #[test]
 fn a_source_that_is_written_to_meanwhile_is_told_of() {
     let folder = folder("copy-meanwhile");
-    for (name, options) in [("b", &[] as &[_]), ("c", &["--verify"])] {
+    for (name, options) in [("b", ""), ("c", "--verify")] {
         image(&folder.join("a"));
         let begun = folder.join(name);
         let a = File::options().write(true).open(folder.join("a")).unwrap();
@@ -286,11 +246,11 @@ fn a_source_that_is_written_to_meanwhile_is_told_of() {
             }
             a.write_all_at(b"new", (4 << 20) - 3).unwrap();
         });
-        let (slow, to) = ("limit:rate=1M(file:a)", format!("file:{name}"));
-        let ran = lunar(&folder, &[&["copy", "--json", slow, &to], options].concat());
+        let line = format!("copy --json limit:rate=1M(file:a) file:{name} {options}");
+        let ran = lunar_in(&folder, &line);
         writes.join().unwrap();
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let report = ran.json();
         assert_eq!(report["source_changed"], true, "{report}");
         let warns = ran.err.contains("A was written to during the copy");
         assert_eq!(warns, options.is_empty(), "{}", ran.err);
@@ -302,22 +262,22 @@ fn what_differs_is_told_by_block() {
     let folder = folder("verify-differs");
     image(&folder.join("a"));
     image(&folder.join("b"));
-    let ran = lunar(&folder, &["verify", "file:a", "file:b"]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let ran = lunar_in(&folder, "verify file:a file:b");
+    ran.is_silent_success();
     assert!(ran.out.starts_with("the same: 4.0 MiB in "), "{}", ran.out);
     let b = File::options().write(true).open(folder.join("b")).unwrap();
     b.write_all_at(&[1; 1000], 1000).unwrap();
     b.write_all_at(&[0], (1 << 20) + 7).unwrap();
     b.set_len(5 << 20).unwrap();
-    let ran = lunar(&folder, &["verify", "file:a", "file:b"]);
+    let ran = lunar_in(&folder, "verify file:a file:b");
     assert_eq!(ran.code, Some(1));
     let lines = "differ: bytes 512 to 2047, blocks 1 to 3\n\
         differ: bytes 1048576 to 1049087, blocks 2048 to 2048\n";
     assert_eq!(ran.out, lines);
     let line = "lunar: 4 of 8192 blocks differ, the first at byte 1000 (block 1)\n";
     assert_eq!(ran.err, line);
-    let ran = lunar(&folder, &["verify", "file:a", "file:b", "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let ran = lunar_in(&folder, "verify file:a file:b --json");
+    let report = ran.json();
     assert_eq!(
         (&report["identical"], &report["complete"]),
         (&false.into(), &true.into())
@@ -333,7 +293,7 @@ fn what_cannot_be_read_is_not_called_the_same() {
     image(&folder.join("a"));
     image(&folder.join("b"));
     let b = "fault:read=eio@1M(file:b)";
-    let ran = lunar(&folder, &["verify", "file:a", b, "--depth", "1"]);
+    let ran = lunar_in(&folder, &format!("verify file:a {b} --depth 1"));
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     let line = format!(
         "lunar: {b}: unrecovered read error at byte 3145728; after 3.0 MiB, no difference was \
@@ -346,15 +306,9 @@ fn what_cannot_be_read_is_not_called_the_same() {
 fn a_limit_to_the_size_of_files_is_an_error_like_others() {
     let folder = folder("copy-limit");
     image(&folder.join("a"));
-    let ran = Command::new("sh")
-        .args(["-c", "ulimit -f 1024; exec \"$0\" copy file:a file:b"])
-        .arg(env!("CARGO_BIN_EXE_lunar"))
-        .current_dir(&folder)
-        .env("STATE_DIRECTORY", folder.join("state"))
-        .output()
-        .unwrap();
-    let err = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(1), "{err}");
+    let copy = "ulimit -f 1024; exec \"$0\" copy file:a file:b";
+    let Ran { code, err, .. } = script(&folder, copy);
+    assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("(ulimit -f), does not allow 4194304"), "{err}");
     assert!(!folder.join("b").exists());
 }
@@ -364,7 +318,7 @@ fn what_cannot_be_read_is_skipped_on_request_and_printed() {
     let folder = folder("copy-skips");
     image(&folder.join("a"));
     let failing = "fault:read=eio@1M(file:a)";
-    let ran = lunar(&folder, &["copy", "--skip-unreadable", failing, "file:b"]);
+    let ran = lunar_in(&folder, &format!("copy --skip-unreadable {failing} file:b"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(
         ran.out.ends_with("unreadable: bytes 3145728 to 4194303\n"),

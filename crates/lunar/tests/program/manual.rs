@@ -1,20 +1,23 @@
 //! Pages of the manual, as man(1) shows them.
-#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+use crate::rig::{Run, lunar};
 
 const VERBS: [&str; 9] = [
     "serve", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
 ];
 
-fn lunar(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_lunar"))
-        .args(args)
-        .output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{args:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+fn printed(line: &str) -> String {
+    let ran = lunar(line).ran();
+    assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+    ran.out
+}
+
+/// The page of a verb, or of lunar itself.
+fn page(verb: &str) -> String {
+    printed(&format!("manual {verb}"))
 }
 
 /// The text of a section, up to the next one.
@@ -28,7 +31,7 @@ fn section<'a>(page: &'a str, title: &str) -> &'a str {
 #[test]
 fn every_page_has_the_sections_of_a_page() {
     for verb in VERBS {
-        let page = lunar(&["manual", verb]);
+        let page = page(verb);
         let head = page.lines().next().unwrap();
         let title = format!(".TH LUNAR\\-{} 1 \"\" \"lunar ", verb.to_uppercase());
         assert!(head.starts_with(&title), "{head}");
@@ -45,14 +48,12 @@ fn every_page_has_the_sections_of_a_page() {
         ] {
             assert!(!section(&page, title).trim().is_empty(), "{verb}: {title}");
         }
-        assert!(
-            section(&page, "SYNOPSIS").contains(&format!("lunar {verb} ")),
-            "{page}"
-        );
-        assert!(
-            section(&page, "EXAMPLES").contains(&format!("lunar {verb} ")),
-            "{page}"
-        );
+        for title in ["SYNOPSIS", "EXAMPLES"] {
+            assert!(
+                section(&page, title).contains(&format!("lunar {verb} ")),
+                "{page}"
+            );
+        }
         let example = section(&page, "SEE ALSO");
         assert!(
             !example.contains(&format!("lunar\\-{verb}\\fR")),
@@ -65,7 +66,7 @@ fn every_page_has_the_sections_of_a_page() {
 #[test]
 fn every_option_is_on_its_page() {
     for verb in VERBS {
-        let (page, help) = (lunar(&["manual", verb]), lunar(&[verb, "--help"]));
+        let (page, help) = (page(verb), printed(&format!("{verb} --help")));
         let options = help
             .lines()
             .filter_map(|line| line.strip_prefix("      --"));
@@ -79,7 +80,7 @@ fn every_option_is_on_its_page() {
 
 #[test]
 fn the_options_of_addresses_are_on_the_page_of_serve() {
-    let page = lunar(&["manual", "serve"]);
+    let page = page("serve");
     for option in [
         "?replacement=TIME",
         "?digests=crc32c",
@@ -93,7 +94,7 @@ fn the_options_of_addresses_are_on_the_page_of_serve() {
 #[test]
 fn nothing_of_markdown_is_left() {
     for verb in VERBS.iter().chain(&["lunar"]) {
-        let page = lunar(&["manual", verb]);
+        let page = page(verb);
         for (number, line) in page.lines().enumerate() {
             let wrong = ["`", "](", "**", "|---"]
                 .iter()
@@ -113,12 +114,12 @@ fn nothing_of_markdown_is_left() {
 
 #[test]
 fn lunar_has_a_page_too() {
-    let page = lunar(&["manual"]);
-    assert!(page.starts_with(".TH LUNAR 1 "), "{page}");
+    let lunars = page("");
+    assert!(lunars.starts_with(".TH LUNAR 1 "), "{lunars}");
     for alike in ["lunar", "completion", "manual"] {
-        assert_eq!(page, lunar(&["manual", alike]), "{alike}");
+        assert_eq!(lunars, page(alike), "{alike}");
     }
-    let (name, verbs) = (section(&page, "NAME"), section(&page, "DESCRIPTION"));
+    let (name, verbs) = (section(&lunars, "NAME"), section(&lunars, "DESCRIPTION"));
     assert!(name.contains("FCoE"), "{name}");
     assert!(VERBS.iter().all(|verb| verbs.contains(verb)), "{verbs}");
 }
@@ -135,9 +136,9 @@ fn groff_reads_every_page_without_a_warning() {
         let Ok(mut groff) = groff else {
             return eprintln!("SKIPPED: no groff");
         };
-        let mut page = groff.stdin.take().unwrap();
-        page.write_all(lunar(&["manual", verb]).as_bytes()).unwrap();
-        drop(page);
+        let mut input = groff.stdin.take().unwrap();
+        input.write_all(page(verb).as_bytes()).unwrap();
+        drop(input);
         let output = groff.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         let told: Vec<_> = told
@@ -150,10 +151,10 @@ fn groff_reads_every_page_without_a_warning() {
 
 #[test]
 fn help_and_version_are_had_by_the_words_of_other_programs() {
-    assert_eq!(lunar(&["help"]), lunar(&["--help"]));
-    assert_eq!(lunar(&["help", "serve"]), lunar(&["serve", "--help"]));
-    assert_eq!(lunar(&["version"]), lunar(&["--version"]));
-    let first = lunar(&["--help"]);
+    assert_eq!(printed("help"), printed("--help"));
+    assert_eq!(printed("help serve"), printed("serve --help"));
+    assert_eq!(printed("version"), printed("--version"));
+    let first = printed("--help");
     assert!(
         first.lines().next().unwrap().contains("iSCSI and FCoE"),
         "{first}"

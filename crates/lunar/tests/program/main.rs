@@ -1,0 +1,14 @@
+//! `lunar` as a user and a script meet it, one module a subject.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+mod bench;
+mod command_line;
+mod copy;
+mod looks;
+mod manual;
+mod race;
+mod resume;
+mod rig;
+mod secrets;
+mod signals;
+mod volumes;
