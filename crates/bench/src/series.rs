@@ -66,29 +66,35 @@ impl<'a> Series<'a> {
     /// Whatever takes the most values is what changes; the rest tells lines apart.
     pub(crate) fn of(rows: &'a [ResultRow]) -> Self {
         let values = |across: VaryingFactor| distinct(rows.iter().map(|row| across.of(&row.load)));
-        let (depths, jobs) = (values(VaryingFactor::Depth), values(VaryingFactor::Jobs));
-        let mut most = (VaryingFactor::BlockSize, values(VaryingFactor::BlockSize));
-        for other in [(VaryingFactor::Depth, depths), (VaryingFactor::Jobs, jobs)] {
-            if other.1.len() > most.1.len() {
-                most = other;
+        let mut across = VaryingFactor::BlockSize;
+        for other in [VaryingFactor::Depth, VaryingFactor::Jobs] {
+            if values(other).len() > values(across).len() {
+                across = other;
             }
         }
-        let (across, marks) = most;
-        let lines = lines(rows, across);
         Self {
             across,
-            marks,
-            lines,
+            marks: values(across),
+            lines: lines(rows, across),
         }
     }
 
     /// The place of a row among the marks.
     pub(crate) fn mark(&self, row: &ResultRow) -> usize {
         let value = self.across.of(&row.load);
-        self.marks
-            .iter()
-            .position(|mark| *mark == value)
-            .unwrap_or(0)
+        let mut marks = self.marks.iter();
+        marks.position(|mark| *mark == value).unwrap_or(0)
+    }
+
+    /// How its mark is written.
+    pub(crate) fn word(&self, row: &ResultRow) -> String {
+        self.across.word(self.across.of(&row.load))
+    }
+
+    /// The last row of a line that has this mark.
+    pub(crate) fn at_mark(&self, line: &ResultSeries<'a>, mark: u32) -> Option<&'a ResultRow> {
+        let mut rows = line.rows.iter().copied();
+        rows.rfind(|row| self.across.of(&row.load) == mark)
     }
 
     /// Whether there is anything to draw a line along.

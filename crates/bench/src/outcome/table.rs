@@ -111,11 +111,7 @@ pub fn sweep(outcome: &RunResult) -> Option<String> {
     let lines = series.marks.iter().map(|block_bytes| {
         let mut cells = vec![block_size(*block_bytes)];
         for line in &series.lines {
-            let row = line
-                .rows
-                .iter()
-                .rfind(|row| row.load.block_bytes == *block_bytes);
-            cells.extend(sweep_cells(row.copied()));
+            cells.extend(sweep_cells(series.at_mark(line, *block_bytes)));
         }
         cells
     });
@@ -136,12 +132,8 @@ fn sweep_cells(row: Option<&ResultRow>) -> [String; 3] {
 pub fn races(outcome: &RunResult) -> String {
     let RaceComparison { head, lines } = compared(outcome);
     let table = draw(head, lines.into_iter());
-    let said: String = outcome
-        .races
-        .iter()
-        .flat_map(Race::said)
-        .map(|line| line + "\n")
-        .collect();
+    let said = outcome.races.iter().flat_map(Race::said);
+    let said: String = said.map(|line| line + "\n").collect();
     format!("{TIMES_THE_FIRST}:\n{table}\n\n{said}")
 }
 
@@ -175,11 +167,8 @@ pub(crate) fn compared(outcome: &RunResult) -> RaceComparison {
             lane.turns.len().to_string(),
         ];
         let ratio = |(_, quantity): &(_, Quantity)| race.ratio(lane, *quantity);
-        cells.extend(
-            quantities
-                .iter()
-                .map(|quantity| or_dash(ratio(quantity).map(spread))),
-        );
+        let ratios = quantities.iter().map(ratio);
+        cells.extend(ratios.map(|ratio| or_dash(ratio.map(spread))));
         cells
     };
     RaceComparison {
@@ -227,29 +216,19 @@ pub(crate) fn columns<'a>(outcome: &'a RunResult, rows: &[&ResultRow]) -> Vec<Co
     add(timed, "p50", Box::new(|row| at(row, 50.0)));
     add(timed, "p99", Box::new(|row| at(row, 99.0)));
     add(timed, "p99.9", Box::new(|row| at(row, 99.9)));
-    add(
-        timed,
-        "max",
-        Box::new(|row| time(row.latency().max_ns() as f64)),
-    );
+    let max = |row: &ResultRow| time(row.latency().max_ns() as f64);
+    add(timed, "max", Box::new(max));
     let cpu = |row: &ResultRow| or_dash(row.cpu_us_per_io().map(us));
-    add(
-        rows.iter().any(|row| row.cpu_us.is_some()),
-        "CPU/IO",
-        Box::new(cpu),
-    );
+    let there = rows.iter().any(|row| row.cpu_us.is_some());
+    add(there, "CPU/IO", Box::new(cpu));
     let target = |row: &ResultRow| or_dash(row.target_cpu_us_per_io().map(us));
     let there = rows.iter().any(|row| row.target_cpu_us.is_some());
     add(there, "target CPU/IO", Box::new(target));
     let failed = rows.iter().any(|row| row.errors() > 0);
     add(failed, "errors", Box::new(|row| row.errors().to_string()));
-    if rows.iter().any(|row| outcome.floor_of(row).is_some()) {
-        let cell = |row: &ResultRow| or_dash(outcome.share_of_floor(row).map(percent));
-        columns.push(Column {
-            name: "of bare TCP",
-            cell: Box::new(cell),
-        });
-    }
+    let there = rows.iter().any(|row| outcome.floor_of(row).is_some());
+    let share = |row: &ResultRow| or_dash(outcome.share_of_floor(row).map(percent));
+    add(there, "of bare TCP", Box::new(share));
     columns
 }
 

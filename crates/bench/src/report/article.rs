@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::escape::escape;
-use super::figure::{ChartShape, Curve, Figure, Panel, Panels};
+use super::figure::{Curve, Figure, LegendKey, Panel, Panels};
 use super::page;
-use super::plots::{key, percentile_curve};
+use super::plots::percentiles;
 use super::scene::Ink;
-use super::{CannotWrite, save, save_figure};
+use super::{CannotWrite, escape, save, save_figure};
 use crate::numbers;
 use crate::outcome::Latency;
 use crate::outcome::table::draw;
@@ -165,10 +164,16 @@ impl Chart {
                 let y = upwards(unit, *times, panels);
                 (title, over_marks(&x, y, marks, panels))
             }
-            Self::Percentiles { title, lines } => (title, percentiles(lines)),
+            Self::Percentiles { title, lines } => {
+                let lines = lines.iter().enumerate();
+                let keys = lines.clone();
+                let keys = keys.map(|(at, (name, _))| LegendKey::of(name, Ink::Series(at)));
+                let latencies = lines.map(|(at, (_, latency))| (at, latency.clone()));
+                let latencies: Vec<_> = latencies.collect();
+                (title, percentiles(&latencies, keys.collect()))
+            }
         };
-        let (title, shape) = (title.clone(), ChartShape::Panels(panels));
-        Figure { name, title, shape }
+        Figure::of_panels(name, title.clone(), panels)
     }
 }
 
@@ -203,52 +208,17 @@ fn over_marks(
     let curve = |(name, values): &NamedValues| {
         let there = values.iter().zip(marks).enumerate();
         let there = there.filter_map(|(at, (value, mark))| Some((at, (*value)?, mark)));
-        let (points, tips) = there
-            .map(|(at, value, mark)| {
-                let tip = format!("{name}, {mark}: {}", numbers::digits(value));
-                ((x.place(at as f64), y.place(value)), tip)
-            })
-            .unzip();
-        Curve {
-            ink: ink(name),
-            dashed: ink(name).is_repeated(),
-            points,
-            tips,
-        }
+        let dots = there.map(|(at, value, mark)| {
+            let tip = format!("{name}, {mark}: {}", numbers::digits(value));
+            ((x.place(at as f64), y.place(value)), tip)
+        });
+        Curve::dotted(ink(name), dots)
     };
-    let panel = |(title, curves): &(String, Vec<NamedValues>)| Panel {
-        title: title.clone(),
-        x: x.clone(),
-        walls: Vec::new(),
-        curves: curves.iter().map(curve).collect(),
+    let panel = |(title, curves): &(String, Vec<NamedValues>)| {
+        Panel::new(title, x.clone(), curves.iter().map(curve).collect())
     };
     let panels = panels.iter().map(panel).collect();
-    let legend = names.iter().map(|name| key(name, ink(name))).collect();
+    let keys = names.iter().map(|name| LegendKey::of(name, ink(name)));
+    let legend = keys.collect();
     Panels { y, legend, panels }
-}
-
-fn percentiles(lines: &[(String, Latency)]) -> Panels {
-    let all = || lines.iter().map(|(_, latency)| latency);
-    let min = all().map(Latency::min_ns).min().unwrap_or(0);
-    let max = all().map(Latency::max_ns).max().unwrap_or(0);
-    let count = all().map(Latency::count).max().unwrap_or(0);
-    let y = Axis::times("from submission to completion", min as f64, max as f64);
-    let x = Axis::nines("percentile: share of I/Os that took no longer", count);
-    let lines = lines.iter().enumerate();
-    let curves = lines
-        .clone()
-        .map(|(at, (_, latency))| percentile_curve(latency, &x, &y, at));
-    let curves = curves.collect();
-    Panels {
-        legend: lines
-            .map(|(at, (name, _))| key(name, Ink::Series(at)))
-            .collect(),
-        panels: vec![Panel {
-            title: String::new(),
-            x,
-            walls: Vec::new(),
-            curves,
-        }],
-        y,
-    }
 }

@@ -1,8 +1,5 @@
 //! Axes: where values lie between one end and the other, and which of them are written down.
 
-#[cfg(test)]
-mod tests;
-
 use crate::numbers;
 
 /// An axis. Places on it run from 0 to 1.
@@ -27,68 +24,52 @@ enum Scale {
 }
 
 impl Axis {
-    /// From 0 to at least `max`.
-    pub(super) fn linear(label: impl Into<String>, max: f64) -> Self {
-        let step = nice_step(max);
-        let steps = (max / step).ceil().max(1.0);
-        let scale = Scale::Linear(steps * step);
-        let tick = |at: f64| (at / steps, short(at * step));
-        let ticks = (0..=steps as u32).map(|at| tick(f64::from(at))).collect();
-        Self {
-            label: label.into(),
-            ticks,
-            scale,
-        }
-    }
-
-    /// Times in ns, by powers of ten around those given.
-    pub(super) fn times(label: impl Into<String>, min_ns: f64, max_ns: f64) -> Self {
-        let first = min_ns.max(1.0).log10().floor();
-        let last = max_ns.max(1.0).log10().ceil().max(first + 1.0);
-        let decades = last - first;
-        let tick = |at: u32| {
-            let ns = 10f64.powf(first + f64::from(at));
-            (f64::from(at) / decades, power(ns))
-        };
-        let ticks = (0..=decades as u32).map(tick).collect();
-        Self {
-            label: label.into(),
-            ticks,
-            scale: Scale::Decades(first, last),
-        }
-    }
-
-    /// Marks side by side; the n-th value is n.
-    pub(super) fn marks(label: impl Into<String>, marks: &[String]) -> Self {
-        let scale = Scale::Marks(marks.len() as f64);
+    /// One with these values written down.
+    fn new(label: &str, scale: Scale, values: impl Iterator<Item = (f64, String)>) -> Self {
         let mut axis = Self {
-            label: label.into(),
+            label: label.to_owned(),
             ticks: Vec::new(),
             scale,
         };
-        let ticks = marks.iter().enumerate();
-        axis.ticks = ticks
-            .map(|(at, mark)| (axis.place(at as f64), mark.clone()))
+        axis.ticks = values
+            .map(|(value, text)| (axis.place(value), text))
             .collect();
         axis
     }
 
+    /// From 0 to at least `max`.
+    pub(super) fn linear(label: &str, max: f64) -> Self {
+        let step = nice_step(max);
+        let steps = (max / step).ceil().max(1.0);
+        let values = (0..=steps as u32).map(|at| f64::from(at) * step);
+        let values = values.map(|value| (value, short(value)));
+        Self::new(label, Scale::Linear(steps * step), values)
+    }
+
+    /// Times in ns, by powers of ten around those given.
+    pub(super) fn times(label: &str, min_ns: f64, max_ns: f64) -> Self {
+        let first = min_ns.max(1.0).log10().floor();
+        let last = max_ns.max(1.0).log10().ceil().max(first + 1.0);
+        let decades = (0..=(last - first) as u32).map(|at| 10f64.powf(first + f64::from(at)));
+        let values = decades.map(|ns| (ns, power(ns)));
+        Self::new(label, Scale::Decades(first, last), values)
+    }
+
+    /// Marks side by side; the n-th value is n.
+    pub(super) fn marks(label: &str, marks: &[String]) -> Self {
+        let values = marks.iter().enumerate();
+        let values = values.map(|(at, mark)| (at as f64, mark.clone()));
+        Self::new(label, Scale::Marks(marks.len() as f64), values)
+    }
+
     /// Percentiles; `count` values can tell one in `count` and nothing rarer.
-    pub(super) fn nines(label: impl Into<String>, count: u64) -> Self {
+    pub(super) fn nines(label: &str, count: u64) -> Self {
         let parts = (count.max(10) as f64).log10().ceil().min(6.0);
-        let mut axis = Self {
-            label: label.into(),
-            ticks: Vec::new(),
-            scale: Scale::Nines(parts),
-        };
-        let percents = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
-        for text in percents {
-            let percent: f64 = text.parse().unwrap_or_default();
-            if -(1.0 - percent / 100.0).log10() < parts + 0.01 {
-                axis.ticks.push((axis.place(percent), text.to_owned()));
-            }
-        }
-        axis
+        let texts = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
+        let values = texts.map(|text| (text.parse().unwrap_or_default(), text.to_owned()));
+        let is_told = |percent: f64| -(1.0 - percent / 100.0).log10() < parts + 0.01;
+        let values = values.into_iter().filter(|(percent, _)| is_told(*percent));
+        Self::new(label, Scale::Nines(parts), values)
     }
 
     /// Where a value lies.

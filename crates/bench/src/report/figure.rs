@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::raster::{fit, width};
-use super::scene::{Ink, Point, Scene, SceneItem, TextAnchor};
+use super::scene::{Ink, Point, Scene, SceneItem, Shape, TextAnchor};
 
 /// Plots that belong together.
 pub(super) struct Figure {
@@ -10,6 +10,13 @@ pub(super) struct Figure {
     pub(super) name: &'static str,
     pub(super) title: String,
     pub(super) shape: ChartShape,
+}
+
+impl Figure {
+    pub(super) fn of_panels(name: &'static str, title: String, panels: Panels) -> Self {
+        let shape = ChartShape::Panels(panels);
+        Self { name, title, shape }
+    }
 }
 
 pub(super) enum ChartShape {
@@ -31,6 +38,13 @@ pub(super) struct LegendKey {
     pub(super) dashed: bool,
 }
 
+impl LegendKey {
+    pub(super) fn of(name: &str, ink: Ink) -> Self {
+        let (name, dashed) = (name.to_owned(), ink.is_repeated());
+        Self { name, ink, dashed }
+    }
+}
+
 /// One plot.
 pub(super) struct Panel {
     /// Empty if it stands alone.
@@ -41,6 +55,18 @@ pub(super) struct Panel {
     pub(super) curves: Vec<Curve>,
 }
 
+impl Panel {
+    /// One without walls.
+    pub(super) fn new(title: &str, x: Axis, curves: Vec<Curve>) -> Self {
+        Self {
+            title: title.to_owned(),
+            x,
+            walls: Vec::new(),
+            curves,
+        }
+    }
+}
+
 /// A line from place to place, each from 0 to 1 on both axes.
 pub(super) struct Curve {
     pub(super) ink: Ink,
@@ -48,6 +74,27 @@ pub(super) struct Curve {
     pub(super) points: Vec<(f64, f64)>,
     /// What each point says; none for a line without dots.
     pub(super) tips: Vec<String>,
+}
+
+impl Curve {
+    /// A line without dots.
+    pub(super) fn line(ink: Ink, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            ink,
+            dashed: ink.is_repeated(),
+            points,
+            tips: Vec::new(),
+        }
+    }
+
+    /// A line with dots, each of which says something.
+    pub(super) fn dotted(ink: Ink, dots: impl Iterator<Item = ((f64, f64), String)>) -> Self {
+        let (points, tips) = dots.unzip();
+        Self {
+            tips,
+            ..Self::line(ink, points)
+        }
+    }
 }
 
 /// Bars to the right, each with its number.
@@ -80,23 +127,17 @@ impl Figure {
     /// The drawing of it.
     pub(super) fn draw(&self) -> Scene {
         let mut pencil = Pencil::default();
-        pencil.words(
-            (EDGE, EDGE + TITLE),
-            &self.title,
-            TITLE,
-            TextAnchor::Start,
-            Ink::Text,
-        );
+        let at = (EDGE, EDGE + TITLE);
+        pencil.words(at, &self.title, TITLE, TextAnchor::Start, Ink::Text);
         let top = EDGE + TITLE * 1.5;
         let (width, height) = match &self.shape {
             ChartShape::Panels(panels) => panels.draw(&mut pencil, top),
             ChartShape::Bars(bars) => bars.draw(&mut pencil, top),
         };
-        let title = self.title.clone();
         Scene {
             width,
             height,
-            title,
+            title: self.title.clone(),
             items: pencil.0,
         }
     }
@@ -109,13 +150,7 @@ impl Panels {
         let top = self.draw_legend(pencil, top, full);
         let texts = self.y.ticks.iter().map(|(_, text)| width(text, SMALL));
         let left = EDGE + texts.fold(0.0, f32::max) + 8.0;
-        pencil.words(
-            (EDGE, top + SMALL),
-            &self.y.label,
-            SMALL,
-            TextAnchor::Start,
-            Ink::Faint,
-        );
+        pencil.faint((EDGE, top + SMALL), &self.y.label, TextAnchor::Start);
         let top = top + SMALL + 10.0;
         let gap = 24.0;
         let each = (full - left - RIGHT - gap * (columns - 1) as f32) / columns as f32;
@@ -147,7 +182,7 @@ impl Panels {
             }
             let points = vec![(x, y - 4.0), (x + 20.0, y - 4.0)];
             pencil.path(points, key.ink, 2.5, key.dashed);
-            pencil.words((x + 26.0, y), &name, SMALL, TextAnchor::Start, Ink::Text);
+            pencil.text((x + 26.0, y), &name);
             x += wide;
         }
         y + SMALL
@@ -208,19 +243,15 @@ impl PlotArea {
             pencil.path(vec![left, right], ink, 1.0, false);
             if named {
                 let at = (left.0 - 8.0, left.1 + SMALL * 0.35);
-                pencil.words(at, text, SMALL, TextAnchor::End, Ink::Faint);
+                pencil.faint(at, text, TextAnchor::End);
             }
         }
     }
 
     fn foot(&self, pencil: &mut Pencil, panel: &Panel) {
         for wall in &panel.walls {
-            pencil.path(
-                vec![self.at((*wall, 0.0)), self.at((*wall, 1.0))],
-                Ink::Grid,
-                1.0,
-                false,
-            );
+            let ends = [0.0, 1.0].map(|end| self.at((*wall, end)));
+            pencil.path(ends.to_vec(), Ink::Grid, 1.0, false);
         }
         let mut free = f32::MIN;
         for (place, text) in &panel.x.ticks {
@@ -229,25 +260,23 @@ impl PlotArea {
             // A word that would touch the one before is left out.
             if x - half > free + 4.0 {
                 let at = (x, y + SMALL * 1.5);
-                pencil.words(at, text, SMALL, TextAnchor::Middle, Ink::Faint);
+                pencil.faint(at, text, TextAnchor::Middle);
                 free = x + half;
             }
         }
         let (x, y) = self.at((0.5, 0.0));
-        let at = (x, y + SMALL * 3.0);
-        pencil.words(at, &panel.x.label, SMALL, TextAnchor::Middle, Ink::Faint);
+        pencil.faint((x, y + SMALL * 3.0), &panel.x.label, TextAnchor::Middle);
     }
 
     fn curve(&self, pencil: &mut Pencil, curve: &Curve) {
         let points: Vec<_> = curve.points.iter().map(|point| self.at(*point)).collect();
         for (at, tip) in points.iter().zip(&curve.tips) {
-            let (at, tip) = (*at, tip.clone());
-            pencil.0.push(SceneItem::Dot {
-                at,
+            let dot = Shape::Dot {
+                at: *at,
                 radius: 3.5,
-                ink: curve.ink,
-                tip,
-            });
+                tip: tip.clone(),
+            };
+            pencil.draw(curve.ink, dot);
         }
         let thickness = if curve.dashed { 1.5 } else { 2.0 };
         pencil.path(points, curve.ink, thickness, curve.dashed);
@@ -258,39 +287,20 @@ impl Bars {
     fn draw(&self, pencil: &mut Pencil, top: f32) -> (f32, f32) {
         const THICK: f32 = 18.0;
         const STEP: f32 = 44.0;
-        pencil.words(
-            (EDGE, top + SMALL),
-            &self.unit,
-            SMALL,
-            TextAnchor::Start,
-            Ink::Faint,
-        );
+        pencil.faint((EDGE, top + SMALL), &self.unit, TextAnchor::Start);
         let top = top + SMALL + 12.0;
         let texts = self.bars.iter().map(|bar| width(&bar.text, SMALL));
         let room = ALONE - 2.0 * EDGE - texts.fold(0.0, f32::max) - 16.0;
-        let max = self
-            .bars
-            .iter()
-            .map(|bar| bar.value)
-            .fold(f64::MIN_POSITIVE, f64::max);
+        let values = self.bars.iter().map(|bar| bar.value);
+        let max = values.fold(f64::MIN_POSITIVE, f64::max);
         for (row, bar) in self.bars.iter().enumerate() {
             let y = top + row as f32 * STEP;
-            pencil.words(
-                (EDGE, y + SMALL),
-                &fit(&bar.name, SMALL, ALONE - 2.0 * EDGE),
-                SMALL,
-                TextAnchor::Start,
-                Ink::Text,
-            );
+            let name = fit(&bar.name, SMALL, ALONE - 2.0 * EDGE);
+            pencil.text((EDGE, y + SMALL), &name);
             let long = (bar.value / max) as f32 * room;
             let (at, size) = ((EDGE, y + SMALL + 5.0), (long.max(1.0), THICK));
-            pencil.0.push(SceneItem::Bar {
-                at,
-                size,
-                ink: bar.ink,
-            });
-            let at = (EDGE + long + 8.0, y + SMALL + 18.0);
-            pencil.words(at, &bar.text, SMALL, TextAnchor::Start, Ink::Text);
+            pencil.draw(bar.ink, Shape::Bar { at, size });
+            pencil.text((EDGE + long + 8.0, y + SMALL + 18.0), &bar.text);
         }
         (ALONE, top + self.bars.len() as f32 * STEP + EDGE)
     }
@@ -301,23 +311,34 @@ impl Bars {
 struct Pencil(Vec<SceneItem>);
 
 impl Pencil {
+    fn draw(&mut self, ink: Ink, shape: Shape) {
+        self.0.push(SceneItem { ink, shape });
+    }
+
+    fn text(&mut self, at: Point, text: &str) {
+        self.words(at, text, SMALL, TextAnchor::Start, Ink::Text);
+    }
+
+    fn faint(&mut self, at: Point, text: &str, anchor: TextAnchor) {
+        self.words(at, text, SMALL, anchor, Ink::Faint);
+    }
+
     fn words(&mut self, at: Point, text: &str, size: f32, anchor: TextAnchor, ink: Ink) {
-        let text = text.to_owned();
-        self.0.push(SceneItem::Words {
+        let words = Shape::Words {
             at,
-            text,
+            text: text.to_owned(),
             size,
             anchor,
-            ink,
-        });
+        };
+        self.draw(ink, words);
     }
 
     fn path(&mut self, points: Vec<Point>, ink: Ink, width: f32, dashed: bool) {
-        self.0.push(SceneItem::Path {
+        let path = Shape::Path {
             points,
-            ink,
             width,
             dashed,
-        });
+        };
+        self.draw(ink, path);
     }
 }

@@ -3,10 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::beside;
-use super::escape::{escape, reference};
 use super::figure::Figure;
-use super::plots;
+use super::{beside, escape, plots, reference};
 use crate::numbers;
 use crate::outcome::table::{
     RaceComparison, TIMES_THE_FIRST, columns, compared, is_of_several, shared,
@@ -137,10 +135,7 @@ fn highlights(outcome: &RunResult, series: &Series<'_>) -> String {
 fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s ResultRow)> {
     let named = |name: &str, row: &ResultRow| {
         if series.is_sweep() {
-            format!(
-                "{name}, {}",
-                series.across.word(series.across.of(&row.load))
-            )
+            format!("{name}, {}", series.word(row))
         } else {
             name.to_owned()
         }
@@ -158,13 +153,9 @@ fn errors(outcome: &RunResult) -> String {
     if count == 0 {
         return String::new();
     }
-    let tallies = outcome
-        .rows
-        .iter()
-        .flat_map(|row| [&row.reads, &row.writes]);
-    let first = tallies
-        .filter_map(|tally| tally.first_error.as_deref())
-        .next();
+    let rows = outcome.rows.iter();
+    let mut tallies = rows.flat_map(|row| [&row.reads, &row.writes]);
+    let first = tallies.find_map(|tally| tally.first_error.as_deref());
     format!(
         "<p class=\"errors\"><strong>{} {} failed.</strong> The first: {}</p>\n",
         numbers::whole(count as f64),
@@ -247,13 +238,12 @@ fn cpu(row: &ResultRow) -> String {
 
 fn steadiness(row: &ResultRow) -> String {
     let shares = || plots::steps(row).map(|(_, _, rate)| rate / row.mb_per_s());
-    let slowest = shares().min_by(f64::total_cmp).map(numbers::percent);
-    let fastest = shares().max_by(f64::total_cmp).map(numbers::percent);
-    format!(
-        "{} to {}",
-        numbers::or_dash(slowest),
-        numbers::or_dash(fastest)
-    )
+    let ends = [
+        shares().min_by(f64::total_cmp),
+        shares().max_by(f64::total_cmp),
+    ];
+    ends.map(|end| numbers::or_dash(end.map(numbers::percent)))
+        .join(" to ")
 }
 
 /// Something of each row: marks down, lines across; lines down where there is one mark only.
@@ -265,16 +255,10 @@ fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&ResultRow) -> String)
     let mut head = vec![series.across.name()];
     head.extend(series.lines.iter().map(|line| line.name.as_str()));
     let lines = series.marks.iter().map(|mark| {
-        let cells = series.lines.iter().map(|line| {
-            let row = line
-                .rows
-                .iter()
-                .rfind(|row| series.across.of(&row.load) == *mark);
-            numbers::or_dash(row.map(|row| cell(row)))
-        });
-        std::iter::once(series.across.word(*mark))
-            .chain(cells)
-            .collect()
+        let mut cells = vec![series.across.word(*mark)];
+        let rows = series.lines.iter().map(|line| series.at_mark(line, *mark));
+        cells.extend(rows.map(|row| numbers::or_dash(row.map(&cell))));
+        cells
     });
     table(caption, &head, lines)
 }
@@ -285,11 +269,8 @@ fn all_numbers(outcome: &RunResult) -> String {
     let head: Vec<_> = columns.iter().map(|column| column.name).collect();
     let line = |row| columns.iter().map(|column| (column.cell)(row)).collect();
     let shared = is_of_several(outcome).then(|| shared(&rows));
-    let table = table(
-        &shared.unwrap_or_default(),
-        &head,
-        outcome.rows.iter().map(line),
-    );
+    let lines = outcome.rows.iter().map(line);
+    let table = table(&shared.unwrap_or_default(), &head, lines);
     let addresses = numbered(outcome);
     format!("<section id=\"all\">\n<h2>All numbers</h2>\n{addresses}{table}</section>\n")
 }

@@ -13,7 +13,11 @@ pub(super) fn figures<'a>(outcome: &'a RunResult, series: &Series<'a>) -> Vec<Fi
         return Vec::new();
     }
     let plots = Plots { outcome, series };
-    let mut figures = vec![plots.iops(), plots.throughput(), plots.latency()];
+    let mut figures = vec![
+        plots.figure("iops", "IOPS", &[("", &IOPS)]),
+        plots.figure("throughput", "Throughput", &[("", &THROUGHPUT)]),
+        plots.latency(),
+    ];
     figures.extend(plots.cpu());
     figures.extend(plots.over_time());
     figures
@@ -68,14 +72,6 @@ const DEGREES: [(&str, f64); 4] = [
 ];
 
 impl Plots<'_, '_> {
-    fn iops(&self) -> Figure {
-        self.figure("iops", "IOPS", &[("", &IOPS)])
-    }
-
-    fn throughput(&self) -> Figure {
-        self.figure("throughput", "Throughput", &[("", &THROUGHPUT)])
-    }
-
     fn cpu(&self) -> Option<Figure> {
         let measures = [("This process", &CPU), ("Target", &TARGET_CPU)];
         let rows = &self.outcome.rows;
@@ -87,17 +83,15 @@ impl Plots<'_, '_> {
     }
 
     fn figure(&self, name: &'static str, what: &str, measures: &[(&str, &PlotMeasure)]) -> Figure {
-        if !self.series.is_sweep() {
-            let shape = ChartShape::Bars(self.bars(measures));
-            return Figure {
-                name,
-                title: what.to_owned(),
-                shape,
-            };
+        if self.series.is_sweep() {
+            let title = format!("{what} against {}", self.series.across.name());
+            return Figure::of_panels(name, title, self.sweep(measures));
         }
-        let title = format!("{what} against {}", self.series.across.name());
-        let shape = ChartShape::Panels(self.sweep(measures));
-        Figure { name, title, shape }
+        Figure {
+            name,
+            title: what.to_owned(),
+            shape: ChartShape::Bars(self.bars(measures)),
+        }
     }
 
     fn bars(&self, measures: &[(&str, &PlotMeasure)]) -> Bars {
@@ -112,10 +106,7 @@ impl Plots<'_, '_> {
                 bars.extend(floors.map(|value| bar(&name, measure, value, Ink::Axis)));
             }
         }
-        let unit = measures
-            .first()
-            .map_or("", |(_, measure)| measure.unit)
-            .to_owned();
+        let unit = measures[0].1.unit.to_owned();
         Bars { unit, bars }
     }
 
@@ -129,17 +120,14 @@ impl Plots<'_, '_> {
                 max = values.fold(max, f64::max);
             }
         }
-        let unit = measures.first().map_or("", |(_, measure)| measure.unit);
-        let y = Axis::linear(unit, max);
+        let y = Axis::linear(measures[0].1.unit, max);
         let panel = |(title, measure): &(&str, &PlotMeasure)| self.sweep_panel(title, measure, &y);
         let panels = measures.iter().map(panel).collect();
         let mut legend = self.line_keys();
         if measures.iter().any(|(_, measure)| measure.floor) && !self.outcome.floors.is_empty() {
-            let name = "the same over bare TCP".to_owned();
             legend.push(LegendKey {
-                name,
-                ink: Ink::Axis,
                 dashed: true,
+                ..LegendKey::of("the same over bare TCP", Ink::Axis)
             });
         }
         Panels { y, legend, panels }
@@ -152,42 +140,20 @@ impl Plots<'_, '_> {
             let ink = Ink::Series(at);
             let place =
                 |row: &ResultRow, value| (x.place(self.series.mark(row) as f64), y.place(value));
-            let floors = line
-                .rows
-                .iter()
-                .filter_map(|row| Some(place(row, self.floor(measure, row)?)));
-            let points = floors.collect();
+            let rows = line.rows.iter();
+            let floors = rows.filter_map(|row| Some(place(row, self.floor(measure, row)?)));
             curves.push(Curve {
-                ink,
                 dashed: true,
-                points,
-                tips: Vec::new(),
+                ..Curve::line(ink, floors.collect())
             });
-            let values = line
-                .rows
-                .iter()
-                .filter_map(|row| Some((row, (measure.value)(row)?)));
-            let (points, tips) = values
-                .map(|(row, value)| {
-                    let mark = self.series.across.word(self.series.across.of(&row.load));
-                    let text = (measure.text)(value);
-                    (place(row, value), format!("{}, {mark}: {text}", line.name))
-                })
-                .unzip();
-            curves.push(Curve {
-                ink,
-                dashed: ink.is_repeated(),
-                points,
-                tips,
+            let dots = line.rows.iter().filter_map(|row| {
+                let value = (measure.value)(row)?;
+                let (mark, text) = (self.series.word(row), (measure.text)(value));
+                Some((place(row, value), format!("{}, {mark}: {text}", line.name)))
             });
+            curves.push(Curve::dotted(ink, dots));
         }
-        let walls = Vec::new();
-        Panel {
-            title: (*title).to_owned(),
-            x,
-            walls,
-            curves,
-        }
+        Panel::new(title, x, curves)
     }
 
     fn floor(&self, measure: &PlotMeasure, row: &ResultRow) -> Option<f64> {
@@ -204,94 +170,49 @@ impl Plots<'_, '_> {
     fn line_keys(&self) -> Vec<LegendKey> {
         let lines = self.series.lines.iter().enumerate();
         lines
-            .map(|(at, line)| key(&line.name, Ink::Series(at)))
+            .map(|(at, line)| LegendKey::of(&line.name, Ink::Series(at)))
             .collect()
     }
 
     fn latency(&self) -> Figure {
-        let rows = &self.outcome.rows;
-        let all: Vec<_> = rows.iter().map(ResultRow::latency).collect();
-        let max = all.iter().map(Latency::max_ns).max().unwrap_or(0);
-        let low = if self.series.is_sweep() { 50.0 } else { 0.0 };
-        let min = all
-            .iter()
-            .map(|latency| latency.percentile_ns(low))
-            .min()
-            .unwrap_or(0);
-        let y = Axis::times("from submission to completion", min as f64, max as f64);
         if self.series.is_sweep() {
-            let panels = self
-                .series
-                .lines
-                .iter()
-                .map(|line| self.degrees(line, &y))
-                .collect();
-            let degrees = DEGREES.iter().enumerate();
-            let legend = degrees
-                .map(|(at, (name, _))| key(name, Ink::Degree(at)))
-                .collect();
             let title = format!("Latency against {}", self.series.across.name());
-            let shape = ChartShape::Panels(Panels { y, legend, panels });
-            return Figure {
-                name: "latency",
-                title,
-                shape,
-            };
+            return Figure::of_panels("latency", title, self.degrees());
         }
-        let count = all.iter().map(Latency::count).max().unwrap_or(0);
-        let panels = vec![self.percentiles(&y, count)];
-        let legend = self.line_keys();
-        let title = "Latency by percentile".to_owned();
-        Figure {
-            name: "latency",
-            title,
-            shape: ChartShape::Panels(Panels { y, legend, panels }),
-        }
-    }
-
-    fn degrees(&self, line: &ResultSeries<'_>, y: &Axis) -> Panel {
-        let x = self.mark_axis();
-        let curve = |(at, (name, percentile)): (usize, &(&str, f64))| {
-            let (points, tips) = line
-                .rows
-                .iter()
-                .map(|row| {
-                    let ns = row.latency().percentile_ns(*percentile) as f64;
-                    let place = (x.place(self.series.mark(row) as f64), y.place(ns));
-                    let mark = self.series.across.word(self.series.across.of(&row.load));
-                    (
-                        place,
-                        format!("{}, {mark}, {name}: {}", line.name, numbers::time(ns)),
-                    )
-                })
-                .unzip();
-            Curve {
-                ink: Ink::Degree(at),
-                dashed: false,
-                points,
-                tips,
-            }
-        };
-        let curves = DEGREES.iter().enumerate().map(curve).collect();
-        Panel {
-            title: line.name.clone(),
-            x,
-            walls: Vec::new(),
-            curves,
-        }
-    }
-
-    fn percentiles(&self, y: &Axis, count: u64) -> Panel {
-        let x = Axis::nines("percentile: share of I/Os that took no longer", count);
         let lines = self.series.lines.iter().enumerate();
         let rows = lines.flat_map(|(at, line)| line.rows.iter().map(move |row| (at, row)));
-        let curves = rows.map(|(at, row)| percentile_curve(&row.latency(), &x, y, at));
-        Panel {
-            title: String::new(),
-            curves: curves.collect(),
-            walls: Vec::new(),
-            x,
-        }
+        let latencies: Vec<_> = rows.map(|(at, row)| (at, row.latency())).collect();
+        let panels = percentiles(&latencies, self.line_keys());
+        Figure::of_panels("latency", "Latency by percentile".to_owned(), panels)
+    }
+
+    /// Percentiles of each line, each over the marks.
+    fn degrees(&self) -> Panels {
+        let all = || self.outcome.rows.iter().map(ResultRow::latency);
+        let min = all().map(|latency| latency.percentile_ns(50.0)).min();
+        let max = all().map(|latency| latency.max_ns()).max();
+        let y = latency_axis(min, max);
+        let lines = self.series.lines.iter();
+        let panels = lines.map(|line| self.degrees_of(line, &y)).collect();
+        let keys = DEGREES.iter().enumerate();
+        let keys = keys.map(|(at, (name, _))| LegendKey::of(name, Ink::Degree(at)));
+        let legend = keys.collect();
+        Panels { y, legend, panels }
+    }
+
+    fn degrees_of(&self, line: &ResultSeries<'_>, y: &Axis) -> Panel {
+        let x = self.mark_axis();
+        let curve = |(at, (name, percentile)): (usize, &(&str, f64))| {
+            let dots = line.rows.iter().map(|row| {
+                let ns = row.latency().percentile_ns(*percentile) as f64;
+                let place = (x.place(self.series.mark(row) as f64), y.place(ns));
+                let (mark, time) = (self.series.word(row), numbers::time(ns));
+                (place, format!("{}, {mark}, {name}: {time}", line.name))
+            });
+            Curve::dotted(Ink::Degree(at), dots)
+        };
+        let curves = DEGREES.iter().enumerate().map(curve).collect();
+        Panel::new(&line.name, x, curves)
     }
 
     fn over_time(&self) -> Option<Figure> {
@@ -315,11 +236,7 @@ impl Plots<'_, '_> {
             let (panels, legend) = (vec![self.at_the_same_time(&y)], self.line_keys());
             Panels { y, legend, panels }
         };
-        Some(Figure {
-            name: "time",
-            title,
-            shape: ChartShape::Panels(panels),
-        })
+        Some(Figure::of_panels("time", title, panels))
     }
 
     /// The highest of all intervals' throughputs, each seen as `told`.
@@ -332,81 +249,68 @@ impl Plots<'_, '_> {
     /// The rows of a line, each as wide as any other. Small blocks move few bytes: only against
     /// their own mean is a stall of theirs as deep as one of large blocks.
     fn one_after_another(&self, at: usize, line: &ResultSeries<'_>, y: &Axis) -> Panel {
-        let across = self.series.across;
-        let marks = line
-            .rows
-            .iter()
-            .map(|row| across.word(across.of(&row.load)));
-        let longest_s = line
-            .rows
-            .iter()
-            .map(|row| row.runtime_us)
-            .max()
-            .unwrap_or(0) as f64
-            / 1e6;
-        let label = format!("{}, {longest_s:.0} s each", across.name());
-        let x = Axis::marks(label, &marks.collect::<Vec<_>>());
+        let marks = line.rows.iter().map(|row| self.series.word(row));
+        let longest_s = longest_s(line.rows.iter().copied());
+        let label = format!("{}, {longest_s:.0} s each", self.series.across.name());
+        let x = Axis::marks(&label, &marks.collect::<Vec<_>>());
         let count = line.rows.len() as f64;
-        let ink = Ink::Series(at);
         let curve = |(nth, row): (usize, &&ResultRow)| {
             let place = |s: f64| (nth as f64 + s / longest_s) / count;
             let points = stairs(row, place, |rate| y.place(percent_of_mean(row, rate)));
             Curve {
-                ink,
                 dashed: false,
-                points,
-                tips: Vec::new(),
+                ..Curve::line(Ink::Series(at), points)
             }
         };
         let curves = line.rows.iter().enumerate().map(curve).collect();
-        let walls = (1..line.rows.len()).map(|nth| nth as f64 / count).collect();
         Panel {
-            title: line.name.clone(),
-            x,
-            walls,
-            curves,
+            walls: (1..line.rows.len()).map(|nth| nth as f64 / count).collect(),
+            ..Panel::new(&line.name, x, curves)
         }
     }
 
     fn at_the_same_time(&self, y: &Axis) -> Panel {
-        let runtimes = self.outcome.rows.iter().map(|row| row.runtime_us);
-        let longest_s = runtimes.max().unwrap_or(0) as f64 / 1e6;
-        let x = Axis::linear("s since the start", longest_s);
+        let x = Axis::linear("s since the start", longest_s(self.outcome.rows.iter()));
         let mut curves = Vec::new();
         for (at, line) in self.series.lines.iter().enumerate() {
-            let ink = Ink::Series(at);
-            for row in &line.rows {
-                let points = stairs(row, |s| x.place(s), |rate| y.place(rate));
-                curves.push(Curve {
-                    ink,
-                    dashed: ink.is_repeated(),
-                    points,
-                    tips: Vec::new(),
-                });
-            }
+            let stairs = |row: &&ResultRow| stairs(row, |s| x.place(s), |rate| y.place(rate));
+            let stairs = line.rows.iter().map(stairs);
+            curves.extend(stairs.map(|points| Curve::line(Ink::Series(at), points)));
         }
-        Panel {
-            title: String::new(),
-            x,
-            walls: Vec::new(),
-            curves,
-        }
+        Panel::new("", x, curves)
     }
 }
 
-/// Times by percentile, of the series of this number.
-pub(super) fn percentile_curve(latency: &Latency, x: &Axis, y: &Axis, number: usize) -> Curve {
+/// Percentiles of times, each of the series of its number.
+pub(super) fn percentiles(latencies: &[(usize, Latency)], legend: Vec<LegendKey>) -> Panels {
     /// Enough for a smooth line.
     const STEPS: u32 = 300;
-    let places = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
-    let time = |place| latency.percentile_ns(x.percentile(place)) as f64;
-    let ink = Ink::Series(number);
-    Curve {
-        ink,
-        dashed: ink.is_repeated(),
-        points: places.map(|place| (place, y.place(time(place)))).collect(),
-        tips: Vec::new(),
-    }
+    let all = || latencies.iter().map(|(_, latency)| latency);
+    let count = all().map(|latency| latency.count()).max();
+    let y = latency_axis(
+        all().map(|latency| latency.min_ns()).min(),
+        all().map(|latency| latency.max_ns()).max(),
+    );
+    let label = "percentile: share of I/Os that took no longer";
+    let x = Axis::nines(label, count.unwrap_or(0));
+    let curve = |(number, latency): &(usize, Latency)| {
+        let places = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
+        let time = |place| latency.percentile_ns(x.percentile(place)) as f64;
+        let points = places.map(|place| (place, y.place(time(place))));
+        Curve::line(Ink::Series(*number), points.collect())
+    };
+    let curves = latencies.iter().map(curve).collect();
+    let panels = vec![Panel::new("", x, curves)];
+    Panels { y, legend, panels }
+}
+
+fn latency_axis(min_ns: Option<u64>, max_ns: Option<u64>) -> Axis {
+    let [min, max] = [min_ns, max_ns].map(|ns| ns.unwrap_or(0) as f64);
+    Axis::times("from submission to completion", min, max)
+}
+
+fn longest_s<'a>(rows: impl Iterator<Item = &'a ResultRow>) -> f64 {
+    rows.map(|row| row.runtime_us).max().unwrap_or(0) as f64 / 1e6
 }
 
 /// A step an interval: nothing is known of what was inside.
@@ -439,11 +343,6 @@ fn bar(name: &str, measure: &PlotMeasure, value: f64, ink: Ink) -> BarOf {
         text,
         ink,
     }
-}
-
-pub(super) fn key(name: &str, ink: Ink) -> LegendKey {
-    let (name, dashed) = (name.to_owned(), ink.is_repeated());
-    LegendKey { name, ink, dashed }
 }
 
 fn join(prefix: &str, name: &str) -> String {

@@ -12,7 +12,7 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-use super::scene::{DASH, Ink, Point, Scene, SceneItem, TextAnchor};
+use super::scene::{DASH, Ink, Point, Scene, SceneItem, Shape, TextAnchor};
 
 /// Pixels a unit: sharp on today's screens and on paper.
 const SCALE: f32 = 2.0;
@@ -82,67 +82,49 @@ fn color(ink: Ink) -> Color {
 struct Canvas(Pixmap);
 
 impl Canvas {
-    fn draw(&mut self, item: &SceneItem) -> Option<()> {
-        match item {
-            SceneItem::Path {
+    fn draw(&mut self, SceneItem { ink, shape }: &SceneItem) -> Option<()> {
+        let mut paint = Paint::default();
+        paint.set_color(color(*ink));
+        let scale = Transform::from_scale(SCALE, SCALE);
+        let filled = match shape {
+            Shape::Path {
                 points,
-                ink,
                 width,
                 dashed,
             } => {
-                self.stroke(&open_path(points)?, *ink, *width, *dashed);
+                let dash = StrokeDash::new(vec![DASH.0, DASH.1], 0.0);
+                let stroke = Stroke {
+                    width: *width,
+                    dash: dash.filter(|_| *dashed),
+                    line_join: LineJoin::Round,
+                    ..Stroke::default()
+                };
+                let path = open_path(points)?;
+                self.0.stroke_path(&path, &paint, &stroke, scale, None);
+                return Some(());
             }
-            SceneItem::Bar { at, size, ink } => {
-                let rect = Rect::from_xywh(at.0, at.1, size.0, size.1)?;
-                self.fill(&PathBuilder::from_rect(rect), *ink);
+            Shape::Bar { at, size } => {
+                PathBuilder::from_rect(Rect::from_xywh(at.0, at.1, size.0, size.1)?)
             }
-            SceneItem::Dot {
-                at, radius, ink, ..
-            } => {
-                self.fill(&PathBuilder::from_circle(at.0, at.1, *radius)?, *ink);
-            }
-            SceneItem::Words {
+            Shape::Dot { at, radius, .. } => PathBuilder::from_circle(at.0, at.1, *radius)?,
+            Shape::Words {
                 at,
                 text,
                 size,
                 anchor,
-                ink,
             } => {
                 let before = match anchor {
                     TextAnchor::Start => 0.0,
                     TextAnchor::Middle => width(text, *size) / 2.0,
                     TextAnchor::End => width(text, *size),
                 };
-                self.fill(&outline(text, (at.0 - before, at.1), *size)?, *ink);
+                outline(text, (at.0 - before, at.1), *size)?
             }
-        }
+        };
+        self.0
+            .fill_path(&filled, &paint, FillRule::Winding, scale, None);
         Some(())
     }
-
-    fn fill(&mut self, path: &Path, ink: Ink) {
-        let scale = Transform::from_scale(SCALE, SCALE);
-        self.0
-            .fill_path(path, &paint(ink), FillRule::Winding, scale, None);
-    }
-
-    fn stroke(&mut self, path: &Path, ink: Ink, width: f32, dashed: bool) {
-        let dash = StrokeDash::new(vec![DASH.0, DASH.1], 0.0).filter(|_| dashed);
-        let line_join = LineJoin::Round;
-        let stroke = Stroke {
-            width,
-            dash,
-            line_join,
-            ..Stroke::default()
-        };
-        let scale = Transform::from_scale(SCALE, SCALE);
-        self.0.stroke_path(path, &paint(ink), &stroke, scale, None);
-    }
-}
-
-fn paint(ink: Ink) -> Paint<'static> {
-    let mut paint = Paint::default();
-    paint.set_color(color(ink));
-    paint
 }
 
 fn open_path(points: &[Point]) -> Option<Path> {

@@ -3,12 +3,9 @@
 //! One SVG serves a page and a file: presentation attributes hold the light colours that every
 //! viewer understands, classes let the page's style sheet, which wins over them, put in its own.
 
-#[cfg(test)]
-mod tests;
-
 use std::fmt::Write;
 
-use super::escape::escape;
+use super::escape;
 use super::raster::width;
 
 /// A drawing.
@@ -23,30 +20,29 @@ pub(super) struct Scene {
 /// A point, from the upper left corner.
 pub(super) type Point = (f32, f32);
 
-pub(super) enum SceneItem {
+/// Something drawn in one ink.
+pub(super) struct SceneItem {
+    pub(super) ink: Ink,
+    pub(super) shape: Shape,
+}
+
+pub(super) enum Shape {
     /// Straight lines from point to point.
     Path {
         points: Vec<Point>,
-        ink: Ink,
         width: f32,
         dashed: bool,
     },
     /// A filled rectangle: its upper left corner and its size.
-    Bar { at: Point, size: Point, ink: Ink },
+    Bar { at: Point, size: Point },
     /// A filled circle, and what it says when it is pointed at.
-    Dot {
-        at: Point,
-        radius: f32,
-        ink: Ink,
-        tip: String,
-    },
+    Dot { at: Point, radius: f32, tip: String },
     /// Words on a base line.
     Words {
         at: Point,
         text: String,
         size: f32,
         anchor: TextAnchor,
-        ink: Ink,
     },
 }
 
@@ -75,7 +71,7 @@ pub(super) enum Ink {
 
 /// Okabe and Ito's colours, which most colour-blind people can tell apart; the yellow, too light
 /// on white, is a brown here. The style sheet has their brighter kin for dark pages.
-const SERIES: [u32; 7] = [
+pub(super) const SERIES: [u32; 7] = [
     0x0072b2, 0xd55e00, 0x009e73, 0xb3589a, 0x8a6d00, 0x2a9fd6, 0x5b5b5b,
 ];
 
@@ -129,10 +125,10 @@ impl Scene {
              width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\" \
              font-family=\"{FONTS}\">\n<title>{title}</title>\n"
         );
-        let paper = SceneItem::Bar {
-            at: (0.0, 0.0),
-            size: (width, height),
+        let (at, size) = ((0.0, 0.0), (width, height));
+        let paper = SceneItem {
             ink: Ink::Paper,
+            shape: Shape::Bar { at, size },
         };
         for item in std::iter::once(&paper).chain(&self.items) {
             svg.push_str(&item.svg());
@@ -145,59 +141,48 @@ impl Scene {
 
 impl SceneItem {
     fn svg(&self) -> String {
-        match self {
-            Self::Path {
+        let (class, color) = (self.ink.class(), format!("#{:06x}", self.ink.rgb()));
+        match &self.shape {
+            Shape::Path {
                 points,
-                ink,
                 width,
                 dashed,
             } => {
                 let dashes = format!(" stroke-dasharray=\"{} {}\"", DASH.0, DASH.1);
                 format!(
-                    "<path class=\"line {}\" d=\"{}\" fill=\"none\" stroke=\"#{:06x}\" \
+                    "<path class=\"line {class}\" d=\"{}\" fill=\"none\" stroke=\"{color}\" \
                      stroke-width=\"{width}\" stroke-linejoin=\"round\"{}/>",
-                    ink.class(),
                     steps(points),
-                    ink.rgb(),
                     if *dashed { &dashes } else { "" },
                 )
             }
-            Self::Bar {
+            Shape::Bar {
                 at: (x, y),
                 size: (width, height),
-                ink,
             } => format!(
-                "<rect class=\"{}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
-                 height=\"{height:.1}\" fill=\"#{:06x}\"/>",
-                ink.class(),
-                ink.rgb(),
+                "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
+                 height=\"{height:.1}\" fill=\"{color}\"/>"
             ),
-            Self::Dot {
+            Shape::Dot {
                 at: (x, y),
                 radius,
-                ink,
                 tip,
             } => format!(
-                "<circle class=\"{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" \
-                 fill=\"#{:06x}\"><title>{}</title></circle>",
-                ink.class(),
-                ink.rgb(),
+                "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" \
+                 fill=\"{color}\"><title>{}</title></circle>",
                 escape(tip),
             ),
-            Self::Words {
+            Shape::Words {
                 at: (x, y),
                 text,
                 size,
                 anchor,
-                ink,
             } => format!(
-                "<text class=\"{}\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
+                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
                  textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\" \
-                 text-anchor=\"{}\" fill=\"#{:06x}\">{}</text>",
-                ink.class(),
+                 text-anchor=\"{}\" fill=\"{color}\">{}</text>",
                 width(text, *size),
                 anchor.word(),
-                ink.rgb(),
                 escape(text),
             ),
         }

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::report::figure::ChartShape;
 
 fn table() -> ReportTable {
     ReportTable {
@@ -74,21 +75,12 @@ fn charts_are_in_the_page_and_beside_it() {
 #[test]
 fn curves_of_a_name_are_alike_in_all_panels() {
     let article = article();
-    let ChartShape::Panels(panels) = article.parts[0]
-        .chart
-        .as_ref()
-        .unwrap()
-        .figure("marks")
-        .shape
-    else {
+    let chart = article.parts[0].chart.as_ref().unwrap();
+    let ChartShape::Panels(panels) = chart.figure("marks").shape else {
         panic!("no panels");
     };
-    let inks: Vec<_> = panels
-        .panels
-        .iter()
-        .flat_map(|panel| &panel.curves)
-        .map(|curve| curve.ink)
-        .collect();
+    let curves = panels.panels.iter().flat_map(|panel| &panel.curves);
+    let inks: Vec<_> = curves.map(|curve| curve.ink).collect();
     assert!(inks == [Ink::Series(0), Ink::Series(1), Ink::Series(1)]);
     assert_eq!(panels.panels[0].curves[0].points.len(), 2);
     assert_eq!(panels.legend.len(), 2);

@@ -1,11 +1,11 @@
 use super::*;
 
-fn picture(item: SceneItem) -> Pixmap {
+fn picture(ink: Ink, shape: Shape) -> Pixmap {
     let scene = Scene {
         width: 40.0,
         height: 20.0,
         title: String::new(),
-        items: vec![item],
+        items: vec![SceneItem { ink, shape }],
     };
     Pixmap::decode_png(&png(&scene).unwrap()).unwrap()
 }
@@ -19,32 +19,27 @@ fn inked(pixmap: &Pixmap) -> usize {
         .count()
 }
 
-fn words(text: &str) -> SceneItem {
-    let (text, size) = (text.to_owned(), 12.0);
-    SceneItem::Words {
+fn words(text: &str) -> Pixmap {
+    let words = Shape::Words {
         at: (0.0, 15.0),
-        text,
-        size,
+        text: text.to_owned(),
+        size: 12.0,
         anchor: TextAnchor::Start,
-        ink: Ink::Text,
-    }
+    };
+    picture(Ink::Text, words)
 }
 
 #[test]
 fn words_leave_ink_even_when_the_font_lacks_them() {
-    assert_eq!(inked(&picture(words(""))), 0);
-    assert!(inked(&picture(words("p99"))) > 50);
-    assert!(inked(&picture(words("\u{4e2d}"))) > 50);
+    assert_eq!(inked(&words("")), 0);
+    assert!(inked(&words("p99")) > 50);
+    assert!(inked(&words("\u{4e2d}")) > 50);
 }
 
 #[test]
 fn a_bar_is_where_it_was_put() {
     let (at, size) = ((10.0, 5.0), (20.0, 10.0));
-    let pixmap = picture(SceneItem::Bar {
-        at,
-        size,
-        ink: Ink::Series(0),
-    });
+    let pixmap = picture(Ink::Series(0), Shape::Bar { at, size });
     assert_eq!((pixmap.width(), pixmap.height()), (80, 40));
     assert_eq!(inked(&pixmap), 40 * 20);
     let pixel = pixmap.pixel(40, 20).unwrap();
@@ -56,13 +51,12 @@ fn a_bar_is_where_it_was_put() {
 
 #[test]
 fn a_line_without_length_is_no_failure() {
-    let points = vec![(1.0, 1.0)];
-    let pixmap = picture(SceneItem::Path {
-        points,
-        ink: Ink::Text,
+    let point = Shape::Path {
+        points: vec![(1.0, 1.0)],
         width: 1.0,
         dashed: true,
-    });
+    };
+    let pixmap = picture(Ink::Text, point);
     assert_eq!(inked(&pixmap), 0);
 }
 
