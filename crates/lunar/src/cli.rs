@@ -10,13 +10,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
 
 use crate::VerbError;
-use crate::bench::args::BenchArgs;
+use crate::bench::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::documents;
-use crate::floor::args::FloorArgs;
+use crate::floor::FloorArgs;
 use crate::info::InfoArgs;
 use crate::ls::LsArgs;
-use crate::race::args::RaceArgs;
+use crate::race::RaceArgs;
 use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;

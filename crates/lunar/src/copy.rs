@@ -8,9 +8,8 @@ use clap::Args;
 use client::pair::{self, Copied, CopyOptions, MOST_DEPTH, PairOptions};
 use serde::Serialize;
 
-use crate::client::{address, open_options, quoted};
+use crate::client::{address, open_options, quoted, state_dir};
 use crate::progress_display::{ENDED, INTERRUPTED, ProgressDisplay};
-use crate::serve::identity;
 use crate::units::{counted, human_size, number, parse_timeout, per_second};
 use crate::verify::DifferentRange;
 use crate::{VerbError, documents, log, verify};
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, VerbError> {
         b: address(&args.b)?,
         depth: args.depth,
         open: open_options()?,
-        state_dir: args.state_dir.clone().or_else(identity::state_dir),
+        state_dir: args.state_dir.clone().or_else(state_dir),
         timeout: args.timeout,
     };
     log::start();
@@ -111,7 +110,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, VerbError> {
     };
     let copied = pair::copy(&options, copy_options, &mut |progress| watch.look(progress));
     watch.finish();
-    let copied = copied.map_err(|error| VerbError::failed(error.to_string()))?;
+    let copied = copied.map_err(VerbError::failed)?;
     if args.json {
         documents::print_json(&args.report(&copied))?;
     }

@@ -1,7 +1,6 @@
 //! Completion scripts, made from the command line's own description, and manual pages, made from
 //! the text in `docs/manual`, which a test compares with it.
 
-mod manual;
 mod roff;
 
 use std::io::{self, Write};
@@ -12,6 +11,7 @@ use clap_complete::Shell;
 
 use crate::VerbError;
 use crate::cli::{self, Cli};
+use roff::{ManualPage, escape, verbatim};
 
 pub(crate) fn completion(shell: Shell) -> Result<ExitCode, VerbError> {
     let mut script = Vec::new();
@@ -21,9 +21,9 @@ pub(crate) fn completion(shell: Shell) -> Result<ExitCode, VerbError> {
 
 pub(crate) fn manual(verb: Option<&str>) -> Result<ExitCode, VerbError> {
     // Verbs without a page of their own are in that of lunar.
-    let own = verb.filter(|verb| !manual::is_verb(verb) || manual::has_page(verb));
-    let page = manual::page(own);
-    match page {
+    let has_page = |name: &str| VERBS.iter().any(|(verb, _)| *verb == name);
+    let own = verb.filter(|verb| has_page(verb) || !cli::verbs().iter().any(|known| known == verb));
+    match page(own) {
         Some(page) => print(page.as_bytes()),
         None => Err(VerbError::usage(format!(
             "unknown verb {:?}: choose from {}",
@@ -55,3 +55,83 @@ pub(crate) fn printed(result: io::Result<()>) -> Result<ExitCode, VerbError> {
         Err(cause) => Err(VerbError::failed(format!("cannot write: {cause}"))),
     }
 }
+
+/// The page of a verb, or that of lunar itself.
+fn page(verb: Option<&str>) -> Option<String> {
+    let name = verb.unwrap_or(LUNAR.0);
+    let (_, text) = [LUNAR]
+        .iter()
+        .chain(&VERBS)
+        .find(|(known, _)| *known == name)?;
+    let (page, common) = (ManualPage::parse(text), ManualPage::parse(LUNAR.1));
+    let title = title(name);
+    let mut out = format!(
+        ".TH {} 1 \"\" \"lunar {}\" \"Lunar Manual\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
+        escape(&title.to_uppercase()),
+        env!("CARGO_PKG_VERSION"),
+        escape(&title),
+        escape(&about(name)),
+        verbatim(&page.synopsis)
+    );
+    let mut section = |title: &str, text: &str| {
+        if !text.is_empty() {
+            out.push_str(&format!(".SH {}\n{text}", title.to_uppercase()));
+        }
+    };
+    for (title, text) in &page.sections {
+        match title.as_str() {
+            "" => section("Description", text),
+            "Examples" | "Environment" | "Files" => {}
+            title => section(title, text),
+        }
+    }
+    section("Exit status", &page.exit_codes);
+    for title in ["Environment", "Files"] {
+        section(title, common.section(title).unwrap_or_default());
+    }
+    match page.section("Examples") {
+        Some(examples) => section("Examples", examples),
+        None => section("Examples", &verbatim(&page.commands.join("\n"))),
+    }
+    section("See also", &see_also(name));
+    Some(out)
+}
+
+fn title(name: &str) -> String {
+    if name == LUNAR.0 {
+        name.to_owned()
+    } else {
+        format!("lunar-{name}")
+    }
+}
+
+/// The first line of `--help`.
+fn about(name: &str) -> String {
+    let lunar = Cli::command();
+    let command = lunar.find_subcommand(name).unwrap_or(&lunar);
+    let about = command.get_about().map(ToString::to_string);
+    about.unwrap_or_default()
+}
+
+fn see_also(name: &str) -> String {
+    let pages = [LUNAR].into_iter().chain(VERBS).map(|(page, _)| page);
+    let others = pages.filter(|page| *page != name);
+    let others: Vec<_> = others
+        .map(|page| format!("\\fB{}\\fR(1)", escape(&title(page))))
+        .collect();
+    format!("{}\n", others.join(", "))
+}
+
+const LUNAR: (&str, &str) = ("lunar", include_str!("../../../docs/manual/lunar.md"));
+
+const VERBS: [(&str, &str); 9] = [
+    ("serve", include_str!("../../../docs/manual/serve.md")),
+    ("copy", include_str!("../../../docs/manual/copy.md")),
+    ("verify", include_str!("../../../docs/manual/verify.md")),
+    ("bench", include_str!("../../../docs/manual/bench.md")),
+    ("race", include_str!("../../../docs/manual/race.md")),
+    ("floor", include_str!("../../../docs/manual/floor.md")),
+    ("info", include_str!("../../../docs/manual/info.md")),
+    ("ls", include_str!("../../../docs/manual/ls.md")),
+    ("secret", include_str!("../../../docs/manual/secret.md")),
+];

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use address::Address;
 use clap::Args;
-use client::open::Details;
-use client::open::{self, OpenOptions};
+use client::open::{self, Details, OpenOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
@@ -57,8 +56,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, VerbError> {
         ..open_options()?
     };
     log::start();
-    let volume = open::volume(&address, &options);
-    let volume = volume.map_err(|error| VerbError::failed(error.to_string()))?;
+    let volume = open::volume(&address, &options).map_err(VerbError::failed)?;
     let particulars = volume.particulars();
     let report = InfoReport::of(&address, &particulars);
     if args.json {
@@ -123,9 +121,10 @@ impl<'a> InfoReport<'a> {
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
+        let yes_no = |yes| if yes { "yes" } else { "no" }.to_owned();
         let or_no = |bytes: Option<u64>, how: &str| match bytes {
             Some(bytes) => format!("yes, {how} {}", human_size(bytes)),
-            None => "no".to_owned(),
+            None => yes_no(false),
         };
         let capacity = format!(
             "{} ({} bytes, {} of {})",
@@ -149,19 +148,13 @@ impl<'a> InfoReport<'a> {
         vec![
             ("capacity", capacity),
             ("physical block", human_size(self.physical_block_bytes)),
-            (
-                "can be written",
-                if self.read_only { "no" } else { "yes" }.to_owned(),
-            ),
+            ("can be written", yes_no(!self.read_only)),
             ("write cache", cache.to_owned()),
             (
                 "can unmap",
                 or_no(self.unmap_granularity_bytes, "in units of"),
             ),
-            (
-                "can anchor",
-                if self.anchor { "yes" } else { "no" }.to_owned(),
-            ),
+            ("can anchor", yes_no(self.anchor)),
             ("atomic writes", or_no(self.atomic_write_bytes, "up to")),
             ("medium", medium.to_owned()),
             ("identity", identity.to_owned()),

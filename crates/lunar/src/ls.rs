@@ -10,14 +10,14 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use client::discovery::fcoe::look;
 use client::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
-use client::open::Details;
-use client::open::OpenCause;
+use client::open::{Details, OpenCause};
 use comfy_table::{Table, TableStyle};
+use engine::serve::options::ChapHash;
 use serde::Serialize;
 
 use crate::client::open_options;
-use crate::serve::args::HashArg;
-use crate::units::{human_size, without_codes};
+use crate::serve::args::HASHES;
+use crate::units::{choice, human_size, without_codes};
 use crate::{VerbError, documents, log};
 
 /// List the targets of portals and their units
@@ -47,8 +47,8 @@ pub(crate) struct LsArgs {
     /// The only hash to offer for CHAP, for targets that mistake the others; tgtd needs md5
     ///
     /// By default all are offered, the strongest first.
-    #[arg(long, value_name = "HASH", requires = "user")]
-    chap_hash: Option<HashArg>,
+    #[arg(long, value_name = "HASH", requires = "user", value_parser = choice(HASHES))]
+    chap_hash: Option<ChapHash>,
 
     /// The iSCSI name of this initiator
     ///
@@ -88,12 +88,12 @@ struct UnitReport {
 
 pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
     let portals = args.portals.iter().map(|text| portal(text));
-    let portals: Vec<PortalAddress> = portals.collect::<Result<_, _>>()?;
+    let portals: Vec<_> = portals.collect::<Result<_, _>>()?;
     let options = open_options()?;
     log::start();
     let session = SessionOptions {
         secret_file: args.secret_file.clone(),
-        chap_hash: args.chap_hash.map(Into::into),
+        chap_hash: args.chap_hash,
         initiator: args.initiator.clone(),
         ..SessionOptions::default()
     };
@@ -180,9 +180,10 @@ fn portal(text: &str) -> Result<PortalAddress, VerbError> {
             "{text}: this version of lunar does not support iSER: give HOST:PORT or fcoe://IFACE"
         ))),
         Ok(portal) => Ok(portal),
-        Err(error) => Err(VerbError::usage(
-            misplaced(text).unwrap_or_else(|| ParseError::to_string(&error)),
-        )),
+        Err(error) => {
+            let plain = || ParseError::to_string(&error);
+            Err(VerbError::usage(misplaced(text).unwrap_or_else(plain)))
+        }
     }
 }
 
@@ -242,29 +243,35 @@ fn said<'a>(told: &'a Details, key: &str) -> Option<&'a str> {
 
 /// A row a unit, and one for each target without any that can be seen.
 fn table(targets: &[DiscoveredTarget]) -> String {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header(["TARGET", "PORTALS", "LUN", "SIZE", "ADDRESS"]);
+    let mut table = bare_table(["TARGET", "PORTALS", "LUN", "SIZE", "ADDRESS"]);
     for target in targets {
         let portals = target.portals.join(", ");
-        let mut row = |lun: String, size: String, address: String| {
-            table.add_row([target.name.clone(), portals.clone(), lun, size, address]);
+        let mut row = |lun: &str, size: &str, address: &str| {
+            table.add_row([&target.name, &portals, lun, size, address]);
         };
         match &target.units {
-            Err(cause) => row(
-                "-".into(),
-                "-".into(),
-                format!("not logged in: {}", words(cause)),
-            ),
-            Ok(units) if units.is_empty() => row("-".into(), "-".into(), "no units".into()),
+            Err(cause) => row("-", "-", &format!("not logged in: {}", words(cause))),
+            Ok(units) if units.is_empty() => row("-", "-", "no units"),
             Ok(units) => {
                 for unit in units {
                     let (size, address) = size_and_address(unit);
-                    row(unit.lun.to_string(), size, address);
+                    row(&unit.lun.to_string(), &size, &address);
                 }
             }
         }
     }
+    lines(&table)
+}
+
+/// A table without frames.
+fn bare_table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header(header);
+    table
+}
+
+fn lines(table: &Table) -> String {
     let lines = table.lines().map(|line| line.trim().to_owned() + "\n");
     lines.collect()
 }

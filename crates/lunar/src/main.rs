@@ -69,17 +69,19 @@ struct VerbError {
 
 impl VerbError {
     /// The command line is wrong, nothing was tried.
-    fn usage(line: impl Into<String>) -> Self {
+    #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+    fn usage(line: impl ToString) -> Self {
         Self {
-            line: line.into(),
+            line: line.to_string(),
             code: 2,
         }
     }
 
     /// It was tried and failed.
-    fn failed(line: impl Into<String>) -> Self {
+    #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+    fn failed(line: impl ToString) -> Self {
         Self {
-            line: line.into(),
+            line: line.to_string(),
             code: 1,
         }
     }

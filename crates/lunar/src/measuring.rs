@@ -1,29 +1,25 @@
 //! What the verbs that measure have in common: the words of a load, and the live line.
 
-mod status_line;
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use address::Address;
 use bench::load::{LoadResources, LoadVolume, UnwrittenRange};
 use bench::outcome::{RunResult, table};
-use bench::plan::{BenchMisuse, BlockSizes, FioOptions, Rw};
-use bench::run::{RunError, RunPlan};
+use bench::plan::{BlockSizes, FioOptions, Rw};
+use bench::run::{RunError, RunPlan, begun};
 use bench::{RunObserver, processes, report};
 use clap::Args;
+use engine::serve::options::RingKind;
 
 use crate::client::{open_options, quoted};
-use crate::progress_display::{ENDED, INTERRUPTED, heed_signals};
-use crate::serve::args::RingArg;
-use crate::units::{number, parse_size, parse_time};
+use crate::progress_display::{INTERRUPTED, StatusLine};
+use crate::serve::args::RINGS;
+use crate::units::{choice, number, parse_size, parse_time};
 use crate::{VerbError, documents, log};
-
-pub(crate) use status_line::StatusLine;
 
 /// fio's words, where fio has them.
 #[derive(Debug, Args)]
@@ -83,14 +79,12 @@ pub(crate) struct LoadArgs {
 impl LoadArgs {
     /// What they come to.
     pub(crate) fn words(&self) -> Result<FioOptions, VerbError> {
-        let misuse = |misuse: BenchMisuse| VerbError::usage(misuse.to_string());
-        let preset = FioOptions::preset(self.preset.as_deref(), self.sweep).map_err(misuse)?;
+        let preset = FioOptions::preset(self.preset.as_deref(), self.sweep);
+        let preset = preset.map_err(VerbError::usage)?;
+        let block_sizes = self.bs.as_ref().map(|BlockSizes(sizes)| sizes.clone());
         let words = FioOptions {
             rws: self.rw.map_or(preset.rws, |rw| vec![rw]),
-            block_sizes: self
-                .bs
-                .clone()
-                .map_or(preset.block_sizes, |BlockSizes(sizes)| sizes),
+            block_sizes: block_sizes.unwrap_or(preset.block_sizes),
             sweep: preset.sweep && self.bs.is_none(),
             depth: self.iodepth.unwrap_or(preset.depth),
             jobs: self.numjobs.unwrap_or(preset.jobs),
@@ -105,12 +99,10 @@ impl LoadArgs {
             let why = "--rwmixread applies to mixed loads only: give --rw rw or randrw";
             return Err(VerbError::usage(why));
         }
-        words.check().map_err(misuse)?;
+        words.check().map_err(VerbError::usage)?;
         Ok(words)
     }
-}
 
-impl LoadArgs {
     /// What they come to where frames are sent, whose length and number are not chosen.
     pub(crate) fn frames(&self) -> Result<FioOptions, VerbError> {
         let meaningless = [
@@ -145,8 +137,8 @@ pub(crate) struct MeansArgs {
     pub(crate) fill: bool,
 
     /// Kernel interface for I/O
-    #[arg(long, value_name = "RING", default_value = "auto")]
-    pub(crate) ring: RingArg,
+    #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
+    pub(crate) ring: RingKind,
 
     /// Process ID of the target, for its CPU time; may be repeated
     ///
@@ -174,7 +166,10 @@ impl MeansArgs {
     }
 
     pub(crate) fn machinery(&self) -> LoadResources {
-        LoadResources::new(self.ring.into(), self.target_pid.clone())
+        LoadResources {
+            ring: self.ring,
+            targets: self.target_pid.clone(),
+        }
     }
 
     /// Checks what is better known before an hour's measurement.
@@ -196,11 +191,9 @@ impl MeansArgs {
     ) -> Result<Vec<LoadVolume>, VerbError> {
         log::start();
         let options = open_options()?;
-        let open = |address| {
-            let subject = LoadVolume::open(address, &options, words);
-            subject.map_err(|cause| VerbError::failed(cause.to_string()))
-        };
-        addresses.iter().map(open).collect()
+        let open = |address| LoadVolume::open(address, &options, words);
+        let opened: Result<_, _> = addresses.iter().map(open).collect();
+        opened.map_err(VerbError::failed)
     }
 }
 
@@ -218,59 +211,45 @@ pub(crate) fn warn_of_holes(plan: &RunPlan) {
     }
 }
 
-/// How a measurement ended.
-pub(crate) struct MeasurementEnd {
+/// What was measured, and how that ended.
+pub(crate) struct Measurement {
+    outcome: RunResult,
     failure: Option<RunError>,
     interrupted: bool,
 }
 
-impl MeasurementEnd {
-    /// The exit code, or what is to be said.
-    pub(crate) fn exit(self) -> Result<ExitCode, VerbError> {
+impl Measurement {
+    /// Measures with a live line, until it is over or it is interrupted.
+    pub(crate) fn run(
+        stop: &AtomicBool,
+        runtime: Duration,
+        measure: impl FnOnce(&mut RunResult, &mut RunObserver<'_>) -> Result<(), RunError>,
+    ) -> Self {
+        let mut line = StatusLine::new(runtime);
+        let mut outcome = begun(typed());
+        let live = &mut |live| line.show(live);
+        let measured = measure(&mut outcome, &mut RunObserver { stop, live });
+        line.clear();
+        Self {
+            outcome,
+            failure: measured.err(),
+            interrupted: stop.load(Relaxed),
+        }
+    }
+
+    /// Prints what was measured, and writes the report. Returns the exit code, or what is to be
+    /// said.
+    pub(crate) fn tell(self, json: bool, page: Option<&Path>) -> Result<ExitCode, VerbError> {
+        print(&self.outcome, json)?;
+        if let Some(page) = page {
+            report::write(&self.outcome, page).map_err(VerbError::failed)?;
+        }
         match self.failure {
-            Some(failure) => Err(VerbError::failed(failure.to_string())),
+            Some(failure) => Err(VerbError::failed(failure)),
             None if self.interrupted => Ok(INTERRUPTED.into()),
             None => Ok(ExitCode::SUCCESS),
         }
     }
-}
-
-/// Measures with a live line, until it is over or a signal ends it.
-pub(crate) fn watched(
-    line: &mut StatusLine,
-    measure: impl FnOnce(&mut RunObserver<'_>) -> Result<(), RunError>,
-) -> Result<MeasurementEnd, VerbError> {
-    let stop = Arc::default();
-    heed_signals(Arc::clone(&stop), ENDED.to_owned());
-    Ok(watched_until(&stop, line, measure))
-}
-
-/// Measures with a live line, until it is over or it is interrupted.
-pub(crate) fn watched_until(
-    stop: &AtomicBool,
-    line: &mut StatusLine,
-    measure: impl FnOnce(&mut RunObserver<'_>) -> Result<(), RunError>,
-) -> MeasurementEnd {
-    let failure = measure(&mut RunObserver {
-        stop,
-        live: &mut |live| line.show(live),
-    })
-    .err();
-    line.clear();
-    MeasurementEnd {
-        failure,
-        interrupted: stop.load(Relaxed),
-    }
-}
-
-/// Prints what was measured, and writes the report.
-pub(crate) fn tell(outcome: &RunResult, json: bool, page: Option<&Path>) -> Result<(), VerbError> {
-    print(outcome, json)?;
-    if let Some(page) = page {
-        let written = report::write(outcome, page);
-        written.map_err(|cause| VerbError::failed(cause.to_string()))?;
-    }
-    Ok(())
 }
 
 fn print(outcome: &RunResult, json: bool) -> Result<(), VerbError> {
@@ -278,12 +257,10 @@ fn print(outcome: &RunResult, json: bool) -> Result<(), VerbError> {
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
         let sweep = table::sweep(outcome).map(|text| text + "\n\n");
-        let races = if outcome.races.is_empty() {
-            String::new()
-        } else {
-            format!("\n{}", table::races(outcome))
-        };
-        let text = sweep.unwrap_or_default() + &table::table(outcome) + "\n" + &races;
+        let mut text = sweep.unwrap_or_default() + &table::table(outcome) + "\n";
+        if !outcome.races.is_empty() {
+            text += &format!("\n{}", table::races(outcome));
+        }
         documents::print(text.as_bytes())?;
     }
     Ok(())
@@ -314,7 +291,7 @@ fn can_write(page: &Path) -> Result<(), VerbError> {
 }
 
 /// What was typed, behind the name of the program.
-pub(crate) fn typed() -> String {
+fn typed() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     let words: Vec<_> = words.collect();
     words.join(" ")

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use runtime::secret::SECRET_BYTES;
-use runtime::secret::{self, SecretError};
+use runtime::secret::{self, SECRET_BYTES, SecretError};
 
 use crate::{VerbError, documents};
 
@@ -73,7 +72,7 @@ fn length(text: &str) -> Result<usize, String> {
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, VerbError> {
     match secret::read(path) {
         Ok(secret) => Ok(secret.to_vec()),
-        Err(cause @ SecretError::Unreadable(..)) => Err(VerbError::failed(cause.to_string())),
-        Err(cause) => Err(VerbError::usage(cause.to_string())),
+        Err(cause @ SecretError::Unreadable(..)) => Err(VerbError::failed(cause)),
+        Err(cause) => Err(VerbError::usage(cause)),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 pub(crate) use address::human_size;
 use address::{ParseError, Size, Time};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Parses a number within `range`. The error gives the range, which that of clap does not where the
 /// text is not a number.
@@ -20,6 +21,23 @@ where
             .filter(|number| range.contains(number))
             .ok_or_else(|| format!("give a number from {} to {}", range.start(), range.end()))
     }
+}
+
+/// The words of an option, each with what `--help` says of it, if anything, and what it stands for.
+pub(crate) type Choices<T> = [(&'static str, Option<&'static str>, T)];
+
+/// Parses one of several words.
+pub(crate) fn choice<T>(choices: &'static Choices<T>) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let known = choices
+        .iter()
+        .map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(known).map(|typed| {
+        let meant = choices.iter().find(|(word, ..)| *word == typed);
+        meant.expect("one of the words that are known").2
+    })
 }
 
 /// Text of others, with percent codes for its control characters but those to `keep`, which a

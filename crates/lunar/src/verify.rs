@@ -84,16 +84,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, VerbError> {
     let mut watch = ProgressDisplay::new(ENDED.to_owned());
     let verified = pair::verify(&options, &mut |progress| watch.look(progress));
     watch.finish();
-    let verified = verified.map_err(|error| VerbError::failed(error.to_string()))?;
+    let verified = verified.map_err(VerbError::failed)?;
     if args.json {
         documents::print_json(&report(&verified, &args.a, &args.b))?
     } else {
         documents::print(said(&verified).as_bytes())?
     };
-    match failure(&verified, &args.a, &args.b) {
-        Some(failure) => Err(failure),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    failure(&verified, &args.a, &args.b).map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// Why they are not known to be the same.
@@ -164,11 +161,8 @@ pub(crate) fn said(verified: &Verified) -> String {
         )
     };
     let mut lines: String = found.ranges.iter().map(line).collect();
-    let listed: u64 = found
-        .ranges
-        .iter()
-        .map(|range| range.end - range.start)
-        .sum();
+    let listed = found.ranges.iter().map(|range| range.end - range.start);
+    let listed: u64 = listed.sum();
     let more = found.blocks.saturating_sub(listed / verified.block_size);
     if more > 0 {
         lines += &format!("differ: {more} more blocks after these\n");

@@ -5,10 +5,9 @@ use std::fs;
 
 use client::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
 use client::open::Details;
-use comfy_table::{Table, TableStyle};
 use serde::Serialize;
 
-use super::said;
+use super::{bare_table, lines, said};
 use crate::units::human_size;
 use crate::{VerbError, documents};
 
@@ -16,7 +15,7 @@ use crate::{VerbError, documents};
 /// that are targets, then frames that were lost meanwhile, if any were.
 pub(super) fn tables(interface: Option<&str>, found: &FcoeDiscovery) -> String {
     let speed = interface.map_or("-".to_owned(), speed);
-    let mut ports = table([
+    let mut ports = bare_table([
         "PORT NAME",
         "NODE NAME",
         "FC-ID",
@@ -28,7 +27,7 @@ pub(super) fn tables(interface: Option<&str>, found: &FcoeDiscovery) -> String {
     for port in &found.ports {
         ports.add_row(port_row(port, &speed));
     }
-    let mut units = table(["TARGET", "LUN", "SIZE", "BLOCK", "DESCRIPTION", "ADDRESS"]);
+    let mut units = bare_table(["TARGET", "LUN", "SIZE", "BLOCK", "DESCRIPTION", "ADDRESS"]);
     for target in &found.targets {
         let name = &target.name;
         match &target.units {
@@ -144,18 +143,4 @@ fn speed(interface: &str) -> String {
 fn megabits(interface: &str) -> Option<u32> {
     let told = fs::read_to_string(format!("/sys/class/net/{interface}/speed"));
     told.ok()?.trim().parse().ok()
-}
-
-fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header(header);
-    table
-}
-
-fn lines(table: &Table) -> String {
-    table
-        .lines()
-        .map(|line| line.trim().to_owned() + "\n")
-        .collect()
 }

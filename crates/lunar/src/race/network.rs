@@ -7,9 +7,9 @@
 use std::env;
 use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
+use crate::client::own_program;
 use crate::{VerbError, log};
 
 /// The name of the interface at either end, so that what is ready at the target's is also how it is
@@ -42,7 +42,7 @@ pub(super) fn enter() -> Result<bool, VerbError> {
         match ran(unshare().args(["ip", "link", "add", INTERFACE, "type", "veth"])) {
             Ok(()) => {
                 let mut itself = unshare();
-                itself.arg(own()?).args(env::args_os().skip(1));
+                itself.arg(own_program()?).args(env::args_os().skip(1));
                 let cause = itself.env(INSIDE, "").exec();
                 return Err(VerbError::failed(format!("cannot run unshare: {cause}")));
             }
@@ -100,10 +100,4 @@ fn ran(command: &mut Command) -> Result<(), String> {
             .unwrap_or("it gave no reason")
             .to_owned())
     }
-}
-
-/// This very program.
-pub(super) fn own() -> Result<PathBuf, VerbError> {
-    env::current_exe()
-        .map_err(|cause| VerbError::failed(format!("cannot find the lunar executable: {cause}")))
 }

@@ -15,8 +15,9 @@ use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-use super::args::{RaceArgs, TransportArg};
-use super::network;
+use super::{RaceArgs, TransportArg, network};
+use crate::client::own_program;
+use crate::serve::args::RINGS;
 use crate::{VerbError, log};
 
 /// A target that serves until this is dropped.
@@ -48,20 +49,14 @@ impl Served {
             private,
             _folder: folder,
         };
-        let failed = |cause| VerbError::failed(format!("the target did not start: {cause}"));
-        let out = served.child.stdout.take();
-        let mut out = BufReader::new(
-            out.ok_or(io::ErrorKind::BrokenPipe.into())
-                .map_err(failed)?,
-        );
+        let failed =
+            |cause: io::Error| VerbError::failed(format!("the target did not start: {cause}"));
+        let broken = || failed(io::ErrorKind::BrokenPipe.into());
+        let mut out = BufReader::new(served.child.stdout.take().ok_or_else(broken)?);
         if private && out.read_line(&mut String::new()).map_err(failed)? > 0 {
             network::lay(served.pid(), args.mtu.unwrap_or(MTU))?;
-            let told = served
-                .child
-                .stdin
-                .take()
-                .map(|mut input| input.write_all(b"\n"));
-            told.transpose().map_err(failed)?;
+            let mut input = served.child.stdin.take().ok_or_else(broken)?;
+            input.write_all(b"\n").map_err(failed)?;
         }
         match ready(&mut out, &args.over).map_err(failed)? {
             Some(addresses) => served.addresses = addresses,
@@ -126,11 +121,12 @@ fn command(
         let beyond = network::beyond();
         command.arg(beyond.get_program()).args(beyond.get_args());
     }
-    command
-        .arg(network::own()?)
-        .args(["serve", volume, "--json"]);
-    command.args(["--open", "--ring", args.means.ring.word(), "--state-dir"]);
-    command.arg(&folder.0);
+    let mut rings = RINGS.iter();
+    let ring = rings.find(|(.., ring)| *ring == args.means.ring);
+    let ring = ring.map_or("auto", |(word, ..)| word);
+    command.arg(own_program()?);
+    command.args(["serve", volume, "--json", "--open", "--ring", ring]);
+    command.arg("--state-dir").arg(&folder.0);
     for way in TransportArg::value_variants() {
         if args.over.contains(way) {
             command.args(way.options(private, folder));

@@ -4,18 +4,15 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use engine::serve::options as engine_options;
-use engine_options::{
-    BlockSizeOption, FcoePort, MOST_THREADS, ServeOptions, TargetChap, TargetLimits, UnitOptions,
-    chap_user,
+use clap::Args;
+use engine::serve::options::{
+    BlockSizeOption, ChapHash, FcoePort, MOST_THREADS, PollMode, RingKind, ServeOptions,
+    TargetChap, TargetLimits, UnitOptions, chap_user,
 };
 
-use super::identity;
 use super::portal::{self, ListenAddress};
-use crate::VerbError;
-use crate::secret;
-use crate::units::{parse_size, parse_time};
+use crate::units::{Choices, choice, parse_size, parse_time};
+use crate::{VerbError, client, secret};
 
 /// Export volumes over iSCSI and FCoE until told to stop
 ///
@@ -140,8 +137,9 @@ struct AccessArgs {
     mutual_secret_file: Option<PathBuf>,
 
     /// The weakest CHAP hash to accept
-    #[arg(long, value_name = "HASH", requires = "chap", default_value = "md5")]
-    chap_min: HashArg,
+    #[arg(long, value_name = "HASH", requires = "chap", default_value = "md5",
+          value_parser = choice(HASHES))]
+    chap_min: ChapHash,
 }
 
 #[derive(Debug, Args)]
@@ -164,8 +162,8 @@ struct UnitArgs {
     /// Bytes in a logical block [default: 512, for block: the device's own]
     ///
     /// With 512, the units report a physical block of 4096.
-    #[arg(long, value_name = "BYTES")]
-    block_size: Option<BlockSizeArg>,
+    #[arg(long, value_name = "BYTES", value_parser = choice(BLOCK_SIZES))]
+    block_size: Option<BlockSizeOption>,
 
     /// Vendor that INQUIRY reports, up to 8 characters [default: LUNAR]
     #[arg(long, value_name = "TEXT")]
@@ -191,12 +189,12 @@ struct MachineArgs {
     threads: Threads,
 
     /// Kernel interface for I/O
-    #[arg(long, value_name = "RING", default_value = "auto")]
-    ring: RingArg,
+    #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
+    ring: RingKind,
 
     /// When to spin instead of sleeping
-    #[arg(long, value_name = "WHEN", default_value = "adaptive")]
-    poll: PollArg,
+    #[arg(long, value_name = "WHEN", default_value = "adaptive", value_parser = choice(POLLS))]
+    poll: PollMode,
 
     /// Memory for all RAM disks together [default: from available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -240,56 +238,44 @@ struct LimitArgs {
 }
 
 /// `--chap-min`, and `--chap-hash` of `ls`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum HashArg {
-    Md5,
-    Sha1,
-    Sha256,
-    #[value(name = "sha3-256")]
-    Sha3,
-}
+pub(crate) const HASHES: &Choices<ChapHash> = &[
+    ("md5", None, ChapHash::Md5),
+    ("sha1", None, ChapHash::Sha1),
+    ("sha256", None, ChapHash::Sha256),
+    ("sha3-256", None, ChapHash::Sha3),
+];
 
 /// `--block-size`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum BlockSizeArg {
-    #[value(name = "512")]
-    B512,
-    #[value(name = "4096")]
-    B4096,
-}
+const BLOCK_SIZES: &Choices<BlockSizeOption> = &[
+    ("512", None, BlockSizeOption::B512),
+    ("4096", None, BlockSizeOption::B4096),
+];
 
 /// `--ring`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum RingArg {
-    /// io_uring where the kernel has it, else epoll
-    Auto,
-    /// io_uring, or fail
-    Uring,
-    /// epoll
-    Epoll,
-}
-
-impl RingArg {
-    /// How it is typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Uring => "uring",
-            Self::Epoll => "epoll",
-        }
-    }
-}
+pub(crate) const RINGS: &Choices<RingKind> = &[
+    (
+        "auto",
+        Some("io_uring where the kernel has it, else epoll"),
+        RingKind::Auto,
+    ),
+    ("uring", Some("io_uring, or fail"), RingKind::Uring),
+    ("epoll", Some("epoll"), RingKind::Epoll),
+];
 
 /// `--poll`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PollArg {
-    /// Never
-    Never,
-    /// While it is likely to save a wakeup
-    Adaptive,
-    /// Always: this takes all of each core
-    Always,
-}
+const POLLS: &Choices<PollMode> = &[
+    ("never", Some("Never"), PollMode::Never),
+    (
+        "adaptive",
+        Some("While it is likely to save a wakeup"),
+        PollMode::Adaptive,
+    ),
+    (
+        "always",
+        Some("Always: this takes all of each core"),
+        PollMode::Always,
+    ),
+];
 
 /// `--threads`; `None` is `auto`.
 type Threads = Option<NonZeroUsize>;
@@ -298,11 +284,8 @@ impl ServeArgs {
     /// What the engine is to do. Reads the secret files and resolves
     /// where to listen; opens nothing else.
     pub(crate) fn into_options(self) -> Result<ServeOptions, VerbError> {
-        let iqn = self.network.iqn.unwrap_or_else(identity::default_name);
-        let state_dir = match self.machine.state_dir {
-            Some(dir) => Some(dir),
-            None => identity::state_dir(),
-        };
+        let iqn = self.network.iqn.unwrap_or_else(client::default_name);
+        let state_dir = self.machine.state_dir.or_else(client::state_dir);
         let mut options = ServeOptions::new(self.volumes, iqn, state_dir);
         if !self.network.listen.is_empty() || !self.network.fcoe.is_empty() {
             options.listen = portal::listen(&self.network.listen)?;
@@ -315,8 +298,8 @@ impl ServeArgs {
         options.allow = self.access.allow;
         options.units = self.units.into();
         options.threads = self.machine.threads;
-        options.ring = self.machine.ring.into();
-        options.poll = self.machine.poll.into();
+        options.ring = self.machine.ring;
+        options.poll = self.machine.poll;
         options.memory_limit = self.machine.memory_limit;
         options.wait = self.wait.unwrap_or_default();
         options.limits = self.limits.into();
@@ -337,18 +320,13 @@ impl AccessArgs {
             return Ok(None);
         }
         let users = self.chap.iter().zip(&self.secret_file);
-        let users: Result<_, VerbError> = users
-            .map(|(user, file)| Ok(chap_user(user, secret::read(file)?)))
-            .collect();
-        let mutual = self
-            .mutual_user
-            .as_ref()
-            .zip(self.mutual_secret_file.as_ref());
+        let users = users.map(|(user, file)| Ok(chap_user(user, secret::read(file)?)));
+        let mutual = self.mutual_user.iter().zip(&self.mutual_secret_file);
         let mutual = mutual.map(|(user, file)| Ok((user.clone(), secret::read(file)?)));
         Ok(Some(TargetChap {
-            users: users?,
-            mutual: mutual.transpose()?,
-            minimum: self.chap_min.into(),
+            users: users.collect::<Result<_, VerbError>>()?,
+            mutual: mutual.last().transpose()?,
+            minimum: self.chap_min,
         }))
     }
 }
@@ -359,7 +337,7 @@ impl From<UnitArgs> for UnitOptions {
             readonly: args.readonly,
             removable: args.removable,
             sole_gateway: args.sole_gateway,
-            block_size: args.block_size.map(Into::into),
+            block_size: args.block_size,
             vendor: args.vendor,
             product: args.product,
             serials: args.serial,
@@ -377,46 +355,6 @@ impl From<LimitArgs> for TargetLimits {
             sessions: args.max_sessions,
             held_bytes: args.connection_memory,
             ..Self::default()
-        }
-    }
-}
-
-impl From<HashArg> for engine_options::ChapHash {
-    fn from(arg: HashArg) -> Self {
-        match arg {
-            HashArg::Md5 => Self::Md5,
-            HashArg::Sha1 => Self::Sha1,
-            HashArg::Sha256 => Self::Sha256,
-            HashArg::Sha3 => Self::Sha3,
-        }
-    }
-}
-
-impl From<BlockSizeArg> for BlockSizeOption {
-    fn from(arg: BlockSizeArg) -> Self {
-        match arg {
-            BlockSizeArg::B512 => Self::B512,
-            BlockSizeArg::B4096 => Self::B4096,
-        }
-    }
-}
-
-impl From<RingArg> for engine_options::RingKind {
-    fn from(arg: RingArg) -> Self {
-        match arg {
-            RingArg::Auto => Self::Auto,
-            RingArg::Uring => Self::Uring,
-            RingArg::Epoll => Self::Epoll,
-        }
-    }
-}
-
-impl From<PollArg> for engine_options::PollMode {
-    fn from(arg: PollArg) -> Self {
-        match arg {
-            PollArg::Never => Self::Never,
-            PollArg::Adaptive => Self::Adaptive,
-            PollArg::Always => Self::Always,
         }
     }
 }

@@ -1,40 +1,38 @@
 //! `lunar serve`: from the command line to the engine, and from there to standard output.
 
 pub(crate) mod args;
-pub(crate) mod identity;
 pub(crate) mod portal;
-mod ready;
+#[cfg(test)]
+mod tests;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use args::ServeArgs;
 use engine::serve::Orders;
-use engine::serve::options::ServeError;
+use engine::serve::options::{ReadyLun, ServeError};
 use signal_hook::consts::SIGUSR1;
 use signal_hook::iterator::Signals;
 
-use crate::progress_display::orders_to_stop;
+use crate::progress_display::{SAME_ORDER, orders_to_stop};
+use crate::units::{human_size, printable};
 use crate::{VerbError, log};
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, VerbError> {
     let json = args.json;
     let options = args.into_options()?;
-    options
-        .validate()
-        .map_err(|misuse| VerbError::usage(misuse.to_string()))?;
+    options.validate().map_err(VerbError::usage)?;
     log::start();
     let orders = Orders::default();
     let serves = Arc::new(AtomicBool::new(false));
-    heed_signals(&orders, Arc::clone(&serves))
-        .map_err(|cause| VerbError::failed(format!("cannot catch signals: {cause}")))?;
+    heed_signals(&orders, Arc::clone(&serves)).map_err(VerbError::signals)?;
     let ready = |luns: &[_]| {
         serves.store(true, SeqCst);
-        ready::print(luns, json);
+        print(luns, json);
     };
     engine::serve::run(&options, &orders, ready).map_err(|error| failure(&error))?;
     Ok(ExitCode::SUCCESS)
@@ -82,5 +80,40 @@ fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// Longer than one order takes to arrive by two ways.
-const SAME_ORDER: Duration = Duration::from_secs(1);
+/// Says on standard output that everything is ready: one line for each LUN at each portal, or one
+/// JSON object a LUN, and nothing else. A reader that has gone away does not keep a server from serving.
+fn print(luns: &[ReadyLun], json: bool) {
+    let lines: String = luns.iter().map(|lun| line(lun, json) + "\n").collect();
+    let mut out = io::stdout().lock();
+    if let Err(cause) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
+        tracing::warn!("the ready lines cannot be printed: {cause}");
+    }
+}
+
+fn line(lun: &ReadyLun, json: bool) -> String {
+    if json {
+        // A struct of strings and numbers always has a JSON form.
+        return serde_json::to_string(lun).unwrap_or_default();
+    }
+    let size = match lun.size_bytes {
+        0 => "absent".to_owned(),
+        bytes => human_size(bytes),
+    };
+    let volume = printable(&lun.volume, &[]);
+    let lines = addresses(lun).map(|address| format!("{address}  {size}  {volume}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The addresses by which initiators reach a LUN: one a portal.
+fn addresses(lun: &ReadyLun) -> impl Iterator<Item = String> {
+    let is_iscsi = lun.address.starts_with("iscsi:");
+    let (others, own) = if is_iscsi {
+        (&lun.portals[..], None)
+    } else {
+        (&[][..], Some(lun.address.clone()))
+    };
+    let others = others.iter();
+    others
+        .map(|portal| format!("iscsi://{portal}/{}/{}", lun.target, lun.lun))
+        .chain(own)
+}

@@ -83,6 +83,3 @@ fn parse(text: &str) -> Result<HostPort, String> {
     text.parse()
         .map_err(|error: address::ParseError| error.one_line())
 }
-
-#[cfg(test)]
-mod tests;

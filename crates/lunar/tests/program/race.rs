@@ -166,7 +166,9 @@ fn a_volume_is_served_over_loopback_and_a_cable_where_no_network_is_to_be_had() 
         let found = files.find(|file| file.exists()).unwrap();
         symlink(found, scratch.join(tool)).unwrap();
     }
-    let [iscsi, fcoe] = served(|race| drop(race.env("PATH", &scratch)));
+    let [iscsi, fcoe] = served(|race| {
+        race.env("PATH", &scratch);
+    });
     assert!(iscsi.starts_with("iscsi://127.0.0.1:"), "{iscsi}");
     assert!(fcoe.starts_with("fcoe://cable:/"), "{fcoe}");
 }

@@ -1,35 +1,91 @@
 //! `lunar race`: from the command line to turns, and what came of them.
 
-pub(crate) mod args;
 mod network;
 mod served;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use address::Address;
-use args::RaceArgs;
 use bench::floor::ether;
 use bench::load::{LoadResources, LoadVolume};
 use bench::plan::FioOptions;
 use bench::race::RacePlan;
-use bench::run::{self, begun};
+use bench::run::RunPlan;
+use clap::{Args, ValueEnum};
 use served::Served;
 
 use crate::VerbError;
 use crate::client::{address, addresses};
-use crate::measuring::{self, MeasurementEnd, StatusLine, typed};
-use crate::progress_display::{ENDED, heed_signals};
+use crate::measuring::{self, LoadArgs, MeansArgs, Measurement};
+use crate::progress_display::stop_on_signal;
+use crate::units::{number, parse_time};
+
+/// Compare the speed of volumes under the same load, in turns
+///
+/// The other ADDRs are compared with the first. Turns are short, so noise affects all volumes
+/// alike; each round starts with another volume, and ratios are taken within a round. A difference
+/// is reported only if it is statistically significant. In each row --runtime is the total time of
+/// all turns of an ADDR, and --ramp-time is spent once for each. A load that writes destroys the
+/// data on the volumes, without asking. ^C stops with exit code 130 and prints what was measured so
+/// far.
+///
+/// Addresses are those of lunar serve.
+#[derive(Debug, Args)]
+pub(crate) struct RaceArgs {
+    /// Addresses of the volumes, such as iscsi://192.0.2.1/iqn.2026-11.org.example:disk0/0
+    #[arg(value_name = "ADDR", required_unless_present = "volume")]
+    volumes: Vec<String>,
+
+    /// Serve this volume, and compare the transports of --over to it
+    ///
+    /// The target and this process get a network namespace each, with a pair of virtual Ethernet
+    /// interfaces between them. Lost frames are reported with the place of the loss.
+    #[arg(long, value_name = "ADDR", requires = "over",
+          conflicts_with_all = ["volumes", "target_pid"])]
+    volume: Option<String>,
+
+    /// Transports to --volume; the others are compared with the first
+    #[arg(
+        long,
+        value_name = "TRANSPORT,...",
+        requires = "volume",
+        value_delimiter = ','
+    )]
+    over: Vec<TransportArg>,
+
+    /// MTU between both ends of --volume, from 1280 to 65535 [default: 2500]
+    #[arg(long, value_name = "BYTES", requires = "volume",
+          value_parser = number(1280..=65535_u32))]
+    mtu: Option<u32>,
+
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// Time to measure each turn; a quarter of it is a warm-up before
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
+    turn: Duration,
+
+    #[command(flatten)]
+    means: MeansArgs,
+}
+
+/// A way to reach a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TransportArg {
+    /// SCSI over TCP
+    Iscsi,
+    /// SCSI over Fibre Channel over Ethernet
+    Fcoe,
+}
 
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, VerbError> {
     let words = args.means.words(&args.load)?;
     args.check()?;
-    let stop = Arc::default();
     let Some(volume) = &args.volume else {
         let race = plan(args, words, &args.volumes, None)?;
-        heed_signals(Arc::clone(&stop), ENDED.to_owned());
-        return race_until(&stop, args, &race)?.exit();
+        return race_until(&stop_on_signal(), args, &race);
     };
     let parsed = address(volume)?;
     args.means.check()?;
@@ -41,13 +97,13 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, VerbError> {
         )));
     }
     // From here on there is something to be put away.
-    heed_signals(Arc::clone(&stop), ENDED.to_owned());
+    let stop = stop_on_signal();
     let mut served = Served::start(args, volume, private, &stop)?;
     let race = plan(args, words, &served.addresses, Some(&served));
     let ended = race.and_then(|race| race_until(&stop, args, &race));
     // If it does not, that is why nothing else went well.
     served.check()?;
-    ended?.exit()
+    ended
 }
 
 /// Whether it has a unit that is reached by a network.
@@ -74,7 +130,7 @@ fn plan(
     let machinery = means.machinery();
     let targets = served.map_or(machinery.targets, |served| vec![served.pid()]);
     Ok(RacePlan {
-        plan: run::RunPlan {
+        plan: RunPlan {
             words,
             subjects,
             machinery: LoadResources {
@@ -89,18 +145,12 @@ fn plan(
     })
 }
 
-fn race_until(
-    stop: &AtomicBool,
-    args: &RaceArgs,
-    race: &RacePlan,
-) -> Result<MeasurementEnd, VerbError> {
-    let mut line = StatusLine::new(race.plan.words.runtime);
+fn race_until(stop: &AtomicBool, args: &RaceArgs, race: &RacePlan) -> Result<ExitCode, VerbError> {
     measuring::warn_of_holes(&race.plan);
-    let mut outcome = begun(typed());
-    let ended = measuring::watched_until(stop, &mut line, |watch| race.run(&mut outcome, watch));
+    let runtime = race.plan.words.runtime;
+    let measured = Measurement::run(stop, runtime, |outcome, watch| race.run(outcome, watch));
     race.plan.tell_gathered();
-    measuring::tell(&outcome, args.means.json, args.means.html.as_deref())?;
-    Ok(ended)
+    measured.tell(args.means.json, args.means.html.as_deref())
 }
 
 impl RaceArgs {
