@@ -29,7 +29,7 @@ use std::time::Duration;
 use scsi::medium::SEGMENT_BYTES;
 
 use crate::load::{self, Measured};
-use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes};
+use crate::load_threads::{self, RunObserver};
 use crate::outcome::{Load, RunResult};
 use crate::plan::FioOptions;
 use crate::processes;
@@ -70,6 +70,16 @@ struct FloorHeader {
 }
 
 impl FloorHeader {
+    fn new(kind: FloorKind, len: u32, offset: u64) -> Self {
+        Self {
+            kind,
+            spin: false,
+            together: false,
+            len,
+            offset,
+        }
+    }
+
     fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[0] = self.kind as u8;
@@ -84,23 +94,23 @@ impl FloorHeader {
     ///
     /// When the peer does not speak the protocol of `floor`.
     fn decode(bytes: &[u8; HEADER]) -> io::Result<Self> {
-        let number = |range: std::ops::Range<usize>| {
-            let bytes = bytes[range].iter();
-            bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-        };
-        let kind = KINDS.get(usize::from(bytes[0]));
-        let (len, offset) = (number(4..8) as u32, number(8..16));
-        match kind {
-            Some(kind) if u64::from(len) <= SEGMENT_BYTES => Ok(Self {
-                kind: *kind,
-                spin: bytes[1] == 1,
-                together: bytes[2] == 1,
-                len,
-                offset,
-            }),
-            _ => Err(not_ours()),
+        let kind = KINDS.get(usize::from(bytes[0])).ok_or_else(not_ours)?;
+        let (len, offset) = (number(&bytes[4..8]) as u32, number(&bytes[8..16]));
+        if u64::from(len) > SEGMENT_BYTES {
+            return Err(not_ours());
         }
+        Ok(Self {
+            spin: bytes[1] == 1,
+            together: bytes[2] == 1,
+            ..Self::new(*kind, len, offset)
+        })
     }
+}
+
+/// A number of up to 8 bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter();
+    bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 fn not_ours() -> io::Error {
@@ -180,18 +190,13 @@ pub fn measure(
             near::run(place, (words, load), (numbers, size), post)
         }
     };
-    let times = RunTimes {
-        ramp: words.ramp,
-        runtime: words.runtime,
-    };
     let members = if place.together {
         vec![member(0..load.jobs)]
     } else {
         (0..load.jobs).map(|at| member(at..at + 1)).collect()
     };
-    let result = load_threads::run(members, times, watch, || match place.pid {
-        Some(pid) => vec![pid],
-        None => processes::peers(&processes::sockets()),
+    let result = load_threads::run(members, words.times(), watch, || {
+        place.pid.into_iter().collect()
     })?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))
@@ -209,17 +214,9 @@ pub fn rows(
     outcome: &mut RunResult,
     watch: &mut RunObserver<'_>,
 ) -> Result<(), RunError> {
-    for &block_bytes in &words.block_sizes {
-        for &rw in &words.rws {
-            if watch.stopped() {
-                return Ok(());
-            }
-            let load = words.load(rw, block_bytes);
-            (watch.live)(LiveFigures::Begin(load));
-            measure(place, words, load, size, watch)?.take(&mut outcome.rows)?;
-        }
-    }
-    Ok(())
+    load::each(words.loads(1), watch, |load, watch| {
+        measure(place, words, load, size, watch)?.take(&mut outcome.rows)
+    })
 }
 
 /// The other end as a process of this machine; it ends when this is dropped.
@@ -249,20 +246,16 @@ impl LocalFloor {
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line)?;
         }
-        let address = line.trim().parse();
-        let pid = Some(child.id());
-        // Ended below even if the line is wrong.
-        let mut local = Self {
-            child,
-            place: FloorPeer {
-                address: ([127, 0, 0, 1], 0).into(),
-                pid,
-                spin,
-                together: false,
-            },
+        let place = FloorPeer {
+            address: ([127, 0, 0, 1], 0).into(),
+            pid: Some(child.id()),
+            spin,
+            together: false,
         };
-        local.place.address =
-            address.map_err(|_| io::Error::other("the other end did not report its address"))?;
+        // Ended below even if the line is wrong.
+        let mut local = Self { child, place };
+        let silent = |_| io::Error::other("the other end did not report its address");
+        local.place.address = line.trim().parse().map_err(silent)?;
         Ok(local)
     }
 

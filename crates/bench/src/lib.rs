@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod floor;
-mod io_region;
 pub mod load;
 mod load_threads;
 pub mod numbers;
@@ -10,7 +9,6 @@ pub mod outcome;
 pub mod plan;
 pub mod processes;
 pub mod race;
-mod random;
 pub mod report;
 pub mod run;
 mod series;

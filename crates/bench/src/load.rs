@@ -18,14 +18,15 @@ use std::time::Duration;
 use ::io::ring::RingKind;
 use block::volume::Volume;
 
-use crate::load_threads::{self, LoadThread, LoadTotals, RunObserver, RunTimes, ThreadTotals};
+use crate::load_threads::{self, LiveFigures, LoadThread, LoadTotals, RunObserver, ThreadTotals};
 use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
 use crate::plan::{BlockSpan, FioOptions};
 use crate::processes;
+use crate::run::RunError;
 use job::{JobSpec, LoadJob};
 
 pub use fill::{FillError, UnwrittenRange, fill, holes};
-pub(crate) use stamp::new_run;
+pub(crate) use stamp::{mix, new_run};
 
 /// A volume to be measured, and the part of it that is used.
 #[derive(Clone, Debug)]
@@ -48,14 +49,6 @@ pub struct LoadResources {
     pub targets: Vec<u32>,
 }
 
-impl LoadResources {
-    /// The kernel is asked as was chosen.
-    #[must_use]
-    pub fn new(ring: RingKind, targets: Vec<u32>) -> Self {
-        Self { ring, targets }
-    }
-}
-
 /// What was measured, and why it ended before its time.
 #[derive(Debug)]
 pub struct Measured {
@@ -63,6 +56,22 @@ pub struct Measured {
     pub rows: Vec<ResultRow>,
     /// The first thing that failed.
     pub failure: Option<String>,
+}
+
+/// Measures load after load, until all are, something fails, or it is stopped.
+pub(crate) fn each(
+    loads: impl Iterator<Item = Load>,
+    watch: &mut RunObserver<'_>,
+    mut measure: impl FnMut(Load, &mut RunObserver<'_>) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    for load in loads {
+        if watch.stopped() {
+            return Ok(());
+        }
+        (watch.live)(LiveFigures::Begin(load));
+        measure(load, watch)?;
+    }
+    Ok(())
 }
 
 /// Measures one load on all volumes at the same time.
@@ -82,12 +91,8 @@ pub fn measure(
         .iter()
         .flat_map(|subject| members(subject, (words, load), machinery.ring, run))
         .collect();
-    let times = RunTimes {
-        ramp: words.ramp,
-        runtime: words.runtime,
-    };
     let given = machinery.targets.clone();
-    let result = load_threads::run(members, times, watch, || {
+    let result = load_threads::run(members, words.times(), watch, || {
         if given.is_empty() {
             processes::peers(&processes::sockets())
         } else {

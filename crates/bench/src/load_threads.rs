@@ -93,6 +93,17 @@ pub(crate) struct ThreadTotals {
     pub(crate) failure: Option<String>,
 }
 
+impl ThreadTotals {
+    /// What was written, or what was read.
+    pub(crate) fn tally(&mut self, write: bool) -> &mut OperationTotals {
+        if write {
+            &mut self.writes
+        } else {
+            &mut self.reads
+        }
+    }
+}
+
 /// What all have counted.
 #[derive(Debug, Default)]
 pub(crate) struct LoadTotals {

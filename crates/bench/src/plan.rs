@@ -7,8 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use address::Size;
-use scsi::medium::{SEGMENT_BYTES, Traits};
+use fastrand::Rng;
+use scsi::medium::{Extent, SEGMENT_BYTES, Traits};
 
+use crate::load_threads::RunTimes;
 use crate::outcome::{AccessOrder, DataDirection, Load};
 
 /// `--rw`.
@@ -181,6 +183,55 @@ impl BlockSpan {
     }
 }
 
+/// Places of one length, side by side.
+#[derive(Debug)]
+pub(crate) struct IoRegion {
+    first: u64,
+    blocks: u64,
+    count: u64,
+    order: AccessOrder,
+    next: u64,
+}
+
+impl IoRegion {
+    /// Those of `blocks` blocks in part `number` of `parts` of a span.
+    pub(crate) fn new(
+        span: BlockSpan,
+        blocks: u64,
+        order: AccessOrder,
+        number: u32,
+        parts: u32,
+    ) -> Self {
+        let count = span.blocks / blocks / u64::from(parts);
+        Self {
+            first: span.first + u64::from(number) * count * blocks,
+            blocks,
+            count,
+            order,
+            next: 0,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The number of the next one.
+    pub(crate) fn next(&mut self, random: &mut Rng) -> u64 {
+        if self.order == AccessOrder::Random {
+            return random.u64(..self.count);
+        }
+        let place = self.next;
+        self.next = if place + 1 < self.count { place + 1 } else { 0 };
+        place
+    }
+
+    pub(crate) fn extent(&self, place: u64) -> Extent {
+        Extent::new(self.first + place * self.blocks, self.blocks)
+    }
+}
+
 /// Words that contradict themselves: nothing was tried.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BenchMisuse {
@@ -276,6 +327,29 @@ impl FioOptions {
         })
     }
 
+    /// How long a row takes.
+    #[must_use]
+    pub fn times(&self) -> RunTimes {
+        RunTimes {
+            ramp: self.ramp,
+            runtime: self.runtime,
+        }
+    }
+
+    /// What the places and contents of a job are drawn from.
+    pub(crate) fn random(&self, job: u32) -> Rng {
+        Rng::with_seed(self.seed ^ u64::from(job) << 32)
+    }
+
+    /// Whether the next I/O writes.
+    pub(crate) fn next_writes(&self, direction: DataDirection, random: &mut Rng) -> bool {
+        match direction {
+            DataDirection::Read => false,
+            DataDirection::Write => true,
+            DataDirection::Mixed => random.u32(..100) >= self.read_percent,
+        }
+    }
+
     /// Whether they can be meant.
     ///
     /// # Errors
@@ -291,20 +365,11 @@ impl FioOptions {
         Ok(())
     }
 
-    /// Whether anything is written.
-    #[must_use]
-    pub fn writes(&self) -> bool {
-        self.rws
-            .iter()
-            .any(|rw| rw.direction != DataDirection::Read)
-    }
-
     /// Whether anything both reads and writes.
     #[must_use]
     pub fn mixes(&self) -> bool {
-        self.rws
-            .iter()
-            .any(|rw| rw.direction == DataDirection::Mixed)
+        let mut rws = self.rws.iter();
+        rws.any(|rw| rw.direction == DataDirection::Mixed)
     }
 
     /// The part of a volume that is used.
@@ -313,11 +378,8 @@ impl FioOptions {
     ///
     /// When the volume cannot do what these words say.
     pub fn fit(&self, traits: &Traits) -> Result<BlockSpan, UnfitForVolume> {
-        let writing = self
-            .rws
-            .iter()
-            .find(|rw| rw.direction != DataDirection::Read);
-        if let Some(rw) = writing
+        let mut rws = self.rws.iter();
+        if let Some(rw) = rws.find(|rw| rw.direction != DataDirection::Read)
             && traits.read_only
         {
             return Err(UnfitForVolume::ReadOnly(self.load(*rw, 0).word()));
@@ -369,6 +431,12 @@ impl FioOptions {
             }),
             None => Ok(()),
         }
+    }
+
+    /// The loads that these words come to where blocks have this size: each row.
+    pub(crate) fn loads(&self, block_size: u32) -> impl Iterator<Item = Load> {
+        let sizes = self.block_sizes_for(block_size);
+        sizes.flat_map(move |size| self.rws.iter().map(move |rw| self.load(*rw, size)))
     }
 
     /// The block sizes that a volume with such blocks can do.

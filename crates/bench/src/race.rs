@@ -43,7 +43,7 @@ impl RacePlan {
         outcome: &mut RunResult,
         watch: &mut RunObserver<'_>,
     ) -> Result<(), RunError> {
-        let mut later = self.plan.loads() as u32;
+        let mut later = self.plan.loads().count() as u32;
         self.plan.each_load(watch, |load, watch| {
             later = later.saturating_sub(1);
             let mut course = RaceLoad::new(self, load, later);

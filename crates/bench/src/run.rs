@@ -10,7 +10,7 @@ use client::open::{self, OpenError, OpenOptions};
 
 use crate::floor;
 use crate::load::{self, FillError, LoadResources, LoadVolume, Measured, UnwrittenRange};
-use crate::load_threads::{LiveFigures, RunObserver};
+use crate::load_threads::RunObserver;
 use crate::outcome::{DataDirection, HostFacts, Load, ResultRow, RunResult};
 use crate::plan::{FioOptions, UnfitForVolume};
 
@@ -152,36 +152,20 @@ impl RunPlan {
     pub(crate) fn each_load(
         &self,
         watch: &mut RunObserver<'_>,
-        mut measure: impl FnMut(Load, &mut RunObserver<'_>) -> Result<(), RunError>,
+        measure: impl FnMut(Load, &mut RunObserver<'_>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         if self.fill {
             for subject in &self.subjects {
                 self.fill(subject, watch)?;
             }
         }
-        for block_bytes in self.block_sizes() {
-            for &rw in &self.words.rws {
-                if watch.stopped() {
-                    return Ok(());
-                }
-                let load = self.words.load(rw, block_bytes);
-                (watch.live)(LiveFigures::Begin(load));
-                measure(load, watch)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// How many loads [`Self::each_load`] has.
-    pub(crate) fn loads(&self) -> usize {
-        self.block_sizes().len() * self.words.rws.len()
+        load::each(self.loads(), watch, measure)
     }
 
     /// Those of the words that all volumes can do.
-    fn block_sizes(&self) -> Vec<u32> {
+    pub(crate) fn loads(&self) -> impl Iterator<Item = Load> {
         let sizes = self.subjects.iter().map(|subject| subject.span.block_size);
-        let sizes = self.words.block_sizes_for(sizes.max().unwrap_or(1));
-        sizes.collect()
+        self.words.loads(sizes.max().unwrap_or(1))
     }
 
     /// Logs what the volumes have gathered of what went through them.
@@ -199,13 +183,8 @@ impl RunPlan {
 
     /// The volumes that are to be read, though nothing was written to all or some of them yet.
     pub fn holes(&self) -> impl Iterator<Item = (&str, UnwrittenRange)> {
-        let reads = |words: &FioOptions| {
-            words
-                .rws
-                .iter()
-                .any(|rw| rw.direction != DataDirection::Write)
-        };
-        let asked = !self.fill && reads(&self.words);
+        let mut rws = self.words.rws.iter();
+        let asked = !self.fill && rws.any(|rw| rw.direction != DataDirection::Write);
         let subjects = self.subjects.iter().filter(move |_| asked);
         // One that cannot tell may be full; of one that is always empty nothing else is expected.
         subjects.filter_map(|subject| {

@@ -22,7 +22,7 @@ use ::io::ether::EtherPort;
 use self::frame::{FloorFrameKind, FloorMessage, GROUP, Run};
 use self::side::FloorPort;
 use crate::load::{self, Measured};
-use crate::load_threads::{self, LoadPhase, LoadThread, RunObserver, RunTimes, ThreadTotals};
+use crate::load_threads::{self, LoadPhase, LoadThread, RunObserver, ThreadTotals};
 use crate::outcome::{AccessOrder, DataDirection, Load, RunResult};
 use crate::plan::FioOptions;
 use crate::run::RunError;
@@ -132,10 +132,6 @@ fn measure(
         jobs: 1,
     };
     (watch.live)(load_threads::LiveFigures::Begin(load));
-    let times = RunTimes {
-        ramp: words.ramp,
-        runtime: words.runtime,
-    };
     let member = move |post: &LoadThread<'_>| {
         let mut report = ThreadTotals::default();
         post.ready(None);
@@ -144,7 +140,9 @@ fn measure(
         }
         report
     };
-    let result = load_threads::run(vec![member], times, watch, || far.into_iter().collect())?;
+    let result = load_threads::run(vec![member], words.times(), watch, || {
+        far.into_iter().collect()
+    })?;
     Ok(load::measured(vec![address], load, &result))
 }
 

@@ -6,14 +6,13 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{BUFFER, FloorHeader, FloorKind, FloorPeer, HEADER, not_ours};
-use crate::io_region::IoRegion;
 use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
-use crate::outcome::{DataDirection, Load};
-use crate::plan::{BlockSpan, FioOptions};
-use crate::random::Xorshift;
+use crate::outcome::Load;
+use crate::plan::{BlockSpan, FioOptions, IoRegion};
 
 /// How long the other end may take to have its memory, and to answer.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -36,14 +35,12 @@ pub(super) fn run(
     post: &LoadThread<'_>,
 ) -> ThreadTotals {
     let mut report = ThreadTotals::default();
-    let connections =
-        numbers.map(|number| RequestPipeline::new(place, (words, load), (number, size)));
-    let worked = connections
-        .collect::<io::Result<Vec<_>>>()
-        .and_then(|mut ends| {
-            post.ready(None);
-            work(&mut ends, place.together, &mut report, post)
-        });
+    let ends = numbers.map(|number| RequestPipeline::new(place, (words, load), (number, size)));
+    let ends: io::Result<Vec<_>> = ends.collect();
+    let worked = ends.and_then(|mut ends| {
+        post.ready(None);
+        work(&mut ends, place.together, &mut report, post)
+    });
     if let Err(cause) = worked {
         report.failure = Some(format!("{}: {cause}", place.address));
     }
@@ -51,7 +48,7 @@ pub(super) fn run(
 }
 
 fn work(
-    ends: &mut [RequestPipeline],
+    ends: &mut [RequestPipeline<'_>],
     spins: bool,
     report: &mut ThreadTotals,
     post: &LoadThread<'_>,
@@ -92,11 +89,9 @@ fn connect(place: FloorPeer, size: u64) -> io::Result<TcpStream> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
     let begin = FloorHeader {
-        kind: FloorKind::Begin,
         spin: place.spin,
         together: place.together,
-        len: 0,
-        offset: size,
+        ..FloorHeader::new(FloorKind::Begin, 0, size)
     };
     let begin = begin.encode();
     socket.write_all(&begin)?;
@@ -128,11 +123,11 @@ pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
 }
 
 /// Keeps a fixed number of requests in flight.
-struct RequestPipeline {
+struct RequestPipeline<'a> {
     socket: TcpStream,
+    words: &'a FioOptions,
     load: Load,
-    read_percent: u64,
-    random: Xorshift,
+    random: Rng,
     places: IoRegion,
     out: Vec<u8>,
     sent: usize,
@@ -143,10 +138,10 @@ struct RequestPipeline {
     in_flight: VecDeque<(Instant, bool)>,
 }
 
-impl RequestPipeline {
+impl<'a> RequestPipeline<'a> {
     fn new(
         place: FloorPeer,
-        (words, load): (&FioOptions, Load),
+        (words, load): (&'a FioOptions, Load),
         (number, size): (u32, u64),
     ) -> io::Result<Self> {
         let span = BlockSpan {
@@ -156,9 +151,9 @@ impl RequestPipeline {
         };
         Ok(Self {
             socket: connect(place, size)?,
+            words,
             load,
-            read_percent: u64::from(words.read_percent),
-            random: Xorshift::new(words.seed ^ u64::from(number) << 32),
+            random: words.random(number),
             places: IoRegion::new(span, load.block_bytes.into(), load.order, 0, 1),
             out: Vec::new(),
             sent: 0,
@@ -192,22 +187,16 @@ impl RequestPipeline {
 
     fn request(&mut self) {
         let len = self.load.block_bytes;
-        let write = match self.load.direction {
-            DataDirection::Read => false,
-            DataDirection::Write => true,
-            DataDirection::Mixed => self.random.below(100) >= self.read_percent,
+        let write = self
+            .words
+            .next_writes(self.load.direction, &mut self.random);
+        let kind = if write {
+            FloorKind::Write
+        } else {
+            FloorKind::Read
         };
-        let header = FloorHeader {
-            kind: if write {
-                FloorKind::Write
-            } else {
-                FloorKind::Read
-            },
-            spin: false,
-            together: false,
-            len,
-            offset: self.places.next(&mut self.random) * u64::from(len),
-        };
+        let offset = self.places.next(&mut self.random) * u64::from(len);
+        let header = FloorHeader::new(kind, len, offset);
         self.out.extend_from_slice(&header.encode());
         if write {
             self.out.resize(self.out.len() + len as usize, 0xa5);
@@ -248,20 +237,16 @@ impl RequestPipeline {
             }
             self.received -= HEADER + data;
             self.in_flight.pop_front();
-            let tally = if write {
-                &mut report.writes
-            } else {
-                &mut report.reads
-            };
             if counts {
-                tally.record(bytes.into(), now.duration_since(began).as_nanos() as u64);
+                let latency = now.duration_since(began).as_nanos() as u64;
+                report.tally(write).record(bytes.into(), latency);
             }
         }
     }
 }
 
 /// Waits until one of them can go on.
-fn wait(ends: &[RequestPipeline]) -> io::Result<()> {
+fn wait(ends: &[RequestPipeline<'_>]) -> io::Result<()> {
     let mut list: Vec<_> = ends.iter().map(RequestPipeline::waited_for).collect();
     poll(&mut list, Some(&LOOK))?;
     Ok(())

@@ -13,16 +13,15 @@ use ::io::ring::RingKind;
 use block::lease::BlockLease;
 use client::pair::way_out;
 use client::worker::{Worker, WorkerResult};
+use fastrand::Rng;
 use scsi::medium::{MediumError, MediumOp, MediumOutcome, MediumResult};
 
 use super::LoadVolume;
 use super::stamp::BlockStamp;
 use super::write_generations::{self, WriteGenerations};
-use crate::io_region::IoRegion;
 use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
 use crate::outcome::{DataDirection, Load};
-use crate::plan::FioOptions;
-use crate::random::Xorshift;
+use crate::plan::{FioOptions, IoRegion};
 
 /// What a job is told.
 pub(super) struct JobSpec<'a> {
@@ -38,7 +37,7 @@ pub(super) struct LoadJob<'a> {
     task: &'a JobSpec<'a>,
     post: &'a LoadThread<'a>,
     worker: Worker,
-    random: Xorshift,
+    random: Rng,
     places: IoRegion,
     slots: Vec<IoSlot>,
     free: Vec<u32>,
@@ -115,13 +114,13 @@ impl<'a> LoadJob<'a> {
         let blocks = u64::from(load.block_bytes / block_size);
         let places = IoRegion::new(subject.span, blocks, load.order, part, parts);
         let reads_only = load.direction == DataDirection::Read;
-        let book =
-            || WriteGenerations::new(words.seed, run, block_size, reads_only, places.count());
+        let count = places.count();
+        let book = || WriteGenerations::new(words.seed, run, block_size, reads_only, count);
         let mut job = Self {
             task,
             post,
             worker,
-            random: Xorshift::new(words.seed ^ u64::from(number) << 32),
+            random: words.random(number),
             book: words.verify.then(book),
             places,
             slots: Vec::with_capacity(depth),
@@ -143,7 +142,7 @@ impl<'a> LoadJob<'a> {
         if !reads_only {
             let buffer = self.worker.buffer(self.task.load.block_bytes as usize);
             let mut buffer = buffer.ok_or(io::ErrorKind::OutOfMemory)?;
-            let (seed, run) = (self.random.next(), self.task.run);
+            let (seed, run) = (self.random.u64(..), self.task.run);
             write_generations::fill(&mut buffer, 512, |lba| BlockStamp {
                 seed,
                 run,
@@ -230,13 +229,8 @@ impl<'a> LoadJob<'a> {
             }
             let Some(place) = self.place() else { return };
             self.free.pop();
-            let write = match self.task.load.direction {
-                DataDirection::Read => false,
-                DataDirection::Write => true,
-                DataDirection::Mixed => {
-                    self.random.below(100) >= u64::from(self.task.words.read_percent)
-                }
-            };
+            let JobSpec { words, load, .. } = self.task;
+            let write = words.next_writes(load.direction, &mut self.random);
             self.submit(slot, place, write, counts);
         }
     }
@@ -306,11 +300,7 @@ impl<'a> LoadJob<'a> {
         let counts = slot.counts && result.is_ok();
         self.free.push(id as u32);
         let wrong = self.judge(place, write, &result);
-        let tally = if write {
-            &mut self.report.writes
-        } else {
-            &mut self.report.reads
-        };
+        let tally = self.report.tally(write);
         if let Some(wrong) = wrong {
             let failure = format!("{}: {wrong}", self.task.subject.address);
             tally.fail(|| failure.clone());

@@ -7,8 +7,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::random::mix;
-
 const MARK: u64 = u64::from_be_bytes(*b"lunarblk");
 
 /// What a block says of itself.
@@ -75,4 +73,12 @@ fn word(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// The finalizer of splitmix64: neighbours become strangers.
+pub(crate) fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
 }

@@ -7,13 +7,12 @@
 //! ```
 
 use std::fs;
-use std::process;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::io::ether::EtherMac;
 
+use crate::floor::number;
+use crate::load::mix;
 use crate::outcome::DataDirection;
-use crate::random::mix;
 
 /// To all listeners: All-VN2VN-ENode-MACs (FC-BB-6).
 pub(super) const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
@@ -65,11 +64,8 @@ pub(super) struct Run {
 impl Run {
     /// A run with a number of its own.
     pub(super) fn new(direction: DataDirection, crc: bool) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let seed = now.unwrap_or_default().as_nanos() as u64 ^ u64::from(process::id()) << 32;
-        let number = mix(seed) as u32;
         Self {
-            number,
+            number: fastrand::u32(..),
             direction,
             crc,
         }
@@ -91,11 +87,10 @@ impl Run {
             0 => return None,
             _ => DataDirection::Mixed,
         };
-        let crc = flags & CRC != 0;
         Some(Self {
             number,
             direction,
-            crc,
+            crc: flags & CRC != 0,
         })
     }
 }
@@ -145,10 +140,7 @@ impl FloorMessage {
     /// Its sender, what it says, and its payload with what follows that.
     pub(super) fn parse(frame: &[u8]) -> Option<(EtherMac, Self, &[u8])> {
         let (head, rest) = frame.split_first_chunk::<HEAD>()?;
-        let number = |at: usize| {
-            let bytes = head[at..at + 8].iter();
-            bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-        };
+        let number = |at: usize| number(&head[at..at + 8]);
         if head[12..14] != ETHERTYPE || head[14] != VERSION {
             return None;
         }

@@ -1,7 +1,6 @@
 //! What spreads say, and that they do not say too much.
 
 use super::{RatioFinding, RatioSpread, rank};
-use crate::random::Xorshift;
 
 fn spread(ratios: &[f64]) -> RatioSpread {
     RatioSpread::of(ratios.to_vec()).unwrap()
@@ -56,9 +55,9 @@ fn one_disturbed_round_changes_little() {
 
 #[test]
 fn of_two_that_are_alike_a_difference_is_claimed_in_one_of_twenty_races_at_most() {
-    let mut random = Xorshift::new(1);
+    let mut random = fastrand::Rng::with_seed(1);
     // Long tails on both sides, as of a machine that others use too.
-    let mut noise = || (random.below(1_000) + 1) as f64 / (random.below(1_000) + 1) as f64;
+    let mut noise = || f64::from(random.u32(1..=1_000)) / f64::from(random.u32(1..=1_000));
     let races = 2_000;
     let claims = (0..races)
         .map(|_| spread(&(0..20).map(|_| noise()).collect::<Vec<_>>()))
