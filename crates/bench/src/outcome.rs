@@ -8,6 +8,8 @@ mod latency;
 pub mod race;
 pub mod spread;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 pub use latency::Latency;
 pub use race::Race;

@@ -301,12 +301,11 @@ impl FioOptions {
     ///
     /// When there is none of this name.
     pub fn preset(name: Option<&str>, sweep: bool) -> Result<Self, BenchMisuse> {
-        let unknown = |name: &str| BenchMisuse::NoPreset(name.to_owned());
         let preset = match name {
-            Some(name) => PRESETS
-                .iter()
-                .find(|preset| preset.name == name)
-                .ok_or_else(|| unknown(name))?,
+            Some(name) => {
+                let known = PRESETS.iter().find(|preset| preset.name == name);
+                known.ok_or_else(|| BenchMisuse::NoPreset(name.to_owned()))?
+            }
             None if sweep => &PLAIN_SWEEP,
             None => &PLAIN,
         };

@@ -30,17 +30,12 @@ pub fn sockets() -> BTreeSet<u64> {
 pub fn peers(ours: &BTreeSet<u64>) -> Vec<u32> {
     let own = std::process::id();
     let connections = connections();
-    let by_ends: BTreeMap<_, _> = connections
-        .iter()
-        .map(|connection| ((connection.local, connection.remote), connection.inode))
-        .collect();
-    let other = |connection: &TcpConnection| by_ends.get(&(connection.remote, connection.local));
-    let others: BTreeSet<u64> = connections
-        .iter()
-        .filter(|connection| ours.contains(&connection.inode))
-        .filter_map(other)
-        .copied()
-        .collect();
+    let ends = |connection: &TcpConnection| (connection.local, connection.remote);
+    let inodes = connections.iter();
+    let inodes: BTreeMap<_, _> = inodes.map(|one| (ends(one), one.inode)).collect();
+    let own_ends = connections.iter().filter(|one| ours.contains(&one.inode));
+    let others = own_ends.filter_map(|one| inodes.get(&(one.remote, one.local)));
+    let others: BTreeSet<u64> = others.copied().collect();
     if others.is_empty() {
         return Vec::new();
     }
@@ -58,15 +53,12 @@ fn sockets_of(pid: u32) -> BTreeSet<u64> {
     let files = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
         .flatten();
-    let links = files
-        .flatten()
-        .filter_map(|file| fs::read_link(file.path()).ok());
-    links
-        .filter_map(|link| {
-            let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-            inode.parse().ok()
-        })
-        .collect()
+    let inode = |file: fs::DirEntry| {
+        let link = fs::read_link(file.path()).ok()?;
+        let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+        inode.parse().ok()
+    };
+    files.flatten().filter_map(inode).collect()
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -56,18 +56,14 @@ pub(crate) fn printable(text: &str, keep: &[char]) -> String {
 
 /// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(Size(bytes)) => Ok(bytes),
-        Err(error) => Err(ParseError::one_line(&error)),
-    }
+    let parsed = text.parse().map(|Size(bytes)| bytes);
+    parsed.map_err(|error: ParseError| error.one_line())
 }
 
 /// A time: `500ms`, `30s`, `2m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(Time(time)) => Ok(time),
-        Err(error) => Err(ParseError::one_line(&error)),
-    }
+    let parsed = text.parse().map(|Time(time)| time);
+    parsed.map_err(|error: ParseError| error.one_line())
 }
 
 /// A time that is not 0.

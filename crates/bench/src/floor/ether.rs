@@ -64,7 +64,7 @@ impl FloorResponder {
         let port = EtherPort::open(place, &<_>::default())?;
         let failed = |cause| EtherOpenError::Io(place.to_string(), cause);
         let mut side = FloorPort::new(port, size, None).map_err(failed)?;
-        side.join(GROUP).map_err(failed)?;
+        side.port.join(GROUP).map_err(failed)?;
         Ok(Self(side))
     }
 
@@ -78,7 +78,7 @@ impl FloorResponder {
         while !stop.load(Relaxed) {
             side.turn()?;
             if side.silent() > SILENCE {
-                side.forget();
+                side.session = None;
             }
             side.wait(LOOK)?;
         }
@@ -127,7 +127,7 @@ fn measure(
     let load = Load {
         direction,
         order: AccessOrder::Sequential,
-        block_bytes: side.payload_len() as u32,
+        block_bytes: side.payload_len as u32,
         depth: WINDOW,
         jobs: 1,
     };
@@ -160,21 +160,22 @@ fn call(
         while let Some(left) = next.checked_duration_since(Instant::now()) {
             side.wait(left)?;
             side.turn()?;
-            if let Some(far) = side.begun() {
-                return Ok(far);
+            if let Some(session) = &side.session {
+                return Ok(session.far);
             }
         }
     }
     let absent = match place.interface() {
-        Some(name) if !side.is_up() => {
+        Some(name) if !side.port.link().up => {
             format!("the link is down: ip link set {name} up, or check its cable")
         }
-        _ => {
-            "no answer: start lunar floor --listen fcoe://IFACE --open at the other end".to_owned()
-        }
+        _ => NO_ANSWER.to_owned(),
     };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }
+
+const NO_ANSWER: &str =
+    "no answer: start lunar floor --listen fcoe://IFACE --open at the other end";
 
 fn work(side: &mut FloorPort, post: &LoadThread<'_>, report: &mut ThreadTotals) -> io::Result<()> {
     loop {
@@ -191,7 +192,7 @@ fn work(side: &mut FloorPort, post: &LoadThread<'_>, report: &mut ThreadTotals) 
         if counts {
             for (tally, progress) in [(&mut report.reads, came), (&mut report.writes, went)] {
                 tally.ios += progress.frames;
-                tally.bytes += progress.frames * side.payload_len() as u64;
+                tally.bytes += progress.frames * side.payload_len as u64;
                 for _ in 0..progress.lost {
                     tally.fail(|| "frames were lost".to_owned());
                 }

@@ -87,9 +87,8 @@ impl FloorServer {
     /// When no more connections are accepted.
     pub fn run(&self, lives: ServerLifetime) -> io::Result<()> {
         if lives == ServerLifetime::WithInput {
-            thread::Builder::new()
-                .name("input".to_owned())
-                .spawn(end_with_input)?;
+            let thread = thread::Builder::new().name("input".to_owned());
+            thread.spawn(end_with_input)?;
         }
         for socket in self.listener.incoming() {
             let socket = match socket {
@@ -104,12 +103,9 @@ impl FloorServer {
             }
             let shared = Arc::clone(&self.shared);
             let together = Arc::clone(&self.together);
-            thread::Builder::new()
-                .name("floor".to_owned())
-                .spawn(move || {
-                    // What is wrong with a connection is seen at its other end.
-                    let _ = serve(socket, shared, &together);
-                })?;
+            let thread = thread::Builder::new().name("floor".to_owned());
+            // What is wrong with a connection is seen at its other end.
+            thread.spawn(move || drop(serve(socket, shared, &together)))?;
         }
         Ok(())
     }
@@ -153,11 +149,9 @@ impl FloorBuffers {
     }
 
     fn place(&mut self, header: FloorHeader) -> io::Result<&mut [u8]> {
-        let start = usize::try_from(header.offset).ok();
-        let end = start.and_then(|start| start.checked_add(header.len as usize));
-        let place = start
-            .zip(end)
-            .and_then(|(start, end)| self.bytes.get_mut(start..end));
+        let start = usize::try_from(header.offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(header.len as usize);
+        let place = self.bytes.get_mut(start..end);
         place.ok_or_else(|| ErrorKind::InvalidData.into())
     }
 }

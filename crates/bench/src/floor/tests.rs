@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use super::{
     BUFFER, FloorHeader, FloorKind, FloorPeer, FloorServer, HEADER, ServerLifetime, measure, room,
 };
 use crate::load::Measured;
-use crate::load_threads::RunObserver;
+use crate::load::tests::observed;
 use crate::plan::FioOptions;
 
 const MEMORY: u64 = 4 << 20;
@@ -48,16 +47,7 @@ fn run_at(
         spin,
         together,
     };
-    let stop = AtomicBool::new(false);
-    let live = &mut |_| {};
-    measure(
-        place,
-        &words,
-        load,
-        size,
-        &mut RunObserver { stop: &stop, live },
-    )
-    .unwrap()
+    observed(false, |watch| measure(place, &words, load, size, watch)).unwrap()
 }
 
 #[test]
@@ -73,11 +63,8 @@ fn every_direction_is_counted() {
             let [row] = &rows[..] else {
                 panic!("{} rows", rows.len())
             };
-            assert_eq!(
-                (row.reads.ios > 0, row.writes.ios > 0),
-                (reads, writes),
-                "{rw}"
-            );
+            let moved = (row.reads.ios > 0, row.writes.ios > 0);
+            assert_eq!(moved, (reads, writes), "{rw}");
             assert_eq!(row.bytes(), row.ios() * 4096);
             assert_eq!(row.latency().count(), row.ios());
         }
@@ -135,24 +122,16 @@ fn who_is_no_floor_is_told_from_one() {
 #[test]
 fn headers_are_read_as_they_were_written() {
     let header = FloorHeader {
-        kind: FloorKind::Write,
         spin: true,
         together: true,
-        len: 65_536,
-        offset: 1 << 40,
+        ..FloorHeader::new(FloorKind::Write, 65_536, 1 << 40)
     };
     assert_eq!(FloorHeader::decode(&header.encode()).unwrap(), header);
     assert!(FloorHeader::decode(&[9; HEADER]).is_err());
 }
 
 fn begin(offset: u64) -> FloorHeader {
-    FloorHeader {
-        kind: FloorKind::Begin,
-        spin: false,
-        together: false,
-        len: 0,
-        offset,
-    }
+    FloorHeader::new(FloorKind::Begin, 0, offset)
 }
 
 /// Six have a MiB for what comes, and nobody has data.
@@ -174,17 +153,8 @@ fn what_comes_takes_of_the_memory_too() {
 #[test]
 fn wrong_requests_end_their_connection() {
     let address = listen();
-    let beyond = FloorHeader {
-        kind: FloorKind::Read,
-        spin: false,
-        together: false,
-        len: 4096,
-        offset: u64::MAX - 1,
-    };
-    let behind = FloorHeader {
-        offset: 4096,
-        ..beyond
-    };
+    let read = |offset| FloorHeader::new(FloorKind::Read, 4096, offset);
+    let (beyond, behind) = (read(u64::MAX - 1), read(4096));
     for wrong in [beyond, behind, begin(u64::MAX)] {
         let mut socket = TcpStream::connect(address).unwrap();
         socket.write_all(&begin(4096).encode()).unwrap();

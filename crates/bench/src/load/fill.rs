@@ -49,7 +49,7 @@ pub fn fill(
     }
     let span = subject.span;
     let mut worker = worker(subject, ring)?;
-    let run = stamp::new_run();
+    let base = BlockStamp::base(seed, stamp::new_run());
     let step = SEGMENT_BYTES / u64::from(span.block_size);
     let bytes = |blocks: u64| blocks * u64::from(span.block_size);
     let (mut begun, mut done, mut in_flight) = (0, 0, 0);
@@ -60,10 +60,8 @@ pub fn fill(
             let buffer = worker.buffer(bytes(blocks) as usize);
             let mut data = buffer.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
             write_generations::fill(&mut data, span.block_size as usize, |block| BlockStamp {
-                seed,
-                run,
                 lba: extent.lba + block,
-                generation: 0,
+                ..base
             });
             worker.submit(0, blocks, write(extent, data));
             begun += blocks;
@@ -135,7 +133,7 @@ fn worker(subject: &LoadVolume, ring: RingKind) -> io::Result<Worker> {
     Worker::new(&[Arc::clone(&subject.volume)], ring, memory)
 }
 
-fn write(extent: Extent, data: BlockLease) -> MediumOp<BlockLease> {
+pub(super) fn write(extent: Extent, data: BlockLease) -> MediumOp<BlockLease> {
     MediumOp::Write {
         extent,
         data,

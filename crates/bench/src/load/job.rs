@@ -14,11 +14,11 @@ use block::lease::BlockLease;
 use client::pair::way_out;
 use client::worker::{Worker, WorkerResult};
 use fastrand::Rng;
-use scsi::medium::{MediumError, MediumOp, MediumOutcome, MediumResult};
+use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, MediumResult};
 
-use super::LoadVolume;
 use super::stamp::BlockStamp;
 use super::write_generations::{self, WriteGenerations};
+use super::{LoadVolume, fill};
 use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
 use crate::outcome::{DataDirection, Load};
 use crate::plan::{FioOptions, IoRegion};
@@ -142,13 +142,8 @@ impl<'a> LoadJob<'a> {
         if !reads_only {
             let buffer = self.worker.buffer(self.task.load.block_bytes as usize);
             let mut buffer = buffer.ok_or(io::ErrorKind::OutOfMemory)?;
-            let (seed, run) = (self.random.u64(..), self.task.run);
-            write_generations::fill(&mut buffer, 512, |lba| BlockStamp {
-                seed,
-                run,
-                lba,
-                generation: 0,
-            });
+            let base = BlockStamp::base(self.random.u64(..), self.task.run);
+            write_generations::fill(&mut buffer, 512, |lba| BlockStamp { lba, ..base });
             data = Some(buffer);
         }
         Ok(IoSlot {
@@ -203,9 +198,7 @@ impl<'a> LoadJob<'a> {
     /// Reads once, so that a session is there before anything is measured.
     fn greet(&mut self) -> io::Result<()> {
         let extent = self.places.extent(0);
-        let copied = false;
-        self.worker
-            .submit(0, GREETING, MediumOp::Read { extent, copied });
+        self.worker.submit(0, GREETING, read(extent));
         while !matches!(self.post.phase(), LoadPhase::Cancel | LoadPhase::Abandon) {
             // Should it fail, the load will tell.
             if self.worker.next_done().is_some() {
@@ -255,17 +248,9 @@ impl<'a> LoadJob<'a> {
                 if let Some(book) = &self.book {
                     book.stamp(place, extent, data);
                 }
-                MediumOp::Write {
-                    extent,
-                    data: data.clone(),
-                    fua: false,
-                    atomic: false,
-                }
+                fill::write(extent, data.clone())
             }
-            _ => MediumOp::Read {
-                extent,
-                copied: false,
-            },
+            _ => read(extent),
         };
         slot.began = Instant::now();
         self.worker.submit(0, u64::from(number), op);
@@ -372,9 +357,8 @@ impl<'a> LoadJob<'a> {
             while place < count
                 && let Some(&slot) = self.free.last()
             {
-                let written =
-                    |book: &mut WriteGenerations| book.is_written(place) && book.take(place);
-                if self.book.as_mut().is_some_and(written) {
+                let book = self.book.as_mut();
+                if book.is_some_and(|book| book.is_written(place) && book.take(place)) {
                     self.free.pop();
                     self.submit(slot, place, false, false);
                 }
@@ -400,6 +384,13 @@ impl<'a> LoadJob<'a> {
             report.failure = Some(format!("{}: {cause}", self.task.subject.address));
         }
         report
+    }
+}
+
+fn read(extent: Extent) -> MediumOp<BlockLease> {
+    MediumOp::Read {
+        extent,
+        copied: false,
     }
 }
 

@@ -20,6 +20,18 @@ pub(super) struct BlockStamp {
     pub(super) generation: u64,
 }
 
+impl BlockStamp {
+    /// The stamps of a measurement: those of blocks differ from it in the block and its generation.
+    pub(super) const fn base(seed: u64, run: u64) -> Self {
+        Self {
+            seed,
+            run,
+            lba: 0,
+            generation: 0,
+        }
+    }
+}
+
 /// A number that no earlier run had.
 pub(crate) fn new_run() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -7,28 +7,18 @@ use std::time::Duration;
 use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
 use address::Address;
-use client::open::{self, OpenOptions, REPLACEMENT};
-use client::remote::IdlePorts;
+use client::open::{self, OpenOptions};
 
 use super::{LoadResources, LoadVolume, Measured, UnwrittenRange, fill, holes, measure};
 use crate::load_threads::{LiveFigures, RunObserver};
 use crate::outcome::ResultRow;
-use crate::plan::{BlockSpan, FioOptions, Rw};
+use crate::plan::{BlockSpan, FioOptions};
 
 pub(crate) fn subject(address: &str, words: &FioOptions) -> LoadVolume {
+    let initiator = "iqn.2026-11.org.lunar.test:bench".to_owned();
     let options = OpenOptions {
-        block_size: None,
-        read_only: false,
-        as_is: false,
-        keep_identity: false,
-        undo: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
-        initiator: "iqn.2026-11.org.lunar.test:bench".into(),
-        secret: None,
-        mutual_secret: None,
-        ports: IdlePorts::default(),
-        replacement: REPLACEMENT,
-        wait_until: None,
+        ..OpenOptions::new(initiator).unwrap()
     };
     let parsed: Address = address.parse().unwrap();
     let volume = open::volume(&parsed, &options).unwrap();
@@ -49,16 +39,22 @@ pub(crate) fn words(rw: &str) -> FioOptions {
     }
 }
 
+/// Acts with an observer who looks at nothing, and stops it from the start or never.
+pub(crate) fn observed<T>(stop: bool, act: impl FnOnce(&mut RunObserver<'_>) -> T) -> T {
+    let (stop, live) = (&AtomicBool::new(stop), &mut |_| {});
+    act(&mut RunObserver { stop, live })
+}
+
 fn run_until(subjects: &[LoadVolume], words: &FioOptions, stop: bool) -> Measured {
     let load = words.load(words.rws[0], words.block_sizes[0]);
     let machinery = LoadResources {
         ring: RingKind::Auto,
         targets: Vec::new(),
     };
-    let stop = AtomicBool::new(stop);
-    let live = &mut |_| {};
-    let watch = &mut RunObserver { stop: &stop, live };
-    measure(subjects, words, load, &machinery, watch).unwrap()
+    observed(stop, |watch| {
+        measure(subjects, words, load, &machinery, watch)
+    })
+    .unwrap()
 }
 
 fn run(address: &str, words: &FioOptions) -> (ResultRow, Option<String>) {
@@ -214,25 +210,15 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
         ..words("randread")
     };
     let subject = subject("ram:1000k", &words);
-    assert_eq!(
-        holes(&subject, RingKind::Auto).unwrap(),
-        UnwrittenRange::All
-    );
+    let never_written = || holes(&subject, RingKind::Auto).unwrap();
+    assert_eq!(never_written(), UnwrittenRange::All);
     let mut told = Vec::new();
     let (stop, live) = (AtomicBool::new(false), &mut |live| told.push(live));
-    fill(
-        &subject,
-        words.seed,
-        RingKind::Auto,
-        &mut RunObserver { stop: &stop, live },
-    )
-    .unwrap();
+    let watch = &mut RunObserver { stop: &stop, live };
+    fill(&subject, words.seed, RingKind::Auto, watch).unwrap();
     let (done, total) = (1_024_000, 1_024_000);
     assert_eq!(told.last(), Some(&LiveFigures::Fill { done, total }));
-    assert_eq!(
-        holes(&subject, RingKind::Auto).unwrap(),
-        UnwrittenRange::None
-    );
+    assert_eq!(never_written(), UnwrittenRange::None);
 
     let open = || vec![subject.clone()];
     assert_eq!(run_all(open, &words).failure, None);
@@ -244,11 +230,9 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
 #[test]
 fn rows_are_measured_in_every_order() {
     for rw in ["rw", "read", "randread"] {
-        let rw: Rw = rw.parse().unwrap();
         let words = FioOptions {
-            rws: vec![rw],
             block_sizes: vec![65_536],
-            ..words("read")
+            ..words(rw)
         };
         let (row, failure) = run("ram:1M", &words);
         assert_eq!(failure, None);
@@ -270,9 +254,7 @@ fn what_is_written_in_part_has_some_holes() {
             span,
             ..whole.clone()
         };
-        let (stop, live) = (AtomicBool::new(false), &mut |_| {});
-        let watch = &mut RunObserver { stop: &stop, live };
-        fill(&part, 1, RingKind::Auto, watch).unwrap();
+        observed(false, |watch| fill(&part, 1, RingKind::Auto, watch)).unwrap();
         assert_eq!(holes(&whole, RingKind::Auto).unwrap(), UnwrittenRange::Some);
     }
 }

@@ -11,8 +11,7 @@ use super::stamp::BlockStamp;
 /// The generations of places. Each place has one user at a time.
 #[derive(Debug)]
 pub(super) struct WriteGenerations {
-    seed: u64,
-    run: u64,
+    base: BlockStamp,
     block_size: usize,
     /// What must be found, from whichever run, where this run did not write yet.
     strict: bool,
@@ -29,8 +28,7 @@ const BLOCK_MAX: usize = 4096;
 impl WriteGenerations {
     pub(super) fn new(seed: u64, run: u64, block_size: u32, strict: bool, places: u64) -> Self {
         Self {
-            seed,
-            run,
+            base: BlockStamp::base(seed, run),
             block_size: block_size as usize,
             strict,
             places: vec![0; places as usize],
@@ -70,10 +68,9 @@ impl WriteGenerations {
     pub(super) fn stamp(&self, place: u64, extent: Extent, data: &mut BlockLease) {
         let generation = u64::from(self.places[place as usize] & !BUSY) + 1;
         fill(data, self.block_size, |block| BlockStamp {
-            seed: self.seed,
-            run: self.run,
             lba: extent.lba + block,
             generation,
+            ..self.base
         });
     }
 
@@ -93,24 +90,21 @@ impl WriteGenerations {
 
     /// What the block should be, as far as that is known.
     fn expected(&self, lba: u64, generation: u64, found: &[u8]) -> Option<BlockStamp> {
+        let base = self.base;
         if generation > 0 {
-            let (seed, run) = (self.seed, self.run);
             return Some(BlockStamp {
-                seed,
-                run,
                 lba,
                 generation,
+                ..base
             });
         }
-        let seed = self.seed;
         match BlockStamp::read(found) {
             // Of an earlier run: it has to be whole, and in its place.
-            Some(stamp) if stamp.seed == seed => Some(BlockStamp { lba, ..stamp }),
+            Some(stamp) if stamp.seed == base.seed => Some(BlockStamp { lba, ..stamp }),
             _ if self.strict => Some(BlockStamp {
-                seed,
                 run: 0,
                 lba,
-                generation: 0,
+                ..base
             }),
             _ => None,
         }
@@ -120,7 +114,7 @@ impl WriteGenerations {
         let mut right = [0; BLOCK_MAX];
         let right = &mut right[..self.block_size];
         expected.fill(right);
-        let BlockStamp { lba, .. } = expected;
+        let lba = expected.lba;
         let offset = lba * self.block_size as u64 + at as u64;
         let end = (at + SHOWN).min(found.len());
         format!(
@@ -141,21 +135,15 @@ impl WriteGenerations {
                 _ => format!("its write was lost: it holds {what}"),
             };
         };
-        let BlockStamp {
-            seed,
-            run,
-            lba,
-            generation,
-        } = stamp;
-        if seed != self.seed {
-            format!("it was written with --randseed {seed}")
-        } else if lba != expected.lba {
-            format!("it holds the data of block {lba}")
-        } else if run != expected.run {
+        if stamp.seed != self.base.seed {
+            format!("it was written with --randseed {}", stamp.seed)
+        } else if stamp.lba != expected.lba {
+            format!("it holds the data of block {}", stamp.lba)
+        } else if stamp.run != expected.run {
             "it holds the data of an earlier run".to_owned()
-        } else if generation != expected.generation {
-            let wanted = expected.generation;
-            format!("it holds write {generation} of this block, not write {wanted}")
+        } else if stamp.generation != expected.generation {
+            let (found, wanted) = (stamp.generation, expected.generation);
+            format!("it holds write {found} of this block, not write {wanted}")
         } else {
             "part of it is damaged".to_owned()
         }

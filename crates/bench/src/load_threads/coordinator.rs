@@ -3,6 +3,7 @@
 
 use std::io;
 use std::mem;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -97,12 +98,9 @@ impl<'scope> Coordinator<'scope> {
         targets: impl FnOnce() -> Vec<u32>,
     ) -> LoadTotals {
         let ramp_end = Instant::now() + times.ramp;
-        while self.goes_on(watch) && !ramp_end.saturating_duration_since(Instant::now()).is_zero() {
-            self.event(
-                ramp_end
-                    .saturating_duration_since(Instant::now())
-                    .min(SAMPLE),
-            );
+        let left = || ramp_end.saturating_duration_since(Instant::now());
+        while self.goes_on(watch) && !left().is_zero() {
+            self.event(left().min(SAMPLE));
             (watch.live)(LiveFigures::Ramp);
         }
         if !self.goes_on(watch) {
@@ -203,12 +201,12 @@ impl<'scope> Coordinator<'scope> {
             }
             (watch.live)(LiveFigures::Drain);
         }
-        let joined = mem::take(&mut self.threads).into_iter();
-        let joined = joined.map(ScopedJoinHandle::join);
         // A panic of a member is ours too.
-        let joined =
-            joined.map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        let mut reports: Vec<_> = joined.collect();
+        let joined = |thread: ScopedJoinHandle<'_, ThreadTotals>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        let threads = mem::take(&mut self.threads).into_iter();
+        let mut reports: Vec<_> = threads.map(joined).collect();
         if let (Some(failure), Some(first)) = (self.failure.take(), reports.first_mut()) {
             first.failure.get_or_insert(failure);
         }

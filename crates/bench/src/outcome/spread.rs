@@ -1,8 +1,5 @@
 //! How something came out in several rounds, and what may be said of it.
 
-#[cfg(test)]
-mod tests;
-
 use serde::Serialize;
 
 /// The ratios of several rounds.
@@ -73,7 +70,7 @@ impl RatioSpread {
 
 /// The largest k for which a coin tossed `rounds` times shows one of its sides fewer than k times
 /// in less than one of 20 tries; 0 where there is none.
-fn rank(rounds: usize) -> usize {
+pub(super) fn rank(rounds: usize) -> usize {
     let n = rounds as f64;
     // As a logarithm, since 0.5 to the power of more than a thousand rounds is no number any more.
     let mut chance = -n * std::f64::consts::LN_2;

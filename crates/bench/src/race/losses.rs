@@ -23,27 +23,16 @@ pub struct Losses {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LossCounts(BTreeMap<String, u64>);
 
-/// Counters of TCP that stand for losses: the file, its group, the counter, and what it means.
-const TCP: [(&str, &str, &str, &str); 4] = [
-    ("snmp", "Tcp:", "InErrs", "segments received with errors"),
-    (
-        "netstat",
-        "TcpExt:",
-        "TCPBacklogDrop",
-        "socket backlog full",
-    ),
-    (
-        "netstat",
-        "TcpExt:",
-        "TCPRcvQDrop",
-        "socket receive queue full",
-    ),
-    (
-        "netstat",
-        "TcpExt:",
-        "TCPOFODrop",
-        "socket out-of-order queue full",
-    ),
+/// Files with counters of TCP, each with its group.
+const SNMP: (&str, &str) = ("snmp", "Tcp:");
+const NETSTAT: (&str, &str) = ("netstat", "TcpExt:");
+
+/// Counters of TCP that stand for losses: where they are, and what they mean.
+const TCP: [((&str, &str), &str, &str); 4] = [
+    (SNMP, "InErrs", "segments received with errors"),
+    (NETSTAT, "TCPBacklogDrop", "socket backlog full"),
+    (NETSTAT, "TCPRcvQDrop", "socket receive queue full"),
+    (NETSTAT, "TCPOFODrop", "socket out-of-order queue full"),
 ];
 
 /// Counters of an interface: their place in a line of `dev`, and what they mean.
@@ -82,7 +71,7 @@ impl Losses {
             if let Some(count) = sent_again(&read("snmp"), &read("netstat")) {
                 counts.add(format!("TCP of the {side}: retransmitted segments"), count);
             }
-            for (file, group, name, meaning) in TCP {
+            for ((file, group), name, meaning) in TCP {
                 if let Some(count) = counter(&read(file), group, name) {
                     counts.add(format!("TCP of the {side}: {meaning}"), count);
                 }

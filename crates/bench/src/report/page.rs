@@ -14,30 +14,51 @@ use crate::series::Series;
 
 const STYLE: &str = include_str!("page.css");
 
-/// How each plot is to be read.
-const READING: &[(&str, &str)] = &[
-    (
-        "iops",
-        "Completed I/Os per second. Small blocks show the cost of an I/O.",
-    ),
-    (
-        "throughput",
-        "Data transferred, in millions of bytes per second. Large blocks show the cost of data.",
-    ),
-    (
-        "latency",
-        "From submission to completion. 99 of 100 I/Os took no longer than p99; users notice the \
-         slowest ones. The scale is logarithmic.",
-    ),
-    (
-        "cpu",
-        "CPU time per I/O, in user space and in the kernel: less is better.",
-    ),
-    (
-        "time",
-        "Each step is the mean of an interval. A steady line means that the other numbers are \
-         reliable; dips are stalls.",
-    ),
+/// What stands beside a plot.
+struct PlotText {
+    /// Its name.
+    plot: &'static str,
+    /// How it is to be read.
+    reading: &'static str,
+    /// What stands above the table of its numbers, and how a row's is written.
+    caption: &'static str,
+    cell: fn(&ResultRow) -> String,
+}
+
+const TEXTS: [PlotText; 5] = [
+    PlotText {
+        plot: "iops",
+        reading: "Completed I/Os per second. Small blocks show the cost of an I/O.",
+        caption: "I/Os a second",
+        cell: |row| numbers::whole(row.iops()),
+    },
+    PlotText {
+        plot: "throughput",
+        reading: "Data transferred, in millions of bytes per second. Large blocks show the cost of \
+                  data.",
+        caption: "MB/s",
+        cell: |row| numbers::mb_per_s(row.mb_per_s()),
+    },
+    PlotText {
+        plot: "latency",
+        reading: "From submission to completion. 99 of 100 I/Os took no longer than p99; users \
+                  notice the slowest ones. The scale is logarithmic.",
+        caption: "p50 / p99 / p99.9",
+        cell: percentiles,
+    },
+    PlotText {
+        plot: "cpu",
+        reading: "CPU time per I/O, in user space and in the kernel: less is better.",
+        caption: "us of CPU per I/O: this process + target",
+        cell: cpu,
+    },
+    PlotText {
+        plot: "time",
+        reading: "Each step is the mean of an interval. A steady line means that the other numbers \
+                  are reliable; dips are stalls.",
+        caption: "slowest and fastest interval, relative to the mean",
+        cell: steadiness,
+    },
 ];
 
 /// The whole page.
@@ -183,9 +204,11 @@ fn races(outcome: &RunResult) -> String {
 }
 
 fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {
-    let reading = READING.iter().find(|(name, _)| *name == figure.name);
-    let reading = reading.map_or("", |(_, text)| text);
-    plot(figure, path, reading, &table_of(series, figure.name))
+    let text = TEXTS.iter().find(|text| text.plot == figure.name);
+    let (reading, aside) = text.map_or_else(Default::default, |text| {
+        (text.reading, grid(series, text.caption, text.cell))
+    });
+    plot(figure, path, reading, &aside)
 }
 
 /// A plot with what is said of it, and what stands beside it, both of markup.
@@ -211,23 +234,10 @@ pub(super) fn plot(figure: &Figure, path: &Path, reading: &str, aside: &str) -> 
     )
 }
 
-/// The numbers of a plot.
-fn table_of(series: &Series<'_>, figure: &str) -> String {
-    match figure {
-        "iops" => grid(series, "I/Os a second", |row| numbers::whole(row.iops())),
-        "throughput" => grid(series, "MB/s", |row| numbers::mb_per_s(row.mb_per_s())),
-        "cpu" => grid(series, "us of CPU per I/O: this process + target", cpu),
-        "latency" => grid(series, "p50 / p99 / p99.9", |row| {
-            let latency = row.latency();
-            let at = |percent| numbers::time(latency.percentile_ns(percent) as f64);
-            [50.0, 99.0, 99.9].map(at).join(" / ")
-        }),
-        _ => grid(
-            series,
-            "slowest and fastest interval, relative to the mean",
-            steadiness,
-        ),
-    }
+fn percentiles(row: &ResultRow) -> String {
+    let latency = row.latency();
+    let at = |percent| numbers::time(latency.percentile_ns(percent) as f64);
+    [50.0, 99.0, 99.9].map(at).join(" / ")
 }
 
 fn cpu(row: &ResultRow) -> String {
@@ -247,7 +257,7 @@ fn steadiness(row: &ResultRow) -> String {
 }
 
 /// Something of each row: marks down, lines across; lines down where there is one mark only.
-fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&ResultRow) -> String) -> String {
+fn grid(series: &Series<'_>, caption: &str, cell: fn(&ResultRow) -> String) -> String {
     if !series.is_sweep() {
         let lines = all_rows(series).map(|(name, row)| vec![name, cell(row)]);
         return table(caption, &[], lines);
@@ -257,7 +267,7 @@ fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&ResultRow) -> String)
     let lines = series.marks.iter().map(|mark| {
         let mut cells = vec![series.across.word(*mark)];
         let rows = series.lines.iter().map(|line| series.at_mark(line, *mark));
-        cells.extend(rows.map(|row| numbers::or_dash(row.map(&cell))));
+        cells.extend(rows.map(|row| numbers::or_dash(row.map(cell))));
         cells
     });
     table(caption, &head, lines)

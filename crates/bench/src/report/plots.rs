@@ -286,10 +286,10 @@ pub(super) fn percentiles(latencies: &[(usize, Latency)], legend: Vec<LegendKey>
     /// Enough for a smooth line.
     const STEPS: u32 = 300;
     let all = || latencies.iter().map(|(_, latency)| latency);
-    let count = all().map(|latency| latency.count()).max();
+    let count = all().map(Latency::count).max();
     let y = latency_axis(
-        all().map(|latency| latency.min_ns()).min(),
-        all().map(|latency| latency.max_ns()).max(),
+        all().map(Latency::min_ns).min(),
+        all().map(Latency::max_ns).max(),
     );
     let label = "percentile: share of I/Os that took no longer";
     let x = Axis::nines(label, count.unwrap_or(0));

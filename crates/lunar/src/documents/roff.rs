@@ -173,12 +173,12 @@ impl RoffWriter {
                 self.page.commands.push(line.to_owned());
             }
         }
-        let around = if self.indented {
+        let (before, after) = if self.indented {
             (".RS\n", ".RE\n")
         } else {
             ("", "")
         };
-        self.put(&format!(".sp\n{}{}{}", around.0, verbatim(&code), around.1));
+        self.put(&format!(".sp\n{before}{}{after}", verbatim(&code)));
     }
 
     /// What is in the first column, and below it the others.
@@ -199,11 +199,8 @@ impl RoffWriter {
 fn option(heading: &str) -> String {
     let words = heading.trim_start_matches("\\fB").trim_end_matches("\\fR");
     let words = words.split(' ').map(|word| {
-        if word.starts_with("\\-") {
-            format!("\\fB{word}\\fR")
-        } else {
-            format!("\\fI{word}\\fR")
-        }
+        let font = if word.starts_with("\\-") { 'B' } else { 'I' };
+        format!("\\f{font}{word}\\fR")
     });
     words.collect::<Vec<_>>().join(" ")
 }

@@ -322,10 +322,10 @@ impl AccessArgs {
         let users = self.chap.iter().zip(&self.secret_file);
         let users = users.map(|(user, file)| Ok(chap_user(user, secret::read(file)?)));
         let mutual = self.mutual_user.iter().zip(&self.mutual_secret_file);
-        let mutual = mutual.map(|(user, file)| Ok((user.clone(), secret::read(file)?)));
+        let mut mutual = mutual.map(|(user, file)| Ok((user.clone(), secret::read(file)?)));
         Ok(Some(TargetChap {
             users: users.collect::<Result<_, VerbError>>()?,
-            mutual: mutual.last().transpose()?,
+            mutual: mutual.next().transpose()?,
             minimum: self.chap_min,
         }))
     }

@@ -23,12 +23,13 @@ const STALL: Duration = Duration::from_millis(50);
 
 /// A port, and what is in flight there.
 pub(super) struct FloorPort {
-    port: EtherPort,
+    pub(super) port: EtherPort,
     memory: Vec<u8>,
-    payload_len: usize,
+    /// Bytes of data in a frame.
+    pub(super) payload_len: usize,
     /// What we call for; `None` at the side that is called.
     own: Option<Run>,
-    session: Option<FloorRun>,
+    pub(super) session: Option<FloorRun>,
     heard: Instant,
     /// When frames on their way were taken for lost.
     resumed: Instant,
@@ -37,12 +38,12 @@ pub(super) struct FloorPort {
 }
 
 /// A run with the other end.
-struct FloorRun {
+pub(super) struct FloorRun {
     peer: EtherMac,
     run: Run,
     sends: bool,
     /// The process of the other end, if it is of this machine.
-    far: Option<u32>,
+    pub(super) far: Option<u32>,
     outgoing: FloorBatch,
     incoming: Incoming,
     /// What was told of both.
@@ -91,17 +92,14 @@ impl FloorPort {
         let room = port.link().mtu as usize + 14;
         let payload_len = room.saturating_sub(HEAD + TAIL).min(PAYLOAD_MAX) & !3;
         if payload_len == 0 {
-            return Err(io::Error::other(
-                "its MTU is too small for a Fibre Channel frame",
-            ));
+            let why = "its MTU is too small for a Fibre Channel frame";
+            return Err(io::Error::other(why));
         }
-        let size = usize::try_from(size)
-            .map_err(io::Error::other)?
-            .max(payload_len);
+        let size = usize::try_from(size).map_err(io::Error::other)?;
         Ok(Self {
             port,
             // Written, so that every page is there.
-            memory: vec![0x5a; size],
+            memory: vec![0x5a; size.max(payload_len)],
             payload_len,
             own,
             session: None,
@@ -111,32 +109,9 @@ impl FloorPort {
         })
     }
 
-    /// Bytes of data in a frame.
-    pub(super) fn payload_len(&self) -> usize {
-        self.payload_len
-    }
-
-    /// Whether frames pass at all, as far as the port knows.
-    pub(super) fn is_up(&self) -> bool {
-        self.port.link().up
-    }
-
-    pub(super) fn join(&mut self, group: EtherMac) -> io::Result<()> {
-        self.port.join(group)
-    }
-
     /// For how long nothing was heard.
     pub(super) fn silent(&self) -> Duration {
         self.heard.elapsed()
-    }
-
-    pub(super) fn forget(&mut self) {
-        self.session = None;
-    }
-
-    /// The process of the other end, if it is of this machine, once it has answered.
-    pub(super) fn begun(&self) -> Option<Option<u32>> {
-        self.session.as_ref().map(|session| session.far)
     }
 
     /// Frames that came, and frames that the other end tells of, since this was asked before.
@@ -236,11 +211,7 @@ impl FloorPort {
             process: process::id().into(),
             ..FloorMessage::of(FloorFrameKind::Here, run)
         };
-        if self
-            .session
-            .as_ref()
-            .is_none_or(|session| session.run != run)
-        {
+        if self.session.as_ref().map(|session| session.run) != Some(run) {
             self.session = Some(FloorRun::answering(from, run));
         }
         self.send(from, here).map(drop)
@@ -251,18 +222,13 @@ impl FloorPort {
         let Some(session) = &mut self.session else {
             return Ok(());
         };
-        let Incoming {
-            expected,
-            told,
-            progress,
-            ..
-        } = &mut session.incoming;
-        if *expected - *told < TELL {
+        let incoming = &session.incoming;
+        if incoming.expected - incoming.told < TELL {
             return Ok(());
         }
         let credit = FloorMessage {
-            number: *expected,
-            count: progress.frames,
+            number: incoming.expected,
+            count: incoming.progress.frames,
             ..FloorMessage::of(FloorFrameKind::Credit, session.run)
         };
         let peer = session.peer;
@@ -299,13 +265,11 @@ impl FloorPort {
             message.encode((to, from), slot);
             let data = piece(&mut outgoing.at, self.memory.len(), len);
             slot[HEAD..HEAD + len].copy_from_slice(&self.memory[data]);
-            let sum = if run.crc {
-                crc(&slot[HEAD..HEAD + len])
-            } else {
-                [0; 4]
-            };
-            slot[HEAD + len..][..4].copy_from_slice(&sum);
-            slot[HEAD + len + 4..].fill(0);
+            slot[HEAD + len..].fill(0);
+            if run.crc {
+                let sum = crc(&slot[HEAD..HEAD + len]);
+                slot[HEAD + len..][..4].copy_from_slice(&sum);
+            }
             self.port.commit(HEAD + len + TAIL);
             outgoing.next += 1;
             sent += 1;

@@ -1,6 +1,5 @@
 //! Both ends of a floor in one process, over a cable.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
@@ -8,23 +7,17 @@ use std::time::Duration;
 use ::io::ether::EtherPort;
 
 use super::*;
+use crate::load::tests::observed;
 use crate::outcome::ResultRow;
 
 /// A cable of a test's own.
-struct Cable(PathBuf);
-
-impl Cable {
-    fn new(test: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("lunar-floor-{test}-{}", std::process::id())))
-    }
-
-    fn place(&self) -> Place {
-        Place::Cable(self.0.clone())
-    }
+fn cable(test: &str) -> Place {
+    let name = format!("lunar-floor-{test}-{}", std::process::id());
+    Place::Cable(std::env::temp_dir().join(name))
 }
 
 fn run(test: &str, rw: &str, crc: bool) -> ResultRow {
-    let place = Cable::new(test).place();
+    let place = cable(test);
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let mut far = FloorResponder::new(&place, 1 << 20).unwrap();
@@ -75,40 +68,32 @@ fn frames_go_both_ways_at_a_time() {
 
 #[test]
 fn nobody_at_the_other_end_is_told_with_the_way_out() {
-    let place = Cable::new("nobody").place();
+    let place = cable("nobody");
     let words = FioOptions::preset(None, false).unwrap();
-    let stop = AtomicBool::new(false);
-    let watch = &mut RunObserver {
-        stop: &stop,
-        live: &mut |_| {},
-    };
     let frames = FloorRequest {
         place: &place,
         crc: false,
         size: 1,
     };
-    let error = rows(frames, &words, &mut RunResult::default(), watch).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("start lunar floor --listen fcoe://"),
-        "{error}"
-    );
+    let outcome = &mut RunResult::default();
+    let error = observed(false, |watch| rows(frames, &words, outcome, watch)).unwrap_err();
+    let way_out = "start lunar floor --listen fcoe://";
+    assert!(error.to_string().contains(way_out), "{error}");
 }
 
 #[test]
 fn damaged_frames_are_lost() {
-    let place = Cable::new("damaged").place();
+    let place = cable("damaged");
     let peer = [2, 0, 0, 0, 0, 1];
     let run = Run::new(DataDirection::Write, true);
     let port = EtherPort::open(&place, &Default::default()).unwrap();
     let mut far = FloorPort::new(port, 1 << 20, None).unwrap();
     let mut near = EtherPort::open(&place, &Default::default()).unwrap();
-    far.join(GROUP).unwrap();
+    far.port.join(GROUP).unwrap();
     let mut send = |message: FloorMessage, damage: bool, far: &mut FloorPort| {
         let to = GROUP;
         let slot = near
-            .slot(frame::HEAD + far.payload_len() + frame::TAIL)
+            .slot(frame::HEAD + far.payload_len + frame::TAIL)
             .unwrap();
         slot.fill(0);
         message.encode((to, peer), slot);

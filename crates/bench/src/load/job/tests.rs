@@ -11,12 +11,8 @@ use crate::plan::FioOptions;
 #[global_allocator]
 static COUNTING: CountingAllocator = CountingAllocator;
 
-/// A job on a volume in memory, and who leads it.
-fn led<T>(words: &FioOptions, act: impl FnOnce(LoadJob<'_>, &TestLead<'_>) -> T) -> T {
-    led_on("ram:1M", words, act)
-}
-
-fn led_on<T>(
+/// A job on a volume, and who leads it.
+fn led<T>(
     address: &str,
     words: &FioOptions,
     act: impl FnOnce(LoadJob<'_>, &TestLead<'_>) -> T,
@@ -34,7 +30,7 @@ fn led_on<T>(
 #[test]
 fn what_is_in_flight_at_the_end_is_waited_for_and_counted() {
     let words = words("randread");
-    led_on("delay:50ms(ram:1M)", &words, |mut job, lead| {
+    led("delay:50ms(ram:1M)", &words, |mut job, lead| {
         assert_eq!(job.turn(), 0);
         lead.set(0, LoadPhase::Stop);
         job.drain().unwrap();
@@ -46,7 +42,7 @@ fn what_is_in_flight_at_the_end_is_waited_for_and_counted() {
 #[test]
 fn what_is_in_flight_is_given_up_where_somebody_wants_an_end() {
     let words = words("randread");
-    led_on("delay:10m(ram:1M)", &words, |mut job, lead| {
+    led("delay:10m(ram:1M)", &words, |mut job, lead| {
         assert_eq!(job.turn(), 0);
         lead.set(0, LoadPhase::Cancel);
         job.drain().unwrap();
@@ -59,7 +55,7 @@ fn what_is_in_flight_is_given_up_where_somebody_wants_an_end() {
 fn cost(rw: &str, verify: bool) -> (usize, u64) {
     let mut words = words(rw);
     words.verify = verify;
-    led(&words, |mut job, _| {
+    led("ram:1M", &words, |mut job, _| {
         let mut turns = || (0..1000).map(|_| job.turn()).sum::<usize>();
         turns();
         let before = allocations();
@@ -89,18 +85,15 @@ fn ios_do_not_use_the_heap() {
 /// measured, as one that hangs ends behind it.
 #[test]
 fn a_turn_counts_what_it_began_and_nothing_else() {
-    led(&words("randread"), |mut job, lead| {
+    led("ram:1M", &words("randread"), |mut job, lead| {
         for (turn, looks, finished) in [(1, 1, 0), (2, 3, 16), (3, 2, 8)] {
             lead.set(turn, LoadPhase::Ramp);
             assert_eq!(job.turn(), 0, "nothing was left under way");
             assert_eq!(job.turn(), 8);
             lead.set(turn, LoadPhase::Rest);
             assert_eq!(job.turn(), 8);
-            assert_eq!(
-                lead.rested().unwrap().reads.ios,
-                0,
-                "only the ramp was there"
-            );
+            let ramp = lead.rested().unwrap();
+            assert_eq!(ramp.reads.ios, 0, "only the ramp was there");
 
             lead.set(turn + 10, LoadPhase::Measure);
             let counts = (0..looks).map(|_| job.turn()).sum::<usize>();

@@ -1,14 +1,12 @@
 //! Who works when, told by those who do.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use super::{ThreadGroup, take_turns};
-use crate::load_threads::{
-    LiveFigures, LoadPhase, LoadThread, RunObserver, RunTimes, ThreadTotals,
-};
+use crate::load::tests::observed;
+use crate::load_threads::{LoadPhase, LoadThread, RunTimes, ThreadTotals};
 
 /// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +56,14 @@ fn turns_do_not_overlap() {
         ramp: Duration::ZERO,
         runtime: Duration::from_millis(1),
     };
-    let (stop, live) = (AtomicBool::new(false), &mut |_: LiveFigures| {});
-    let watch = &mut RunObserver { stop: &stop, live };
     let order = [0, 1, 1, 0];
-    let failure = take_turns(groups.into(), watch, |resting, watch| {
-        for group in order {
-            let result = resting[group].turn(times, watch);
-            assert_eq!(result.reports.len(), MEMBERS);
-        }
+    let failure = observed(false, |watch| {
+        take_turns(groups.into(), watch, |resting, watch| {
+            for group in order {
+                let result = resting[group].turn(times, watch);
+                assert_eq!(result.reports.len(), MEMBERS);
+            }
+        })
     });
     assert_eq!(failure.unwrap(), None);
     let diary = diary.into_inner().unwrap();
