@@ -104,20 +104,22 @@ impl<'a> Series<'a> {
 }
 
 fn lines(rows: &[ResultRow], across: VaryingFactor) -> Vec<ResultSeries<'_>> {
-    let naming = RowNaming::of(rows, across);
+    let all: Vec<_> = rows.iter().map(|row| facts(row, across)).collect();
+    let differ = |at: usize| all.iter().any(|facts| facts[at] != all[0][at]);
+    let named: Vec<_> = (0..FACTS).filter(|at| *at == 0 || differ(*at)).collect();
     let mut lines: Vec<ResultSeries<'_>> = Vec::new();
     for row in rows {
-        let alike = |line: &&mut ResultSeries<'_>| {
-            let first = line.rows[0];
-            first.address == row.address && across.rest(&first.load) == across.rest(&row.load)
-        };
-        match lines.iter_mut().find(alike) {
-            Some(line) => line.rows.push(row),
-            None => lines.push(ResultSeries {
-                name: naming.name(row),
-                rows: vec![row],
-            }),
+        let own = facts(row, across);
+        let alike = |line: &&mut ResultSeries<'_>| facts(line.rows[0], across) == own;
+        if let Some(line) = lines.iter_mut().find(alike) {
+            line.rows.push(row);
+            continue;
         }
+        let name: Vec<_> = named.iter().map(|at| own[*at].as_str()).collect();
+        lines.push(ResultSeries {
+            name: name.join(", "),
+            rows: vec![row],
+        });
     }
     for line in &mut lines {
         line.rows.sort_by_key(|row| across.of(&row.load));
@@ -125,52 +127,24 @@ fn lines(rows: &[ResultRow], across: VaryingFactor) -> Vec<ResultSeries<'_>> {
     lines
 }
 
-/// Which properties must be named to tell rows apart.
-struct RowNaming {
-    addresses: bool,
-    orders: bool,
-    blocks: bool,
-    depths: bool,
-    jobs: bool,
-}
+const FACTS: usize = 6;
 
-impl RowNaming {
-    fn of(rows: &[ResultRow], across: VaryingFactor) -> Self {
-        let several =
-            |of: fn(&Load) -> u32| distinct(rows.iter().map(|row| of(&row.load))).len() > 1;
-        Self {
-            addresses: rows.iter().any(|row| row.address != rows[0].address),
-            orders: rows.iter().any(|row| row.load.order != rows[0].load.order),
-            blocks: across != VaryingFactor::BlockSize && several(|load| load.block_bytes),
-            depths: across != VaryingFactor::Depth && several(|load| load.depth),
-            jobs: across != VaryingFactor::Jobs && several(|load| load.jobs),
-        }
-    }
-
-    fn name(&self, row: &ResultRow) -> String {
-        let load = &row.load;
-        let mut parts = vec![direction(load.direction).to_owned()];
-        if self.orders {
-            parts.push(order(load.order).to_owned());
-        }
-        if self.blocks {
-            parts.push(numbers::block_size(load.block_bytes));
-        }
-        if self.depths {
-            parts.push(format!("depth {}", load.depth));
-        }
-        if self.jobs {
-            parts.push(format!("jobs {}", load.jobs));
-        }
-        if self.addresses {
-            parts.push(row.address.clone());
-        }
-        parts.join(", ")
-    }
+/// What may tell a row from others, in words. Its direction always names it; what changes along a
+/// line is the same here for all.
+fn facts(row: &ResultRow, across: VaryingFactor) -> [String; FACTS] {
+    let load = across.rest(&row.load);
+    [
+        direction(load.direction).to_owned(),
+        order(load.order).to_owned(),
+        numbers::block_size(load.block_bytes),
+        format!("depth {}", load.depth),
+        format!("jobs {}", load.jobs),
+        row.address.clone(),
+    ]
 }
 
 /// The names that vendors' tables have.
-pub(crate) fn direction(direction: DataDirection) -> &'static str {
+fn direction(direction: DataDirection) -> &'static str {
     match direction {
         DataDirection::Read => "READ",
         DataDirection::Write => "WRITE",

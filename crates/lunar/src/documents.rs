@@ -21,7 +21,7 @@ pub(crate) fn completion(shell: Shell) -> Result<ExitCode, VerbError> {
 
 pub(crate) fn manual(verb: Option<&str>) -> Result<ExitCode, VerbError> {
     // Verbs without a page of their own are in that of lunar.
-    let has_page = |name: &str| VERBS.iter().any(|(verb, _)| *verb == name);
+    let has_page = |name: &str| PAGES.iter().any(|(page, _)| *page == name);
     let own = verb.filter(|verb| has_page(verb) || !cli::verbs().iter().any(|known| known == verb));
     match page(own) {
         Some(page) => print(page.as_bytes()),
@@ -58,12 +58,9 @@ pub(crate) fn printed(result: io::Result<()>) -> Result<ExitCode, VerbError> {
 
 /// The page of a verb, or that of lunar itself.
 fn page(verb: Option<&str>) -> Option<String> {
-    let name = verb.unwrap_or(LUNAR.0);
-    let (_, text) = [LUNAR]
-        .iter()
-        .chain(&VERBS)
-        .find(|(known, _)| *known == name)?;
-    let (page, common) = (ManualPage::parse(text), ManualPage::parse(LUNAR.1));
+    let name = verb.unwrap_or(LUNAR);
+    let (_, text) = PAGES.iter().find(|(known, _)| *known == name)?;
+    let (page, common) = (ManualPage::parse(text), ManualPage::parse(PAGES[0].1));
     let title = title(name);
     let mut out = format!(
         ".TH {} 1 \"\" \"lunar {}\" \"Lunar Manual\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
@@ -98,7 +95,7 @@ fn page(verb: Option<&str>) -> Option<String> {
 }
 
 fn title(name: &str) -> String {
-    if name == LUNAR.0 {
+    if name == LUNAR {
         name.to_owned()
     } else {
         format!("lunar-{name}")
@@ -114,17 +111,16 @@ fn about(name: &str) -> String {
 }
 
 fn see_also(name: &str) -> String {
-    let pages = [LUNAR].into_iter().chain(VERBS).map(|(page, _)| page);
-    let others = pages.filter(|page| *page != name);
-    let others: Vec<_> = others
-        .map(|page| format!("\\fB{}\\fR(1)", escape(&title(page))))
-        .collect();
-    format!("{}\n", others.join(", "))
+    let others = PAGES.iter().filter(|(page, _)| *page != name);
+    let others = others.map(|(page, _)| format!("\\fB{}\\fR(1)", escape(&title(page))));
+    format!("{}\n", others.collect::<Vec<_>>().join(", "))
 }
 
-const LUNAR: (&str, &str) = ("lunar", include_str!("../../../docs/manual/lunar.md"));
+const LUNAR: &str = "lunar";
 
-const VERBS: [(&str, &str); 9] = [
+/// The page of lunar itself, and those of verbs.
+const PAGES: [(&str, &str); 10] = [
+    (LUNAR, include_str!("../../../docs/manual/lunar.md")),
     ("serve", include_str!("../../../docs/manual/serve.md")),
     ("copy", include_str!("../../../docs/manual/copy.md")),
     ("verify", include_str!("../../../docs/manual/verify.md")),

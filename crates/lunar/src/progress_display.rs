@@ -1,7 +1,6 @@
 //! Long work: how far it is, as a bar or, of a measurement, as a line on a terminal; and ^C.
 
 use std::fs;
-use std::io::{IsTerminal, Write, stderr};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use bench::LiveFigures;
 use bench::numbers::{block_size, mb_per_s, whole};
 use client::pair::CopyProgress;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -146,12 +145,11 @@ const SAMPLE: Duration = Duration::from_millis(500);
 
 /// One line on standard error that says how it goes, where that is a terminal.
 pub(crate) struct StatusLine {
-    shown: bool,
+    line: ProgressBar,
     /// What is measured.
     what: String,
     race: Option<RaceStatus>,
     runtime: Duration,
-    last: Option<Instant>,
 }
 
 /// How a race stands.
@@ -164,30 +162,29 @@ struct RaceStatus {
     figure: Option<String>,
 }
 
-/// No eye needs more.
-const REFRESH: Duration = Duration::from_millis(250);
+/// How often a second: no eye needs more.
+const REFRESH: u8 = 4;
 
 impl StatusLine {
     pub(crate) fn new(runtime: Duration) -> Self {
+        let target = ProgressDrawTarget::stderr_with_hz(REFRESH);
+        let line = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            line.set_style(style);
+        }
         Self {
-            shown: stderr().is_terminal(),
+            line,
             what: String::new(),
             race: None,
             runtime,
-            last: None,
         }
     }
 
     pub(crate) fn show(&mut self, live: LiveFigures) {
         let now = Instant::now();
         self.note(live, now);
-        let is_due = self
-            .last
-            .is_none_or(|last| now.saturating_duration_since(last) >= REFRESH);
-        if self.shown && is_due && !matches!(live, LiveFigures::Begin(_)) {
-            self.last = Some(now);
-            let text = self.text(live, now);
-            self.write(&format!("\r{text}\x1b[K"));
+        if !matches!(live, LiveFigures::Begin(_)) && !self.line.is_hidden() {
+            self.line.set_message(self.text(live, now));
         }
     }
 
@@ -196,7 +193,7 @@ impl StatusLine {
         match live {
             LiveFigures::Begin(load) => {
                 self.what = format!("{} {}", load.word(), block_size(load.block_bytes));
-                (self.race, self.last) = (None, None);
+                self.race = None;
             }
             LiveFigures::Turn {
                 lane,
@@ -252,15 +249,7 @@ impl StatusLine {
 
     /// Takes the line away.
     pub(crate) fn clear(&self) {
-        if self.shown {
-            self.write("\r\x1b[K");
-        }
-    }
-
-    fn write(&self, text: &str) {
-        let mut out = stderr().lock();
-        // A terminal that has gone away does not end a measurement.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.line.finish_and_clear();
     }
 }
 

@@ -62,20 +62,8 @@ fn spread(ratios: &[f64]) -> RatioSpread {
 #[test]
 fn ranks_are_those_of_the_sign_test() {
     // As tables of the sign test have them, two-sided, 5 %.
-    let table = [
-        (0, 0),
-        (1, 0),
-        (5, 0),
-        (6, 1),
-        (8, 1),
-        (9, 2),
-        (12, 3),
-        (20, 6),
-        (25, 8),
-    ];
-    for (rounds, k) in table {
-        assert_eq!(rank(rounds), k, "{rounds} rounds");
-    }
+    let rounds = [0, 1, 5, 6, 8, 9, 12, 20, 25];
+    assert_eq!(rounds.map(rank), [0, 0, 0, 1, 1, 2, 3, 6, 8]);
     // Half of it, less 0.98 roots.
     assert_eq!(rank(10_000), 4_902);
 }
@@ -83,10 +71,8 @@ fn ranks_are_those_of_the_sign_test() {
 #[test]
 fn the_median_lies_in_the_middle() {
     let odd = spread(&[3.0, 1.0, 2.0]);
-    assert_eq!(
-        (odd.median, odd.lowest, odd.highest, odd.rounds),
-        (2.0, 1.0, 3.0, 3)
-    );
+    let told = (odd.median, odd.lowest, odd.highest, odd.rounds);
+    assert_eq!(told, (2.0, 1.0, 3.0, 3));
     assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
     assert_eq!(RatioSpread::of(Vec::new()), None);
 }

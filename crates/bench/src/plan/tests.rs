@@ -19,19 +19,14 @@ fn volume(size: u64, block_size: u32) -> Traits {
 
 #[test]
 fn rw_is_read_as_fio_reads_it() {
-    let read = |word: &str| word.parse::<Rw>().map(|rw| (rw.direction, rw.order));
-    assert_eq!(
-        read("randread"),
-        Ok((DataDirection::Read, AccessOrder::Random))
-    );
-    assert_eq!(
-        read("write"),
-        Ok((DataDirection::Write, AccessOrder::Sequential))
-    );
-    assert_eq!(
-        read("randrw"),
-        Ok((DataDirection::Mixed, AccessOrder::Random))
-    );
+    let read = |word: &str| word.parse::<Rw>();
+    for (word, direction, order) in [
+        ("randread", DataDirection::Read, AccessOrder::Random),
+        ("write", DataDirection::Write, AccessOrder::Sequential),
+        ("randrw", DataDirection::Mixed, AccessOrder::Random),
+    ] {
+        assert_eq!(read(word), Ok(Rw { direction, order }));
+    }
     assert_eq!(read("readwrite"), read("rw"));
     for wrong in ["", "READ", "trim", "rand"] {
         let line = read(wrong).unwrap_err();
@@ -86,11 +81,10 @@ fn a_span_begins_at_the_offset() {
     let traits = volume(1 << 20, 4096);
     let mut words = plain();
     words.offset = 8192;
-    let (first, blocks, block_size) = (2, 254, 4096);
     let span = BlockSpan {
-        first,
-        blocks,
-        block_size,
+        first: 2,
+        blocks: 254,
+        block_size: 4096,
     };
     assert_eq!(words.fit(&traits), Ok(span));
     words.size = Some(65_536);
@@ -121,10 +115,8 @@ fn what_cannot_be_written_is_only_read() {
     let mut words = plain();
     assert!(words.fit(&traits).is_ok());
     words.rws = vec!["randwrite".parse().unwrap()];
-    assert_eq!(
-        words.fit(&traits),
-        Err(UnfitForVolume::ReadOnly("randwrite"))
-    );
+    let refused = UnfitForVolume::ReadOnly("randwrite");
+    assert_eq!(words.fit(&traits), Err(refused));
 }
 
 #[test]

@@ -9,10 +9,8 @@ use super::{connection, cpu_time_of, end, peers, sockets};
 #[test]
 fn the_times_of_processes_add_up_while_all_are_there() {
     let own = std::process::id();
-    let (one, two) = (
-        cpu_time_of(&[own]).unwrap(),
-        cpu_time_of(&[own, own]).unwrap(),
-    );
+    let one = cpu_time_of(&[own]).unwrap();
+    let two = cpu_time_of(&[own, own]).unwrap();
     assert!(!one.is_zero() && two >= 2 * one);
     assert_eq!(cpu_time_of(&[own, u32::MAX]), None);
     assert_eq!(cpu_time_of(&[]), None);
@@ -42,14 +40,10 @@ fn an_address_of_ipv4_is_the_same_in_a_socket_of_ipv6() {
 fn the_other_end_of_a_socket_is_found() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut child = Command::new("bash")
-        .args([
-            "-c",
-            &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo up; read -u 3"),
-        ])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo up; read -u 3");
+    let mut bash = Command::new("bash");
+    let bash = bash.args(["-c", &connect]).stdout(Stdio::piped());
+    let mut child = bash.spawn().unwrap();
     let mut line = String::new();
     let out = child.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut line).unwrap();

@@ -1,48 +1,29 @@
-use std::path::PathBuf;
-
 use super::axis::Axis;
 use super::scene::{Ink, SERIES, Scene, SceneItem, Shape, TextAnchor};
 use super::*;
 use crate::testing;
 
-/// A folder that goes when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lunar-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn page(&self, outcome: &RunResult) -> String {
-        let page = self.0.join("run.html");
-        write(outcome, &page).unwrap();
-        fs::read_to_string(page).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// The page of an outcome.
+fn page_of(outcome: &RunResult) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("run.html");
+    write(outcome, &page).unwrap();
+    fs::read_to_string(page).unwrap()
 }
 
 #[test]
 fn each_plot_is_in_the_page_and_in_two_files() {
-    let folder = Folder::new("files");
-    let page = folder.0.join("run.html");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("run.html");
     let files = write(&testing::sweep(), &page).unwrap();
     let html = fs::read_to_string(&page).unwrap();
     for plot in ["iops", "throughput", "latency", "cpu", "time"] {
         assert!(html.contains(&format!("id=\"{plot}\"")), "{plot}");
         for extension in ["svg", "png"] {
-            let file = folder.0.join(format!("run-{plot}.{extension}"));
+            let file = folder.path().join(format!("run-{plot}.{extension}"));
             assert!(files.contains(&file), "{plot}.{extension}");
-            assert!(
-                fs::metadata(&file).unwrap().len() > 2_000,
-                "{plot}.{extension}"
-            );
+            let size = fs::metadata(&file).unwrap().len();
+            assert!(size > 2_000, "{plot}.{extension}");
         }
     }
     assert_eq!((files.len(), html.matches("<svg ").count()), (11, 5));
@@ -50,14 +31,14 @@ fn each_plot_is_in_the_page_and_in_two_files() {
 
 #[test]
 fn words_of_others_are_no_markup() {
-    let html = Folder::new("words").page(&testing::two_addresses());
+    let html = page_of(&testing::two_addresses());
     assert!(!html.contains("<script"), "{html}");
     assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#39;"));
 }
 
 #[test]
 fn turns_are_compared_in_words_and_numbers() {
-    let html = Folder::new("race").page(&testing::race());
+    let html = page_of(&testing::race());
     assert!(html.contains("<h2>By turns</h2>"), "{html}");
     let said = "<li>randread 64k: ram:1G is faster than file:/tmp/&lt;script&gt;";
     assert!(html.contains(said), "{html}");
@@ -67,33 +48,28 @@ fn turns_are_compared_in_words_and_numbers() {
 
 #[test]
 fn failures_are_told() {
-    let html = Folder::new("failures").page(&testing::one_address());
+    let html = page_of(&testing::one_address());
     assert!(html.contains("1 I/O failed.</strong> The first: the medium &lt;b&gt;failed"));
 }
 
 #[test]
 fn what_was_not_measured_has_no_plot() {
-    let html = Folder::new("lacking").page(&testing::two_addresses());
+    let html = page_of(&testing::two_addresses());
     assert!(!html.contains("id=\"cpu\""));
 }
 
 #[test]
 fn nothing_measured_is_a_page_too() {
-    let html = Folder::new("nothing").page(&RunResult::default());
-    assert!(
-        html.ends_with("</html>\n") && !html.contains("NaN"),
-        "{html}"
-    );
+    let html = page_of(&RunResult::default());
+    assert!(html.ends_with("</html>\n"), "{html}");
+    assert!(!html.contains("NaN"), "{html}");
 }
 
 #[test]
 fn no_number_is_lost_on_the_way() {
-    for outcome in [
-        testing::sweep(),
-        testing::one_address(),
-        testing::two_addresses(),
-    ] {
-        let html = Folder::new("numbers").page(&outcome);
+    let samples = [testing::sweep, testing::one_address, testing::two_addresses];
+    for sample in samples {
+        let html = page_of(&sample());
         assert!(!html.contains("NaN") && !html.contains("inf"));
     }
 }
@@ -101,10 +77,8 @@ fn no_number_is_lost_on_the_way() {
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let error = write(&testing::sweep(), Path::new("/nowhere/run.html")).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cannot write /nowhere/run-iops.svg: No such file or directory (os error 2)"
-    );
+    let told = "cannot write /nowhere/run-iops.svg: No such file or directory (os error 2)";
+    assert_eq!(error.to_string(), told);
 }
 
 #[test]
@@ -157,15 +131,11 @@ fn ticks(axis: &Axis) -> Vec<&str> {
 #[test]
 fn linear_axes_end_at_round_numbers_past_all_values() {
     let axis = Axis::linear("", 291_000.0);
-    assert_eq!(
-        ticks(&axis),
-        ["0", "50k", "100k", "150k", "200k", "250k", "300k"]
-    );
+    let told = ["0", "50k", "100k", "150k", "200k", "250k", "300k"];
+    assert_eq!(ticks(&axis), told);
     assert_eq!(axis.place(150_000.0), 0.5);
-    assert_eq!(
-        ticks(&Axis::linear("", 0.3)),
-        ["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3"]
-    );
+    let told = ["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3"];
+    assert_eq!(ticks(&Axis::linear("", 0.3)), told);
 }
 
 #[test]

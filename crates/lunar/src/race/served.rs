@@ -1,19 +1,21 @@
 //! The volume that is served for a race alone, by a process of its own.
 
-use std::fs::DirBuilder;
+use std::error::Error;
+use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{self, Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::{env, fs, thread};
+use std::{env, thread};
 
 use bench::race::losses::Losses;
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
+use tempfile::TempDir;
 
 use super::{RaceArgs, TransportArg, network};
 use crate::client::own_program;
@@ -27,7 +29,7 @@ pub(super) struct Served {
     pub(super) addresses: Vec<String>,
     /// Whether there is a network namespace at each end.
     private: bool,
-    _folder: TemporaryStateDir,
+    _folder: TempDir,
 }
 
 impl Served {
@@ -38,8 +40,8 @@ impl Served {
         private: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, VerbError> {
-        let folder = TemporaryStateDir::new()?;
-        let mut command = command(args, volume, private, &folder)?;
+        let folder = state_dir()?;
+        let mut command = command(args, volume, private, folder.path())?;
         let child = command.spawn().map_err(|cause| {
             VerbError::failed(format!("cannot run setpriv (util-linux): {cause}"))
         })?;
@@ -113,7 +115,7 @@ fn command(
     args: &RaceArgs,
     volume: &str,
     private: bool,
-    folder: &TemporaryStateDir,
+    folder: &Path,
 ) -> Result<Command, VerbError> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM", "--"]);
@@ -126,7 +128,7 @@ fn command(
     let ring = ring.map_or("auto", |(word, ..)| word);
     command.arg(own_program()?);
     command.args(["serve", volume, "--json", "--open", "--ring", ring]);
-    command.arg("--state-dir").arg(&folder.0);
+    command.arg("--state-dir").arg(folder);
     for way in TransportArg::value_variants() {
         if args.over.contains(way) {
             command.args(way.options(private, folder));
@@ -144,13 +146,13 @@ fn command(
 
 impl TransportArg {
     /// What `lunar serve` is told for it.
-    fn options(self, private: bool, folder: &TemporaryStateDir) -> [String; 2] {
+    fn options(self, private: bool, folder: &Path) -> [String; 2] {
         let (option, place) = match (self, private) {
             (Self::Iscsi, true) => ("--listen", format!("{}:3260", network::TARGET)),
             (Self::Iscsi, false) => ("--listen", "127.0.0.1:0".to_owned()),
             (Self::Fcoe, true) => ("--fcoe", network::INTERFACE.to_owned()),
             (Self::Fcoe, false) => {
-                let cable = folder.0.join("cable");
+                let cable = folder.join("cable");
                 ("--fcoe", format!("cable:{}", cable.display()))
             }
         };
@@ -196,37 +198,19 @@ fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
     });
 }
 
-/// The state directory of the target, removed after the race.
-struct TemporaryStateDir(PathBuf);
-
-impl TemporaryStateDir {
-    /// A new one that others cannot look into. One of a race that was killed stays, and its process
-    /// number may come again.
-    fn new() -> Result<Self, VerbError> {
-        let parent = env::temp_dir();
-        let names = (0..100).map(|n| parent.join(format!("lunar-race-{}-{n}", process::id())));
-        let mut create = DirBuilder::new();
-        create.mode(0o700);
-        for path in names {
-            match create.create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(cause) => return Err(not_created(&parent, &cause.to_string())),
-            }
-        }
-        Err(not_created(&parent, "too many are left there"))
-    }
-}
-
-fn not_created(parent: &Path, cause: &str) -> VerbError {
-    VerbError::failed(format!(
-        "cannot create a directory for the target in {}: {cause}; set TMPDIR",
-        parent.display()
-    ))
-}
-
-impl Drop for TemporaryStateDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// The state directory of the target, which others cannot look into, removed after the race.
+fn state_dir() -> Result<TempDir, VerbError> {
+    let parent = env::temp_dir();
+    let mut builder = tempfile::Builder::new();
+    let owner_only = Permissions::from_mode(0o700);
+    let made = builder.prefix("lunar-race-").permissions(owner_only);
+    made.tempdir_in(&parent).map_err(|cause| {
+        // Without the name that it was to have.
+        let plain = cause.get_ref().and_then(Error::source);
+        let plain = plain.map_or(cause.to_string(), ToString::to_string);
+        VerbError::failed(format!(
+            "cannot create a directory for the target in {}: {plain}; set TMPDIR",
+            parent.display()
+        ))
+    })
 }

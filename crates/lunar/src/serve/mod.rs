@@ -81,7 +81,8 @@ fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
 }
 
 /// Says on standard output that everything is ready: one line for each LUN at each portal, or one
-/// JSON object a LUN, and nothing else. A reader that has gone away does not keep a server from serving.
+/// JSON object a LUN, and nothing else. A reader that has gone away does not keep a server from
+/// serving.
 fn print(luns: &[ReadyLun], json: bool) {
     let lines: String = luns.iter().map(|lun| line(lun, json) + "\n").collect();
     let mut out = io::stdout().lock();
@@ -100,20 +101,16 @@ fn line(lun: &ReadyLun, json: bool) -> String {
         bytes => human_size(bytes),
     };
     let volume = printable(&lun.volume, &[]);
-    let lines = addresses(lun).map(|address| format!("{address}  {size}  {volume}"));
+    let addresses = addresses(lun).into_iter();
+    let lines = addresses.map(|address| format!("{address}  {size}  {volume}"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The addresses by which initiators reach a LUN: one a portal.
-fn addresses(lun: &ReadyLun) -> impl Iterator<Item = String> {
-    let is_iscsi = lun.address.starts_with("iscsi:");
-    let (others, own) = if is_iscsi {
-        (&lun.portals[..], None)
-    } else {
-        (&[][..], Some(lun.address.clone()))
-    };
-    let others = others.iter();
-    others
-        .map(|portal| format!("iscsi://{portal}/{}/{}", lun.target, lun.lun))
-        .chain(own)
+fn addresses(lun: &ReadyLun) -> Vec<String> {
+    if !lun.address.starts_with("iscsi:") {
+        return vec![lun.address.clone()];
+    }
+    let address = |portal| format!("iscsi://{portal}/{}/{}", lun.target, lun.lun);
+    lun.portals.iter().map(address).collect()
 }

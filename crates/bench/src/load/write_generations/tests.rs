@@ -33,15 +33,10 @@ fn one_byte_is_told_with_its_offset() {
     data.copy_out(at, &mut byte);
     data.copy_in(at, &[byte[0] ^ 1]);
     let told = book.check(1, EXTENT, &data).unwrap();
-    let offset = 16 * BLOCK + at;
-    assert!(
-        told.contains(&format!("offset {offset} (block 19)")),
-        "{told}"
-    );
-    assert!(
-        told.contains(&format!("found {:02x}", byte[0] ^ 1)),
-        "{told}"
-    );
+    let offset = format!("offset {} (block 19)", 16 * BLOCK + at);
+    assert!(told.contains(&offset), "{told}");
+    let found = format!("found {:02x}", byte[0] ^ 1);
+    assert!(told.contains(&found), "{told}");
     assert!(told.ends_with("damaged"), "{told}");
 }
 
