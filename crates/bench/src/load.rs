@@ -134,9 +134,7 @@ pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &LoadTotals) 
         rows.push(row((all, &result.reports)));
     }
     if let Some(all) = rows.last_mut() {
-        let us = |time: Duration| time.as_micros() as u64;
-        all.cpu_us = result.cpu.map(us);
-        all.target_cpu_us = result.target_cpu.map(us);
+        add_cpu(all, result);
         all.series.clone_from(&result.series);
     }
     let mut failures = result.reports.iter().flat_map(|report| &report.failure);
@@ -144,6 +142,13 @@ pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &LoadTotals) 
         rows,
         failure: failures.next().cloned(),
     }
+}
+
+/// Adds the CPU times of all jobs together.
+pub(crate) fn add_cpu(row: &mut ResultRow, result: &LoadTotals) {
+    let us = |time: Duration| time.as_micros() as u64;
+    row.cpu_us = result.cpu.map(us);
+    row.target_cpu_us = result.target_cpu.map(us);
 }
 
 pub(crate) fn row(

@@ -5,6 +5,8 @@
 
 mod control;
 mod coordinator;
+#[cfg(test)]
+pub(crate) mod tests;
 mod turns;
 
 use std::io;
@@ -17,8 +19,6 @@ use control::LoadControl;
 use coordinator::Coordinator;
 
 pub(crate) use control::{LoadPhase, LoadThread};
-#[cfg(test)]
-pub(crate) use control::{TestLead, led};
 pub(crate) use turns::{ThreadGroup, take_turns};
 
 /// How long things take.

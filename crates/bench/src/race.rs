@@ -14,14 +14,14 @@ use crate::load;
 use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes, ThreadGroup};
 use crate::outcome::race::{Contender, TurnResult};
 use crate::outcome::{Load, Race, ResultRow, RowInterval, RunResult};
-use crate::run::{self, RunError};
+use crate::run::{RunError, RunPlan};
 use losses::Losses;
 
 /// A race that is to be run.
 #[derive(Debug)]
 pub struct RacePlan {
     /// The load, and on what; the first subject is what the others are compared with.
-    pub plan: run::RunPlan,
+    pub plan: RunPlan,
     /// How long each turn is measured, about.
     pub turn: Duration,
     /// Where it is looked for frames that were lost.
@@ -124,18 +124,17 @@ impl<'a> RaceLoad<'a> {
 
     /// Gives everybody turns, and returns the first failure of a load.
     fn run(&mut self, watch: &mut RunObserver<'_>) -> Result<Option<String>, RunError> {
-        let run::RunPlan {
-            words,
-            subjects,
-            machinery,
-            ..
-        } = &self.plan.plan;
-        let run = load::new_run();
+        let plan = &self.plan.plan;
+        let (work, ring, run) = (
+            (&plan.words, self.load),
+            plan.machinery.ring,
+            load::new_run(),
+        );
         let group = |subject| ThreadGroup {
-            members: load::members(subject, (words, self.load), machinery.ring, run).collect(),
-            targets: machinery.targets.clone(),
+            members: load::members(subject, work, ring, run).collect(),
+            targets: plan.machinery.targets.clone(),
         };
-        let groups = subjects.iter().map(group).collect();
+        let groups = plan.subjects.iter().map(group).collect();
         let rounds = self.plan.rounds();
         let later = self.plan.left(0, 0) * self.later;
         let failure = load_threads::take_turns(groups, watch, |resting, watch| {
@@ -173,13 +172,8 @@ impl<'a> RaceLoad<'a> {
         result: &load_threads::LoadTotals,
         before: Option<losses::LossCounts>,
     ) {
-        let turn = load::row(String::new(), self.load, result.runtime, &result.reports);
-        let us = |time: Option<Duration>| time.map(|time| time.as_micros() as u64);
-        let turn = ResultRow {
-            cpu_us: us(result.cpu),
-            target_cpu_us: us(result.target_cpu),
-            ..turn
-        };
+        let mut turn = load::row(String::new(), self.load, result.runtime, &result.reports);
+        load::add_cpu(&mut turn, result);
         let after = self.losses();
         let lost = &mut self.race.lanes[lane];
         if let (Some(all), Some(after), Some(before)) = (&mut lost.losses, after, before) {

@@ -84,22 +84,19 @@ impl LoadVolume {
         options: &OpenOptions,
         words: &FioOptions,
     ) -> Result<Self, SubjectError> {
+        let unfit = |cause| SubjectError::Unfit {
+            address: address.to_string(),
+            cause,
+        };
         if words.jobs > 1 && is_on_a_cable(address) {
-            return Err(SubjectError::Unfit {
-                address: address.to_string(),
-                cause: UnfitForVolume::Cable(words.jobs),
-            });
+            return Err(unfit(UnfitForVolume::Cable(words.jobs)));
         }
         let volume = open::volume(address, options)?;
-        let address = address.to_string();
-        match words.fit(&volume.traits()) {
-            Ok(span) => Ok(Self {
-                address,
-                volume,
-                span,
-            }),
-            Err(cause) => Err(SubjectError::Unfit { address, cause }),
-        }
+        Ok(Self {
+            address: address.to_string(),
+            span: words.fit(&volume.traits()).map_err(unfit)?,
+            volume,
+        })
     }
 }
 

@@ -8,26 +8,20 @@ use crate::outcome::{
 
 const RUNTIME_S: u64 = 10;
 
+const DIRECTIONS: [DataDirection; 3] = [
+    DataDirection::Read,
+    DataDirection::Write,
+    DataDirection::Mixed,
+];
+
 /// Seven block sizes, three directions, floors, and a stall in one row.
 pub(crate) fn sweep() -> RunResult {
-    let directions = [
-        DataDirection::Read,
-        DataDirection::Write,
-        DataDirection::Mixed,
-    ];
-    let loads = directions
-        .into_iter()
-        .flat_map(|direction| (9..16).map(move |power| load(direction, 1 << power)));
-    let loads: Vec<_> = loads.collect();
+    let directions = DIRECTIONS.into_iter();
+    let loads = directions.flat_map(|way| (9..16).map(move |power| load(way, 1 << power)));
+    let rows = |address, speed| loads.clone().map(move |load| row(address, load, speed));
     let mut outcome = outcome("bench --sweep iscsi://san/iqn.2026-11.org.example:a/0");
-    outcome.rows = loads
-        .iter()
-        .map(|load| row("iscsi://san/iqn…/0", *load, 1.0))
-        .collect();
-    outcome.floors = loads
-        .iter()
-        .map(|load| row("tcp://san", *load, 1.15))
-        .collect();
+    outcome.rows = rows("iscsi://san/iqn…/0", 1.0).collect();
+    outcome.floors = rows("tcp://san", 1.15).collect();
     outcome.rows[10].series[6].bytes /= 8;
     outcome
 }
@@ -35,13 +29,8 @@ pub(crate) fn sweep() -> RunResult {
 /// Three directions, without floors; one of them had failures.
 pub(crate) fn one_address() -> RunResult {
     let mut outcome = outcome("bench --rw randread ram:1G");
-    let directions = [
-        DataDirection::Read,
-        DataDirection::Write,
-        DataDirection::Mixed,
-    ];
     let row = |direction| row("ram:1G", load(direction, 4096), 1.0);
-    outcome.rows = directions.map(row).to_vec();
+    outcome.rows = DIRECTIONS.map(row).to_vec();
     outcome.rows[1]
         .writes
         .fail(|| "the medium <b>failed</b>".to_owned());

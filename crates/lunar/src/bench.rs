@@ -63,7 +63,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, VerbError> {
         subjects,
         machinery: args.means.machinery(),
         fill: args.means.fill,
-        floor: floor.as_ref().map(FloorEnd::place),
+        floor: floor.as_ref().map(|floor| floor.place),
     };
     measuring::warn_of_holes(&plan);
     let (stop, runtime) = (stop_on_signal(), plan.words.runtime);

@@ -1,11 +1,12 @@
 //! `lunar floor`: bare TCP or Ethernet, without a protocol above it.
 
 use std::process::{self, Command, ExitCode};
-use std::str::FromStr;
-use std::{fmt, io, slice, thread};
+use std::{io, slice, thread};
 
-use address::{ParseError, PortalAddress};
-use bench::floor::{self, CONNECTIONS_MAX, FloorServer, LocalFloor, ServerLifetime, ether};
+use address::{HostPort, ParseError, PortalAddress};
+use bench::floor::{
+    self, CONNECTIONS_MAX, FloorPeer, FloorServer, LocalFloor, ServerLifetime, ether,
+};
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,7 +14,7 @@ use signal_hook::iterator::Signals;
 use crate::client::own_program;
 use crate::measuring::{LoadArgs, Measurement};
 use crate::progress_display::stop_on_signal;
-use crate::serve::portal::{self, ListenAddress};
+use crate::serve::portal;
 use crate::{VerbError, documents};
 
 /// Measure bare TCP or Ethernet, as a baseline for storage protocols
@@ -41,7 +42,8 @@ pub(crate) struct FloorArgs {
     /// Anyone who can reach it can make it move meaningless data, in up to --size bytes of memory.
     /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
     /// --open, as does an interface.
-    #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
+    #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place",
+          value_parser = listen)]
     listen: Option<FloorListen>,
 
     /// Let anyone who can reach --listen use this floor
@@ -100,7 +102,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, VerbError> {
     }
     let end = FloorEnd::reach(place, (size, words.jobs), args.spin)?;
     let measured = Measurement::run(&stop_on_signal(), words.runtime, |outcome, watch| {
-        floor::rows(end.place(), &words, size, outcome, watch)
+        floor::rows(end.place, &words, size, outcome, watch)
     });
     measured.tell(args.json, None)
 }
@@ -122,7 +124,7 @@ fn measure_frames(args: &FloorArgs, place: &ether::Place) -> Result<ExitCode, Ve
 }
 
 /// Is the other end until the process is ended.
-fn answer(listen: &ListenAddress, size: u64, args: &FloorArgs) -> Result<ExitCode, VerbError> {
+fn answer(listen: &HostPort, size: u64, args: &FloorArgs) -> Result<ExitCode, VerbError> {
     let failed = |cause: io::Error| VerbError::failed(format!("--listen {listen}: {cause}"));
     let addresses = portal::listen(slice::from_ref(listen))?;
     let is_alone = addresses.iter().all(|address| address.ip().is_loopback());
@@ -157,27 +159,14 @@ fn answer_frames(place: &ether::Place, size: u64) -> Result<ExitCode, VerbError>
 /// Where the other end listens.
 #[derive(Clone, Debug)]
 enum FloorListen {
-    Tcp(ListenAddress),
+    Tcp(HostPort),
     Ether(ether::Place),
 }
 
-impl FromStr for FloorListen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match interface(text)? {
-            Some(place) => Ok(Self::Ether(place)),
-            None => tcp(text).map(Self::Tcp),
-        }
-    }
-}
-
-impl fmt::Display for FloorListen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(place) => place.fmt(f),
-            Self::Ether(place) => write!(f, "{FCOE}{place}"),
-        }
+fn listen(text: &str) -> Result<FloorListen, String> {
+    match interface(text)? {
+        Some(place) => Ok(FloorListen::Ether(place)),
+        None => tcp(text).map(FloorListen::Tcp),
     }
 }
 
@@ -185,9 +174,8 @@ impl fmt::Display for FloorListen {
 const PORT: u16 = 4000;
 
 /// A place for TCP, with the default port added if the text has none.
-fn tcp(text: &str) -> Result<ListenAddress, String> {
-    let with_port = format!("{text}:{PORT}").parse();
-    with_port.or_else(|_| text.parse())
+fn tcp(text: &str) -> Result<HostPort, String> {
+    portal::parse(&format!("{text}:{PORT}")).or_else(|_| portal::parse(text))
 }
 
 /// The Ethernet port that is meant, if one is.
@@ -234,12 +222,10 @@ fn heed_end() -> Result<(), VerbError> {
     Ok(())
 }
 
-/// The other end of a floor.
-pub(crate) enum FloorEnd {
-    /// A process that was started for it.
-    Local(LocalFloor),
-    /// On another machine, or started by another user.
-    Far(floor::FloorPeer),
+/// The other end of a floor, which ends with this if it was started for it.
+pub(crate) struct FloorEnd {
+    pub(crate) place: FloorPeer,
+    _local: Option<LocalFloor>,
 }
 
 /// The word for the other end on this machine.
@@ -256,35 +242,31 @@ impl FloorEnd {
         if place == LOCAL {
             floor::has_room(size).map_err(VerbError::failed)?;
             let started = LocalFloor::start(&mut own(floor::room(size, connections))?, spin);
-            let failed = |cause| {
+            let local = started.map_err(|cause| {
                 VerbError::failed(format!("cannot start the other end of the floor: {cause}"))
-            };
-            return started.map(Self::Local).map_err(failed);
+            })?;
+            return Ok(Self {
+                place: local.place(),
+                _local: Some(local),
+            });
         }
-        let parsed: Result<ListenAddress, String> = tcp(place);
-        let parsed = parsed.map_err(|cause| {
+        let listens = tcp(place).map_err(|cause| {
             VerbError::usage(format!(
                 "{place:?} is not the address of a floor: {cause}, or local"
             ))
         })?;
-        let addresses = parsed.addresses().map_err(VerbError::failed)?;
-        let address = addresses.first().copied();
-        let address =
-            address.ok_or_else(|| VerbError::failed(format!("{place} has no address")))?;
-        let far = floor::FloorPeer::far(address, spin).map_err(|cause| {
-            let way_out = "start lunar floor --listen there";
+        let addresses = portal::addresses(&listens).map_err(VerbError::failed)?;
+        let nowhere = || VerbError::failed(format!("{place} has no address"));
+        let address = *addresses.first().ok_or_else(nowhere)?;
+        let far = FloorPeer::far(address, spin).map_err(|cause| {
             VerbError::failed(format!(
-                "cannot reach a floor at {place}: {cause}: {way_out}"
+                "cannot reach a floor at {place}: {cause}: start lunar floor --listen there"
             ))
-        });
-        far.map(Self::Far)
-    }
-
-    pub(crate) fn place(&self) -> floor::FloorPeer {
-        match self {
-            Self::Local(local) => local.place(),
-            Self::Far(place) => *place,
-        }
+        })?;
+        Ok(Self {
+            place: far,
+            _local: None,
+        })
     }
 }
 

@@ -94,33 +94,27 @@ impl<'a> LoadJob<'a> {
     }
 
     fn new(task: &'a JobSpec<'a>, ring: RingKind, post: &'a LoadThread<'a>) -> io::Result<Self> {
-        let JobSpec {
-            subject,
-            words,
-            load,
-            number,
-            run,
-        } = *task;
+        let (words, load, span) = (task.words, task.load, task.subject.span);
         let (bytes, depth) = (load.block_bytes as usize, load.depth as usize);
         let memory = bytes.next_power_of_two().max(4096) * 4 * 2 * depth + SPARE_MEMORY;
-        let worker = Worker::new(&[Arc::clone(&subject.volume)], ring, memory)?;
-        let block_size = subject.span.block_size;
+        let worker = Worker::new(&[Arc::clone(&task.subject.volume)], ring, memory)?;
+        let block_size = span.block_size;
         // Each block has one writer, else its content would not be known.
         let (part, parts) = if words.verify {
-            (number, load.jobs)
+            (task.number, load.jobs)
         } else {
             (0, 1)
         };
         let blocks = u64::from(load.block_bytes / block_size);
-        let places = IoRegion::new(subject.span, blocks, load.order, part, parts);
+        let places = IoRegion::new(span, blocks, load.order, part, parts);
         let reads_only = load.direction == DataDirection::Read;
         let count = places.count();
-        let book = || WriteGenerations::new(words.seed, run, block_size, reads_only, count);
+        let book = || WriteGenerations::new(words.seed, task.run, block_size, reads_only, count);
         let mut job = Self {
             task,
             post,
             worker,
-            random: words.random(number),
+            random: words.random(task.number),
             book: words.verify.then(book),
             places,
             slots: Vec::with_capacity(depth),

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
-#[cfg(test)]
-use std::sync::mpsc::{Receiver, channel};
 
 use ::io::ring::Waker;
 
@@ -48,7 +46,7 @@ const PHASE_BITS: u32 = 3;
 /// Written by one member, on a cache line of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct ThreadCounters {
+pub(super) struct ThreadCounters {
     ios: AtomicU64,
     bytes: AtomicU64,
 }
@@ -93,15 +91,15 @@ impl LoadControl {
     }
 }
 
-const fn at(turn: u32, phase: LoadPhase) -> u32 {
+pub(super) const fn at(turn: u32, phase: LoadPhase) -> u32 {
     turn << PHASE_BITS | phase as u32
 }
 
 /// A member's place in the crew.
 pub(crate) struct LoadThread<'a> {
-    at: &'a AtomicU32,
-    counters: &'a ThreadCounters,
-    events: Sender<ThreadEvent>,
+    pub(super) at: &'a AtomicU32,
+    pub(super) counters: &'a ThreadCounters,
+    pub(super) events: Sender<ThreadEvent>,
 }
 
 pub(super) enum ThreadEvent {
@@ -145,41 +143,5 @@ impl LoadThread<'_> {
         self.counters
             .bytes
             .store(reads.bytes + writes.bytes, Relaxed);
-    }
-}
-
-/// A post where the test leads, beginning with what is measured.
-#[cfg(test)]
-pub(crate) fn led<T>(act: impl FnOnce(&LoadThread<'_>, &TestLead<'_>) -> T) -> T {
-    let (sender, events) = channel();
-    let at = &AtomicU32::new(0);
-    let lead = TestLead { at, events };
-    lead.set(0, LoadPhase::Measure);
-    let post = LoadThread {
-        at,
-        counters: &ThreadCounters::default(),
-        events: sender,
-    };
-    act(&post, &lead)
-}
-
-#[cfg(test)]
-pub(crate) struct TestLead<'a> {
-    at: &'a AtomicU32,
-    events: Receiver<ThreadEvent>,
-}
-
-#[cfg(test)]
-impl TestLead<'_> {
-    pub(crate) fn set(&self, turn: u32, phase: LoadPhase) {
-        self.at.store(at(turn, phase), Relaxed);
-    }
-
-    /// What was handed in, if anything was.
-    pub(crate) fn rested(&self) -> Option<ThreadTotals> {
-        match self.events.try_recv() {
-            Ok(ThreadEvent::Rested(report)) => Some(*report),
-            _ => None,
-        }
     }
 }

@@ -4,9 +4,6 @@
 //! may be short. Those whose turn is over finish what is in flight first: no two ever work at a
 //! time.
 
-#[cfg(test)]
-mod tests;
-
 use std::io;
 use std::thread;
 

@@ -161,8 +161,13 @@ impl Panels {
         };
         for (at, panel) in self.panels.iter().enumerate() {
             let (row, column) = ((at / columns) as f32, (at % columns) as f32);
-            let corner = (left + column * (each + gap), top + row * tall);
-            self.draw_panel(pencil, panel, corner, (each, tall), column == 0.0);
+            let room = PlotArea {
+                left: left + column * (each + gap),
+                top: top + row * tall,
+                width: each,
+                height: tall,
+            };
+            self.draw_panel(pencil, panel, &room, column == 0.0);
         }
         let rows = self.panels.len().div_ceil(columns) as f32;
         (full, top + rows * tall)
@@ -188,14 +193,7 @@ impl Panels {
         y + SMALL
     }
 
-    fn draw_panel(
-        &self,
-        pencil: &mut Pencil,
-        panel: &Panel,
-        corner: Point,
-        size: Point,
-        first: bool,
-    ) {
+    fn draw_panel(&self, pencil: &mut Pencil, panel: &Panel, room: &PlotArea, first: bool) {
         let above = if panel.title.is_empty() {
             4.0
         } else {
@@ -203,13 +201,12 @@ impl Panels {
         };
         let below = SMALL * 4.0;
         let frame = PlotArea {
-            left: corner.0,
-            top: corner.1 + above,
-            width: size.0,
-            height: size.1 - above - below,
+            top: room.top + above,
+            height: room.height - above - below,
+            ..*room
         };
-        let heading = (corner.0, corner.1 + SMALL);
-        let title = fit(&panel.title, SMALL + 1.0, size.0);
+        let heading = (room.left, room.top + SMALL);
+        let title = fit(&panel.title, SMALL + 1.0, room.width);
         pencil.words(heading, &title, SMALL + 1.0, TextAnchor::Start, Ink::Text);
         frame.grid(pencil, &self.y, first);
         frame.foot(pencil, panel);
@@ -219,7 +216,7 @@ impl Panels {
     }
 }
 
-/// Where a panel's curves are.
+/// Where a panel is, and inside it its curves.
 struct PlotArea {
     left: f32,
     top: f32,

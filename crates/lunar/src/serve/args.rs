@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use address::HostPort;
 use clap::Args;
 use engine::serve::options::{
     BlockSizeOption, ChapHash, FcoePort, MOST_THREADS, PollMode, RingKind, ServeOptions,
     TargetChap, TargetLimits, UnitOptions, chap_user,
 };
 
-use super::portal::{self, ListenAddress};
+use super::portal;
 use crate::units::{Choices, choice, parse_size, parse_time};
 use crate::{VerbError, client, secret};
 
@@ -78,8 +79,8 @@ struct NetworkArgs {
     /// HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default port is 3260;
     /// port 0 picks a free one. A portal that other machines can reach needs --allow, --chap or
     /// --open.
-    #[arg(long, value_name = "HOST:PORT")]
-    listen: Vec<ListenAddress>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = portal::parse)]
+    listen: Vec<HostPort>,
 
     /// Serve as a Fibre Channel port over Ethernet; may be repeated
     ///
@@ -94,7 +95,7 @@ struct NetworkArgs {
     /// Address given to initiators by discovery; may be repeated
     ///
     /// For portals behind NAT. Without it, discovery returns every portal that can be reached.
-    #[arg(long, value_name = "HOST:PORT", value_parser = super::portal::advertised)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = portal::advertised)]
     advertise: Vec<String>,
 
     /// The target's iSCSI name [default: iqn.2026-11.org.lunar:HOSTNAME]

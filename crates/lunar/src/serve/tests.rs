@@ -2,12 +2,11 @@
 
 use std::net::SocketAddr;
 
-use super::portal::{ListenAddress, advertised};
+use super::portal::{addresses, advertised, parse};
 use super::*;
 
 fn listen(text: &str) -> Result<Vec<String>, String> {
-    let place: ListenAddress = text.parse()?;
-    let addresses = place.addresses()?;
+    let addresses = addresses(&parse(text)?)?;
     Ok(addresses.iter().map(SocketAddr::to_string).collect())
 }
 

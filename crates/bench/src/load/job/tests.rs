@@ -5,7 +5,8 @@ use ::io::ring::RingKind;
 
 use super::{JobSpec, LoadJob};
 use crate::load::tests::{subject, words};
-use crate::load_threads::{self, LoadPhase, TestLead};
+use crate::load_threads::LoadPhase;
+use crate::load_threads::tests::{self as threads, TestLead};
 use crate::plan::FioOptions;
 
 #[global_allocator]
@@ -24,7 +25,7 @@ fn led<T>(
         number: 0,
         run: 1,
     };
-    load_threads::led(|post, lead| act(LoadJob::new(&task, RingKind::Auto, post).unwrap(), lead))
+    threads::led(|post, lead| act(LoadJob::new(&task, RingKind::Auto, post).unwrap(), lead))
 }
 
 #[test]

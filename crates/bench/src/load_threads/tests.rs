@@ -1,12 +1,47 @@
-//! Who works when, told by those who do.
+//! Who works when, told by those who do; and a member that a test leads.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::{ThreadGroup, take_turns};
+use super::control::{LoadPhase, LoadThread, ThreadCounters, ThreadEvent, at};
+use super::{RunTimes, ThreadGroup, ThreadTotals, take_turns};
 use crate::load::tests::observed;
-use crate::load_threads::{LoadPhase, LoadThread, RunTimes, ThreadTotals};
+
+/// A post where the test leads, beginning with what is measured.
+pub(crate) fn led<T>(act: impl FnOnce(&LoadThread<'_>, &TestLead<'_>) -> T) -> T {
+    let (sender, events) = channel();
+    let at = &AtomicU32::new(0);
+    let lead = TestLead { at, events };
+    lead.set(0, LoadPhase::Measure);
+    let post = LoadThread {
+        at,
+        counters: &ThreadCounters::default(),
+        events: sender,
+    };
+    act(&post, &lead)
+}
+
+pub(crate) struct TestLead<'a> {
+    at: &'a AtomicU32,
+    events: Receiver<ThreadEvent>,
+}
+
+impl TestLead<'_> {
+    pub(crate) fn set(&self, turn: u32, phase: LoadPhase) {
+        self.at.store(at(turn, phase), Relaxed);
+    }
+
+    /// What was handed in, if anything was.
+    pub(crate) fn rested(&self) -> Option<ThreadTotals> {
+        match self.events.try_recv() {
+            Ok(ThreadEvent::Rested(report)) => Some(*report),
+            _ => None,
+        }
+    }
+}
 
 /// What a member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
