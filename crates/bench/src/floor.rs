@@ -26,6 +26,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
 use scsi::medium::SEGMENT_BYTES;
 
 use crate::load::{self, Measured};
@@ -111,6 +113,15 @@ impl FloorHeader {
 fn number(bytes: &[u8]) -> u64 {
     let bytes = bytes.iter();
     bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Waits until one of these can go on, or for so long; a signal ends it early.
+fn wait(list: &mut [PollFd<'_>], limit: Duration) -> io::Result<()> {
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    match poll(list, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn not_ours() -> io::Error {

@@ -50,7 +50,7 @@ pub(crate) fn default_name() -> String {
 }
 
 /// A host name in the characters that an iSCSI name may have (RFC 7143 §4.2.7.2).
-fn name_part(host: &str) -> String {
+pub(crate) fn name_part(host: &str) -> String {
     if host.is_empty() {
         return "localhost".to_owned();
     }
@@ -71,7 +71,10 @@ pub(crate) fn state_dir() -> Option<PathBuf> {
     )
 }
 
-fn choose_state_dir(variable: impl Fn(&str) -> Option<String>, root: bool) -> Option<PathBuf> {
+pub(crate) fn choose_state_dir(
+    variable: impl Fn(&str) -> Option<String>,
+    root: bool,
+) -> Option<PathBuf> {
     let variable = |name| variable(name).filter(|value| value.starts_with('/'));
     if let Some(dirs) = variable("STATE_DIRECTORY") {
         // systemd gives several, with colons between (systemd.exec(5)); the first is ours.
@@ -84,6 +87,3 @@ fn choose_state_dir(variable: impl Fn(&str) -> Option<String>, root: bool) -> Op
     let home = home.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
     Some(home?.join("lunar"))
 }
-
-#[cfg(test)]
-mod tests;

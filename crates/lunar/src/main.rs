@@ -15,6 +15,8 @@ mod progress_display;
 mod race;
 mod secret;
 mod serve;
+#[cfg(test)]
+mod tests;
 mod units;
 mod verify;
 

@@ -101,6 +101,3 @@ pub(crate) fn without_codes(text: &str) -> String {
 pub(crate) fn per_second(bytes: u64, time: Duration) -> u64 {
     (bytes as f64 / time.as_secs_f64().max(1e-6)) as u64
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
-use super::{BUFFER, FloorHeader, FloorKind, FloorPeer, HEADER, not_ours};
+use super::{BUFFER, FloorHeader, FloorKind, FloorPeer, HEADER, not_ours, wait};
 use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
 use crate::outcome::Load;
 use crate::plan::{BlockSpan, FioOptions, IoRegion};
@@ -18,10 +18,7 @@ use crate::plan::{BlockSpan, FioOptions, IoRegion};
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// How often the phase is looked at when nothing comes.
-const LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Pauses of the processor between two looks, where it spins: a look is a system call that holds
 /// up what the other end sends.
@@ -79,7 +76,10 @@ fn work(
             }
             None if heard.elapsed() > SILENCE => return Err(ErrorKind::TimedOut.into()),
             None if spins => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
-            None => wait(ends)?,
+            None => {
+                let mut list: Vec<_> = ends.iter().map(RequestPipeline::waited_for).collect();
+                wait(&mut list, LOOK)?;
+            }
         }
     }
 }
@@ -243,11 +243,4 @@ impl<'a> RequestPipeline<'a> {
             }
         }
     }
-}
-
-/// Waits until one of them can go on.
-fn wait(ends: &[RequestPipeline<'_>]) -> io::Result<()> {
-    let mut list: Vec<_> = ends.iter().map(RequestPipeline::waited_for).collect();
-    poll(&mut list, Some(&LOOK))?;
-    Ok(())
 }

@@ -5,11 +5,11 @@ use std::process;
 use std::time::{Duration, Instant};
 
 use ::io::ether::{EtherMac, EtherPort};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 
 use super::WINDOW;
 use super::frame::{FloorFrameKind, FloorMessage, HEAD, PAYLOAD_MAX, Run, TAIL, machine};
+use crate::floor::wait;
 use crate::outcome::DataDirection;
 
 /// Frames sent before one looks for some that came.
@@ -153,12 +153,8 @@ impl FloorPort {
         if self.busy {
             return Ok(());
         }
-        let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
         let mut list = [PollFd::new(&**self.port.waited(), PollFlags::IN)];
-        match poll(&mut list, Some(&limit)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        wait(&mut list, limit)
     }
 
     /// Takes the frames that came, says how far it is, and sends more.

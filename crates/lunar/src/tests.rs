@@ -1,4 +1,9 @@
-use super::*;
+//! Names, folders and texts as verbs have them in common.
+
+use std::path::PathBuf;
+
+use crate::client::{choose_state_dir, name_part};
+use crate::units::without_codes;
 
 fn chosen(set: &[(&str, &str)], root: bool) -> Option<PathBuf> {
     let find = |name: &str| {
@@ -50,4 +55,22 @@ fn relative_directories_do_not_count() {
         chosen(&set, false),
         Some("/home/u/.local/state/lunar".into())
     );
+}
+
+#[test]
+fn errors_lose_their_number_and_nothing_else() {
+    let pairs = [
+        (
+            "a: Connection refused (os error 111)",
+            "a: Connection refused",
+        ),
+        ("(os error 2): b (os error 3)\n", "(os error 2): b\n"),
+        ("a (os error x) b", "a (os error x) b"),
+        ("a (os error ) b", "a (os error ) b"),
+        ("a (os error 5", "a (os error 5"),
+        ("", ""),
+    ];
+    for (error, plain) in pairs {
+        assert_eq!(without_codes(error), plain);
+    }
 }
