@@ -52,15 +52,18 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Bytes of a data segment.
-    pub(super) fn fill(&mut self, fill: DataInFill, bytes: &[u8], end: bool) {
+    pub(super) fn fill(&mut self, fill: DataInFill, bytes: &[u8]) {
         if let Some(task) = self.tasks.at(fill.slot)
             && let Data::In(into) = &mut task.data
-            && !bytes.is_empty()
         {
             into.copy_in(fill.offset as usize, bytes);
             task.moved += bytes.len() as u32;
         }
-        let Some(ending) = fill.ending.filter(|_| end) else {
+    }
+
+    /// The whole Data-In was received.
+    pub(super) fn filled(&mut self, fill: DataInFill) {
+        let Some(ending) = fill.ending else {
             return;
         };
         let ending = InitiatorEnding {

@@ -47,16 +47,17 @@ impl<L: Lease> Initiator<L> {
         if let Err(violation) = self.fits(bhs) {
             return self.break_off(violation);
         }
+        let has_data = bhs.data_len() > 0;
         if bhs.opcode() == Opcode::DataIn {
             match self.data_in(bhs) {
-                Ok(fill) => self.inbound = InitiatorInbound::Fill(fill),
-                Err(violation) => return self.violated(violation),
+                Ok(fill) if has_data => self.inbound = InitiatorInbound::Fill(fill),
+                Ok(fill) => self.filled(fill),
+                Err(violation) => self.violated(violation),
             }
-        } else {
+        } else if has_data {
             self.inbound = InitiatorInbound::Collect(*bhs);
-        }
-        if bhs.data_len() == 0 {
-            self.data(&[], true);
+        } else {
+            self.whole(bhs, &[]);
         }
     }
 
@@ -110,12 +111,13 @@ impl<L: Lease> Initiator<L> {
                 }
             }
             InitiatorInbound::Fill(fill) => {
-                self.fill(fill, bytes, end);
-                self.inbound = if end {
-                    InitiatorInbound::Drop
+                self.fill(fill, bytes);
+                if end {
+                    self.inbound = InitiatorInbound::Drop;
+                    self.filled(fill);
                 } else {
-                    InitiatorInbound::Fill(fill.after(bytes.len()))
-                };
+                    self.inbound = InitiatorInbound::Fill(fill.after(bytes.len()));
+                }
             }
         }
     }
