@@ -35,6 +35,7 @@ mod numbers;
 mod offer;
 pub mod portal;
 mod receive;
+mod rest;
 mod tasks;
 mod text;
 mod transmit;
@@ -64,6 +65,7 @@ use self::manage::PendingFunction;
 use self::nop::TargetLiveness;
 use self::numbers::SequenceNumbers;
 use self::receive::InitiatorInbound;
+pub use self::rest::RestingSession;
 use self::tasks::{InitiatorTaskSlot, InitiatorTasks};
 use self::text::PendingText;
 use self::transmit::ControlRequest;
@@ -127,19 +129,35 @@ impl<L: Lease> Initiator<L> {
         let [a, b, c, d, random @ ..] = random;
         let (login, request, text) = InitiatorLogin::new(&config, random);
         let deadline = now.saturating_add(config.times.login);
+        let phase = InitiatorPhase::Login(Box::new(login), deadline);
+        let numbers = SequenceNumbers::new(CmdSn(u32::from_be_bytes([a, b, c, d])));
         Ok(Self {
+            controls: VecDeque::from([ControlRequest::Login(request, text)]),
+            ..Self::idle(config, now, phase, numbers)
+        })
+    }
+
+    /// A session in which nothing is in flight, by the keys that hold before a login.
+    fn idle(
+        config: Arc<InitiatorConfig>,
+        now: Now,
+        phase: InitiatorPhase,
+        numbers: SequenceNumbers,
+    ) -> Self {
+        Self {
+            config,
             now,
-            phase: InitiatorPhase::Login(Box::new(login), deadline),
+            phase,
             keys: Operational::default(),
             outcome: None,
             framer: Framer::of_target(DEFAULT_DATA_SEGMENT),
             inbound: InitiatorInbound::Drop,
             collected: Vec::new(),
-            numbers: SequenceNumbers::new(CmdSn(u32::from_be_bytes([a, b, c, d]))),
+            numbers,
             tasks: InitiatorTasks::new(),
             ready: VecDeque::new(),
             sequences: VecDeque::new(),
-            controls: VecDeque::from([ControlRequest::Login(request, text)]),
+            controls: VecDeque::new(),
             functions: Vec::new(),
             ladder: None,
             look: None,
@@ -148,8 +166,7 @@ impl<L: Lease> Initiator<L> {
             logout: None,
             liveness: TargetLiveness::new(now),
             events: VecDeque::new(),
-            config,
-        })
+        }
     }
 
     /// The configuration it goes by.

@@ -80,6 +80,11 @@ impl<L: Lease> Initiator<L> {
         asked.saturating_add(self.config.times.patience)
     }
 
+    /// Whether a ping of ours was not answered.
+    pub(super) const fn is_pinging(&self) -> bool {
+        self.liveness.ping.is_some()
+    }
+
     pub(super) fn ping(&mut self) {
         if self.liveness.ping.is_some() {
             // One that was asked before is still to be answered; another would say no more.

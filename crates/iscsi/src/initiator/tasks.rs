@@ -86,6 +86,15 @@ impl<L: Lease> InitiatorTasks<L> {
         }
     }
 
+    /// With tags that follow one that was given out.
+    pub(super) fn after(tag: u16) -> Self {
+        Self { tag, ..Self::new() }
+    }
+
+    pub(super) const fn last_tag(&self) -> u16 {
+        self.tag
+    }
+
     /// How many there are.
     pub(super) const fn len(&self) -> usize {
         self.slots.len() - self.free.len()

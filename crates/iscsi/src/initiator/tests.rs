@@ -7,6 +7,7 @@ mod loopback;
 mod management;
 mod notices;
 mod reads;
+mod resting;
 mod rig;
 mod writes;
 mod wrong;

@@ -50,12 +50,12 @@ pub(super) fn random() -> [u8; 37] {
 pub(super) struct Rig {
     pub(super) initiator: Initiator<HeapLease>,
     pub(super) now: Duration,
-    wire: Sink,
-    framer: Framer,
-    digests: (bool, bool),
+    pub(super) wire: Wire,
+    pub(super) framer: Framer,
+    pub(super) digests: (bool, bool),
     pub(super) stat_sn: u32,
     /// CmdSN of the next command.
-    cmd_sn: u32,
+    pub(super) cmd_sn: u32,
     /// How many of the last commands the target has not counted.
     pub(super) uncounted: u32,
     /// How many commands may be sent beyond those that were.
