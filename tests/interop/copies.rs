@@ -70,6 +70,18 @@ impl Stage {
         said
     }
 
+    /// So many sessions have come to the server, and have logged out.
+    #[track_caller]
+    fn has_seen(&self, sessions: usize) {
+        let count = |words: &str| self.server.log().matches(words).count();
+        let limit = Instant::now() + Duration::from_secs(10);
+        while count(" logged out of ") < sessions && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let counted = [" logged in ", " logged out of ", " lost"].map(count);
+        assert_eq!(counted, [sessions, sessions, 0], "{}", self.server.log());
+    }
+
     /// qemu-img finds the image and what the server has identical.
     #[track_caller]
     fn is_identical(&self, unit: &str) {
@@ -154,6 +166,16 @@ fn ends(copy: Child, code: i32) -> String {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
     said
+}
+
+/// Arrays count sessions, and some let in only a few.
+#[test]
+fn who_opens_a_unit_to_use_it_or_to_look_at_it_logs_in_once() {
+    let stage = Stage::new("once", &[]);
+    stage.good(&["copy", &stage.image, stage.unit()]);
+    stage.has_seen(1);
+    stage.good(&["info", stage.unit()]);
+    stage.has_seen(2);
 }
 
 #[test]

@@ -106,6 +106,8 @@ impl Volumes {
             soon: false,
         };
         let volume = self.volumes.insert(attached) as u32;
+        // It may have something to begin with.
+        self.go_on_soon(volume);
         self.calls = core.calls.clone();
         self.of_node.resize(core.next_node().0 as usize, volume);
         volume

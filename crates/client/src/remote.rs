@@ -1,8 +1,8 @@
 //! `iscsi://…`: a logical unit behind another target, as a volume.
 //!
-//! When it is opened, a session logs in, asks the unit what it is, and logs out. Each core that
-//! attaches the volume then has a session of its own, by an ISID of its own, which is made when it
-//! is first needed. Above the session is the application client ([`scsi::client`]), which knows
+//! When it is opened, a session logs in and asks the unit what it is; the first core that attaches the
+//! volume takes that session over. Each other core has a session of its own, by an ISID of its own,
+//! which is made when it is first needed. Above the session is the application client ([`scsi::client`]), which knows
 //! operations; below it a link, which carries commands: that of iSCSI is the initiator
 //! ([`iscsi::initiator`]), which knows PDUs, on a socket.
 //!
@@ -49,6 +49,7 @@ mod link;
 mod multi_session;
 mod probe;
 mod remote_unit;
+mod resting_connection;
 mod seek_history;
 pub(crate) mod wait_notice;
 
@@ -74,6 +75,7 @@ use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
 pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
+use self::resting_connection::RestingConnection;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
@@ -227,6 +229,9 @@ pub struct RemoteVolume {
     sessions: AtomicU16,
 }
 
+/// The number of the session of the first core, which is the last part of its ISID.
+const FIRST_SESSION: u16 = 1;
+
 /// What all sessions with one unit have in common.
 #[derive(Debug)]
 struct SharedUnit {
@@ -237,6 +242,8 @@ struct SharedUnit {
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
+    /// The session by which it was opened, for the first core.
+    resting: Mutex<Option<RestingConnection>>,
     /// What may still change after it was told as failed.
     doubts: Arc<AllIndeterminateWrites>,
 }
@@ -256,13 +263,16 @@ impl RemoteVolume {
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: RemoteSettings) -> Result<Self, RemoteError> {
         let asked = Instant::now();
-        let (facts, session, found) = probe::probe(&settings)?;
-        if let (TransportAddress::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
+        let probed = probe::probe(&settings, FIRST_SESSION)?;
+        if let (TransportAddress::Iscsi(portal), wanted @ 2..) = (&probed.found, settings.sessions)
+        {
             multi_session::look_for_room(portal, wanted, asked)?;
         }
+        let volume = Self::new(settings, probed.facts, probed.found);
+        *lock(&volume.shared.resting) = probed.resting;
         Ok(Self {
-            session,
-            ..Self::new(settings, facts, found)
+            session: probed.session,
+            ..volume
         })
     }
 
@@ -274,11 +284,12 @@ impl RemoteVolume {
                 settings,
                 found,
                 now: Mutex::new(traits.clone()),
+                resting: Mutex::new(None),
                 doubts: Arc::default(),
             }),
             session: Vec::new(),
             told: Mutex::new(traits.clone()),
-            sessions: AtomicU16::new(0),
+            sessions: AtomicU16::new(FIRST_SESSION),
             facts,
         }
     }
@@ -309,7 +320,7 @@ impl Volume for RemoteVolume {
             ..self.facts.clone()
         };
         let sessions = shared.settings.sessions;
-        let number = self.sessions.fetch_add(sessions, SeqCst).wrapping_add(1);
+        let number = self.sessions.fetch_add(sessions, SeqCst);
         Ok(match sessions {
             1 => Box::new(RemoteHandle::new(
                 Arc::clone(shared),
@@ -356,6 +367,6 @@ impl Volume for RemoteVolume {
     }
 }
 
-fn lock(traits: &Mutex<Traits>) -> MutexGuard<'_, Traits> {
-    traits.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -111,7 +111,7 @@ impl BlockingSession {
         let mut batch = Batch::default();
         while self.initiator.transmit(&mut batch) {
             // A target that is gone is noticed by reading.
-            let _ = self.stream.write_all(&batch.0);
+            let _ = batch.write_to(&mut self.stream);
             batch.0.clear();
         }
         let now = self.begun.elapsed();
@@ -188,8 +188,15 @@ impl CommandChannel for BlockingSession {
     }
 }
 
+/// PDUs that leave with their data.
 #[derive(Default)]
-struct Batch(Vec<u8>);
+pub(super) struct Batch(Vec<u8>);
+
+impl Batch {
+    pub(super) fn write_to(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+        stream.write_all(&self.0)
+    }
+}
 
 impl PduSink<HeapLease> for Batch {
     fn bytes(&mut self, bytes: &[u8]) {

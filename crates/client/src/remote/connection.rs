@@ -12,12 +12,15 @@ use block::lease::BlockLease;
 use block::volume::{Context, HandleId};
 use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
 use iscsi::initiator::error::SessionEnd;
-use iscsi::initiator::{ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, TargetNotice};
+use iscsi::initiator::{
+    ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, RestingSession, TargetNotice,
+};
 use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use super::link::{self, Link, LinkEvent};
+use super::resting_connection::RestingConnection;
 use super::seek_history::SeekHistory;
 use super::{RemoteError, RemoteSettings, SessionEnvironment, TransportAddress, details};
 use runtime::batch::BatchSink;
@@ -80,6 +83,8 @@ enum TargetGroup {
 
 enum SocketState {
     Down,
+    /// A session is to be taken up.
+    Resting(RestingConnection),
     /// A thread connects.
     Connecting(ConnectedSocket),
     Up(Box<LiveConnection>),
@@ -95,6 +100,18 @@ struct LiveConnection {
     sending: bool,
     /// Bytes that could not be used yet.
     early: Vec<u8>,
+}
+
+impl LiveConnection {
+    const fn new(socket: SocketId, session: Initiator<BlockLease>) -> Self {
+        Self {
+            socket,
+            session,
+            receiving: false,
+            sending: false,
+            early: Vec::new(),
+        }
+    }
 }
 
 /// How long connecting may take for each address.
@@ -188,7 +205,7 @@ impl Link for InitiatorConnection {
     }
 
     fn is_down(&self) -> bool {
-        matches!(self.state, SocketState::Down)
+        matches!(self.state, SocketState::Down | SocketState::Resting(_))
     }
 
     fn is_logged_in(&self) -> bool {
@@ -231,6 +248,32 @@ impl Link for InitiatorConnection {
         !matches!(asked, None | Some(Err(IscsiRefusal::NotYet)))
     }
 
+    fn rest(&mut self) -> Option<(SocketId, RestingSession)> {
+        let up = match std::mem::replace(&mut self.state, SocketState::Down) {
+            SocketState::Up(up) if !up.sending && !up.receiving && up.early.is_empty() => up,
+            state => {
+                self.state = state;
+                return None;
+            }
+        };
+        let socket = up.socket;
+        match up.session.rest() {
+            Ok(session) => Some((socket, session)),
+            Err(session) => {
+                self.state = SocketState::Up(Box::new(LiveConnection::new(socket, *session)));
+                None
+            }
+        }
+    }
+
+    fn take_up(&mut self, resting: RestingConnection) {
+        self.state = SocketState::Resting(resting);
+    }
+
+    fn is_resting(&self) -> bool {
+        matches!(self.state, SocketState::Resting(_))
+    }
+
     fn give_up(&mut self, _: Now) {
         let _ = self.session_mut().map(Initiator::give_up);
     }
@@ -252,6 +295,14 @@ impl Link for InitiatorConnection {
 
     fn connect(&mut self, cx: &mut Context<'_>) {
         self.generation = self.generation.wrapping_add(1);
+        if let SocketState::Resting(resting) = std::mem::replace(&mut self.state, SocketState::Down)
+            && let Some((socket, session)) = resting.take()
+            && let Ok(socket) = cx.ring.adopt(socket)
+        {
+            let session = Initiator::resume(session, cx.now);
+            self.state = SocketState::Up(Box::new(LiveConnection::new(socket, session)));
+            return;
+        }
         let socket = ConnectedSocket::default();
         let (place, host, port) = (Arc::clone(&socket), self.host.clone(), self.port);
         let connect = self.outside.connect;
@@ -290,13 +341,7 @@ impl Link for InitiatorConnection {
         (self.outside.random)(&mut random).map_err(RemoteError::Connect)?;
         match Initiator::new(Arc::clone(&self.config), cx.now, random) {
             Ok(session) => {
-                self.state = SocketState::Up(Box::new(LiveConnection {
-                    socket,
-                    session,
-                    receiving: false,
-                    sending: false,
-                    early: Vec::new(),
-                }));
+                self.state = SocketState::Up(Box::new(LiveConnection::new(socket, session)));
                 Ok(())
             }
             Err(cause) => {

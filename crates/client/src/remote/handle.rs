@@ -10,10 +10,10 @@ use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 use scsi::client::{Client, Facts};
 use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
-use super::SharedUnit;
 use super::backoff::{Backoff, REDIRECTIONS};
 use super::link::LinkEnd;
 use super::remote_unit::{RemoteUnit, UnitEvent};
+use super::{SharedUnit, lock};
 
 /// A remote unit, its client, and the connection between them.
 pub(super) struct RemoteHandle {
@@ -47,6 +47,9 @@ impl RemoteHandle {
         let number = number.wrapping_add(place as u16);
         let mut machine = RemoteUnit::new(&shared.settings, client, number, core);
         machine.link.go_to(&shared.found);
+        if let Some(resting) = (place == 0).then(|| lock(&shared.resting).take()).flatten() {
+            machine.link.take_up(resting);
+        }
         Self {
             shared,
             number,
@@ -210,7 +213,10 @@ impl RemoteHandle {
         if !self.machine.link.is_down() {
             return;
         }
-        let needed = self.wanted || !self.machine.client.is_idle() || self.has_doubts();
+        let needed = self.wanted
+            || self.machine.link.is_resting()
+            || !self.machine.client.is_idle()
+            || self.has_doubts();
         if !needed || self.leaving {
             self.attempts = Backoff::default();
             return;
@@ -219,6 +225,10 @@ impl RemoteHandle {
         if self.attempts.next.is_none_or(|at| at <= cx.now) {
             self.attempts.next = None;
             self.machine.link.connect(cx);
+            if self.machine.link.is_up() {
+                // A session that was taken up has something to tell.
+                cx.call_at(cx.now);
+            }
         }
     }
 

@@ -4,17 +4,18 @@ use std::io;
 use std::time::Duration;
 
 use ::io::ether::Place;
-use ::io::ring::SendBatch;
-use block::identity::DetailGroup;
+use ::io::ring::{SendBatch, SocketId};
+use block::details::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::Context;
 use fc::remote;
 use fc::wire::names::Wwn;
-use iscsi::initiator::error;
+use iscsi::initiator::{RestingSession, error};
 use scsi::client::{Data, Done, Failed, Fate, UnitRequest, Why};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
+use super::resting_connection::RestingConnection;
 use super::{RemoteError, TransportAddress};
 use runtime::n_port::LinkProblem;
 
@@ -51,6 +52,22 @@ pub(super) trait Link {
     /// Leaves what there is to the next link, if it can. Nothing may be in flight.
     fn hand_over(&mut self, now: Now) -> bool {
         let _ = now;
+        false
+    }
+
+    /// Lays down what is there, for another link to take up by [`Self::take_up`], if it can. The
+    /// socket is to be released from the ring. Nothing may be in flight.
+    fn rest(&mut self) -> Option<(SocketId, RestingSession)> {
+        None
+    }
+
+    /// The next connection is one that rests.
+    fn take_up(&mut self, resting: RestingConnection) {
+        let _ = resting;
+    }
+
+    /// Whether there is one to be taken up.
+    fn is_resting(&self) -> bool {
         false
     }
 

@@ -11,6 +11,7 @@ use scsi::medium::Now;
 
 use super::backoff::REDIRECTIONS;
 use super::remote_unit::{RemoteUnit, UnitEvent};
+use super::resting_connection::RestingConnection;
 use super::wait_notice::WaitNotice;
 use super::{RemoteError, RemoteSettings, TransportAddress};
 
@@ -20,17 +21,38 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Memory for parameter data comes from the heap; the pool only has to be there.
 const POOL: usize = 1 << 20;
 
-/// What the unit says, what the session was like, and where the target is in the end.
-pub(super) fn probe(
-    settings: &RemoteSettings,
-) -> Result<(Facts, Vec<DetailGroup>, TransportAddress), RemoteError> {
-    let mut probe = UnitProbe::new(settings).map_err(RemoteError::Ring)?;
+/// What there is to be known of a unit.
+pub(super) struct Probed {
+    pub(super) facts: Facts,
+    /// What the session was like.
+    pub(super) session: Vec<DetailGroup>,
+    /// Where the target is in the end.
+    pub(super) found: TransportAddress,
+    /// The session, for the first that uses the unit.
+    pub(super) resting: Option<RestingConnection>,
+}
+
+/// Asks a unit by the session of this number.
+pub(super) fn probe(settings: &RemoteSettings, number: u16) -> Result<Probed, RemoteError> {
+    let mut probe = UnitProbe::new(settings, number).map_err(RemoteError::Ring)?;
     let facts = probe.facts();
     probe.depart();
     let facts = facts?;
     let session = probe.machine.link.particulars();
-    probe.log_out();
-    Ok((facts, session, probe.machine.link.place()))
+    // Several sessions are asked for together.
+    let resting = match settings.sessions {
+        1 => probe.rest(),
+        _ => None,
+    };
+    if resting.is_none() {
+        probe.log_out();
+    }
+    Ok(Probed {
+        facts,
+        session,
+        found: probe.machine.link.place(),
+        resting,
+    })
 }
 
 struct UnitProbe {
@@ -42,13 +64,13 @@ struct UnitProbe {
 }
 
 impl UnitProbe {
-    fn new(settings: &RemoteSettings) -> std::io::Result<Self> {
+    fn new(settings: &RemoteSettings, number: u16) -> std::io::Result<Self> {
         let (ring, _) = AnyRing::open(RingKind::Epoll)?;
         let core = CoreContext::new(Pool::new(POOL)?);
         let start = Instant::now();
         Ok(Self {
             ring,
-            machine: RemoteUnit::new(settings, Client::default(), 0, &core),
+            machine: RemoteUnit::new(settings, Client::default(), number, &core),
             lun: settings.lun.to_string(),
             start,
             patience: WaitNotice::new(start),
@@ -94,6 +116,12 @@ impl UnitProbe {
                 Ok(_) => {}
             }
         }
+    }
+
+    /// Keeps the session, if nothing is in flight.
+    fn rest(&mut self) -> Option<RestingConnection> {
+        let (socket, session) = self.machine.link.rest()?;
+        Some(RestingConnection::new(self.ring.release(socket), session))
     }
 
     /// In good order, if the target plays its part.
