@@ -176,6 +176,8 @@ fn who_opens_a_unit_to_use_it_or_to_look_at_it_logs_in_once() {
     stage.has_seen(1);
     stage.good(&["info", stage.unit()]);
     stage.has_seen(2);
+    stage.good(&["verify", &stage.image, stage.unit()]);
+    stage.has_seen(3);
 }
 
 #[test]

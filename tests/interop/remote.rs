@@ -2,6 +2,7 @@
 
 mod keys;
 mod killed;
+mod once;
 mod redirector;
 
 use std::io::{Read, Write};

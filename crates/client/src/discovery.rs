@@ -6,17 +6,20 @@
 
 pub mod fcoe;
 
+use std::time::Instant;
+
 use block::volume::Volume as _;
+use iscsi::initiator::TargetRecord;
 use iscsi::initiator::config::{Auth, InitiatorPurpose};
 use iscsi::initiator::error::{LoginError, SessionEnd};
-use iscsi::initiator::{InitiatorEvent, TargetRecord};
 use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
 use crate::open::{OpenCause, OpenOptions, portal_of, remote_settings};
-use crate::remote::blocking_session::BlockingSession;
-use crate::remote::command_channel;
-use crate::remote::{self, RemoteError, RemoteVolume, TargetPortal};
+use crate::remote::{
+    self, InitiatorConnection, Inquiry, Link, RemoteError, RemoteSettings, RemoteVolume,
+    SessionEnvironment, TargetPortal,
+};
 use address::{Address, HostPort, SessionOptions, UnitAddress};
 use block::identity::Details;
 
@@ -68,7 +71,9 @@ pub fn discover(
         options,
     )?)?;
     let target = |found: TargetRecord| {
-        let portals: Vec<HostPort> = found.portals.iter().filter_map(host_port).collect();
+        let portals = found.portals.iter();
+        let portals = portals.filter_map(|portal| portal.to_string().parse().ok());
+        let portals: Vec<HostPort> = portals.collect();
         let there = match portals.first() {
             Some(first) if !portals.contains(portal) => first,
             _ => portal,
@@ -89,16 +94,6 @@ pub fn discover(
         }
     };
     Ok(found.into_iter().map(target).collect())
-}
-
-fn host_port(portal: &iscsi::initiator::portal::ReportedPortal) -> Option<HostPort> {
-    let (host, port) = (&portal.host, portal.port);
-    let text = if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
-    };
-    text.parse().ok()
 }
 
 /// Tries CHAP first, if configured, because a target that requires it logs each attempt without
@@ -130,61 +125,77 @@ fn is_about_proof<T>(told: &Result<T, RemoteError>) -> bool {
 }
 
 fn ask_for_targets(portal: &TargetPortal) -> Result<Vec<TargetRecord>, RemoteError> {
-    let mut talk = BlockingSession::log_in(portal)?;
-    talk.send_targets();
-    let targets = loop {
-        match talk.event()? {
-            InitiatorEvent::Targets(targets) => break targets,
-            InitiatorEvent::TargetsRefused(_) => break Vec::new(),
-            _ => {}
-        }
-    };
-    talk.leave();
+    let mut session = log_in(portal)?;
+    let targets = session.targets()?;
+    session.leave();
     Ok(targets)
+}
+
+fn log_in(portal: &TargetPortal) -> Result<Inquiry<InitiatorConnection>, RemoteError> {
+    Inquiry::log_in(Instant::now(), |core| {
+        let (name, outside) = (portal.to_string(), SessionEnvironment::default());
+        InitiatorConnection::new(core.node(), portal.clone(), name, outside)
+    })
 }
 
 /// The units of a target, each opened.
 fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<DiscoveredUnit>, OpenCause> {
-    let (portal, settings) = (
-        portal_of(target, options)?,
-        remote_settings(target, options)?,
-    );
-    let mut talk = BlockingSession::log_in(&portal)?;
-    let luns = command_channel::report_luns(&mut talk)?;
-    let mut talk = Some(talk);
+    let portal = portal_of(target, options)?;
+    let settings = remote_settings(target, options)?;
+    let unit = |lun| {
+        let target = target.clone();
+        let address = Address::Iscsi(UnitAddress { lun, ..target });
+        (address, settings.clone())
+    };
+    Ok(units_by(&|| log_in(&portal), unit)?)
+}
+
+/// The same by sessions that are made so. `unit` says by what a unit can be opened.
+fn units_by<L: Link>(
+    log_in: &dyn Fn() -> Result<Inquiry<L>, RemoteError>,
+    unit: impl Fn(u16) -> (Address, RemoteSettings),
+) -> Result<Vec<DiscoveredUnit>, RemoteError> {
+    let mut session = log_in()?;
+    let luns = match session.report_luns() {
+        Ok(luns) => luns,
+        Err(cause) => {
+            session.put_back();
+            return Err(cause);
+        }
+    };
+    let mut session = Some(session);
     let unit = |lun: Lun| {
         let number = lun.index()?;
-        let facts = facts(&mut talk, &portal, lun);
-        let known = facts.map(|facts| RemoteVolume::known(settings.clone(), facts));
+        let (address, settings) = unit(number);
+        let facts = facts(&mut session, log_in, lun);
+        let known = facts.map(|facts| RemoteVolume::known(settings, facts));
+        let particulars = known.map(|known| known.particulars());
         Some(DiscoveredUnit {
             lun: number,
-            address: Address::Iscsi(UnitAddress {
-                lun: number,
-                ..target.clone()
-            }),
-            particulars: known
-                .map(|known| known.particulars())
-                .map_err(OpenCause::from),
+            address,
+            particulars: particulars.map_err(OpenCause::from),
         })
     };
     let units = luns.into_iter().filter_map(unit).collect();
-    talk.into_iter().for_each(BlockingSession::leave);
+    session.into_iter().for_each(Inquiry::leave);
     Ok(units)
 }
 
 /// What a unit says, by the session that there is. One that ended over it has another one after it.
-fn facts(
-    talk: &mut Option<BlockingSession>,
-    portal: &TargetPortal,
+fn facts<L: Link>(
+    session: &mut Option<Inquiry<L>>,
+    log_in: &dyn Fn() -> Result<Inquiry<L>, RemoteError>,
     lun: Lun,
 ) -> Result<Facts, RemoteError> {
-    let mut one = match talk.take() {
+    let mut one = match session.take() {
         Some(one) => one,
-        None => BlockingSession::log_in(portal)?,
+        None => log_in()?,
     };
-    let facts = command_channel::facts(&mut one, lun);
+    let facts = one.facts(lun);
     if matches!(facts, Ok(_) | Err(RemoteError::Unit { .. })) {
-        *talk = Some(one);
+        *session = Some(one);
+    } else {
+        one.put_back();
     }
     facts
 }

@@ -1,18 +1,21 @@
-//! `iscsi://…`: a logical unit behind another target, as a volume.
+//! `iscsi://…` and `fcoe://…`: a logical unit behind another target, as a volume.
 //!
-//! When it is opened, a session logs in and asks the unit what it is; the first core that attaches the
-//! volume takes that session over. Each other core has a session of its own, by an ISID of its own,
-//! which is made when it is first needed. Above the session is the application client ([`scsi::client`]), which knows
-//! operations; below it a link, which carries commands: that of iSCSI is the initiator
-//! ([`iscsi::initiator`]), which knows PDUs, on a socket.
+//! When it is opened, a session logs in and asks the unit what it is; the first core that attaches
+//! the volume takes that session over. Each other core has a session of its own, by an ISID of its
+//! own, which is made when it is first needed.
 //!
 //! | layer | module |
 //! |---|---|
-//! | failover and load over several sessions (`?sessions=N`) | `multi_session` |
-//! | the volume's handle: queues operations, decides when to reconnect | `handle`, `backoff` |
-//! | a unit: the application client joined to its link | `remote_unit` |
-//! | a link: iSCSI on a socket, or FCP at a shared N_Port | `link`, `connection`, `fcoe` |
-//! | beside them: writes with unknown outcome, what a unit is when it is opened | `indeterminate_writes`, `probe` |
+//! | the volume's handle: the application client ([`scsi::client`]), and when to reconnect | `handle`, `reconnect` |
+//! | a link, which owns the socket: iSCSI, or FCP at a shared N_Port | `link`, `connection`, `fcoe` |
+//! | the protocol machine, which knows PDUs or exchanges | [`iscsi::initiator`], [`fc::initiator`] |
+//!
+//! | beside them | module |
+//! |---|---|
+//! | failover and load over several handles (`?sessions=N`) | `multi_session` |
+//! | writes with unknown outcome | `indeterminate_writes` |
+//! | a link that one thread waits for: to open a unit, to discover, to log out | `inquiry` |
+//! | what is told of units and sessions | `details` |
 //!
 //! # When a connection is lost
 //!
@@ -37,22 +40,17 @@
 //! What the unit says of itself, and not more. Writes that the target held in its cache when it was
 //! reset are told by the next flush, which fails.
 
-mod backoff;
-pub(crate) mod blocking_session;
-pub(crate) mod command_channel;
 mod connection;
 mod details;
 mod fcoe;
 mod handle;
 mod indeterminate_writes;
+mod inquiry;
 mod link;
 mod multi_session;
-mod probe;
-mod remote_unit;
-mod resting_connection;
-mod seek_history;
-pub(crate) mod wait_notice;
+mod reconnect;
 
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
@@ -61,6 +59,7 @@ use std::time::{Duration, Instant};
 
 use block::identity::{DetailGroup, Details};
 use block::volume::{CoreContext, Handle, Volume};
+use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
 pub use runtime::n_port::IdlePorts;
 use runtime::n_port::NoPort;
 use scsi::client::{Cache, Facts, UnitRefusal, UnitWishes};
@@ -69,13 +68,16 @@ use scsi::task::SenseBytes;
 use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
-pub use self::connection::TargetPortal;
+pub(crate) use self::connection::InitiatorConnection;
+use self::connection::RestingConnection;
+pub(crate) use self::fcoe::FcoeLink;
 pub use self::fcoe::TargetPortAddress;
 use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
+pub(crate) use self::inquiry::Inquiry;
+pub(crate) use self::link::Link;
 pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
-use self::resting_connection::RestingConnection;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
@@ -105,6 +107,19 @@ impl RemoteSettings {
             }) => format!("fcoe://{place}/{port_name}/{lun}"),
         }
     }
+
+    /// A connection to this portal, which goes on with a session that rests, if there is one.
+    fn connection(
+        &self,
+        core: &CoreContext,
+        portal: &TargetPortal,
+        resting: Option<RestingConnection>,
+    ) -> InitiatorConnection {
+        let portal = portal.clone();
+        let mut link = InitiatorConnection::new(core.node(), portal, self.name(), self.outside);
+        resting.into_iter().for_each(|one| link.take_up(one));
+        link
+    }
 }
 
 /// A transport, and what it has to know.
@@ -114,6 +129,47 @@ pub enum TransportAddress {
     Iscsi(Box<TargetPortal>),
     /// FCP over Ethernet.
     Fcoe(TargetPortAddress),
+}
+
+/// Where a target of iSCSI is, and how sessions with it are.
+#[derive(Clone, Debug)]
+pub struct TargetPortal {
+    /// A host name or an address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// The two ends of a session and its parameters. The last two bytes of the ISID are those of
+    /// the core.
+    pub config: InitiatorConfig,
+}
+
+impl TargetPortal {
+    /// The same for the session of this number.
+    fn of_session(&self, number: u16) -> Self {
+        let mut portal = self.clone();
+        portal.config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        portal
+    }
+}
+
+/// `HOST:PORT/TARGET`, with an IPv6 address in brackets.
+impl fmt::Display for TargetPortal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&host_port(&self.host, self.port))?;
+        match &self.config.purpose {
+            InitiatorPurpose::Normal(target) => write!(f, "/{target}"),
+            InitiatorPurpose::Discovery => Ok(()),
+        }
+    }
+}
+
+/// `HOST:PORT`, with an IPv6 address in brackets.
+fn host_port(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
 }
 
 /// What sessions need of the world, beside a ring.
@@ -229,29 +285,54 @@ pub struct RemoteVolume {
     sessions: AtomicU16,
 }
 
-/// The number of the session of the first core, which is the last part of its ISID.
+/// The number of the first session of the first core, which is the last part of its ISID.
 const FIRST_SESSION: u16 = 1;
 
 /// What all sessions with one unit have in common.
 #[derive(Debug)]
 struct SharedUnit {
     settings: RemoteSettings,
-    /// Where the target was.
-    found: TransportAddress,
+    /// The portal where the target was found, which may have redirected the login.
+    found: Option<(String, u16)>,
+    /// The sessions by which it was opened, for the first core.
+    resting: Mutex<Vec<Option<RestingConnection>>>,
     /// What the unit is and can do now.
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
-    /// The session by which it was opened, for the first core.
-    resting: Mutex<Option<RestingConnection>>,
     /// What may still change after it was told as failed.
     doubts: Arc<AllIndeterminateWrites>,
 }
 
 impl SharedUnit {
+    /// The session that rests for a `place` among those from `number` on: they have the ISIDs of
+    /// the first core.
+    fn resting(&self, number: u16, place: u16) -> Option<RestingConnection> {
+        let mut resting = lock(&self.resting);
+        let rests = resting.get_mut(usize::from(place));
+        let rests = rests.filter(|_| number == FIRST_SESSION)?.take();
+        rests.filter(|resting| !resting.is_stale())
+    }
+
     /// A session was told what the unit is now.
     fn is_now(&self, facts: &Facts) {
         lock(&self.now).clone_from(&facts.traits);
+    }
+}
+
+/// Sessions that no core has taken up log out.
+impl Drop for SharedUnit {
+    fn drop(&mut self) {
+        let TransportAddress::Iscsi(portal) = &self.settings.way else {
+            return;
+        };
+        let resting = std::mem::take(&mut *lock(&self.resting));
+        for resting in resting.into_iter().flatten() {
+            let link = |core: &CoreContext| self.settings.connection(core, portal, Some(resting));
+            if let Ok(inquiry) = Inquiry::new(Instant::now(), link) {
+                inquiry.leave();
+            }
+        }
     }
 }
 
@@ -262,32 +343,50 @@ impl RemoteVolume {
     ///
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: RemoteSettings) -> Result<Self, RemoteError> {
-        let asked = Instant::now();
-        let probed = probe::probe(&settings, FIRST_SESSION)?;
-        if let (TransportAddress::Iscsi(portal), wanted @ 2..) = (&probed.found, settings.sessions)
-        {
-            multi_session::look_for_room(portal, wanted, asked)?;
+        match settings.way.clone() {
+            TransportAddress::Iscsi(portal) => Self::open_iscsi(settings, &portal),
+            TransportAddress::Fcoe(target) => Self::open_fcoe(settings, target),
         }
-        let volume = Self::new(settings, probed.facts, probed.found);
-        *lock(&volume.shared.resting) = probed.resting;
-        Ok(Self {
-            session: probed.session,
-            ..volume
-        })
     }
 
-    fn new(settings: RemoteSettings, facts: Facts, found: TransportAddress) -> Self {
+    fn open_iscsi(settings: RemoteSettings, portal: &TargetPortal) -> Result<Self, RemoteError> {
+        let asked = Instant::now();
+        let first = portal.of_session(FIRST_SESSION);
+        let mut inquiry = Inquiry::log_in(asked, |core| settings.connection(core, &first, None))?;
+        let facts = inquiry.probe(&settings)?;
+        let session = inquiry.link.particulars(settings.sessions);
+        let found = inquiry.link.place();
+        let sessions = multi_session::log_in_others(&settings, (portal, &found), inquiry, asked)?;
+        let resting = sessions.into_iter().map(Inquiry::rest).collect();
+        Ok(Self::new(settings, facts, session, (Some(found), resting)))
+    }
+
+    fn open_fcoe(settings: RemoteSettings, target: TargetPortAddress) -> Result<Self, RemoteError> {
+        let (asked, name) = (Instant::now(), settings.name());
+        let mut inquiry = Inquiry::log_in(asked, |core| FcoeLink::new(core, target, name))?;
+        let facts = inquiry.probe(&settings)?;
+        let session = inquiry.link.particulars();
+        inquiry.leave_since(asked);
+        Ok(Self::new(settings, facts, session, (None, Vec::new())))
+    }
+
+    fn new(
+        settings: RemoteSettings,
+        facts: Facts,
+        session: Vec<DetailGroup>,
+        (found, resting): (Option<(String, u16)>, Vec<Option<RestingConnection>>),
+    ) -> Self {
         let traits = &facts.traits;
         Self {
             shared: Arc::new(SharedUnit {
                 caches: (0..settings.sessions).map(|_| Arc::default()).collect(),
                 settings,
                 found,
+                resting: Mutex::new(resting),
                 now: Mutex::new(traits.clone()),
-                resting: Mutex::new(None),
                 doubts: Arc::default(),
             }),
-            session: Vec::new(),
+            session,
             told: Mutex::new(traits.clone()),
             sessions: AtomicU16::new(FIRST_SESSION),
             facts,
@@ -297,8 +396,7 @@ impl RemoteVolume {
     /// A unit that need not be asked, as it is known what it is.
     #[must_use]
     pub fn known(settings: RemoteSettings, facts: Facts) -> Self {
-        let found = settings.way.clone();
-        Self::new(settings, facts, found)
+        Self::new(settings, facts, Vec::new(), (None, Vec::new()))
     }
 
     /// What the unit said of itself when it was opened.
@@ -319,16 +417,32 @@ impl Volume for RemoteVolume {
             traits: self.traits(),
             ..self.facts.clone()
         };
-        let sessions = shared.settings.sessions;
-        let number = self.sessions.fetch_add(sessions, SeqCst);
-        Ok(match sessions {
-            1 => Box::new(RemoteHandle::new(
-                Arc::clone(shared),
-                facts,
-                (number, 0),
-                core,
-            )),
-            _ => Box::new(MultiSessionHandle::new(shared, facts, number, core)),
+        let number = self.sessions.fetch_add(shared.settings.sessions, SeqCst);
+        let portal = match &shared.settings.way {
+            TransportAddress::Iscsi(portal) => portal,
+            TransportAddress::Fcoe(target) => {
+                let link = FcoeLink::new(core, target.clone(), shared.settings.name());
+                let handle = RemoteHandle::new(shared, facts, (number, 0), core, link);
+                return Ok(Box::new(handle));
+            }
+        };
+        let first = core.next_node();
+        let handle = |place| {
+            let resting = shared.resting(number, place);
+            let portal = portal.of_session(number.wrapping_add(place));
+            let mut link = shared.settings.connection(core, &portal, resting);
+            if let Some(found) = &shared.found {
+                link.go_to(found.clone());
+            }
+            RemoteHandle::new(shared, facts, (number, place), core, link)
+        };
+        Ok(match shared.settings.sessions {
+            1 => Box::new(handle(0)),
+            sessions => {
+                let handles = (0..sessions).map(handle).collect();
+                let doubts = Arc::clone(&shared.doubts);
+                Box::new(MultiSessionHandle::new(handles, number, first, doubts))
+            }
         })
     }
 

@@ -1,16 +1,16 @@
 //! iSCSI: one connection after the other to the same target.
 
-use std::fmt;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ::io::ring::{BlockingLane, FileOp, SendBatch, SocketId};
-use block::identity::DetailGroup as Particular;
+use ::io::ring::{BlockingLane, FileOp, Ring, SendBatch, SocketId};
+use block::details::DetailGroup;
 use block::lease::BlockLease;
-use block::volume::{Context, HandleId};
-use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
+use block::volume::{Context, HandleEvent, HandleId};
+use iscsi::initiator::config::InitiatorConfig;
 use iscsi::initiator::error::SessionEnd;
 use iscsi::initiator::{
     ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, RestingSession, TargetNotice,
@@ -19,47 +19,18 @@ use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use super::link::{self, Link, LinkEvent};
-use super::resting_connection::RestingConnection;
-use super::seek_history::SeekHistory;
-use super::{RemoteError, RemoteSettings, SessionEnvironment, TransportAddress, details};
+use super::indeterminate_writes::SeekHistory;
+use super::link::{Link, LinkEnd, LinkEvent};
+use super::{RemoteError, SessionEnvironment, TargetPortal, details, host_port};
 use runtime::batch::BatchSink;
 
-/// Where a target of iSCSI is, and how sessions with it are.
-#[derive(Clone, Debug)]
-pub struct TargetPortal {
-    /// A host name or an address, without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// The two ends of a session and its parameters. The last two bytes of the ISID are those of
-    /// the core.
-    pub config: InitiatorConfig,
-}
-
-/// `HOST:PORT/TARGET`, with an IPv6 address in brackets.
-impl fmt::Display for TargetPortal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)?;
-        } else {
-            write!(f, "{}:{}", self.host, self.port)?;
-        }
-        match &self.config.purpose {
-            InitiatorPurpose::Normal(target) => write!(f, "/{target}"),
-            InitiatorPurpose::Discovery => Ok(()),
-        }
-    }
-}
-
 /// A connection that is there, or is to be.
-pub(super) struct InitiatorConnection {
+pub(crate) struct InitiatorConnection {
     node: HandleId,
     config: Arc<InitiatorConfig>,
     outside: SessionEnvironment,
     /// How the unit is called in the log.
     name: String,
-    sessions: u16,
     /// Where to: a redirection changes it.
     host: String,
     port: u16,
@@ -67,12 +38,15 @@ pub(super) struct InitiatorConnection {
     home: (String, u16),
     /// Where there were sessions: the portal group, if that was told, else the portal.
     groups: SeekHistory<TargetGroup>,
-    /// DefaultTime2Wait of the session that is there, or has just ended.
+    /// DefaultTime2Wait of the session that is there.
     wait: Duration,
     state: SocketState,
     /// Tells the events of this connection from those of earlier ones.
     generation: u32,
     batch: Option<Box<SendBatch>>,
+    /// Bytes that could not be used yet.
+    early: Vec<u8>,
+    heard: VecDeque<LinkEvent>,
 }
 
 #[derive(PartialEq)]
@@ -98,49 +72,109 @@ struct LiveConnection {
     session: Initiator<BlockLease>,
     receiving: bool,
     sending: bool,
-    /// Bytes that could not be used yet.
-    early: Vec<u8>,
 }
 
-impl LiveConnection {
-    const fn new(socket: SocketId, session: Initiator<BlockLease>) -> Self {
-        Self {
-            socket,
-            session,
-            receiving: false,
-            sending: false,
-            early: Vec::new(),
-        }
-    }
+/// A session between two holders, so that a target sees one login of whoever opens a volume and
+/// then uses it. Nothing answers its pings meanwhile, so it does not last long.
+#[derive(Debug)]
+pub(super) struct RestingConnection {
+    socket: OwnedFd,
+    session: RestingSession,
+    since: Instant,
 }
+
+/// Targets give up a session that is silent after 15 s or more.
+const LASTS: Duration = Duration::from_secs(10);
 
 /// How long connecting may take for each address.
 const CONNECT: Duration = Duration::from_secs(5);
 
+impl RestingConnection {
+    /// Whether the target may have given it up. A new login replaces it then.
+    pub(super) fn is_stale(&self) -> bool {
+        self.since.elapsed() > LASTS
+    }
+}
+
 impl InitiatorConnection {
-    pub(super) fn new(
+    pub(crate) fn new(
         node: HandleId,
-        settings: &RemoteSettings,
-        portal: &TargetPortal,
-        number: u16,
+        portal: TargetPortal,
+        name: String,
+        outside: SessionEnvironment,
     ) -> Self {
-        let mut config = portal.config.clone();
-        config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        let TargetPortal { host, port, config } = portal;
         Self {
             node,
             config: Arc::new(config),
-            outside: settings.outside,
-            name: settings.name(),
-            sessions: settings.sessions,
-            host: portal.host.clone(),
-            port: portal.port,
-            home: (portal.host.clone(), portal.port),
+            outside,
+            name,
+            home: (host.clone(), port),
+            host,
+            port,
             groups: SeekHistory::default(),
             wait: Duration::ZERO,
             state: SocketState::Down,
             generation: 0,
             batch: None,
+            early: Vec::new(),
+            heard: VecDeque::new(),
         }
+    }
+
+    /// Where it goes to.
+    pub(super) fn place(&self) -> (String, u16) {
+        (self.host.clone(), self.port)
+    }
+
+    /// The next connection is to there.
+    pub(super) fn go_to(&mut self, place: (String, u16)) {
+        (self.host, self.port) = place;
+    }
+
+    /// The first connection is one that rests.
+    pub(super) fn take_up(&mut self, resting: RestingConnection) {
+        self.state = SocketState::Resting(resting);
+    }
+
+    /// Lays the session down, for another link to take up, if nothing is in flight.
+    pub(super) fn rest(&mut self, ring: &mut impl Ring) -> Option<RestingConnection> {
+        let is_free = self.early.is_empty() && self.heard.is_empty();
+        let up = match std::mem::replace(&mut self.state, SocketState::Down) {
+            SocketState::Up(up) if is_free && !up.sending && !up.receiving => up,
+            state => {
+                self.state = state;
+                return None;
+            }
+        };
+        match up.session.rest() {
+            Ok(session) => Some(RestingConnection {
+                socket: ring.release(up.socket),
+                session,
+                since: Instant::now(),
+            }),
+            Err(session) => {
+                self.state = SocketState::up(up.socket, *session);
+                None
+            }
+        }
+    }
+
+    /// Asks a discovery session for all targets.
+    pub(super) fn send_targets(&mut self, now: Now) {
+        // Refused only where the session has ended, which the next event tells.
+        let _ = self
+            .session_mut()
+            .map(|session| session.send_targets(now, "All"));
+    }
+
+    /// What it says of itself, while it is there.
+    pub(super) fn particulars(&self, sessions: u16) -> Vec<DetailGroup> {
+        let outcome = self.session().and_then(Initiator::outcome);
+        let place = (&*self.host, self.port, &*self.config.initiator);
+        outcome.map_or_else(Vec::new, |outcome| {
+            details::session(outcome, place, sessions)
+        })
     }
 
     fn session(&self) -> Option<&Initiator<BlockLease>> {
@@ -157,17 +191,63 @@ impl InitiatorConnection {
         }
     }
 
-    /// A session has just logged in. Returns whether that ended the one before at the target, as
-    /// there is the same portal group. The first one has none before it.
-    fn logged_in(&mut self) -> bool {
-        let outcome = self.session().and_then(Initiator::outcome);
-        let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
-        let group = match outcome.and_then(|outcome| outcome.portal_group) {
-            Some(tag) => TargetGroup::Tag(tag),
-            None => TargetGroup::Portal(self.host.clone(), self.port),
-        };
-        self.wait = Duration::from_secs(wait.into());
-        self.groups.come_to(group)
+    /// Goes on with a session that rests.
+    fn resume(&mut self, cx: &mut Context<'_>) {
+        if let SocketState::Resting(resting) = std::mem::replace(&mut self.state, SocketState::Down)
+            && let Ok(socket) = cx.ring.adopt(resting.socket)
+        {
+            let session = Initiator::resume(resting.session, cx.now);
+            self.state = SocketState::up(socket, session);
+        }
+    }
+
+    fn connected(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &ConnectedSocket,
+        result: io::Result<u64>,
+    ) -> io::Result<()> {
+        self.state = SocketState::Down;
+        result?;
+        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let socket = socket.ok_or(io::ErrorKind::NotConnected)?;
+        let socket = cx.ring.adopt(socket)?;
+        let mut random = [0; 37];
+        (self.outside.random)(&mut random)?;
+        match Initiator::new(Arc::clone(&self.config), cx.now, random) {
+            Ok(session) => {
+                self.state = SocketState::up(socket, session);
+                Ok(())
+            }
+            Err(cause) => {
+                cx.ring.close(socket);
+                Err(io::Error::other(cause.to_string()))
+            }
+        }
+    }
+
+    /// Hands bytes to the session, which stops after each event until that is taken.
+    fn take(&mut self, cx: &mut Context<'_>, mut bytes: &[u8]) {
+        while let SocketState::Up(up) = &mut self.state
+            && !bytes.is_empty()
+        {
+            let used = up.session.receive(cx.now, bytes);
+            bytes = &bytes[used..];
+            if !self.hear(cx) && used == 0 {
+                return self.early.extend(bytes);
+            }
+        }
+    }
+
+    /// Takes what the session tells; returns whether it told anything.
+    fn hear(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        while let Some(event) = self.session_mut().and_then(Initiator::poll) {
+            let heard = self.session_event(cx, event);
+            self.heard.extend(heard);
+            any = true;
+        }
+        any
     }
 
     /// Turns an event of the session into one of the link.
@@ -182,20 +262,58 @@ impl InitiatorConnection {
             },
             InitiatorEvent::Done(done) => LinkEvent::Answered(done),
             InitiatorEvent::Failed(failed) => LinkEvent::failed(&failed),
-            InitiatorEvent::Ended(end) => {
-                self.close(cx);
-                LinkEvent::Ended(link::LinkEnd::Session(end))
-            }
+            InitiatorEvent::Ended(end) => self.ended(cx, end),
             InitiatorEvent::Notice(TargetNotice::LogoutWanted(_)) => {
-                // Refused only when it is leaving already.
-                let _ = self.session_mut().map(|session| session.logout(cx.now));
+                self.log_out(cx.now);
                 return None;
             }
-            InitiatorEvent::Managed { .. }
-            | InitiatorEvent::Targets(_)
-            | InitiatorEvent::TargetsRefused(_)
-            | InitiatorEvent::Notice(_) => return None,
+            InitiatorEvent::Targets(targets) => LinkEvent::Targets(targets),
+            InitiatorEvent::TargetsRefused(_) => LinkEvent::Targets(Vec::new()),
+            InitiatorEvent::Managed { .. } | InitiatorEvent::Notice(_) => return None,
         })
+    }
+
+    /// A session has just logged in. Returns whether that ended the one before at the target, as
+    /// there is the same portal group. The first one has none before it.
+    fn logged_in(&mut self) -> bool {
+        let outcome = self.session().and_then(Initiator::outcome);
+        let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
+        let group = match outcome.and_then(|outcome| outcome.portal_group) {
+            Some(tag) => TargetGroup::Tag(tag),
+            None => TargetGroup::Portal(self.host.clone(), self.port),
+        };
+        self.wait = Duration::from_secs(wait.into());
+        self.groups.come_to(group)
+    }
+
+    /// The session has ended; the next one goes where the target wants it.
+    fn ended(&mut self, cx: &mut Context<'_>, end: SessionEnd) -> LinkEvent {
+        self.close(cx);
+        let negotiated = std::mem::take(&mut self.wait);
+        let wait = match &end {
+            SessionEnd::Dropped { time2wait, .. } => Duration::from_secs((*time2wait).into()),
+            SessionEnd::LoggedOut => Duration::ZERO,
+            _ => negotiated,
+        };
+        if let SessionEnd::Redirected { address, permanent } = &end {
+            self.go_to((address.host.clone(), address.port));
+            if *permanent {
+                self.home = self.place();
+            }
+        }
+        let end = LinkEnd::Session(end);
+        LinkEvent::Ended { end, wait }
+    }
+}
+
+impl SocketState {
+    fn up(socket: SocketId, session: Initiator<BlockLease>) -> Self {
+        Self::Up(Box::new(LiveConnection {
+            socket,
+            session,
+            receiving: false,
+            sending: false,
+        }))
     }
 }
 
@@ -204,105 +322,30 @@ impl Link for InitiatorConnection {
         &self.name
     }
 
+    fn awaited(&self) -> String {
+        let portal = host_port(&self.host, self.port);
+        match self.session() {
+            None => format!("{portal} to accept the connection"),
+            Some(session) if session.outcome().is_none() => format!("{portal} to answer the login"),
+            Some(_) => format!("{} to answer", self.name),
+        }
+    }
+
     fn is_down(&self) -> bool {
-        matches!(self.state, SocketState::Down | SocketState::Resting(_))
+        matches!(self.state, SocketState::Down)
     }
 
     fn is_logged_in(&self) -> bool {
-        matches!(&self.state, SocketState::Up(up) if up.session.outcome().is_some())
-    }
-
-    fn awaited(&self) -> String {
-        let Self { host, port, .. } = self;
-        let portal = if host.contains(':') {
-            format!("[{host}]:{port}")
-        } else {
-            format!("{host}:{port}")
-        };
-        match self.is_up() {
-            false => format!("{portal} to accept the connection"),
-            true if !self.is_logged_in() => format!("{portal} to answer the login"),
-            true => format!("{} to answer", self.name),
-        }
+        let session = self.session();
+        session.is_some_and(|session| session.outcome().is_some())
     }
 
     fn group(&self) -> usize {
         self.groups.last()
     }
 
-    fn is_up(&self) -> bool {
-        self.session().is_some()
-    }
-
-    fn has_room(&self) -> bool {
-        self.session().is_some_and(|session| session.room() > 0)
-    }
-
-    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
-        let (command, session) = (ClientCommand::of(request, lun), self.session_mut());
-        session.is_some_and(|session| session.execute(now, command).is_ok())
-    }
-
-    fn log_out(&mut self, now: Now) -> bool {
-        let asked = self.session_mut().map(|session| session.logout(now));
-        !matches!(asked, None | Some(Err(IscsiRefusal::NotYet)))
-    }
-
-    fn rest(&mut self) -> Option<(SocketId, RestingSession)> {
-        let up = match std::mem::replace(&mut self.state, SocketState::Down) {
-            SocketState::Up(up) if !up.sending && !up.receiving && up.early.is_empty() => up,
-            state => {
-                self.state = state;
-                return None;
-            }
-        };
-        let socket = up.socket;
-        match up.session.rest() {
-            Ok(session) => Some((socket, session)),
-            Err(session) => {
-                self.state = SocketState::Up(Box::new(LiveConnection::new(socket, *session)));
-                None
-            }
-        }
-    }
-
-    fn take_up(&mut self, resting: RestingConnection) {
-        self.state = SocketState::Resting(resting);
-    }
-
-    fn is_resting(&self) -> bool {
-        matches!(self.state, SocketState::Resting(_))
-    }
-
-    fn give_up(&mut self, _: Now) {
-        let _ = self.session_mut().map(Initiator::give_up);
-    }
-
-    fn expire(&mut self, now: Now) {
-        if let Some(session) = self.session_mut()
-            && session.next_deadline().is_some_and(|at| at <= now)
-        {
-            session.expire(now);
-        }
-    }
-
-    fn next_deadline(&self) -> Option<Now> {
-        match &self.state {
-            SocketState::Up(up) => up.session.next_deadline(),
-            _ => None,
-        }
-    }
-
     fn connect(&mut self, cx: &mut Context<'_>) {
         self.generation = self.generation.wrapping_add(1);
-        if let SocketState::Resting(resting) = std::mem::replace(&mut self.state, SocketState::Down)
-            && let Some((socket, session)) = resting.take()
-            && let Ok(socket) = cx.ring.adopt(socket)
-        {
-            let session = Initiator::resume(session, cx.now);
-            self.state = SocketState::Up(Box::new(LiveConnection::new(socket, session)));
-            return;
-        }
         let socket = ConnectedSocket::default();
         let (place, host, port) = (Arc::clone(&socket), self.host.clone(), self.port);
         let connect = self.outside.connect;
@@ -319,106 +362,22 @@ impl Link for InitiatorConnection {
         cx.file(self.node, self.generation, op);
     }
 
-    fn connected(
-        &mut self,
-        cx: &mut Context<'_>,
-        generation: u32,
-        result: io::Result<u64>,
-    ) -> Result<(), RemoteError> {
-        let SocketState::Connecting(socket) = &self.state else {
-            return Ok(());
-        };
-        if generation != self.generation {
-            return Ok(());
-        }
-        let socket = Arc::clone(socket);
-        self.state = SocketState::Down;
-        result.map_err(RemoteError::Connect)?;
-        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
-        let socket = cx.ring.adopt(socket?).map_err(RemoteError::Connect)?;
-        let mut random = [0; 37];
-        (self.outside.random)(&mut random).map_err(RemoteError::Connect)?;
-        match Initiator::new(Arc::clone(&self.config), cx.now, random) {
-            Ok(session) => {
-                self.state = SocketState::Up(Box::new(LiveConnection::new(socket, session)));
-                Ok(())
-            }
-            Err(cause) => {
-                cx.ring.close(socket);
-                Err(RemoteError::Connect(io::Error::other(cause.to_string())))
-            }
-        }
+    fn has_room(&self) -> bool {
+        self.session().is_some_and(|session| session.room() > 0)
     }
 
-    fn received<'a>(
-        &mut self,
-        now: Now,
-        generation: u32,
-        bytes: &io::Result<&'a [u8]>,
-    ) -> &'a [u8] {
-        let SocketState::Up(up) = &mut self.state else {
-            return &[];
-        };
-        if generation != self.generation {
-            return &[];
-        }
-        up.receiving = false;
-        match bytes {
-            Ok(bytes) if !bytes.is_empty() => &bytes[up.session.receive(now, bytes)..],
-            _ => {
-                up.session.lost();
-                &[]
-            }
-        }
+    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
+        let (command, session) = (ClientCommand::of(request, lun), self.session_mut());
+        session.is_some_and(|session| session.execute(now, command).is_ok())
     }
 
-    fn continue_receive<'a>(&mut self, now: Now, bytes: &'a [u8]) -> &'a [u8] {
-        let SocketState::Up(up) = &mut self.state else {
-            return &[];
-        };
-        let rest = &bytes[up.session.receive(now, bytes)..];
-        if rest.len() < bytes.len() {
-            return rest;
-        }
-        self.keep(rest);
-        &[]
+    fn log_out(&mut self, now: Now) -> bool {
+        let asked = self.session_mut().map(|session| session.logout(now));
+        !matches!(asked, None | Some(Err(IscsiRefusal::NotYet)))
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        if let SocketState::Up(up) = &mut self.state {
-            up.early.extend(bytes);
-        }
-    }
-
-    fn sent(&mut self, generation: u32, batch: Box<SendBatch>, result: &io::Result<()>) {
-        self.batch = Some(batch);
-        let SocketState::Up(up) = &mut self.state else {
-            return;
-        };
-        if generation != self.generation {
-            return;
-        }
-        up.sending = false;
-        if result.is_err() {
-            up.session.lost();
-        }
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
-        loop {
-            let SocketState::Up(up) = &mut self.state else {
-                return None;
-            };
-            if !up.early.is_empty() {
-                let used = up.session.receive(cx.now, &up.early);
-                up.early.drain(..used);
-            }
-            let event = up.session.poll()?;
-            if let Some(heard) = self.session_event(cx, event) {
-                return Some(heard);
-            }
-        }
+    fn give_up(&mut self, _: Now) {
+        let _ = self.session_mut().map(Initiator::give_up);
     }
 
     fn close(&mut self, cx: &mut Context<'_>) {
@@ -426,6 +385,69 @@ impl Link for InitiatorConnection {
             cx.ring.close(up.socket);
         }
         self.state = SocketState::Down;
+        self.early.clear();
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        self.session().and_then(Initiator::next_deadline)
+    }
+
+    fn expire(&mut self, now: Now) {
+        if let Some(session) = self.session_mut()
+            && session.next_deadline().is_some_and(|at| at <= now)
+        {
+            session.expire(now);
+        }
+    }
+
+    fn event(
+        &mut self,
+        cx: &mut Context<'_>,
+        generation: u32,
+        event: HandleEvent<'_>,
+    ) -> Result<(), RemoteError> {
+        let is_current = generation == self.generation;
+        match (event, &mut self.state) {
+            (HandleEvent::Sent { batch, result }, state) => {
+                self.batch = Some(batch);
+                if let SocketState::Up(up) = state
+                    && is_current
+                {
+                    up.sending = false;
+                    if result.is_err() {
+                        up.session.lost();
+                    }
+                }
+            }
+            (HandleEvent::Received(bytes), SocketState::Up(up)) if is_current => {
+                up.receiving = false;
+                match bytes {
+                    Ok(bytes) if !bytes.is_empty() => self.take(cx, bytes),
+                    _ => up.session.lost(),
+                }
+            }
+            (HandleEvent::File { result, .. }, SocketState::Connecting(socket)) if is_current => {
+                let socket = Arc::clone(socket);
+                if let Err(cause) = self.connected(cx, &socket, result) {
+                    self.go_to(self.home.clone());
+                    return Err(RemoteError::Connect(cause));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
+        if matches!(self.state, SocketState::Resting(_)) {
+            self.resume(cx);
+        }
+        if self.heard.is_empty() {
+            let early = std::mem::take(&mut self.early);
+            self.take(cx, &early);
+            self.hear(cx);
+        }
+        self.heard.pop_front()
     }
 
     fn push(&mut self, cx: &mut Context<'_>) {
@@ -442,63 +464,9 @@ impl Link for InitiatorConnection {
                 cx.send(self.node, self.generation, up.socket, batch);
             }
         }
-        if !up.receiving && up.early.is_empty() && !up.session.is_stalled() {
+        if !up.receiving && self.early.is_empty() && !up.session.is_stalled() {
             up.receiving = true;
             cx.receive(self.node, self.generation, up.socket);
         }
-    }
-
-    fn wait_after(&mut self, end: &link::LinkEnd) -> Duration {
-        let negotiated = std::mem::take(&mut self.wait);
-        match end {
-            link::LinkEnd::Session(SessionEnd::Dropped { time2wait, .. }) => {
-                Duration::from_secs((*time2wait).into())
-            }
-            link::LinkEnd::Session(SessionEnd::LoggedOut) => Duration::ZERO,
-            _ => negotiated,
-        }
-    }
-
-    fn follow(&mut self, end: &link::LinkEnd) -> bool {
-        let link::LinkEnd::Session(SessionEnd::Redirected { address, permanent }) = end else {
-            return false;
-        };
-        self.host.clone_from(&address.host);
-        self.port = address.port;
-        if *permanent {
-            self.home = (self.host.clone(), self.port);
-        }
-        true
-    }
-
-    fn go_home(&mut self) {
-        (self.host, self.port) = self.home.clone();
-    }
-
-    fn go_to(&mut self, place: &TransportAddress) {
-        if let TransportAddress::Iscsi(portal) = place {
-            self.host.clone_from(&portal.host);
-            self.port = portal.port;
-        }
-    }
-
-    fn place(&self) -> TransportAddress {
-        TransportAddress::Iscsi(Box::new(TargetPortal {
-            host: self.host.clone(),
-            port: self.port,
-            config: InitiatorConfig::clone(&self.config),
-        }))
-    }
-
-    fn particulars(&self) -> Vec<Particular> {
-        let outcome = self.session().and_then(Initiator::outcome);
-        let place = (
-            self.host.as_str(),
-            self.port,
-            self.config.initiator.as_str(),
-        );
-        outcome.map_or_else(Vec::new, |outcome| {
-            details::session(outcome, place, self.sessions)
-        })
     }
 }

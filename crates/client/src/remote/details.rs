@@ -8,6 +8,8 @@ use iscsi::initiator::LoginOutcome;
 use scsi::client::Facts;
 use scsi::wire::designator;
 
+use super::host_port;
+
 /// What the unit says.
 pub(super) fn of_unit(facts: &Facts) -> DetailGroup {
     DetailGroup {
@@ -52,13 +54,8 @@ fn unit(facts: &Facts) -> DetailValues {
 }
 
 fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> DetailValues {
-    let host = if host.contains(':') {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    };
     let mut values = vec![
-        ("portal", format!("{host}:{port}")),
+        ("portal", host_port(host, port)),
         ("initiator", initiator.to_owned()),
     ];
     if let Some(group) = session.portal_group {

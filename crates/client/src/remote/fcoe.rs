@@ -9,7 +9,6 @@
 mod shared;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::io;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +18,7 @@ use ::io::ether::Place;
 use ::io::ring::{BlockingLane, FileOp};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
-use block::volume::{Calls, Context, CoreContext, HandleId};
+use block::volume::{Calls, Context, CoreContext, HandleEvent, HandleId};
 use fc::initiator::FcpInitiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
@@ -28,9 +27,9 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use self::shared::{PortUserEvent, PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
-use super::link::{self, FcoeLinkEnd, Link, LinkEvent, SEEK};
-use super::seek_history::SeekHistory;
-use super::{RemoteError, RemoteSettings, TransportAddress, details};
+use super::indeterminate_writes::SeekHistory;
+use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK};
+use super::{RemoteError, details};
 use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner};
 
 /// Where a target port of Fibre Channel is.
@@ -47,7 +46,7 @@ pub struct TargetPortAddress {
 }
 
 /// A use of an N_Port, or what is to become of it.
-pub(super) struct FcoeLink {
+pub(crate) struct FcoeLink {
     node: HandleId,
     target: TargetPortAddress,
     name: String,
@@ -68,7 +67,6 @@ pub(super) struct FcoeLink {
     is_given_up: bool,
     /// Tells the events of this use from those of earlier ones.
     generation: u32,
-    heard: VecDeque<LinkEvent>,
     /// The login has ended, which is told after all that came of it.
     ended: Option<FcoeLinkEnd>,
 }
@@ -90,16 +88,11 @@ enum PortStage {
 }
 
 impl FcoeLink {
-    pub(super) fn new(
-        node: HandleId,
-        settings: &RemoteSettings,
-        target: &TargetPortAddress,
-        core: &CoreContext,
-    ) -> Self {
+    pub(crate) fn new(core: &CoreContext, target: TargetPortAddress, name: String) -> Self {
         Self {
-            node,
-            target: target.clone(),
-            name: settings.name(),
+            node: core.node(),
+            target,
+            name,
             ports: core.common(),
             calls: core.calls.clone(),
             seat: None,
@@ -110,7 +103,6 @@ impl FcoeLink {
             nodes: SeekHistory::default(),
             is_given_up: false,
             generation: 0,
-            heard: VecDeque::new(),
             ended: None,
         }
     }
@@ -186,7 +178,7 @@ impl FcoeLink {
         (self.seat, self.stage) = (None, PortStage::Idle);
     }
 
-    fn hear(&mut self, news: PortUserEvent) {
+    fn hear(&mut self, news: PortUserEvent) -> Option<LinkEvent> {
         match news {
             PortUserEvent::Down(end) if self.stage == PortStage::Up => {
                 self.stage = PortStage::Idle;
@@ -201,27 +193,65 @@ impl FcoeLink {
                 self.ended = Some(FcoeLinkEnd::NoPort(why));
             }
             PortUserEvent::Done(_) | PortUserEvent::Failed(_) if self.is_given_up => {}
-            PortUserEvent::Done(done) => self.heard.push_back(LinkEvent::Answered(done)),
-            PortUserEvent::Failed(failed) => self.heard.push_back(LinkEvent::failed(&failed)),
+            PortUserEvent::Done(done) => return Some(LinkEvent::Answered(done)),
+            PortUserEvent::Failed(failed) => return Some(LinkEvent::failed(&failed)),
         }
-        self.log_in();
+        None
     }
 
     /// Goes on with a target that is there, once nothing of before is.
-    fn log_in(&mut self) {
+    fn log_in(&mut self) -> Option<LinkEvent> {
         let is_there = |port: &mut SharedPort, number| {
             port.there(number).is_some() && !port.has_under_way(number)
         };
-        if matches!(self.stage, PortStage::Seeking(_)) && self.with(is_there) == Some(true) {
-            (self.stage, self.is_given_up) = (PortStage::Up, false);
-            if let Some(seat) = &self.seat {
-                let port = seat.port.borrow();
-                self.names = port.n_port().map(|n_port| Arc::clone(n_port.names()));
-            }
-            let node = self.with(|port, number| port.node_name(number)).flatten();
-            let same = node.is_some_and(|node| self.nodes.come_to(node));
-            self.heard.push_back(LinkEvent::LoggedIn { same });
+        if !matches!(self.stage, PortStage::Seeking(_)) || self.with(is_there) != Some(true) {
+            return None;
         }
+        (self.stage, self.is_given_up) = (PortStage::Up, false);
+        let names = self.with(|port, _| Some(Arc::clone(port.n_port()?.names())));
+        self.names = names.flatten();
+        let node = self.with(|port, number| port.node_name(number)).flatten();
+        let same = node.is_some_and(|node| self.nodes.come_to(node));
+        Some(LinkEvent::LoggedIn { same })
+    }
+
+    /// A thread has opened the port, or could not.
+    fn opened(&mut self, cx: &mut Context<'_>, result: io::Result<u64>) -> Result<(), RemoteError> {
+        let Some((port, opened)) = self.opening.take() else {
+            return Ok(());
+        };
+        let result = result.map_err(RemoteError::Connect);
+        match result.and_then(|_| self.begin(cx.now, &opened)) {
+            Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
+            Err(cause) => {
+                self.close_seat();
+                port.borrow_mut().failed(&cause.to_string());
+                return Err(cause);
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames have come.
+    fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
+        let at = self.watched.iter().position(|one| one.0 == generation);
+        let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
+        if let Some(port) = port {
+            let is_ours = |seat: &PortUserHandle| Rc::ptr_eq(&seat.port, &port);
+            let is_user = self.seat.as_ref().is_some_and(is_ours);
+            port.borrow_mut().ready(cx.now, is_user);
+        }
+    }
+
+    /// What it says of itself, while it is there.
+    pub(super) fn particulars(&self) -> Vec<DetailGroup> {
+        let groups = self.with(|port, number| {
+            let (target, lost) = (port.there(number), port.lost());
+            let port = port.n_port()?.port();
+            let target = target.and_then(|id| port.remote(id));
+            Some(details::ports(&self.target.place, port, target, lost))
+        });
+        groups.flatten().unwrap_or_default()
     }
 }
 
@@ -235,12 +265,8 @@ impl Link for FcoeLink {
         self.stage == PortStage::Idle && self.opening.is_none()
     }
 
-    fn is_up(&self) -> bool {
-        self.stage == PortStage::Up
-    }
-
     fn is_logged_in(&self) -> bool {
-        self.is_up()
+        self.stage == PortStage::Up
     }
 
     fn awaited(&self) -> String {
@@ -259,16 +285,16 @@ impl Link for FcoeLink {
     }
 
     fn has_room(&self) -> bool {
-        self.is_up() && self.with(|port, number| port.has_room(number)) == Some(true)
+        self.is_logged_in() && self.with(|port, number| port.has_room(number)) == Some(true)
     }
 
     fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
         let execute = |port: &mut SharedPort, number| port.execute(now, number, lun, request);
-        self.is_up() && self.with(execute) == Some(true)
+        self.is_logged_in() && self.with(execute) == Some(true)
     }
 
     fn log_out(&mut self, now: Now) -> bool {
-        if !self.is_up() {
+        if !self.is_logged_in() {
             return false;
         }
         if self.with(|port, _| port.leave(now)) == Some(true) {
@@ -350,58 +376,42 @@ impl Link for FcoeLink {
             self.sit(cx);
         }
         self.stage = PortStage::Seeking(cx.now + SEEK);
-        self.log_in();
         // It is heard then, if the target is there already.
         cx.call_at(cx.now);
     }
 
-    fn connected(
+    fn event(
         &mut self,
         cx: &mut Context<'_>,
-        _: u32,
-        result: io::Result<u64>,
+        generation: u32,
+        event: HandleEvent<'_>,
     ) -> Result<(), RemoteError> {
-        let Some((port, opened)) = self.opening.take() else {
-            return Ok(());
-        };
-        let result = result.map_err(RemoteError::Connect);
-        match result.and_then(|_| self.begin(cx.now, &opened)) {
-            Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
-            Err(cause) => {
-                self.close_seat();
-                port.borrow_mut().failed(&cause.to_string());
-                return Err(cause);
-            }
+        match event {
+            HandleEvent::File { result, .. } => return self.opened(cx, result),
+            HandleEvent::Ready => self.ready(cx, generation),
+            HandleEvent::Received(_) | HandleEvent::Sent { .. } => {}
         }
         Ok(())
     }
 
-    fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
-        let at = self.watched.iter().position(|one| one.0 == generation);
-        let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
-        if let Some(port) = port {
-            let is_ours = |seat: &PortUserHandle| Rc::ptr_eq(&seat.port, &port);
-            let is_user = self.seat.as_ref().is_some_and(is_ours);
-            port.borrow_mut().ready(cx.now, is_user);
-        }
-    }
-
     fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
-        loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return Some(heard);
+        let news = |port: &mut SharedPort, number| port.news(cx.now, number);
+        while let Some(news) = self.with(news).flatten() {
+            if let Some(event) = self.hear(news) {
+                return Some(event);
             }
-            let news = |port: &mut SharedPort, number| port.news(cx.now, number);
-            match self.with(news).flatten() {
-                Some(news) => self.hear(news),
-                None => break,
-            }
+        }
+        if let Some(event) = self.log_in() {
+            return Some(event);
         }
         let end = self.ended.take()?;
         if end == FcoeLinkEnd::Lost(remote::NexusEnd::ByUs) {
             self.close_seat();
         }
-        Some(LinkEvent::Ended(link::LinkEnd::Fcoe(end)))
+        Some(LinkEvent::Ended {
+            end: LinkEnd::Fcoe(end),
+            wait: Duration::ZERO,
+        })
     }
 
     fn close(&mut self, _: &mut Context<'_>) {
@@ -415,19 +425,5 @@ impl Link for FcoeLink {
         {
             self.watched.push((generation, Rc::downgrade(&seat.port)));
         }
-    }
-
-    fn place(&self) -> TransportAddress {
-        TransportAddress::Fcoe(self.target.clone())
-    }
-
-    fn particulars(&self) -> Vec<DetailGroup> {
-        let groups = self.with(|port, number| {
-            let (target, lost) = (port.there(number), port.lost());
-            let port = port.n_port()?.port();
-            let target = target.and_then(|id| port.remote(id));
-            Some(details::ports(&self.target.place, port, target, lost))
-        });
-        groups.flatten().unwrap_or_default()
     }
 }

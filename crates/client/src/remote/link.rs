@@ -1,44 +1,41 @@
 //! The way to a unit: what carries its commands, whichever transport that is.
 
-use std::io;
 use std::time::Duration;
 
 use ::io::ether::Place;
-use ::io::ring::{SendBatch, SocketId};
-use block::details::DetailGroup;
 use block::lease::BlockLease;
-use block::volume::Context;
+use block::volume::{Context, HandleEvent};
 use fc::remote;
 use fc::wire::names::Wwn;
-use iscsi::initiator::{RestingSession, error};
+use iscsi::initiator::{TargetRecord, error};
 use scsi::client::{Data, Done, Failed, Fate, UnitRequest, Why};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use super::resting_connection::RestingConnection;
-use super::{RemoteError, TransportAddress};
+use super::RemoteError;
 use runtime::n_port::LinkProblem;
 
-/// A link that is there, or is to be. What it does not need of the world it leaves out.
-pub(super) trait Link {
+/// A link that is there, or is to be: a protocol machine with the socket that it works on. Whoever
+/// has it decides when it connects.
+pub(crate) trait Link {
     /// What the log calls the other end.
     fn name(&self) -> &str;
-
-    /// Whether nothing is there, nor is being made.
-    fn is_down(&self) -> bool;
-
-    /// Whether there is something that can end.
-    fn is_up(&self) -> bool;
-
-    /// Whether commands can be carried.
-    fn is_logged_in(&self) -> bool;
 
     /// What the other end is to do next, for people.
     fn awaited(&self) -> String;
 
+    /// Whether nothing is there, nor is being made.
+    fn is_down(&self) -> bool;
+
+    /// Whether commands can be carried.
+    fn is_logged_in(&self) -> bool;
+
     /// The number of the place where the last nexus was, from 0 on. A new nexus ends those of
     /// before in the same place alone.
     fn group(&self) -> usize;
+
+    /// Begins to connect.
+    fn connect(&mut self, cx: &mut Context<'_>);
 
     /// Whether a command would be taken.
     fn has_room(&self) -> bool;
@@ -55,24 +52,11 @@ pub(super) trait Link {
         false
     }
 
-    /// Lays down what is there, for another link to take up by [`Self::take_up`], if it can. The
-    /// socket is to be released from the ring. Nothing may be in flight.
-    fn rest(&mut self) -> Option<(SocketId, RestingSession)> {
-        None
-    }
-
-    /// The next connection is one that rests.
-    fn take_up(&mut self, resting: RestingConnection) {
-        let _ = resting;
-    }
-
-    /// Whether there is one to be taken up.
-    fn is_resting(&self) -> bool {
-        false
-    }
-
     /// Ends what is there, without waiting for the other end.
     fn give_up(&mut self, now: Now);
+
+    /// Ends what there is, or would become, without a word.
+    fn close(&mut self, cx: &mut Context<'_>);
 
     /// The next instant at which something is to be done.
     fn next_deadline(&self) -> Option<Now>;
@@ -80,93 +64,28 @@ pub(super) trait Link {
     /// Does what is to be done by now.
     fn expire(&mut self, now: Now);
 
-    /// Begins to connect.
-    fn connect(&mut self, cx: &mut Context<'_>);
-
-    /// What [`Self::connect`] gave to the ring has ended.
+    /// Something has happened that it gave to the ring when it had this generation.
     ///
     /// # Errors
     ///
-    /// When there is no connection.
-    fn connected(
+    /// When what [`Self::connect`] began has failed.
+    fn event(
         &mut self,
         cx: &mut Context<'_>,
         generation: u32,
-        result: io::Result<u64>,
+        event: HandleEvent<'_>,
     ) -> Result<(), RemoteError>;
-
-    /// Bytes came in. Returns those that are to be given to [`Self::continue_receive`] once
-    /// [`Self::poll`] has told what happened.
-    fn received<'a>(
-        &mut self,
-        now: Now,
-        generation: u32,
-        bytes: &io::Result<&'a [u8]>,
-    ) -> &'a [u8] {
-        let _ = (now, generation, bytes);
-        &[]
-    }
-
-    /// Goes on with bytes; those that cannot be used now are kept.
-    fn continue_receive<'a>(&mut self, now: Now, bytes: &'a [u8]) -> &'a [u8] {
-        let _ = (now, bytes);
-        &[]
-    }
-
-    /// Keeps bytes until something else has happened.
-    fn keep(&mut self, bytes: &[u8]) {
-        let _ = bytes;
-    }
-
-    /// A batch has left.
-    fn sent(&mut self, generation: u32, batch: Box<SendBatch>, result: &io::Result<()>) {
-        let _ = (generation, batch, result);
-    }
-
-    /// What it watches can be read.
-    fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
-        let _ = (cx, generation);
-    }
 
     /// What happens next.
     fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent>;
 
-    /// Ends what there is, or would become, without a word.
-    fn close(&mut self, cx: &mut Context<'_>);
-
     /// Sends what there is to be sent, and receives what there may be.
     fn push(&mut self, cx: &mut Context<'_>);
-
-    /// How long the other end wants to be left alone after this end.
-    fn wait_after(&mut self, end: &LinkEnd) -> Duration {
-        let _ = end;
-        Duration::ZERO
-    }
-
-    /// Goes where the other end wants us to go, from an event of its end.
-    fn follow(&mut self, end: &LinkEnd) -> bool {
-        let _ = end;
-        false
-    }
-
-    /// The next connection is to where the first one was.
-    fn go_home(&mut self) {}
-
-    /// The next connection is to there.
-    fn go_to(&mut self, place: &TransportAddress) {
-        let _ = place;
-    }
-
-    /// Where it goes to.
-    fn place(&self) -> TransportAddress;
-
-    /// What it says of itself, while it is there.
-    fn particulars(&self) -> Vec<DetailGroup>;
 }
 
 /// What a link tells.
 #[derive(Debug)]
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// Commands may be given.
     LoggedIn {
         /// Whether that ended the nexus before, so that nothing of it happens any more.
@@ -187,8 +106,14 @@ pub(super) enum LinkEvent {
     },
     /// The same, while the link goes on: only its end ends the command.
     Stray { id: u32, open: bool },
+    /// What a discovery session was told; nothing where the target does not tell.
+    Targets(Vec<TargetRecord>),
     /// The link is no more.
-    Ended(LinkEnd),
+    Ended {
+        end: LinkEnd,
+        /// How long the other end wants to be left alone.
+        wait: Duration,
+    },
 }
 
 impl LinkEvent {
@@ -226,6 +151,11 @@ impl LinkEnd {
             Self::Session(error::SessionEnd::LoggedOut)
                 | Self::Fcoe(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs))
         )
+    }
+
+    /// Whether the other end wants us elsewhere: the next connection goes there.
+    pub(super) const fn is_redirection(&self) -> bool {
+        matches!(self, Self::Session(error::SessionEnd::Redirected { .. }))
     }
 
     /// Whether commands may be in flight yet, of which nothing more is heard.

@@ -28,16 +28,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
-use scsi::client::Facts;
+use block::volume::{Context, Handle, HandleEvent, HandleId};
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now};
 use slab::Slab;
 
 use self::scheduler::{BlockClaim, Route, SessionScheduler};
-use super::connection::TargetPortal;
+use super::connection::InitiatorConnection;
 use super::handle::{RemoteHandle, blocks};
-use super::{RemoteError, SharedUnit};
-use crate::remote::blocking_session::BlockingSession;
+use super::indeterminate_writes::AllIndeterminateWrites;
+use super::inquiry::Inquiry;
+use super::{FIRST_SESSION, RemoteError, RemoteSettings, TargetPortal};
 
 /// A remote unit over several sessions.
 pub(super) struct MultiSessionHandle {
@@ -52,7 +52,7 @@ pub(super) struct MultiSessionHandle {
 }
 
 struct MultiSession {
-    handle: RemoteHandle,
+    handle: SessionHandle,
     /// When it wants to be called.
     call: Option<Now>,
     done: Vec<(u64, MediumResult<BlockLease>)>,
@@ -77,60 +77,61 @@ struct PendingOp {
     error: Option<MediumError>,
 }
 
-/// Whether the target lets in as many sessions at once as one core is to have. All logins and
-/// logouts together have the time that one has, since `asked`.
-///
-/// # Errors
-///
-/// When it does not.
-pub(super) fn look_for_room(
-    portal: &TargetPortal,
-    wanted: u16,
+/// As many sessions as one core is to have, with the `first` of them: whether the target lets them
+/// in is to be known when the volume is opened. All logins and logouts together have the time that
+/// one has, since `asked`.
+pub(super) fn log_in_others(
+    settings: &RemoteSettings,
+    (portal, found): (&TargetPortal, &(String, u16)),
+    first: Inquiry<InitiatorConnection>,
     asked: Instant,
-) -> Result<(), RemoteError> {
-    let (mut there, mut portal) = (Vec::new(), portal.clone());
-    let mut refused = None;
-    for number in 1..=wanted {
-        portal.config.isid[4..].copy_from_slice(&number.to_be_bytes());
-        match BlockingSession::log_in_since(&portal, asked) {
-            Ok(session) => there.push(session),
+) -> Result<Vec<Inquiry<InitiatorConnection>>, RemoteError> {
+    let mut sessions = vec![first];
+    for place in 1..settings.sessions {
+        let portal = portal.of_session(FIRST_SESSION + place);
+        let another = Inquiry::log_in(asked, |core| {
+            let mut link = settings.connection(core, &portal, None);
+            link.go_to(found.clone());
+            link
+        });
+        match another {
+            Ok(session) => sessions.push(session),
             Err(cause) => {
-                refused = Some(Box::new(cause));
-                break;
+                let leave = |session: Inquiry<_>| session.leave_since(asked);
+                sessions.into_iter().for_each(leave);
+                return Err(RemoteError::Sessions {
+                    there: place,
+                    wanted: settings.sessions,
+                    cause: Box::new(cause),
+                });
             }
         }
     }
-    let number = (there.len() as u16).max(1);
-    there.into_iter().for_each(|talk| talk.leave_since(asked));
-    refused.map_or(Ok(()), |cause| {
-        Err(RemoteError::Sessions {
-            there: number,
-            wanted,
-            cause,
-        })
-    })
+    Ok(sessions)
 }
 
+type SessionHandle = RemoteHandle<InitiatorConnection>;
+
 impl MultiSessionHandle {
-    /// Sessions of the numbers from `number` on, one for each cache of `shared`.
+    /// Over these sessions, whose numbers follow `number`, and their nodes `first`.
     pub(super) fn new(
-        shared: &Arc<SharedUnit>,
-        facts: &Facts,
+        handles: Vec<SessionHandle>,
         number: u16,
-        core: &CoreContext,
+        first: HandleId,
+        doubts: Arc<AllIndeterminateWrites>,
     ) -> Self {
-        let first = core.next_node();
-        let session = |place| MultiSession {
-            handle: RemoteHandle::new(Arc::clone(shared), facts, (number, place), core),
-            call: None,
+        let book = SessionScheduler::new(handles.len(), doubts);
+        let session = |handle| MultiSession {
+            handle,
+            // It may have a session to take up.
+            call: Some(Now::ZERO),
             done: Vec::new(),
         };
-        let count = shared.caches.len();
         Self {
-            sessions: (0..count).map(session).collect(),
+            sessions: handles.into_iter().map(session).collect(),
             first,
             number,
-            book: SessionScheduler::new(count, Arc::clone(&shared.doubts)),
+            book,
             asked: Slab::new(),
             ended: Vec::new(),
         }
@@ -140,7 +141,7 @@ impl MultiSessionHandle {
         &mut self,
         cx: &mut Context<'_>,
         session: usize,
-        act: impl FnOnce(&mut RemoteHandle, &mut Context<'_>),
+        act: impl FnOnce(&mut SessionHandle, &mut Context<'_>),
     ) {
         let Some(one) = self.sessions.get_mut(session) else {
             return;
@@ -168,7 +169,7 @@ impl MultiSessionHandle {
         &mut self,
         cx: &mut Context<'_>,
         node: HandleId,
-        act: impl FnOnce(&mut RemoteHandle, &mut Context<'_>),
+        act: impl FnOnce(&mut SessionHandle, &mut Context<'_>),
     ) {
         self.act(cx, node.0.wrapping_sub(self.first.0) as usize, act);
         self.drive_sessions(cx);

@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 use ::io::ether::Place;
 use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
 use fc::initiator::{FcpInitiator, IdleInitiator};
+use fc::port::Fc4Layer;
 use scsi::medium::Now;
 
-use super::{Clock, NPort};
+use super::{Clock, FrameLosses, LINGER, NPort, PollInterest};
 
 /// N_Ports without a user. Those that are not used again log out, after a while or at the
 /// end.
@@ -67,7 +68,7 @@ impl IdlePorts {
     /// Leaves a port here, with no command in flight.
     pub fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, e_d_tov: Option<Duration>, now: Now)
     where
-        FcpInitiator<L>: fc::port::Fc4Layer,
+        FcpInitiator<L>: Fc4Layer,
     {
         let since = Instant::now();
         let idle = IdlePort {
@@ -110,7 +111,7 @@ impl IdlePorts {
         now: Now,
     ) -> Option<NPort<FcpInitiator<L>>>
     where
-        FcpInitiator<L>: fc::port::Fc4Layer,
+        FcpInitiator<L>: Fc4Layer,
     {
         let mut idle = {
             let idle = &mut self.0.lock().idle;
@@ -202,26 +203,90 @@ impl Drop for IdlePort {
 
 /// Takes as long as a logout does.
 fn log_out(mut n_port: NPort<IdleInitiator>, epoch: Instant) -> io::Result<()> {
-    let (mut ring, _) = AnyRing::open(RingKind::Epoll)?;
     n_port.clock = Clock::default();
-    n_port.leave(epoch.elapsed());
-    let mut is_watched = false;
-    loop {
-        n_port.transmit();
-        if !std::mem::replace(&mut is_watched, true) {
-            ring.watch(n_port.poll_fd(), Token(0))?;
+    BlockingPort::new(n_port, epoch)?.leave()
+}
+
+/// An N_Port that one thread waits for.
+pub struct BlockingPort<F: Fc4Layer> {
+    ring: AnyRing,
+    n_port: NPort<F>,
+    /// What the time of its thread counts from.
+    epoch: Instant,
+    is_watched: bool,
+}
+
+impl<F: Fc4Layer> BlockingPort<F> {
+    /// A port whose thread counts time from `epoch`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no ring to wait with.
+    pub fn new(n_port: NPort<F>, epoch: Instant) -> io::Result<Self> {
+        let (ring, _) = AnyRing::open(RingKind::Epoll)?;
+        Ok(Self {
+            ring,
+            n_port,
+            epoch,
+            is_watched: false,
+        })
+    }
+
+    /// The port.
+    pub const fn n_port(&self) -> &NPort<F> {
+        &self.n_port
+    }
+
+    /// Sends, waits until frames have come or something is due, for `limit` at the most, and does
+    /// that. What the port tells is passed over: it is in its state.
+    ///
+    /// # Errors
+    ///
+    /// When the ring fails.
+    pub fn turn(&mut self, limit: Duration) -> io::Result<()> {
+        self.n_port.transmit();
+        if !self.is_watched && self.n_port.listen() != PollInterest::NotYet {
+            self.ring.watch(self.n_port.poll_fd(), Token(0))?;
+            self.is_watched = true;
         }
-        let left = n_port.next_deadline();
-        ring.wait(left.map(|at| at.saturating_sub(epoch.elapsed())))?;
-        while ring.next_event().is_some() {
-            is_watched = false;
+        let now = self.epoch.elapsed();
+        let deadline = self.n_port.next_deadline();
+        let left = deadline.map(|at| at.saturating_sub(now).min(limit));
+        self.ring.wait(Some(left.unwrap_or(limit)))?;
+        while self.ring.next_event().is_some() {
+            self.is_watched = false;
+            self.n_port.receive(self.epoch.elapsed());
         }
-        let now = epoch.elapsed();
-        n_port.receive(now);
-        while n_port.poll().is_some() {}
-        n_port.expire(now);
-        if n_port.has_left() {
-            return Ok(());
+        self.n_port.expire(self.epoch.elapsed());
+        while self.n_port.poll().is_some() {}
+        Ok(())
+    }
+
+    /// Logs out everywhere, and waits until that is done.
+    ///
+    /// # Errors
+    ///
+    /// When the ring fails.
+    pub fn leave(&mut self) -> io::Result<()> {
+        self.n_port.leave(self.epoch.elapsed());
+        while !self.n_port.has_left() {
+            self.turn(LINGER)?;
         }
+        Ok(())
+    }
+
+    /// Frames that were lost since the port was opened, if the kernel tells.
+    pub fn lost(&mut self) -> Option<FrameLosses> {
+        self.n_port.lost()
+    }
+}
+
+impl<L> BlockingPort<FcpInitiator<L>>
+where
+    FcpInitiator<L>: Fc4Layer,
+{
+    /// Leaves the port there for the next user.
+    pub fn put(self, ports: &IdlePorts) {
+        ports.put(self.n_port, None, self.epoch.elapsed());
     }
 }

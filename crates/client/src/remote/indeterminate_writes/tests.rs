@@ -2,7 +2,7 @@
 
 use scsi::medium::Extent;
 
-use super::{AllIndeterminateWrites, DOUBTS, IndeterminateWrites};
+use super::{AllIndeterminateWrites, DOUBTS, IndeterminateWrites, REMEMBERED, SeekHistory};
 
 const PLACE: Extent = Extent::new(3, 1);
 
@@ -49,4 +49,17 @@ fn all_are_told_but_who_needs_not_mind() {
     assert!(!all.touch(Extent::new(4, 9), |_| true));
     all.set(7, &IndeterminateWrites::default());
     assert!(!all.touch(PLACE, |_| true));
+}
+
+#[test]
+fn a_target_that_moves_for_ever_costs_no_memory() {
+    let mut places = SeekHistory::default();
+    assert!(places.come_to(7));
+    for place in 100..100 + 10 * REMEMBERED {
+        assert!(!places.come_to(place));
+        assert!(places.come_to(place));
+    }
+    assert_eq!(places.known.len(), REMEMBERED);
+    assert!(!places.come_to(7));
+    assert_ne!(places.last(), 0, "what was forgotten is another place");
 }

@@ -1,21 +1,23 @@
-//! A target that says little.
+//! A target that says little, and what is told while it is waited for.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Instant;
 
 use iscsi::initiator::error::SessionEnd;
-use scsi::wire::lun::Lun;
-use scsi::wire::sense::Status;
 
-use super::{BlockingSession, LIMIT};
+use super::*;
 use crate::open::{self, portal_of};
-use crate::remote::command_channel::{facts, report_luns};
-use crate::remote::{self, RemoteError, TargetPortal};
+use crate::remote::{self, SessionEnvironment};
 use address::{SessionOptions, UnitAddress};
 
-fn place(portal: SocketAddr) -> TargetPortal {
+type Session = Inquiry<InitiatorConnection>;
+
+fn log_in(portal: SocketAddr) -> Result<Session, RemoteError> {
+    log_in_since(portal, Instant::now())
+}
+
+fn log_in_since(portal: SocketAddr, asked: Instant) -> Result<Session, RemoteError> {
     let unit = UnitAddress {
         user: None,
         portal: portal.to_string().parse().unwrap(),
@@ -23,7 +25,11 @@ fn place(portal: SocketAddr) -> TargetPortal {
         lun: 0,
         session: SessionOptions::default(),
     };
-    portal_of(&unit, &open::tests::options()).unwrap()
+    let portal = portal_of(&unit, &open::tests::options()).unwrap();
+    Inquiry::log_in(asked, |core| {
+        let (name, outside) = (portal.to_string(), SessionEnvironment::default());
+        InitiatorConnection::new(core.node(), portal, name, outside)
+    })
 }
 
 /// The response and the status of a SCSI Response PDU (RFC 7143 §11.4).
@@ -80,8 +86,8 @@ fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
     let target = thread::spawn(move || answer(listener.accept()?.0, &[BUSY]));
-    let mut talk = BlockingSession::log_in(&place(portal)).unwrap();
-    let told = facts(&mut talk, Lun::from_index(0));
+    let mut talk = log_in(portal).unwrap();
+    let told = talk.facts(Lun::from_index(0));
     assert!(
         matches!(
             told,
@@ -98,12 +104,11 @@ fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
 fn a_target_is_told_of_the_logout_after_any_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
-    let leaves: [fn(BlockingSession); 2] =
-        [BlockingSession::leave, |talk| talk.leave_since(long_ago())];
+    let leaves: [fn(Session); 2] = [Session::leave, |talk| talk.leave_since(long_ago())];
     for leave in leaves {
         let listener = listener.try_clone().unwrap();
         let target = thread::spawn(move || answer(listener.accept()?.0, &[BUSY]));
-        let mut talk = BlockingSession::log_in(&place(portal)).unwrap();
+        let mut talk = log_in(portal).unwrap();
         talk.asked = long_ago();
         leave(talk);
         assert_eq!(target.join().unwrap().unwrap(), LOGOUT);
@@ -114,7 +119,7 @@ fn a_target_is_told_of_the_logout_after_any_time() {
 fn who_has_no_time_left_logs_in_no_more() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
-    let late = BlockingSession::log_in_since(&place(portal), long_ago());
+    let late = log_in_since(portal, long_ago());
     assert!(matches!(late, Err(RemoteError::Late(_))));
     listener.set_nonblocking(true).unwrap();
     let came = listener.accept().map_err(|cause| cause.kind());
@@ -126,8 +131,8 @@ fn luns(said: &'static [Said]) -> RemoteError {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
     let target = thread::spawn(move || answer(listener.accept()?.0, said));
-    let mut talk = BlockingSession::log_in(&place(portal)).unwrap();
-    let told = report_luns(&mut talk).unwrap_err();
+    let mut talk = log_in(portal).unwrap();
+    let told = talk.report_luns().unwrap_err();
     target.join().unwrap().unwrap();
     told
 }
@@ -153,4 +158,23 @@ fn a_command_that_failed_at_the_target_is_over() {
         matches!(failed, RemoteError::Luns { status: 2, .. }),
         "{failed:?}"
     );
+}
+
+#[test]
+fn each_thing_that_takes_long_is_told_once() {
+    let begun = Instant::now();
+    let mut patience = WaitNotice::new(begun);
+    let mut line = |ms, awaited: &str| {
+        let now = begun + Duration::from_millis(ms);
+        let line = patience.line(now, awaited.to_owned());
+        (line, patience.left(now).map(|left| left.as_millis()))
+    };
+    assert_eq!(line(0, "a login"), (None, Some(3000)));
+    assert_eq!(line(2999, "a login"), (None, Some(1)));
+    let told = Some("waiting for a login".to_owned());
+    assert_eq!(line(3000, "a login"), (told, None));
+    assert_eq!(line(9000, "a login"), (None, None));
+    assert_eq!(line(9000, "a unit"), (None, Some(3000)));
+    let told = Some("waiting for a unit".to_owned());
+    assert_eq!(line(12_000, "a unit"), (told, None));
 }
