@@ -103,35 +103,46 @@ pub enum ChapHandshake {
 
 /// The security keys of one text, by name.
 #[derive(Clone, Copy, Debug, Default)]
-struct SecurityKeys<'a> {
-    method: Option<&'a str>,
-    algorithms: Option<&'a str>,
-    identifier: Option<&'a str>,
-    challenge: Option<&'a str>,
-    name: Option<&'a str>,
-    response: Option<&'a str>,
+pub(crate) struct SecurityKeys<'a> {
+    pub(crate) method: Option<&'a str>,
+    pub(crate) algorithms: Option<&'a str>,
+    pub(crate) identifier: Option<&'a str>,
+    pub(crate) challenge: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) response: Option<&'a str>,
 }
 
 impl<'a> SecurityKeys<'a> {
     fn of(admitted: &[Admitted<'a>]) -> Self {
         let mut sent = Self::default();
         for (row, value) in admitted {
-            let field = match row.key {
-                LoginKey::AuthMethod => &mut sent.method,
-                LoginKey::ChapA => &mut sent.algorithms,
-                LoginKey::ChapI => &mut sent.identifier,
-                LoginKey::ChapC => &mut sent.challenge,
-                LoginKey::ChapN => &mut sent.name,
-                LoginKey::ChapR => &mut sent.response,
-                _ => continue,
-            };
-            *field = Some(value);
+            sent.take(row.key, value);
         }
         sent
     }
 
+    /// Takes the value of a key, if it is one of these.
+    pub(crate) const fn take(&mut self, key: LoginKey, value: &'a str) -> bool {
+        let field = match key {
+            LoginKey::AuthMethod => &mut self.method,
+            LoginKey::ChapA => &mut self.algorithms,
+            LoginKey::ChapI => &mut self.identifier,
+            LoginKey::ChapC => &mut self.challenge,
+            LoginKey::ChapN => &mut self.name,
+            LoginKey::ChapR => &mut self.response,
+            _ => return false,
+        };
+        *field = Some(value);
+        true
+    }
+
     fn answer(&self) -> Option<ChapAnswer<'a>> {
         ChapAnswer::read(self.name?, self.response?, self.identifier, self.challenge)
+    }
+
+    /// Whether there are keys of CHAP.
+    pub(crate) const fn are_chap(&self) -> bool {
+        self.algorithms.is_some() || self.answers()
     }
 
     /// Whether there are keys of the third step.

@@ -127,12 +127,12 @@ impl<L: Lease> Initiator<L> {
     ) -> Result<Self, Misconfigured> {
         config.check()?;
         let [a, b, c, d, random @ ..] = random;
-        let (login, request, text) = InitiatorLogin::new(&config, random);
+        let (login, request) = InitiatorLogin::new(&config, random);
         let deadline = now.saturating_add(config.times.login);
         let phase = InitiatorPhase::Login(Box::new(login), deadline);
         let numbers = SequenceNumbers::new(CmdSn(u32::from_be_bytes([a, b, c, d])));
         Ok(Self {
-            controls: VecDeque::from([ControlRequest::Login(request, text)]),
+            controls: VecDeque::from([request]),
             ..Self::idle(config, now, phase, numbers)
         })
     }

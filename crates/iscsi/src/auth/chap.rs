@@ -10,14 +10,14 @@ use crate::target::{TargetChap, TargetNode};
 use crate::text::{self, MAX_VALUE, Text};
 
 /// The longest challenge or response, in bytes.
-const MAX_BINARY: usize = 1024;
+pub(crate) const MAX_BINARY: usize = 1024;
 
 /// Our challenge, as long as it stands.
 #[derive(Debug)]
 pub struct Challenge {
     hash: Hash,
-    identifier: u8,
-    bytes: Zeroizing<Vec<u8>>,
+    pub(crate) identifier: u8,
+    pub(crate) bytes: Zeroizing<Vec<u8>>,
 }
 
 /// What the initiator proved.
@@ -161,7 +161,8 @@ impl Challenge {
         }
     }
 
-    fn matches(&self, secret: &[u8], response: &[u8]) -> bool {
+    /// Whether it was answered with this secret.
+    pub(crate) fn matches(&self, secret: &[u8], response: &[u8]) -> bool {
         let expected = self.hash.response(self.identifier, secret, &self.bytes);
         expected.ct_eq(response).into()
     }

@@ -10,13 +10,15 @@
 
 use zeroize::Zeroizing;
 
-use super::chap::{self, ChapKeys, MutualChallenge};
+use super::chap;
 use super::config::{Auth, InitiatorConfig, InitiatorPurpose};
 use super::error::{ChapError, LoginError, SessionEnd, harmless, shown};
 use super::offer::{OfferNegotiation, RESERVED, wrong};
 use super::portal::ReportedPortal;
 use super::tasks::LOGIN_ITT;
-use crate::auth::Hash;
+use super::transmit::ControlRequest;
+use crate::auth::chap::Challenge;
+use crate::auth::{Hash, SecurityKeys};
 use crate::keys::{self, KeyPhase, KeyRow, KeyRule, KeySide, LoginKey};
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use crate::text::{self, Assembly, KeyValue, Text};
@@ -64,22 +66,22 @@ pub(super) struct InitiatorLogin {
 enum LoginRequestStep {
     Method,
     Hash,
-    Proof(Option<MutualChallenge>),
+    Proof(Option<Challenge>),
     Secure,
     Operational,
 }
 
 /// What a response led to.
 pub(super) enum LoginTurn {
-    /// Another request is to be sent, with this text.
-    Request(LoginRequest, Vec<u8>),
+    /// Another request is to be sent.
+    Request(ControlRequest),
     /// The full-feature phase.
     Over(LoginOutcome),
 }
 
 impl InitiatorLogin {
     /// A login, and its first request.
-    pub(super) fn new(config: &InitiatorConfig, random: [u8; 33]) -> (Self, LoginRequest, Vec<u8>) {
+    pub(super) fn new(config: &InitiatorConfig, random: [u8; 33]) -> (Self, ControlRequest) {
         let template = LoginRequest {
             transit: false,
             more: false,
@@ -115,8 +117,8 @@ impl InitiatorLogin {
             },
         };
         login.introduce(config);
-        let (request, text) = login.request();
-        (login, request, text)
+        let request = login.request();
+        (login, request)
     }
 
     /// The two names of a login, and the authentication.
@@ -137,7 +139,7 @@ impl InitiatorLogin {
     }
 
     /// The next request: a part of our text, or one that asks for more of the target's.
-    fn request(&mut self) -> (LoginRequest, Vec<u8>) {
+    fn request(&mut self) -> ControlRequest {
         let (next, ready) = match self.step {
             LoginRequestStep::Method => (stage::OPERATIONAL, !self.chap),
             LoginRequestStep::Hash => (stage::OPERATIONAL, false),
@@ -154,7 +156,7 @@ impl InitiatorLogin {
             next: self.asked.unwrap_or(0),
             ..self.template
         };
-        (request, segment)
+        ControlRequest(request.encode(), segment)
     }
 
     /// Takes a Login Response, with its whole data segment.
@@ -249,8 +251,7 @@ impl InitiatorLogin {
     }
 
     fn again(&mut self) -> Result<LoginTurn, LoginError> {
-        let (request, text) = self.request();
-        Ok(LoginTurn::Request(request, text))
+        Ok(LoginTurn::Request(self.request()))
     }
 
     fn over(&mut self, tsih: u16) -> Result<LoginTurn, LoginError> {
@@ -272,8 +273,7 @@ impl InitiatorLogin {
         pairs: &[KeyValue<'_>],
         transit: bool,
     ) -> Result<(), LoginError> {
-        let mut sent = ChapKeys::default();
-        let mut method = None;
+        let mut sent = SecurityKeys::default();
         let mut answers = Text::default();
         for pair in pairs {
             let Some(row) = keys::find(pair.key) else {
@@ -283,14 +283,8 @@ impl InitiatorLogin {
                 continue;
             };
             self.admit(row, pair.value)?;
-            match row.key {
-                LoginKey::AuthMethod => method = Some(pair.value),
-                LoginKey::ChapA => sent.algorithm = Some(pair.value),
-                LoginKey::ChapI => sent.identifier = Some(pair.value),
-                LoginKey::ChapC => sent.challenge = Some(pair.value),
-                LoginKey::ChapN => sent.name = Some(pair.value),
-                LoginKey::ChapR => sent.response = Some(pair.value),
-                _ => self.declared(row, pair.value, &mut answers)?,
+            if !sent.take(row.key, pair.value) {
+                self.declared(row, pair.value, &mut answers)?;
             }
         }
         // What comes with the last response cannot be answered any more.
@@ -298,7 +292,7 @@ impl InitiatorLogin {
             self.outgoing = answers;
         }
         if self.template.current == stage::SECURITY {
-            self.secure(config, method, &sent)?;
+            self.secure(config, &sent)?;
             if transit && !matches!(self.step, LoginRequestStep::Secure) {
                 return Err(ChapError::Unproven.into());
             }
@@ -350,14 +344,13 @@ impl InitiatorLogin {
     fn secure(
         &mut self,
         config: &InitiatorConfig,
-        method: Option<&str>,
-        sent: &ChapKeys<'_>,
+        sent: &SecurityKeys<'_>,
     ) -> Result<(), LoginError> {
         let step = std::mem::replace(&mut self.step, LoginRequestStep::Secure);
         self.step = match (step, &config.auth) {
-            (LoginRequestStep::Method, Auth::None) => none(method, sent)?,
+            (LoginRequestStep::Method, Auth::None) => none(sent)?,
             (LoginRequestStep::Method, Auth::Chap(chap)) => {
-                if method != Some("CHAP") {
+                if sent.method != Some("CHAP") {
                     return Err(ChapError::NoMethod.into());
                 }
                 chap::offer(chap, &mut self.outgoing);
@@ -369,10 +362,10 @@ impl InitiatorLogin {
                 LoginRequestStep::Proof(answer.1)
             }
             (LoginRequestStep::Proof(Some(counter)), Auth::Chap(chap)) => {
-                counter.verify(chap, sent)?;
+                chap::verify(&counter, chap, sent)?;
                 LoginRequestStep::Secure
             }
-            (LoginRequestStep::Proof(None) | LoginRequestStep::Secure, _) if sent.is_empty() => {
+            (LoginRequestStep::Proof(None) | LoginRequestStep::Secure, _) if !sent.are_chap() => {
                 LoginRequestStep::Secure
             }
             _ => {
@@ -384,9 +377,9 @@ impl InitiatorLogin {
 }
 
 /// The answer to AuthMethod=None. Some targets leave it out, as it says nothing.
-fn none(method: Option<&str>, sent: &ChapKeys<'_>) -> Result<LoginRequestStep, LoginError> {
-    match method {
-        None | Some("None") if sent.is_empty() => Ok(LoginRequestStep::Secure),
+fn none(sent: &SecurityKeys<'_>) -> Result<LoginRequestStep, LoginError> {
+    match sent.method {
+        None | Some("None") if !sent.are_chap() => Ok(LoginRequestStep::Secure),
         Some(other) if other != "None" => Err(LoginError::Key {
             key: "AuthMethod".into(),
             value: shown(other),

@@ -4,7 +4,6 @@ use scsi::medium::{Lease, Now};
 
 use super::error::SessionEnd;
 use super::tasks::kind;
-use super::transmit::ControlRequest;
 use super::{Initiator, IscsiRefusal};
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::login::{LogoutRequest, LogoutResponse, reason, response};
@@ -52,15 +51,15 @@ impl<L: Lease> Initiator<L> {
             return;
         }
         let itt = self.tasks.tag(kind::LOGOUT);
-        self.controls
-            .push_back(ControlRequest::Logout(LogoutRequest {
-                immediate: true,
-                reason: reason::CLOSE_SESSION,
-                itt,
-                cid: self.config.cid,
-                cmd_sn: CmdSn(0),
-                exp_stat_sn: StatSn(0),
-            }));
+        let request = LogoutRequest {
+            immediate: true,
+            reason: reason::CLOSE_SESSION,
+            itt,
+            cid: self.config.cid,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        };
+        self.request(request.encode());
         self.logout = Some(Logout::Asked {
             itt,
             deadline: self.now.saturating_add(self.config.times.logout),

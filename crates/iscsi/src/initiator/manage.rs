@@ -5,7 +5,6 @@ use scsi::wire::lun::Lun;
 
 use super::error::SessionEnd;
 use super::tasks::{InitiatorTaskSlot, kind};
-use super::transmit::ControlRequest;
 use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
@@ -120,7 +119,7 @@ impl<L: Lease> Initiator<L> {
             Some(task) => (task.itt, task.sent.unwrap_or_default()),
             None => (Itt::NONE, CmdSn(0)),
         };
-        self.controls.push_back(ControlRequest::Task(TaskRequest {
+        let request = TaskRequest {
             immediate: true,
             function: code,
             lun: if addresses_unit(code) {
@@ -134,7 +133,8 @@ impl<L: Lease> Initiator<L> {
             exp_stat_sn: StatSn(0),
             ref_cmd_sn,
             exp_data_sn: DataSn(0),
-        }));
+        };
+        self.request(request.encode());
         self.functions.push(PendingFunction {
             itt,
             user,

@@ -6,7 +6,6 @@ use scsi::wire::lun::Lun;
 use super::Initiator;
 use super::error::SessionEnd;
 use super::tasks::kind;
-use super::transmit::ControlRequest;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::control::{NopIn, NopOut};
 use crate::wire::serial::{CmdSn, StatSn};
@@ -92,14 +91,19 @@ impl<L: Lease> Initiator<L> {
         }
         let itt = self.tasks.tag(kind::PING);
         self.liveness.ping = Some(itt);
-        self.controls.push_back(ControlRequest::Nop(NopOut {
+        self.nop_out(Lun([0; 8]), itt, Ttt::NONE);
+    }
+
+    fn nop_out(&mut self, lun: Lun, itt: Itt, ttt: Ttt) {
+        let request = NopOut {
             immediate: true,
-            lun: Lun([0; 8]),
+            lun,
             itt,
-            ttt: Ttt::NONE,
+            ttt,
             cmd_sn: CmdSn(0),
             exp_stat_sn: StatSn(0),
-        }));
+        };
+        self.request(request.encode());
     }
 
     /// Gives back the memory that a busy session needed.
@@ -140,14 +144,7 @@ impl<L: Lease> Initiator<L> {
     /// A NOP-Out that is not answered: the answer to a ping of the target's, or, without its tag,
     /// only an ExpStatSN.
     pub(super) fn acknowledge(&mut self, lun: Lun, ttt: Ttt) {
-        self.controls.push_back(ControlRequest::Nop(NopOut {
-            immediate: true,
-            lun,
-            itt: Itt::NONE,
-            ttt,
-            cmd_sn: CmdSn(0),
-            exp_stat_sn: StatSn(0),
-        }));
+        self.nop_out(lun, Itt::NONE, ttt);
     }
 }
 

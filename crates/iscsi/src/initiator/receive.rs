@@ -5,7 +5,6 @@ use scsi::medium::Lease;
 use super::data_in::DataInFill;
 use super::error::{LoginError, SessionEnd};
 use super::login::LoginTurn;
-use super::transmit::ControlRequest;
 use super::{Initiator, InitiatorEvent, InitiatorPhase};
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{FrameError, Framer, PduPiece};
@@ -159,10 +158,7 @@ impl<L: Lease> Initiator<L> {
             return self.end(SessionEnd::Login(LoginError::Violated(violation)));
         }
         match login.response(&self.config, &response, data) {
-            Ok(LoginTurn::Request(request, text)) => {
-                self.controls
-                    .push_back(ControlRequest::Login(request, text));
-            }
+            Ok(LoginTurn::Request(request)) => self.controls.push_back(request),
             Ok(LoginTurn::Over(outcome)) => {
                 self.keys = outcome.keys;
                 self.framer = Framer::of_target(self.keys.own_data_segment);

@@ -89,7 +89,8 @@ impl<L: Lease> Initiator<L> {
             cmd_sn: CmdSn(0),
             exp_stat_sn: StatSn(0),
         };
-        self.controls.push_back(ControlRequest::Text(request, text));
+        let request = ControlRequest(request.encode(), text);
+        self.controls.push_back(request);
     }
 
     pub(super) fn text_response(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {

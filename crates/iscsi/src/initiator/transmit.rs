@@ -9,25 +9,17 @@ use scsi::wire::lun::Lun;
 use super::data_out::DataOutSequence;
 use super::tasks::InitiatorTaskSlot;
 use super::{Data, Initiator};
-use crate::pdu_sink::{Digests, PduSink};
-use crate::wire::bhs::{Bhs, Itt, Ttt};
-use crate::wire::control::{NopOut, TextRequest};
+use crate::pdu_sink::PduSink;
+use crate::pdu_sink::Digests;
+use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::data::DataOut;
-use crate::wire::login::{LoginRequest, LogoutRequest};
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::DataSn;
-use crate::wire::task_management::TaskRequest;
 
-/// A request that is not a SCSI command. All are immediate, so that they neither wait for the
-/// window nor narrow it; their numbers are filled in when they leave.
+/// A request that is not a SCSI command, with its data segment. All are immediate, so that they
+/// neither wait for the window nor narrow it; their numbers are filled in when they leave.
 #[derive(Debug)]
-pub(super) enum ControlRequest {
-    Login(LoginRequest, Vec<u8>),
-    Nop(NopOut),
-    Task(TaskRequest),
-    Text(TextRequest, Vec<u8>),
-    Logout(LogoutRequest),
-}
+pub(super) struct ControlRequest(pub(super) Bhs, pub(super) Vec<u8>);
 
 impl<L: Lease> Initiator<L> {
     pub(super) fn send(&mut self, out: &mut impl PduSink<L>) -> bool {
@@ -63,35 +55,20 @@ impl<L: Lease> Initiator<L> {
     }
 
     fn send_control(&mut self, out: &mut impl PduSink<L>, control: ControlRequest) {
-        let (cmd_sn, exp_stat_sn) = (self.numbers.cmd_sn, self.numbers.exp_stat_sn());
-        let digests = self.digests();
-        let mut put = |bhs: Bhs, data: &[u8]| digests.put_bytes(out, bhs, data);
-        match control {
-            ControlRequest::Login(mut pdu, text) => {
-                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
-                put(pdu.encode(), &text);
-            }
-            ControlRequest::Nop(mut pdu) => {
-                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
-                put(pdu.encode(), &[]);
-                if pdu.itt != Itt::NONE {
-                    self.liveness.followed = cmd_sn;
-                }
-            }
-            ControlRequest::Task(mut pdu) => {
-                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
-                put(pdu.encode(), &[]);
-                self.function_sent(pdu.itt, cmd_sn);
-            }
-            ControlRequest::Text(mut pdu, text) => {
-                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
-                put(pdu.encode(), &text);
-            }
-            ControlRequest::Logout(mut pdu) => {
-                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
-                put(pdu.encode(), &[]);
-            }
+        let ControlRequest(mut bhs, data) = control;
+        let cmd_sn = self.numbers.cmd_sn;
+        bhs.put_request(cmd_sn, self.numbers.exp_stat_sn());
+        self.digests().put_bytes(out, bhs, &data);
+        match bhs.opcode() {
+            Opcode::NopOut if bhs.itt() != Itt::NONE => self.liveness.followed = cmd_sn,
+            Opcode::TaskRequest => self.function_sent(bhs.itt(), cmd_sn),
+            _ => {}
         }
+    }
+
+    /// Queues a request without a data segment.
+    pub(super) fn request(&mut self, bhs: Bhs) {
+        self.controls.push_back(ControlRequest(bhs, Vec::new()));
     }
 
     /// Sends a command with as much of its data as may go along, and queues what may follow
