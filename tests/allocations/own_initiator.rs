@@ -40,11 +40,15 @@ impl Rig {
     fn new(initial_r2t: bool, digests: bool) -> Self {
         let host = "iqn.2026-11.org.lunar:initiator";
         let mut config = InitiatorConfig::normal(host, [0; 6], "iqn.2026-11.org.lunar:test");
-        let wanted = [Digest::Never, Digest::Require][usize::from(digests)];
-        config.offer.header_digest = wanted;
-        config.offer.data_digest = wanted;
-        config.offer.initial_r2t = initial_r2t;
-        config.offer.immediate_data = !initial_r2t;
+        let digest = if digests {
+            Digest::Require
+        } else {
+            Digest::Never
+        };
+        config.offer.header_digest = digest;
+        config.offer.data_digest = digest;
+        config.offer.keys.initial_r2t = initial_r2t;
+        config.offer.keys.immediate_data = !initial_r2t;
         let initiator = Initiator::new(Arc::new(config), NOW, RANDOM);
         let mut rig = Self {
             initiator: initiator.unwrap(),

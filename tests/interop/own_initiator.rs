@@ -97,8 +97,8 @@ fn combinations(target: &str) -> Vec<InitiatorConfig> {
             let mut config = base.clone();
             config.offer.header_digest = digest;
             config.offer.data_digest = digest;
-            config.offer.initial_r2t = initial_r2t;
-            config.offer.immediate_data = immediate_data;
+            config.offer.keys.initial_r2t = initial_r2t;
+            config.offer.keys.immediate_data = immediate_data;
             all.push(config);
         }
     }

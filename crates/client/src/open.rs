@@ -367,7 +367,7 @@ pub fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<TargetPort
     let initiator = initiator.unwrap_or(&options.initiator);
     let mut config = InitiatorConfig::normal(initiator, isid, &unit.target);
     // We can come back at once; a target that cannot have us so soon asks for more.
-    config.offer.time2wait = 0;
+    config.offer.keys.time2wait = 0;
     if let Some(user) = &unit.user {
         config.auth = Auth::Chap(credentials(user, &unit.session, options)?);
     }

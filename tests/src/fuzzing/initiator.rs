@@ -320,14 +320,14 @@ fn config(script: &mut Script<'_>) -> InitiatorConfig {
     offer.header_digest = script.pick(&digests);
     offer.data_digest = script.pick(&digests);
     let flags = script.byte();
-    offer.initial_r2t = flags & 1 != 0;
-    offer.immediate_data = flags & 2 == 0;
-    offer.pdu_in_order = flags & 4 == 0;
-    offer.sequence_in_order = flags & 8 == 0;
-    offer.data_segment = script.pick(&[4096, 512, 65_536]);
-    offer.max_burst = script.pick(&[4096, 512, 65_536]);
-    offer.first_burst = offer.max_burst.min(script.pick(&[1024, 512, 4096]));
-    offer.outstanding_r2t = script.pick(&[2, 1, 8]);
+    offer.keys.initial_r2t = flags & 1 != 0;
+    offer.keys.immediate_data = flags & 2 == 0;
+    offer.keys.pdu_in_order = flags & 4 == 0;
+    offer.keys.sequence_in_order = flags & 8 == 0;
+    offer.keys.own_data_segment = script.pick(&[4096, 512, 65_536]);
+    offer.keys.max_burst = script.pick(&[4096, 512, 65_536]);
+    offer.keys.first_burst = offer.keys.max_burst.min(script.pick(&[1024, 512, 4096]));
+    offer.keys.outstanding_r2t = script.pick(&[2, 1, 8]);
     config.limits = InitiatorLimits {
         tasks: script.pick(&[8, 1, 100]),
         targets: 4096,

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use crate::auth::Hash;
 use crate::keys::{self, LoginKey};
 use crate::names::{self, NameError};
-use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational, TaskReporting};
+use crate::parameters::{Operational, TaskReporting};
 use crate::target::PROTOCOL_LEVEL;
 use crate::text::MAX_VALUE;
 
@@ -129,38 +129,16 @@ impl Digest {
     }
 }
 
-/// What is offered of the operational keys (RFC 7143 §13, RFC 7144 §7.1). Lengths are in bytes.
-/// MaxConnections is always 1, ErrorRecoveryLevel 0.
+/// What is offered of the operational keys (RFC 7143 §13, RFC 7144 §7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationalOffer {
     /// HeaderDigest.
     pub header_digest: Digest,
     /// DataDigest.
     pub data_digest: Digest,
-    /// InitialR2T.
-    pub initial_r2t: bool,
-    /// ImmediateData.
-    pub immediate_data: bool,
-    /// MaxRecvDataSegmentLength, which is declared.
-    pub data_segment: u32,
-    /// MaxBurstLength.
-    pub max_burst: u32,
-    /// FirstBurstLength; not above `max_burst`.
-    pub first_burst: u32,
-    /// MaxOutstandingR2T.
-    pub outstanding_r2t: u16,
-    /// DefaultTime2Wait, seconds.
-    pub time2wait: u16,
-    /// DefaultTime2Retain, seconds.
-    pub time2retain: u16,
-    /// DataPDUInOrder.
-    pub pdu_in_order: bool,
-    /// DataSequenceInOrder.
-    pub sequence_in_order: bool,
-    /// TaskReporting.
-    pub task_reporting: TaskReporting,
-    /// iSCSIProtocolLevel.
-    pub protocol_level: u8,
+    /// All others; `own_data_segment` is declared, and `first_burst` not above `max_burst`. What is
+    /// always the same stays at its default: MaxConnections is 1, ErrorRecoveryLevel 0.
+    pub keys: Operational,
 }
 
 impl Default for OperationalOffer {
@@ -171,40 +149,21 @@ impl Default for OperationalOffer {
         Self {
             header_digest: Digest::default(),
             data_digest: Digest::default(),
-            initial_r2t: false,
-            immediate_data: true,
-            data_segment: 256 << 10,
-            max_burst: 1 << 20,
-            first_burst: 256 << 10,
-            outstanding_r2t: 8,
-            time2wait: 2,
-            time2retain: 0,
-            pdu_in_order: true,
-            sequence_in_order: true,
-            task_reporting: TaskReporting::Rfc3720,
-            protocol_level: PROTOCOL_LEVEL,
-        }
-    }
-}
-
-impl OperationalOffer {
-    /// As values of the key table. The digests are lists and have no place in it.
-    pub(super) fn values(&self) -> Operational {
-        Operational {
-            initial_r2t: self.initial_r2t,
-            immediate_data: self.immediate_data,
-            own_data_segment: self.data_segment,
-            max_burst: self.max_burst,
-            first_burst: self.first_burst,
-            time2wait: self.time2wait,
-            time2retain: self.time2retain,
-            outstanding_r2t: self.outstanding_r2t,
-            pdu_in_order: self.pdu_in_order,
-            sequence_in_order: self.sequence_in_order,
-            task_reporting: self.task_reporting,
-            protocol_level: self.protocol_level,
-            peer_data_segment: DEFAULT_DATA_SEGMENT,
-            ..Operational::default()
+            keys: Operational {
+                initial_r2t: false,
+                immediate_data: true,
+                own_data_segment: 256 << 10,
+                max_burst: 1 << 20,
+                first_burst: 256 << 10,
+                outstanding_r2t: 8,
+                time2wait: 2,
+                time2retain: 0,
+                pdu_in_order: true,
+                sequence_in_order: true,
+                task_reporting: TaskReporting::Rfc3720,
+                protocol_level: PROTOCOL_LEVEL,
+                ..Operational::default()
+            },
         }
     }
 }
@@ -382,16 +341,15 @@ impl InitiatorChap {
 
 impl OperationalOffer {
     fn check(&self) -> Result<(), Misconfigured> {
-        let values = self.values();
         for row in &keys::TABLE {
             let value = match row.key {
-                LoginKey::MaxRecvDataSegmentLength => self.data_segment.to_string(),
+                LoginKey::MaxRecvDataSegmentLength => self.keys.own_data_segment.to_string(),
                 LoginKey::MaxBurstLength
                 | LoginKey::FirstBurstLength
                 | LoginKey::DefaultTime2Wait
                 | LoginKey::DefaultTime2Retain
                 | LoginKey::MaxOutstandingR2T
-                | LoginKey::ProtocolLevel => match values.value(row.key) {
+                | LoginKey::ProtocolLevel => match self.keys.value(row.key) {
                     Some(value) => value.to_string(),
                     None => continue,
                 },
@@ -405,8 +363,8 @@ impl OperationalOffer {
                 });
             }
         }
-        if self.first_burst > self.max_burst {
-            return Err(Misconfigured::FirstBurst(self.max_burst));
+        if self.keys.first_burst > self.keys.max_burst {
+            return Err(Misconfigured::FirstBurst(self.keys.max_burst));
         }
         Ok(())
     }

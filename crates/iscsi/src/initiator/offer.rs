@@ -20,7 +20,7 @@ impl OfferNegotiation {
     /// Nothing is agreed upon; the defaults hold.
     pub(super) fn new(config: &InitiatorConfig) -> Self {
         Self {
-            offered: config.offer.values(),
+            offered: config.offer.keys,
             digests: (config.offer.header_digest, config.offer.data_digest),
             discovery: config.is_discovery(),
             agreed: Operational::default(),

@@ -294,8 +294,11 @@ fn values_that_do_not_follow_from_the_offer() {
         );
     }
     let mut config = config();
-    config.offer.immediate_data = false;
-    let mut rig = Rig::negotiating(config);
+    config.offer.keys.immediate_data = false;
+    let mut rig = Rig::new(config);
+    rig.sent();
+    rig.login(0, Some(1), "AuthMethod=None|");
+    rig.sent();
     rig.login(1, Some(3), "ImmediateData=Yes|");
     tells(&mut rig, "ImmediateData=Yes");
 }
@@ -409,18 +412,24 @@ fn configurations_that_cannot_work() {
         ),
         (|c| c.alias = Some("a\0b".into()), "an alias"),
         (|c| c.limits.tasks = 0, "1 to 32768 commands"),
-        (|c| c.offer.first_burst = 4096, "set it to at most 2048"),
-        (|c| c.offer.max_burst = 511, "MaxBurstLength cannot be 511"),
         (
-            |c| c.offer.data_segment = 1 << 24,
+            |c| c.offer.keys.first_burst = 4096,
+            "set it to at most 2048",
+        ),
+        (
+            |c| c.offer.keys.max_burst = 511,
+            "MaxBurstLength cannot be 511",
+        ),
+        (
+            |c| c.offer.keys.own_data_segment = 1 << 24,
             "MaxRecvDataSegmentLength cannot be 16777216",
         ),
         (
-            |c| c.offer.outstanding_r2t = 0,
+            |c| c.offer.keys.outstanding_r2t = 0,
             "MaxOutstandingR2T cannot be 0",
         ),
         (
-            |c| c.offer.time2wait = 3601,
+            |c| c.offer.keys.time2wait = 3601,
             "DefaultTime2Wait cannot be 3601",
         ),
     ];

@@ -191,8 +191,8 @@ fn a_target_that_needs_two_turns_for_a_stage() {
 #[test]
 fn what_is_decided_by_the_offer_needs_no_answer() {
     let mut config = config();
-    config.offer.immediate_data = false;
-    config.offer.initial_r2t = true;
+    config.offer.keys.immediate_data = false;
+    config.offer.keys.initial_r2t = true;
     let rig = Rig::logged_in(config, "MaxBurstLength=512|");
     assert!(!rig.keys().immediate_data);
     assert!(rig.keys().initial_r2t);

@@ -182,12 +182,12 @@ fn combinations() -> Vec<InitiatorConfig> {
             };
             config.offer.header_digest = digest(1);
             config.offer.data_digest = digest(2);
-            config.offer.initial_r2t = bits & 4 != 0;
-            config.offer.immediate_data = bits & 8 != 0;
-            config.offer.first_burst = first;
-            config.offer.max_burst = burst;
-            config.offer.data_segment = burst.min(4096);
-            config.offer.outstanding_r2t = 1 + first as u16 / 1024;
+            config.offer.keys.initial_r2t = bits & 4 != 0;
+            config.offer.keys.immediate_data = bits & 8 != 0;
+            config.offer.keys.first_burst = first;
+            config.offer.keys.max_burst = burst;
+            config.offer.keys.own_data_segment = burst.min(4096);
+            config.offer.keys.outstanding_r2t = 1 + first as u16 / 1024;
             all.push(config);
         }
     }
@@ -203,9 +203,9 @@ fn every_combination_of_keys() {
         let keys = story.keys.unwrap();
         assert_eq!(keys.header_digest, offer.header_digest == Digest::Require);
         assert_eq!(keys.data_digest, offer.data_digest == Digest::Require);
-        assert_eq!(keys.initial_r2t, offer.initial_r2t);
-        assert_eq!(keys.immediate_data, offer.immediate_data);
-        assert_eq!(keys.max_burst, offer.max_burst);
+        assert_eq!(keys.initial_r2t, offer.keys.initial_r2t);
+        assert_eq!(keys.immediate_data, offer.keys.immediate_data);
+        assert_eq!(keys.max_burst, offer.keys.max_burst);
         assert_eq!(keys.protocol_level, 2);
     }
 }
@@ -221,8 +221,8 @@ fn cut_into_single_bytes() {
 fn cut_at_every_byte() {
     for mut config in combinations().into_iter().step_by(13) {
         // Data out of order is asked for too.
-        config.offer.pdu_in_order = config.offer.initial_r2t;
-        config.offer.sequence_in_order = config.offer.initial_r2t;
+        config.offer.keys.pdu_in_order = config.offer.keys.initial_r2t;
+        config.offer.keys.sequence_in_order = config.offer.keys.initial_r2t;
         let whole = run(config.clone(), Guard::Open, usize::MAX);
         check(&whole);
         for at in 1..whole.moved.into_iter().max().unwrap() {

@@ -49,8 +49,8 @@ fn in_a_sequence_longer_than_a_burst() {
 #[test]
 fn in_any_order_that_was_agreed_upon() {
     let mut config = config();
-    config.offer.pdu_in_order = false;
-    config.offer.sequence_in_order = false;
+    config.offer.keys.pdu_in_order = false;
+    config.offer.keys.sequence_in_order = false;
     let answer = [
         ("DataPDUInOrder=Yes", "DataPDUInOrder=No"),
         ("DataSequenceInOrder=Yes", "DataSequenceInOrder=No"),

@@ -66,10 +66,10 @@ pub(super) struct Rig {
 /// A session with one target, and lengths so short that traces are short.
 pub(super) fn config() -> InitiatorConfig {
     let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
-    config.offer.data_segment = 4096;
-    config.offer.max_burst = 2048;
-    config.offer.first_burst = 1024;
-    config.offer.outstanding_r2t = 2;
+    config.offer.keys.own_data_segment = 4096;
+    config.offer.keys.max_burst = 2048;
+    config.offer.keys.first_burst = 1024;
+    config.offer.keys.outstanding_r2t = 2;
     config.limits.tasks = 8;
     config
 }

@@ -59,7 +59,7 @@ fn the_bytes_are_those_of_the_lease() {
 #[test]
 fn unsolicited_only() {
     let mut config = config();
-    config.offer.immediate_data = false;
+    config.offer.keys.immediate_data = false;
     let mut rig = Rig::with(config, &[("ImmediateData=Yes", "ImmediateData=No")]);
     rig.write(7, 700);
     rig.sends([
@@ -98,7 +98,7 @@ fn immediate_only() {
 #[test]
 fn asked_for_in_any_order() {
     let mut config = config();
-    config.offer.sequence_in_order = false;
+    config.offer.keys.sequence_in_order = false;
     let answer = [("DataSequenceInOrder=Yes", "DataSequenceInOrder=No")];
     let mut rig = Rig::with(config, &answer);
     rig.write(7, 3000);
