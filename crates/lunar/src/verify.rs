@@ -161,9 +161,8 @@ pub(crate) fn said(verified: &Verified) -> String {
         )
     };
     let mut lines: String = found.ranges.iter().map(line).collect();
-    let listed = found.ranges.iter().map(|range| range.end - range.start);
-    let listed: u64 = listed.sum();
-    let more = found.blocks.saturating_sub(listed / verified.block_size);
+    let listed = found.ranges.bytes() / verified.block_size;
+    let more = found.blocks.saturating_sub(listed);
     if more > 0 {
         lines += &format!("differ: {more} more blocks after these\n");
     }

@@ -34,6 +34,11 @@ impl Ranges {
         self.0.splice(first..last, left);
     }
 
+    /// Takes out all but the first ranges.
+    pub(super) fn truncate(&mut self, ranges: usize) {
+        self.0.truncate(ranges);
+    }
+
     /// Adds all of another set.
     pub(super) fn merge(&mut self, other: Self) {
         other.0.into_iter().for_each(|range| self.add(range));

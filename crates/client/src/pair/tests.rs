@@ -2,8 +2,6 @@
 
 mod copies;
 mod disk;
-mod opens;
-mod ranges;
 mod shortened;
 mod spans;
 mod verifies;

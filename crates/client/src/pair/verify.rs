@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use scsi::medium::{Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
 
+use super::ranges::Ranges;
 use super::spans::{MappedSpan, RemainingSpans};
 use super::{
     CHUNK, CopyProgress, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem, VolumeShape,
@@ -35,7 +36,7 @@ pub struct Differences {
     /// The first byte that differs.
     pub first: Option<u64>,
     /// Where, in bytes, in whole blocks of A: the first 16 ranges.
-    pub ranges: Vec<Range<u64>>,
+    pub ranges: Ranges,
 }
 
 /// Ranges that are remembered.
@@ -202,25 +203,10 @@ impl<L: Lease> VerifyMachine<L> {
             if a.slice(at, block).difference(&b.slice(at, block)).is_some() {
                 found.blocks += 1;
                 let at = start + at as u64;
-                found.add(at..at + block as u64);
+                found.ranges.add(at..at + block as u64);
+                found.ranges.truncate(LISTED);
             }
         }
-    }
-}
-
-impl Differences {
-    /// Puts a range where it belongs; those that there is no room for are the last ones.
-    fn add(&mut self, range: Range<u64>) {
-        let place = self.ranges.partition_point(|other| other.end < range.start);
-        let mut merged = range;
-        while let Some(next) = self.ranges.get(place)
-            && next.start <= merged.end
-        {
-            merged = merged.start.min(next.start)..merged.end.max(next.end);
-            self.ranges.remove(place);
-        }
-        self.ranges.insert(place, merged);
-        self.ranges.truncate(LISTED);
     }
 }
 

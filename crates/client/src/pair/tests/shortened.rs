@@ -1,4 +1,5 @@
-//! A source or a destination that others change during a copy, or before it is resumed.
+//! A source or a destination that others change during a copy, or before it is resumed; and what a
+//! copy that cannot begin leaves behind.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use scsi::medium::MediumError;
 use crate::open::REPLACEMENT;
 use crate::open::tests::{self as open_tests, Folder};
 use crate::pair::{
-    self, CopyOptions, CopyProgress, PairFailure, PairOptions, PairSide, VolumeProblem,
+    self, CopyOptions, CopyProgress, PairError, PairFailure, PairOptions, PairSide, VolumeProblem,
 };
 
 const LEN: u64 = 4 << 20;
@@ -237,4 +238,33 @@ fn a_destination_of_a_copy_that_was_killed_may_be_little_newer_than_the_record()
             }
         }
     }
+}
+
+/// Copies the file `a` to `b`, in which `{}` stands for the folder.
+fn refused(folder: &Folder, b: &str) -> PairError {
+    let place = folder.0.display().to_string();
+    let options = PairOptions {
+        b: b.replace("{}", &place).parse().unwrap(),
+        state_dir: None,
+        ..options(folder)
+    };
+    pair::copy(&options, CopyOptions::default(), &mut |_| true).unwrap_err()
+}
+
+#[test]
+fn a_destination_that_is_too_small_is_what_it_was() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("a"), [1; 8 << 10]).unwrap();
+    fs::write(folder.0.join("b"), [2; 512]).unwrap();
+    let error = refused(&folder, "file:{}/b?size=4k");
+    assert!(matches!(error, PairError::Misfit(_)), "{error}");
+    assert_eq!(fs::read(folder.0.join("b")).unwrap(), [2; 512]);
+}
+
+#[test]
+fn parts_of_a_destination_that_cannot_be_opened_are_not_left_behind() {
+    let folder = Folder::new();
+    fs::write(folder.0.join("a"), [1; 8 << 10]).unwrap();
+    refused(&folder, "concat(file:{}/b?size=8k,file:{}/none)");
+    assert!(!folder.0.join("b").exists());
 }

@@ -1,9 +1,11 @@
-//! Data and holes of blocks that are smaller than what is worked by.
+//! Data and holes of blocks that are smaller than what is worked by; and sets of bytes, against a
+//! bitmap.
 
 use scsi::medium::{HeapLease, MediumOp, MediumOutcome, Provisioning};
 
-use crate::pair::VolumeShape;
 use crate::pair::spans::{MappedSpan, RemainingSpans};
+use crate::pair::{Ranges, VolumeShape};
+use fastrand::Rng;
 
 #[test]
 fn a_unit_that_is_partly_a_hole_is_data() {
@@ -72,4 +74,36 @@ fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
         rounds < 80 && questions < 1000,
         "{questions} in {rounds} rounds"
     );
+}
+
+const LEN: usize = 64;
+
+#[test]
+fn ranges_hold_what_was_added_and_not_removed() {
+    for seed in 0..50 {
+        let mut rng = Rng::with_seed(seed);
+        let mut ranges = Ranges::default();
+        let mut bits = [false; LEN];
+        for _ in 0..200 {
+            let start = rng.usize(..LEN);
+            let end = start + rng.usize(..LEN - start + 1);
+            let range = start as u64..end as u64;
+            let adds = rng.usize(..2) == 0;
+            if adds {
+                ranges.add(range);
+            } else {
+                ranges.remove(&range);
+            }
+            bits[start..end].fill(adds);
+            let held = |at: u64| ranges.iter().any(|range| range.contains(&at));
+            assert!(
+                (0..LEN).all(|at| held(at as u64) == bits[at]),
+                "seed {seed}"
+            );
+            let bytes = bits.iter().filter(|bit| **bit).count();
+            assert_eq!(ranges.bytes(), bytes as u64);
+            let starts = bits.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+            assert_eq!(ranges.len(), starts + usize::from(bits[0]));
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What differs is found, and told as it is.
 
+use std::ops::Range;
+
 use super::disk::Disk;
 use super::{End, World};
 use crate::pair::PairMachine;
@@ -23,6 +25,7 @@ fn found(a: Disk, b: Disk, seed: u64) -> Differences {
 fn expected(a: &Disk, b: &Disk) -> Differences {
     let block = a.shape.block_size as usize;
     let mut differences = Differences::default();
+    let mut ranges: Vec<Range<u64>> = Vec::new();
     for (at, (a, b)) in a.bytes.iter().zip(&b.bytes).enumerate() {
         if a == b {
             continue;
@@ -30,14 +33,16 @@ fn expected(a: &Disk, b: &Disk) -> Differences {
         differences.first.get_or_insert(at as u64);
         let start = (at / block * block) as u64;
         let end = start + block as u64;
-        match differences.ranges.last_mut() {
+        match ranges.last_mut() {
             Some(last) if last.end > start => continue,
             Some(last) if last.end == start => last.end = end,
-            _ => differences.ranges.push(start..end),
+            _ => ranges.push(start..end),
         }
         differences.blocks += 1;
     }
-    differences.ranges.truncate(LISTED);
+    ranges.truncate(LISTED);
+    let add = |range| differences.ranges.add(range);
+    ranges.into_iter().for_each(add);
     differences
 }
 
