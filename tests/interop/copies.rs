@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tests::server::Server;
 use tests::tool;
 
-use crate::{LIMIT, file, must, says, secret, words};
+use crate::must;
+use crate::remote::has_seen;
 
 const SIZE: u64 = 64 << 20;
 
@@ -68,18 +69,6 @@ impl Stage {
         let said = crate::refused(&mut self.command(args));
         assert_eq!(said.lines().count(), 1, "{said}");
         said
-    }
-
-    /// So many sessions have come to the server, and have logged out.
-    #[track_caller]
-    fn has_seen(&self, sessions: usize) {
-        let count = |words: &str| self.server.log().matches(words).count();
-        let limit = Instant::now() + Duration::from_secs(10);
-        while count(" logged out of ") < sessions && Instant::now() < limit {
-            thread::sleep(Duration::from_millis(20));
-        }
-        let counted = [" logged in ", " logged out of ", " lost"].map(count);
-        assert_eq!(counted, [sessions, sessions, 0], "{}", self.server.log());
     }
 
     /// qemu-img finds the image and what the server has identical.
@@ -173,11 +162,11 @@ fn ends(copy: Child, code: i32) -> String {
 fn who_opens_a_unit_to_use_it_or_to_look_at_it_logs_in_once() {
     let stage = Stage::new("once", &[]);
     stage.good(&["copy", &stage.image, stage.unit()]);
-    stage.has_seen(1);
+    has_seen(&stage.server, 1);
     stage.good(&["info", stage.unit()]);
-    stage.has_seen(2);
+    has_seen(&stage.server, 2);
     stage.good(&["verify", &stage.image, stage.unit()]);
-    stage.has_seen(3);
+    has_seen(&stage.server, 3);
 }
 
 #[test]

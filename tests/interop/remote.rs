@@ -14,6 +14,7 @@ use iscsi::wire::bhs::{BHS_LEN, Bhs, Opcode};
 use tests::client::Client;
 use tests::server::{self, Server};
 
+pub(crate) use self::once::has_seen;
 use self::redirector::Redirector;
 use crate::{SECRETS, file, lunar, proving, qemu, refused, says};
 

@@ -206,8 +206,9 @@ pub fn measure(
     } else {
         (0..load.jobs).map(|at| member(at..at + 1)).collect()
     };
-    let result = load_threads::run(members, words.times(), watch, || {
-        place.pid.into_iter().collect()
+    let result = load_threads::run(members, words.times(), watch, || match place.pid {
+        Some(pid) => vec![pid],
+        None => processes::peers(&processes::sockets()),
     })?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))

@@ -178,8 +178,7 @@ impl Worker {
     }
 
     fn event(&mut self, now: Now, event: RingEvent<Received>) {
-        handle_event(event, |token, event| {
-            let (node, slot) = volume_token(token);
+        hand_on(event, |node, slot, event| {
             if let Some(volume) = self.volumes.of_node(node) {
                 self.act(now, volume, |handle, cx| {
                     handle.event(cx, node, slot, event);
@@ -211,31 +210,4 @@ impl Worker {
         };
         self.done.extend(self.results.drain(..).map(done));
     }
-}
-
-/// Has an event of a ring heard as what it is to a handle, if it is anything to one.
-pub(crate) fn handle_event<T>(
-    event: RingEvent<Received>,
-    hear: impl FnOnce(Token, HandleEvent<'_>) -> T,
-) -> Option<T> {
-    Some(match event {
-        RingEvent::File {
-            token,
-            result,
-            buffer,
-        } => hear(token, HandleEvent::File { result, buffer }),
-        RingEvent::Received { token, bytes } => {
-            let bytes = bytes.as_deref().map_err(|error| error.kind().into());
-            hear(token, HandleEvent::Received(bytes))
-        }
-        RingEvent::Sent {
-            token,
-            batch,
-            result,
-        } => hear(token, HandleEvent::Sent { batch, result }),
-        RingEvent::Ready { token } => hear(token, HandleEvent::Ready),
-        RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => {
-            return None;
-        }
-    })
 }

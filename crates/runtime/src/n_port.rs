@@ -21,9 +21,7 @@ use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
-pub use self::frame_losses::{FrameLoss, FrameLosses};
 pub use self::idle::{BlockingPort, IdlePorts};
-pub use self::link_problem::{LinkProblem, NoPort};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
 use crate::journal::QUIET;

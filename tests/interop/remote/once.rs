@@ -43,7 +43,7 @@ fn read(worker: &mut Worker) {
 
 /// So many logins have come to the server, and as many logouts, and nothing was lost.
 #[track_caller]
-fn has_seen(server: &Server, sessions: usize) {
+pub(crate) fn has_seen(server: &Server, sessions: usize) {
     has_seen_each(server, [sessions, sessions]);
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ::io::ring::{BlockingLane, FileOp, Ring, SendBatch, SocketId};
-use block::details::DetailGroup;
+use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Context, HandleEvent, HandleId};
 use iscsi::initiator::config::InitiatorConfig;

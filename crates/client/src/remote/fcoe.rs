@@ -26,7 +26,7 @@ use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use self::shared::{PortUserEvent, PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
+use self::shared::{PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
 use super::indeterminate_writes::SeekHistory;
 use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK};
 use super::{RemoteError, details};
@@ -178,25 +178,16 @@ impl FcoeLink {
         (self.seat, self.stage) = (None, PortStage::Idle);
     }
 
-    fn hear(&mut self, news: PortUserEvent) -> Option<LinkEvent> {
-        match news {
-            PortUserEvent::Down(end) if self.stage == PortStage::Up => {
-                self.stage = PortStage::Idle;
-                self.ended.get_or_insert(match end {
-                    remote::NexusEnd::Stuck => FcoeLinkEnd::Stuck,
-                    end => FcoeLinkEnd::Lost(end),
-                });
-            }
-            PortUserEvent::Up | PortUserEvent::Down(_) => {}
-            PortUserEvent::NoPort(why) => {
-                (self.seat, self.stage) = (None, PortStage::Idle);
-                self.ended = Some(FcoeLinkEnd::NoPort(why));
-            }
-            PortUserEvent::Done(_) | PortUserEvent::Failed(_) if self.is_given_up => {}
-            PortUserEvent::Done(done) => return Some(LinkEvent::Answered(done)),
-            PortUserEvent::Failed(failed) => return Some(LinkEvent::failed(&failed)),
+    /// The login with the target has ended, or there is no port.
+    fn lost(&mut self, end: FcoeLinkEnd) {
+        let no_port = matches!(end, FcoeLinkEnd::NoPort(_));
+        if no_port {
+            self.seat = None;
         }
-        None
+        if no_port || self.stage == PortStage::Up {
+            self.stage = PortStage::Idle;
+            self.ended.get_or_insert(end);
+        }
     }
 
     /// Goes on with a target that is there, once nothing of before is.
@@ -396,10 +387,13 @@ impl Link for FcoeLink {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
         let news = |port: &mut SharedPort, number| port.news(cx.now, number);
-        while let Some(news) = self.with(news).flatten() {
-            if let Some(event) = self.hear(news) {
+        while let Some(event) = self.with(news).flatten() {
+            if !self.is_given_up {
                 return Some(event);
             }
+        }
+        if let Some(end) = self.with(SharedPort::take_end).flatten() {
+            self.lost(end);
         }
         if let Some(event) = self.log_in() {
             return Some(event);

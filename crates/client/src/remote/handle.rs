@@ -11,7 +11,7 @@ use block::lease::BlockLease;
 use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId};
 use scsi::client::{Client, ClientOutput, CommandStatus, Facts, UnitRequest};
 use scsi::medium::{Extent, MediumError, MediumOp, Now};
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::SharedUnit;
 use super::indeterminate_writes::IndeterminateWrites;

@@ -8,19 +8,20 @@ use std::time::{Duration, Instant};
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Ring, RingKind};
 use block::lease::BlockLease;
-use block::volume::{Context, CoreContext, volume_token};
+use block::volume::{Context, CoreContext};
+use block::volumes::hand_on;
 use iscsi::initiator::TargetRecord;
-use scsi::client::{Client, ClientOutput, Data, Done, Facts, Failed, Fate, UnitRequest, Why};
+use scsi::client::{Client, ClientOutput, CommandStatus, Data, Facts, UnitRequest};
 use scsi::medium::{Lease as _, Now};
+use scsi::task::SenseBytes;
 use scsi::wire::cdb::{be32, opcode};
 use scsi::wire::lun::Lun;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::connection::{InitiatorConnection, RestingConnection};
 use super::link::{Link, LinkEvent};
 use super::reconnect::REDIRECTIONS;
 use super::{RemoteError, RemoteSettings};
-use crate::worker::handle_event;
 
 /// A link, and the thread that waits for it.
 pub(crate) struct Inquiry<L> {
@@ -103,18 +104,16 @@ impl<L: Link> Inquiry<L> {
             let into = BlockLease::from_bytes(vec![0; LIST]);
             let data = Data::In(into.clone());
             let request = UnitRequest { id: 0, cdb, data };
-            let done = match self.command(Lun::from_index(0), request)? {
-                LinkEvent::Answered(done) => done,
-                _ => aborted(),
-            };
-            if done.status == Status::Good as u8 {
+            let ended = self.command(Lun::from_index(0), request)?;
+            let answer = answer(&ended);
+            if answer.status == Status::Good as u8 {
                 return Ok(luns(&into));
             }
-            if last == 0 || !done.answer().wants_again() {
-                let (status, sense) = (done.status, done.sense);
+            if last == 0 || !answer.wants_again() {
+                let (status, sense) = (answer.status, SenseBytes::new(answer.sense));
                 return Err(RemoteError::Luns { status, sense });
             }
-            if done.answer().is_busy() {
+            if answer.is_busy() {
                 self.wait_until(self.now() + TURN)?;
             }
         }
@@ -173,11 +172,8 @@ impl<L: Link> Inquiry<L> {
                 Some(ClientOutput::Execute(request)) => {
                     let id = request.id;
                     match self.command(lun, request)? {
-                        LinkEvent::Answered(done) => {
-                            client.answered(self.now(), id, &done.answer());
-                        }
                         LinkEvent::Late(_) => client.late(self.now(), id),
-                        _ => client.answered(self.now(), id, &aborted().answer()),
+                        ended => client.answered(self.now(), id, &answer(&ended)),
                     }
                 }
                 Some(output) => return Ok(output),
@@ -286,11 +282,11 @@ impl<L: Link> Inquiry<L> {
         let wait = waits.fold(left, Duration::min);
         self.ring.wait(Some(wait)).map_err(RemoteError::Ring)?;
         while let Some(event) = self.ring.next_event() {
-            let heard = handle_event(event, |token, event| {
-                let (_, slot) = volume_token(token);
-                self.act(|link, cx| link.event(cx, slot, event))
+            let mut heard = Ok(());
+            hand_on(event, |_, slot, event| {
+                heard = self.act(|link, cx| link.event(cx, slot, event));
             });
-            heard.unwrap_or(Ok(()))?;
+            heard?;
         }
         self.link.expire(self.now());
         Ok(())
@@ -342,15 +338,12 @@ const fn late() -> RemoteError {
     RemoteError::Late(LIMIT.as_secs())
 }
 
-/// A command that ended without an answer, as a unit tells it.
-fn aborted() -> Done<BlockLease> {
-    let failed: Failed<BlockLease, ()> = Failed {
-        id: 0,
-        fate: Fate::Unknown,
-        why: Why::Late,
-        data: Data::None,
-    };
-    failed.as_aborted()
+/// How a command ended; one without an answer as if the unit had aborted it.
+fn answer(ended: &LinkEvent) -> CommandStatus<'_> {
+    match ended {
+        LinkEvent::Answered(done) => done.answer(),
+        _ => CommandStatus::bare(Status::TaskAborted),
+    }
 }
 
 fn luns(list: &BlockLease) -> Vec<Lun> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use block::volume::Context;
 use scsi::client::{CommandStatus, Fate};
 use scsi::medium::Now;
-use scsi::wire::status::Status;
+use scsi::wire::sense::Status;
 
 use super::handle::RemoteHandle;
 use super::link::{Link, LinkEnd, LinkEvent};

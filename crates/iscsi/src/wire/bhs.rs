@@ -2,7 +2,7 @@
 
 use scsi::wire::lun::Lun;
 
-use super::pdu::{Place, STAMPS};
+use super::pdu::{CMD_SN, EXP_STAT_SN, Place, STAMPS};
 use super::serial::{CmdSn, StatSn};
 
 /// Bytes in a Basic Header Segment.
@@ -98,40 +98,10 @@ impl Bhs {
         u32::from_be_bytes([o[at], o[at + 1], o[at + 2], o[at + 3]])
     }
 
-    pub(super) const fn half(&self, at: usize) -> u16 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]])
-    }
-
-    pub(super) const fn bit(&self, byte: usize, mask: u8) -> bool {
-        self.0[byte] & mask != 0
-    }
-
-    pub(super) fn put_word(&mut self, at: usize, value: u32) {
-        self.0[at..at + 4].copy_from_slice(&value.to_be_bytes());
-    }
-
-    pub(super) fn put_half(&mut self, at: usize, value: u16) {
-        self.0[at..at + 2].copy_from_slice(&value.to_be_bytes());
-    }
-
-    pub(super) const fn put_bit(&mut self, byte: usize, mask: u8, value: bool) {
-        if value {
-            self.0[byte] |= mask;
-        }
-    }
-
-    pub(super) fn put_lun(&mut self, lun: Lun) {
-        self.0[8..16].copy_from_slice(&lun.0);
-    }
-
-    pub(super) fn put_itt(&mut self, itt: Itt) {
-        self.put_word(16, itt.0);
-    }
-
     /// Sets the numbers that every request carries, at the same place in all of them.
     pub(crate) fn put_request(&mut self, cmd_sn: CmdSn, exp_stat_sn: StatSn) {
-        self.put_word(24, cmd_sn.0);
-        self.put_word(28, exp_stat_sn.0);
+        CMD_SN.put(self, cmd_sn);
+        EXP_STAT_SN.put(self, exp_stat_sn);
     }
 }
 

@@ -9,7 +9,6 @@ use crate::residual::Residual;
 use crate::task::{Attribute, SenseBytes};
 use crate::wire::cdb::opcode;
 use crate::wire::lun::Lun;
-use crate::wire::sense::Status;
 
 /// A command. CDBs of more than 16 bytes are not sent.
 #[derive(Clone, Debug)]
@@ -118,22 +117,6 @@ pub struct Failed<L, W> {
     pub why: Why<W>,
     /// Its lease.
     pub data: Data<L>,
-}
-
-impl<L, W> Failed<L, W> {
-    /// The same as a unit tells it that aborts a command.
-    #[must_use]
-    pub fn as_aborted(self) -> Done<L> {
-        Done {
-            id: self.id,
-            status: Status::TaskAborted as u8,
-            sense: SenseBytes::EMPTY,
-            residual: Residual::Exact,
-            moved: 0,
-            qualifier: 0,
-            data: self.data,
-        }
-    }
 }
 
 /// What is known of a command that ended without a status.

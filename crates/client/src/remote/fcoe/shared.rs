@@ -12,7 +12,7 @@ use std::time::Duration;
 use ::io::ether::Place;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, HandleId};
-use fc::initiator::{self, ClientCommand, Done, FcpFailed, FcpInitiator, FcpInitiatorEvent};
+use fc::initiator::{self, ClientCommand, FcpInitiator, FcpInitiatorEvent};
 use fc::port::{Port, PortEvent};
 use fc::remote::{self, RemoteId, RemotePort};
 use fc::wire::ethernet::Mac;
@@ -22,6 +22,7 @@ use scsi::medium::Now;
 use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
+use crate::remote::link::{FcoeLinkEnd, LinkEvent};
 use runtime::journal::{Journal, QUIET};
 use runtime::n_port::{NPort, PollInterest};
 
@@ -66,22 +67,10 @@ struct PortUser {
     /// The node that the target was a port of last.
     node_name: Option<Wwn>,
     in_flight: usize,
-    news: VecDeque<PortUserEvent>,
-}
-
-/// What a user is told.
-#[derive(Debug)]
-pub(super) enum PortUserEvent {
-    /// Its target has logged in, or the port is open.
-    Up,
-    /// The login with its target is over.
-    Down(remote::NexusEnd),
-    /// A command of its.
-    Done(Done<BlockLease>),
-    /// A command of its.
-    Failed(FcpFailed<BlockLease>),
-    /// There is no port, and will be none.
-    NoPort(String),
+    /// How its commands ended.
+    news: VecDeque<LinkEvent>,
+    /// How the login with its target ended last, or why there is no port.
+    end: Option<FcoeLinkEnd>,
 }
 
 /// The place of a user at a port, until it is dropped.
@@ -139,6 +128,7 @@ impl PortUserHandle {
             node_name: None,
             in_flight: 0,
             news: VecDeque::new(),
+            end: None,
         }));
         shared.look_for(now, number);
         drop(shared);
@@ -176,7 +166,7 @@ impl SharedPort {
     pub(super) fn failed(&mut self, why: &str) {
         self.is_leaving = true;
         for number in 0..self.users.len() {
-            self.notify(number, PortUserEvent::NoPort(why.to_owned()));
+            self.end(number, FcoeLinkEnd::NoPort(why.to_owned()));
         }
     }
 
@@ -209,7 +199,6 @@ impl SharedPort {
         let now = n_port.time(now);
         n_port.port_mut().admit(now, user.wwpn);
         user.look_around(n_port.port());
-        user.news.push_back(PortUserEvent::Up);
     }
 
     fn user(&self, number: usize) -> Option<&PortUser> {
@@ -297,8 +286,8 @@ impl SharedPort {
         }
     }
 
-    /// What a user is told next.
-    pub(super) fn news(&mut self, now: Now, number: usize) -> Option<PortUserEvent> {
+    /// What a user is told next of its commands.
+    pub(super) fn news(&mut self, now: Now, number: usize) -> Option<LinkEvent> {
         self.hear(now, number);
         self.users.get_mut(number)?.as_mut()?.news.pop_front()
     }
@@ -312,11 +301,11 @@ impl SharedPort {
                 PortEvent::Down(id, end) => self.down(id, end),
                 PortEvent::Fc4(FcpInitiatorEvent::Done(done)) => {
                     has_room_again = true;
-                    self.over(asking, owner(done.id), PortUserEvent::Done(done));
+                    self.over(asking, owner(done.id), LinkEvent::Answered(done));
                 }
                 PortEvent::Fc4(FcpInitiatorEvent::Failed(failed)) => {
                     has_room_again = true;
-                    self.over(asking, owner(failed.id), PortUserEvent::Failed(failed));
+                    self.over(asking, owner(failed.id), LinkEvent::failed(&failed));
                 }
                 PortEvent::Remark {
                     from,
@@ -367,42 +356,48 @@ impl SharedPort {
         {
             user.look_around(n_port.port());
             if user.there.is_some() {
-                self.notify(number, PortUserEvent::Up);
+                self.calls.call(user.node);
             }
         }
     }
 
     fn down(&mut self, id: RemoteId, end: remote::NexusEnd) {
+        let end = match end {
+            remote::NexusEnd::Stuck => FcoeLinkEnd::Stuck,
+            end => FcoeLinkEnd::Lost(end),
+        };
         for number in 0..self.users.len() {
             if let Some(Some(user)) = self.users.get_mut(number)
                 && user.there.take_if(|there| *there == id).is_some()
             {
-                self.notify(number, PortUserEvent::Down(end));
+                self.end(number, end.clone());
                 self.find_again(number);
             }
         }
     }
 
     /// A command has ended.
-    fn over(&mut self, asking: usize, number: usize, news: PortUserEvent) {
+    fn over(&mut self, asking: usize, number: usize, news: LinkEvent) {
         let Some(Some(user)) = self.users.get_mut(number) else {
             return;
         };
         user.in_flight -= 1;
-        if number == asking {
-            user.news.push_back(news);
-        } else {
-            self.notify(number, news);
+        if number != asking && user.news.is_empty() {
+            self.calls.call(user.node);
+        }
+        user.news.push_back(news);
+    }
+
+    fn end(&mut self, number: usize, end: FcoeLinkEnd) {
+        if let Some(Some(user)) = self.users.get_mut(number) {
+            user.end = Some(end);
+            self.calls.call(user.node);
         }
     }
 
-    fn notify(&mut self, number: usize, news: PortUserEvent) {
-        if let Some(Some(user)) = self.users.get_mut(number) {
-            if user.news.is_empty() {
-                self.calls.call(user.node);
-            }
-            user.news.push_back(news);
-        }
+    /// How the login of a user ended, if that was not told.
+    pub(super) fn take_end(&mut self, number: usize) -> Option<FcoeLinkEnd> {
+        self.users.get_mut(number)?.as_mut()?.end.take()
     }
 
     fn call_all(&self) {

@@ -50,7 +50,7 @@ pub(super) fn random() -> [u8; 37] {
 pub(super) struct Rig {
     pub(super) initiator: Initiator<HeapLease>,
     pub(super) now: Duration,
-    pub(super) wire: Wire,
+    pub(super) wire: Sink,
     pub(super) framer: Framer,
     pub(super) digests: (bool, bool),
     pub(super) stat_sn: u32,
