@@ -12,7 +12,7 @@ use tests::initiator::{Data, Reply};
 use tests::process;
 use tests::server::{self, Server};
 
-use crate::{lunar, must, words};
+use crate::{file, lunar, must, words};
 
 #[test]
 fn the_ready_line_is_for_people_and_scripts() {
@@ -42,25 +42,13 @@ fn the_ready_line_is_for_people_and_scripts() {
 /// Four cores would reserve more than 4 GiB.
 #[test]
 fn with_little_address_space_cores_have_fewer_buffers() {
-    let state = tests::scratch("address-space").unwrap();
-    let disk = state.join("disk");
-    let serve = "ulimit -v 3000000; exec \"$0\" serve \"file:$1?size=1M\" --threads 4 \
-                 --listen 127.0.0.1:0 --state-dir \"$2\"";
-    let mut child = Command::new("sh")
-        .args(["-c", serve])
-        .args([server::binary().unwrap(), disk, state])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
-    child.kill().unwrap();
-    let log = child.wait_with_output().unwrap().stderr;
-    let log = String::from_utf8(log).unwrap();
-    assert!(line.starts_with("iscsi://127.0.0.1:"), "{log}");
-    assert!(log.contains("leaves each core"), "{log}");
+    let dir = tests::scratch("address-space").unwrap();
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let limited = "ulimit -v 3000000; exec \"$0\" \"$@\"";
+    let command = ["sh", "-c", limited, &binary].map(str::to_owned);
+    let options = ["--threads", "4"];
+    let server = Server::start_as(&command, &dir, &[&file(&dir, "disk?size=1M")], &options);
+    server.unwrap().has_logged("leaves each core").unwrap();
 }
 
 #[test]

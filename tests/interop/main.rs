@@ -43,7 +43,8 @@ fn run(program: &str, args: &[&str]) -> Ran {
 #[track_caller]
 fn must(program: &str, args: &[&str]) -> String {
     let ran = run(program, args);
-    assert!(ran.good(), "{program} {args:?}: {:?}", ran);
+    let Ran { status, output } = &ran;
+    assert!(ran.good(), "{program} {args:?}: {status:?}\n{output}");
     ran.output
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn copies(name: &str, volume: &str, options: &[&str]) {
     assert_eq!(differs.code(), Some(1), "{}", differs.output);
 }
 
-/// To each of these, beside the name of its server, and with options.
+/// To each of these volumes, by a server of this name with these options.
 #[test]
 fn an_image_is_copied_and_compared() {
     let dir = tests::scratch("copy-volumes").unwrap();

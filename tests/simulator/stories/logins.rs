@@ -141,15 +141,13 @@ fn a_silent_session_is_pinged_and_dropped() {
     }
     // The other one answers.
     lab.hosts[0].reads = false;
-    let wire = |lab: &Lab| lab.hosts[0].link.as_ref().expect("a link").wire.clone();
-    let silent = wire(&lab);
+    let silent = lab.hosts[0].link.as_ref().expect("a link").wire.clone();
     lab.world.pass(NOP_INTERVAL - MOMENT);
     lab.quiesce();
     assert_eq!(silent.arrived(), 0, "it was pinged too early");
     lab.world.pass(MOMENT + TOGETHER);
     lab.quiesce();
-    let mut ping = Bhs([0; 48]);
-    ping.0.copy_from_slice(&silent.take(48));
+    let ping = Bhs(*silent.take(48).first_chunk().expect("a header"));
     assert_eq!(ping.opcode(), Opcode::NopIn);
     lab.world.pass(NOP_TIMEOUT - MOMENT - TOGETHER);
     lab.quiesce();

@@ -9,9 +9,10 @@ use ::io::ring::{AnyRing, Ring, RingKind};
 use engine::core::{Core, accept_token};
 use engine::mailbox::CoreMailbox;
 use iscsi::target::TargetLimits;
+use scsi::wire::lun::Lun;
 
 use super::{TARGET, serving};
-use crate::initiator::{Initiator, Reply, Settings};
+use crate::initiator::{Data, Initiator, Reply, Settings};
 
 /// A core, and hosts that take turns with it. What goes wrong is a panic.
 pub struct Rig {
@@ -72,6 +73,16 @@ impl Rig {
         panic!("nothing comes any more for {left:?}");
     }
 
+    /// What the hosts are told until every command is answered.
+    pub fn answers(&mut self) -> Vec<Reply> {
+        let mut answers = Vec::new();
+        self.until(|host| {
+            answers.extend(std::iter::from_fn(|| host.initiator.poll()));
+            host.initiator.outstanding() == 0
+        });
+        answers
+    }
+
     /// What there is to send leaves, and what has come is found.
     pub fn wait(&mut self) {
         let before = allocations();
@@ -99,6 +110,11 @@ impl Host {
             unsent: Vec::new(),
             input: vec![0; 1 << 20],
         })
+    }
+
+    /// A command to LUN 0.
+    pub fn command(&mut self, cdb: &[u8], data: Data) {
+        self.initiator.command(0, Lun::from_index(0), cdb, data);
     }
 
     /// Says what there is to say, as far as the socket takes it.

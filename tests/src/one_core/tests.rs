@@ -4,7 +4,6 @@ mod blocks;
 
 use ::io::ring::RingKind;
 use iscsi::target::TargetLimits;
-use scsi::wire::lun::Lun;
 
 use super::BLOCK;
 use super::rig::{Host, Rig};
@@ -51,11 +50,8 @@ fn who_asks_again_at_once_is_heard_after_the_others() {
                 (0..answers).for_each(|_| command(host));
                 host.say();
             }
-            let (least, most) = (sums.iter().min(), sums.iter().max());
-            assert!(
-                most <= least.map(|least| least + DEPTH).as_ref(),
-                "{sums:?}"
-            );
+            let [least, most] = [sums.iter().min(), sums.iter().max()].map(Option::unwrap);
+            assert!(*most <= least + DEPTH, "{sums:?}");
             rig.turn();
         }
         assert!(sums.iter().all(|sum| *sum > DEPTH), "{sums:?}");
@@ -69,10 +65,7 @@ fn rig(kind: RingKind) -> Option<Rig> {
         for host in &mut rig.hosts {
             (0..depth).for_each(|_| command(host));
         }
-        rig.until(|host| {
-            while host.initiator.poll().is_some() {}
-            host.initiator.outstanding() == 0
-        });
+        rig.answers();
     }
     Some(rig)
 }
@@ -87,8 +80,7 @@ fn answers(rig: &mut Rig) -> Vec<usize> {
 }
 
 fn command(host: &mut Host) {
-    let (cdb, data) = (cdb::read(0, 1), Data::In(BLOCK));
-    host.initiator.command(0, Lun::from_index(0), &cdb, data);
+    host.command(&cdb::read(0, 1), Data::In(BLOCK));
 }
 
 /// Asks for as much as it may.

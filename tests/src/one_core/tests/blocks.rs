@@ -1,10 +1,7 @@
 //! Connections that die while the data of a WRITE is coming: each block is old or new.
 
-use std::rc::Rc;
-
 use ::io::ring::RingKind;
 use iscsi::target::TargetLimits;
-use scsi::wire::lun::Lun;
 
 use super::super::BLOCK;
 use super::super::rig::{Host, Rig};
@@ -29,7 +26,7 @@ fn a_block_of_which_a_part_has_come_stays_as_it_was() {
         };
         for cut in CUTS {
             write(&mut rig.hosts[0], 1);
-            assert!(is_good(&answers(&mut rig)));
+            assert!(is_good(&rig.answers()));
             let mut host = rig.hosts.pop().unwrap();
             write(&mut host, 2);
             host.say_at_most(HEADER + cut);
@@ -40,10 +37,8 @@ fn a_block_of_which_a_part_has_come_stays_as_it_was() {
             let read = read(&mut rig);
             let old = read.iter().position(|byte| *byte == 1);
             assert_eq!(old, Some(whole), "{kind:?}: {cut} bytes have come");
-            assert!(
-                read[whole..].iter().all(|byte| *byte == 1),
-                "{kind:?}: {cut}"
-            );
+            let mut rest = read[whole..].iter();
+            assert!(rest.all(|byte| *byte == 1), "{kind:?}: {cut}");
         }
     }
 }
@@ -61,7 +56,7 @@ fn a_write_that_comes_by_parts_is_read_whole() {
                 rig.wait();
                 rig.turn();
             }
-            assert!(is_good(&answers(&mut rig)));
+            assert!(is_good(&rig.answers()));
             assert_eq!(read(&mut rig), [number; LEN], "{kind:?}, by {part} bytes");
         }
     }
@@ -73,41 +68,27 @@ fn hosts(kind: RingKind, hosts: u32) -> Option<Rig> {
     let mut rig = Rig::new(kind, hosts, 1 << 20, TargetLimits::default())?;
     for _ in 0..4 {
         for host in &mut rig.hosts {
-            host.initiator
-                .command(0, Lun::from_index(0), &[0; 6], Data::None);
+            host.command(&[0; 6], Data::None);
         }
-        answers(&mut rig);
+        rig.answers();
     }
     Some(rig)
 }
 
 fn write(host: &mut Host, byte: u8) {
-    let data: Rc<[u8]> = vec![byte; LEN].into();
-    let (cdb, data) = (cdb::write(0, BLOCKS, false), Data::Out(data));
-    host.initiator.command(0, Lun::from_index(0), &cdb, data);
+    let data = Data::Out(vec![byte; LEN].into());
+    host.command(&cdb::write(0, BLOCKS, false), data);
 }
 
 /// What the first host reads.
 fn read(rig: &mut Rig) -> Vec<u8> {
-    let (cdb, data) = (cdb::read(0, BLOCKS), Data::In(LEN as u32));
-    let initiator = &mut rig.hosts[0].initiator;
-    initiator.command(0, Lun::from_index(0), &cdb, data);
-    match answers(rig).pop() {
+    rig.hosts[0].command(&cdb::read(0, BLOCKS), Data::In(LEN as u32));
+    match rig.answers().pop() {
         Some(Reply::Done {
             status: 0, data, ..
         }) => data,
         other => panic!("{other:?}"),
     }
-}
-
-/// The answers to all commands.
-fn answers(rig: &mut Rig) -> Vec<Reply> {
-    let mut answers = Vec::new();
-    rig.until(|host| {
-        answers.extend(std::iter::from_fn(|| host.initiator.poll()));
-        host.initiator.outstanding() == 0
-    });
-    answers
 }
 
 fn is_good(answers: &[Reply]) -> bool {
