@@ -263,8 +263,8 @@ impl Oracle {
         !self.writes_of(place).any(|(_, other)| hides(other))
     }
 
-    /// Whether a block is of one of the writes, or a mixture where there can be one: of them, and of
-    /// what was there before.
+    /// Whether a block is of one of the writes, or, where there can be one, a mixture of them and
+    /// of what was there before.
     fn is_of(
         &self,
         writes: &[(Stamp, &Write)],
