@@ -49,11 +49,12 @@ pub(crate) fn copies(name: &str, volume: &str, options: &[&str]) {
     let convert = format!("convert -n -f raw -O raw {ends}");
     must("qemu-img", &words(&convert));
     let compare = format!("compare -f raw -F raw {ends}");
-    says(&must("qemu-img", &words(&compare)), &["identical"]);
+    let said = must("qemu-img", &words(&compare));
+    assert!(said.contains("identical"), "{name}: {said}");
     io(server.address(0), &["write -P 7 1M 4k"]);
     // Where it cannot compare, it ends with 2.
     let differs = run("qemu-img", &words(&compare));
-    assert_eq!(differs.code(), Some(1), "{}", differs.output);
+    assert_eq!(differs.code(), Some(1), "{name}: {}", differs.output);
 }
 
 /// To each of these volumes, by a server of this name with these options.
