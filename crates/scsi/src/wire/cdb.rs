@@ -75,47 +75,27 @@ pub fn be64(bytes: &[u8], at: usize) -> u64 {
 
 /// Operation codes that are sent or asked for by name (SPC-5, SBC-4); the table of what is served
 /// is [`crate::commands`].
+#[expect(missing_docs, reason = "the names are those of the commands")]
 pub mod opcode {
-    /// TEST UNIT READY.
     pub const TEST_UNIT_READY: u8 = 0x00;
-    /// REQUEST SENSE.
     pub const REQUEST_SENSE: u8 = 0x03;
-    /// INQUIRY.
     pub const INQUIRY: u8 = 0x12;
-    /// MODE SELECT(6).
     pub const MODE_SELECT_6: u8 = 0x15;
-    /// MODE SENSE(6).
     pub const MODE_SENSE_6: u8 = 0x1a;
-    /// READ CAPACITY(10).
     pub const READ_CAPACITY_10: u8 = 0x25;
-    /// READ(10).
     pub const READ_10: u8 = 0x28;
-    /// WRITE(10).
     pub const WRITE_10: u8 = 0x2a;
-    /// SYNCHRONIZE CACHE(10).
     pub const SYNCHRONIZE_CACHE_10: u8 = 0x35;
-    /// WRITE SAME(10).
     pub const WRITE_SAME_10: u8 = 0x41;
-    /// UNMAP.
     pub const UNMAP: u8 = 0x42;
-    /// PERSISTENT RESERVE IN.
     pub const PERSISTENT_RESERVE_IN: u8 = 0x5e;
-    /// PERSISTENT RESERVE OUT.
     pub const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
-    /// READ(16).
     pub const READ_16: u8 = 0x88;
-    /// WRITE(16).
     pub const WRITE_16: u8 = 0x8a;
-    /// SYNCHRONIZE CACHE(16).
     pub const SYNCHRONIZE_CACHE_16: u8 = 0x91;
-    /// WRITE SAME(16).
     pub const WRITE_SAME_16: u8 = 0x93;
-    /// WRITE ATOMIC(16).
     pub const WRITE_ATOMIC_16: u8 = 0x9c;
-    /// SERVICE ACTION IN(16).
     pub const SERVICE_ACTION_IN_16: u8 = 0x9e;
-    /// REPORT LUNS.
     pub const REPORT_LUNS: u8 = 0xa0;
-    /// MAINTENANCE IN.
     pub const MAINTENANCE_IN: u8 = 0xa3;
 }
