@@ -131,16 +131,6 @@ impl<M: Machine> Station<M> {
         }
     }
 
-    /// A machine whose link is up since the beginning.
-    pub fn up(mac: Mac, mut port: M) -> Self {
-        port.link(Now::ZERO, true);
-        Self {
-            is_alive: true,
-            is_linked: true,
-            ..Self::new(mac, port)
-        }
-    }
-
     /// It is started, with a machine that knows nothing of what was before.
     pub fn start(&mut self, now: Now, port: M) {
         self.port = port;
