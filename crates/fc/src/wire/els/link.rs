@@ -75,7 +75,14 @@ pub struct LinkErrors {
     pub invalid_crcs: u32,
 }
 
-record!(LinkErrors: link_failures, sync_losses, signal_losses, protocol_errors, invalid_words, invalid_crcs);
+record!(
+    LinkErrors: link_failures,
+    sync_losses,
+    signal_losses,
+    protocol_errors,
+    invalid_words,
+    invalid_crcs
+);
 
 /// Node identification data.
 #[derive(Clone, Debug, PartialEq, Eq)]
