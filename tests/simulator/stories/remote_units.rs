@@ -68,17 +68,16 @@ impl Use {
         shape.disks = vec![Disk::new(kind, BLOCK as u32, BLOCKS)];
         let mut lab = Lab::new(seed, shape);
         lab.any_pace();
-        let mut config =
-            InitiatorConfig::normal("iqn.2026-11.org.lunar:user", [0x80, 0, 0, 1, 0, 0], TARGET);
-        // Damage must be seen, and several PDUs make a command.
-        (config.offer.header_digest, config.offer.data_digest) = (Digest::Require, Digest::Require);
-        config.offer.keys.initial_r2t = rng.one_in(2);
-        config.offer.keys.immediate_data = rng.one_in(2);
-        config.offer.keys.time2wait = time2wait;
-        config.offer.keys.own_data_segment = *rng.pick(&[512, 1024, 8192]);
-        config.offer.keys.first_burst = 1024;
-        config.offer.keys.max_burst = *rng.pick(&[1024, 4096]);
-        let user = lab.world.add_user(config, &disk, (sessions, replacement));
+        let user = lab.add_user((sessions, replacement), |offer| {
+            // Damage must be seen, and several PDUs make a command.
+            (offer.header_digest, offer.data_digest) = (Digest::Require, Digest::Require);
+            offer.keys.initial_r2t = rng.one_in(2);
+            offer.keys.immediate_data = rng.one_in(2);
+            offer.keys.time2wait = time2wait;
+            offer.keys.own_data_segment = *rng.pick(&[512, 1024, 8192]);
+            offer.keys.first_burst = 1024;
+            offer.keys.max_burst = *rng.pick(&[1024, 4096]);
+        });
         let none = || vec![0; BLOCKS as usize];
         Self {
             lab,

@@ -36,20 +36,17 @@ impl Between {
         let mut shape = Shape::new(1, DiskKind::Apart);
         shape.disks = vec![Disk::new(DiskKind::Apart, BLOCK as u32, BLOCKS)];
         let mut lab = Lab::new(seed, shape);
-        let name = "iqn.2026-11.org.lunar:user";
-        let mut config = InitiatorConfig::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
-        let offer = &mut config.offer;
-        (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
-        // R2T, and several PDUs a command.
-        offer.keys.initial_r2t = rng.one_in(2);
-        offer.keys.immediate_data = rng.one_in(2);
-        (
-            offer.keys.own_data_segment,
-            offer.keys.first_burst,
-            offer.keys.max_burst,
-        ) = (512, 512, 1024);
-        let user = lab.world.add_user(config, &disk, (1, REPLACEMENT));
-        let user = user.expect("memory");
+        let user = lab.add_user((1, PATIENCE), |offer| {
+            (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
+            // R2T, and several PDUs a command.
+            offer.keys.initial_r2t = rng.one_in(2);
+            offer.keys.immediate_data = rng.one_in(2);
+            (
+                offer.keys.own_data_segment,
+                offer.keys.first_burst,
+                offer.keys.max_burst,
+            ) = (512, 512, 1024);
+        });
         Self {
             lab,
             user,
