@@ -1,5 +1,5 @@
-//! Numbers with a letter behind them, and sizes as people read them, the same in every line of the log
-//! and of every verb.
+//! Numbers with a letter behind them, and sizes as people read them, the same in every line of the
+//! log and of every verb.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! What the kernel tells of open files and their names: whether a name still leads to a file, how it
-//! becomes durable, how large a block device is, and locks.
+//! What the kernel tells of open files and their names: whether a name still leads to a file, how
+//! it becomes durable, how large a block device is, and locks.
 //!
 //! Locks are on bytes of an open file description (F_OFD_SETLK): unlike those of a process they end
 //! with the last descriptor of that description, and hold against others in one process.

@@ -1,6 +1,6 @@
-//! The boundary of RFC 5047: what is above it speaks of data in leases, below it are bytes. And PDUs
-//! over TCP: segments one after the other, padded, with the digests agreed upon (RFC 7143 §11.2).
-//! The way in is [`crate::wire::framer`].
+//! The boundary of RFC 5047: what is above it speaks of data in leases, below it are bytes. And
+//! PDUs over TCP: segments one after the other, padded, with the digests agreed upon (RFC 7143
+//! §11.2). The way in is [`crate::wire::framer`].
 
 use scsi::medium::Lease;
 

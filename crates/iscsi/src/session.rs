@@ -4,8 +4,8 @@
 //! connection (ErrorRecoveryLevel 0), whose PDUs and data a [`Datamover`] carries: the session
 //! knows neither bytes nor R2Ts. The machine is split by duty: `receive` hands PDUs out, `command`,
 //! `data_out`, `data_in` carry SCSI commands, `manage` task management; `connection` counts what
-//! leaves, `window` and `task` hold what is counted for the session. Each has what the device server
-//! tells of its duty, too.
+//! leaves, `window` and `task` hold what is counted for the session. Each has what the device
+//! server tells of its duty, too.
 
 mod command;
 mod connection;

@@ -137,7 +137,8 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         }
     }
 
-    /// A unit attention became pending on `lun`: async event 0, for sessions that speak RFC 7144 (§5).
+    /// A unit attention became pending on `lun`: async event 0, for sessions that speak RFC 7144
+    /// (§5).
     pub fn attention(&mut self, lun: Lun, code: u16) {
         if !self.is_open
             || self.is_discovery()

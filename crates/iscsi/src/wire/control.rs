@@ -1,5 +1,5 @@
-//! RFC 7143 §11.9 to §11.11, §11.17 to §11.19: Asynchronous Message, Text, Reject and NOP, which are
-//! about the session and none of its tasks.
+//! RFC 7143 §11.9 to §11.11, §11.17 to §11.19: Asynchronous Message, Text, Reject and NOP, which
+//! are about the session and none of its tasks.
 
 use scsi::wire::lun::Lun;
 
