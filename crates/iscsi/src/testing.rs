@@ -8,7 +8,10 @@ use crate::parameters::{Operational, Parameters, SessionPurpose};
 use crate::pdu_sink::PduSink;
 use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::Bhs;
-use crate::wire::framer::{Framer, PduPiece, crc32c, crc32c_padded};
+#[cfg(test)]
+use crate::wire::bhs::Ttt;
+use crate::wire::digest::{crc32c, crc32c_padded};
+use crate::wire::framer::{Framer, PduPiece};
 
 /// Bytes in the order in which they would leave, up to a limit a batch.
 #[derive(Debug, Default)]
@@ -147,5 +150,21 @@ pub fn limits() -> TargetLimits {
         window: 128,
         held_bytes: 65_536,
         ..TargetLimits::default()
+    }
+}
+
+/// A flag in a trace.
+#[cfg(test)]
+pub(crate) fn flag(set: bool, text: &'static str) -> &'static str {
+    if set { text } else { "" }
+}
+
+/// A Target Transfer Tag in a trace.
+#[cfg(test)]
+pub(crate) fn ttt(ttt: Ttt) -> String {
+    if ttt == Ttt::NONE {
+        String::new()
+    } else {
+        format!(" ttt={:x}", ttt.0)
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::parameters::Operational;
-use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetLimits};
+use crate::target::{NodeAccess, TargetLimits};
+use crate::testing;
 
 fn node(letter: char) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
@@ -12,25 +13,9 @@ fn node(letter: char) -> Arc<TargetNode> {
 }
 
 fn parameters(purpose: SessionPurpose, local: &str) -> Parameters {
-    let initiator = InitiatorPort {
-        name: "iqn.2026-01.test:ini".into(),
-        isid: [0; 6],
-    };
-    Parameters {
-        initiator,
-        initiator_alias: None,
-        user: None,
-        purpose,
-        tsih: 1,
-        cid: 0,
-        endpoints: Endpoints {
-            local: local.parse().unwrap(),
-            peer: "10.9.0.2:40000".parse().unwrap(),
-        },
-        stat_sn: 1,
-        exp_cmd_sn: 1,
-        keys: Operational::default(),
-    }
+    let mut parameters = testing::parameters(Operational::default(), purpose, (1, 1));
+    parameters.endpoints.local = local.parse().unwrap();
+    parameters
 }
 
 fn config(portals: &[&str], advertise: &[&str]) -> TargetConfig {

@@ -45,12 +45,9 @@ fn residual() -> impl Strategy<Value = Residual> {
 }
 
 macro_rules! round_trip {
-    ($value:expr, $kind:ident) => {{
-        let value = $value;
-        let bhs = value.encode();
-        prop_assert_eq!($kind::decode(&bhs), value);
-        prop_assert_eq!(bhs.opcode(), Opcode::$kind);
-    }};
+    ($value:expr, $kind:ident) => {
+        round_trip!($value, $kind, $kind)
+    };
     ($value:expr, $kind:ident, $opcode:ident) => {{
         let value = $value;
         let bhs = value.encode();

@@ -1,5 +1,6 @@
 //! RESERVE and RELEASE, and how they and persistent reservations keep out of each other's way.
 
+use super::super::ReservationType::{ExclusiveAccess, WriteExclusive};
 use super::super::{Holding, ReservationRefusal, ReservationType, apply};
 use super::{act, quietly, register, registered, reserve};
 use crate::task::CommandFailure;
@@ -52,11 +53,7 @@ fn a_reset_and_the_loss_of_its_nexus_end_reserve() {
 #[test]
 fn a_reset_and_a_lost_nexus_leave_persistent_reservations() {
     let mut reservations = registered(&[(&host(1), 0xa)]);
-    quietly(
-        &mut reservations,
-        &host(1),
-        &reserve(0xa, ReservationType::WriteExclusive),
-    );
+    quietly(&mut reservations, &host(1), &reserve(0xa, WriteExclusive));
     let mut state = unit();
     state.reservations = Arc::new(reservations.clone());
     apply::reset(&mut state);
@@ -94,7 +91,7 @@ fn reserve_and_release_are_good_for_whom_a_persistent_reservation_admits() {
         let mut state = unit();
         state.reservations = Arc::new(reservations.clone());
         let registrant = match kind {
-            ReservationType::WriteExclusive | ReservationType::ExclusiveAccess => Err(CONFLICT),
+            WriteExclusive | ExclusiveAccess => Err(CONFLICT),
             _ => Ok(()),
         };
         for (number, expected) in [(1, Ok(())), (2, registrant), (3, Err(CONFLICT))] {

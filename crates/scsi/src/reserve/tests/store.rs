@@ -1,7 +1,8 @@
 //! Reservations over a power loss.
 
+use super::super::ReservationType::{ExclusiveAccess, WriteExclusive};
 use super::super::{Holding, Registration, Reservation, ReservationType, Reservations, StoreError};
-use super::quietly;
+use super::{quietly, release};
 use crate::nexus::NexusIdentity;
 use crate::testing::{by_port, host};
 use proptest::prelude::*;
@@ -37,7 +38,7 @@ fn comes_back_as_it_was() {
 
 #[test]
 fn keeps_nothing_without_aptpl_nor_the_generation() {
-    let mut all = kept(Some(ReservationType::WriteExclusive));
+    let mut all = kept(Some(WriteExclusive));
     all.generation = 77;
     let restored = Reservations::from_bytes(&all.to_bytes()).unwrap();
     assert_eq!(restored.generation(), 0);
@@ -51,19 +52,15 @@ fn keeps_nothing_without_aptpl_nor_the_generation() {
 
 #[test]
 fn is_restored_for_initiators_that_are_not_logged_in_and_works() {
-    let bytes = kept(Some(ReservationType::WriteExclusive)).to_bytes();
+    let bytes = kept(Some(WriteExclusive)).to_bytes();
     let mut all = Reservations::from_bytes(&bytes).unwrap();
-    quietly(
-        &mut all,
-        &host(2),
-        &super::release(u64::MAX, ReservationType::WriteExclusive),
-    );
+    quietly(&mut all, &host(2), &release(u64::MAX, WriteExclusive));
     assert_eq!(all.reservation(), None);
 }
 
 #[test]
 fn every_truncation_says_where_it_ends() {
-    let bytes = kept(Some(ReservationType::ExclusiveAccess)).to_bytes();
+    let bytes = kept(Some(ExclusiveAccess)).to_bytes();
     for len in 0..bytes.len() {
         let found = Reservations::from_bytes(&bytes[..len]);
         assert!(
@@ -75,7 +72,7 @@ fn every_truncation_says_where_it_ends() {
 
 #[test]
 fn every_damaged_byte_is_noticed() {
-    let bytes = kept(Some(ReservationType::ExclusiveAccess)).to_bytes();
+    let bytes = kept(Some(ExclusiveAccess)).to_bytes();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;

@@ -1,23 +1,11 @@
 //! What an initiator sends, in one line a PDU.
 
-use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
-use crate::wire::control::{NopOut, TextRequest};
+use crate::testing::{flag, ttt};
+use crate::wire::bhs::{Bhs, Itt, Opcode};
 use crate::wire::data::DataOut;
 use crate::wire::login::{LoginRequest, LogoutRequest};
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::task_management::TaskRequest;
-
-fn flag(set: bool, text: &'static str) -> &'static str {
-    if set { text } else { "" }
-}
-
-fn ttt(ttt: Ttt) -> String {
-    if ttt == Ttt::NONE {
-        String::new()
-    } else {
-        format!(" ttt={:x}", ttt.0)
-    }
-}
 
 fn tag(itt: Itt) -> String {
     if itt == Itt::NONE {

@@ -2,8 +2,9 @@
 
 use scsi::residual::Residual;
 
-use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
+use crate::testing::{flag, ttt};
+use crate::wire::control::AsyncMessage;
+use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps};
 use crate::wire::data::{DataIn, R2t};
 use crate::wire::login::LogoutResponse;
 use crate::wire::scsi_command::ScsiResponse;
@@ -35,18 +36,6 @@ fn residual(residual: Residual) -> String {
         Residual::Exact => String::new(),
         Residual::Overflow(count) => format!(" O={count}"),
         Residual::Underflow(count) => format!(" U={count}"),
-    }
-}
-
-pub(crate) fn flag(set: bool, text: &'static str) -> &'static str {
-    if set { text } else { "" }
-}
-
-pub(crate) fn ttt(ttt: Ttt) -> String {
-    if ttt == Ttt::NONE {
-        String::new()
-    } else {
-        format!(" ttt={:x}", ttt.0)
     }
 }
 
