@@ -163,31 +163,25 @@ fn small_bytes_and_buffers_arrive_in_order(ring: &mut AnyRing) {
     assert_eq!(batch.len(), 10);
     ring.send(socket, Token(1), batch);
     let mut batch = sent(ring, 1);
-    let mut got = [0; 10];
-    peer.read_exact(&mut got).unwrap();
-    assert_eq!(&got, b"abcdefg\0\0h");
+    hears(&mut peer, b"abcdefg\0\0h");
     assert!(batch.is_empty());
     batch.bytes(b"again");
     ring.send(socket, Token(2), batch);
     sent(ring, 2);
-    peer.read_exact(&mut got[..5]).unwrap();
-    assert_eq!(&got[..5], b"again");
+    hears(&mut peer, b"again");
 }
 
 fn what_a_socket_takes_leaves_at_once(ring: &mut AnyRing) {
     let (socket, mut peer) = connect(ring);
     let batch = ring.send_now(socket, Token(1), batch_of(b"early"));
-    let mut answer = [0; 5];
-    peer.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"early");
+    hears(&mut peer, b"early");
     let mut batch = batch.unwrap();
     assert!(batch.is_empty());
     quiet(ring);
     batch.bytes(b"later");
     ring.send(socket, Token(2), batch);
     sent(ring, 2);
-    peer.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"later");
+    hears(&mut peer, b"later");
 }
 
 fn what_a_socket_does_not_take_at_once_follows(ring: &mut AnyRing) {
