@@ -20,6 +20,6 @@ pub mod pdu_sink;
 pub mod session;
 pub mod target;
 #[cfg(any(test, feature = "testing"))]
-pub mod testing;
+pub mod test_support;
 pub mod text;
 pub mod wire;

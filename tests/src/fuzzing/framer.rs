@@ -79,7 +79,7 @@ fn pdu(script: &mut Script<'_>, digests: (bool, bool), bytes: &mut Vec<u8>) -> P
     let data = script.take(data_len).to_vec();
     bhs.set_ahs_len(ahs.len());
     bhs.set_data_len(data.len() as u32);
-    bytes.extend(iscsi::testing::pdu(bhs, &ahs, &data, digests));
+    bytes.extend(iscsi::test_support::pdu(bhs, &ahs, &data, digests));
     Pdu {
         bhs,
         ahs,

@@ -18,7 +18,7 @@ use iscsi::initiator::config::{
 use iscsi::initiator::{
     ClientCommand, Data, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, Tmf,
 };
-use iscsi::testing::Sink;
+use iscsi::test_support::Sink;
 use iscsi::wire::control::reason;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;

@@ -13,7 +13,7 @@ use iscsi::auth::Hash;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
 use iscsi::target::{ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetNode};
-use iscsi::testing::{Sink, limits, pdus};
+use iscsi::test_support::{Sink, limits, pdus};
 use iscsi::wire::bhs::Opcode;
 use iscsi::wire::framer::Framer;
 use iscsi::wire::login::LoginResponse;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use iscsi::parameters::{Operational, SessionPurpose, TaskReporting};
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::TargetLimits;
-use iscsi::testing::{self, Sink, limits};
+use iscsi::test_support::{self, Sink, limits};
 use iscsi::wire::serial::CmdSn;
 use scsi::medium::HeapLease;
 use scsi::violation::Violation;
@@ -56,12 +56,12 @@ impl Play {
             ..limits()
         };
         let purpose = if flags & 7 == 7 {
-            SessionPurpose::Discovery(vec![testing::node()])
+            SessionPurpose::Discovery(vec![test_support::node()])
         } else {
-            SessionPurpose::Normal(testing::node())
+            SessionPurpose::Normal(test_support::node())
         };
-        let parameters = testing::parameters(keys, purpose, (FIRST_STAT_SN, FIRST_CMD_SN));
-        let config = testing::config(limits);
+        let parameters = test_support::parameters(keys, purpose, (FIRST_STAT_SN, FIRST_CMD_SN));
+        let config = test_support::config(limits);
         Self {
             session: Session::new(parameters, config, Duration::ZERO),
             now: Duration::ZERO,

@@ -7,7 +7,7 @@ use iscsi::parameters::Operational;
 use iscsi::text::{self, Assembly, MAX_KEY, MAX_TEXT, Text};
 
 use super::script::Script;
-use iscsi::testing::limits;
+use iscsi::test_support::limits;
 
 /// See docs/fuzzing.md.
 pub fn text(data: &[u8]) {

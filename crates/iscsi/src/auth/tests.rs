@@ -1,7 +1,7 @@
 use super::*;
 use crate::keys::{KeyPhase, KeySide, SeenKeys};
 use crate::target::{ChapUser, NodeAccess, TargetChap};
-use crate::testing::nulls;
+use crate::test_support::nulls;
 use crate::text;
 
 const RANDOM: [u8; 33] = {

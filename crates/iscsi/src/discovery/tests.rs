@@ -1,7 +1,7 @@
 use super::*;
 use crate::parameters::Operational;
 use crate::target::{NodeAccess, TargetLimits};
-use crate::testing;
+use crate::test_support;
 
 fn node(letter: char) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
@@ -13,7 +13,7 @@ fn node(letter: char) -> Arc<TargetNode> {
 }
 
 fn parameters(purpose: SessionPurpose, local: &str) -> Parameters {
-    let mut parameters = testing::parameters(Operational::default(), purpose, (1, 1));
+    let mut parameters = test_support::parameters(Operational::default(), purpose, (1, 1));
     parameters.endpoints.local = local.parse().unwrap();
     parameters
 }

@@ -3,7 +3,7 @@ use std::fmt::Write;
 use super::negotiation::TargetNegotiation;
 use super::*;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
-use crate::testing::nulls;
+use crate::test_support::nulls;
 
 /// What a target would choose.
 fn ours() -> Operational {

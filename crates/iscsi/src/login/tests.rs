@@ -9,7 +9,7 @@ use scsi::medium::HeapLease;
 
 use super::*;
 use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
-use crate::testing::{self, nulls};
+use crate::test_support::{self, nulls};
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -292,7 +292,7 @@ impl Peer {
 }
 
 fn pdu(bhs: Bhs, data: &[u8]) -> Vec<u8> {
-    testing::pdu(bhs, &[], data, (false, false))
+    test_support::pdu(bhs, &[], data, (false, false))
 }
 
 fn trace(response: &LoginResponse, data: &[u8]) -> String {

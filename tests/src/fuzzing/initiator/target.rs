@@ -49,7 +49,7 @@ impl Target {
 
     /// A PDU with its digests.
     pub(super) fn bytes(&self, bhs: Bhs, data: &[u8]) -> Vec<u8> {
-        iscsi::testing::pdu(bhs, &[], data, self.digests)
+        iscsi::test_support::pdu(bhs, &[], data, self.digests)
     }
 
     /// A PDU of some kind.

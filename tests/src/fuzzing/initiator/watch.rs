@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
-use iscsi::testing::pdus;
+use iscsi::test_support::pdus;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use iscsi::wire::control::NopIn;
 use iscsi::wire::data::{DataOut, R2t};

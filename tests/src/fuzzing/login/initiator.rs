@@ -1,7 +1,7 @@
 //! An initiator that logs in as its script says.
 
 use iscsi::auth::Hash;
-use iscsi::testing::pdu;
+use iscsi::test_support::pdu;
 use iscsi::text;
 use iscsi::wire::bhs::{Bhs, Itt};
 use iscsi::wire::login::LoginRequest;

@@ -2,7 +2,7 @@
 //! and which R2Ts came, so that much of it is right if the script does not say otherwise.
 
 use iscsi::parameters::Operational;
-use iscsi::testing::pdu;
+use iscsi::test_support::pdu;
 use iscsi::wire::ahs;
 use iscsi::wire::bhs::{Bhs, Itt, Ttt};
 use iscsi::wire::control::{NopOut, TextRequest};

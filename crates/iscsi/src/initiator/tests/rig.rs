@@ -23,8 +23,8 @@ use crate::initiator::{
     ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed, IscsiRefusal,
 };
 use crate::parameters::Operational;
-use crate::testing;
-pub(super) use crate::testing::{Sink, TARGET, bytes_of, pattern};
+use crate::test_support;
+pub(super) use crate::test_support::{Sink, TARGET, bytes_of, pattern};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use crate::wire::data::{DataIn, DataInStatus, R2t};
 use crate::wire::framer::Framer;
@@ -222,7 +222,7 @@ impl Rig {
     }
 
     pub(super) fn bytes(&self, bhs: Bhs, data: &[u8]) -> Vec<u8> {
-        testing::pdu(bhs, &[], data, self.digests)
+        test_support::pdu(bhs, &[], data, self.digests)
     }
 
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
@@ -302,7 +302,7 @@ impl Rig {
     pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
         while self.initiator.transmit(&mut self.wire) {}
         let bytes = std::mem::take(&mut self.wire.bytes);
-        let pdus = testing::pdus(&mut self.framer, &bytes);
+        let pdus = test_support::pdus(&mut self.framer, &bytes);
         for (bhs, _) in &pdus {
             self.check_numbers(bhs);
         }

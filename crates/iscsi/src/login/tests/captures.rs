@@ -2,7 +2,7 @@
 //! hexadecimal, text with blanks in place of nulls.
 
 use super::*;
-use crate::testing::nulls;
+use crate::test_support::nulls;
 use crate::text;
 
 /// T, I, C, flags, lengths | ISID, TSIH | ITT, CID | CmdSN, ExpStatSN | reserved.

@@ -22,8 +22,8 @@ use crate::datamover::tcp::TcpMover;
 use crate::parameters::{Operational, SessionPurpose};
 use crate::session::{Session, SessionEvent};
 use crate::target::TargetLimits;
-use crate::testing::{self, Sink, node};
-pub(super) use crate::testing::{TARGET, bytes_of, limits, pattern};
+use crate::test_support::{self, Sink, node};
+pub(super) use crate::test_support::{TARGET, bytes_of, limits, pattern};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
@@ -126,8 +126,8 @@ impl<D: Carrier> RigOver<D> {
 
     pub(super) fn build(keys: Operational, purpose: SessionPurpose, limits: TargetLimits) -> Self {
         let numbers = (FIRST_STAT_SN, FIRST_CMD_SN);
-        let parameters = testing::parameters(keys, purpose, numbers);
-        let config = testing::config(limits);
+        let parameters = test_support::parameters(keys, purpose, numbers);
+        let config = test_support::config(limits);
         let mut framer = Framer::new(1 << 20);
         framer.set_digests(keys.header_digest, keys.data_digest);
         Self {

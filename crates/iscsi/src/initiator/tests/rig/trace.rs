@@ -1,6 +1,6 @@
 //! What an initiator sends, in one line a PDU.
 
-use crate::testing::{flag, ttt};
+use crate::test_support::{flag, ttt};
 use crate::wire::bhs::{Bhs, Itt, Opcode};
 use crate::wire::data::DataOut;
 use crate::wire::login::{LoginRequest, LogoutRequest};

@@ -5,7 +5,7 @@ use scsi::medium::HeapLease;
 use super::trace::{line, numbers};
 use super::{Carrier, Rig};
 use crate::datamover::tcp::TcpMover;
-use crate::testing;
+use crate::test_support;
 use crate::wire::bhs::Bhs;
 
 impl Carrier for TcpMover<HeapLease> {
@@ -25,7 +25,7 @@ impl Rig {
     /// The bytes of a PDU, with digests as agreed upon.
     pub(in crate::session::tests) fn bytes(&self, bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
         let digests = (self.keys.header_digest, self.keys.data_digest);
-        testing::pdu(bhs, ahs, data, digests)
+        test_support::pdu(bhs, ahs, data, digests)
     }
 
     pub(in crate::session::tests) fn send_with(&mut self, bhs: Bhs, ahs: &[u8], data: &[u8]) {
@@ -77,7 +77,7 @@ impl Rig {
     /// What the session sends now: header and data of each PDU.
     pub(in crate::session::tests) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
         let bytes = self.transmitted();
-        let pdus = testing::pdus(&mut self.framer, &bytes);
+        let pdus = test_support::pdus(&mut self.framer, &bytes);
         for (bhs, _) in &pdus {
             let (stamps, counts) = numbers(bhs);
             self.check(stamps, counts);

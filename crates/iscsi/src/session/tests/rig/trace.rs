@@ -2,7 +2,7 @@
 
 use scsi::residual::Residual;
 
-use crate::testing::{flag, ttt};
+use crate::test_support::{flag, ttt};
 use crate::wire::control::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps};
 use crate::wire::data::{DataIn, R2t};
