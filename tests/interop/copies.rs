@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tests::server::Server;
 use tests::tool;
 
-use crate::must;
 use crate::remote::has_seen;
+use crate::{LIMIT, file, must, says, secret, words};
 
 const SIZE: u64 = 64 << 20;
 

@@ -10,8 +10,7 @@ use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLi
 use crate::wire::bhs::Bhs;
 #[cfg(test)]
 use crate::wire::bhs::Ttt;
-use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, PduPiece};
+use crate::wire::framer::{Framer, PduPiece, crc32c, crc32c_padded};
 
 /// Bytes in the order in which they would leave, up to a limit a batch.
 #[derive(Debug, Default)]

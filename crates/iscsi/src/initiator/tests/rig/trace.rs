@@ -2,6 +2,7 @@
 
 use crate::test_support::{flag, ttt};
 use crate::wire::bhs::{Bhs, Itt, Opcode};
+use crate::wire::control::{NopOut, TextRequest};
 use crate::wire::data::DataOut;
 use crate::wire::login::{LoginRequest, LogoutRequest};
 use crate::wire::scsi_command::ScsiCommand;

@@ -3,8 +3,8 @@
 use scsi::residual::Residual;
 
 use crate::test_support::{flag, ttt};
-use crate::wire::control::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps};
+use crate::wire::control::{AsyncMessage, NopIn, Reject, TextResponse};
 use crate::wire::data::{DataIn, R2t};
 use crate::wire::login::LogoutResponse;
 use crate::wire::scsi_command::ScsiResponse;
