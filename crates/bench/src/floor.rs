@@ -6,13 +6,12 @@
 //! come in the order of the requests. Fields are big-endian:
 //!
 //! ```text
-//! byte 0    1    2        3        4      8       16        48
-//!       kind|spin|together|reserved|length|offset |reserved |
+//! byte 0    1    2        4      8       16        48
+//!       kind|spin|reserved|length|offset |reserved |
 //! ```
 //!
-//! The first request of a connection says how much memory is used, whether the other end is to
-//! spin in place of sleeping, and whether one thread is to answer all connections that say so; it
-//! is answered as soon as that memory is there.
+//! The first request of a connection says how much memory is used, and whether the other end is to
+//! spin in place of sleeping; it is answered as soon as that memory is there.
 
 pub mod ether;
 mod far;
@@ -63,8 +62,6 @@ struct FloorHeader {
     kind: FloorKind,
     /// The other end is to spin.
     spin: bool,
-    /// One thread is to answer it and others.
-    together: bool,
     /// Bytes of data.
     len: u32,
     /// Where they lie; of [`FloorKind::Begin`] how much memory there is to be.
@@ -76,7 +73,6 @@ impl FloorHeader {
         Self {
             kind,
             spin: false,
-            together: false,
             len,
             offset,
         }
@@ -86,7 +82,6 @@ impl FloorHeader {
         let mut bytes = [0; HEADER];
         bytes[0] = self.kind as u8;
         bytes[1] = u8::from(self.spin);
-        bytes[2] = u8::from(self.together);
         bytes[4..8].copy_from_slice(&self.len.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.offset.to_be_bytes());
         bytes
@@ -103,7 +98,6 @@ impl FloorHeader {
         }
         Ok(Self {
             spin: bytes[1] == 1,
-            together: bytes[2] == 1,
             ..Self::new(*kind, len, offset)
         })
     }
@@ -161,8 +155,6 @@ pub struct FloorPeer {
     pub pid: Option<u32>,
     /// Whether it is to spin in place of sleeping.
     pub spin: bool,
-    /// Whether each end has one thread for all connections; the one that asks spins.
-    pub together: bool,
 }
 
 impl FloorPeer {
@@ -177,7 +169,6 @@ impl FloorPeer {
             address,
             pid: None,
             spin,
-            together: false,
         })
     }
 }
@@ -196,16 +187,12 @@ pub fn measure(
     watch: &mut RunObserver<'_>,
 ) -> io::Result<Measured> {
     let size = (size / u64::from(load.jobs)).max(load.block_bytes.into());
-    let member = |numbers: std::ops::Range<u32>| {
+    let member = |number| {
         move |post: &load_threads::LoadThread<'_>| {
-            near::run(place, (words, load), (numbers, size), post)
+            near::run(place, (words, load), (number, size), post)
         }
     };
-    let members = if place.together {
-        vec![member(0..load.jobs)]
-    } else {
-        (0..load.jobs).map(|at| member(at..at + 1)).collect()
-    };
+    let members = (0..load.jobs).map(member).collect();
     let result = load_threads::run(members, words.times(), watch, || match place.pid {
         Some(pid) => vec![pid],
         None => processes::peers(&processes::sockets()),
@@ -262,7 +249,6 @@ impl LocalFloor {
             address: ([127, 0, 0, 1], 0).into(),
             pid: Some(child.id()),
             spin,
-            together: false,
         };
         // Ended below even if the line is wrong.
         let mut local = Self { child, place };

@@ -3,7 +3,6 @@
 //! The page needs nothing but itself: its style and plots are inside, and there is no script. A
 //! policy in it forbids the browser to fetch anything, whatever words of others it holds.
 
-mod article;
 mod axis;
 mod figure;
 mod page;
@@ -20,10 +19,6 @@ use std::path::{Path, PathBuf};
 use crate::outcome::RunResult;
 use crate::series::Series;
 use figure::Figure;
-
-pub use article::{
-    Article, Chart, NamedValues, ReportSection, ReportTable, write as write_article,
-};
 
 /// A file of the report that cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// The numbers of the processors that this thread may run on.
 ///
@@ -15,20 +15,6 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU)
         .filter(|cpu| set.is_set(*cpu))
         .collect())
-}
-
-/// Keeps this thread on one processor: its memory and its sockets' interrupts stay near.
-///
-/// # Errors
-///
-/// There is no such processor, or we may not run there.
-pub fn pin(cpu: usize) -> io::Result<()> {
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The kernel gives no process a larger number.

@@ -1,9 +1,5 @@
 //! The end that answers.
 
-#[cfg(test)]
-mod tests;
-mod together;
-
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -12,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{BUFFER, FloorHeader, FloorKind, HEADER};
-use together::ThreadConnections;
 
 /// Bytes of memory that [`FloorServer::new`] needs for data of `size` bytes over this many
 /// connections: each has 1 MiB for what comes, too.
@@ -35,7 +30,6 @@ pub enum ServerLifetime {
 pub struct FloorServer {
     listener: TcpListener,
     shared: Arc<FloorBudget>,
-    together: Arc<ThreadConnections>,
 }
 
 #[derive(Debug)]
@@ -67,7 +61,6 @@ impl FloorServer {
                 memory: AtomicU64::new(memory),
                 connections: AtomicUsize::new(0),
             }),
-            together: ThreadConnections::start()?,
         })
     }
 
@@ -102,10 +95,9 @@ impl FloorServer {
                 continue;
             }
             let shared = Arc::clone(&self.shared);
-            let together = Arc::clone(&self.together);
             let thread = thread::Builder::new().name("floor".to_owned());
             // What is wrong with a connection is seen at its other end.
-            thread.spawn(move || drop(serve(socket, shared, &together)))?;
+            thread.spawn(move || drop(serve(socket, shared)))?;
         }
         Ok(())
     }
@@ -163,12 +155,8 @@ impl Drop for FloorBuffers {
     }
 }
 
-/// Answers one connection until it is closed, or hands it to a thread that answers several.
-fn serve(
-    socket: TcpStream,
-    shared: Arc<FloorBudget>,
-    together: &ThreadConnections,
-) -> io::Result<()> {
+/// Answers a connection until it is closed.
+fn serve(socket: TcpStream, shared: Arc<FloorBudget>) -> io::Result<()> {
     let mut memory = FloorBuffers::new(shared);
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
@@ -182,19 +170,14 @@ fn serve(
     }
     memory.take(header.offset)?;
     socket.write_all(&begin)?;
-    socket.set_nonblocking(header.spin || header.together)?;
+    socket.set_nonblocking(header.spin)?;
     let mut connection = FloorConnection {
         socket,
-        spins: header.spin,
         memory,
         buffer: vec![0; BUFFER],
         filled: 0,
         answers: Vec::new(),
-        heard: Instant::now(),
     };
-    if header.together {
-        return together.add(connection);
-    }
     while connection.step()? {}
     Ok(())
 }
@@ -203,20 +186,15 @@ fn serve(
 #[derive(Debug)]
 struct FloorConnection {
     socket: TcpStream,
-    /// Its thread is to spin.
-    spins: bool,
     memory: FloorBuffers,
     buffer: Vec<u8>,
     /// What of the buffer has been received and not been looked at.
     filled: usize,
     answers: Vec<FloorHeader>,
-    /// When it was heard last, as far as its thread looks.
-    heard: Instant,
 }
 
 impl FloorConnection {
-    /// Receives something and answers all that came whole; `false` when the peer has closed. What
-    /// one that stops amid a request holds up is whoever waits here.
+    /// Receives something and answers all that came whole; `false` when the peer has closed.
     fn step(&mut self) -> io::Result<bool> {
         let Some(count) = receive(&mut self.socket, &mut self.buffer[self.filled..])? else {
             return Ok(false);
@@ -241,10 +219,6 @@ impl FloorConnection {
         answer(&mut self.socket, &self.answers, &self.memory.bytes)?;
         self.answers.clear();
         Ok(true)
-    }
-
-    fn is_silent(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.heard) >= SILENCE
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -20,23 +19,18 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How often the phase is looked at when nothing comes.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Pauses of the processor between two looks, where it spins: a look is a system call that holds
-/// up what the other end sends.
-const PAUSES: usize = 16;
-
-/// Has connections of these numbers, each with memory of this many bytes.
+/// Has a connection of this number, with memory of this many bytes.
 pub(super) fn run(
     place: FloorPeer,
     (words, load): (&FioOptions, Load),
-    (numbers, size): (Range<u32>, u64),
+    (number, size): (u32, u64),
     post: &LoadThread<'_>,
 ) -> ThreadTotals {
     let mut report = ThreadTotals::default();
-    let ends = numbers.map(|number| RequestPipeline::new(place, (words, load), (number, size)));
-    let ends: io::Result<Vec<_>> = ends.collect();
-    let worked = ends.and_then(|mut ends| {
+    let near = RequestPipeline::new(place, (words, load), (number, size));
+    let worked = near.and_then(|mut near| {
         post.ready(None);
-        work(&mut ends, place.together, &mut report, post)
+        work(&mut near, &mut report, post)
     });
     if let Err(cause) = worked {
         report.failure = Some(format!("{}: {cause}", place.address));
@@ -45,8 +39,7 @@ pub(super) fn run(
 }
 
 fn work(
-    ends: &mut [RequestPipeline<'_>],
-    spins: bool,
+    near: &mut RequestPipeline<'_>,
     report: &mut ThreadTotals,
     post: &LoadThread<'_>,
 ) -> io::Result<()> {
@@ -54,32 +47,23 @@ fn work(
     let mut counts = false;
     loop {
         let phase = post.phase();
-        let idle = || ends.iter().all(|near| near.in_flight.is_empty());
         match phase {
             LoadPhase::Rest | LoadPhase::Ramp => counts = false,
             LoadPhase::Measure => counts = true,
             // What is in flight began in the row, so it counts as it did there.
-            LoadPhase::Stop if !idle() => {}
+            LoadPhase::Stop if !near.in_flight.is_empty() => {}
             LoadPhase::Stop | LoadPhase::Cancel | LoadPhase::Abandon => return Ok(()),
         }
-        let mut told = None;
-        for near in &mut *ends {
-            if !phase.is_end() {
-                near.fill();
-            }
-            told = near.step(counts, report)?.or(told);
+        if !phase.is_end() {
+            near.fill();
         }
-        match told {
+        match near.step(counts, report)? {
             Some(now) => {
                 heard = now;
                 post.show(report);
             }
             None if heard.elapsed() > SILENCE => return Err(ErrorKind::TimedOut.into()),
-            None if spins => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
-            None => {
-                let mut list: Vec<_> = ends.iter().map(RequestPipeline::waited_for).collect();
-                wait(&mut list, LOOK)?;
-            }
+            None => wait(&mut [near.waited_for()], LOOK)?,
         }
     }
 }
@@ -90,7 +74,6 @@ fn connect(place: FloorPeer, size: u64) -> io::Result<TcpStream> {
     socket.set_read_timeout(Some(SILENCE))?;
     let begin = FloorHeader {
         spin: place.spin,
-        together: place.together,
         ..FloorHeader::new(FloorKind::Begin, 0, size)
     };
     let begin = begin.encode();

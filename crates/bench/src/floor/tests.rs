@@ -22,17 +22,11 @@ fn listen() -> SocketAddr {
     address
 }
 
-fn run(rw: &str, jobs: u32, manner: (bool, bool), size: u64) -> Measured {
-    run_at(listen(), rw, jobs, manner, size)
+fn run(rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
+    run_at(listen(), rw, jobs, spin, size)
 }
 
-fn run_at(
-    address: SocketAddr,
-    rw: &str,
-    jobs: u32,
-    (spin, together): (bool, bool),
-    size: u64,
-) -> Measured {
+fn run_at(address: SocketAddr, rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
     let words = FioOptions {
         depth: 8,
         jobs,
@@ -45,7 +39,6 @@ fn run_at(
         address,
         pid: None,
         spin,
-        together,
     };
     observed(false, |watch| measure(place, &words, load, size, watch)).unwrap()
 }
@@ -57,8 +50,8 @@ fn every_direction_is_counted() {
         ("write", false, true),
         ("randrw", true, true),
     ] {
-        for manner in [(false, false), (true, false), (false, true), (true, true)] {
-            let Measured { rows, failure } = run(rw, 2, manner, MEMORY);
+        for spin in [false, true] {
+            let Measured { rows, failure } = run(rw, 2, spin, MEMORY);
             assert_eq!(failure, None);
             let [row] = &rows[..] else {
                 panic!("{} rows", rows.len())
@@ -88,7 +81,7 @@ fn what_is_in_flight_at_the_end_of_a_row_is_counted() {
             }
         }
     });
-    let Measured { rows, failure } = run_at(address, "read", 1, (false, false), MEMORY);
+    let Measured { rows, failure } = run_at(address, "read", 1, false, MEMORY);
     assert_eq!(failure, None);
     assert_eq!(rows[0].ios(), 8);
     slow.join().unwrap();
@@ -97,8 +90,8 @@ fn what_is_in_flight_at_the_end_of_a_row_is_counted() {
 #[test]
 fn more_memory_than_there_is_names_the_option() {
     let all = MEMORY + BUFFER as u64;
-    assert_eq!(run("read", 1, (false, false), all).failure, None);
-    let failure = run("read", 1, (false, false), all + 4096).failure.unwrap();
+    assert_eq!(run("read", 1, false, all).failure, None);
+    let failure = run("read", 1, false, all + 4096).failure.unwrap();
     assert!(failure.contains("its --size is too small"), "{failure}");
 }
 
@@ -111,7 +104,7 @@ fn who_is_no_floor_is_told_from_one() {
         let (mut socket, _) = listener.accept().unwrap();
         let _ = socket.write_all(&[0; 1 << 20]);
     });
-    let failure = run_at(address, "read", 1, (false, false), MEMORY).failure;
+    let failure = run_at(address, "read", 1, false, MEMORY).failure;
     let failure = failure.unwrap();
     assert!(failure.contains("start one there"), "{failure}");
     other.join().unwrap();
@@ -123,7 +116,6 @@ fn who_is_no_floor_is_told_from_one() {
 fn headers_are_read_as_they_were_written() {
     let header = FloorHeader {
         spin: true,
-        together: true,
         ..FloorHeader::new(FloorKind::Write, 65_536, 1 << 40)
     };
     assert_eq!(FloorHeader::decode(&header.encode()).unwrap(), header);

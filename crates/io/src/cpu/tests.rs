@@ -1,22 +1,6 @@
 use super::*;
 
 #[test]
-fn a_pinned_thread_runs_on_that_processor_alone() {
-    let thread = std::thread::spawn(|| {
-        let last = *allowed().unwrap().last().unwrap();
-        pin(last).unwrap();
-        assert_eq!(allowed().unwrap(), [last]);
-    });
-    thread.join().unwrap();
-}
-
-#[test]
-fn a_processor_that_is_not_there_is_refused() {
-    assert!(pin(CpuSet::MAX_CPU - 1).is_err());
-    assert!(pin(usize::MAX).is_err());
-}
-
-#[test]
 fn the_time_of_a_thread_that_has_ended_counts() {
     let own = std::process::id();
     let goal = time_of(own).unwrap() + Duration::from_millis(2);
