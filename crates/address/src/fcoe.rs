@@ -1,17 +1,15 @@
-//! `fcoe://…`: units behind an Ethernet port, and the ports themselves, with where their frames go
-//! in and out.
+//! `fcoe://…`: units behind an Ethernet port.
 
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 
-use ::io::ether::Place;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::error::SyntaxProblem;
 use super::leaf::{self, LeafOptions, LeafRule, end_of, nothing, rule};
+use super::place::{CABLE, PlaceText, place};
 use super::text_piece::{Parsed, TextPiece};
-use super::write::{Escaped, Separated};
+use super::write::Separated;
 use super::{Address, FcoeAddress, FcoeOptions, Time};
 
 pub(super) const FCOE: LeafRule = rule(
@@ -24,13 +22,13 @@ pub(super) const FCOE: LeafRule = rule(
 
 /// `IFACE/WWPN[/LUN]`
 fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
-    let (place, port_name, lun) = parts(body)?;
+    let (way, port_name, lun) = parts(body)?;
     let mode = options.value("mode", "mode=vn2vn")?;
     if let Some(value) = mode.filter(|value| value.text != "vn2vn") {
         return Err(value.fault(SyntaxProblem::Mode));
     }
     Ok(Address::Fcoe(FcoeAddress {
-        place: self::place(place)?,
+        place: place(way)?,
         port_name: wwpn(port_name)?,
         lun: lun.map_or(Ok(0), leaf::lun)?,
         options: FcoeOptions {
@@ -109,50 +107,3 @@ impl fmt::Display for FcoeAddress {
         }
     }
 }
-
-/// An interface, one by AF_XDP, or `cable:` and a path.
-pub(super) fn place(piece: TextPiece<'_>) -> Parsed<Place> {
-    if let Some(name) = piece.strip_prefix(XDP) {
-        return interface(name).map(Place::Xdp);
-    }
-    match piece.strip_prefix(CABLE) {
-        Some(path) if path.is_empty() => Err(path.fault(SyntaxProblem::Host {
-            problem: "the path of a cable is expected here",
-            hint: "write for example fcoe://cable:/run/x.sock",
-        })),
-        Some(path) => path.path().map(Place::Cable),
-        None => interface(piece).map(Place::Interface),
-    }
-}
-
-/// The name of an Ethernet interface (IFNAMSIZ is 16, with its NUL).
-fn interface(piece: TextPiece<'_>) -> Parsed<String> {
-    let name = piece.string()?;
-    let wrong = name.is_empty() || name.len() > 15 || name.contains(['/', ' ']);
-    if wrong {
-        Err(piece.fault(SyntaxProblem::Host {
-            problem: "the name of an Ethernet interface is expected here",
-            hint: "write for example fcoe://eth0",
-        }))
-    } else {
-        Ok(name)
-    }
-}
-
-/// A place as an address has it.
-pub(super) struct PlaceText<'a>(pub(super) &'a Place);
-
-impl fmt::Display for PlaceText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Place::Interface(name) => write!(f, "{}", Escaped(name.as_bytes(), b"/")),
-            Place::Xdp(name) => write!(f, "{XDP}{}", Escaped(name.as_bytes(), b"/")),
-            Place::Cable(path) => {
-                write!(f, "{CABLE}{}", Escaped(path.as_os_str().as_bytes(), b""))
-            }
-        }
-    }
-}
-
-pub(super) const CABLE: &str = "cable:";
-const XDP: &str = "xdp:";

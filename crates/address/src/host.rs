@@ -8,7 +8,7 @@ use ::io::ether::Place;
 
 use super::ISCSI_PORT;
 use super::error::{ParseError, SyntaxFault, SyntaxProblem};
-use super::fcoe;
+use super::place;
 use super::text_piece::{Parsed, TextPiece};
 
 /// A host, by name or by number.
@@ -105,7 +105,7 @@ fn portal(piece: TextPiece<'_>) -> Parsed<PortalAddress> {
     match scheme.text {
         "iscsi" => HostPort::parse(place).map(PortalAddress::Iscsi),
         "iser" => HostPort::parse(place).map(PortalAddress::Iser),
-        "fcoe" => fcoe::place(place).map(PortalAddress::Fcoe),
+        "fcoe" => place::place(place).map(PortalAddress::Fcoe),
         _ => Err(host_fault(scheme, "unknown kind of portal", PORTAL_HINT)),
     }
 }
@@ -217,7 +217,7 @@ impl fmt::Display for PortalAddress {
         match self {
             Self::Iscsi(place) => write!(f, "iscsi://{place}"),
             Self::Iser(place) => write!(f, "iser://{place}"),
-            Self::Fcoe(place) => write!(f, "fcoe://{}", fcoe::PlaceText(place)),
+            Self::Fcoe(place) => write!(f, "fcoe://{}", place::PlaceText(place)),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! A comma or `)` ends a leaf only inside parentheses; in a body, `( ) , ? & %` are written `%XX`.
 //! Here are the plain data and how they are written; [`Address::from_str`] reads them. Nothing is
-//! opened: that is what `engine` does with an address.
+//! opened: that is what `client::open` does with an address.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -19,6 +19,7 @@ mod host;
 mod leaf;
 mod number;
 mod parse;
+mod place;
 mod text_piece;
 mod write;
 

@@ -6,6 +6,7 @@
 mod check;
 mod cycle;
 mod diff;
+mod fcoe_port;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -14,9 +15,9 @@ use address::Address;
 use fc::remote::Partners;
 use iscsi::target::NodeAccess;
 
-use crate::serve::options::FcoePort;
 pub use check::{InventoryError, MOST_LUNS};
 pub use diff::{Step, diff};
+pub use fcoe_port::{FcoePort, NotAPort};
 
 /// Everything that a server serves.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,6 @@
 //! The command line and, later, the configuration both end here, so whatever holds for both is
 //! checked here and not where it was typed.
 
-mod fcoe;
 mod misuse;
 mod numbers;
 
@@ -18,8 +17,9 @@ pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
 
 use crate::change::ChangeError;
 use crate::inventory::InventoryError;
+pub use crate::inventory::{FcoePort, NotAPort};
 use address::ParseError;
-pub use fcoe::{FcoePort, NotAPort};
+use fc::wire::names::Wwn;
 pub use misuse::{OptionNumber, ServeMisuse};
 use runtime::n_port::NoPort;
 pub use runtime::polling::PollMode;
@@ -159,6 +159,27 @@ impl ServeOptions {
             limits: TargetLimits::default(),
         }
     }
+
+    /// The WWPNs of `--allow`. What begins with `naa.` is an iSCSI name.
+    #[must_use]
+    pub fn allowed_ports(&self) -> Vec<Wwn> {
+        self.allow
+            .iter()
+            .filter_map(|name| port_name(name))
+            .collect()
+    }
+
+    /// The iSCSI names of `--allow`.
+    #[must_use]
+    pub fn allowed_names(&self) -> Vec<&str> {
+        let names = self.allow.iter().filter(|name| port_name(name).is_none());
+        names.map(String::as_str).collect()
+    }
+}
+
+fn port_name(name: &str) -> Option<Wwn> {
+    let name = (!name.starts_with("naa.")).then_some(name);
+    name.and_then(|name| name.parse().ok())
 }
 
 /// A LUN that is ready to be used, as told to the user.

@@ -12,6 +12,7 @@ use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
 use super::{ChapUser, MOST_THREADS, ServeOptions, TargetChap};
+use crate::inventory::FcoePort;
 use address::{LUN_MAX, Size, Time};
 use runtime::secret::SECRET_BYTES;
 
@@ -244,6 +245,32 @@ impl ServeOptions {
         match exposed {
             Some(portal) if !self.open && !closed => Err(ServeMisuse::Exposed(*portal)),
             _ => self.validate_fcoe(),
+        }
+    }
+
+    fn validate_fcoe(&self) -> Result<(), ServeMisuse> {
+        if self.fcoe.is_empty() {
+            return Ok(());
+        }
+        if self.target_per_volume {
+            return Err(ServeMisuse::OnePortOneTarget);
+        }
+        for (number, port) in self.fcoe.iter().enumerate() {
+            let before = &self.fcoe[..number];
+            if before.iter().any(|other| other.place == port.place) {
+                return Err(ServeMisuse::SameInterface(port.place.clone()));
+            }
+            let same = |other: &&FcoePort| other.wwpn.is_some() && other.wwpn == port.wwpn;
+            if let Some(wwpn) = before.iter().find(same).and_then(|other| other.wwpn) {
+                return Err(ServeMisuse::SameWwpn(wwpn));
+            }
+        }
+        let is_shared = |port: &&FcoePort| !matches!(port.place, Place::Cable(_));
+        match self.fcoe.iter().find(is_shared) {
+            Some(port) if !self.open && self.allowed_ports().is_empty() => {
+                Err(ServeMisuse::ExposedInterface(port.place.clone()))
+            }
+            _ => Ok(()),
         }
     }
 

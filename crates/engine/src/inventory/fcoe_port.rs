@@ -4,11 +4,9 @@
 use std::str::FromStr;
 
 use ::io::ether::Place;
+use address::Time;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
-
-use super::{ServeMisuse, ServeOptions};
-use address::Time;
 
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,53 +113,4 @@ fn e_d_tov(text: &str) -> Result<Time, NotAPort> {
     let time = text.parse().ok();
     let time = time.filter(|Time(time)| E_D_TOVS.contains(time));
     time.ok_or_else(|| NotAPort::ErrorDetect(text.to_owned()))
-}
-
-impl ServeOptions {
-    /// The WWPNs of `--allow`. What begins with `naa.` is an iSCSI name.
-    #[must_use]
-    pub fn allowed_ports(&self) -> Vec<Wwn> {
-        self.allow
-            .iter()
-            .filter_map(|name| port_name(name))
-            .collect()
-    }
-
-    /// The iSCSI names of `--allow`.
-    #[must_use]
-    pub fn allowed_names(&self) -> Vec<&str> {
-        let names = self.allow.iter().filter(|name| port_name(name).is_none());
-        names.map(String::as_str).collect()
-    }
-
-    pub(super) fn validate_fcoe(&self) -> Result<(), ServeMisuse> {
-        if self.fcoe.is_empty() {
-            return Ok(());
-        }
-        if self.target_per_volume {
-            return Err(ServeMisuse::OnePortOneTarget);
-        }
-        for (number, port) in self.fcoe.iter().enumerate() {
-            let before = &self.fcoe[..number];
-            if before.iter().any(|other| other.place == port.place) {
-                return Err(ServeMisuse::SameInterface(port.place.clone()));
-            }
-            let same = |other: &&FcoePort| other.wwpn.is_some() && other.wwpn == port.wwpn;
-            if let Some(wwpn) = before.iter().find(same).and_then(|other| other.wwpn) {
-                return Err(ServeMisuse::SameWwpn(wwpn));
-            }
-        }
-        let is_shared = |port: &&FcoePort| !matches!(port.place, Place::Cable(_));
-        match self.fcoe.iter().find(is_shared) {
-            Some(port) if !self.open && self.allowed_ports().is_empty() => {
-                Err(ServeMisuse::ExposedInterface(port.place.clone()))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn port_name(name: &str) -> Option<Wwn> {
-    let name = (!name.starts_with("naa.")).then_some(name);
-    name.and_then(|name| name.parse().ok())
 }
