@@ -29,12 +29,11 @@ use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 use scsi::medium::SEGMENT_BYTES;
 
-use crate::load::{self, Measured};
+use crate::load::{self, Measured, RunError};
 use crate::load_threads::{self, RunObserver};
 use crate::outcome::{Load, RunResult};
 use crate::plan::FioOptions;
 use crate::processes;
-use crate::run::RunError;
 
 pub use far::{CONNECTIONS_MAX, FloorServer, ServerLifetime, room};
 

@@ -22,7 +22,6 @@ use crate::load_threads::{self, LiveFigures, LoadThread, LoadTotals, RunObserver
 use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
 use crate::plan::{BlockSpan, FioOptions};
 use crate::processes;
-use crate::run::RunError;
 use job::{JobSpec, LoadJob};
 
 pub use fill::{FillError, UnwrittenRange, fill, holes};
@@ -56,6 +55,34 @@ pub struct Measured {
     pub rows: Vec<ResultRow>,
     /// The first thing that failed.
     pub failure: Option<String>,
+}
+
+/// Why a measurement ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Our own machine.
+    #[error("cannot start the load: {0}")]
+    Machine(#[from] io::Error),
+    /// A volume could not be filled.
+    #[error("{address}: {cause}")]
+    Fill {
+        /// Its address.
+        address: String,
+        /// What failed.
+        cause: FillError,
+    },
+    /// An I/O failed, or gave wrong data.
+    #[error("{0}")]
+    Load(String),
+}
+
+impl Measured {
+    /// Adds its rows to others, as far as anything was measured.
+    pub(crate) fn take(self, rows: &mut Vec<ResultRow>) -> Result<(), RunError> {
+        rows.extend(self.rows.into_iter().filter(|row| row.runtime_us > 0));
+        self.failure
+            .map_or(Ok(()), |failure| Err(RunError::Load(failure)))
+    }
 }
 
 /// Measures load after load, until all are, something fails, or it is stopped.

@@ -10,11 +10,11 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::load;
+use crate::load::{self, RunError};
 use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes, ThreadGroup};
 use crate::outcome::race::{Contender, TurnResult};
 use crate::outcome::{Load, Race, ResultRow, RowInterval, RunResult};
-use crate::run::{RunError, RunPlan};
+use crate::run::RunPlan;
 use losses::Losses;
 
 /// A race that is to be run.

@@ -1,6 +1,5 @@
 //! A whole measurement: one row after the other.
 
-use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::io::ether::Place;
@@ -9,9 +8,9 @@ use block::volumes::tell_gathered;
 use client::open::{self, OpenError, OpenOptions};
 
 use crate::floor;
-use crate::load::{self, FillError, LoadResources, LoadVolume, Measured, UnwrittenRange};
+use crate::load::{self, LoadResources, LoadVolume, RunError, UnwrittenRange};
 use crate::load_threads::RunObserver;
-use crate::outcome::{DataDirection, HostFacts, Load, ResultRow, RunResult};
+use crate::outcome::{DataDirection, HostFacts, Load, RunResult};
 use crate::plan::{FioOptions, UnfitForVolume};
 
 /// What is to be measured.
@@ -43,34 +42,6 @@ pub enum SubjectError {
         /// What does not fit.
         cause: UnfitForVolume,
     },
-}
-
-/// Why a measurement ended before its time.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Our own machine.
-    #[error("cannot start the load: {0}")]
-    Machine(#[from] io::Error),
-    /// A volume could not be filled.
-    #[error("{address}: {cause}")]
-    Fill {
-        /// Its address.
-        address: String,
-        /// What failed.
-        cause: FillError,
-    },
-    /// An I/O failed, or gave wrong data.
-    #[error("{0}")]
-    Load(String),
-}
-
-impl Measured {
-    /// Adds its rows to others, as far as anything was measured.
-    pub(crate) fn take(self, rows: &mut Vec<ResultRow>) -> Result<(), RunError> {
-        rows.extend(self.rows.into_iter().filter(|row| row.runtime_us > 0));
-        self.failure
-            .map_or(Ok(()), |failure| Err(RunError::Load(failure)))
-    }
 }
 
 impl LoadVolume {

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use address::Address;
+use bench::load::RunError;
 use bench::load::{LoadResources, LoadVolume, UnwrittenRange};
 use bench::outcome::{RunResult, table};
 use bench::plan::{BlockSizes, FioOptions, Rw};
-use bench::run::{RunError, RunPlan, begun};
+use bench::run::{RunPlan, begun};
 use bench::{RunObserver, processes, report};
 use clap::Args;
 use engine::serve::options::RingKind;

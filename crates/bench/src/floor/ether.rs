@@ -21,11 +21,10 @@ use ::io::ether::EtherPort;
 
 use self::frame::{FloorFrameKind, FloorMessage, GROUP, Run};
 use self::side::FloorPort;
-use crate::load::{self, Measured};
+use crate::load::{self, Measured, RunError};
 use crate::load_threads::{self, LoadPhase, LoadThread, RunObserver, ThreadTotals};
 use crate::outcome::{AccessOrder, DataDirection, Load, RunResult};
 use crate::plan::FioOptions;
-use crate::run::RunError;
 
 /// Frames on their way that the receiver has not told of: less than a port's ring takes.
 pub const WINDOW: u32 = 2048;

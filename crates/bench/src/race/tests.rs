@@ -7,12 +7,12 @@ use std::time::Duration;
 use ::io::ring::RingKind;
 
 use super::{RacePlan, order};
-use crate::load::LoadResources;
 use crate::load::tests::{subject, words};
+use crate::load::{LoadResources, RunError};
 use crate::load_threads::{LiveFigures, RunObserver};
 use crate::outcome::RunResult;
 use crate::plan::FioOptions;
-use crate::run::{self, RunError};
+use crate::run;
 
 fn plan(addresses: &[&str], words: &FioOptions) -> RacePlan {
     RacePlan {
