@@ -337,7 +337,7 @@ impl FioOptions {
 
     /// What the places and contents of a job are drawn from.
     pub(crate) fn random(&self, job: u32) -> Rng {
-        Rng::with_seed(self.seed ^ u64::from(job) << 32)
+        Rng::with_seed(self.seed ^ u64::from(job).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     /// Whether the next I/O writes.

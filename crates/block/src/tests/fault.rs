@@ -46,6 +46,20 @@ fn failures_are_as_many_as_was_said_and_the_same_by_the_seed() {
     assert_ne!(with(1), with(2));
 }
 
+/// A retry that fails too is what such a volume is for.
+#[test]
+fn failures_follow_each_other_as_often_as_by_chance() {
+    for seed in 1..5 {
+        let failed = failures(Faults {
+            write: Some(FailureRule::Seldom(0.1)),
+            seed,
+            ..Faults::default()
+        });
+        let pairs = failed.windows(2).filter(|two| two[0] + 1 == two[1]).count();
+        assert!((2..25).contains(&pairs), "{pairs} of about 10, seed {seed}");
+    }
+}
+
 #[test]
 fn never_and_always_are_meant() {
     let by = |p| Faults {
