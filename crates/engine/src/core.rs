@@ -13,9 +13,9 @@
 //! | a table of nexuses; iSCSI connections and FC ports behind them | `nexus_table`, `session`, `fc_port` |
 //! | lists of sessions, and their end by order (core 0) | `sessions` |
 //! | SAM's protocol services: device server to transport | `services` |
-//! | medium operations: device server to volumes; growth and loss of volumes | `volumes`, `watch` |
+//! | medium operations: device server to volumes; growth and loss of volumes | `volumes` |
 //! | deadlines; buffers that are given back | `timers`, `buffers` |
-//! | unit attentions for initiators that are away | `departed` |
+//! | unit attentions for initiators that are away | `nexus_table` |
 //! | changes of what is served: on core 0; on every core | `change_steps`; `inventory` |
 //! | shutdown; what a core holds | `stop`, `census` |
 

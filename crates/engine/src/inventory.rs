@@ -16,6 +16,7 @@ use fc::remote::Partners;
 use iscsi::target::NodeAccess;
 
 pub use check::{InventoryError, MOST_LUNS};
+pub use cycle::LocalNode;
 pub use diff::{Step, diff};
 pub use fcoe_port::{FcoePort, NotAPort};
 

@@ -206,8 +206,8 @@ impl Server {
         Ok(handle)
     }
 
-    /// Serves this from now on, in place of what was served. Hosts see all of the change or none
-    /// of it; who uses what stays the same is not interrupted.
+    /// Serves this from now on, in place of what was served: adds, resizes and removes LUNs at run
+    /// time. Hosts see all of the change or none of it. I/O on what stays the same goes on.
     ///
     /// # Errors
     ///

@@ -201,7 +201,7 @@ impl ControlCore {
     }
 
     /// The core with the fewest sessions has the next one.
-    pub(super) fn place(&mut self, tsih: u16) {
+    pub(super) fn assign_core(&mut self, tsih: u16) {
         let loads = self.loads.iter_mut().enumerate();
         let Some((core, load)) = loads.min_by_key(|(_, load)| **load) else {
             return;

@@ -139,7 +139,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         match front.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
-                front.place(tsih);
+                front.assign_core(tsih);
                 login.admit(tsih);
                 self.sweep_later(now);
             }

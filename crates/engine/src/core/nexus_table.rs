@@ -1,4 +1,5 @@
-//! A connection as a core keeps it, from accept until its last task has ended.
+//! The nexuses of a core: its connections, from accept until their last task has ended, its remote
+//! ports of Fibre Channel, and initiators that were here before.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -223,9 +224,8 @@ impl NexusTable {
     }
 }
 
-/// Initiator ports without a nexus now that had one since the target started: what each had heard,
-/// by its name, `N`. One that is forgotten is told as much as one that was
-/// never there: that power was off, which says all that it could.
+/// What each initiator port without a nexus has been told, by its name, `N`, if it had one since
+/// the target started. A port that is forgotten is told of power on, which covers all that it missed.
 pub(super) struct DepartedInitiators<N> {
     away: BTreeMap<N, DepartedInitiator>,
     departures: u64,

@@ -1,9 +1,8 @@
 //! What is wrong with an inventory, before anything of it is tried.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
-use super::cycle::CycleSearch;
+use super::cycle::{CycleSearch, LocalNode};
 use super::{Inventory, LunRows};
 
 /// How many LUNs a target can have: as many as two bytes of single-level addressing tell apart
@@ -69,13 +68,12 @@ pub enum InventoryError {
 }
 
 impl Inventory {
-    /// Whether it can be served, as far as it tells itself. A portal at a wildcard address is taken
-    /// to listen on loopback addresses and on `own`.
+    /// Whether this node can serve it, as far as it tells itself.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn check(&self, own: &[IpAddr]) -> Result<(), InventoryError> {
+    pub fn check(&self, node: LocalNode<'_>) -> Result<(), InventoryError> {
         for (name, target) in &self.targets {
             check_name(name)?;
             self.check_luns(name, &target.luns)?;
@@ -95,7 +93,7 @@ impl Inventory {
         }
         let mut ports = self.fc_ports.iter();
         ports.try_for_each(|port| self.check_luns(&port.port.place.to_string(), &port.luns))?;
-        CycleSearch::new(self, own).run()
+        CycleSearch::new(self, node).run()
     }
 
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {

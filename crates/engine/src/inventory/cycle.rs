@@ -8,105 +8,128 @@ use address::{Address, FcoeAddress, Host, HostPort, UnitAddress};
 
 use super::{Inventory, InventoryError, LunRows};
 
+/// How other servers, and this one, know this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalNode<'a> {
+    /// Its addresses beside loopback: what a portal at a wildcard address listens on.
+    pub addresses: &'a [IpAddr],
+    /// InitiatorName, by which a target chooses what it shows.
+    pub initiator: &'a str,
+}
+
 /// Looks for cycles by following each unit's volume to the units behind it.
 pub(super) struct CycleSearch<'a> {
     inventory: &'a Inventory,
-    /// What a portal at a wildcard address listens on.
-    own: &'a [IpAddr],
+    node: LocalNode<'a>,
     /// Units that were visited; `true` while the units behind them are being visited.
     visited: BTreeMap<&'a str, bool>,
 }
 
+/// What is to be done with a unit next.
+enum Visit<'a> {
+    Enter(&'a str),
+    /// All units behind it were visited.
+    Leave(&'a str),
+}
+
 impl<'a> CycleSearch<'a> {
-    pub(super) const fn new(inventory: &'a Inventory, own: &'a [IpAddr]) -> Self {
+    pub(super) const fn new(inventory: &'a Inventory, node: LocalNode<'a>) -> Self {
         Self {
             inventory,
-            own,
+            node,
             visited: BTreeMap::new(),
         }
     }
 
+    /// Takes no stack for a chain of units, however long.
+    ///
     /// # Errors
     ///
     /// The first unit that leads back to itself.
     pub(super) fn run(mut self) -> Result<(), InventoryError> {
-        let mut names = self.inventory.units.keys();
-        names.try_for_each(|name| self.visit(name))
-    }
-
-    fn visit(&mut self, name: &'a str) -> Result<(), InventoryError> {
-        let inventory = self.inventory;
-        let Some(row) = inventory.units.get(name) else {
-            return Ok(());
-        };
-        match self.visited.insert(name, true) {
-            None => {}
-            Some(true) => {
-                return Err(InventoryError::Cycle {
-                    unit: name.to_owned(),
-                    volume: row.written.clone(),
-                });
-            }
-            Some(false) => {
-                self.visited.insert(name, false);
-                return Ok(());
+        let names = self.inventory.units.keys();
+        let mut left: Vec<_> = names.map(|name| Visit::Enter(name)).collect();
+        while let Some(visit) = left.pop() {
+            match visit {
+                Visit::Enter(name) => self.enter(name, &mut left)?,
+                Visit::Leave(name) => drop(self.visited.insert(name, false)),
             }
         }
-        for leaf in row.address.leaves() {
-            for behind in self.behind(leaf) {
-                self.visit(behind)?;
-            }
-        }
-        self.visited.insert(name, false);
         Ok(())
     }
 
-    /// The units of this inventory that an address leads to: one for each group that has the LUN.
-    fn behind(&self, address: &Address) -> Vec<&'a str> {
-        match address {
-            Address::Iscsi(unit) | Address::Iser(unit) => self.behind_portal(unit),
-            Address::Fcoe(unit) => self.behind_fc_port(unit),
-            _ => Vec::new(),
+    fn enter(&mut self, name: &'a str, left: &mut Vec<Visit<'a>>) -> Result<(), InventoryError> {
+        let Some(row) = self.inventory.units.get(name) else {
+            return Ok(());
+        };
+        match self.visited.get(name) {
+            Some(true) => Err(InventoryError::Cycle {
+                unit: name.to_owned(),
+                volume: row.written.clone(),
+            }),
+            Some(false) => Ok(()),
+            None => {
+                self.visited.insert(name, true);
+                left.push(Visit::Leave(name));
+                let behind = row.address.leaves().filter_map(|leaf| self.behind(leaf));
+                left.extend(behind.map(Visit::Enter));
+                Ok(())
+            }
         }
     }
 
-    fn behind_portal(&self, unit: &UnitAddress) -> Vec<&'a str> {
-        let name = iscsi::names::normalise(&unit.target);
-        let target = name.ok().and_then(|name| self.inventory.targets.get(&name));
-        match target {
-            Some(target) if self.is_own_portal(&unit.portal) => {
-                let groups = target.groups.iter().map(|(_, luns)| luns);
-                let maps = groups.chain([&target.luns]);
-                maps.filter_map(|luns| unit_of(luns, unit.lun)).collect()
-            }
-            _ => Vec::new(),
+    /// The unit of this inventory that an address leads to.
+    fn behind(&self, address: &Address) -> Option<&'a str> {
+        match address {
+            Address::Iscsi(unit) | Address::Iser(unit) => self.behind_portal(unit),
+            Address::Fcoe(unit) => self.behind_fc_port(unit),
+            _ => None,
         }
+    }
+
+    fn behind_portal(&self, unit: &UnitAddress) -> Option<&'a str> {
+        let name = iscsi::names::normalise(&unit.target).ok()?;
+        let target = self.inventory.targets.get(&name)?;
+        let initiator = unit.session.initiator.as_deref();
+        let initiator = initiator.unwrap_or(self.node.initiator);
+        let mut groups = target.groups.iter();
+        let group = groups.find(|(names, _)| names.contains(initiator));
+        let luns = group.map_or(&target.luns, |(_, luns)| luns);
+        self.is_own_portal(&unit.portal)
+            .then(|| unit_of(luns, unit.lun))?
     }
 
     /// A WWPN belongs to one port alone. A port that is named after its interface when it is opened
     /// is not known here.
-    fn behind_fc_port(&self, unit: &FcoeAddress) -> Vec<&'a str> {
-        let ports = self.inventory.fc_ports.iter();
-        let named = ports.filter(|row| row.port.wwpn == Some(unit.port_name));
-        named
-            .filter_map(|row| unit_of(&row.luns, unit.lun))
-            .collect()
+    fn behind_fc_port(&self, unit: &FcoeAddress) -> Option<&'a str> {
+        let mut ports = self.inventory.fc_ports.iter();
+        let named = ports.find(|row| row.port.wwpn == Some(unit.port_name))?;
+        unit_of(&named.luns, unit.lun)
     }
 
     fn is_own_portal(&self, portal: &HostPort) -> bool {
         let is_own = |bound: IpAddr| match &portal.host {
             Host::V4(ip) => self.listens_on(bound, (*ip).into()),
-            Host::V6(ip, _) => self.listens_on(bound, (*ip).into()),
+            Host::V6(ip, _) => self.listens_on(bound, IpAddr::from(*ip).to_canonical()),
             Host::Name(name) => {
-                name == "localhost" && (bound.is_loopback() || bound.is_unspecified())
+                let is_local = name.eq_ignore_ascii_case("localhost");
+                is_local && (bound.is_loopback() || bound.is_unspecified())
             }
         };
         let mut portals = self.inventory.portals.iter();
         portals.any(|bound| bound.port() == portal.port && is_own(bound.ip()))
     }
 
+    /// `[::]` takes connections to IPv4 addresses too; who connects to a wildcard reaches loopback.
     fn listens_on(&self, bound: IpAddr, ip: IpAddr) -> bool {
-        bound == ip || bound.is_unspecified() && (ip.is_loopback() || self.own.contains(&ip))
+        if bound == ip {
+            return true;
+        }
+        if ip.is_unspecified() {
+            return bound.is_loopback() || bound.is_unspecified();
+        }
+        let is_wildcard = bound.is_unspecified() && (bound.is_ipv6() || ip.is_ipv4());
+        is_wildcard && (ip.is_loopback() || self.node.addresses.contains(&ip))
     }
 }
 

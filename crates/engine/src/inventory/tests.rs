@@ -1,18 +1,25 @@
 //! Inventories that are wrong, and what lies between two that are right.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use fc::remote::Partners;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::{
-    FcPortRow, Inventory, InventoryError, LunRows, MOST_LUNS, Step, TargetRow, UnitRow, diff,
+    FcPortRow, Inventory, InventoryError, LocalNode, LunRows, MOST_LUNS, Step, TargetRow, UnitRow,
+    diff,
 };
 
 const TARGET: &str = "iqn.2026-11.org.lunar:san";
 const HOST: &str = "iqn.2026-11.org.example:host";
+
+/// The server.
+const HERE: LocalNode<'_> = LocalNode {
+    addresses: &[IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))],
+    initiator: "iqn.2026-11.org.lunar:us",
+};
 
 fn unit(written: &str) -> UnitRow {
     UnitRow::new(written.parse().unwrap(), written.to_owned())
@@ -33,12 +40,12 @@ fn serving(luns: &[(u16, &str)]) -> Inventory {
 }
 
 fn refused(inventory: &Inventory) -> String {
-    inventory.check(&[]).unwrap_err().to_string()
+    inventory.check(HERE).unwrap_err().to_string()
 }
 
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    assert_eq!(serving(&[(0, "a"), (1, "b"), (2, "a")]).check(&[]), Ok(()));
+    assert_eq!(serving(&[(0, "a"), (1, "b"), (2, "a")]).check(HERE), Ok(()));
     assert_eq!(
         refused(&serving(&[(3, "a"), (3, "b")])),
         format!("{TARGET} has LUN 3 twice: give one of the volumes another number")
@@ -63,7 +70,7 @@ fn an_initiator_sees_what_one_group_sees() {
         target: TARGET.into(),
         initiator: HOST.into(),
     };
-    assert_eq!(inventory.check(&[]), Err(twice));
+    assert_eq!(inventory.check(HERE), Err(twice));
 }
 
 #[test]
@@ -91,7 +98,6 @@ fn served_at(portal: &str, a: &str, b: &str) -> Inventory {
 #[test]
 fn a_volume_that_leads_back_to_its_unit_is_refused() {
     let to = |host: &str, lun: u16| format!("iscsi://{host}/{TARGET}/{lun}");
-    let own: IpAddr = [192, 0, 2, 1].into();
     for (portal, a, b, is_cycle) in [
         ("192.0.2.1:3260", to("192.0.2.1", 0), "ram:1M".into(), true),
         ("0.0.0.0:3260", to("192.0.2.1", 1), to("127.0.0.1", 0), true),
@@ -101,6 +107,14 @@ fn a_volume_that_leads_back_to_its_unit_is_refused() {
             "ram:1M".into(),
             true,
         ),
+        ("127.0.0.1:3260", to("0.0.0.0", 0), "ram:1M".into(), true),
+        (
+            "127.0.0.1:3260",
+            to("[::ffff:127.0.0.1]", 0),
+            "ram:1M".into(),
+            true,
+        ),
+        ("127.0.0.1:3260", to("LOCALHOST", 0), "ram:1M".into(), true),
         // Through a unit that is not part of the cycle itself.
         (
             "127.0.0.1:3260",
@@ -118,6 +132,7 @@ fn a_volume_that_leads_back_to_its_unit_is_refused() {
             false,
         ),
         ("0.0.0.0:3260", to("192.0.2.2", 0), "ram:1M".into(), false),
+        ("0.0.0.0:3260", to("[::1]", 0), "ram:1M".into(), false),
         (
             "192.0.2.1:3260",
             format!("iscsi://192.0.2.1/{HOST}/0"),
@@ -126,9 +141,40 @@ fn a_volume_that_leads_back_to_its_unit_is_refused() {
         ),
         ("192.0.2.1:3260", to("192.0.2.1", 2), "ram:1M".into(), false),
     ] {
-        let found = served_at(portal, &a, &b).check(&[own]);
+        let found = served_at(portal, &a, &b).check(HERE);
         assert_eq!(found.is_err(), is_cycle, "{portal} {a} {b}: {found:?}");
     }
+}
+
+#[test]
+fn a_cycle_goes_by_what_the_server_itself_is_shown() {
+    let address = format!("iscsi://127.0.0.1/{TARGET}/0");
+    let mut inventory = served_at("127.0.0.1:3260", &address, "ram:1M");
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    let group = BTreeSet::from([HERE.initiator.to_owned()]);
+    target.groups = vec![(group, vec![(0, "b".to_owned())])];
+    assert_eq!(inventory.check(HERE), Ok(()));
+    let other = unit(&format!("{address}?initiator={HOST}"));
+    inventory.units.insert("a".into(), other);
+    assert!(inventory.check(HERE).is_err());
+}
+
+#[test]
+fn a_long_chain_of_units_takes_no_stack() {
+    const LAST: u16 = MOST_LUNS as u16 - 1;
+    let mut inventory = serving(&[]);
+    inventory.portals = vec![([127, 0, 0, 1], 3260).into()];
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    for lun in 0..=LAST {
+        target.luns.push((lun, lun.to_string()));
+        let next = unit(&format!(
+            "iscsi://127.0.0.1/{TARGET}/{}",
+            lun.min(LAST - 1) + 1
+        ));
+        inventory.units.insert(lun.to_string(), next);
+    }
+    inventory.units.insert(LAST.to_string(), unit("ram:1M"));
+    assert_eq!(inventory.check(HERE), Ok(()));
 }
 
 #[test]
@@ -154,9 +200,9 @@ fn a_cycle_through_a_fibre_channel_port_is_refused_too() {
         partners: Partners::Any,
     };
     inventory.fc_ports = vec![row("20:00:ac:de:48:23:45:68")];
-    assert_eq!(inventory.check(&[]), Ok(()));
+    assert_eq!(inventory.check(HERE), Ok(()));
     inventory.fc_ports = vec![row(wwpn)];
-    assert!(inventory.check(&[]).is_err());
+    assert!(inventory.check(HERE).is_err());
 }
 
 #[test]

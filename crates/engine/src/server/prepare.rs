@@ -20,7 +20,7 @@ use scsi::wire::lun::Lun;
 use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
-use crate::inventory::{FcPortRow, Inventory, LunRows, Step, TargetRow, UnitRow, diff};
+use crate::inventory::{FcPortRow, Inventory, LocalNode, LunRows, Step, TargetRow, UnitRow, diff};
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
 use crate::views::{LunMap, TargetViews, Views};
@@ -63,7 +63,10 @@ impl Preparing<'_> {
         inventory: Inventory,
         undo: &UndoLog,
     ) -> Result<Prepared, ServeError> {
-        inventory.check(&portals::own_addresses())?;
+        inventory.check(LocalNode {
+            addresses: &portals::own_addresses(),
+            initiator: &self.config.open.initiator,
+        })?;
         let open = self.open_options(undo);
         let mut steps = Steps::default();
         let all = diff(&served.inventory, &inventory);
