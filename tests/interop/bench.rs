@@ -26,6 +26,19 @@ fn a_remote_volume_is_measured_with_the_targets_cpu() {
     assert!(row["target_cpu_us"].as_u64().unwrap() > 0);
 }
 
+/// The session that a volume was opened by is not new when the first turn begins.
+#[test]
+fn a_race_has_the_cpu_of_targets_that_are_written_to() {
+    let server = Server::start("race-cpu", &["ram:16M", "ram:16M"], &[]).unwrap();
+    let short = "--json --rw randwrite --runtime 300ms --ramp-time 50ms";
+    let (a, b) = (server.address(0), server.address(1));
+    let text = lunar_says(&words(&format!("race {a} {b} {short}")));
+    let outcome: Value = serde_json::from_str(text.trim()).unwrap();
+    for row in outcome["rows"].as_array().unwrap() {
+        assert!(row["target_cpu_us"].as_u64().unwrap() > 0, "{row}");
+    }
+}
+
 /// A load that is under way now.
 fn begun(address: &str) -> Child {
     let options = "--json --ramp-time 50ms --runtime 1500ms";

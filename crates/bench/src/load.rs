@@ -11,6 +11,7 @@ mod stamp;
 pub(crate) mod tests;
 mod write_generations;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub struct LoadVolume {
     pub volume: Arc<dyn Volume>,
     /// What of it.
     pub span: BlockSpan,
+    /// Our sockets that came when it was opened: its first session waits there.
+    pub(crate) sockets: BTreeSet<u64>,
 }
 
 /// What the machine gives to it.

@@ -130,11 +130,12 @@ impl<'a> RaceLoad<'a> {
             plan.machinery.ring,
             load::new_run(),
         );
-        let group = |subject| ThreadGroup {
+        let groups = plan.subjects.iter().map(|subject| ThreadGroup {
             members: load::members(subject, work, ring, run).collect(),
             targets: plan.machinery.targets.clone(),
-        };
-        let groups = plan.subjects.iter().map(group).collect();
+            sockets: subject.sockets.clone(),
+        });
+        let groups = groups.collect();
         let rounds = self.plan.rounds();
         let later = self.plan.left(0, 0) * self.later;
         let failure = load_threads::take_turns(groups, watch, |resting, watch| {

@@ -12,6 +12,7 @@ use crate::load::{self, LoadResources, LoadVolume, RunError, UnwrittenRange};
 use crate::load_threads::RunObserver;
 use crate::outcome::{DataDirection, HostFacts, Load, RunResult};
 use crate::plan::{FioOptions, UnfitForVolume};
+use crate::processes;
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -62,8 +63,10 @@ impl LoadVolume {
         if words.jobs > 1 && is_on_a_cable(address) {
             return Err(unfit(UnfitForVolume::Cable(words.jobs)));
         }
+        let before = processes::sockets();
         let volume = open::volume(address, options)?;
         Ok(Self {
+            sockets: &processes::sockets() - &before,
             address: address.to_string(),
             span: words.fit(&volume.traits()).map_err(unfit)?,
             volume,

@@ -1,5 +1,6 @@
 //! Loads on volumes of this process.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) fn subject(address: &str, words: &FioOptions) -> LoadVolume {
         address: address.to_owned(),
         span: words.fit(&volume.traits()).unwrap(),
         volume,
+        sockets: BTreeSet::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who works when, told by those who do; and a member that a test leads.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
@@ -86,6 +87,7 @@ fn turns_do_not_overlap() {
     let groups = [0, 1].map(|group| ThreadGroup {
         members: (0..MEMBERS).map(|_| member(group)).collect(),
         targets: vec![std::process::id()],
+        sockets: BTreeSet::new(),
     });
     let times = RunTimes {
         ramp: Duration::ZERO,

@@ -4,6 +4,7 @@
 //! may be short. Those whose turn is over finish what is in flight first: no two ever work at a
 //! time.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::thread;
 
@@ -18,6 +19,8 @@ pub(crate) struct ThreadGroup<F> {
     /// Whose CPU time is that of their target; where none is named, the process at the other end of
     /// their sockets.
     pub(crate) targets: Vec<u32>,
+    /// Sockets that it had before it was started.
+    pub(crate) sockets: BTreeSet<u64>,
 }
 
 /// A group that waits for its turn.
@@ -69,15 +72,16 @@ where
         .collect();
     thread::scope(|scope| {
         let mut all = Vec::new();
-        for (ThreadGroup { members, targets }, stage) in groups.into_iter().zip(&stages) {
+        for (group, stage) in groups.into_iter().zip(&stages) {
             // Whose sockets those are that come now is beyond doubt, as the others rest.
             let before = processes::sockets();
-            let mut lead = Coordinator::start(scope, members, stage)?;
+            let mut lead = Coordinator::start(scope, group.members, stage)?;
             lead.meet(watch);
-            let targets = if targets.is_empty() {
-                processes::peers(&(&processes::sockets() - &before))
+            let targets = if group.targets.is_empty() {
+                let own = &(&processes::sockets() - &before) | &group.sockets;
+                processes::peers(&own)
             } else {
-                targets
+                group.targets
             };
             all.push(RestingGroup { lead, targets });
         }
