@@ -21,7 +21,7 @@
 //!
 //! It is made again, by the same InitiatorName and ISID to the same portal, so that the target ends
 //! the old nexus before the new one carries a command (RFC 7143 §6.3.5): only then what was under
-//! way is sent once more. Attempts have pauses between them that grow, with some chance in them.
+//! way is sent once more. Attempts follow an exponential backoff with jitter.
 //! After [`RemoteSettings::replacement`] without a session everything that waits fails; what is
 //! asked for later waits as long again.
 //!
@@ -74,7 +74,7 @@ pub(crate) use self::fcoe::FcoeLink;
 pub use self::fcoe::TargetPortAddress;
 use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
-pub(crate) use self::inquiry::Inquiry;
+pub(crate) use self::inquiry::{Inquiry, LIMIT};
 pub(crate) use self::link::Link;
 pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
@@ -326,18 +326,26 @@ impl Drop for SharedUnit {
         let TransportAddress::Iscsi(portal) = &self.settings.way else {
             return;
         };
+        let now = Instant::now();
+        let asked = now
+            .checked_sub(LIMIT.saturating_sub(FAREWELL))
+            .unwrap_or(now);
         let resting = std::mem::take(&mut *lock(&self.resting));
         for resting in resting.into_iter().flatten() {
             let link = |core: &CoreContext| self.settings.connection(core, portal, Some(resting));
-            if let Ok(inquiry) = Inquiry::new(Instant::now(), link) {
-                inquiry.leave();
+            if let Ok(inquiry) = Inquiry::new(asked, link) {
+                inquiry.leave_since(asked);
             }
         }
     }
 }
 
+/// How long all logouts of a volume that was never used may take: where a change of what is served
+/// is given up, a core waits for them.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 impl RemoteVolume {
-    /// Asks the unit what it is. It blocks, for half a minute at the most.
+    /// Asks the unit what it is. It blocks, for half a minute and what a last connection takes.
     ///
     /// # Errors
     ///
@@ -353,7 +361,13 @@ impl RemoteVolume {
         let asked = Instant::now();
         let first = portal.of_session(FIRST_SESSION);
         let mut inquiry = Inquiry::log_in(asked, |core| settings.connection(core, &first, None))?;
-        let facts = inquiry.probe(&settings)?;
+        let facts = match inquiry.probe(&settings) {
+            Ok(facts) => facts,
+            Err(cause) => {
+                inquiry.leave_since(asked);
+                return Err(cause);
+            }
+        };
         let session = inquiry.link.particulars(settings.sessions);
         let found = inquiry.link.place();
         let sessions = multi_session::log_in_others(&settings, (portal, &found), inquiry, asked)?;

@@ -137,8 +137,13 @@ impl InitiatorConnection {
         self.state = SocketState::Resting(resting);
     }
 
-    /// Lays the session down, for another link to take up, if nothing is in flight.
-    pub(super) fn rest(&mut self, ring: &mut impl Ring) -> Option<RestingConnection> {
+    /// Lays the session down, for another link to take up, if nothing is in flight. The target has
+    /// answered after `since`.
+    pub(super) fn rest(
+        &mut self,
+        ring: &mut impl Ring,
+        since: Instant,
+    ) -> Option<RestingConnection> {
         let is_free = self.early.is_empty() && self.heard.is_empty();
         let up = match std::mem::replace(&mut self.state, SocketState::Down) {
             SocketState::Up(up) if is_free && !up.sending && !up.receiving => up,
@@ -151,7 +156,7 @@ impl InitiatorConnection {
             Ok(session) => Some(RestingConnection {
                 socket: ring.release(up.socket),
                 session,
-                since: Instant::now(),
+                since,
             }),
             Err(session) => {
                 self.state = SocketState::up(up.socket, *session);

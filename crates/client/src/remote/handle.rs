@@ -34,7 +34,7 @@ pub(super) struct RemoteHandle<L> {
     pub(super) group: usize,
     /// What was written there or in another place by commands that were given up.
     pub(super) doubts: IndeterminateWrites,
-    pub(super) attempts: Backoff,
+    pub(super) backoff: Backoff,
     /// Its last session, or attempt at one, has failed.
     pub(super) away: bool,
     /// It is to come back, even with nothing to do.
@@ -68,7 +68,7 @@ impl<L: Link> RemoteHandle<L> {
             unaccounted: false,
             group: 0,
             doubts: IndeterminateWrites::default(),
-            attempts: Backoff::default(),
+            backoff: Backoff::default(),
             away: false,
             wanted: false,
             why: None,
@@ -101,8 +101,8 @@ impl<L: Link> RemoteHandle<L> {
         let deadlines = [
             self.client.next_deadline(),
             self.link.next_deadline(),
-            self.attempts.next,
-            self.attempts.limit(self.shared.settings.replacement),
+            self.backoff.next,
+            self.backoff.limit(self.shared.settings.replacement),
         ];
         if let Some(at) = deadlines.into_iter().flatten().min() {
             cx.call_at(at.max(cx.now + SHORTEST));

@@ -40,17 +40,17 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// Memory for parameter data comes from the heap; the pool only has to be there.
 const POOL: usize = 1 << 20;
 
-/// How long is waited until something is asked again that was answered by something else.
+/// The pause before a command is sent again that ended with BUSY or a unit attention.
 const TURN: Duration = Duration::from_millis(50);
 
-/// How often a question is repeated that is answered by something else first.
+/// How often a command is sent that ends with BUSY or a unit attention.
 const TRIES: usize = 8;
 
 /// Bytes of a list of LUNs that are asked for: 1023 of them.
 const LIST: usize = 8192;
 
 impl<L: Link> Inquiry<L> {
-    /// By a link that is not there yet, for a question that was asked then.
+    /// With a link that is still to connect. Its first question counts from `asked`.
     pub(super) fn new(
         asked: Instant,
         link: impl FnOnce(&CoreContext) -> L,
@@ -67,7 +67,7 @@ impl<L: Link> Inquiry<L> {
         })
     }
 
-    /// By a link that has logged in.
+    /// Logs in by a new link, and follows redirections.
     pub(crate) fn log_in(
         asked: Instant,
         link: impl FnOnce(&CoreContext) -> L,
@@ -130,7 +130,9 @@ impl<L: Link> Inquiry<L> {
     pub(super) fn probe(&mut self, settings: &RemoteSettings) -> Result<Facts, RemoteError> {
         let mut client = Client::default().wishing(settings.wishes);
         let facts = self.facts_for(&mut client, settings.lun);
-        if client.depart() {
+        // A link that has ended carries no command.
+        let answers = matches!(facts, Ok(_) | Err(RemoteError::Unit { .. }));
+        if answers && client.depart() {
             let mut left = self.carry_out(&mut client, settings.lun);
             while left.is_ok_and(|output| !matches!(output, ClientOutput::Departed)) {
                 left = self.carry_out(&mut client, settings.lun);
@@ -325,7 +327,7 @@ impl Inquiry<InitiatorConnection> {
 
     /// Lays the session down for a handle; where something is in flight, it is ended instead.
     pub(super) fn rest(mut self) -> Option<RestingConnection> {
-        let resting = self.link.rest(&mut self.ring);
+        let resting = self.link.rest(&mut self.ring, self.asked);
         if resting.is_none() {
             let asked = self.asked;
             self.leave_since(asked);

@@ -125,7 +125,7 @@ impl<L: Link> RemoteHandle<L> {
 
     /// The session can be used.
     pub(super) fn is_back(&mut self) {
-        self.attempts = Backoff::default();
+        self.backoff = Backoff::default();
         (self.away, self.wanted) = (false, false);
         if self.why.take().is_some() {
             tracing::info!("{}: connected again", self.link.name());
@@ -147,17 +147,17 @@ impl<L: Link> RemoteHandle<L> {
         self.tell_doubts();
         self.away = true;
         self.warn(format!("{end}; connecting again"));
-        let since = *self.attempts.since.get_or_insert(now);
-        if end.is_redirection() && self.attempts.redirections < REDIRECTIONS {
-            self.attempts = Backoff {
+        let since = *self.backoff.since.get_or_insert(now);
+        if end.is_redirection() && self.backoff.redirections < REDIRECTIONS {
+            self.backoff = Backoff {
                 since: Some(since),
-                redirections: self.attempts.redirections + 1,
+                redirections: self.backoff.redirections + 1,
                 ..Backoff::default()
             };
         } else {
-            self.attempts.redirections = 0;
+            self.backoff.redirections = 0;
             let outside = self.shared.settings.outside;
-            self.attempts.fail(now, wait, outside);
+            self.backoff.fail(now, wait, outside);
         }
     }
 
@@ -166,7 +166,7 @@ impl<L: Link> RemoteHandle<L> {
         self.warn(cause.to_string());
         self.away = true;
         let outside = self.shared.settings.outside;
-        self.attempts.fail(now, Duration::ZERO, outside);
+        self.backoff.fail(now, Duration::ZERO, outside);
     }
 
     /// Says it once, however often it is tried until the cause is another one. Where it only comes
@@ -189,19 +189,19 @@ impl<L: Link> RemoteHandle<L> {
         }
         let needed = self.wanted || !self.client.is_idle() || self.has_doubts();
         if !needed || self.leaving {
-            self.attempts = Backoff::default();
+            self.backoff = Backoff::default();
             return;
         }
-        self.attempts.since.get_or_insert(cx.now);
-        if self.attempts.next.is_none_or(|at| at <= cx.now) {
-            self.attempts.next = None;
+        self.backoff.since.get_or_insert(cx.now);
+        if self.backoff.next.is_none_or(|at| at <= cx.now) {
+            self.backoff.next = None;
             self.link.connect(cx);
         }
     }
 
     /// It has taken too long.
     pub(super) fn check_limit(&mut self, now: Now) {
-        let limit = self.attempts.limit(self.shared.settings.replacement);
+        let limit = self.backoff.limit(self.shared.settings.replacement);
         if limit.is_none_or(|at| at > now) {
             return;
         }
@@ -211,11 +211,11 @@ impl<L: Link> RemoteHandle<L> {
         }
         self.abandon();
         self.tell_doubts();
-        let attempts = std::mem::take(&mut self.attempts);
+        let backoff = std::mem::take(&mut self.backoff);
         if self.has_doubts() {
-            self.attempts = Backoff {
+            self.backoff = Backoff {
                 since: None,
-                ..attempts
+                ..backoff
             };
         }
         (self.away, self.wanted) = (true, false);
