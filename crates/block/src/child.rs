@@ -87,7 +87,7 @@ impl Child {
         self.handle.event(&mut cx, node, slot, event);
     }
 
-    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn resume(&mut self, cx: &mut Context<'_>) {
         self.handle.resume(&mut cx.inside(&mut self.done));
     }
 

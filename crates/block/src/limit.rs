@@ -1,4 +1,5 @@
-//! `limit:iops=10k,rate=100M(A)`: a volume that does no more than so much a second.
+//! `limit:iops=10k,rate=100M(A)` and `delay:5ms(A)`: volumes that do no more than a rate allows, or
+//! begin each operation later.
 //!
 //! # How it is measured
 //!

@@ -20,8 +20,8 @@ pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>)
     }
 }
 
-/// Tells the handle whose operation on a ring, by which slot of its own, an event is of. Where
-/// nothing but handles uses the ring, events that are of no operation mean nothing.
+/// Hands an event of a ring to the handle that began the operation, with the handle's own slot for
+/// it. Events of no operation are dropped.
 pub fn hand_on<R: Deref<Target = [u8]>>(
     event: RingEvent<R>,
     tell: impl FnOnce(HandleId, u32, HandleEvent<'_>),

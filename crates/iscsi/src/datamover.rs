@@ -95,7 +95,7 @@ pub trait Datamover<L> {
     /// How many control PDUs, responses and runs of data wait to be sent.
     fn queued(&self) -> usize;
 
-    /// Bytes of Data-In that wait to be sent.
+    /// Bytes of Data-In that wait to be sent: backpressure from a slow reader.
     fn data_in_queued(&self) -> usize;
 
     /// Whether so many control PDUs wait that nothing more should be taken.

@@ -2,11 +2,9 @@
 //! sides; the side that answers brings its own preferences, as [`Operational`] values.
 //!
 //! Adding a key: a variant of [`LoginKey`], a row of [`TABLE`], and, if it is negotiated, a field
-//! of [`Operational`] with its arms in [`Operational::value`] and [`Operational::store`].
+//! of [`Operational`] with its arm in `Operational::field` (`keys/value.rs`).
 //!
 //! [`Operational`]: crate::parameters::Operational
-//! [`Operational::value`]: crate::parameters::Operational::value
-//! [`Operational::store`]: crate::parameters::Operational::store
 
 use crate::text::{self, KeyValue, MAX_VALUE, Text};
 use crate::wire::bhs::MAX_DATA_LEN;

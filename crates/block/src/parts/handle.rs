@@ -319,7 +319,7 @@ impl Handle for PartsHandle {
 
     fn resume(&mut self, cx: &mut Context<'_>) {
         for part in &mut self.parts {
-            part.expire(cx);
+            part.resume(cx);
         }
         self.drain(cx);
     }

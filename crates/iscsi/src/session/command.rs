@@ -318,6 +318,7 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
             None if pdu.read => pdu.expected,
             None => 0,
         };
+        // FirstBurstLength bounds unsolicited data.
         let limit = keys.first_burst.min(task.expected_out);
         task.unsolicited.limit = limit;
         task.unsolicited.received.add(0, data_len.min(limit));

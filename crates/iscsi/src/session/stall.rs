@@ -1,5 +1,5 @@
-//! Whether what a peer has to do gets on, however slowly; and the end of an initiator that is
-//! alive, but does not take what it is sent: where backpressure does not help, as it never reads.
+//! Stall timers: whether a peer makes progress, however slowly. A slow reader is held back by
+//! backpressure; one that answers pings and never reads is ended here.
 //!
 //! What waits for it is in memory that others need too, and may be memory of a volume that others
 //! have to wait for. What it sends by itself, pings or answers to none, says nothing of that.

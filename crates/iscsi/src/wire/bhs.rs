@@ -2,7 +2,7 @@
 
 use scsi::wire::lun::Lun;
 
-use super::pdu::{CMD_SN, EXP_STAT_SN, Place, STAMPS};
+use super::pdu::{CMD_SN, EXP_STAT_SN, HeaderField, STAMPS};
 use super::serial::{CmdSn, StatSn};
 
 /// Bytes in a Basic Header Segment.

@@ -5,7 +5,7 @@ use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use super::pdu::{
-    At, CMD_SN, CONTINUE, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, LUN, Place, STAMPS, TTT, pdu,
+    At, CMD_SN, CONTINUE, EXP_STAT_SN, FINAL, HeaderField, IMMEDIATE, ITT, LUN, STAMPS, TTT, pdu,
 };
 use super::serial::{CmdSn, DataSn, StatSn};
 

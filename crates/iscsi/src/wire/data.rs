@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use super::pdu::{
-    At, Bit, Bits, EXP_STAT_SN, FINAL, ITT, LUN, Place, ResidualAt, STAMPS, TTT, pdu,
+    At, Bit, Bits, EXP_STAT_SN, FINAL, HeaderField, ITT, LUN, ResidualAt, STAMPS, TTT, pdu,
 };
 use super::serial::{DataSn, StatSn};
 
@@ -107,7 +107,7 @@ pdu! {
 #[derive(Clone, Copy)]
 struct Ending;
 
-impl Place<Option<DataInStatus>> for Ending {
+impl HeaderField<Option<DataInStatus>> for Ending {
     fn get(self, bhs: &Bhs) -> Option<DataInStatus> {
         let status = DataInStatus {
             status: At(3).get(bhs),

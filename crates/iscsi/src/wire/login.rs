@@ -2,7 +2,7 @@
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
 use super::pdu::{
-    At, Bits, CMD_SN, CONTINUE, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, Place, STAMPS, pdu,
+    At, Bits, CMD_SN, CONTINUE, EXP_STAT_SN, FINAL, HeaderField, IMMEDIATE, ITT, STAMPS, pdu,
 };
 use super::serial::{CmdSn, StatSn};
 

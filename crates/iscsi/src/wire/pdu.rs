@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 use super::bhs::{Bhs, Itt, Stamps, Ttt};
 use super::serial::{CmdSn, DataSn, StatSn};
 
-/// A PDU's header as a struct with `decode` and `encode`: each field with its [`Place`]. `fixed`
+/// A PDU's header as a struct with `decode` and `encode`: each field with its [`HeaderField`]. `fixed`
 /// lists what is the same in every PDU of the kind, and is ignored when decoded. The struct is
 /// called as its [`Opcode`](super::bhs::Opcode).
 macro_rules! pdu {
@@ -27,7 +27,7 @@ macro_rules! pdu {
             #[must_use]
             pub fn decode(bhs: &Bhs) -> Self {
                 Self {
-                    $($field: Place::get($place, bhs),)*
+                    $($field: HeaderField::get($place, bhs),)*
                 }
             }
 
@@ -35,8 +35,8 @@ macro_rules! pdu {
             #[must_use]
             pub fn encode(&self) -> Bhs {
                 let mut bhs = Bhs::new(Opcode::$name);
-                $(Place::put($at, &mut bhs, $value);)*
-                $(Place::put($place, &mut bhs, self.$field);)*
+                $(HeaderField::put($at, &mut bhs, $value);)*
+                $(HeaderField::put($place, &mut bhs, self.$field);)*
                 bhs
             }
         }
@@ -47,7 +47,7 @@ pub(super) use pdu;
 
 /// Where a value stands in a header, and how. Fields that share a byte are put one after the other
 /// into one that was zero.
-pub(super) trait Place<T> {
+pub(super) trait HeaderField<T> {
     fn get(self, bhs: &Bhs) -> T;
 
     fn put(self, bhs: &mut Bhs, value: T);
@@ -88,7 +88,7 @@ pub(super) const EXP_STAT_SN: At = At(28);
 /// StatSN, ExpCmdSN and MaxCmdSN of a response.
 pub(super) const STAMPS: At = At(24);
 
-impl Place<bool> for Bit {
+impl HeaderField<bool> for Bit {
     fn get(self, bhs: &Bhs) -> bool {
         bhs.0[self.0] & self.1 != 0
     }
@@ -100,7 +100,7 @@ impl Place<bool> for Bit {
     }
 }
 
-impl Place<u8> for Bits {
+impl HeaderField<u8> for Bits {
     fn get(self, bhs: &Bhs) -> u8 {
         bhs.0[self.0] >> self.2 & self.1
     }
@@ -110,7 +110,7 @@ impl Place<u8> for Bits {
     }
 }
 
-impl Place<Residual> for ResidualAt {
+impl HeaderField<Residual> for ResidualAt {
     fn get(self, bhs: &Bhs) -> Residual {
         let flags = bhs.0[1];
         Residual::from_flags(flags & self.0 != 0, flags & self.1 != 0, bhs.word(self.2))
@@ -122,7 +122,7 @@ impl Place<Residual> for ResidualAt {
     }
 }
 
-impl<const LEN: usize> Place<[u8; LEN]> for At {
+impl<const LEN: usize> HeaderField<[u8; LEN]> for At {
     fn get(self, bhs: &Bhs) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         bytes.copy_from_slice(&bhs.0[self.0..self.0 + LEN]);
@@ -137,7 +137,7 @@ impl<const LEN: usize> Place<[u8; LEN]> for At {
 /// Values that are other ones, seen as such.
 macro_rules! seen_as {
     ($($type:ty: $raw:ty, $from:expr, $to:expr;)*) => {$(
-        impl Place<$type> for At {
+        impl HeaderField<$type> for At {
             fn get(self, bhs: &Bhs) -> $type {
                 let raw: $raw = self.get(bhs);
                 $from(raw)
@@ -163,7 +163,7 @@ seen_as! {
     DataSn: u32, DataSn, |number: DataSn| number.0;
 }
 
-impl Place<[u16; 3]> for At {
+impl HeaderField<[u16; 3]> for At {
     fn get(self, bhs: &Bhs) -> [u16; 3] {
         [0, 2, 4].map(|further| At(self.0 + further).get(bhs))
     }
@@ -175,7 +175,7 @@ impl Place<[u16; 3]> for At {
     }
 }
 
-impl Place<Stamps> for At {
+impl HeaderField<Stamps> for At {
     fn get(self, bhs: &Bhs) -> Stamps {
         Stamps {
             stat_sn: self.get(bhs),

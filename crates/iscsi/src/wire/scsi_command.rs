@@ -6,7 +6,8 @@ use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
 use super::pdu::{
-    At, Bit, Bits, CMD_SN, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, LUN, Place, ResidualAt, STAMPS, pdu,
+    At, Bit, Bits, CMD_SN, EXP_STAT_SN, FINAL, HeaderField, IMMEDIATE, ITT, LUN, ResidualAt,
+    STAMPS, pdu,
 };
 use super::serial::{CmdSn, DataSn, StatSn};
 

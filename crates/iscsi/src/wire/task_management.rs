@@ -3,7 +3,9 @@
 use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps};
-use super::pdu::{At, Bits, CMD_SN, EXP_STAT_SN, FINAL, IMMEDIATE, ITT, LUN, Place, STAMPS, pdu};
+use super::pdu::{
+    At, Bits, CMD_SN, EXP_STAT_SN, FINAL, HeaderField, IMMEDIATE, ITT, LUN, STAMPS, pdu,
+};
 use super::serial::{CmdSn, DataSn, StatSn};
 
 pdu! {
