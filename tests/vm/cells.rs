@@ -1,0 +1,90 @@
+//! The table of cells. One more is a row here, and a script in `guest/` that the row names.
+
+use anyhow::Result;
+
+use crate::Scene;
+use crate::serving;
+use crate::using;
+use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
+
+/// What joins a guest with this machine.
+#[derive(Clone, Copy)]
+pub(crate) enum Link {
+    /// So many networks of TCP/IP.
+    Taps(usize),
+    /// An Ethernet of the two alone.
+    Cable,
+}
+
+/// Two ends that meet.
+pub(crate) struct Cell {
+    pub(crate) name: &'static str,
+    /// Whether every change has to pass it.
+    pub(crate) starred: bool,
+    pub(crate) link: Link,
+    /// What the guest runs, of `guest/`.
+    pub(crate) script: &'static str,
+    /// What `lunar` is started with besides.
+    pub(crate) options: &'static [&'static str],
+    pub(crate) variations: &'static [Variation],
+    /// The host's part in a variation.
+    pub(crate) run: fn(&mut Scene, &Variation) -> Result<()>,
+}
+
+/// Longest first, so that no lane ends long after the other.
+pub(crate) const CELLS: &[Cell] = &[
+    Cell {
+        name: "1-open-iscsi-uring",
+        starred: true,
+        link: Link::Taps(1),
+        script: "open-iscsi.sh",
+        options: &["--ring", "uring"],
+        variations: ISCSI,
+        run: serving::iscsi,
+    },
+    Cell {
+        name: "1-open-iscsi-epoll",
+        starred: true,
+        link: Link::Taps(1),
+        script: "open-iscsi.sh",
+        options: &["--ring", "epoll"],
+        variations: ISCSI,
+        run: serving::iscsi,
+    },
+    Cell {
+        name: "2-lio",
+        starred: true,
+        link: Link::Taps(1),
+        script: "lio.sh",
+        options: &[],
+        variations: ISCSI,
+        run: using::iscsi,
+    },
+    Cell {
+        name: "5-multipath",
+        starred: true,
+        link: Link::Taps(2),
+        script: "multipath.sh",
+        options: &[],
+        variations: ONE,
+        run: serving::multipath,
+    },
+    Cell {
+        name: "3-fcoe",
+        starred: true,
+        link: Link::Cable,
+        script: "fcoe.sh",
+        options: &[],
+        variations: ETHERNET,
+        run: serving::fcoe,
+    },
+    Cell {
+        name: "4-tcm-fc",
+        starred: true,
+        link: Link::Cable,
+        script: "tcm-fc.sh",
+        options: &[],
+        variations: ETHERNET,
+        run: using::fcoe,
+    },
+];

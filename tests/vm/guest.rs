@@ -1,0 +1,208 @@
+//! A guest: a QEMU that boots Debian, and does what it is told over a serial port.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use tests::tool;
+
+/// Bounds, far above what is usual: 5 s to boot, a minute for a script. They only end what hangs,
+/// also on a machine that does much else.
+const BOOT_LIMIT: Duration = Duration::from_secs(180);
+const SCRIPT_LIMIT: Duration = Duration::from_secs(420);
+
+/// No self-tests of ciphers, in which one boot in about thirty hung under emulation, and no work
+/// that only hardware needs.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet loglevel=3 panic=-1 net.ifnames=0 \
+     mitigations=off nokaslr audit=0 cryptomgr.notests";
+
+/// An interface of a guest.
+pub(crate) struct Nic {
+    /// The other end, as QEMU's `-netdev` has it, without the id.
+    pub(crate) netdev: String,
+    pub(crate) mac: String,
+}
+
+/// A guest that runs until this is dropped.
+pub(crate) struct Guest {
+    child: Child,
+    to: ChildStdin,
+    from: Receiver<String>,
+    /// The release of its kernel.
+    pub(crate) kernel: String,
+}
+
+/// The file of what went over an interface of a guest, in its folder.
+pub(crate) fn capture(nic: usize) -> String {
+    format!("eth{nic}.pcap")
+}
+
+impl Guest {
+    /// Boots one; a second time if it does not come up at the first. It leaves its console and
+    /// captures in `dir`.
+    pub(crate) fn boot(image: &Path, dir: &Path, nics: &[Nic]) -> Result<Self> {
+        let scripts = dir.join("scripts.tar");
+        let folder = tests::top().join("tests/vm/guest");
+        let mut tar = Command::new("tar");
+        tool::must(tar.arg("-C").arg(folder).arg("-cf").arg(&scripts).arg("."))?;
+        Self::start(image, dir, nics).or_else(|cause| {
+            println!("a guest did not boot, once more: {cause:#}");
+            Self::start(image, dir, nics).context("a guest did not boot twice")
+        })
+    }
+
+    fn start(image: &Path, dir: &Path, nics: &[Nic]) -> Result<Self> {
+        let mut child = Command::new("qemu-system-x86_64")
+            .args([
+                "-accel",
+                "tcg,thread=multi,tb-size=256",
+                "-cpu",
+                "max",
+                "-smp",
+                "2",
+                "-m",
+                "768",
+            ])
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-no-reboot",
+                "-display",
+                "none",
+            ])
+            .args([
+                "-serial",
+                &format!("file:{}", dir.join("console").display()),
+            ])
+            .args(["-serial", "stdio", "-append", KERNEL_ARGUMENTS])
+            .args([Path::new("-kernel"), &image.join("vmlinux")])
+            .args([Path::new("-initrd"), &image.join("initrd")])
+            .args(drive(&image.join("root.img"), "snapshot=on"))
+            .args(drive(&dir.join("scripts.tar"), "readonly=on"))
+            .args(network(dir, nics))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(dir.join("qemu"))?)
+            .spawn()
+            .context("cannot start QEMU")?;
+        let to = child.stdin.take().context("no standard input")?;
+        let out = child.stdout.take().context("no standard output")?;
+        let (tell, from) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut guest = Self {
+            child,
+            to,
+            from,
+            kernel: String::new(),
+        };
+        let said = guest
+            .line(Instant::now() + BOOT_LIMIT)
+            .with_context(|| said_by_qemu(dir))?;
+        let kernel = said
+            .strip_prefix("up ")
+            .with_context(|| format!("it said {said}"))?;
+        guest.kernel = kernel.to_owned();
+        Ok(guest)
+    }
+
+    /// Runs a script with these words, `NAME=VALUE`. What it asks of the host, `host` does.
+    ///
+    /// # Errors
+    /// With the reason that the script gives, or when its time is up.
+    pub(crate) fn run(
+        &mut self,
+        script: &str,
+        words: &[(&str, String)],
+        host: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        let mut line = script.to_owned();
+        for (name, value) in words {
+            line += &format!(" {name}={value}");
+        }
+        writeln!(self.to, "{line}").context("the guest is gone")?;
+        let end = Instant::now() + SCRIPT_LIMIT;
+        let mut reason = String::new();
+        loop {
+            let said = self.line(end).with_context(|| format!("in {script}"))?;
+            match said.split_once(' ').unwrap_or((&said, "")) {
+                ("ask", what) => {
+                    let done = host(what);
+                    let answer = if done.is_ok() { "done" } else { "failed" };
+                    writeln!(self.to, "{answer}").context("the guest is gone")?;
+                    done.with_context(|| format!("{script} asked for {what}"))?;
+                }
+                ("reason", why) => reason = why.to_owned(),
+                ("exit", "0") => return Ok(()),
+                ("exit", status) => bail!("{script} ended with {status}: {reason}"),
+                _ => bail!("{script} said {said}"),
+            }
+        }
+    }
+
+    /// The next line on its serial port. A guest that says nothing for so long is ended.
+    fn line(&mut self, end: Instant) -> Result<String> {
+        let rest = end.saturating_duration_since(Instant::now());
+        self.from.recv_timeout(rest).map_err(|cause| {
+            let _ = self.child.kill();
+            match cause {
+                RecvTimeoutError::Timeout => anyhow!("no answer of the guest in time"),
+                RecvTimeoutError::Disconnected => anyhow!("the guest is gone"),
+            }
+        })
+    }
+
+    /// Turns it off.
+    pub(crate) fn off(mut self) {
+        // One that hangs is ended when this is dropped.
+        if writeln!(self.to, "off").is_ok() {
+            let end = Instant::now() + Duration::from_secs(20);
+            while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn said_by_qemu(dir: &Path) -> String {
+    let said = fs::read_to_string(dir.join("qemu")).unwrap_or_default();
+    format!("QEMU said: {said:?}")
+}
+
+fn drive(file: &Path, how: &str) -> [String; 2] {
+    let drive = format!("file={},format=raw,if=virtio,{how}", file.display());
+    ["-drive".into(), drive]
+}
+
+/// The interfaces, and what captures them: QEMU itself, which sees every frame.
+fn network(dir: &Path, nics: &[Nic]) -> Vec<String> {
+    let mut args = Vec::new();
+    for (at, nic) in nics.iter().enumerate() {
+        let file: PathBuf = dir.join(capture(at));
+        let file = file.display();
+        let (netdev, mac) = (&nic.netdev, &nic.mac);
+        let device = format!("virtio-net-pci,netdev=n{at},mac={mac},romfile=");
+        let dump = format!("filter-dump,id=f{at},netdev=n{at},file={file},maxlen=65536");
+        args.extend(["-netdev".into(), format!("{netdev},id=n{at}")]);
+        args.extend(["-device".into(), device, "-object".into(), dump]);
+    }
+    args
+}

@@ -1,0 +1,62 @@
+# LIO as a target of iSCSI at `own`, for `initiator`, as `auth` and further words say.
+. /vm/target.sh
+
+group=$config/iscsi/$target/tpgt_1
+acl=$group/acls/$initiator
+
+begins() {
+    ip addr replace "$own/24" dev eth0
+    ip link set eth0 up
+    modprobe iscsi_target_mod
+    log_begins
+    unit_begins
+    mkdir -p "$group/lun/lun_0" "$group/np/$own:3260"
+    ln -s "$backstore" "$group/lun/lun_0/disk"
+    mkdir -p "$acl/lun_0"
+    ln -s "$group/lun/lun_0" "$acl/lun_0/map"
+    case $auth in
+    none)
+        echo 0 >"$group/attrib/authentication"
+        echo 0 >"$config/iscsi/discovery_auth/enforce_discovery_auth"
+        ;;
+    *)
+        echo 1 >"$group/attrib/authentication"
+        echo -n "$user" >"$acl/auth/userid"
+        echo -n "$secret" >"$acl/auth/password"
+        echo -n "$user" >"$config/iscsi/discovery_auth/userid"
+        echo -n "$secret" >"$config/iscsi/discovery_auth/password"
+        echo 1 >"$config/iscsi/discovery_auth/enforce_discovery_auth"
+        ;;
+    esac
+    if [[ $auth == mutual ]]; then
+        echo -n "$mutual_user" >"$acl/auth/userid_mutual"
+        echo -n "$mutual_secret" >"$acl/auth/password_mutual"
+    fi
+    echo "$digests" >"$group/param/HeaderDigest"
+    echo "$digests" >"$group/param/DataDigest"
+    echo "$immediate_data" >"$group/param/ImmediateData"
+    echo "$initial_r2t" >"$group/param/InitialR2T"
+    echo "$max_burst" >"$group/param/MaxBurstLength"
+    echo "$first_burst" >"$group/param/FirstBurstLength"
+    echo 1 >"$group/enable"
+}
+
+ends() {
+    grep -H . "$acl/info"
+    grep -q 'No active iSCSI Session' "$acl/info"
+    echo 0 >"$group/enable"
+    rm "$acl/lun_0/map"
+    rmdir "$acl/lun_0" "$acl"
+    rm "$group/lun/lun_0/disk"
+    rmdir "$group/lun/lun_0" "$group/np/$own:3260" "$group" "$config/iscsi/$target"
+    unit_ends
+    # GET LBA STATUS, and keys of RFC 7144, which it does not know and answers so.
+    local unknown='Unsupported SA: 0x12|Unable to locate key "(TaskReporting|iSCSIProtocolLevel)'
+    log_is_clean "$unknown${expected:+|$expected}"
+}
+
+case $action in
+begin) begins ;;
+grow) unit_grows ;;
+end) ends ;;
+esac

@@ -1,0 +1,87 @@
+# open-iscsi at `portal`: discovery, login as `auth` and further words say, use, logout.
+. /vm/open-iscsi-lib.sh
+
+node=(iscsiadm -m node -T "$target" -p "$portal")
+discovery=(iscsiadm -m discoverydb -t sendtargets -p "$portal")
+
+network_is_up() {
+    ip addr replace "$own/24" dev eth0
+    ip link set eth0 up
+}
+
+set_discovery() { "${discovery[@]}" -o update -n "$1" -v "$2"; }
+set_() { "${node[@]}" -o update -n "$1" -v "$2"; }
+
+# Those of a record, by `$1` for a setting and a value: of discovery, and of the node.
+proofs_are_set() {
+    [[ $auth != none ]] || return 0
+    "$1" "$2.auth.authmethod" CHAP
+    "$1" "$2.auth.username" "$user"
+    "$1" "$2.auth.password" "$secret"
+    [[ $auth == mutual ]] || return 0
+    "$1" "$2.auth.username_in" "$mutual_user"
+    "$1" "$2.auth.password_in" "$mutual_secret"
+}
+
+login_is_set() {
+    set_ node.session.initial_login_retry_max 2
+    proofs_are_set set_ node.session
+    set_ node.session.auth.chap_algs "$hash"
+    set_ 'node.conn[0].iscsi.HeaderDigest' "$digests"
+    set_ 'node.conn[0].iscsi.DataDigest' "$digests"
+    set_ node.session.iscsi.ImmediateData "$immediate_data"
+    set_ node.session.iscsi.InitialR2T "$initial_r2t"
+    set_ node.session.iscsi.MaxBurstLength "$max_burst"
+    set_ node.session.iscsi.FirstBurstLength "$first_burst"
+}
+
+is_discovered() {
+    if [[ $hash != MD5 ]]; then
+        # A discovery offers no other hash than that.
+        "${node[@]}" -o new
+        return
+    fi
+    say discovery
+    "${discovery[@]}" -o new
+    proofs_are_set set_discovery discovery.sendtargets
+    within 30 "${discovery[@]}" --discover
+    iscsiadm -m node | grep "$target"
+}
+
+# What the session says that it negotiated.
+session_is_as_asked() {
+    iscsiadm -m session -P 2 | tee /tmp/session
+    local line
+    for line in "HeaderDigest: $digests" "DataDigest: $digests" "ImmediateData: $immediate_data" \
+        "InitialR2T: $initial_r2t" "MaxBurstLength: $agreed_burst"; do
+        grep -qi "$line" /tmp/session
+    done
+}
+
+network_is_up
+daemon_runs
+iscsiadm -m node --logoutall=all 2>/dev/null || true
+iscsiadm -m node -o delete 2>/dev/null || true
+"${discovery[@]}" -o delete 2>/dev/null || true
+log_begins
+
+is_discovered
+login_is_set
+say login
+"${node[@]}" --login
+within 30 has_disks iscsi_tcp 1
+disk=/dev/$(first_disk iscsi_tcp)
+within 30 test -b "$disk"
+session_is_as_asked
+unit_is_described "$disk"
+say writes
+writes_are_read "$disk" "$mib"
+say discard
+flushes_and_discards "$disk"
+grows "$disk"
+say logout
+"${node[@]}" --logout
+iscsiadm -m session && fail "there is a session after the logout"
+# An answer that comes before the thread that sent the request has let it go keeps open-iscsi from
+# sending its next one; it logs in again.
+log_is_clean "Capacity data has changed|Login/Text in progress${expected:+|$expected}"

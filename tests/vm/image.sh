@@ -1,0 +1,115 @@
+#!/bin/sh
+# Makes what the guests boot, from nothing but Debian's packages:
+#
+#   tests/vm/image.sh FOLDER
+#
+# leaves FOLDER/{vmlinux,initrd,root.img}. The root is Debian 12 whatever this machine runs, since
+# its kernel is the peer. Nothing is made if FOLDER has what this very recipe makes.
+set -eu
+
+release=bookworm
+# What the guests' scripts use. util-linux and coreutils are there anyway.
+packages=kmod,udev,iproute2,procps,busybox-static,xz-utils,open-iscsi,multipath-tools,sg3-utils,fio
+# Kept out of the root: pages to read, and drivers of hardware that no guest has.
+unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
+no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
+    drivers/input drivers/bluetooth drivers/hwmon drivers/isdn drivers/platform drivers/thunderbolt
+    drivers/net/wireless drivers/net/can drivers/net/usb drivers/net/ethernet drivers/infiniband
+    net/wireless net/mac80211 net/bluetooth net/mac802154'
+# What the first stage needs to find the root.
+first_modules='virtio_pci virtio_blk ext4 crc32c_generic'
+
+main() {
+    folder=$1
+    recipe=$(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
+    if [ "$(cat "$folder/recipe" 2>/dev/null)" = "$recipe" ]; then
+        return
+    fi
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    set -f
+    excluded=
+    for path in $unread; do
+        excluded="$excluded --dpkgopt=path-exclude=$path"
+    done
+    # shellcheck disable=SC2086
+    mmdebstrap --variant=minbase --include=$packages $excluded --dpkgopt=force-unsafe-io \
+        --customize-hook="'$(realpath "$0")' --of '$(realpath "$folder")' \"\$1\"" \
+        --format=null $release /dev/null $(sources)
+    echo "$recipe" >"$folder/recipe"
+}
+
+# This machine's own sources if they are of that release; else mmdebstrap knows where Debian is.
+sources() {
+    own=/etc/apt/sources.list.d/debian.sources
+    if grep -qsw "$release" "$own"; then
+        echo "$own"
+    fi
+}
+
+# Runs inside of mmdebstrap, when all packages are in `root`.
+finish() {
+    folder=$1 root=$2
+    add_kernel
+    add_first_stage
+    rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
+    truncate -s 1200M "$folder/root.img"
+    # Without what mmdebstrap has mounted in there.
+    mkdir "$folder/root"
+    mount --bind "$root" "$folder/root"
+    mkfs.ext4 -q -O ^has_journal -E root_owner=0:0 -d "$folder/root" "$folder/root.img" || bad=1
+    umount "$folder/root"
+    rmdir "$folder/root"
+    [ -z "${bad:-}" ]
+}
+
+# The package itself would bring an initramfs of its own, and the programs that make one.
+add_kernel() {
+    package=$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends linux-image-amd64 |
+        awk '/Depends: linux-image/ { print $2 }')
+    (cd "$folder" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG \
+        apt-get -o APT::Sandbox::User=root download "$package")
+    mkdir "$folder/kernel"
+    dpkg-deb -x "$folder"/linux-image-*.deb "$folder/kernel"
+    rm "$folder"/linux-image-*.deb
+    version=$(ls "$folder/kernel/lib/modules")
+    for drivers in $no_drivers; do
+        rm -rf "$folder/kernel/lib/modules/$version/kernel/$drivers"
+    done
+    cp -a "$folder/kernel/lib/modules" "$root/usr/lib/"
+    chroot "$root" depmod "$version"
+    unpack_kernel "$folder/kernel/boot/vmlinuz-$version" >"$folder/vmlinux"
+    rm -rf "$folder/kernel"
+}
+
+# Emulated, a kernel takes 15 s to unpack itself. Where its payload begins, and how long it is,
+# stands in its header (Documentation/arch/x86/boot.rst of Linux).
+unpack_kernel() {
+    sectors=$(od -An -tu1 -j 497 -N 1 "$1")
+    # shellcheck disable=SC2046
+    set -- "$1" $(od -An -tu4 -j 584 -N 8 "$1")
+    tail -c "+$(((sectors + 1) * 512 + $2 + 1))" "$1" | head -c "$3" | xz -dc --single-stream
+}
+
+# Loads what finds the root, and goes there.
+add_first_stage() {
+    stage=$root/first-stage
+    mkdir -p "$stage/bin" "$stage/proc" "$stage/sys" "$stage/dev" "$stage/mnt" "$stage/modules"
+    cp "$root/bin/busybox" "$stage/bin/"
+    for module in $first_modules; do
+        chroot "$root" modprobe -S "$version" --show-depends "$module"
+    done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
+        cp "$root$file" "$stage/modules/"
+        basename "$file" >>"$stage/order"
+    done
+    cp "$(dirname "$0")/first-stage.sh" "$stage/init"
+    chroot "$root" sh -c 'cd first-stage && find . | busybox cpio -o -H newc' >"$folder/initrd"
+    rm -rf "$stage"
+}
+
+if [ "$1" = --of ]; then
+    shift
+    finish "$@"
+else
+    main "$@"
+fi

@@ -1,0 +1,127 @@
+//! A lane: the networks of one guest at a time, apart from those of the others.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use tempfile::TempDir;
+use tests::tool;
+
+use crate::cells::Link;
+use crate::guest::Nic;
+
+/// Two networks of TAP interfaces, and a cable.
+pub(crate) struct Lane {
+    number: u8,
+    /// Why there are no TAP interfaces.
+    without_taps: Option<String>,
+    /// For the sockets of the cable, whose paths may have 107 bytes only.
+    sockets: Option<TempDir>,
+}
+
+const NETWORKS: usize = 2;
+
+impl Lane {
+    pub(crate) fn new(number: u8) -> Self {
+        let mut lane = Self {
+            number,
+            without_taps: None,
+            sockets: tempfile::tempdir().ok(),
+        };
+        lane.without_taps = lane.make_taps().err().map(|cause| format!("{cause:#}"));
+        lane
+    }
+
+    fn make_taps(&self) -> Result<()> {
+        for network in 0..NETWORKS {
+            let (tap, host) = (self.tap(network), self.host(network));
+            ip(&["tuntap", "add", &tap, "mode", "tap"])?;
+            ip(&["address", "add", &format!("{host}/24"), "dev", &tap])?;
+            ip(&["link", "set", &tap, "up"])?;
+        }
+        Ok(())
+    }
+
+    /// What is not there of what such a cell needs.
+    pub(crate) fn missing(&self, link: Link) -> Option<String> {
+        match link {
+            Link::Taps(_) => self.without_taps.clone(),
+            Link::Cable => self
+                .sockets
+                .is_none()
+                .then(|| "no folder for sockets".to_owned()),
+        }
+    }
+
+    /// The interfaces of a guest in this lane.
+    pub(crate) fn nics(&self, link: Link) -> Vec<Nic> {
+        let ends = match link {
+            Link::Taps(count) => (0..count).map(|network| self.tap_end(network)).collect(),
+            Link::Cable => vec![self.cable_end()],
+        };
+        let nic = |(at, netdev)| Nic {
+            netdev,
+            mac: self.mac(at),
+        };
+        ends.into_iter().enumerate().map(nic).collect()
+    }
+
+    fn tap_end(&self, network: usize) -> String {
+        let tap = self.tap(network);
+        format!("tap,ifname={tap},script=no,downscript=no,vnet_hdr=off")
+    }
+
+    /// One datagram is one frame. `lunar` has the other end.
+    fn cable_end(&self) -> String {
+        let path = self.cable();
+        let path = path.display();
+        format!("dgram,local.type=unix,local.path={path}.peer,remote.type=unix,remote.path={path}")
+    }
+
+    pub(crate) fn cable(&self) -> PathBuf {
+        let dir = self
+            .sockets
+            .as_ref()
+            .map(TempDir::path)
+            .unwrap_or_else(|| "/nowhere".as_ref());
+        dir.join("cable")
+    }
+
+    /// The MAC address of a guest's interface, which its WWPN follows from.
+    pub(crate) fn mac(&self, nic: usize) -> String {
+        format!("52:54:00:00:{:02x}:{:02x}", self.number, nic + 1)
+    }
+
+    fn tap(&self, network: usize) -> String {
+        format!("vm{}-{network}", self.number)
+    }
+
+    fn subnet(&self, network: usize) -> usize {
+        usize::from(self.number) * NETWORKS + network
+    }
+
+    /// The address of this machine in a network.
+    pub(crate) fn host(&self, network: usize) -> String {
+        format!("10.9.{}.1", self.subnet(network))
+    }
+
+    /// The address of the guest there.
+    pub(crate) fn guest(&self, network: usize) -> String {
+        format!("10.9.{}.2", self.subnet(network))
+    }
+
+    /// Cuts a network, or joins it again. What is sent meanwhile is lost; neither end sees its link
+    /// go down.
+    pub(crate) fn cut(&self, network: usize, cut: bool) -> Result<()> {
+        ip(&[
+            "link",
+            "set",
+            &self.tap(network),
+            if cut { "down" } else { "up" },
+        ])
+    }
+}
+
+fn ip(args: &[&str]) -> Result<()> {
+    tool::must(Command::new("ip").args(args)).map(drop)
+}

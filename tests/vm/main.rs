@@ -1,0 +1,187 @@
+//! Real kernels as peers: guests of QEMU, emulated, whose initiators and targets meet `lunar`.
+//!
+//! `cells.rs` has the table of cells. `./check` runs the starred ones and `./check vm` all of them,
+//! in a network namespace of its own, by
+//!
+//! ```text
+//! cargo test -p tests --test vm -- [--all] [--keep] [NAME…]
+//! ```
+//!
+//! NAME is the beginning of a cell's name; `--keep` keeps the captures of cells that pass. A cell
+//! boots one guest, in which its variations run one after the other; two guests run at once where
+//! there are two cores. One that does not boot is tried once more; a variation that fails is not. A
+//! cell that fails leaves its captures, the guest's console with the kernel's log, and the logs of
+//! `lunar` in `target/check/vm`.
+#![forbid(unsafe_code)]
+
+mod cells;
+mod damage;
+mod guest;
+mod lane;
+mod report;
+mod serving;
+mod using;
+mod variations;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use tests::tool;
+
+use self::cells::{CELLS, Cell};
+use self::guest::Guest;
+use self::lane::Lane;
+use self::report::Report;
+use self::variations::Variation;
+
+fn main() -> ExitCode {
+    let asked = match Asked::parse(std::env::args().skip(1)) {
+        Ok(asked) => asked,
+        Err(cause) => {
+            eprintln!("vm: {cause:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let report = Report::default();
+    match ready() {
+        Ok(image) => run_all(&image, &asked, &report),
+        Err(cause) => {
+            for cell in &asked.cells {
+                report.not_run(cell.name, &format!("{cause:#}"));
+            }
+        }
+    }
+    report.end()
+}
+
+/// What the command line asks for.
+struct Asked {
+    cells: Vec<&'static Cell>,
+    /// Captures are kept of what passed, too.
+    keep: bool,
+}
+
+impl Asked {
+    fn parse(args: impl Iterator<Item = String>) -> Result<Self> {
+        let (flags, names): (Vec<_>, Vec<_>) = args.partition(|arg| arg.starts_with('-'));
+        let known = ["--all", "--keep"];
+        if let Some(flag) = flags.iter().find(|flag| !known.contains(&flag.as_str())) {
+            bail!("{flag} is not known: [--all] [--keep] [NAME…]");
+        }
+        let [all, keep] = known.map(|flag| flags.iter().any(|given| given == flag));
+        let named = |cell: &Cell| names.iter().any(|name| cell.name.starts_with(name));
+        let asked = |cell: &&Cell| named(cell) || names.is_empty() && (cell.starred || all);
+        let cells: Vec<_> = CELLS.iter().filter(asked).collect();
+        if cells.is_empty() {
+            bail!("no cell begins with {}", names.join(" or "));
+        }
+        Ok(Self { cells, keep })
+    }
+}
+
+/// The folder of what guests boot, if all is there that they need.
+fn ready() -> Result<PathBuf> {
+    tool::present(&["qemu-system-x86_64", "ip", "tar"])?;
+    let image = tests::top().join("target/vm");
+    if !image.join("recipe").exists() {
+        bail!("no root for guests, which tests/vm/image.sh target/vm makes");
+    }
+    Ok(image)
+}
+
+/// Each lane takes the next cell when it is through with one.
+fn run_all(image: &Path, asked: &Asked, report: &Report) {
+    let left = Mutex::new(asked.cells.iter());
+    let next = || left.lock().ok()?.next();
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for number in 0..cores.min(2) {
+            let next = &next;
+            scope.spawn(move || {
+                let lane = Lane::new(number as u8);
+                while let Some(cell) = next() {
+                    run_cell(image, &lane, cell, asked.keep, report);
+                }
+            });
+        }
+    });
+}
+
+/// What a variation runs with.
+pub(crate) struct Scene<'a> {
+    pub(crate) cell: &'static Cell,
+    pub(crate) lane: &'a Lane,
+    pub(crate) guest: Guest,
+    /// For what the cell leaves behind if it fails.
+    pub(crate) dir: PathBuf,
+}
+
+impl Scene<'_> {
+    /// A folder for one variation.
+    pub(crate) fn folder(&self, variation: &Variation) -> Result<PathBuf> {
+        let dir = self.dir.join(variation.name);
+        fs::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+}
+
+fn run_cell(image: &Path, lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
+    if let Some(missing) = lane.missing(cell.link) {
+        report.not_run(cell.name, &missing);
+        return;
+    }
+    let begun = Instant::now();
+    let dir = tests::top().join("target/check/vm").join(cell.name);
+    let booted = emptied(&dir).and_then(|()| Guest::boot(image, &dir, &lane.nics(cell.link)));
+    let guest = match booted {
+        Ok(guest) => guest,
+        Err(cause) => {
+            let cause = format!("{cause:#}, see {}", dir.display());
+            report.failed(cell.name, &cause, begun.elapsed());
+            return;
+        }
+    };
+    let booted = begun.elapsed().as_secs_f32();
+    println!("{}: {} is up after {booted:.1} s", cell.name, guest.kernel);
+    let mut scene = Scene {
+        cell,
+        lane,
+        guest,
+        dir,
+    };
+    let mut good = true;
+    for variation in cell.variations {
+        let begun = Instant::now();
+        let ended = (cell.run)(&mut scene, variation);
+        let name = format!("{}/{}", cell.name, variation.name);
+        match ended {
+            Ok(()) => report.passed(&name, begun.elapsed()),
+            Err(cause) => {
+                good = false;
+                let cause = format!("{cause:#}\n  see {}", scene.dir.display());
+                report.failed(&name, &cause, begun.elapsed());
+            }
+        }
+    }
+    let Scene { guest, dir, .. } = scene;
+    guest.off();
+    if good && !keep {
+        for capture in (0..2).map(|nic| dir.join(guest::capture(nic))) {
+            // There are as many as the guest had interfaces.
+            let _ = fs::remove_file(capture);
+        }
+    }
+}
+
+fn emptied(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => return Err(cause.into()),
+        _ => {}
+    }
+    fs::create_dir_all(dir).context("no folder for the cell")
+}

@@ -1,0 +1,143 @@
+//! Variations of a cell: what the two ends agree on at login, or the Ethernet between them.
+
+/// How the ends prove themselves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Auth {
+    None,
+    Chap,
+    Mutual,
+}
+
+/// One variation; what a cell is not about, it leaves alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Variation {
+    pub(crate) name: &'static str,
+    pub(crate) auth: Auth,
+    /// That of CHAP, as open-iscsi spells it.
+    pub(crate) hash: &'static str,
+    /// CRC32C in each PDU.
+    pub(crate) digests: bool,
+    pub(crate) immediate_data: bool,
+    pub(crate) initial_r2t: bool,
+    pub(crate) max_burst: u32,
+    /// Bits flip on the way.
+    pub(crate) damaged: bool,
+    pub(crate) mtu: u16,
+}
+
+/// What each other one differs from.
+pub(crate) const PLAIN: Variation = Variation {
+    name: "plain",
+    auth: Auth::None,
+    hash: "MD5",
+    digests: false,
+    immediate_data: true,
+    initial_r2t: false,
+    max_burst: 256 << 10,
+    damaged: false,
+    mtu: 1500,
+};
+
+const fn mutual(name: &'static str, hash: &'static str) -> Variation {
+    Variation {
+        name,
+        auth: Auth::Mutual,
+        hash,
+        ..PLAIN
+    }
+}
+
+/// Those of iSCSI. The hashes of CHAP are all that open-iscsi and LIO have.
+pub(crate) const ISCSI: &[Variation] = &[
+    PLAIN,
+    Variation {
+        name: "chap",
+        auth: Auth::Chap,
+        ..PLAIN
+    },
+    mutual("mutual-md5", "MD5"),
+    mutual("mutual-sha1", "SHA1"),
+    mutual("mutual-sha256", "SHA256"),
+    mutual("mutual-sha3-256", "SHA3-256"),
+    Variation {
+        name: "digests",
+        digests: true,
+        ..PLAIN
+    },
+    Variation {
+        name: "no-immediate-data",
+        immediate_data: false,
+        initial_r2t: true,
+        ..PLAIN
+    },
+    Variation {
+        name: "burst-512",
+        max_burst: 512,
+        ..PLAIN
+    },
+    // The largest multiple of a block that the key can have.
+    Variation {
+        name: "burst-16m",
+        max_burst: (16 << 20) - 512,
+        ..PLAIN
+    },
+    Variation {
+        name: "damaged",
+        digests: true,
+        damaged: true,
+        ..PLAIN
+    },
+];
+
+/// Those of an Ethernet. With an MTU of 1500 frames are short.
+pub(crate) const ETHERNET: &[Variation] = &[
+    Variation {
+        name: "mtu-2500",
+        mtu: 2500,
+        ..PLAIN
+    },
+    Variation {
+        name: "mtu-1500",
+        ..PLAIN
+    },
+];
+
+/// For a cell that has one story.
+pub(crate) const ONE: &[Variation] = &[PLAIN];
+
+/// Who logs in, with a secret of a length that every implementation takes.
+pub(crate) const USER: &str = "guest";
+pub(crate) const SECRET: &str = "fourteen-bytes";
+pub(crate) const MUTUAL_USER: &str = "server";
+pub(crate) const MUTUAL_SECRET: &str = "sixteen-of-bytes";
+
+/// A word for a guest's script, `NAME=VALUE`. A value has no spaces.
+pub(crate) type Word = (&'static str, String);
+
+impl Variation {
+    /// What the scripts of iSCSI are told.
+    pub(crate) fn words(&self) -> Vec<Word> {
+        let yes_no = |yes: bool| if yes { "Yes" } else { "No" }.to_owned();
+        let auth = match self.auth {
+            Auth::None => "none",
+            Auth::Chap => "chap",
+            Auth::Mutual => "mutual",
+        };
+        vec![
+            ("auth", auth.to_owned()),
+            ("hash", self.hash.to_owned()),
+            ("user", USER.to_owned()),
+            ("secret", SECRET.to_owned()),
+            ("mutual_user", MUTUAL_USER.to_owned()),
+            ("mutual_secret", MUTUAL_SECRET.to_owned()),
+            (
+                "digests",
+                if self.digests { "CRC32C" } else { "None" }.to_owned(),
+            ),
+            ("immediate_data", yes_no(self.immediate_data)),
+            ("initial_r2t", yes_no(self.initial_r2t)),
+            ("max_burst", self.max_burst.to_string()),
+            ("first_burst", self.max_burst.min(256 << 10).to_string()),
+        ]
+    }
+}
