@@ -35,17 +35,14 @@ pub(crate) struct Guest {
     from: Receiver<String>,
     /// The release of its kernel.
     pub(crate) kernel: String,
-}
-
-/// The file of what went over an interface of a guest, in its folder.
-pub(crate) fn capture(nic: usize) -> String {
-    format!("eth{nic}.pcap")
+    captures: Vec<PathBuf>,
 }
 
 impl Guest {
     /// Boots one; a second time if it does not come up at the first. It leaves its console and
     /// captures in `dir`.
     pub(crate) fn boot(image: &Path, dir: &Path, nics: &[Nic]) -> Result<Self> {
+        fs::create_dir_all(dir)?;
         let scripts = dir.join("scripts.tar");
         let folder = tests::top().join("tests/vm/guest");
         let mut tar = Command::new("tar");
@@ -105,6 +102,7 @@ impl Guest {
             to,
             from,
             kernel: String::new(),
+            captures: (0..nics.len()).map(|nic| capture(dir, nic)).collect(),
         };
         let said = guest
             .line(Instant::now() + BOOT_LIMIT)
@@ -162,14 +160,17 @@ impl Guest {
         })
     }
 
-    /// Turns it off.
-    pub(crate) fn off(mut self) {
+    /// Turns it off. What went over its interfaces is of no use if all went well.
+    pub(crate) fn off(mut self, keep: bool) {
         // One that hangs is ended when this is dropped.
         if writeln!(self.to, "off").is_ok() {
             let end = Instant::now() + Duration::from_secs(20);
             while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
                 thread::sleep(Duration::from_millis(50));
             }
+        }
+        for capture in self.captures.drain(..).filter(|_| !keep) {
+            let _ = fs::remove_file(capture);
         }
     }
 }
@@ -196,7 +197,7 @@ fn drive(file: &Path, how: &str) -> [String; 2] {
 fn network(dir: &Path, nics: &[Nic]) -> Vec<String> {
     let mut args = Vec::new();
     for (at, nic) in nics.iter().enumerate() {
-        let file: PathBuf = dir.join(capture(at));
+        let file = capture(dir, at);
         let file = file.display();
         let (netdev, mac) = (&nic.netdev, &nic.mac);
         let device = format!("virtio-net-pci,netdev=n{at},mac={mac},romfile=");
@@ -205,4 +206,9 @@ fn network(dir: &Path, nics: &[Nic]) -> Vec<String> {
         args.extend(["-device".into(), device, "-object".into(), dump]);
     }
     args
+}
+
+/// The file of what went over an interface.
+fn capture(dir: &Path, nic: usize) -> PathBuf {
+    dir.join(format!("eth{nic}.pcap"))
 }

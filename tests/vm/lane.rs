@@ -53,6 +53,14 @@ impl Lane {
         }
     }
 
+    /// Joins what an earlier cell has cut.
+    pub(crate) fn mend(&self, link: Link) -> Result<()> {
+        match link {
+            Link::Taps(count) => (0..count).try_for_each(|network| self.cut(network, false)),
+            Link::Cable => Ok(()),
+        }
+    }
+
     /// The interfaces of a guest in this lane.
     pub(crate) fn nics(&self, link: Link) -> Vec<Nic> {
         let ends = match link {

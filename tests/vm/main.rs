@@ -121,7 +121,32 @@ pub(crate) struct Scene<'a> {
     pub(crate) dir: PathBuf,
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
+    /// Boots a guest for the variations from this number on.
+    fn new(
+        image: &Path,
+        lane: &'a Lane,
+        cell: &'static Cell,
+        dir: &Path,
+        number: usize,
+    ) -> Result<Self> {
+        let begun = Instant::now();
+        if number == 1 {
+            emptied(dir)?;
+        }
+        lane.mend(cell.link)?;
+        let folder = dir.join(format!("guest-{number}"));
+        let guest = Guest::boot(image, &folder, &lane.nics(cell.link))?;
+        let (kernel, took) = (&guest.kernel, begun.elapsed().as_secs_f32());
+        println!("{}: {kernel} is up after {took:.1} s", cell.name);
+        Ok(Self {
+            cell,
+            lane,
+            guest,
+            dir: dir.to_owned(),
+        })
+    }
+
     /// A folder for one variation.
     pub(crate) fn folder(&self, variation: &Variation) -> Result<PathBuf> {
         let dir = self.dir.join(variation.name);
@@ -135,47 +160,36 @@ fn run_cell(image: &Path, lane: &Lane, cell: &'static Cell, keep: bool, report: 
         report.not_run(cell.name, &missing);
         return;
     }
-    let begun = Instant::now();
     let dir = tests::top().join("target/check/vm").join(cell.name);
-    let booted = emptied(&dir).and_then(|()| Guest::boot(image, &dir, &lane.nics(cell.link)));
-    let guest = match booted {
-        Ok(guest) => guest,
-        Err(cause) => {
-            let cause = format!("{cause:#}, see {}", dir.display());
-            report.failed(cell.name, &cause, begun.elapsed());
-            return;
-        }
-    };
-    let booted = begun.elapsed().as_secs_f32();
-    println!("{}: {} is up after {booted:.1} s", cell.name, guest.kernel);
-    let mut scene = Scene {
-        cell,
-        lane,
-        guest,
-        dir,
-    };
-    let mut good = true;
-    for variation in cell.variations {
+    let mut scene = None;
+    for (variation, number) in cell.variations.iter().zip(1..) {
         let begun = Instant::now();
-        let ended = (cell.run)(&mut scene, variation);
         let name = format!("{}/{}", cell.name, variation.name);
-        match ended {
-            Ok(()) => report.passed(&name, begun.elapsed()),
-            Err(cause) => {
-                good = false;
-                let cause = format!("{cause:#}\n  see {}", scene.dir.display());
-                report.failed(&name, &cause, begun.elapsed());
-            }
+        let ended = enter(&mut scene, || Scene::new(image, lane, cell, &dir, number))
+            .and_then(|scene| (cell.run)(scene, variation));
+        let Err(cause) = ended else {
+            report.passed(&name, begun.elapsed());
+            continue;
+        };
+        let cause = format!("{cause:#}\n  see {}", dir.display());
+        report.failed(&name, &cause, begun.elapsed());
+        // What it has left in its guest is in the way of the next one.
+        match scene.take() {
+            Some(scene) => scene.guest.off(true),
+            None => return,
         }
     }
-    let Scene { guest, dir, .. } = scene;
-    guest.off();
-    if good && !keep {
-        for capture in (0..2).map(|nic| dir.join(guest::capture(nic))) {
-            // There are as many as the guest had interfaces.
-            let _ = fs::remove_file(capture);
-        }
+    if let Some(scene) = scene {
+        scene.guest.off(keep);
     }
+}
+
+/// What is there, or else what `make` makes.
+fn enter<T>(place: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+    if place.is_none() {
+        *place = Some(make()?);
+    }
+    place.as_mut().context("no scene")
 }
 
 fn emptied(dir: &Path) -> Result<()> {

@@ -108,22 +108,25 @@ pub(crate) fn multipath(scene: &mut Scene, variation: &Variation) -> Result<()> 
     ended(server, variation)
 }
 
-/// The kernel's fcoe, over a cable.
+/// The kernel's fcoe, over a cable. The server comes when the guest asks for it: a frame of FIP
+/// that arrives while its port is created can be the end of Linux 6.1's libfcoe.
 pub(crate) fn fcoe(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let dir = scene.folder(variation)?;
     let disk = Disk::new(&dir)?;
     let cable = format!("cable:{}", scene.lane.cable().display());
     let wwpn = format!("20:00:{}", scene.lane.mac(0));
     let options = options(scene, &["--fcoe", &cable, "--allow", &wwpn]);
-    let server = start(&dir, &[&disk.address()], &options)?;
-    let words = [
-        ("mtu", variation.mtu.to_string()),
-        ("target", server.luns[0].target.clone()),
-    ];
-    scene
-        .guest
-        .run(scene.cell.script, &words, &mut |asked| disk.answer(asked))?;
-    ended(server, variation)
+    let words = [("mtu", variation.mtu.to_string())];
+    let mut server = None;
+    let mut answer = |asked: &str| {
+        if asked != "serve" {
+            return disk.answer(asked);
+        }
+        server = Some(start(&dir, &[&disk.address()], &options)?);
+        Ok(())
+    };
+    scene.guest.run(scene.cell.script, &words, &mut answer)?;
+    ended(server.context("no server was asked for")?, variation)
 }
 
 /// A file of our own that is served, and grows when the guest asks for it.
