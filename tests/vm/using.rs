@@ -42,7 +42,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let told = lunar(&dir, &["info", &unit])?;
     negotiated(&told, variation)?;
     uses(&dir, &unit)?;
-    if let Some(damage) = damage {
+    if let Some(damage) = &damage {
         for _ in 0..20 {
             if damage.flipped() < 4 {
                 load(&dir, &unit)?;
