@@ -25,18 +25,14 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let dir = scene.folder(variation)?;
     let disk = Disk::new(&dir)?;
     let portal = format!("{}:3260", scene.lane.host(0));
-    let mut options = options(scene, &["--iqn", TARGET, "--allow", GUEST]);
-    options.extend(proofs(&dir, variation)?);
     // Discovery has to lead the guest to the damaged way, not past it.
-    let listen = if variation.damaged {
-        ["127.0.0.1:0", "--advertise"]
-    } else {
-        [&portal, ""]
+    let listen: &[&str] = match variation.damaged {
+        true => &["--listen", "127.0.0.1:0", "--advertise", &portal],
+        false => &["--listen", &portal],
     };
-    options.extend(["--listen".to_owned(), listen[0].to_owned()]);
-    if variation.damaged {
-        options.extend([listen[1].to_owned(), portal.clone()]);
-    }
+    let mut options = options(scene, &["--iqn", TARGET, "--allow", GUEST]);
+    options.extend(listen.iter().map(|option| (*option).to_owned()));
+    options.extend(proofs(&dir, variation)?);
     let server = start(&dir, &[&disk.address()], &options)?;
     let target = server.luns[0].portals[0].clone();
     let damage = if variation.damaged {
