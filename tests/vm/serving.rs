@@ -16,8 +16,6 @@ const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
 pub(crate) const GUEST: &str = "iqn.2026-11.org.lunar.test:guest";
 
 const MIB: u64 = 1 << 20;
-/// The MaxBurstLength that the server offers.
-const OUR_MAX_BURST: u32 = 1 << 20;
 const SIZE_MIB: u64 = 128;
 
 /// open-iscsi: a session, which everything is done in.
@@ -46,10 +44,6 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let mut words = variation.words();
     words.extend(network_words(scene, 0));
     words.extend([("target", TARGET.to_owned()), ("portal", portal)]);
-    words.push((
-        "agreed_burst",
-        variation.max_burst.min(OUR_MAX_BURST).to_string(),
-    ));
     words.extend(load_words(variation));
     scene
         .guest

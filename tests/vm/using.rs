@@ -136,6 +136,7 @@ fn negotiated(told: &str, variation: &Variation) -> Result<()> {
         ("DataDigest", digests),
         ("ImmediateData", yes_no(variation.immediate_data)),
         ("InitialR2T", yes_no(variation.initial_r2t)),
+        ("MaxBurstLength", &variation.agreed_burst().to_string()),
     ];
     for (key, value) in wanted {
         let mut lines = told.lines().map(str::split_whitespace);

@@ -114,7 +114,15 @@ pub(crate) const MUTUAL_SECRET: &str = "sixteen-of-bytes";
 /// A word for a guest's script, `NAME=VALUE`. A value has no spaces.
 pub(crate) type Word = (&'static str, String);
 
+/// The MaxBurstLength that we offer at either end.
+const OUR_MAX_BURST: u32 = 1 << 20;
+
 impl Variation {
+    /// The MaxBurstLength that a login comes to.
+    pub(crate) fn agreed_burst(&self) -> u32 {
+        self.max_burst.min(OUR_MAX_BURST)
+    }
+
     /// What the scripts of iSCSI are told.
     pub(crate) fn words(&self) -> Vec<Word> {
         let yes_no = |yes: bool| if yes { "Yes" } else { "No" }.to_owned();
@@ -137,6 +145,7 @@ impl Variation {
             ("immediate_data", yes_no(self.immediate_data)),
             ("initial_r2t", yes_no(self.initial_r2t)),
             ("max_burst", self.max_burst.to_string()),
+            ("agreed_burst", self.agreed_burst().to_string()),
             ("first_burst", self.max_burst.min(256 << 10).to_string()),
         ]
     }
