@@ -221,6 +221,12 @@ impl Fip {
         self.neighbours.linked()
     }
 
+    /// Whether a port of this name is there that there is no virtual link to yet.
+    #[must_use]
+    pub fn is_linking(&self, wwpn: Wwn) -> bool {
+        self.neighbours.has_unlinked(wwpn)
+    }
+
     /// How many records are kept of other ports, of all kinds: what a message costs depends on
     /// this, not on how many came before it.
     #[must_use]

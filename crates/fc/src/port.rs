@@ -168,6 +168,12 @@ impl<F: Fc4Layer> Port<F> {
         self.remotes().find(|remote| remote.wwpn() == wwpn)
     }
 
+    /// Whether a port of this name is there, but without a virtual link yet.
+    #[must_use]
+    pub fn is_linking(&self, wwpn: Wwn) -> bool {
+        self.fip.is_linking(wwpn)
+    }
+
     /// What was counted.
     #[must_use]
     pub const fn statistics(&self) -> &PortStatistics {

@@ -28,7 +28,7 @@ use scsi::wire::lun::Lun;
 
 use self::shared::{PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
 use super::indeterminate_writes::SeekHistory;
-use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK};
+use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK, SEEK_LINK};
 use super::{RemoteError, details};
 use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner};
 
@@ -79,8 +79,8 @@ type OpenedAttachment = Arc<Mutex<Option<Result<Attachment, NoPort>>>>;
 enum PortStage {
     /// Nothing.
     Idle,
-    /// The target is waited for, until then.
-    Seeking(Now),
+    /// The target is waited for, since then.
+    Seeking { since: Now, wait: Duration },
     /// Commands go to the target.
     Up,
     /// We have logged out.
@@ -195,7 +195,7 @@ impl FcoeLink {
         let is_there = |port: &mut SharedPort, number| {
             port.there(number).is_some() && !port.has_under_way(number)
         };
-        if !matches!(self.stage, PortStage::Seeking(_)) || self.with(is_there) != Some(true) {
+        if !matches!(self.stage, PortStage::Seeking { .. }) || self.with(is_there) != Some(true) {
             return None;
         }
         (self.stage, self.is_given_up) = (PortStage::Up, false);
@@ -266,7 +266,7 @@ impl Link for FcoeLink {
         } = &self.target;
         match self.stage {
             PortStage::Up => format!("{} to answer", self.name),
-            PortStage::Seeking(_) => format!("{port_name} to log in on fcoe://{place}"),
+            PortStage::Seeking { .. } => format!("{port_name} to log in on fcoe://{place}"),
             PortStage::Idle | PortStage::Leaving => format!("a port on fcoe://{place}"),
         }
     }
@@ -317,7 +317,7 @@ impl Link for FcoeLink {
 
     fn next_deadline(&self) -> Option<Now> {
         let seeking = match self.stage {
-            PortStage::Seeking(until) => Some(until),
+            PortStage::Seeking { since, wait } => Some(since.saturating_add(wait)),
             _ => None,
         };
         let port = self.with(|port, _| port.n_port()?.next_deadline());
@@ -326,6 +326,7 @@ impl Link for FcoeLink {
 
     fn expire(&mut self, now: Now) {
         self.with(|port, _| port.expire(now));
+        let target = self.target.port_name;
         let n_port = |port: &mut SharedPort, _| {
             let n_port = port.n_port()?;
             let ours = n_port.port().wwpn();
@@ -334,22 +335,33 @@ impl Link for FcoeLink {
                 ours,
                 n_port.blocking_problem(),
                 n_port.is_alone(),
+                n_port.port().is_linking(target),
             ))
         };
-        let Some((has_left, ours, barrier, is_alone)) = self.with(n_port).flatten() else {
+        let Some((has_left, ours, barrier, is_alone, is_linking)) = self.with(n_port).flatten()
+        else {
             return;
         };
         if self.stage == PortStage::Leaving && has_left {
             self.stage = PortStage::Idle;
             self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
         }
-        let is_seeking = matches!(self.stage, PortStage::Seeking(_));
+        let is_seeking = matches!(self.stage, PortStage::Seeking { .. });
         // One that was there before is waited for.
         if is_seeking && is_alone && self.names.is_none() {
             self.stage = PortStage::Idle;
             self.ended = Some(FcoeLinkEnd::Alone(self.target.place.clone()));
         }
-        if matches!(self.stage, PortStage::Seeking(until) if until <= now) {
+        let PortStage::Seeking { since, wait } = self.stage else {
+            return;
+        };
+        if since.saturating_add(wait) > now {
+            return;
+        }
+        if wait < SEEK_LINK && is_linking {
+            let wait = SEEK_LINK;
+            self.stage = PortStage::Seeking { since, wait };
+        } else {
             self.stage = PortStage::Idle;
             self.ended = Some(match barrier {
                 Some(obstacle) => FcoeLinkEnd::Barred(obstacle),
@@ -357,6 +369,7 @@ impl Link for FcoeLink {
                     wwpn: self.target.port_name,
                     place: self.target.place.to_string(),
                     ours,
+                    waited: wait,
                 },
             });
         }
@@ -366,7 +379,10 @@ impl Link for FcoeLink {
         if self.seat.is_none() {
             self.sit(cx);
         }
-        self.stage = PortStage::Seeking(cx.now + SEEK);
+        self.stage = PortStage::Seeking {
+            since: cx.now,
+            wait: SEEK,
+        };
         // It is heard then, if the target is there already.
         cx.call_at(cx.now);
     }

@@ -176,6 +176,11 @@ impl LinkEnd {
 /// one answers at once.
 pub(super) const SEEK: Duration = Duration::from_secs(5);
 
+/// The same for one that is heard, but has no virtual link with us. Linux logs in anew when we log
+/// out; if its FLOGI comes after our process has ended, it waits 8 s for an answer and refuses all
+/// else meanwhile, then is asked again after its next Beacon, up to 8 s later.
+pub(super) const SEEK_LINK: Duration = Duration::from_secs(20);
+
 /// Why there is no login with a target port any more, or there was none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FcoeLinkEnd {
@@ -183,7 +188,7 @@ pub enum FcoeLinkEnd {
     #[error(
         "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
          fcoe://{place}, and check in the target's log that it admits {ours}",
-        SEEK.as_secs()
+        waited.as_secs()
     )]
     NotFound {
         /// The WWPN of the target port.
@@ -192,6 +197,8 @@ pub enum FcoeLinkEnd {
         place: String,
         /// Our own names.
         ours: Wwn,
+        /// For how long.
+        waited: Duration,
     },
     /// It is not there yet.
     #[error("no server has opened the other end of {0}: start one first")]

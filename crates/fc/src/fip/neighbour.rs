@@ -92,6 +92,12 @@ impl Neighbours {
         linked.map(|entry| &entry.who)
     }
 
+    /// Whether a port of this name is there that there is no link to.
+    pub(super) fn has_unlinked(&self, wwpn: Wwn) -> bool {
+        let is_it = |entry: &NeighbourEntry| entry.who.wwpn == wwpn && !entry.link.is_up();
+        self.entries.values().any(is_it)
+    }
+
     pub(super) fn knows(&self, fc_id: FcId) -> bool {
         self.entries.contains_key(&fc_id)
     }

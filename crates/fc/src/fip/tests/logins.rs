@@ -32,6 +32,20 @@ fn an_flogi_that_is_lost_is_sent_again() {
     assert!(lan.all_know(1));
 }
 
+/// So one that seeks a port knows that there is more to wait for.
+#[test]
+fn a_port_that_is_heard_is_linking_until_there_is_a_link() {
+    let (own, name) = (config(2), config(1).wwpn);
+    let mut fip = port(own);
+    alone(&mut fip, ms(1000));
+    assert!(!fip.is_linking(name));
+    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
+    receive(&mut fip, ms(1000), &claim).unwrap();
+    assert!(fip.is_linking(name));
+    assert!(!fip.is_linking(config(3).wwpn));
+    assert!(!linked().is_linking(name));
+}
+
 /// To the one who accepted it the link is up, until the other asks again.
 #[test]
 fn an_answer_that_is_lost_is_given_again() {
