@@ -225,7 +225,8 @@ impl NexusTable {
 }
 
 /// What each initiator port without a nexus has been told, by its name, `N`, if it had one since
-/// the target started. A port that is forgotten is told of power on, which covers all that it missed.
+/// the target started. A port that is forgotten is told of power on, which covers all that it
+/// missed.
 pub(super) struct DepartedInitiators<N> {
     away: BTreeMap<N, DepartedInitiator>,
     departures: u64,

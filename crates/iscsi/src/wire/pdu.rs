@@ -6,9 +6,9 @@ use scsi::wire::lun::Lun;
 use super::bhs::{Bhs, Itt, Stamps, Ttt};
 use super::serial::{CmdSn, DataSn, StatSn};
 
-/// A PDU's header as a struct with `decode` and `encode`: each field with its [`HeaderField`]. `fixed`
-/// lists what is the same in every PDU of the kind, and is ignored when decoded. The struct is
-/// called as its [`Opcode`](super::bhs::Opcode).
+/// A PDU's header as a struct with `decode` and `encode`: each field with its [`HeaderField`].
+/// `fixed` lists what is the same in every PDU of the kind, and is ignored when decoded. The struct
+/// is called as its [`Opcode`](super::bhs::Opcode).
 macro_rules! pdu {
     (
         $(#[$doc:meta])*
