@@ -16,11 +16,31 @@ pub(crate) enum Link {
     Cable,
 }
 
+/// What a guest finds in its file system. `image.sh` has the packages.
+#[derive(Clone, Copy)]
+pub(crate) enum Root {
+    /// What the starred cells use.
+    Small,
+    /// What any cell uses.
+    Large,
+}
+
+impl Root {
+    /// The folder in `target/`, and what `image.sh` calls it.
+    pub(crate) fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Small => ("vm", "small"),
+            Self::Large => ("vm-large", "large"),
+        }
+    }
+}
+
 /// Two ends that meet.
 pub(crate) struct Cell {
     pub(crate) name: &'static str,
     /// Whether every change has to pass it.
     pub(crate) starred: bool,
+    pub(crate) root: Root,
     pub(crate) link: Link,
     /// What the guest runs, of `guest/`.
     pub(crate) script: &'static str,
@@ -36,6 +56,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "1-open-iscsi-uring",
         starred: true,
+        root: Root::Small,
         link: Link::Taps(1),
         script: "open-iscsi.sh",
         options: &["--ring", "uring"],
@@ -45,6 +66,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "1-open-iscsi-epoll",
         starred: true,
+        root: Root::Small,
         link: Link::Taps(1),
         script: "open-iscsi.sh",
         options: &["--ring", "epoll"],
@@ -54,6 +76,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "2-lio",
         starred: true,
+        root: Root::Small,
         link: Link::Taps(1),
         script: "lio.sh",
         options: &[],
@@ -63,6 +86,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "5-multipath",
         starred: true,
+        root: Root::Small,
         link: Link::Taps(2),
         script: "multipath.sh",
         options: &[],
@@ -72,6 +96,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "3-fcoe",
         starred: true,
+        root: Root::Small,
         link: Link::Cable,
         script: "fcoe.sh",
         options: &[],
@@ -81,6 +106,7 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "4-tcm-fc",
         starred: true,
+        root: Root::Small,
         link: Link::Cable,
         script: "tcm-fc.sh",
         options: &[],

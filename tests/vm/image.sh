@@ -1,15 +1,17 @@
 #!/bin/sh
 # Makes what the guests boot, from nothing but Debian's packages:
 #
-#   tests/vm/image.sh FOLDER
+#   tests/vm/image.sh small|large FOLDER
 #
 # leaves FOLDER/{vmlinux,initrd,root.img}. The root is Debian 12 whatever this machine runs, since
-# its kernel is the peer. Nothing is made if FOLDER has what this very recipe makes.
+# its kernel is the peer. Nothing is made if FOLDER has what this very recipe makes. The small root
+# has what the starred cells use, the large one what any cell does.
 set -eu
 
 release=bookworm
 # What the guests' scripts use. util-linux and coreutils are there anyway.
 packages=kmod,udev,iproute2,procps,busybox-static,xz-utils,open-iscsi,multipath-tools,sg3-utils,fio
+more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
 no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
@@ -20,13 +22,18 @@ no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/
 first_modules='virtio_pci virtio_blk ext4 crc32c_generic'
 
 main() {
-    folder=$1
-    recipe=$(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
+    size=$1 folder=$2
+    recipe=$size\ $(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
     if [ "$(cat "$folder/recipe" 2>/dev/null)" = "$recipe" ]; then
         return
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
+    case $size in
+    small) ;;
+    large) packages=$packages,$more_packages ;;
+    *) echo "image.sh: $size is neither small nor large" >&2 && exit 2 ;;
+    esac
     set -f
     excluded=
     for path in $unread; do

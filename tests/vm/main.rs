@@ -33,7 +33,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use tests::tool;
 
-use self::cells::{CELLS, Cell};
+use self::cells::{CELLS, Cell, Root};
 use self::guest::Guest;
 use self::lane::Lane;
 use self::report::Report;
@@ -48,14 +48,7 @@ fn main() -> ExitCode {
         }
     };
     let report = Report::default();
-    match ready() {
-        Ok(image) => run_all(&image, &asked, &report),
-        Err(cause) => {
-            for cell in &asked.cells {
-                report.not_run(cell.name, &format!("{cause:#}"));
-            }
-        }
-    }
+    run_all(&asked, &report);
     report.end()
 }
 
@@ -84,18 +77,19 @@ impl Asked {
     }
 }
 
-/// The folder of what guests boot, if all is there that they need.
-fn ready() -> Result<PathBuf> {
+/// The folder of what a guest boots, if all is there that it needs.
+fn ready(root: Root) -> Result<PathBuf> {
     tool::present(&["qemu-system-x86_64", "ip", "tar"])?;
-    let image = tests::top().join("target/vm");
+    let (folder, size) = root.names();
+    let image = tests::top().join("target").join(folder);
     if !image.join("recipe").exists() {
-        bail!("no root for guests, which tests/vm/image.sh target/vm makes");
+        bail!("no root for guests, which tests/vm/image.sh {size} target/{folder} makes");
     }
     Ok(image)
 }
 
 /// Each lane takes the next cell when it is through with one.
-fn run_all(image: &Path, asked: &Asked, report: &Report) {
+fn run_all(asked: &Asked, report: &Report) {
     let left = Mutex::new(asked.cells.iter());
     let next = || left.lock().ok()?.next();
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -105,7 +99,7 @@ fn run_all(image: &Path, asked: &Asked, report: &Report) {
             scope.spawn(move || {
                 let lane = Lane::new(number as u8);
                 while let Some(cell) = next() {
-                    run_cell(image, &lane, cell, asked.keep, report);
+                    run_cell(&lane, cell, asked.keep, report);
                 }
             });
         }
@@ -155,17 +149,20 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn run_cell(image: &Path, lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
+fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
+    let image = match ready(cell.root) {
+        Ok(image) => image,
+        Err(cause) => return report.not_run(cell.name, &format!("{cause:#}")),
+    };
     if let Some(missing) = lane.missing(cell.link) {
-        report.not_run(cell.name, &missing);
-        return;
+        return report.not_run(cell.name, &missing);
     }
     let dir = tests::top().join("target/check/vm").join(cell.name);
     let mut scene = None;
     for (variation, number) in cell.variations.iter().zip(1..) {
         let begun = Instant::now();
         let name = format!("{}/{}", cell.name, variation.name);
-        let ended = enter(&mut scene, || Scene::new(image, lane, cell, &dir, number))
+        let ended = enter(&mut scene, || Scene::new(&image, lane, cell, &dir, number))
             .and_then(|scene| (cell.run)(scene, variation));
         let Err(cause) = ended else {
             report.passed(&name, begun.elapsed());
