@@ -22,6 +22,7 @@ pub(crate) enum Root {
     /// What the starred cells use.
     Small,
     /// What any cell uses.
+    #[allow(dead_code)]
     Large,
 }
 
