@@ -42,8 +42,8 @@ pub(crate) struct FloorArgs {
     /// Anyone who can reach it can make it move meaningless data, in up to --size bytes of memory.
     /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
     /// --open, as does an interface.
-    #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place",
-          value_parser = listen)]
+    #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", value_parser = listen,
+          conflicts_with_all = OF_THE_NEAR_END)]
     listen: Option<FloorListen>,
 
     /// Let anyone who can reach --listen use this floor
@@ -59,13 +59,31 @@ pub(crate) struct FloorArgs {
     spin: bool,
 
     /// Add a CRC to each frame and check it, as Fibre Channel does; for fcoe://IFACE
-    #[arg(long, conflicts_with = "listen")]
+    #[arg(long)]
     crc: bool,
 
     /// Print JSON, with histograms and throughput over time
     #[arg(long)]
     json: bool,
 }
+
+/// What only the end that measures has a use for.
+const OF_THE_NEAR_END: [&str; 14] = [
+    "place",
+    "rw",
+    "rwmixread",
+    "bs",
+    "iodepth",
+    "numjobs",
+    "runtime",
+    "ramp_time",
+    "randseed",
+    "sweep",
+    "preset",
+    "spin",
+    "crc",
+    "json",
+];
 
 /// Memory that data lies in, where nothing is said.
 const SIZE: u64 = 512 << 20;

@@ -93,8 +93,10 @@ fn what_contradicts_itself_is_refused() {
         ("floor fcoe://eth0 --listen fcoe://eth0", 2, ""),
         ("floor fcoe://eth0 --bs 4k", 2, "--bs"),
         ("floor local --crc", 2, "--crc"),
+        ("floor --listen 127.0.0.1:0 --bs 4k", 2, "--bs"),
+        ("floor --listen 127.0.0.1:0 --json", 2, "--json"),
     ] {
-        short(line).refused_with(code, told);
+        lunar(line).refused_with(code, told);
     }
 }
 
@@ -138,7 +140,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
             "no interface \"nosuch0\"",
         ),
     ] {
-        short(line).refused_with(1, cause);
+        lunar(line).refused_with(1, cause);
     }
 }
 
@@ -233,9 +235,9 @@ fn a_floor_here_is_interrupted_like_any_other_measurement() {
 #[test]
 fn a_floor_for_others_is_open_on_request_and_ends_by_a_signal() {
     for place in ["0.0.0.0:0", "fcoe://nosuch0"] {
-        short(&format!("floor --listen {place}")).refused_with(2, "--open");
+        lunar(&format!("floor --listen {place}")).refused_with(2, "--open");
     }
-    let mut far = short("floor --listen 0.0.0.0:0 --open --size 2M");
+    let mut far = lunar("floor --listen 0.0.0.0:0 --open --size 2M");
     let mut far = far.stdout(Stdio::piped()).spawn().unwrap();
     let place = first_line(&mut far).trim().replace("0.0.0.0", "127.0.0.1");
     measures(&format!("floor {place} --size 512k"));
@@ -246,7 +248,7 @@ fn a_floor_for_others_is_open_on_request_and_ends_by_a_signal() {
 #[test]
 fn frames_are_measured_over_a_cable() {
     let cable = format!("fcoe://cable:{}", file("bench-cable").display());
-    let mut far = short(&format!("floor --listen {cable} --size 1M"));
+    let mut far = lunar(&format!("floor --listen {cable} --size 1M"));
     let mut far = far.stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(first_line(&mut far), format!("{cable}\n"));
     let (code, outcome, line) = measured(&format!("floor {cable} --crc --size 1M"));
