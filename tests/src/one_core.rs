@@ -61,11 +61,11 @@ pub fn serving<R: Ring>(
         context,
         views: Arc::clone(&views),
         journal: Arc::new(Journal::default()),
-        front: Some(Box::new(front(state, volumes.remove(0), views, limits))),
+        control: Some(Box::new(control(state, volumes.remove(0), views, limits))),
     }))
 }
 
-fn front(
+fn control(
     state: UnitState,
     volume: Arc<dyn Volume>,
     views: Arc<Views>,

@@ -96,7 +96,7 @@ pub struct Core<R: Ring, P: Mailer> {
     timers: Timers,
     journal: Arc<Journal>,
     /// Logins, the registry of sessions and the owners of units: on core 0 alone.
-    front: Option<Box<ControlCore>>,
+    control: Option<Box<ControlCore>>,
     stop: stop::CoreStop,
     /// What units have lent for reading and wait for.
     recalls: Vec<(UnitId, Recall)>,
@@ -125,7 +125,7 @@ pub struct CoreParts<R: Ring, P: Mailer> {
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
-    pub front: Option<Box<ControlCore>>,
+    pub control: Option<Box<ControlCore>>,
 }
 
 /// The token with which core 0 listens at a portal.
@@ -166,7 +166,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             batches: SpareBatches::default(),
             timers: Timers::default(),
             journal: parts.journal,
-            front: parts.front,
+            control: parts.control,
             stop: stop::CoreStop::default(),
             recalls: Vec::new(),
             sweeping: false,

@@ -168,7 +168,7 @@ impl Server {
             }
         };
         let (start, flushes) = (Instant::now(), Arc::new(FinalFlushes::default()));
-        let front = ControlCore::new(ControlCoreParts {
+        let control = ControlCore::new(ControlCoreParts {
             config: Arc::clone(&prepared.change.config),
             views: Arc::default(),
             units: Vec::new(),
@@ -186,7 +186,7 @@ impl Server {
             pool: cores::pool_bytes(::io::limits::address_space(), cores),
             start,
         };
-        let started = cores::start(cores, &common, Box::new(front), &config.ended);
+        let started = cores::start(cores, &common, Box::new(control), &config.ended);
         let (mailboxes, threads) = started.map_err(|cause| cores::cannot_start(cores, cause))?;
         let handle = Self {
             config,

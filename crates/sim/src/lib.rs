@@ -124,7 +124,7 @@ impl World {
         let states = target::states(setup);
         let flushes = Arc::new(FinalFlushes::default());
         let views = Arc::new(target::views(setup));
-        let mut front = Some(Box::new(target::front(setup, &views, &flushes)));
+        let mut control = Some(Box::new(target::control(setup, &views, &flushes)));
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
         let core = |((id, kernel), pool): ((u16, &Kernel), &Pool)| {
@@ -142,7 +142,7 @@ impl World {
                 context,
                 views: Arc::clone(&views),
                 journal: Arc::clone(&journal),
-                front: front.take(),
+                control: control.take(),
             })
         };
         let cores = (0..).zip(&kernels).zip(&pools).map(core).collect();

@@ -59,7 +59,7 @@ pub fn new_unit(id: UnitId, disk: &Disk) -> NewUnit {
     }
 }
 
-pub(super) fn front(
+pub(super) fn control(
     setup: &WorldConfig,
     views: &Arc<Views>,
     flushes: &Arc<FinalFlushes>,

@@ -43,13 +43,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             device: self.device.counts(),
             ..Census::default()
         };
-        if let Some(front) = &self.front {
-            census.logins = front.logins.len();
-            census.waiting = front.waiting.len();
-            census.sessions = front.registry.len();
-            census.places = front.places.len();
-            census.is_changing = !front.changes.is_idle();
-            census.busy_owners = front.units().filter(|unit| !unit.owner.is_idle()).count();
+        if let Some(control) = &self.control {
+            census.logins = control.logins.len();
+            census.waiting = control.waiting.len();
+            census.sessions = control.registry.len();
+            census.places = control.places.len();
+            census.is_changing = !control.changes.is_idle();
+            census.busy_owners = control.units().filter(|unit| !unit.owner.is_idle()).count();
         }
         census
     }

@@ -88,25 +88,29 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Somebody wants something changed.
     pub(super) fn change(&mut self, change: Box<Change>) {
         let is_stopping = self.stop.is_stopping();
-        let Some(front) = &mut self.front else { return };
+        let Some(control) = &mut self.control else {
+            return;
+        };
         if is_stopping {
             return (change.done)(Err(ChangeError::Stopping));
         }
-        front.changes.waiting.push_back(change);
+        control.changes.waiting.push_back(change);
         self.begin_change();
     }
 
     fn begin_change(&mut self) {
-        let Some(front) = &mut self.front else { return };
-        if front.changes.current.is_some() {
-            return;
-        }
-        let Some(mut change) = front.changes.waiting.pop_front() else {
+        let Some(control) = &mut self.control else {
             return;
         };
-        let number = front.changes.next();
+        if control.changes.current.is_some() {
+            return;
+        }
+        let Some(mut change) = control.changes.waiting.pop_front() else {
+            return;
+        };
+        let number = control.changes.next();
         let arrivals = std::mem::take(&mut change.arrivals);
-        let arrival = |new: NewUnit| front.admit_unit(new);
+        let arrival = |new: NewUnit| control.admit_unit(new);
         let preparation = Arc::new(Preparation {
             number,
             arrivals: arrivals.into_iter().map(arrival).collect(),
@@ -131,18 +135,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     fn set_step(&mut self, step: Option<InProgress>) {
-        if let Some(front) = &mut self.front {
-            front.changes.current = step;
+        if let Some(control) = &mut self.control {
+            control.changes.current = step;
         }
     }
 
     fn take_step(&mut self) -> Option<InProgress> {
-        self.front.as_mut()?.changes.current.take()
+        self.control.as_mut()?.changes.current.take()
     }
 
     fn next_number(&mut self) -> u64 {
-        let front = self.front.as_mut();
-        front.map_or(0, |front| front.changes.next())
+        let control = self.control.as_mut();
+        control.map_or(0, |control| control.changes.next())
     }
 
     /// A core has taken a step.
@@ -272,8 +276,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.unlock(&requests);
         }
         let busy = requests.iter().find(|one| !one.2).map(|one| one.0);
-        let front = self.front.as_ref();
-        let name = busy.and_then(|unit| Some(front?.unit(unit)?.name.clone()));
+        let control = self.control.as_ref();
+        let name = busy.and_then(|unit| Some(control?.unit(unit)?.name.clone()));
         self.give_up(current, ChangeError::Busy(name.unwrap_or_default()));
         self.unlock(&requests);
     }
@@ -295,9 +299,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             views: Arc::clone(&current.change.views),
         });
         self.listen_as(&mut current.change);
-        if let Some(front) = &mut self.front {
-            front.views = Arc::clone(&current.change.views);
-            front.config = Arc::clone(&current.change.config);
+        if let Some(control) = &mut self.control {
+            control.views = Arc::clone(&current.change.views);
+            control.config = Arc::clone(&current.change.config);
         }
         // The requests stand in the step until the volumes have been exchanged.
         let locks = match current.step {
@@ -305,8 +309,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             _ => Vec::new(),
         };
         current.step = Step::Switching(self.acknowledgements(number));
-        if let Some(front) = &mut self.front {
-            front.locks = locks;
+        if let Some(control) = &mut self.control {
+            control.locks = locks;
         }
         self.set_step(Some(current));
         self.broadcast(|| CoreMessage::Switch(Arc::clone(&switch)));
@@ -329,9 +333,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             let traits = swap.volume.traits();
             let absent = swap.is_absent;
             if let Some(unit) = self
-                .front
+                .control
                 .as_mut()
-                .and_then(|front| front.unit_mut(swap.unit))
+                .and_then(|control| control.unit_mut(swap.unit))
             {
                 unit.volume = swap.volume;
                 unit.name = swap.name;
@@ -339,9 +343,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.tell_volume_changed(swap.unit, traits, absent);
         }
         let locks = self
-            .front
+            .control
             .as_mut()
-            .map(|front| std::mem::take(&mut front.locks));
+            .map(|control| std::mem::take(&mut control.locks));
         self.unlock(&locks.unwrap_or_default());
         let ending = self.sessions_not_allowed();
         if ending.is_empty() {
@@ -364,8 +368,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Takes back what the first step has done.
     fn give_up(&mut self, current: InProgress, error: ChangeError) {
-        let front = self.front.as_mut();
-        let units = front.map(|front| std::mem::take(&mut front.arriving));
+        let control = self.control.as_mut();
+        let units = control.map(|control| std::mem::take(&mut control.arriving));
         let spares = current.change.swaps.iter().map(|swap| swap.unit).collect();
         self.retire_all(current, units.unwrap_or_default(), spares, Err(error));
     }
@@ -391,11 +395,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Nothing is left of what goes.
     fn retired(&mut self, now: Now, current: InProgress) {
-        if let Some(front) = &mut self.front {
+        if let Some(control) = &mut self.control {
             for unit in &current.change.departures {
-                front.dismiss_unit(*unit);
+                control.dismiss_unit(*unit);
             }
-            front.arriving.clear();
+            control.arriving.clear();
         }
         if let Step::Retiring(_, result) = current.step {
             (current.change.done)(result);

@@ -98,7 +98,7 @@ pub struct ControlCore {
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
 }
 
-/// What a front is made of.
+/// What [`ControlCore::new`] needs.
 pub struct ControlCoreParts {
     /// What logins go by.
     pub config: Arc<TargetConfig>,
@@ -121,7 +121,7 @@ pub struct ControlCoreParts {
 }
 
 impl ControlCore {
-    /// A front of these parts.
+    /// With no session yet.
     #[must_use]
     pub fn new(parts: ControlCoreParts) -> Self {
         let mut new = Self {

@@ -40,30 +40,34 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if !self.has_room(now, peer.ip()) {
             return;
         }
-        let Some(front) = &mut self.front else { return };
-        let Ok(local) = (front.local_address)(&socket) else {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let Ok(local) = (control.local_address)(&socket) else {
             return;
         };
         let Ok(socket) = self.ring.adopt(socket) else {
             return;
         };
-        let config = front.config.clone();
-        let login = Login::new(now, config, Endpoints { local, peer }, (front.random)());
+        let config = control.config.clone();
+        let login = Login::new(now, config, Endpoints { local, peer }, (control.random)());
         let phase = ConnectionPhase::Login(Box::new(login));
         let key = self.connections.insert(peer.ip(), socket, phase);
-        front.logins.insert(peer.ip(), key);
+        control.logins.insert(peer.ip(), key);
         self.listen_to(key);
         self.arm(now, key);
     }
 
     /// Connections wait until there are descriptors or memory again; the log says so once a minute.
     pub(super) fn not_accepted(&mut self, now: Now, cause: &io::Error) {
-        let Some(front) = &mut self.front else { return };
-        if front
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        if control
             .not_accepted
             .is_none_or(|last| now - last >= NOT_ACCEPTED_EVERY)
         {
-            front.not_accepted = Some(now);
+            control.not_accepted = Some(now);
             tracing::error!(
                 "cannot accept new connections until others end: {cause}; raise the limit of open \
                  files (ulimit -n)"
@@ -74,10 +78,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Whether another connection from `peer` may log in. Where an address that holds many more
     /// places has to give one up for it, that connection is closed.
     fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
-        let Some(front) = &self.front else {
+        let Some(control) = &self.control else {
             return false;
         };
-        match front.logins.admission(peer, front.config.limits.logins) {
+        match control.logins.admission(peer, control.config.limits.logins) {
             Admission::Free => true,
             Admission::InPlaceOf(fullest, oldest) => {
                 self.tell_of(now, fullest, TOO_MANY_LOGINS);
@@ -123,7 +127,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Puts the wish for a session before the registry.
     fn decide(&mut self, now: Now, key: SlotKey, wish: AdmissionWish) {
-        let Some(front) = &mut self.front else { return };
+        let Some(control) = &mut self.control else {
+            return;
+        };
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -131,21 +137,21 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         // It may have begun before the initiator's name was revoked.
-        if !front.admits(&(wish.initiator.clone(), wish.scope.clone())) {
+        if !control.admits(&(wish.initiator.clone(), wish.scope.clone())) {
             login.refuse(AUTHORIZATION_FAILURE);
             self.mark_dirty(key.slot);
             self.login_events(now, key);
             return;
         }
-        match front.registry.decide(&wish) {
+        match control.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
-                front.assign_core(tsih);
+                control.assign_core(tsih);
                 login.admit(tsih);
                 self.sweep_later(now);
             }
             AdmissionDecision::Refuse(status) => login.refuse(status),
             AdmissionDecision::Reinstate(old) => {
-                front.waiting.push((old, key, wish));
+                control.waiting.push((old, key, wish));
                 return self.end_anywhere(old);
             }
         }
@@ -159,22 +165,27 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if self.connections.find(tsih).is_some() {
             return self.end_session(tsih);
         }
-        let front = self.front.as_ref();
-        if let Some(core) = front.and_then(|front| front.places.get(&tsih)).copied() {
+        let control = self.control.as_ref();
+        if let Some(core) = control
+            .and_then(|control| control.places.get(&tsih))
+            .copied()
+        {
             self.post(core, CoreMessage::End(tsih));
         }
     }
 
     /// A session has ended: its port may have another.
     pub(super) fn session_ended(&mut self, now: Now, tsih: u16) {
-        let Some(front) = &mut self.front else { return };
-        front.registry.ended(tsih);
-        front.leave(tsih);
-        front.tell_dropped(tsih);
-        let waiting = std::mem::take(&mut front.waiting);
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        control.registry.ended(tsih);
+        control.leave(tsih);
+        control.tell_dropped(tsih);
+        let waiting = std::mem::take(&mut control.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|(old, ..)| *old == tsih);
-        front.waiting = waiting;
+        control.waiting = waiting;
         for (_, key, wish) in ready {
             self.decide(now, key, wish);
         }
@@ -184,18 +195,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// A session loses its nexus: what its port had heard is kept until that comes back.
     pub(super) fn keep_heard(&mut self, tsih: u16, heard: AttentionHistory) {
-        if let Some(front) = &mut self.front
-            && let Some(port) = front.registry.identity(tsih)
+        if let Some(control) = &mut self.control
+            && let Some(port) = control.registry.identity(tsih)
         {
-            front.ports.go_away(port.clone(), heard);
+            control.ports.go_away(port.clone(), heard);
         }
     }
 
     /// Ends every session with the target of this one, but this one: it ends by itself, when its
     /// response has left.
     pub(super) fn cold_reset(&mut self, tsih: u16) {
-        let Some(front) = &self.front else { return };
-        for session in front.sessions_beside(tsih) {
+        let Some(control) = &self.control else { return };
+        for session in control.sessions_beside(tsih) {
             self.end_anywhere(session);
         }
     }
@@ -225,18 +236,20 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         else {
             return;
         };
-        let Some(front) = &mut self.front else { return };
-        front.logins.remove(key);
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        control.logins.remove(key);
         let Some(session) = login.outcome() else {
             return;
         };
         tell_of_session(&self.journal, session, Parameters::introduction);
-        let (tsih, nexus) = (session.tsih, front.nexus(session));
+        let (tsih, nexus) = (session.tsih, control.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
-        let port = front.registry.identity(tsih).filter(|_| nexus.is_some());
-        let heard = front.ports.come_back(port);
-        let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
-        front
+        let port = control.registry.identity(tsih).filter(|_| nexus.is_some());
+        let heard = control.ports.come_back(port);
+        let core = control.places.get(&tsih).copied().unwrap_or(CoreId(0));
+        control
             .sessions
             .insert(tsih, SessionInfo::of(session, core, now));
         let socket = self.ring.release(socket);
@@ -257,9 +270,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;
         };
-        let Some(front) = &mut self.front else { return };
-        front.logins.remove(key);
-        front.waiting.retain(|(_, waiting, _)| *waiting != key);
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        control.logins.remove(key);
+        control.waiting.retain(|(_, waiting, _)| *waiting != key);
         if let ConnectionPhase::Moving(login) = connection.phase
             && let Some(session) = login.outcome()
         {

@@ -25,31 +25,33 @@ impl SessionInfo {
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn tell_sessions(&self, reply: &Sender<Vec<SessionInfo>>) {
-        let front = self.front.iter();
-        let sessions = front.flat_map(|front| front.sessions.values().cloned());
+        let control = self.control.iter();
+        let sessions = control.flat_map(|control| control.sessions.values().cloned());
         // Who asked may have left.
         let _ = reply.send(sessions.collect());
     }
 
     /// Ends a session. Its connection is cut, so that its peer has no say in how long it takes.
     pub(super) fn drop_session(&mut self, tsih: u16, reply: Sender<()>) {
-        let Some(front) = &mut self.front else { return };
-        if front.registry.identity(tsih).is_none() {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        if control.registry.identity(tsih).is_none() {
             return;
         }
-        front.dropping.push((tsih, reply));
+        control.dropping.push((tsih, reply));
         self.end_anywhere(tsih);
     }
 
     /// The sessions that could not log in again, by what is configured now.
     pub(super) fn sessions_not_allowed(&self) -> Vec<u16> {
-        let Some(front) = &self.front else {
+        let Some(control) = &self.control else {
             return Vec::new();
         };
-        let sessions = front.registry.sessions();
+        let sessions = control.registry.sessions();
         let revoked = sessions.filter_map(|(tsih, initiator, scope)| {
             let identity = (initiator.clone(), scope.clone());
-            (!front.admits(&identity)).then_some(tsih)
+            (!control.admits(&identity)).then_some(tsih)
         });
         revoked.collect()
     }

@@ -58,8 +58,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn stop(&mut self, now: Now) {
         self.stop.stopping = true;
         self.ring.stop_listening();
-        if let Some(front) = &mut self.front {
-            front.registry.close();
+        if let Some(control) = &mut self.control {
+            control.registry.close();
         }
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else {
@@ -149,9 +149,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Logs what the end waits for, and that a second signal shortens it.
     pub(super) fn flush_expired(&mut self) {
         let waiting = self
-            .front
+            .control
             .as_ref()
-            .and_then(|front| front.flushes.waiting());
+            .and_then(|control| control.flushes.waiting());
         if let Some(line) = waiting {
             tracing::warn!("{line}");
         }
@@ -163,8 +163,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return false;
         }
         let volume = (id & !FLUSH) as u32;
-        if let Some(front) = &self.front {
-            front
+        if let Some(control) = &self.control {
+            control
                 .flushes
                 .flushed(volume, result.as_ref().map(|_| ()).map_err(|error| *error));
         }

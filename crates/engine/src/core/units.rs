@@ -21,8 +21,8 @@ pub trait Store: Send + Sync {
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn asked(&mut self, unit: UnitId, request: OwnerRequest) {
-        let front = self.front.as_ref();
-        if front.is_some_and(|front| front.unit(unit).is_some()) {
+        let control = self.control.as_ref();
+        if control.is_some_and(|control| control.unit(unit).is_some()) {
             return self.owner(unit, Input::Request(request));
         }
         // It is gone, and so are its tasks: what still asks for it only wants to go on.
@@ -34,8 +34,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     pub(super) fn persisted(&mut self, now: Now, unit: UnitId, result: &io::Result<u64>) {
-        if let (Err(cause), Some(front)) = (result, &mut self.front)
-            && let Some(line) = front.unsaved.tell(now, unit.slot, cause)
+        if let (Err(cause), Some(control)) = (result, &mut self.control)
+            && let Some(line) = control.unsaved.tell(now, unit.slot, cause)
         {
             tracing::error!("{line}");
         }
@@ -43,12 +43,16 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
-        let front = self.front.as_mut();
-        let Some(entry) = front.and_then(|front| front.unit_mut(unit)) else {
+        let control = self.control.as_mut();
+        let Some(entry) = control.and_then(|control| control.unit_mut(unit)) else {
             return;
         };
         entry.owner.handle(input);
-        while let Some(output) = self.front.as_mut().and_then(|front| front.poll_owner(unit)) {
+        while let Some(output) = self
+            .control
+            .as_mut()
+            .and_then(|control| control.poll_owner(unit))
+        {
             self.owner_output(unit, output);
         }
     }
@@ -71,11 +75,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     fn persist(&mut self, unit: UnitId, bytes: Vec<u8>) {
-        let Some(front) = &self.front else { return };
-        let Some(entry) = front.unit(unit) else {
+        let Some(control) = &self.control else { return };
+        let Some(entry) = control.unit(unit) else {
             return;
         };
-        let (store, key) = (Arc::clone(&front.store), entry.key.clone());
+        let (store, key) = (Arc::clone(&control.store), entry.key.clone());
         let save = move || store.save(&key, &bytes).map(|()| 0);
         self.ring.file(
             EventKey::Persist(unit).token(),

@@ -104,10 +104,12 @@ const NOBODYS: u64 = u64::MAX;
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Begins to look after volumes that can grow, if there are any.
     pub(super) fn watch(&mut self, now: Now) {
-        let Some(front) = &mut self.front else { return };
+        let Some(control) = &mut self.control else {
+            return;
+        };
         let can_grow = |unit: &ControlUnit| unit.volume.can_grow();
-        if !front.looks.is_set && front.units().any(can_grow) {
-            front.looks.is_set = true;
+        if !control.looks.is_set && control.units().any(can_grow) {
+            control.looks.is_set = true;
             self.timers.set(now + INTERVAL, Timer::Watch);
         }
     }
@@ -115,10 +117,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Has threads look at the volumes, each when it has answered the last time: a file system
     /// whose server is away can take any time for it.
     pub(super) fn watch_expired(&mut self, now: Now) {
-        let Some(front) = &mut self.front else { return };
-        front.looks.is_set = false;
-        for (unit, volume, statistics) in front.growing() {
-            if !front.looks.begin(unit) {
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        control.looks.is_set = false;
+        for (unit, volume, statistics) in control.growing() {
+            if !control.looks.begin(unit) {
                 continue;
             }
             let look = move || {
@@ -136,15 +140,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// A volume was looked at: tells the owner of its unit if it has changed.
     pub(super) fn looked_at(&mut self, unit: UnitId, result: &io::Result<u64>) {
-        let Some(front) = &mut self.front else { return };
+        let Some(control) = &mut self.control else {
+            return;
+        };
         if result.as_ref().is_err_and(is_gone) {
-            (front.vanished)(unit);
+            (control.vanished)(unit);
         }
-        if let Some(cause) = front.looks.end(unit, result.as_ref().err()) {
-            let name = front.unit(unit).map_or("a volume", |unit| &unit.name);
+        if let Some(cause) = control.looks.end(unit, result.as_ref().err()) {
+            let name = control.unit(unit).map_or("a volume", |unit| &unit.name);
             tracing::warn!("{name}: cannot be watched for changes: {cause}");
         }
-        let Some(entry) = front.unit(unit) else {
+        let Some(entry) = control.unit(unit) else {
             return;
         };
         if matches!(result, Ok(changed) if *changed != 0) {

@@ -78,13 +78,13 @@ pub(super) type CoreThread = JoinHandle<io::Result<()>>;
 pub(super) fn start(
     count: u16,
     common: &Common,
-    front: Box<ControlCore>,
+    control: Box<ControlCore>,
     ended: &Arc<dyn Fn(CoreId) + Send + Sync>,
 ) -> io::Result<(Mailboxes, Vec<CoreThread>)> {
-    let mut front = Some(front);
+    let mut control = Some(control);
     let waiting = (0..count).map(|core| {
         let notifier = EndNotifier(Arc::clone(ended), CoreId(core));
-        spawn(notifier, common.clone(), front.take())
+        spawn(notifier, common.clone(), control.take())
     });
     let waiting = waiting.collect::<io::Result<Vec<_>>>()?;
     let office = Mailboxes::new(waiting.iter().map(|core| core.waker.clone()).collect());
@@ -108,7 +108,7 @@ impl Drop for EndNotifier {
 fn spawn(
     notifier: EndNotifier,
     common: Common,
-    front: Option<Box<ControlCore>>,
+    control: Option<Box<ControlCore>>,
 ) -> io::Result<StartedCore> {
     let core = notifier.1;
     let (tell_waker, waker) = mpsc::channel();
@@ -117,7 +117,7 @@ fn spawn(
         .name(format!("lunar-{}", core.0))
         .spawn(move || {
             let _notifier = notifier;
-            run(core, &common, front, &tell_waker, &take_office)
+            run(core, &common, control, &tell_waker, &take_office)
         })?;
     match waker.recv() {
         Ok(waker) => Ok(StartedCore {
@@ -139,7 +139,7 @@ fn failure(thread: CoreThread) -> io::Error {
 fn run(
     id: CoreId,
     common: &Common,
-    front: Option<Box<ControlCore>>,
+    control: Option<Box<ControlCore>>,
     tell_waker: &Sender<Waker>,
     office: &Receiver<Mailboxes>,
 ) -> io::Result<()> {
@@ -164,7 +164,7 @@ fn run(
         context,
         views: Arc::default(),
         journal: Arc::clone(&common.journal),
-        front,
+        control,
     });
     drive(core, common)
 }
