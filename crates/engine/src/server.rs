@@ -206,8 +206,9 @@ impl Server {
         Ok(handle)
     }
 
-    /// Serves this from now on, in place of what was served: adds, resizes and removes LUNs at run
-    /// time. Hosts see all of the change or none of it. I/O on what stays the same goes on.
+    /// Serves this from now on, in place of what was served. It is how a control plane adds,
+    /// resizes and removes LUNs at run time. Hosts see all of the change or none of it. I/O on what
+    /// stays the same goes on.
     ///
     /// # Errors
     ///

@@ -129,7 +129,8 @@ impl std::fmt::Debug for TargetChap {
 pub struct TargetLimits {
     /// From accept to full feature phase.
     pub login_timeout: Duration,
-    /// Silence after which a NOP-In is sent.
+    /// Silence after which a NOP-In is sent, at first; an idle session is asked less and less often
+    /// (`session/nop.rs`).
     pub nop_interval: Duration,
     /// Silence after that NOP-In after which the connection is dropped. It is dropped too when it
     /// owes data, and none came in all of this time, or has not taken in all of this time what one

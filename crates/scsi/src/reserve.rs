@@ -4,11 +4,13 @@
 //! CDBs nor parameter lists, so that another command set can have the same. [`check`] is what every
 //! command passes; the handlers below it answer the SCSI commands.
 //!
-//! How PREEMPT AND ABORT fences a host: `commands` parses it, `persistent` removes the
-//! registrations and names whose tasks are to be aborted, `apply` makes that an effect of the new
-//! state, [`crate::owner`] publishes both to every core, and each core aborts the tasks
-//! (`device/publish.rs`) before it acknowledges. Only then does the command end with GOOD, so that
-//! no write of the host reaches the medium later.
+//! How PREEMPT AND ABORT fences a host: `reserve/commands.rs` parses it, and `device/query.rs` asks
+//! the unit's owner ([`crate::owner`]) for the change. There `reserve/persistent.rs` removes the
+//! registrations and names whose tasks are to be aborted, and `reserve/apply.rs` makes that an
+//! effect of the new state. The owner has the registrations saved if they are to persist, and
+//! publishes state and effect to every core, and each core aborts the tasks (`device/publish.rs`)
+//! before it acknowledges. Only then does the command end with GOOD, so that no write of the host
+//! reaches the medium later.
 
 mod access;
 pub(crate) mod apply;

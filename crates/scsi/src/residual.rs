@@ -1,6 +1,7 @@
 //! What is left of a command's data. The device server tells what a CDB asks to move; what was
-//! announced beside it, and how the difference is told, are the transport's: `device_ending` of
-//! `iscsi/src/session/task.rs` and of `fc/src/target/command.rs`.
+//! announced beside it, and how the difference is told, are the transport's: `device_ending` and
+//! `condition_ending` of `iscsi/src/session/task.rs`, `device_ending` and `refusal` of
+//! `fc/src/target/command.rs`.
 
 /// The difference between the bytes that were announced and those that the command asked to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

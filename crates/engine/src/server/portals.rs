@@ -76,7 +76,8 @@ pub(super) fn bind(
     limits: &TargetLimits,
 ) -> Result<(OwnedFd, SocketAddr), ServeError> {
     let sockets = tcp::TcpOptions {
-        // Idle sessions are asked by NOP-In more seldom (`iscsi/src/session/nop.rs`).
+        // NOP-In to an idle session becomes rarer with time (`iscsi/src/session/nop.rs`); this does
+        // not.
         keepalive: Some(limits.nop_interval),
         ..tcp::TcpOptions::default()
     };

@@ -216,6 +216,9 @@ struct LimitArgs {
     login_timeout: Duration,
 
     /// Idle time after which an initiator is pinged (NOP-In)
+    ///
+    /// One that answers and has no commands is pinged after up to four times as long. It is also
+    /// the interval of TCP keepalive.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     nop_interval: Duration,
 

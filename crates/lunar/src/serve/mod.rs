@@ -51,7 +51,7 @@ fn failure(error: &ServeError) -> VerbError {
 /// volumes. Before the server is ready, which may take as long as a remote volume needs to answer,
 /// the first signal ends the process.
 ///
-/// The order goes through [`Orders`] to `engine::serve::run`, which sends each core
+/// The order goes through [`Orders`] to `engine::serve::run`, whose `Server::stop` sends each core
 /// `CoreMessage::Stop`; what a core does about it is in `engine/src/core/stop.rs`.
 fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
     let mut signals = Signals::new([orders_to_stop(), vec![SIGUSR1]].concat())?;

@@ -6,7 +6,7 @@ use super::{EffectScope, UnitState};
 use crate::medium::Traits;
 use crate::nexus::NexusIdentity;
 use crate::owner::{Effect, OwnerRequest, UnitChange};
-use crate::reserve::apply as reservations;
+use crate::reserve;
 use crate::task::CommandFailure;
 use crate::unit_settings;
 use crate::wire::asc;
@@ -29,10 +29,10 @@ impl UnitState {
             UnitChange::Operation(step) => self.operation = self.operation.after(*step)?,
             UnitChange::NexusLoss => self.lose(nexus),
             UnitChange::PersistentReserve(action) => {
-                return reservations::persistent(self, needed(nexus)?, action);
+                return reserve::apply::persistent(self, needed(nexus)?, action);
             }
-            UnitChange::Reserve => reservations::reserve(self, needed(nexus)?)?,
-            UnitChange::Release => reservations::release(self, needed(nexus)?)?,
+            UnitChange::Reserve => reserve::apply::reserve(self, needed(nexus)?)?,
+            UnitChange::Release => reserve::apply::release(self, needed(nexus)?)?,
             UnitChange::Setting(setting) => {
                 return unit_settings::apply(self, needed(nexus)?, setting);
             }
@@ -80,7 +80,7 @@ impl UnitState {
     /// SAM-5 §6.3.3. The attention meets the nexus that asked for the reset too: its other tasks
     /// are gone like everybody's.
     fn reset(&mut self) -> Vec<Effect> {
-        reservations::reset(self);
+        reserve::apply::reset(self);
         let modes = unit_settings::reset(self);
         let mut effects = vec![
             Effect::Abort(EffectScope::All),
@@ -96,7 +96,7 @@ impl UnitState {
 
     fn lose(&mut self, nexus: Option<&Arc<NexusIdentity>>) {
         if let Some(nexus) = nexus {
-            reservations::nexus_loss(self, nexus);
+            reserve::apply::nexus_loss(self, nexus);
             unit_settings::nexus_loss(self, nexus);
         }
     }
