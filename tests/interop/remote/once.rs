@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use block::volume::Volume;
-use client::open::{self, OpenOptions};
+use client::open::{self, OpenError, OpenOptions};
 use client::worker::Worker;
 use io::ring::RingKind;
 use scsi::medium::{Extent, MediumOp};
@@ -15,8 +15,12 @@ use super::redirector::Redirector;
 use super::{TARGET, restart};
 
 fn open(address: &str) -> Arc<dyn Volume> {
+    opened(address).unwrap()
+}
+
+fn opened(address: &str) -> Result<Arc<dyn Volume>, OpenError> {
     let options = OpenOptions::new("iqn.2026-11.org.lunar.test:once".into()).unwrap();
-    open::volume(&address.parse().unwrap(), &options).unwrap()
+    open::volume(&address.parse().unwrap(), &options)
 }
 
 /// A core that has attached the volume.
@@ -105,6 +109,16 @@ fn a_target_that_redirects_sees_one_login_where_it_sends_us() {
         first.leave().unwrap();
         has_seen(&back, sessions + at);
     }
+}
+
+#[test]
+fn a_redirection_to_where_nothing_listens_is_named() {
+    let dead = "127.0.0.1:1";
+    let redirector = Redirector::start(dead);
+    let address = format!("iscsi://{}/{TARGET}/0", redirector.portal);
+    let refused = opened(&address).unwrap_err().to_string();
+    let told = format!("the target redirects to {dead}: ");
+    assert!(refused.contains(&told), "{refused}");
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct InitiatorConnection {
     port: u16,
     /// The address to try when no connection was ever made.
     home: (String, u16),
+    /// The target has sent us to where we go.
+    is_redirected: bool,
     /// Where there were sessions: the portal group, if that was told, else the portal.
     groups: SeekHistory<TargetGroup>,
     /// DefaultTime2Wait of the session that is there.
@@ -110,6 +112,7 @@ impl InitiatorConnection {
             outside,
             name,
             home: (host.clone(), port),
+            is_redirected: false,
             host,
             port,
             groups: SeekHistory::default(),
@@ -130,6 +133,16 @@ impl InitiatorConnection {
     /// The next connection is to there.
     pub(super) fn go_to(&mut self, place: (String, u16)) {
         (self.host, self.port) = place;
+    }
+
+    /// Names the portal, where that is another one than the user gave.
+    fn with_portal(&self, cause: io::Error) -> io::Error {
+        if !self.is_redirected {
+            return cause;
+        }
+        let portal = host_port(&self.host, self.port);
+        let told = format!("the target redirects to {portal}: {cause}");
+        io::Error::new(cause.kind(), told)
     }
 
     /// The first connection is one that rests.
@@ -302,6 +315,7 @@ impl InitiatorConnection {
         };
         if let SessionEnd::Redirected { address, permanent } = &end {
             self.go_to((address.host.clone(), address.port));
+            self.is_redirected = true;
             if *permanent {
                 self.home = self.place();
             }
@@ -434,6 +448,7 @@ impl Link for InitiatorConnection {
             (HandleEvent::File { result, .. }, SocketState::Connecting(socket)) if is_current => {
                 let socket = Arc::clone(socket);
                 if let Err(cause) = self.connected(cx, &socket, result) {
+                    let cause = self.with_portal(cause);
                     self.go_to(self.home.clone());
                     return Err(RemoteError::Connect(cause));
                 }
