@@ -48,7 +48,7 @@ fn unit(facts: &Facts) -> DetailValues {
         ("serial", identity.serial.clone()),
         ("designator", designator::text(&identity.designator)),
         ("longest transfer", most),
-        ("reports holes", yes(facts.provisioned)),
+        ("thin provisioned", yes(facts.provisioned)),
         ("FUA", yes(facts.dpofua)),
     ]
 }
