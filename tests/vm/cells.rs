@@ -14,6 +14,18 @@ pub(crate) enum Link {
     Taps(usize),
     /// An Ethernet of the two alone.
     Cable,
+    /// An Ethernet with two guests on it, of TCP/IP or FCoE.
+    Bridge,
+}
+
+impl Link {
+    /// The guests of a cell.
+    pub(crate) fn guests(self) -> usize {
+        match self {
+            Self::Taps(_) | Self::Cable => 1,
+            Self::Bridge => 2,
+        }
+    }
 }
 
 /// What a guest finds in its file system. `image.sh` has the packages.

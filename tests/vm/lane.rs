@@ -1,4 +1,4 @@
-//! A lane: the networks of one guest at a time, apart from those of the others.
+//! A lane: the networks of one cell at a time, apart from those of the others.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,36 +10,58 @@ use tests::tool;
 use crate::cells::Link;
 use crate::guest::Nic;
 
-/// Two networks of TAP interfaces, and a cable.
+/// Two networks of TAP interfaces, a bridge, and a cable.
 pub(crate) struct Lane {
     number: u8,
     /// Why there are no TAP interfaces.
     without_taps: Option<String>,
+    without_bridge: Option<String>,
     /// For the sockets of the cable, whose paths may have 107 bytes only.
     sockets: Option<TempDir>,
 }
 
-const NETWORKS: usize = 2;
+/// The network of the bridge; those before it have one guest each. Its TAPs count from here, too.
+pub(crate) const BRIDGE: usize = 2;
+const NETWORKS: usize = BRIDGE + 1;
+
+/// A full frame of Fibre Channel fits.
+const BRIDGE_MTU: &str = "2500";
 
 impl Lane {
     pub(crate) fn new(number: u8) -> Self {
         let mut lane = Self {
             number,
             without_taps: None,
+            without_bridge: None,
             sockets: tempfile::tempdir().ok(),
         };
         lane.without_taps = lane.make_taps().err().map(|cause| format!("{cause:#}"));
+        lane.without_bridge = lane.make_bridge().err().map(|cause| format!("{cause:#}"));
         lane
     }
 
     fn make_taps(&self) -> Result<()> {
-        for network in 0..NETWORKS {
+        for network in 0..BRIDGE {
             let (tap, host) = (self.tap(network), self.host(network));
             ip(&["tuntap", "add", &tap, "mode", "tap"])?;
             ip(&["address", "add", &format!("{host}/24"), "dev", &tap])?;
             ip(&["link", "set", &tap, "up"])?;
         }
         Ok(())
+    }
+
+    fn make_bridge(&self) -> Result<()> {
+        let (bridge, host) = (self.bridge(), self.host(BRIDGE));
+        ip(&["link", "add", &bridge, "type", "bridge"])?;
+        for guest in 0..Link::Bridge.guests() {
+            let tap = self.tap(BRIDGE + guest);
+            ip(&["tuntap", "add", &tap, "mode", "tap"])?;
+            ip(&[
+                "link", "set", &tap, "mtu", BRIDGE_MTU, "master", &bridge, "up",
+            ])?;
+        }
+        ip(&["address", "add", &format!("{host}/24"), "dev", &bridge])?;
+        ip(&["link", "set", &bridge, "mtu", BRIDGE_MTU, "up"])
     }
 
     /// What is not there of what such a cell needs.
@@ -50,6 +72,7 @@ impl Lane {
                 .sockets
                 .is_none()
                 .then(|| "no folder for sockets".to_owned()),
+            Link::Bridge => self.without_bridge.clone(),
         }
     }
 
@@ -58,18 +81,20 @@ impl Lane {
         match link {
             Link::Taps(count) => (0..count).try_for_each(|network| self.cut(network, false)),
             Link::Cable => Ok(()),
+            Link::Bridge => (0..2).try_for_each(|guest| self.cut(BRIDGE + guest, false)),
         }
     }
 
-    /// The interfaces of a guest in this lane.
-    pub(crate) fn nics(&self, link: Link) -> Vec<Nic> {
+    /// The interfaces of a guest in this lane, by its number in the cell.
+    pub(crate) fn nics(&self, link: Link, guest: usize) -> Vec<Nic> {
         let ends = match link {
             Link::Taps(count) => (0..count).map(|network| self.tap_end(network)).collect(),
             Link::Cable => vec![self.cable_end()],
+            Link::Bridge => vec![self.tap_end(BRIDGE + guest)],
         };
         let nic = |(at, netdev)| Nic {
             netdev,
-            mac: self.mac(at),
+            mac: self.mac(guest + at),
         };
         ends.into_iter().enumerate().map(nic).collect()
     }
@@ -95,7 +120,8 @@ impl Lane {
         dir.join("cable")
     }
 
-    /// The MAC address of a guest's interface, which its WWPN follows from.
+    /// The MAC address of a guest's interface, which its WWPN follows from. On the bridge, each
+    /// guest has one, by its number.
     pub(crate) fn mac(&self, nic: usize) -> String {
         format!("52:54:00:00:{:02x}:{:02x}", self.number, nic + 1)
     }
@@ -118,8 +144,18 @@ impl Lane {
         format!("10.9.{}.2", self.subnet(network))
     }
 
+    /// That of a guest on the bridge, by its number.
+    pub(crate) fn on_bridge(&self, guest: usize) -> String {
+        format!("10.9.{}.{}", self.subnet(BRIDGE), 2 + guest)
+    }
+
+    /// The interface of this machine there.
+    pub(crate) fn bridge(&self) -> String {
+        format!("vm{}-bridge", self.number)
+    }
+
     /// Cuts a network, or joins it again. What is sent meanwhile is lost; neither end sees its link
-    /// go down.
+    /// go down. On the bridge, that of one guest (`BRIDGE` and its number) is cut.
     pub(crate) fn cut(&self, network: usize, cut: bool) -> Result<()> {
         ip(&[
             "link",

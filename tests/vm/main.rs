@@ -8,10 +8,10 @@
 //! ```
 //!
 //! NAME is the beginning of a cell's name; `--keep` keeps the captures of cells that pass. A cell
-//! boots one guest, in which its variations run one after the other; two guests run at once where
-//! there are two cores. One that does not boot is tried once more; a variation that fails is not. A
-//! cell that fails leaves its captures, the guest's console with the kernel's log, and the logs of
-//! `lunar` in `target/check/vm`.
+//! boots one guest, or two on one network, in which its variations run one after the other; two
+//! cells run at once where there are two cores. A guest that does not boot is tried once more; a
+//! variation that fails is not. A cell that fails leaves its captures, the guests' consoles with
+//! the kernel's log, and the logs of `lunar` in `target/check/vm`.
 #![forbid(unsafe_code)]
 
 mod cells;
@@ -30,7 +30,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tests::tool;
 
 use self::cells::{CELLS, Cell, Root};
@@ -111,12 +111,14 @@ pub(crate) struct Scene<'a> {
     pub(crate) cell: &'static Cell,
     pub(crate) lane: &'a Lane,
     pub(crate) guest: Guest,
+    /// The other one of a cell with two, until it dies.
+    pub(crate) second: Option<Guest>,
     /// For what the cell leaves behind if it fails.
     pub(crate) dir: PathBuf,
 }
 
 impl<'a> Scene<'a> {
-    /// Boots a guest for the variations from this number on.
+    /// Boots the guests for the variations from this number on.
     fn new(
         image: &Path,
         lane: &'a Lane,
@@ -129,16 +131,34 @@ impl<'a> Scene<'a> {
             emptied(dir)?;
         }
         lane.mend(cell.link)?;
-        let folder = dir.join(format!("guest-{number}"));
-        let guest = Guest::boot(image, &folder, &lane.nics(cell.link))?;
+        let boot = |guest: usize, folder: &str| {
+            let folder = dir.join(format!("{folder}-{number}"));
+            Guest::boot(image, &folder, &lane.nics(cell.link, guest))
+        };
+        let (guest, second) = thread::scope(|scope| {
+            let second = (cell.link.guests() > 1).then(|| scope.spawn(|| boot(1, "second")));
+            let guest = boot(0, "guest");
+            let second =
+                second.map(|booting| booting.join().map_err(|_| anyhow!("it panicked"))?);
+            (guest, second)
+        });
+        let (guest, second) = (guest?, second.transpose()?);
         let (kernel, took) = (&guest.kernel, begun.elapsed().as_secs_f32());
         println!("{}: {kernel} is up after {took:.1} s", cell.name);
         Ok(Self {
             cell,
             lane,
             guest,
+            second,
             dir: dir.to_owned(),
         })
+    }
+
+    /// Turns the guests off. Captures are kept of what failed, or if they are to be.
+    fn off(self, keep: bool) {
+        for guest in [Some(self.guest), self.second].into_iter().flatten() {
+            guest.off(keep);
+        }
     }
 
     /// A folder for one variation.
@@ -172,12 +192,12 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
         report.failed(&name, &cause, begun.elapsed());
         // What it has left in its guest is in the way of the next one.
         match scene.take() {
-            Some(scene) => scene.guest.off(true),
+            Some(scene) => scene.off(true),
             None => return,
         }
     }
     if let Some(scene) = scene {
-        scene.guest.off(keep);
+        scene.off(keep);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::Scene;
 use crate::damage::Damage;
 use crate::variations::{Auth, MUTUAL_SECRET, MUTUAL_USER, SECRET, USER, Variation, Word};
 
-const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
+pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
 /// Every guest has this name.
 pub(crate) const GUEST: &str = "iqn.2026-11.org.lunar.test:guest";
 
@@ -120,16 +120,16 @@ pub(crate) fn fcoe(scene: &mut Scene, variation: &Variation) -> Result<()> {
 }
 
 /// A file of our own that is served, and grows when the guest asks for it.
-struct Disk(PathBuf);
+pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    fn new(dir: &Path) -> Result<Self> {
+    pub(crate) fn new(dir: &Path) -> Result<Self> {
         let path = dir.join("disk");
         File::create(&path)?.set_len(SIZE_MIB * MIB)?;
         Ok(Self(path))
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("file:{}", self.0.display())
     }
 
@@ -151,7 +151,7 @@ impl Drop for Disk {
     }
 }
 
-fn options(scene: &Scene, more: &[&str]) -> Vec<String> {
+pub(crate) fn options(scene: &Scene, more: &[&str]) -> Vec<String> {
     let all = scene.cell.options.iter().chain(more);
     all.map(|option| (*option).to_owned()).collect()
 }
@@ -180,13 +180,13 @@ pub(crate) fn secret(dir: &Path, name: &str, secret: &str) -> Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn start(dir: &Path, volumes: &[&str], options: &[String]) -> Result<Server> {
+pub(crate) fn start(dir: &Path, volumes: &[&str], options: &[String]) -> Result<Server> {
     let options: Vec<_> = options.iter().map(String::as_str).collect();
     Server::start_in(dir, volumes, &options)
 }
 
 /// Stops the server. It has warned of nothing, unless its peer's bytes were damaged.
-fn ended(server: Server, variation: &Variation) -> Result<()> {
+pub(crate) fn ended(server: Server, variation: &Variation) -> Result<()> {
     let log = server.log_path().to_owned();
     let status = server.stop()?;
     if !status.success() {

@@ -1,7 +1,7 @@
 # What the scripts that use open-iscsi have in common.
 . /vm/lib.sh
 
-initiator=iqn.2026-11.org.lunar.test:guest
+initiator=${initiator:-iqn.2026-11.org.lunar.test:guest}
 
 daemon_runs() {
     pidof iscsid >/dev/null && return
