@@ -12,6 +12,9 @@ release=bookworm
 # What the guests' scripts use. util-linux and coreutils are there anyway.
 packages=kmod,udev,iproute2,procps,busybox-static,xz-utils,open-iscsi,multipath-tools,sg3-utils,fio
 more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3
+more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
+# All that fence_scsi and fence_mpath import; fence-agents itself would bring clients of clouds.
+more_packages=$more_packages,python3-pexpect,python3-pycurl
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
 no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
@@ -41,7 +44,7 @@ main() {
     done
     # shellcheck disable=SC2086
     mmdebstrap --variant=minbase --include=$packages $excluded --dpkgopt=force-unsafe-io \
-        --customize-hook="'$(realpath "$0")' --of '$(realpath "$folder")' \"\$1\"" \
+        --customize-hook="'$(realpath "$0")' --of $size '$(realpath "$folder")' \"\$1\"" \
         --format=null $release /dev/null $(sources)
     echo "$recipe" >"$folder/recipe"
 }
@@ -56,8 +59,9 @@ sources() {
 
 # Runs inside of mmdebstrap, when all packages are in `root`.
 finish() {
-    folder=$1 root=$2
+    size=$1 folder=$2 root=$3
     add_kernel
+    [ "$size" = small ] || add_fence_agents
     add_first_stage
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
     truncate -s 1200M "$folder/root.img"
@@ -70,12 +74,25 @@ finish() {
     [ -z "${bad:-}" ]
 }
 
+# Leaves a package in the folder, without those that it depends on.
+download() {
+    (cd "$folder" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG \
+        apt-get -o APT::Sandbox::User=root download "$1")
+}
+
+add_fence_agents() {
+    download fence-agents
+    dpkg-deb -x "$folder"/fence-agents_*.deb "$folder/agents"
+    cp -a "$folder/agents/usr/sbin/fence_scsi" "$folder/agents/usr/sbin/fence_mpath" "$root/usr/sbin/"
+    cp -a "$folder/agents/usr/share/fence" "$root/usr/share/"
+    rm -r "$folder"/fence-agents_*.deb "$folder/agents"
+}
+
 # The package itself would bring an initramfs of its own, and the programs that make one.
 add_kernel() {
     package=$(APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-cache depends linux-image-amd64 |
         awk '/Depends: linux-image/ { print $2 }')
-    (cd "$folder" && APT_CONFIG=$MMDEBSTRAP_APT_CONFIG \
-        apt-get -o APT::Sandbox::User=root download "$package")
+    download "$package"
     mkdir "$folder/kernel"
     dpkg-deb -x "$folder"/linux-image-*.deb "$folder/kernel"
     rm "$folder"/linux-image-*.deb
