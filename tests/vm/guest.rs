@@ -1,5 +1,6 @@
 //! A guest: a QEMU that boots Debian, and does what it is told over a serial port.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(420);
 
 /// No self-tests of ciphers, in which one boot in about thirty hung under emulation, and no work
 /// that only hardware needs.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet loglevel=3 panic=-1 net.ifnames=0 \
+pub(crate) const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet loglevel=3 panic=-1 net.ifnames=0 \
      mitigations=off nokaslr audit=0 cryptomgr.notests";
 
 /// An interface of a guest.
@@ -47,13 +48,15 @@ impl Guest {
         let folder = tests::top().join("tests/vm/guest");
         let mut tar = Command::new("tar");
         tool::must(tar.arg("-C").arg(folder).arg("-cf").arg(&scripts).arg("."))?;
-        Self::start(image, dir, nics).or_else(|cause| {
+        let disks = disks(image, &scripts);
+        Self::start(&disks, dir, nics).or_else(|cause| {
             println!("a guest did not boot, once more: {cause:#}");
-            Self::start(image, dir, nics).context("a guest did not boot twice")
+            Self::start(&disks, dir, nics).context("a guest did not boot twice")
         })
     }
 
-    fn start(image: &Path, dir: &Path, nics: &[Nic]) -> Result<Self> {
+    /// Starts QEMU with what a guest boots from, as its options have it, until the guest is up.
+    pub(crate) fn start(from: &[OsString], dir: &Path, nics: &[Nic]) -> Result<Self> {
         let mut child = Command::new("qemu-system-x86_64")
             .args([
                 "-accel",
@@ -76,11 +79,8 @@ impl Guest {
                 "-serial",
                 &format!("file:{}", dir.join("console").display()),
             ])
-            .args(["-serial", "stdio", "-append", KERNEL_ARGUMENTS])
-            .args([Path::new("-kernel"), &image.join("vmlinux")])
-            .args([Path::new("-initrd"), &image.join("initrd")])
-            .args(drive(&image.join("root.img"), "snapshot=on"))
-            .args(drive(&dir.join("scripts.tar"), "readonly=on"))
+            .args(["-serial", "stdio"])
+            .args(from)
             .args(network(dir, nics))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -186,6 +186,17 @@ impl Drop for Guest {
 fn said_by_qemu(dir: &Path) -> String {
     let said = fs::read_to_string(dir.join("qemu")).unwrap_or_default();
     format!("QEMU said: {said:?}")
+}
+
+/// The kernel of an image, with its root and the scripts as disks.
+fn disks(image: &Path, scripts: &Path) -> Vec<OsString> {
+    let mut args = vec!["-append".into(), KERNEL_ARGUMENTS.into()];
+    for (option, file) in [("-kernel", "vmlinux"), ("-initrd", "initrd")] {
+        args.extend([option.into(), image.join(file).into()]);
+    }
+    args.extend(drive(&image.join("root.img"), "snapshot=on").map(OsString::from));
+    args.extend(drive(scripts, "readonly=on").map(OsString::from));
+    args
 }
 
 fn drive(file: &Path, how: &str) -> [String; 2] {

@@ -157,7 +157,7 @@ pub(crate) fn options(scene: &Scene, more: &[&str]) -> Vec<String> {
 }
 
 /// The options by which the server wants proof.
-fn proofs(dir: &Path, variation: &Variation) -> Result<Vec<String>> {
+pub(crate) fn proofs(dir: &Path, variation: &Variation) -> Result<Vec<String>> {
     let mut options = Vec::new();
     if variation.auth != Auth::None {
         options.extend(["--chap".to_owned(), USER.to_owned()]);
