@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::Scene;
+use crate::raid;
 use crate::serving;
 use crate::using;
 use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
@@ -125,5 +126,15 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: ETHERNET,
         run: using::fcoe,
+    },
+    Cell {
+        name: "8-raid",
+        starred: false,
+        root: Root::Large,
+        link: Link::Taps(1),
+        script: "raid.sh",
+        options: &[],
+        variations: raid::STORIES,
+        run: raid::run,
     },
 ];

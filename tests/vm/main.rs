@@ -18,6 +18,7 @@ mod cells;
 mod damage;
 mod guest;
 mod lane;
+mod raid;
 mod report;
 mod serving;
 mod using;
