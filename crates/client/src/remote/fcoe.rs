@@ -7,6 +7,8 @@
 //! others use the same target has its own commands aborted, and goes on when they are.
 
 mod shared;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::io;
