@@ -4,7 +4,8 @@
 //! | link | FLOGI comes | ours is accepted | ours is rejected | no answer for 2 s | LOGO comes |
 //! |---|---|---|---|---|---|
 //! | none | up | | | | none |
-//! | asked | crossed | up | asked, without a number | asked again; none after four | none |
+//! | asked | crossed | up | rejected | asked again; none after four | none |
+//! | rejected | up | | | asked again; none after four | none |
 //! | crossed | crossed | up | up | up | none |
 //! | up | lost, then up | | | | lost |
 //! | left | rejected | | | | none |
@@ -13,7 +14,9 @@
 //! logged out, until its next Beacon: Linux logs in again at once. Was that accepted, or no answer
 //! left, it would wait for 8 s before it listens to a port that takes our place with the same
 //! N_Port_ID. A port whose request crossed another waits for the answer to its own, as the other
-//! one takes nothing else before it has come (Linux is busy until then).
+//! one takes nothing else before it has come (Linux is busy until then). One whose request was
+//! rejected has its answer: it accepts the other's, and has to hear the PLOGI that follows at once.
+//! Linux does so with a port that is back after a restart, and would ask again after 8 s only.
 
 use std::time::Duration;
 
@@ -40,9 +43,14 @@ pub(super) struct VirtualLink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LinkState {
     None,
-    /// Our FLOGI, which is not answered or was rejected (then it has no number).
+    /// Our FLOGI, which is not answered.
     Asked {
         ox_id: OxId,
+        until: Now,
+        tries: u32,
+    },
+    /// It was rejected, and may be repeated then.
+    Rejected {
         until: Now,
         tries: u32,
     },
@@ -84,7 +92,9 @@ impl VirtualLink {
 
     pub(super) const fn deadline(&self) -> Option<Now> {
         match self.state {
-            LinkState::Asked { until, .. } | LinkState::Crossed { until, .. } => Some(until),
+            LinkState::Asked { until, .. }
+            | LinkState::Rejected { until, .. }
+            | LinkState::Crossed { until, .. } => Some(until),
             LinkState::None | LinkState::Up | LinkState::Left => None,
         }
     }
@@ -129,8 +139,10 @@ impl Fip {
             return;
         };
         match entry.link.state {
-            LinkState::Asked { tries, .. } if tries < TRIES => self.ask(fc_id, tries + 1),
-            LinkState::Asked { .. } => {
+            LinkState::Asked { tries, .. } | LinkState::Rejected { tries, .. } if tries < TRIES => {
+                self.ask(fc_id, tries + 1);
+            }
+            LinkState::Asked { .. } | LinkState::Rejected { .. } => {
                 // The next Beacon begins anew, with a claim of ours: it goes to all, so that
                 // switches learn again where we are.
                 entry.link.end();
@@ -254,7 +266,7 @@ impl Fip {
         }
         self.accept(who, els, &Reply::Login(self.service_parameters()));
         match before {
-            LinkState::None => self.linked(who.fc_id),
+            LinkState::None | LinkState::Rejected { .. } => self.linked(who.fc_id),
             LinkState::Up if !again => {
                 self.lost(who, UnlinkReason::Restarted);
                 self.linked(who.fc_id);
@@ -281,12 +293,16 @@ impl Fip {
             return Ok(());
         };
         let accepted = matches!(Reply::parse(Code::FLOGI, els.payload), Ok(Reply::Login(_)));
-        match &mut entry.link.state {
-            LinkState::Asked { ox_id, .. } if *ox_id == els.header.ox_id && !accepted => {
-                *ox_id = OxId::UNASSIGNED;
+        match entry.link.state {
+            LinkState::Asked {
+                ox_id,
+                until,
+                tries,
+            } if ox_id == els.header.ox_id && !accepted => {
+                entry.link.state = LinkState::Rejected { until, tries };
             }
             LinkState::Asked { ox_id, .. } | LinkState::Crossed { ox_id, .. }
-                if *ox_id == els.header.ox_id =>
+                if ox_id == els.header.ox_id =>
             {
                 self.linked(who.fc_id);
             }

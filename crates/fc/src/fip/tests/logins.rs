@@ -128,6 +128,25 @@ fn of_flogis_that_cross_one_answer_suffices() {
     assert_eq!(told(&mut fip), ["found 000001"]);
 }
 
+/// So does Linux with one that is back after a restart. Its PLOGI follows at once, and comes again
+/// after 8 s only.
+#[test]
+fn a_port_that_rejects_our_flogi_and_sends_its_own_is_linked_at_once() {
+    let mut fip = ready();
+    let ours = only(&frames(&mut fip), "FLOGI");
+    let mut busy = port(config(1));
+    alone(&mut busy, ms(700));
+    receive(&mut busy, ms(700), &ours).unwrap();
+    let rejected = only(&frames(&mut busy), "LS_RJT");
+    receive(&mut fip, ms(1010), &rejected).unwrap();
+    let theirs = only(&frames(&mut other()), "FLOGI");
+    receive(&mut fip, ms(1020), &theirs).unwrap();
+    assert_eq!(told(&mut fip), ["found 000001"]);
+    assert_eq!(sent(&mut fip), [ACCEPTED]);
+    let later = alone(&mut fip, ms(8000));
+    assert!(later.iter().all(|line| !line.contains("FLOGI")));
+}
+
 #[test]
 fn a_duplicate_flogi_is_answered_and_changes_nothing() {
     let mut fip = ready();
