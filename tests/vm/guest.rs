@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use tests::tool;
 
+use crate::variations::Word;
+
 /// Bounds, far above what is usual: 5 s to boot, a minute for a script. They only end what hangs,
 /// also on a machine that does much else.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
@@ -51,6 +53,7 @@ impl Guest {
         let disks = disks(image, &scripts);
         Self::start(&disks, dir, nics).or_else(|cause| {
             println!("a guest did not boot, once more: {cause:#}");
+            fs::rename(dir.join("console"), dir.join("console-of-first"))?;
             Self::start(&disks, dir, nics).context("a guest did not boot twice")
         })
     }
@@ -146,6 +149,21 @@ impl Guest {
                 _ => bail!("{script} said {said}"),
             }
         }
+    }
+
+    /// Has a script do one thing, in which the host has no part. A word has no spaces, so commas
+    /// stand between what is given.
+    pub(crate) fn act(
+        &mut self,
+        script: &str,
+        words: &[Word],
+        action: &str,
+        given: &str,
+    ) -> Result<()> {
+        let given = given.replace(' ', ",");
+        let words = [&[("action", action.to_owned()), ("given", given)], words].concat();
+        let mut none = |_: &str| bail!("the host has no part in it");
+        self.run(script, &words, &mut none)
     }
 
     /// The next line on its serial port. A guest that says nothing for so long is ended.

@@ -83,8 +83,9 @@ download() {
 add_fence_agents() {
     download fence-agents
     dpkg-deb -x "$folder"/fence-agents_*.deb "$folder/agents"
-    cp -a "$folder/agents/usr/sbin/fence_scsi" "$folder/agents/usr/sbin/fence_mpath" "$root/usr/sbin/"
-    cp -a "$folder/agents/usr/share/fence" "$root/usr/share/"
+    for path in sbin/fence_scsi sbin/fence_mpath share/fence; do
+        cp -a "$folder/agents/usr/$path" "$root/usr/$path"
+    done
     rm -r "$folder"/fence-agents_*.deb "$folder/agents"
 }
 

@@ -133,6 +133,11 @@ impl Disk {
         format!("file:{}", self.0.display())
     }
 
+    /// All that is on it.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
+        Ok(fs::read(&self.0)?)
+    }
+
     fn answer(&self, asked: &str) -> Result<()> {
         match asked {
             "grow" => {
