@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::Scene;
 use crate::raid;
+use crate::reservations;
 use crate::serving;
 use crate::using;
 use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
@@ -136,5 +137,15 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: raid::STORIES,
         run: raid::run,
+    },
+    Cell {
+        name: "6-persist",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "persist.sh",
+        options: &[],
+        variations: reservations::VARIATIONS,
+        run: reservations::persist,
     },
 ];
