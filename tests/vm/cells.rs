@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::Scene;
+use crate::cluster;
 use crate::raid;
 use crate::reservations;
 use crate::serving;
@@ -147,5 +148,45 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: reservations::VARIATIONS,
         run: reservations::persist,
+    },
+    Cell {
+        name: "7-gfs2-iscsi",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "cluster.sh",
+        options: &[],
+        variations: cluster::GFS2,
+        run: cluster::iscsi,
+    },
+    Cell {
+        name: "7-ocfs2-iscsi",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "cluster.sh",
+        options: &[],
+        variations: cluster::OCFS2,
+        run: cluster::iscsi,
+    },
+    Cell {
+        name: "7-gfs2-fcoe",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "cluster.sh",
+        options: &[],
+        variations: cluster::GFS2,
+        run: cluster::fcoe,
+    },
+    Cell {
+        name: "7-ocfs2-fcoe",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "cluster.sh",
+        options: &[],
+        variations: cluster::OCFS2,
+        run: cluster::fcoe,
     },
 ];

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod cells;
+mod cluster;
 mod damage;
 mod guest;
 mod lane;
