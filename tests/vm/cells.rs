@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::Scene;
+use crate::boot;
 use crate::cluster;
 use crate::raid;
 use crate::reservations;
@@ -188,5 +189,15 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: cluster::OCFS2,
         run: cluster::fcoe,
+    },
+    Cell {
+        name: "9-boot",
+        starred: false,
+        root: Root::Large,
+        link: Link::Taps(1),
+        script: "install.sh",
+        options: &[],
+        variations: boot::STORIES,
+        run: boot::run,
     },
 ];

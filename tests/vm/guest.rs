@@ -107,14 +107,18 @@ impl Guest {
             kernel: String::new(),
             captures: (0..nics.len()).map(|nic| capture(dir, nic)).collect(),
         };
-        let said = guest
-            .line(Instant::now() + BOOT_LIMIT)
-            .with_context(|| said_by_qemu(dir))?;
-        let kernel = said
-            .strip_prefix("up ")
-            .with_context(|| format!("it said {said}"))?;
-        guest.kernel = kernel.to_owned();
+        guest.kernel = guest.release().with_context(|| said_by_qemu(dir))?;
         Ok(guest)
+    }
+
+    /// The release of its kernel, when it is up. Some firmware writes to this serial port, too.
+    fn release(&mut self) -> Result<String> {
+        let end = Instant::now() + BOOT_LIMIT;
+        loop {
+            if let Some(release) = self.line(end)?.strip_prefix("up ") {
+                return Ok(release.to_owned());
+            }
+        }
     }
 
     /// Runs a script with these words, `NAME=VALUE`. What it asks of the host, `host` does.

@@ -15,6 +15,8 @@ more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3
 more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 # All that fence_scsi and fence_mpath import; fence-agents itself would bring clients of clouds.
 more_packages=$more_packages,python3-pexpect,python3-pycurl
+# For a machine that boots from a LUN.
+more_packages=$more_packages,fdisk,dosfstools,extlinux,syslinux-common,initramfs-tools
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
 no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
@@ -63,6 +65,7 @@ finish() {
     add_kernel
     [ "$size" = small ] || add_fence_agents
     add_first_stage
+    [ "$size" = small ] || add_boot
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
     truncate -s 1200M "$folder/root.img"
     # Without what mmdebstrap has mounted in there.
@@ -104,6 +107,7 @@ add_kernel() {
     cp -a "$folder/kernel/lib/modules" "$root/usr/lib/"
     chroot "$root" depmod "$version"
     unpack_kernel "$folder/kernel/boot/vmlinuz-$version" >"$folder/vmlinux"
+    cp "$folder/kernel/boot/vmlinuz-$version" "$folder/kernel/boot/config-$version" "$root/boot"
     rm -rf "$folder/kernel"
 }
 
@@ -130,6 +134,16 @@ add_first_stage() {
     cp "$(dirname "$0")/first-stage.sh" "$stage/init"
     chroot "$root" sh -c 'cd first-stage && find . | busybox cpio -o -H newc' >"$folder/initrd"
     rm -rf "$stage"
+}
+
+# What a guest without a disk boots from a LUN: Debian's own initramfs, which finds its root by what
+# the firmware left (iBFT). Emulated, gzip is fastest to unpack.
+add_boot() {
+    mv "$root/boot/vmlinuz-$version" "$root/boot/vmlinuz"
+    printf 'MODULES=list\nCOMPRESS=gzip\n' >"$root/etc/initramfs-tools/conf.d/vm"
+    printf '%s\n' virtio_pci virtio_net sd_mod ext4 crc32c_generic \
+        >>"$root/etc/initramfs-tools/modules"
+    chroot "$root" mkinitramfs -o /boot/initrd "$version"
 }
 
 if [ "$1" = --of ]; then

@@ -14,9 +14,11 @@
 //! the kernel's log, and the logs of `lunar` in `target/check/vm`.
 #![forbid(unsafe_code)]
 
+mod boot;
 mod cells;
 mod cluster;
 mod damage;
+mod firmware;
 mod guest;
 mod lane;
 mod pair;
@@ -40,7 +42,7 @@ use tests::tool;
 use self::cells::{CELLS, Cell, Root};
 use self::guest::Guest;
 use self::lane::Lane;
-use self::report::Report;
+use self::report::{NotRun, Report};
 use self::variations::Variation;
 
 fn main() -> ExitCode {
@@ -192,6 +194,10 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
             report.passed(&name, begun.elapsed());
             continue;
         };
+        if let Some(NotRun(reason)) = cause.downcast_ref() {
+            report.not_run(&name, reason);
+            continue;
+        }
         let cause = format!("{cause:#}\n  see {}", dir.display());
         report.failed(&name, &cause, begun.elapsed());
         // What it has left in its guest is in the way of the next one.

@@ -1,8 +1,22 @@
 //! What came of the cells, in the words of `cargo test`, which `./check` counts.
 
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// Why a variation cannot run here: not a failure, but an error on the way to the report.
+#[derive(Debug)]
+pub(crate) struct NotRun(pub(crate) String);
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for NotRun {}
 
 /// What came of them so far.
 #[derive(Default)]
@@ -35,7 +49,7 @@ impl Report {
         self.change(|counts| counts.failed.push((name.to_owned(), reason.to_owned())));
     }
 
-    /// A cell that cannot run here: it has neither passed nor failed.
+    /// A cell or variation that cannot run here: it has neither passed nor failed.
     pub(crate) fn not_run(&self, name: &str, reason: &str) {
         println!("test {name} ... not run");
         self.change(|counts| counts.not_run.push((name.to_owned(), reason.to_owned())));

@@ -33,11 +33,12 @@ within() {
 # Warnings of the kernel from here on count.
 log_begins() { dmesg -C; }
 
-# No warning in the kernel's log but those that match. The clock of an emulated processor is that of
-# a process, which waits for its turn.
+# The clock of an emulated processor is that of a process, which waits for its turn.
+usual='Power-on or device reset occurred|hrtimer: interrupt took|clocksource:'
+
+# No warning in the kernel's log but those that match.
 log_is_clean() {
-    local usual='Power-on or device reset occurred|hrtimer: interrupt took|clocksource:' warnings
-    local trace='is flushing !WQ_MEM_RECLAIM'
+    local warnings trace='is flushing !WQ_MEM_RECLAIM'
     warnings=$(dmesg --level=emerg,alert,crit,err,warn | without_trace "$trace" |
         grep -viE "$usual${1:+|$1}" || true)
     [[ -z $warnings ]] || fail "the kernel's log: $(head -n 1 <<<"$warnings")"

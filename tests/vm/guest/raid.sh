@@ -33,7 +33,7 @@ is_measured() {
         fio --rw="${load%:*}" --bs=512 --iodepth=128 --ioengine=libaio --direct=1 --invalidate=1 \
             --norandommap --time_based --runtime=2 --group_reporting --output-format=terse \
             --terse-version=3 "${jobs[@]}" >/tmp/figures
-        figures+=("$(awk -F';' -v field="${load#*:}" '{ sum += $field } END { print sum }' /tmp/figures)")
+        figures+=("$(awk -F';' -v at="${load#*:}" '{ n += $at } END { print n }' /tmp/figures)")
     done
     ask figure "$name: ${figures[0]} writes/s, ${figures[1]} reads/s"
 }
