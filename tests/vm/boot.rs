@@ -158,7 +158,7 @@ fn words(scene: &Scene, network: usize, action: &str) -> Vec<Word> {
 fn nics(scene: &Scene) -> Vec<Nic> {
     scene
         .lane
-        .nics(Link::Taps(2))
+        .nics(Link::Taps(2), 0)
         .into_iter()
         .skip(DISKLESS)
         .collect()

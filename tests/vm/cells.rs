@@ -38,7 +38,6 @@ pub(crate) enum Root {
     /// What the starred cells use.
     Small,
     /// What any cell uses.
-    #[allow(dead_code)]
     Large,
 }
 
