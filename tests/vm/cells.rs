@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::Scene;
 use crate::boot;
 use crate::cluster;
+use crate::faults;
 use crate::raid;
 use crate::reservations;
 use crate::serving;
@@ -69,6 +70,26 @@ pub(crate) struct Cell {
 
 /// Longest first, so that no lane ends long after the other.
 pub(crate) const CELLS: &[Cell] = &[
+    Cell {
+        name: "faults-iscsi",
+        starred: false,
+        root: Root::Large,
+        link: Link::Taps(1),
+        script: "faults-iscsi.sh",
+        options: &[],
+        variations: faults::ISCSI,
+        run: faults::iscsi,
+    },
+    Cell {
+        name: "faults-fcoe",
+        starred: false,
+        root: Root::Large,
+        link: Link::Cable,
+        script: "faults-fcoe.sh",
+        options: &[],
+        variations: faults::FCOE,
+        run: faults::fcoe,
+    },
     Cell {
         name: "1-open-iscsi-uring",
         starred: true,

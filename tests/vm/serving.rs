@@ -138,7 +138,7 @@ impl Disk {
         Ok(fs::read(&self.0)?)
     }
 
-    fn answer(&self, asked: &str) -> Result<()> {
+    pub(crate) fn answer(&self, asked: &str) -> Result<()> {
         match asked {
             "grow" => {
                 let file = File::options().write(true).open(&self.0)?;
