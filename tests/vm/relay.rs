@@ -98,12 +98,12 @@ impl Drop for Relay {
 impl RelayState {
     fn relay(&self, way: usize, from: &UnixDatagram, to: &Path, lost: u32) {
         let mut frame = vec![0; FRAME_MAX];
-        let mut seed = 0x9e37_79b9_7f4a_7c15_u64 + way as u64;
+        let mut rng = fastrand::Rng::with_seed(way as u64);
         while !self.over.load(Ordering::Relaxed) {
             let Ok(len) = from.recv(&mut frame) else {
                 continue;
             };
-            if self.cut.load(Ordering::Relaxed) || draw(&mut seed) < lost {
+            if self.cut.load(Ordering::Relaxed) || rng.u32(..1_000_000) < lost {
                 self.lost[way].fetch_add(1, Ordering::Relaxed);
             } else {
                 // Without a receiver it is lost, as it would be without the relay.
@@ -115,14 +115,6 @@ impl RelayState {
             }
         }
     }
-}
-
-/// The next number below a million (xorshift64).
-fn draw(seed: &mut u64) -> u32 {
-    for (left, by) in [(true, 13), (false, 7), (true, 17)] {
-        *seed ^= if left { *seed << by } else { *seed >> by };
-    }
-    (*seed % 1_000_000) as u32
 }
 
 fn behind(path: &Path, more: &str) -> PathBuf {
