@@ -91,5 +91,5 @@ ends() {
     fsck.gfs2 -n "$disk"
     disk_ends
     if dmesg | grep -iE 'gfs2.*(fatal|withdr|inconsisten)'; then fail "GFS2 has found damage"; fi
-    log_is_clean 'dlm: |gfs2: fsid=|(DLM|GFS2) installed'
+    log_is_clean "dlm: |gfs2: fsid=|(DLM|GFS2) installed${expected:+|$expected}"
 }
