@@ -9,6 +9,7 @@ use crate::faults;
 use crate::raid;
 use crate::reservations;
 use crate::serving;
+use crate::two_hosts;
 use crate::using;
 use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
 
@@ -219,5 +220,25 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: boot::STORIES,
         run: boot::run,
+    },
+    Cell {
+        name: "faults-two-hosts-iscsi",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "two-hosts.sh",
+        options: &["--nop-interval", "5s", "--nop-timeout", "10s"],
+        variations: two_hosts::ISCSI,
+        run: two_hosts::iscsi,
+    },
+    Cell {
+        name: "faults-two-hosts-fcoe",
+        starred: false,
+        root: Root::Large,
+        link: Link::Bridge,
+        script: "two-hosts.sh",
+        options: &[],
+        variations: two_hosts::FCOE,
+        run: two_hosts::fcoe,
     },
 ];

@@ -28,6 +28,7 @@ mod relay;
 mod report;
 mod reservations;
 mod serving;
+mod two_hosts;
 mod using;
 mod variations;
 

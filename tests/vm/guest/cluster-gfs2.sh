@@ -22,7 +22,7 @@ totem {
     transport: knet
     crypto_cipher: none
     crypto_hash: none
-    token: 10000
+    token: 20000
 }
 nodelist {
     node {
