@@ -43,14 +43,14 @@ layouts() {
     login "$target" "$first"
     within 30 has_disks iscsi_tcp 4
     luns=4 unit_is_described "$(disk_at "$target" "${first#*:}" 0)"
-    local disks_first disks_second lun
-    for lun in 0 1; do disks_first[lun]=$(disk_at "$target" "${first#*:}" "$lun"); done
-    is_measured "one target, one LUN" "${disks_first[0]}"
-    is_measured "one target, two LUNs" "${disks_first[@]}"
+    local both=() other lun
+    for lun in 0 1; do both[lun]=$(disk_at "$target" "${first#*:}" "$lun"); done
+    is_measured "one target, one LUN" "${both[0]}"
+    is_measured "one target, two LUNs" "${both[@]}"
     login "$target" "$second"
     within 30 has_disks iscsi_tcp 8
-    disks_second=$(disk_at "$target" "${second#*:}" 1)
-    is_measured "two portals, a LUN at each" "${disks_first[0]}" "$disks_second"
+    other=$(disk_at "$target" "${second#*:}" 1)
+    is_measured "two portals, a LUN at each" "${both[0]}" "$other"
     iscsiadm -m node --logoutall=all
     disks_apart
     is_measured "four targets, a LUN in each" "${apart[@]}"
