@@ -111,13 +111,18 @@ const FCOE_FAULTS: [Fault; 5] = [
     },
     Fault {
         name: "lost-0.1",
+        words: &[("command_timeout", "10")],
         lost: 1000,
         ..FAULT
     },
     Fault {
         name: "lost-1",
         // Each command that loses a frame takes the kernel seconds.
-        words: &[("small", "256k"), ("large", "1M")],
+        words: &[
+            ("command_timeout", "10"),
+            ("small", "256k"),
+            ("large", "1M"),
+        ],
         lost: 10_000,
         ..FAULT
     },

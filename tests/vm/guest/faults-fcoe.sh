@@ -22,6 +22,9 @@ disk=/dev/$name
 within 30 test -b "$disk"
 within 30 grep -qv '^0$' "/sys/block/$name/size"
 target_is_kept
+if [[ -n ${command_timeout:-} ]]; then
+    echo "$command_timeout" >"/sys/block/$name/device/timeout"
+fi
 # Little, so that nothing takes 3 s but what meets a fault: the kernel begins to recover then.
 : "${small:=1M}" "${large:=4M}"
 large_bytes=64k large_rate=2M
