@@ -130,7 +130,8 @@ impl<L: Lease> Initiator<L> {
         let (login, request) = InitiatorLogin::new(&config, random);
         let deadline = now.saturating_add(config.times.login);
         let phase = InitiatorPhase::Login(Box::new(login), deadline);
-        let numbers = SequenceNumbers::new(CmdSn(u32::from_be_bytes([a, b, c, d])));
+        let cmd_sn = CmdSn(u32::from_be_bytes([a, b, c, d]));
+        let numbers = SequenceNumbers::new(cmd_sn, config.is_discovery());
         Ok(Self {
             controls: VecDeque::from([request]),
             ..Self::idle(config, now, phase, numbers)

@@ -15,16 +15,21 @@ pub(super) struct SequenceNumbers {
     max_cmd_sn: CmdSn,
     /// StatSN of the next status; `None` before the first.
     exp_stat_sn: Option<StatSn>,
+    /// A discovery session, in which every request is immediate and none is numbered. istgt 0.4
+    /// counts them all the same, which does no harm there; a command of a normal session would be
+    /// taken for one that it has seen.
+    discovery: bool,
 }
 
 impl SequenceNumbers {
     /// The window is closed.
-    pub(super) const fn new(cmd_sn: CmdSn) -> Self {
+    pub(super) const fn new(cmd_sn: CmdSn, discovery: bool) -> Self {
         Self {
             cmd_sn,
             exp_cmd_sn: cmd_sn,
             max_cmd_sn: cmd_sn.minus(1),
             exp_stat_sn: None,
+            discovery,
         }
     }
 
@@ -63,7 +68,10 @@ impl SequenceNumbers {
     /// Any PDU: how far the window is open. It never moves back (§4.2.2.1).
     pub(super) fn window(&mut self, stamps: Stamps) -> Result<(), Violation> {
         if self.cmd_sn.is_before(stamps.exp_cmd_sn) {
-            return Err(AHEAD);
+            if !self.discovery {
+                return Err(AHEAD);
+            }
+            self.cmd_sn = stamps.exp_cmd_sn;
         }
         if self.exp_cmd_sn.is_before(stamps.exp_cmd_sn) {
             self.exp_cmd_sn = stamps.exp_cmd_sn;

@@ -89,6 +89,20 @@ fn targets_and_their_portals() {
     assert!(rig.initiator.is_idle());
 }
 
+/// istgt 0.4 does so, though these requests are immediate (RFC 7143 §4.2.2.1).
+#[test]
+fn a_target_that_counts_immediate_requests() {
+    let mut rig = Rig::asked();
+    rig.cmd_sn += 1;
+    rig.text(0x1fff2, false, None, "TargetName=iqn.2026-11.org.x:a|");
+    assert_eq!(rig.targets()[0].name, "iqn.2026-11.org.x:a");
+    rig.initiator.logout(rig.now).unwrap();
+    rig.sends(["Logout #2fff3 0"]);
+    rig.cmd_sn += 1;
+    rig.logged_out(0x2fff3, 0);
+    assert_eq!(rig.end(), SessionEnd::LoggedOut);
+}
+
 #[test]
 fn targets_in_parts() {
     let mut rig = Rig::asked();
