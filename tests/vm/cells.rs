@@ -6,6 +6,7 @@ use crate::Scene;
 use crate::boot;
 use crate::cluster;
 use crate::faults;
+use crate::filesystems::{self, VOLUMES};
 use crate::raid;
 use crate::reservations;
 use crate::serving;
@@ -90,6 +91,26 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: faults::FCOE,
         run: faults::fcoe,
+    },
+    Cell {
+        name: "12-ext4",
+        starred: false,
+        root: Root::Large,
+        link: Link::Taps(1),
+        script: "filesystems.sh",
+        options: &[],
+        variations: VOLUMES,
+        run: filesystems::stressed,
+    },
+    Cell {
+        name: "12-xfs",
+        starred: false,
+        root: Root::Large,
+        link: Link::Taps(1),
+        script: "filesystems.sh",
+        options: &[],
+        variations: VOLUMES,
+        run: filesystems::stressed,
     },
     Cell {
         name: "1-open-iscsi-uring",

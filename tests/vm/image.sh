@@ -11,12 +11,14 @@ set -eu
 release=bookworm
 # What the guests' scripts use. util-linux and coreutils are there anyway.
 packages=kmod,udev,iproute2,procps,busybox-static,xz-utils,open-iscsi,multipath-tools,sg3-utils,fio
-more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3
+more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3,stress-ng
 more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 # All that fence_scsi and fence_mpath import; fence-agents itself would bring clients of clouds.
 more_packages=$more_packages,python3-pexpect,python3-pycurl
 # For a machine that boots from a LUN.
 more_packages=$more_packages,fdisk,dosfstools,extlinux,syslinux-common,initramfs-tools
+# Of crates.io, since no package of Debian has it.
+exerciser='fsx --version 0.3.2'
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
 no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
@@ -66,6 +68,7 @@ finish() {
     [ "$size" = small ] || add_fence_agents
     add_first_stage
     [ "$size" = small ] || add_boot
+    [ "$size" = small ] || add_exerciser
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
     truncate -s 1200M "$folder/root.img"
     # Without what mmdebstrap has mounted in there.
@@ -118,6 +121,16 @@ unpack_kernel() {
     # shellcheck disable=SC2046
     set -- "$1" $(od -An -tu4 -j 584 -N 8 "$1")
     tail -c "+$(((sectors + 1) * 512 + $2 + 1))" "$1" | head -c "$3" | xz -dc --single-stream
+}
+
+# Linked with a C library of its own, as the guest's may be an older one. It is built for little
+# time, since it is the guest that is slow.
+add_exerciser() {
+    # shellcheck disable=SC2086
+    RUSTFLAGS='-C target-feature=+crt-static' CARGO_PROFILE_RELEASE_LTO=off \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_TARGET_DIR=$folder/../vm-programs \
+        cargo install --locked --no-track --root "$root/usr/local" \
+        --target x86_64-unknown-linux-gnu $exerciser
 }
 
 # Loads what finds the root, and goes there.

@@ -19,6 +19,7 @@ mod cells;
 mod cluster;
 mod damage;
 mod faults;
+mod filesystems;
 mod firmware;
 mod guest;
 mod lane;

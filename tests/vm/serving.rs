@@ -15,7 +15,7 @@ pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
 /// Every guest has this name.
 pub(crate) const GUEST: &str = "iqn.2026-11.org.lunar.test:guest";
 
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 const SIZE_MIB: u64 = 128;
 
 /// open-iscsi: a session, which everything is done in.
@@ -68,7 +68,7 @@ pub(crate) fn load_words(variation: &Variation) -> Vec<Word> {
     vec![("mib", mib.to_string()), ("expected", expected.to_owned())]
 }
 
-fn network_words(scene: &Scene, network: usize) -> Vec<Word> {
+pub(crate) fn network_words(scene: &Scene, network: usize) -> Vec<Word> {
     vec![("own", scene.lane.guest(network))]
 }
 
