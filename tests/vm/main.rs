@@ -1,7 +1,7 @@
 //! Real kernels as peers: guests of QEMU, emulated, whose initiators and targets meet `lunar`.
 //!
-//! `cells.rs` has the table of cells. `./check` runs the starred ones and `./check vm` all of them,
-//! in a network namespace of its own, by
+//! `cells.rs` has the table of cells, `programs.rs` that of peers that need no guest. `./check`
+//! runs the starred ones and `./check vm` all of them, in a network namespace of its own, by
 //!
 //! ```text
 //! cargo test -p tests --test vm -- [--all] [--keep] [NAME…]
@@ -24,11 +24,13 @@ mod firmware;
 mod guest;
 mod lane;
 mod pair;
+mod programs;
 mod raid;
 mod relay;
 mod report;
 mod reservations;
 mod serving;
+mod targets;
 mod two_hosts;
 mod using;
 mod variations;
@@ -46,6 +48,7 @@ use tests::tool;
 use self::cells::{CELLS, Cell, Root};
 use self::guest::Guest;
 use self::lane::Lane;
+use self::programs::{PROGRAMS, Program};
 use self::report::{NotRun, Report};
 use self::variations::Variation;
 
@@ -59,12 +62,16 @@ fn main() -> ExitCode {
     };
     let report = Report::default();
     run_all(&asked, &report);
+    for program in &asked.programs {
+        programs::run(program, &report);
+    }
     report.end()
 }
 
 /// What the command line asks for.
 struct Asked {
     cells: Vec<&'static Cell>,
+    programs: Vec<&'static Program>,
     /// Captures are kept of what passed, too.
     keep: bool,
 }
@@ -77,13 +84,21 @@ impl Asked {
             bail!("{flag} is not known: [--all] [--keep] [NAME…]");
         }
         let [all, keep] = known.map(|flag| flags.iter().any(|given| given == flag));
-        let named = |cell: &Cell| names.iter().any(|name| cell.name.starts_with(name));
-        let asked = |cell: &&Cell| named(cell) || names.is_empty() && (cell.starred || all);
-        let cells: Vec<_> = CELLS.iter().filter(asked).collect();
-        if cells.is_empty() {
+        let asked = |name: &str, usual: bool| {
+            names.iter().any(|begin| name.starts_with(begin)) || names.is_empty() && usual
+        };
+        let cell = |cell: &&Cell| asked(cell.name, cell.starred || all);
+        let program = |program: &&Program| asked(program.name, all);
+        let cells: Vec<_> = CELLS.iter().filter(cell).collect();
+        let programs: Vec<_> = PROGRAMS.iter().filter(program).collect();
+        if cells.is_empty() && programs.is_empty() {
             bail!("no cell begins with {}", names.join(" or "));
         }
-        Ok(Self { cells, keep })
+        Ok(Self {
+            cells,
+            programs,
+            keep,
+        })
     }
 }
 

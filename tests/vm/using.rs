@@ -30,7 +30,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     act(scene, "begin", &words)?;
 
     let mut portal = format!("{own}:3260");
-    listed(&dir, &portal, variation)?;
+    listed(&dir, &portal, TARGET, variation)?;
     let damage = if variation.damaged {
         let damage = Damage::start("127.0.0.1:0", portal.parse()?)?;
         portal = damage.portal().to_string();
@@ -38,9 +38,9 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     } else {
         None
     };
-    let unit = address(&dir, &portal, variation)?;
+    let unit = address(&dir, &format!("{portal}/{TARGET}/0"), variation)?;
     let told = lunar(&dir, &["info", &unit])?;
-    negotiated(&told, variation)?;
+    negotiated(&told, "LIO-ORG", variation)?;
     uses(&dir, &unit)?;
     if let Some(damage) = &damage {
         for _ in 0..20 {
@@ -97,23 +97,25 @@ fn act(scene: &mut Scene, action: &str, words: &[Word]) -> Result<()> {
 }
 
 /// The target is discovered, by the same proof.
-fn listed(dir: &Path, portal: &str, variation: &Variation) -> Result<()> {
+pub(crate) fn listed(dir: &Path, portal: &str, target: &str, variation: &Variation) -> Result<()> {
     let file = secret(dir, "secret", SECRET)?;
+    let hash = variation.hash.to_lowercase();
     let mut args = vec!["ls", portal];
     if variation.auth != Auth::None {
-        args.extend(["--user", USER, "--secret-file", &file]);
+        args.extend(["--user", USER, "--secret-file", &file, "--chap-hash", &hash]);
     }
     args.extend(["--initiator", INITIATOR]);
     let told = run(dir, &args)?;
-    if !told.output.contains(TARGET) {
-        bail!("{TARGET} is not listed: {}", told.output);
+    if !told.output.contains(target) {
+        bail!("{target} is not listed: {}", told.output);
     }
     Ok(())
 }
 
-fn address(dir: &Path, portal: &str, variation: &Variation) -> Result<String> {
+/// The address of a unit at `PORTAL/TARGET/LUN`.
+pub(crate) fn address(dir: &Path, unit: &str, variation: &Variation) -> Result<String> {
     let digests = if variation.digests { "crc32c" } else { "none" };
-    let mut address = format!("{portal}/{TARGET}/0?initiator={INITIATOR}&digests={digests}");
+    let mut address = format!("{unit}?initiator={INITIATOR}&digests={digests}");
     if variation.auth != Auth::None {
         let file = secret(dir, "secret", SECRET)?;
         let hash = variation.hash.to_lowercase();
@@ -127,11 +129,11 @@ fn address(dir: &Path, portal: &str, variation: &Variation) -> Result<String> {
 }
 
 /// What the session of `lunar info` says that it negotiated.
-fn negotiated(told: &str, variation: &Variation) -> Result<()> {
+pub(crate) fn negotiated(told: &str, vendor: &str, variation: &Variation) -> Result<()> {
     let yes_no = |yes: bool| if yes { "Yes" } else { "No" };
     let digests = if variation.digests { "CRC32C" } else { "None" };
     let wanted = [
-        ("vendor", "LIO-ORG"),
+        ("vendor", vendor),
         ("HeaderDigest", digests),
         ("DataDigest", digests),
         ("ImmediateData", yes_no(variation.immediate_data)),
@@ -148,7 +150,7 @@ fn negotiated(told: &str, variation: &Variation) -> Result<()> {
 }
 
 /// Writes what is random and reads it back, copies there and compares, and unmaps.
-fn uses(dir: &Path, unit: &str) -> Result<()> {
+pub(crate) fn uses(dir: &Path, unit: &str) -> Result<()> {
     load(dir, unit)?;
     let image = Image::new(&dir.join("image"))?;
     lunar(dir, &["copy", &image.address, unit])?;
@@ -223,7 +225,7 @@ impl Drop for Image {
 }
 
 /// A verb that must not fail; gives what it said.
-fn lunar(dir: &Path, args: &[&str]) -> Result<String> {
+pub(crate) fn lunar(dir: &Path, args: &[&str]) -> Result<String> {
     let ran = run(dir, args)?;
     if !ran.good() {
         bail!("lunar {}: {:?}\n{}", args.join(" "), ran.status, ran.output);

@@ -1,0 +1,121 @@
+//! Peers that are programs of this machine. They need no guest.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::report::Report;
+use crate::targets;
+use crate::variations::{Auth, PLAIN, Variation};
+
+/// A peer, and what is done with it.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// Whether all is there that it needs.
+    ready: fn() -> Result<()>,
+    variations: &'static [Variation],
+    /// The story, in a folder of its own.
+    run: fn(&Path, &Variation) -> Result<()>,
+}
+
+/// MD5 is the only hash of CHAP that these know.
+const PROGRAMS_VARIATIONS: &[Variation] = &[
+    PLAIN,
+    Variation {
+        name: "chap",
+        auth: Auth::Chap,
+        ..PLAIN
+    },
+    Variation {
+        name: "mutual-chap",
+        auth: Auth::Mutual,
+        ..PLAIN
+    },
+    Variation {
+        name: "digests",
+        digests: true,
+        ..PLAIN
+    },
+    Variation {
+        name: "no-immediate-data",
+        immediate_data: false,
+        initial_r2t: true,
+        ..PLAIN
+    },
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    Program {
+        name: "11-istgt",
+        ready: targets::istgt_ready,
+        variations: PROGRAMS_VARIATIONS,
+        run: targets::istgt,
+    },
+    Program {
+        name: "11-tgtd",
+        ready: targets::tgtd_ready,
+        variations: PROGRAMS_VARIATIONS,
+        run: targets::tgtd,
+    },
+];
+
+/// Runs each variation in turn; one that fails does not keep the others from running.
+pub(crate) fn run(program: &Program, report: &Report) {
+    if let Err(cause) = (program.ready)() {
+        return report.not_run(program.name, &format!("{cause:#}"));
+    }
+    let dir = tests::top().join("target/check/vm").join(program.name);
+    for variation in program.variations {
+        let begun = Instant::now();
+        let name = format!("{}/{}", program.name, variation.name);
+        let dir = dir.join(variation.name);
+        match emptied(&dir).and_then(|()| (program.run)(&dir, variation)) {
+            Ok(()) => report.passed(&name, begun.elapsed()),
+            Err(cause) => {
+                let cause = format!("{cause:#}\n  see {}", dir.display());
+                report.failed(&name, &cause, begun.elapsed());
+            }
+        }
+    }
+}
+
+fn emptied(dir: &Path) -> Result<()> {
+    if dir.exists() {
+        fs::remove_dir_all(dir)?;
+    }
+    fs::create_dir_all(dir).context("no folder for the cell")
+}
+
+/// A process that is ended when this is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Waits until it listens there.
+    pub(crate) fn listens(&mut self, portal: &str) -> Result<()> {
+        let portal: SocketAddr = portal.parse()?;
+        let end = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(portal).is_err() {
+            if let Some(status) = self.0.try_wait()? {
+                bail!("it ended with {status}");
+            }
+            if Instant::now() > end {
+                bail!("it does not listen at {portal}");
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
