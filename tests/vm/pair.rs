@@ -17,7 +17,7 @@ pub(crate) struct Pair<'a, 'b> {
     /// For each.
     words: [Vec<Word>; 2],
     /// What the server may warn of.
-    pub(crate) expected: &'static [&'static str],
+    expected: &'static [&'static str],
 }
 
 pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation, story: Story) -> Result<()> {
@@ -99,8 +99,9 @@ impl<'a, 'b> Pair<'a, 'b> {
         self.second(action, given)
     }
 
-    /// The second one dies, as if its power was cut.
+    /// The second one dies, as if its power was cut, which the server may notice.
     pub(crate) fn second_dies(&mut self) {
         self.scene.second = None;
+        self.expected = &["silence (RFC 7143 §7.14)"];
     }
 }
