@@ -36,8 +36,8 @@ pub(crate) struct InitiatorConnection {
     port: u16,
     /// The address to try when no connection was ever made.
     home: (String, u16),
-    /// The target has sent us to where we go.
-    is_redirected: bool,
+    /// The portal that the user gave.
+    given: (String, u16),
     /// Where there were sessions: the portal group, if that was told, else the portal.
     groups: SeekHistory<TargetGroup>,
     /// DefaultTime2Wait of the session that is there.
@@ -112,7 +112,7 @@ impl InitiatorConnection {
             outside,
             name,
             home: (host.clone(), port),
-            is_redirected: false,
+            given: (host.clone(), port),
             host,
             port,
             groups: SeekHistory::default(),
@@ -137,7 +137,7 @@ impl InitiatorConnection {
 
     /// Names the portal, where that is another one than the user gave.
     fn with_portal(&self, cause: io::Error) -> io::Error {
-        if !self.is_redirected {
+        if self.place() == self.given {
             return cause;
         }
         let portal = host_port(&self.host, self.port);
@@ -315,7 +315,6 @@ impl InitiatorConnection {
         };
         if let SessionEnd::Redirected { address, permanent } = &end {
             self.go_to((address.host.clone(), address.port));
-            self.is_redirected = true;
             if *permanent {
                 self.home = self.place();
             }
