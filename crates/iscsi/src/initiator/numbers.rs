@@ -15,9 +15,9 @@ pub(super) struct SequenceNumbers {
     max_cmd_sn: CmdSn,
     /// StatSN of the next status; `None` before the first.
     exp_stat_sn: Option<StatSn>,
-    /// A discovery session, in which every request is immediate and none is numbered. istgt 0.4
-    /// counts them all the same, which does no harm there; a command of a normal session would be
-    /// taken for one that it has seen.
+    /// A discovery session, in which every request is immediate, so that none advances CmdSN
+    /// (§4.2.2.1). istgt 0.4 advances ExpCmdSN all the same, which does no harm there; in a normal
+    /// session it would take the next command for one that it has seen.
     discovery: bool,
 }
 
@@ -65,8 +65,12 @@ impl SequenceNumbers {
         self.window(stamps)
     }
 
-    /// Any PDU: how far the window is open. It never moves back (§4.2.2.1).
+    /// Any PDU: how far the window is open. It never moves back, and what contradicts itself is
+    /// ignored (§4.2.2.1).
     pub(super) fn window(&mut self, stamps: Stamps) -> Result<(), Violation> {
+        if stamps.max_cmd_sn.next().is_before(stamps.exp_cmd_sn) {
+            return Ok(());
+        }
         if self.cmd_sn.is_before(stamps.exp_cmd_sn) {
             if !self.discovery {
                 return Err(AHEAD);
@@ -76,8 +80,7 @@ impl SequenceNumbers {
         if self.exp_cmd_sn.is_before(stamps.exp_cmd_sn) {
             self.exp_cmd_sn = stamps.exp_cmd_sn;
         }
-        let sound = !stamps.max_cmd_sn.next().is_before(stamps.exp_cmd_sn);
-        if sound && self.max_cmd_sn.is_before(stamps.max_cmd_sn) {
+        if self.max_cmd_sn.is_before(stamps.max_cmd_sn) {
             self.max_cmd_sn = stamps.max_cmd_sn;
         }
         Ok(())

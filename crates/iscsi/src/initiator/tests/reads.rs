@@ -4,6 +4,7 @@ use scsi::residual::Residual;
 
 use super::rig::{Rig, bytes_of, config, pattern};
 use crate::initiator::Data;
+use crate::wire::serial::CmdSn;
 
 fn filled(data: &Data<scsi::medium::HeapLease>) -> Vec<u8> {
     match data {
@@ -141,6 +142,19 @@ fn commands_wait_for_their_place_in_the_window() {
     rig.give_last(0x40003, 0, 0, 512, Residual::Exact);
     assert_eq!(rig.done().id, 3);
     assert_eq!(rig.sent().len(), 3);
+}
+
+/// RFC 7143 §4.2.2.1: a MaxCmdSN below ExpCmdSN - 1, and the ExpCmdSN beside it.
+#[test]
+fn numbers_that_contradict_each_other_are_passed_over() {
+    let mut rig = Rig::testing(1);
+    rig.respond_with(0x10000, 0, |pdu| {
+        pdu.stamps.exp_cmd_sn = CmdSn(pdu.stamps.exp_cmd_sn.0.wrapping_add(100));
+        pdu.stamps.max_cmd_sn = pdu.stamps.exp_cmd_sn.minus(2);
+    });
+    rig.done();
+    rig.test_unit(2);
+    rig.sends(["Command #20000 F 28 0 [0+0]"]);
 }
 
 #[test]
