@@ -94,6 +94,7 @@ impl Seekers {
         };
         self.act(|link, cx| link.event(cx, 1, event)).unwrap();
         loop {
+            assert!(self.now < 2 * SEEK_LINK, "neither found nor given up");
             self.act(|link, cx| {
                 link.expire(cx.now);
                 link.push(cx);
