@@ -30,17 +30,17 @@ first_modules='virtio_pci virtio_blk ext4 crc32c_generic'
 
 main() {
     size=$1 folder=$2
+    case $size in
+    small) ;;
+    large) packages=$packages,$more_packages ;;
+    *) echo "image.sh: $size is neither small nor large" >&2 && exit 2 ;;
+    esac
     recipe=$size\ $(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
     if [ "$(cat "$folder/recipe" 2>/dev/null)" = "$recipe" ]; then
         return
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
-    case $size in
-    small) ;;
-    large) packages=$packages,$more_packages ;;
-    *) echo "image.sh: $size is neither small nor large" >&2 && exit 2 ;;
-    esac
     set -f
     excluded=
     for path in $unread; do
