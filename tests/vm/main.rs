@@ -222,7 +222,13 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
         // What it has left in its guest is in the way of the next one.
         match scene.take() {
             Some(scene) => scene.off(true),
-            None => return,
+            None => {
+                for left in &cell.variations[number..] {
+                    let name = format!("{}/{}", cell.name, left.name);
+                    report.not_run(&name, "the guest did not boot for the one before it");
+                }
+                return;
+            }
         }
     }
     if let Some(scene) = scene {
@@ -238,7 +244,7 @@ fn enter<T>(place: &mut Option<T>, make: impl FnOnce() -> Result<T>) -> Result<&
     place.as_mut().context("no scene")
 }
 
-fn emptied(dir: &Path) -> Result<()> {
+pub(crate) fn emptied(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => return Err(cause.into()),
         _ => {}

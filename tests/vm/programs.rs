@@ -1,14 +1,14 @@
 //! Peers that are programs of this machine. They need no guest.
 
-use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::emptied;
 use crate::report::Report;
 use crate::targets;
 use crate::variations::{Auth, PLAIN, Variation};
@@ -82,13 +82,6 @@ pub(crate) fn run(program: &Program, report: &Report) {
             }
         }
     }
-}
-
-fn emptied(dir: &Path) -> Result<()> {
-    if dir.exists() {
-        fs::remove_dir_all(dir)?;
-    }
-    fs::create_dir_all(dir).context("no folder for the cell")
 }
 
 /// A process that is ended when this is dropped.

@@ -12,7 +12,7 @@ use crate::damage::Damage;
 use crate::variations::{Auth, MUTUAL_SECRET, MUTUAL_USER, SECRET, USER, Variation, Word};
 
 pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
-/// Every guest has this name.
+/// The guest of a cell that has one.
 pub(crate) const GUEST: &str = "iqn.2026-11.org.lunar.test:guest";
 
 pub(crate) const MIB: u64 = 1 << 20;

@@ -8,7 +8,7 @@ use crate::pair::{self, Pair};
 use crate::serving::TARGET;
 use crate::variations::{PLAIN, Variation};
 
-/// The second one dies; both know the disk.
+/// What brings the disk.
 pub(crate) const ISCSI: &[Variation] = &[Variation {
     name: "iscsi",
     ..PLAIN

@@ -39,7 +39,7 @@ fails_with_fio() {
 
 written() { awk '{ print $5 }' "/sys/block/${disk#/dev/}/stat"; }
 
-# Waits until both loads have gone on, for as long as a recovery may take.
+# Waits until writes have gone on, for as long as a recovery may take.
 fio_goes_on() {
     local end=$((SECONDS + 100)) enough=$(($(written) + 50)) load
     until (($(written) > enough)); do
@@ -51,8 +51,8 @@ fio_goes_on() {
     done
 }
 
-# Something that begins, lasts so many seconds, and ends: `lasts BEGIN END SECONDS`. Meanwhile
-# nothing is done.
+# Something that begins, lasts some seconds, and ends: `lasts BEGIN END SECONDS`. From its second
+# second on nothing is done.
 lasts() {
     ask "$1"
     sleep 1

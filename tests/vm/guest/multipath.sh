@@ -47,10 +47,13 @@ for disk in $(disks iscsi_tcp); do
     grep -q 'active/optimized' /tmp/groups
 done
 
-# Until the file `stop` is there.
+# Until the file `stop` is there. No pass writes what the one before it wrote.
 load() {
+    local pass=0
     until [[ -e /tmp/stop ]]; do
-        fio --name=verified --filename="$map" --direct=1 --ioengine=libaio --iodepth=4 \
+        pass=$((pass + 1))
+        fio --randseed="$pass" --name=verified --filename="$map" --direct=1 \
+            --ioengine=libaio --iodepth=4 \
             --rw=randwrite --bs=16k --size=24M --rate=6M --verify=crc32c --verify_backlog=64 \
             --verify_fatal=1 --output-format=terse --terse-version=3 >/tmp/fio 2>&1
     done

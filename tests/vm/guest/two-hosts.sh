@@ -4,7 +4,8 @@
 
 begins() { disk_begins; }
 
-# Writes, reads back and compares, round after round, from so many MiB on.
+# Writes, reads back and compares, round after round, from `$1` MiB on. No round writes what the one
+# before it wrote.
 loads() {
     rm -f /tmp/stop /tmp/bad
     (
@@ -12,7 +13,7 @@ loads() {
             [[ ! -e /tmp/stop ]] || break
             fio --name=verified --filename="$disk" --direct=1 --ioengine=libaio --iodepth=8 \
                 --rw=randwrite --bs=16k --offset="$1M" --size=8M --verify=crc32c \
-                --verify_fatal=1 >/tmp/fio 2>&1 || { touch /tmp/bad; break; }
+                --randseed="$round" --verify_fatal=1 >/tmp/fio 2>&1 || { touch /tmp/bad; break; }
             echo "$round" >/tmp/rounds
         done
         touch /tmp/stopped
