@@ -145,5 +145,6 @@ fn a_session_that_has_rested_for_too_long_is_replaced() {
     let mut first = core(&volume);
     read(&mut first);
     first.leave().unwrap();
+    back.has_logged(" logged out of ").unwrap();
     assert_eq!(back.log().matches(" logged in ").count(), 2);
 }
