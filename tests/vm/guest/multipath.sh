@@ -81,7 +81,8 @@ cut -d';' -f3,5,6,47 /tmp/fio
 writes_are_read "$map"
 sg_sync "/dev/$disk"
 say logout
-multipath -F
+# What watches block devices may have it open for a moment.
+within 20 multipath -F
 iscsiadm -m node --logoutall=all
 # What becomes of a path that is cut.
 cut='ping timeout|conn error|recovery timed out|(Failing|Reinstating) path'
