@@ -10,7 +10,8 @@
 //! effect of the new state. The owner has the registrations saved if they are to persist, and
 //! publishes state and effect to every core, and each core aborts the tasks (`device/publish.rs`)
 //! before it acknowledges. Only then does the command end with GOOD, so that no write of the host
-//! reaches the medium later.
+//! reaches the medium later. What the host sends from then on [`check`] refuses, while there is a
+//! reservation.
 
 mod access;
 pub(crate) mod apply;
