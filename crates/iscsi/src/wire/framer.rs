@@ -147,6 +147,16 @@ impl Framer {
             *bytes = rest;
             return self.accept(head).map(Some);
         }
+        self.header_in_parts(bytes)
+    }
+
+    /// The same for one that has come in part before, or does now. Apart from the usual case, which
+    /// is short enough to be inlined.
+    #[cold]
+    fn header_in_parts<'a>(
+        &mut self,
+        bytes: &mut &'a [u8],
+    ) -> Result<Option<PduPiece<'a>>, FrameError> {
         self.hold(BHS_LEN, bytes);
         let Some(len) = self.header_len(&self.held) else {
             return Ok(None);
