@@ -43,7 +43,7 @@ pub(crate) struct FloorArgs {
     /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
     /// --open, as does an interface.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", value_parser = listen,
-          conflicts_with_all = OF_THE_NEAR_END)]
+          conflicts_with_all = MEASURING_OPTIONS)]
     listen: Option<FloorListen>,
 
     /// Let anyone who can reach --listen use this floor
@@ -68,7 +68,7 @@ pub(crate) struct FloorArgs {
 }
 
 /// What only the end that measures has a use for.
-const OF_THE_NEAR_END: [&str; 14] = [
+const MEASURING_OPTIONS: [&str; 14] = [
     "place",
     "rw",
     "rwmixread",

@@ -37,7 +37,7 @@ impl SocketRing for CallingRing {
 }
 
 /// A target port at one end of a cable, and a link that seeks it from the other end.
-struct Seekers {
+struct SeekRig {
     target: NPort<FcpTarget<BlockLease>>,
     link: FcoeLink,
     ring: CallingRing,
@@ -46,7 +46,7 @@ struct Seekers {
 
 const STEP: Duration = Duration::from_millis(10);
 
-impl Seekers {
+impl SeekRig {
     /// The target has been there for long enough to have an address.
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -128,7 +128,7 @@ const NEVER: Duration = Duration::MAX;
 
 #[test]
 fn a_port_that_hears_is_found_at_once() {
-    let (event, took) = Seekers::new().search(Duration::ZERO, Duration::ZERO);
+    let (event, took) = SeekRig::new().search(Duration::ZERO, Duration::ZERO);
     assert!(matches!(event, LinkEvent::LoggedIn { .. }), "{event:?}");
     assert!(took < SEEK, "{took:?}");
 }
@@ -137,7 +137,7 @@ fn a_port_that_hears_is_found_at_once() {
 #[test]
 fn a_port_that_is_heard_but_answers_late_is_found() {
     let late = Duration::from_secs(9);
-    let (event, took) = Seekers::new().search(Duration::ZERO, late);
+    let (event, took) = SeekRig::new().search(Duration::ZERO, late);
     assert!(matches!(event, LinkEvent::LoggedIn { .. }), "{event:?}");
     assert!((late..SEEK_LINK).contains(&took), "{took:?}");
 }
@@ -156,7 +156,7 @@ fn a_port_that_is_not_heard_is_given_up_soon() {
 
 /// How long a target was waited for that hears nothing, and how long that was said to be.
 fn given_up(speaks: Duration) -> (Duration, Duration) {
-    let (event, took) = Seekers::new().search(speaks, NEVER);
+    let (event, took) = SeekRig::new().search(speaks, NEVER);
     let LinkEvent::Ended {
         end: LinkEnd::Fcoe(FcoeLinkEnd::NotFound { waited, .. }),
         ..
