@@ -17,7 +17,7 @@ use crate::cells::Link;
 use crate::firmware::{self, SIGNATURE, Session};
 use crate::guest::{Guest, KERNEL_ARGUMENTS, Nic};
 use crate::report::NotRun;
-use crate::serving::{GUEST, ended, ended_but, proofs};
+use crate::serving::{GUEST, ended, ended_but, options, proofs, start};
 use crate::variations::{Auth, PLAIN, SECRET, USER, Variation, Word};
 
 const TARGET: &str = "iqn.2026-11.org.lunar.test:root";
@@ -130,15 +130,12 @@ fn starts(scene: &mut Scene, variation: &Variation, disk: &Path) -> Result<()> {
 
 /// One portal in each network.
 fn serve(scene: &Scene, dir: &Path, disk: &Path, variation: &Variation) -> Result<Server> {
-    let mut options = ["--iqn", TARGET, "--allow", GUEST]
-        .map(str::to_owned)
-        .to_vec();
+    let mut options = options(scene, &["--iqn", TARGET, "--allow", GUEST]);
     for network in [INSTALLER, DISKLESS] {
         options.extend(["--listen".to_owned(), portal(scene, network)]);
     }
     options.extend(proofs(dir, variation)?);
-    let options: Vec<_> = options.iter().map(String::as_str).collect();
-    Server::start_in(dir, &[&format!("file:{}", disk.display())], &options)
+    start(dir, &[&format!("file:{}", disk.display())], &options)
 }
 
 fn portal(scene: &Scene, network: usize) -> String {

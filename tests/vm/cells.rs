@@ -17,7 +17,7 @@ use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
 /// What joins a guest with this machine.
 #[derive(Clone, Copy)]
 pub(crate) enum Link {
-    /// So many networks of TCP/IP.
+    /// This number of TCP/IP networks.
     Taps(usize),
     /// An Ethernet of the two alone.
     Cable,

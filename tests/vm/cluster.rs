@@ -1,4 +1,4 @@
-//! File systems of a cluster: two nodes on one disk, of whom one dies.
+//! File systems of a cluster: two nodes on one disk, one of which dies.
 
 use anyhow::Result;
 use tests::server::Server;

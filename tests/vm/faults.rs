@@ -165,7 +165,7 @@ impl Fault {
     }
 }
 
-/// What is served, and by whom.
+/// What is served, and its server.
 struct Served<'a> {
     dir: &'a Path,
     disk: Disk,
@@ -222,7 +222,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     ]);
     let (lane, script) = (scene.lane, scene.cell.script);
     if fault.strikes.contains("drop") {
-        let here = Here::start(&served.disk, &portal)?;
+        let here = LocalServer::start(&served.disk, &portal)?;
         let mut answer = |asked: &str| match asked {
             "serve" => Ok(()),
             "drop" => here.drop_session(),
@@ -265,9 +265,9 @@ pub(crate) fn fcoe(scene: &mut Scene, variation: &Variation) -> Result<()> {
 }
 
 /// A server in this process, which can be told to drop a session.
-struct Here(ServerHandle);
+struct LocalServer(ServerHandle);
 
-impl Here {
+impl LocalServer {
     fn start(disk: &Disk, portal: &str) -> Result<Self> {
         let mut inventory = Inventory {
             portals: vec![portal.parse()?],
@@ -296,7 +296,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for LocalServer {
     fn drop(&mut self) {
         self.0.stop();
         // What it was to flush, fio has flushed.

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use crate::emptied;
 use crate::report::Report;
 use crate::targets;
-use crate::variations::{Auth, PLAIN, Variation};
+use crate::variations::{CHAP, DIGESTS, NO_IMMEDIATE_DATA, PLAIN, Variation, mutual};
 
 /// A peer, and what is done with it.
 pub(crate) struct Program {
@@ -23,43 +23,26 @@ pub(crate) struct Program {
     run: fn(&Path, &Variation) -> Result<()>,
 }
 
-/// MD5 is the only hash of CHAP that these know.
-const PROGRAMS_VARIATIONS: &[Variation] = &[
+/// Those with the only hash of CHAP that these know.
+const MD5_VARIATIONS: &[Variation] = &[
     PLAIN,
-    Variation {
-        name: "chap",
-        auth: Auth::Chap,
-        ..PLAIN
-    },
-    Variation {
-        name: "mutual-chap",
-        auth: Auth::Mutual,
-        ..PLAIN
-    },
-    Variation {
-        name: "digests",
-        digests: true,
-        ..PLAIN
-    },
-    Variation {
-        name: "no-immediate-data",
-        immediate_data: false,
-        initial_r2t: true,
-        ..PLAIN
-    },
+    CHAP,
+    mutual("mutual-chap", "MD5"),
+    DIGESTS,
+    NO_IMMEDIATE_DATA,
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
     Program {
         name: "11-istgt",
         ready: targets::istgt_ready,
-        variations: PROGRAMS_VARIATIONS,
+        variations: MD5_VARIATIONS,
         run: targets::istgt,
     },
     Program {
         name: "11-tgtd",
         ready: targets::tgtd_ready,
-        variations: PROGRAMS_VARIATIONS,
+        variations: MD5_VARIATIONS,
         run: targets::tgtd,
     },
 ];

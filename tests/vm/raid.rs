@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use tests::server::Server;
 
 use crate::Scene;
-use crate::serving::{GUEST, ended};
+use crate::serving::{GUEST, ended, options, start};
 use crate::variations::{PLAIN, Variation};
 
 const TARGET: &str = "iqn.2026-11.org.lunar.test:disks";
@@ -35,10 +35,12 @@ pub(crate) fn run(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let portals = [3260, 3261, 3262].map(|port| format!("{}:{port}", scene.lane.host(0)));
     let [first, second, third] = portals.each_ref().map(String::as_str);
     let shared = serve(
+        scene,
         &dir.join("shared"),
         &["--listen", first, "--listen", second],
     )?;
     let apart = serve(
+        scene,
         &dir.join("apart"),
         &["--listen", third, "--target-per-volume"],
     )?;
@@ -62,8 +64,11 @@ pub(crate) fn run(scene: &mut Scene, variation: &Variation) -> Result<()> {
     ended(apart, variation)
 }
 
-fn serve(dir: &Path, more: &[&str]) -> Result<Server> {
+fn serve(scene: &Scene, dir: &Path, more: &[&str]) -> Result<Server> {
     std::fs::create_dir_all(dir)?;
-    let options = [&["--iqn", TARGET, "--allow", GUEST], more].concat();
-    Server::start_in(dir, RAM_DISKS, &options)
+    let options = options(
+        scene,
+        &[&["--iqn", TARGET, "--allow", GUEST], more].concat(),
+    );
+    start(dir, RAM_DISKS, &options)
 }

@@ -28,15 +28,15 @@ struct RelayState {
 
 /// How soon a way sees that all is over. A frame waits for room at its receiver no longer than
 /// that, and the next ones hardly: a sender that is held back for seconds would complain.
-const LOOK: Duration = Duration::from_millis(100);
-const HARDLY: Duration = Duration::from_millis(1);
+const TIMEOUT: Duration = Duration::from_millis(100);
+const STUCK_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// More than any frame.
 const FRAME_MAX: usize = 16 << 10;
 
 impl Relay {
-    /// Takes the end of `cable` that `lunar` would have, and makes another cable to `lunar`. So
-    /// many of a million frames are lost.
+    /// Takes the end of `cable` that `lunar` would have, and makes another cable to `lunar`. Of
+    /// a million frames `lost` are lost.
     pub(crate) fn start(cable: &Path, lost: u32) -> Result<Self> {
         let near = behind(cable, ".near");
         let state = Arc::new(RelayState {
@@ -56,8 +56,8 @@ impl Relay {
         for (at, (from, to)) in ends.into_iter().enumerate() {
             let _ = fs::remove_file(&from);
             let socket = UnixDatagram::bind(&from).context("no end of the cable")?;
-            socket.set_read_timeout(Some(LOOK))?;
-            socket.set_write_timeout(Some(LOOK))?;
+            socket.set_read_timeout(Some(TIMEOUT))?;
+            socket.set_write_timeout(Some(TIMEOUT))?;
             let state = Arc::clone(&relay.state);
             let way = thread::spawn(move || {
                 state.relay(at, &socket, &to, lost);
@@ -109,7 +109,7 @@ impl RelayState {
                 // Without a receiver it is lost, as it would be without the relay.
                 let sent = from.send_to(&frame[..len], to);
                 let is_stuck = sent.is_err_and(|cause| cause.kind() == ErrorKind::WouldBlock);
-                let patience = if is_stuck { HARDLY } else { LOOK };
+                let patience = if is_stuck { STUCK_TIMEOUT } else { TIMEOUT };
                 // If it stays as it was, this only takes longer.
                 let _ = from.set_write_timeout(Some(patience));
             }

@@ -38,7 +38,7 @@ pub(crate) const PLAIN: Variation = Variation {
     mtu: 1500,
 };
 
-const fn mutual(name: &'static str, hash: &'static str) -> Variation {
+pub(crate) const fn mutual(name: &'static str, hash: &'static str) -> Variation {
     Variation {
         name,
         auth: Auth::Mutual,
@@ -47,29 +47,33 @@ const fn mutual(name: &'static str, hash: &'static str) -> Variation {
     }
 }
 
+pub(crate) const CHAP: Variation = Variation {
+    name: "chap",
+    auth: Auth::Chap,
+    ..PLAIN
+};
+pub(crate) const DIGESTS: Variation = Variation {
+    name: "digests",
+    digests: true,
+    ..PLAIN
+};
+pub(crate) const NO_IMMEDIATE_DATA: Variation = Variation {
+    name: "no-immediate-data",
+    immediate_data: false,
+    initial_r2t: true,
+    ..PLAIN
+};
+
 /// Those of iSCSI. The hashes of CHAP are all that open-iscsi and LIO have.
 pub(crate) const ISCSI: &[Variation] = &[
     PLAIN,
-    Variation {
-        name: "chap",
-        auth: Auth::Chap,
-        ..PLAIN
-    },
+    CHAP,
     mutual("mutual-md5", "MD5"),
     mutual("mutual-sha1", "SHA1"),
     mutual("mutual-sha256", "SHA256"),
     mutual("mutual-sha3-256", "SHA3-256"),
-    Variation {
-        name: "digests",
-        digests: true,
-        ..PLAIN
-    },
-    Variation {
-        name: "no-immediate-data",
-        immediate_data: false,
-        initial_r2t: true,
-        ..PLAIN
-    },
+    DIGESTS,
+    NO_IMMEDIATE_DATA,
     Variation {
         name: "burst-512",
         max_burst: 512,
@@ -83,9 +87,8 @@ pub(crate) const ISCSI: &[Variation] = &[
     },
     Variation {
         name: "damaged",
-        digests: true,
         damaged: true,
-        ..PLAIN
+        ..DIGESTS
     },
 ];
 

@@ -31,11 +31,14 @@ compares() {
     sha256sum --check --quiet sums
 }
 
-# Adds one to a number, so many times, while the other node does so, too.
+# Adds one to a number, `$1` times, while the other node does so, too: each begins when both are
+# there, so that without the lock steps would be lost.
 counts() {
     touch "$shared/lock" "$shared/number"
     rm -f /tmp/counted
     (
+        touch "$shared/counts-$node"
+        until [[ -e $shared/counts-1 && -e $shared/counts-2 ]]; do sleep 0.1; done
         exec 9>>"$shared/lock"
         for ((step = 0; step < $1; step++)); do
             flock 9

@@ -10,17 +10,9 @@ target_is_kept() {
     done
 }
 
-ethernet_is_up
-modprobe sd_mod
-modprobe sg
-log_begins
-port_begins
+port_is_up
 ask serve
-within 60 has_disks fcoe 1
-name=$(first_disk fcoe)
-disk=/dev/$name
-within 30 test -b "$disk"
-within 30 grep -qv '^0$' "/sys/block/$name/size"
+disk_is_found 60 30
 target_is_kept
 if [[ -n ${command_timeout:-} ]]; then
     echo "$command_timeout" >"/sys/block/$name/device/timeout"
@@ -33,7 +25,5 @@ is_struck
 grep -H . /sys/class/fc_host/host*/statistics/fcp_packet_aborts
 sg_sync "$disk"
 say logout
-echo 1 >"/sys/block/$name/device/delete"
-port_ends
-within 20 eval '[[ $(disks fcoe | wc -l) == 0 ]]'
+disk_is_gone 20
 log_is_clean

@@ -187,7 +187,8 @@ stressed 6
 touch /tmp/stop
 wait "$forgetting"
 say fio
-fio --name=files --directory="$mount" --nrfiles=4 --size=4M --ioengine=libaio --iodepth=4 \
+fio --name=files --directory="$mount" --direct=1 --nrfiles=4 --size=4M --ioengine=libaio \
+    --iodepth=4 \
     --rw=randrw --bs=4k --fsync_on_close=1 --fdatasync=64 --verify=crc32c --verify_fatal=1 \
     --output-format=terse --terse-version=3 | cut -d';' -f3,5,6,47
 rm -rf "$mount"/fsx "$mount"/stress "$mount"/files*

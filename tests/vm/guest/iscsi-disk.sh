@@ -1,4 +1,4 @@
-# A disk of iSCSI, for scripts that do not care what brings it.
+# A disk of iSCSI, for scripts that work on any transport.
 . /vm/open-iscsi-lib.sh
 
 driver=iscsi_tcp

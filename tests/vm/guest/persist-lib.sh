@@ -72,7 +72,7 @@ capabilities_are_told() {
     (($(grep -cE '(Write Exclusive|Exclusive Access).*: 1' /tmp/persist) == 6))
 }
 
-# Each registration with its port, and who of them holds the reservation.
+# Each registration with its port, and which of them holds the reservation.
 status_is_told() {
     persist --in --read-full-status
     (($(grep -c 'Key=0x' /tmp/persist) == 2))

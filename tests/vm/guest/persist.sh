@@ -8,12 +8,12 @@ begins() { is_logged_in; }
 
 ends() {
     is_logged_out
-    # What the kernel says of a conflict, of one who preempts, and of a server that was killed.
+    # What the kernel says of a conflict, of a preemption, and of a server that was killed.
     local refused='reservation conflict|critical nexus error|callbacks suppressed'
     log_is_clean "$refused|Parameters changed|conn error|CONFIG_IMA_DISABLE_HTABLE"
 }
 
-# Each type, at a nexus that is registered and at one that is not: what it keeps out, who holds it,
+# Each type, at a nexus that is registered and at one that is not: what it keeps out, which nexus holds it,
 # and that it is released.
 types() {
     local type write read registered_write registered_read

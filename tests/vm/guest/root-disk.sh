@@ -63,7 +63,7 @@ server_is_restarted() {
     cut -d';' -f3,5,6,47 /tmp/fio
 }
 
-# What is written last, for who looks at the disk afterwards.
+# What is written last, for the check of the disk afterwards.
 leaves() {
     dd if=/dev/urandom of=/var/data bs=1M count=8 status=none
     (cd /mnt && mkdir -p root && sha256sum /var/data | sed 's| /| /mnt/root/|' >/var/left)
