@@ -13,8 +13,8 @@ ends() {
     log_is_clean "$refused|Parameters changed|conn error|CONFIG_IMA_DISABLE_HTABLE"
 }
 
-# Each type, at a nexus that is registered and at one that is not: what it keeps out, which nexus holds it,
-# and that it is released.
+# Each type, at a nexus that is registered and at one that is not: what it keeps out, which nexus
+# holds it, and that it is released.
 types() {
     local type write read registered_write registered_read
     while read -r type write read registered_write registered_read; do
