@@ -54,6 +54,7 @@ ends() {
     # The nodes of a domain are printed one by one.
     local nodes='\] (\( |[0-9] |\) [0-9] nodes)'
     local lost='dlm_[a-z_]+:[0-9]+ ERROR: (link to 1 went down|node down|status = -(11|107|112)$)'
+    lost+='|dlm_[a-z_]+:[0-9]+ ERROR: .*[Ee]rror -112 .*to node 1$'
     lost+=${expected:+|$expected}
     log_is_clean "o2(net|dlm|cb|hb): |ocfs2: |JBD2: Ignoring recovery|$nodes|$lost"
 }

@@ -10,6 +10,7 @@ ends() {
     is_logged_out
     # What the kernel says of a conflict, of a preemption, and of a server that was killed.
     local refused='reservation conflict|critical nexus error|callbacks suppressed'
+    refused+='|Buffer I/O error on dev sd[a-z]+, logical block 0'
     log_is_clean "$refused|Parameters changed|conn error|CONFIG_IMA_DISABLE_HTABLE"
 }
 
