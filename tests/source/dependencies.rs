@@ -33,8 +33,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("bench", &["scsi", "io", "block", "address", "client"]),
     (
+        "control",
+        &[
+            "iscsi", "fc", "io", "address", "runtime", "client", "engine",
+        ],
+    ),
+    (
         "lunar",
-        &["address", "runtime", "client", "engine", "bench"],
+        &["address", "runtime", "client", "engine", "bench", "control"],
     ),
     (
         "tests",

@@ -1,6 +1,8 @@
 //! Numbers with a letter behind them, and sizes as people read them, the same in every line of the
 //! log and of every verb.
 
+mod serialized;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -79,6 +81,22 @@ impl Time {
 }
 
 impl FromStr for Size {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    }
+}
+
+impl FromStr for ByteRate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    }
+}
+
+impl FromStr for ItemCount {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {

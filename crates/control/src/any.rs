@@ -1,0 +1,123 @@
+//! Any trees, for tests of properties.
+
+use address::{ByteRate, ItemCount};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::secret::SecretSource;
+use crate::tree::{
+    Access, ChapRow, GroupRow, HashName, LimitRow, LunNumber, LunRow, LunRows, PortalGroupTag,
+    Portals, TargetRow, Tree, VolumeRow,
+};
+
+const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
+const GROUPS: [&str; 3] = ["cluster", "guests", "g"];
+
+/// A tree whose references lead somewhere, if `volume` and `group` have such rows.
+pub(crate) fn tree() -> impl Strategy<Value = Tree> {
+    let volumes = btree_map(prop::sample::select(&VOLUMES[..]), volume(), 0..4);
+    let groups = btree_map(prop::sample::select(&GROUPS[..]), group(), 0..3);
+    let targets = btree_map(0_u8..3, target(), 0..3);
+    (volumes, groups, targets).prop_map(|(volumes, groups, targets)| Tree {
+        volume: volumes
+            .into_iter()
+            .map(|(name, row)| (name.to_owned(), row))
+            .collect(),
+        group: groups
+            .into_iter()
+            .map(|(name, row)| (name.to_owned(), row))
+            .collect(),
+        target: targets
+            .into_iter()
+            .map(|(number, row)| (format!("iqn.2026-11.org.example:t{number}"), row))
+            .collect(),
+        ..Tree::default()
+    })
+}
+
+fn volume() -> impl Strategy<Value = VolumeRow> {
+    let address = prop_oneof![
+        Just("ram:1M".to_owned()),
+        (1_u8..9).prop_map(|size| format!("null:{size}G")),
+        (0_u8..3).prop_map(|number| format!("file:/srv/{number}.img?size=1G&sparse")),
+    ];
+    let limit =
+        (option::of(1_u64..5000), option::of(1_u64..5000)).prop_map(|(iops, rate)| LimitRow {
+            iops: iops.map(ItemCount),
+            rate: rate.map(|rate| ByteRate(rate << 10)),
+        });
+    (
+        address,
+        option::of("[A-Z]{4}"),
+        any::<bool>(),
+        option::of(limit),
+    )
+        .prop_map(|(address, serial, readonly, limit)| VolumeRow {
+            serial,
+            readonly,
+            limit,
+            ..VolumeRow::new(address)
+        })
+}
+
+fn group() -> impl Strategy<Value = GroupRow> {
+    let chap = "[a-z]{1,5}".prop_map(|user| ChapRow {
+        secret: SecretSource::State(user.clone()),
+        user,
+    });
+    (names(), option::of(chap), any::<bool>()).prop_map(|(initiators, chap, weak)| GroupRow {
+        initiators,
+        chap,
+        mutual: None,
+        chap_min: weak.then_some(HashName::Md5),
+    })
+}
+
+fn names() -> impl Strategy<Value = Vec<String>> {
+    let name = (0_u8..4).prop_map(|number| format!("iqn.2026-11.org.example:h{number}"));
+    vec(name, 0..3)
+}
+
+fn luns() -> impl Strategy<Value = LunRows> {
+    let lun = (prop::sample::select(&VOLUMES[..]), any::<bool>()).prop_map(|(volume, limited)| {
+        match limited {
+            true => LunRow::Limited {
+                volume: volume.to_owned(),
+                access: Access::ReadOnly,
+            },
+            false => LunRow::Volume(volume.to_owned()),
+        }
+    });
+    btree_map((0_u16..12).prop_map(LunNumber), lun, 0..4)
+}
+
+fn target() -> impl Strategy<Value = TargetRow> {
+    let portals = prop_oneof![
+        vec(
+            (1_u16..4).prop_map(|port| format!("127.0.0.1:{port}")),
+            0..3
+        )
+        .prop_map(Portals::One),
+        btree_map(
+            (1_u16..9).prop_map(PortalGroupTag),
+            Just(vec!["[::1]".to_owned()]),
+            1..3
+        )
+        .prop_map(Portals::Groups),
+    ];
+    let view = btree_map(prop::sample::select(&GROUPS[..]), luns(), 0..2);
+    (portals, luns(), names(), view, option::of("[a-z ]{1,6}")).prop_map(
+        |(portals, luns, allow, view, alias)| TargetRow {
+            alias,
+            portals,
+            luns,
+            allow,
+            view: view
+                .into_iter()
+                .map(|(name, luns)| (name.to_owned(), luns))
+                .collect(),
+            login: None,
+        },
+    )
+}

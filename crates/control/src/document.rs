@@ -1,0 +1,61 @@
+//! The document: a tree as TOML, with the comments and the order of who wrote it.
+//!
+//! A document is read whole or not at all, with the place of what is wrong. It is rewritten value
+//! by value: where the tree has not changed not a byte of the text does.
+
+mod problem;
+mod rewrite;
+mod set;
+
+use toml_edit::{Document, DocumentMut};
+
+use crate::tree::{Tree, VERSION};
+pub use problem::{DocumentProblem, TextPlace};
+pub use rewrite::rewrite;
+pub use set::{SetError, set, unset};
+
+/// The tree that a document describes. References between rows are not looked at.
+///
+/// # Errors
+///
+/// The first thing that is wrong, and where.
+pub fn parse(text: &str) -> Result<Tree, DocumentProblem> {
+    let document = Document::parse(text).map_err(|error| DocumentProblem::syntax(text, &error))?;
+    check_version(text, &document)?;
+    let read = toml_edit::de::from_str(text);
+    read.map_err(|error| DocumentProblem::meaning(text, &document, &error))
+}
+
+/// A tree as a document of its own.
+#[must_use]
+pub fn write(tree: &Tree) -> String {
+    rewrite("", tree)
+}
+
+/// What a newer version means is not guessed at.
+fn check_version(text: &str, document: &Document<&str>) -> Result<(), DocumentProblem> {
+    let Some(version) = document.get("version") else {
+        return Ok(());
+    };
+    match version.as_integer() {
+        Some(number) if number > i64::from(VERSION) || number < 1 => {
+            let place = version.span().map(|span| TextPlace::of(text, span.start));
+            Err(DocumentProblem {
+                place,
+                key: "version".to_owned(),
+                what: format!("version {number} is not known to this program"),
+                way_out: Some(format!("it reads version {VERSION}")),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A tree in the form that rewriting compares: tables and values, defaults left out.
+fn canonical(tree: &Tree) -> DocumentMut {
+    // Rows are strings, numbers, lists and tables with text keys, all of which TOML has.
+    toml_edit::ser::to_document(tree).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

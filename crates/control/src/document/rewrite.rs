@@ -1,0 +1,146 @@
+//! A document that describes another tree, with as little of its text changed as there can be.
+
+mod array;
+
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
+
+use super::{canonical, parse};
+use crate::tree::Tree;
+
+/// The text of `document`, changed to describe `tree`. Comments and order stay; the comments of a
+/// row that goes, go with it. A text that is no tree is replaced whole.
+#[must_use]
+pub fn rewrite(document: &str, tree: &Tree) -> String {
+    let new = canonical(tree);
+    let read = parse(document).ok();
+    let text = read.and_then(|old| Some((canonical(&old), document.parse().ok()?)));
+    let (old, mut text): (_, DocumentMut) = text.unwrap_or_default();
+    merge(text.as_table_mut(), old.as_table(), new.as_table(), 0);
+    text.to_string()
+}
+
+/// Makes `text` say what `new` says; what is the same in `old` and `new` is left as it is written.
+fn merge(text: &mut dyn TableLike, old: &dyn TableLike, new: &dyn TableLike, depth: usize) {
+    for (name, _) in old.iter() {
+        if !new.contains_key(name) {
+            text.remove(name);
+        }
+    }
+    for (name, item) in new.iter() {
+        let before = old.get(name);
+        let Some(written) = text.get_mut(name) else {
+            text.entry_format(&Key::new(name))
+                .or_insert(fresh(item, depth));
+            continue;
+        };
+        if before.is_some_and(|before| is_same(before, item)) {
+            continue;
+        }
+        let tables = before
+            .and_then(Item::as_table_like)
+            .zip(item.as_table_like());
+        match (written, tables) {
+            (Item::Value(Value::InlineTable(written)), Some((old, new))) => {
+                merge_inline(written, old, new, depth + 1);
+            }
+            (Item::Table(written), Some((old, new))) => merge(written, old, new, depth + 1),
+            (Item::Value(written), _) => replace(written, item),
+            (written, _) => *written = fresh(item, depth),
+        }
+    }
+}
+
+/// The same in a line, whose spaces are put in order where keys have come or gone.
+fn merge_inline(text: &mut InlineTable, old: &dyn TableLike, new: &dyn TableLike, depth: usize) {
+    let keys = |table: &InlineTable| -> Vec<String> {
+        table.iter().map(|(name, _)| name.to_owned()).collect()
+    };
+    let before = keys(text);
+    merge(text, old, new, depth);
+    if before != keys(text) && !text.to_string().contains('\n') {
+        text.fmt();
+    }
+}
+
+/// Another value in the same place, between the same comments.
+fn replace(written: &mut Value, item: &Item) {
+    let Some(new) = item
+        .as_value()
+        .map(plain)
+        .or_else(|| inline(item).map(Value::from))
+    else {
+        return;
+    };
+    match (&mut *written, &new) {
+        (Value::Array(written), Value::Array(new)) => array::merge(written, new),
+        _ => {
+            let decor = written.decor().clone();
+            *written = new;
+            *written.decor_mut() = decor;
+        }
+    }
+}
+
+/// How a part is written that was not there: rows as tables with a header, all below in a line.
+fn fresh(item: &Item, depth: usize) -> Item {
+    let Some(table) = item.as_table_like().filter(|_| depth < ROWS) else {
+        let value = item.as_value().map(plain);
+        let value = value.or_else(|| inline(item).map(Value::from));
+        return value.map_or(Item::None, Item::Value);
+    };
+    let mut made = Table::new();
+    // Without a header of its own: `[volume]` says nothing that `[volume.db]` does not.
+    made.set_implicit(depth == 0 && table.iter().all(|(_, inner)| inner.is_table_like()));
+    for (name, inner) in table.iter() {
+        made.entry_format(&Key::new(name))
+            .or_insert(fresh(inner, depth + 1));
+    }
+    Item::Table(made)
+}
+
+/// Rows are in the second level of tables: `[volume.db]`.
+const ROWS: usize = 2;
+
+fn inline(item: &Item) -> Option<InlineTable> {
+    let table = item.as_table_like()?;
+    let mut made = InlineTable::new();
+    for (name, inner) in table.iter() {
+        let value = match inner.as_value() {
+            Some(value) if !value.is_inline_table() => plain(value),
+            _ => inline(inner)?.into(),
+        };
+        made.insert_formatted(&Key::new(name), value);
+    }
+    Some(made)
+}
+
+/// A value as it is written by itself.
+pub(super) fn plain(value: &Value) -> Value {
+    let mut value = match value {
+        Value::Array(all) => all.iter().map(plain).collect::<Array>().into(),
+        Value::InlineTable(_) => {
+            let made = inline(&Item::Value(value.clone()));
+            made.map_or_else(|| value.clone(), Value::from)
+        }
+        _ => value.clone(),
+    };
+    value.decor_mut().clear();
+    value
+}
+
+pub(super) fn text_of(value: &Value) -> String {
+    plain(value).to_string()
+}
+
+fn is_same(one: &Item, other: &Item) -> bool {
+    match (one.as_table_like(), other.as_table_like()) {
+        (Some(one), Some(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(name, inner)| other.get(name).is_some_and(|other| is_same(inner, other)))
+        }
+        (None, None) => one.as_value().map(text_of) == other.as_value().map(text_of),
+        _ => false,
+    }
+}

@@ -1,0 +1,117 @@
+//! One value of a tree by its path: `volume.db.limit.iops=20k`.
+
+use toml_edit::{DocumentMut, Item, Key, TableLike, Value};
+
+use super::canonical;
+use crate::tree::Tree;
+
+/// Why a value cannot be set, or taken away.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    /// No path.
+    #[error("{0:?} is not a path: write SECTION.ROW.KEY, as in volume.db.readonly")]
+    Path(String),
+    /// Nothing stands there that could be taken away.
+    #[error("{0} is not set")]
+    NotSet(String),
+    /// The value does not fit there.
+    #[error("{path}: {cause}")]
+    Value {
+        /// Where.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// The tree with another value at a path: TOML, or a text without its quotes.
+///
+/// # Errors
+///
+/// The path leads nowhere, or the value does not fit.
+pub fn set(tree: &Tree, path: &str, value: &str) -> Result<Tree, SetError> {
+    let names = names(tree, path)?;
+    let text = Value::from(value);
+    let values = value.parse::<Value>().ok().into_iter().chain([text]);
+    let mut first = None;
+    for value in values {
+        let mut document = canonical(tree);
+        put(document.as_table_mut(), &names, value);
+        match read(path, document) {
+            Ok(tree) => return Ok(tree),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| SetError::Path(path.to_owned())))
+}
+
+/// The tree without what stands at a path.
+///
+/// # Errors
+///
+/// Nothing stands there, or something has to.
+pub fn unset(tree: &Tree, path: &str) -> Result<Tree, SetError> {
+    let names = names(tree, path)?;
+    let mut document = canonical(tree);
+    take(document.as_table_mut(), &names).ok_or_else(|| SetError::NotSet(path.to_owned()))?;
+    read(path, document)
+}
+
+fn read(path: &str, document: DocumentMut) -> Result<Tree, SetError> {
+    toml_edit::de::from_document(document).map_err(|error| SetError::Value {
+        path: path.to_owned(),
+        cause: super::problem::one_line(error.message()),
+    })
+}
+
+/// The keys of a path. The names of rows need no quotes where the tree has such a row.
+fn names(tree: &Tree, path: &str) -> Result<Vec<String>, SetError> {
+    let wrong = || SetError::Path(path.to_owned());
+    if let Some(rest) = path.strip_prefix("target.") {
+        let targets = tree.target.keys().filter(|name| rest.starts_with(&***name));
+        if let Some(name) = targets.max_by_key(|name| name.len()) {
+            let rest = &rest[name.len()..];
+            let below = match rest.strip_prefix('.') {
+                Some(rest) => Key::parse(rest).map_err(|_| wrong())?,
+                None if rest.is_empty() => Vec::new(),
+                None => return Err(wrong()),
+            };
+            let below = below.iter().map(|key| key.get().to_owned());
+            return Ok(["target".to_owned(), name.clone()]
+                .into_iter()
+                .chain(below)
+                .collect());
+        }
+    }
+    let keys = Key::parse(path).map_err(|_| wrong())?;
+    Ok(keys.iter().map(|key| key.get().to_owned()).collect())
+}
+
+fn put(table: &mut dyn TableLike, names: &[String], value: Value) {
+    match names {
+        [] => {}
+        [last] => drop(table.insert(last, Item::Value(value))),
+        [first, rest @ ..] => {
+            let inner = table.entry(first).or_insert_with(toml_edit::table);
+            if !inner.is_table_like() {
+                // `luns.0.access` of a LUN that is only a name until then.
+                let volume = inner.as_str().map(str::to_owned);
+                *inner = toml_edit::table();
+                if let Some(volume) = volume {
+                    inner["volume"] = toml_edit::value(volume);
+                }
+            }
+            if let Some(inner) = inner.as_table_like_mut() {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+fn take(table: &mut dyn TableLike, names: &[String]) -> Option<Item> {
+    match names {
+        [] => None,
+        [last] => table.remove(last),
+        [first, rest @ ..] => take(table.get_mut(first)?.as_table_like_mut()?, rest),
+    }
+}

@@ -1,0 +1,184 @@
+//! Documents as they are written by hand: what they say, what is wrong with them, and what is left
+//! of them when the tree changes.
+
+use proptest::prelude::*;
+
+use super::{parse, rewrite, set, unset, write};
+use crate::any;
+use crate::tree::{Access, LunNumber, LunRow, Tree, VolumeRow};
+
+const TEXT: &str = r#"# The SAN of the lab.
+version = 1
+
+[volume.vm1] # the first machine
+address = "file:/srv/vm1.img?size=100G&sparse"
+
+# Ask Ann before you touch it.
+[volume.db]
+address = "block:/dev/disk/by-id/nvme-A"
+limit = { iops = "20k", rate = "500M" } # by contract
+
+[group.cluster]
+initiators = [
+  "iqn.2026-11.org.example:node1", # rack 1
+  "iqn.2026-11.org.example:node2", # rack 2
+]
+chap = { user = "cluster", secret = "file:/etc/lunar/secrets/cluster" }
+
+[target."iqn.2026-11.org.example:san"]
+portals = ["192.0.2.1", "[2001:db8::1]:3260"]
+luns = { 0 = "vm1", 1 = { volume = "db", access = "ro" } }
+allow = ["cluster"]
+
+[target."iqn.2026-11.org.example:san".view.cluster]
+0 = "db" # its own number
+"#;
+
+fn tree() -> Tree {
+    parse(TEXT).unwrap()
+}
+
+fn problem(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let tree = tree();
+    assert_eq!(tree.volume.len(), 2);
+    let target = &tree.target["iqn.2026-11.org.example:san"];
+    assert_eq!(target.luns[&LunNumber(1)].volume(), "db");
+    assert_eq!(target.luns[&LunNumber(1)].access(), Access::ReadOnly);
+    assert_eq!(
+        target.view["cluster"][&LunNumber(0)],
+        LunRow::Volume("db".to_owned())
+    );
+    let portals: Vec<_> = target.portals.iter().map(|(tag, at)| (tag.0, at)).collect();
+    assert_eq!(portals, [(1, "192.0.2.1"), (1, "[2001:db8::1]:3260")]);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let said = [
+        "version = 1\n[volume.a]\nadress = \"ram:1G\"\n",
+        "version = 1\n[volume.a]\nsize = \"1G\"\n",
+        "version = 1\n[volume.a]\naddress = \"ram:1G\"\nlimit = { iops = \"many\" }\n",
+        "version = 1\n[volume.a]\naddress = \"ram:1G\"\nreadonly = \"yes\"\n",
+        "version = 1\n[volumes.a]\naddress = \"ram:1G\"\n",
+        "version = 1\n[target.\"iqn.x\"]\nluns = { 0 = \"a\", 0 = \"b\" }\n",
+        "version = 1\n[target.\"iqn.x\"]\nluns = { one = \"a\" }\n",
+        "version = 1\n[target.\"iqn.x\"]\nluns = { 0 = 7 }\n",
+        "version = 1\n[target.\"iqn.x\"]\nportals = 3260\n",
+        "version = 1\n[group.g]\nchap = { user = \"u\", secret = \"hunter2hunter2\" }\n",
+        "version = 1\n[group.g]\nchap-min = \"md4\"\n",
+        "version = 2\n",
+        "[volume.a]\naddress = \"ram:1G\"\n",
+        "version = 1\n[volume.a\n",
+        "",
+    ];
+    insta::assert_snapshot!(said.map(problem).join("\n"));
+}
+
+#[test]
+fn nothing_changes_where_nothing_has() {
+    assert_eq!(rewrite(TEXT, &tree()), TEXT);
+}
+
+#[test]
+fn what_changes_is_all_that_changes() {
+    let mut tree = tree();
+    tree.volume
+        .insert("new".to_owned(), VolumeRow::new("ram:1G"));
+    tree.volume.get_mut("db").unwrap().readonly = true;
+    let target = tree.target.get_mut("iqn.2026-11.org.example:san").unwrap();
+    target
+        .luns
+        .insert(LunNumber(2), LunRow::Volume("new".to_owned()));
+    target
+        .allow
+        .push("iqn.2026-11.org.example:guest".to_owned());
+    let cluster = tree.group.get_mut("cluster").unwrap();
+    cluster.initiators.remove(0);
+    cluster.initiators.push("*".to_owned());
+    let text = rewrite(TEXT, &tree);
+    let diff: Vec<_> = similar::TextDiff::from_lines(TEXT, &text)
+        .iter_all_changes()
+        .filter(|change| change.tag() != similar::ChangeTag::Equal)
+        .map(|change| format!("{}{change}", change.tag()))
+        .collect();
+    insta::assert_snapshot!(diff.concat());
+    assert_eq!(parse(&text).unwrap(), tree);
+}
+
+#[test]
+fn one_value_is_set_by_its_path() {
+    let mut tree = tree();
+    for (path, value) in [
+        ("volume.db.limit.iops", "30k"),
+        ("volume.db.readonly", "true"),
+        ("volume.db.serial", "1234"),
+        ("volume.\"new one\".address", "ram:1G"),
+        ("target.iqn.2026-11.org.example:san.luns.7", "vm1"),
+        ("target.iqn.2026-11.org.example:san.luns.0.access", "ro"),
+        ("target.iqn.2026-11.org.example:san.allow", "[\"*\"]"),
+        ("target.\"iqn.2026-11.org.example:two\".alias", "second"),
+    ] {
+        tree = set(&tree, path, value).unwrap();
+    }
+    tree = unset(&tree, "volume.vm1").unwrap();
+    tree = unset(&tree, "volume.db.limit.rate").unwrap();
+    insta::assert_snapshot!(rewrite(TEXT, &tree));
+}
+
+#[test]
+fn what_cannot_be_set_is_refused() {
+    let tree = tree();
+    let said = [
+        set(&tree, "volume.db.redonly", "true"),
+        set(&tree, "volume.db.readonly", "maybe"),
+        set(&tree, "volume.db.limit.iops", "0"),
+        set(&tree, "", "1"),
+        set(&tree, "volume..x", "1"),
+        unset(&tree, "volume.db.serial"),
+        unset(&tree, "volume.db.address"),
+        unset(&tree, "target.iqn.2026-11.org.example:sanx"),
+    ];
+    let said = said.map(|result| result.unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+/// Lines of a document that are only comments.
+fn comments(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter(|line| line.trim_start().starts_with('#'))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn a_tree_is_read_as_it_was_written(tree in any::tree()) {
+        prop_assert_eq!(parse(&write(&tree)), Ok(tree));
+    }
+
+    #[test]
+    fn a_text_says_what_the_tree_is_and_keeps_the_comments_of_rows_that_stay(
+        (old, new) in (any::tree(), any::tree())
+    ) {
+        let text: String = write(&old)
+            .lines()
+            .map(|line| match line.starts_with('[') {
+                true => format!("# about {line}\n{line}\n"),
+                false => format!("{line}\n"),
+            })
+            .collect();
+        let changed = rewrite(&text, &new);
+        prop_assert_eq!(parse(&changed), Ok(new.clone()));
+        for comment in comments(&text) {
+            let header = comment.trim_start_matches("# about ");
+            if changed.lines().any(|line| line == header) {
+                prop_assert!(changed.contains(comment), "{comment}\n{changed}");
+            }
+        }
+        prop_assert_eq!(rewrite(&changed, &new), changed);
+    }
+}

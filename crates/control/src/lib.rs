@@ -1,0 +1,14 @@
+//! The control plane: one tree of what is configured, and one gate by which it changes.
+//!
+//! | file | duty |
+//! |---|---|
+//! | [`tree`] | the rows: volumes, groups, targets |
+//! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
+//! | [`secret`] | secrets by reference |
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod any;
+pub mod document;
+pub mod secret;
+pub mod tree;

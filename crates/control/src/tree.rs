@@ -1,0 +1,405 @@
+//! The tree: all that is configured, as rows. The file, the verbs, the shell, REST and importers
+//! only write a candidate tree; [`crate::plan`] tells what each difference does to whom.
+//!
+//! ```text
+//! [volume.NAME]    a logical unit: its address, and what hosts know it by
+//! [group.NAME]     initiators that are treated alike, and their CHAP credentials
+//! [target."NAME"]  an IQN or a WWPN: portals, LUNs, and who may log in
+//! ```
+//!
+//! Rows are plain data: [`crate::check`] finds what does not fit together. What is not written is
+//! the default, and a default is not written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use address::{ByteRate, ItemCount, Size};
+use serde::{Deserialize, Serialize};
+
+use crate::secret::SecretSource;
+
+/// The version of the document that this program writes, and the highest that it reads.
+pub const VERSION: u32 = 1;
+
+/// Everything that is configured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Tree {
+    /// The version of the document.
+    pub version: u32,
+    /// What holds for the process.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub daemon: DaemonRow,
+    /// How the control plane is reached beside its Unix socket.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub api: ApiRow,
+    /// Who may ask which targets there are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub discovery: DiscoveryRow,
+    /// Logical units, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub volume: BTreeMap<String, VolumeRow>,
+    /// Groups of initiators, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub group: BTreeMap<String, GroupRow>,
+    /// Targets, by IQN or WWPN.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub target: BTreeMap<String, TargetRow>,
+}
+
+/// What holds for the process; a change of it counts at the next start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DaemonRow {
+    /// How many cores serve; `None`: as many as the process may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u16>,
+    /// Bytes that all RAM volumes may take together; `None`: by what is available at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<Size>,
+    /// The InitiatorName by which this machine opens volumes of other targets; `None`: the
+    /// machine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator_name: Option<String>,
+}
+
+/// How the control plane is reached beside its Unix socket.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ApiRow {
+    /// TCP addresses, `HOST:PORT`. Without TLS only loopback ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<String>,
+    /// The certificate and its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsRow>,
+}
+
+/// A certificate and its key, in PEM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TlsRow {
+    /// The path of the certificate chain.
+    pub cert: String,
+    /// Where the private key is.
+    pub key: SecretSource,
+}
+
+/// Who may ask which targets there are (SendTargets).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DiscoveryRow {
+    /// What SendTargets answers with in place of the portals: `HOST:PORT` each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advertise: Vec<String>,
+}
+
+/// A logical unit, however many targets show it: its identity, reservations, settings and
+/// statistics are its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct VolumeRow {
+    /// What holds its blocks; may name other rows (`vol:NAME`).
+    pub address: String,
+    /// The size of a volume of RAM, `null:` or a file that is made; part of the address there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// UNIT SERIAL NUMBER; `None`: it follows from machine and row name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// The NAA designator of VPD page 83h, 16 or 32 hexadecimal digits; `None`: it follows from
+    /// the serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub naa: Option<String>,
+    /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// PRODUCT IDENTIFICATION, up to 16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product: Option<String>,
+    /// Bytes in a logical block, 512 or 4096; `None`: the volume's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_size: Option<u32>,
+    /// No host can write.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub readonly: bool,
+    /// RMB = 1; can be ejected and loaded.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub removable: bool,
+    /// What all hosts together may do in a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitRow>,
+}
+
+/// What all hosts together may do to a volume in a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LimitRow {
+    /// Operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops: Option<ItemCount>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<ByteRate>,
+}
+
+/// Initiators that are treated alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GroupRow {
+    /// IQNs and WWPNs; `*` is everybody.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub initiators: Vec<String>,
+    /// What they log in with; `None`: CHAP is not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chap: Option<ChapRow>,
+    /// What the target proves itself with, to initiators that ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutual: Option<ChapRow>,
+    /// The weakest hash that will do; `None`: SHA-256.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chap_min: Option<HashName>,
+}
+
+/// A name and a secret of CHAP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChapRow {
+    /// CHAP_N.
+    pub user: String,
+    /// Where the secret is.
+    pub secret: SecretSource,
+}
+
+/// A hash of CHAP, from the weakest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HashName {
+    /// MD5, which RFC 7143 §12.1.3 asks for.
+    Md5,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+    /// SHA3-256.
+    #[serde(rename = "sha3-256")]
+    Sha3_256,
+}
+
+/// A target: an IQN over TCP, or a WWPN over Fibre Channel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TargetRow {
+    /// TargetAlias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Where it is reached.
+    #[serde(default, skip_serializing_if = "Portals::is_empty")]
+    pub portals: Portals,
+    /// What initiators see.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub luns: LunRows,
+    /// The groups and initiators that may log in; empty lets nobody in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// What the initiators of a group see in place of `luns`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub view: BTreeMap<String, LunRows>,
+    /// What it offers at login; `None`: what this program finds best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginRow>,
+}
+
+/// LUNs and what stands behind them.
+pub type LunRows = BTreeMap<LunNumber, LunRow>;
+
+/// Bounds of a target on what it negotiates at login (RFC 7143 §13).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LoginRow {
+    /// MaxRecvDataSegmentLength that is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_recv_data_segment_length: Option<Size>,
+    /// FirstBurstLength that is offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_burst_length: Option<Size>,
+    /// MaxBurstLength that is offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_burst_length: Option<Size>,
+    /// MaxOutstandingR2T that is offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_outstanding_r2t: Option<u16>,
+    /// Sessions with the target, at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_sessions: Option<u32>,
+}
+
+/// The portals of a target, in portal groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Portals {
+    /// Portal group 1: `HOST[:PORT]`, `fcoe:IFACE` each.
+    One(Vec<String>),
+    /// Portal groups by their tags.
+    Groups(BTreeMap<PortalGroupTag, Vec<String>>),
+}
+
+impl Default for Portals {
+    fn default() -> Self {
+        Self::One(Vec::new())
+    }
+}
+
+impl Portals {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Each portal with the tag of its group.
+    pub fn iter(&self) -> impl Iterator<Item = (PortalGroupTag, &str)> {
+        let (one, groups) = match self {
+            Self::One(portals) => (Some((PortalGroupTag(1), portals)), None),
+            Self::Groups(groups) => (None, Some(groups)),
+        };
+        let groups = groups.into_iter().flatten().map(|(tag, all)| (*tag, all));
+        one.into_iter()
+            .chain(groups)
+            .flat_map(|(tag, portals)| portals.iter().map(move |one| (tag, &**one)))
+    }
+}
+
+/// A LUN's volume, and what may be done with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum LunRow {
+    /// The name of a volume, which can be written.
+    Volume(String),
+    /// The name of a volume, and how it may be used here.
+    Limited {
+        /// The volume.
+        volume: String,
+        /// How it may be used.
+        #[serde(default)]
+        access: Access,
+    },
+}
+
+impl LunRow {
+    /// The name of the volume.
+    #[must_use]
+    pub fn volume(&self) -> &str {
+        match self {
+            Self::Volume(volume) | Self::Limited { volume, .. } => volume,
+        }
+    }
+
+    /// How it may be used.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        match self {
+            Self::Volume(_) => Access::ReadWrite,
+            Self::Limited { access, .. } => *access,
+        }
+    }
+}
+
+/// How a LUN may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// It can be read and written.
+    #[default]
+    #[serde(rename = "rw")]
+    ReadWrite,
+    /// It can be read.
+    #[serde(rename = "ro")]
+    ReadOnly,
+}
+
+macro_rules! number_as_key {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(into = "String", try_from = "String")]
+        pub struct $name(pub u16);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let number = text.parse().ok().filter(|number: &u16| number.to_string() == text);
+                number.map(Self).ok_or_else(|| format!("{text:?} is not a number from 0 to 65535"))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(number: $name) -> Self {
+                number.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+    };
+}
+
+number_as_key! {
+    /// A LUN, as a key.
+    LunNumber
+}
+
+number_as_key! {
+    /// TargetPortalGroupTag, as a key (RFC 7143 §13.9).
+    PortalGroupTag
+}
+
+impl Default for Tree {
+    /// Nothing is configured.
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            daemon: DaemonRow::default(),
+            api: ApiRow::default(),
+            discovery: DiscoveryRow::default(),
+            volume: BTreeMap::new(),
+            group: BTreeMap::new(),
+            target: BTreeMap::new(),
+        }
+    }
+}
+
+impl VolumeRow {
+    /// A volume of this address, all else by default.
+    #[must_use]
+    pub fn new(address: impl Into<String>) -> Self {
+        Self {
+            address: address.into(),
+            size: None,
+            serial: None,
+            naa: None,
+            vendor: None,
+            product: None,
+            block_size: None,
+            readonly: false,
+            removable: false,
+            limit: None,
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
