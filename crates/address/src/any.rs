@@ -60,6 +60,7 @@ fn any_leaf() -> impl Strategy<Value = Address> {
         any_unit().prop_map(Address::Iscsi),
         any_unit().prop_map(Address::Iser),
         any_fcoe().prop_map(Address::Fcoe),
+        "[a-z]{1,8}".prop_map(Address::Row),
     ]
 }
 

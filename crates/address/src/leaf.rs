@@ -196,6 +196,10 @@ fn rbd(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
     }))
 }
 
+fn row(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
+    body.string().map(Address::Row)
+}
+
 fn iscsi(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     unit(body, options).map(Address::Iscsi)
 }
@@ -389,6 +393,7 @@ pub(super) const fn rule(
 }
 
 pub(super) const RAM: LeafRule = rule(":", "\":\" and a size", "ram:1G", &[], ram);
+pub(super) const ROW: LeafRule = rule(":", "\":\" and a name", "vol:db", &[], row);
 pub(super) const NULL: LeafRule = rule(":", "\":\" and a size", "null:1T", &[], null);
 pub(super) const FILE: LeafRule = rule(
     ":",

@@ -76,6 +76,8 @@ pub enum Address {
     /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`, a remote logical unit over Ethernet; a cable,
     /// `cable:/path`, may stand in place of the interface.
     Fcoe(FcoeAddress),
+    /// `vol:db`, a volume of the daemon's tree, by the name of its row.
+    Row(String),
     /// `stripe:64k(A,B,…)`, RAID-0.
     Stripe {
         /// How much lies on one volume before the next one follows.

@@ -132,6 +132,8 @@ const KINDS: &[Scheme] = &[
     leaf("iscsi", &leaf::ISCSI),
     leaf("iser", &leaf::ISER).planned(),
     leaf("fcoe", &fcoe::FCOE),
+    // Not offered: a daemon alone knows its rows.
+    leaf("vol", &leaf::ROW).planned(),
     wrapper("stripe", &filter::STRIPE),
     wrapper("concat", &filter::CONCAT),
     wrapper("mirror", &filter::MIRROR).planned(),

@@ -23,6 +23,7 @@ impl fmt::Display for Address {
             Self::Iscsi(unit) => write!(f, "iscsi://{unit}"),
             Self::Iser(unit) => write!(f, "iser://{unit}"),
             Self::Fcoe(fcoe) => fcoe.fmt(f),
+            Self::Row(name) => write!(f, "vol:{}", Escaped(name.as_bytes(), b"")),
             _ => self.write_wrapper(f),
         }
     }
@@ -68,6 +69,7 @@ impl Address {
             Self::Iscsi(_) => "iscsi",
             Self::Iser(_) => "iser",
             Self::Fcoe(_) => "fcoe",
+            Self::Row(_) => "vol",
             Self::Stripe { .. } => "stripe",
             Self::Concat(_) => "concat",
             Self::Mirror(_) => "mirror",

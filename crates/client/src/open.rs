@@ -155,6 +155,12 @@ pub enum OpenCause {
         built = address::built().join(", ")
     )]
     NotBuilt(&'static str),
+    /// A row of a configuration, outside of the daemon that has it.
+    #[error(
+        "{0} is the name of a volume of lunar daemon, which is known to its configuration alone: \
+         give the address of the volume"
+    )]
+    Row(String),
 }
 
 /// Opens the volume that an address names. Nothing is half-started when that fails.
@@ -247,6 +253,7 @@ fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, O
             let settings = fcoe_settings(unit, &options.ports, options.replacement);
             Arc::new(open_remote(leaf, &settings, options.wait_until)?)
         }
+        Address::Row(name) => return Err(OpenCause::Row(name.clone())),
         other => return Err(OpenCause::NotBuilt(other.name())),
     })
 }

@@ -4,11 +4,15 @@
 //! |---|---|
 //! | [`tree`] | the rows: volumes, groups, targets |
 //! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
+//! | [`check`] | what does not fit together in a tree |
+//! | [`plan`] | what a difference between two trees does to whom |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 mod any;
+pub mod check;
 pub mod document;
+pub mod plan;
 pub mod secret;
 pub mod tree;

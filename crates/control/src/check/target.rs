@@ -1,0 +1,209 @@
+//! Targets: their names, portals, LUNs, and who may log in.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use address::{ISCSI_PORT, LUN_MAX};
+use engine::inventory::FcoePort;
+use fc::wire::names::Wwn;
+
+use super::Findings;
+use super::access::{check_allowed, check_twice};
+use crate::tree::{LunRows, TargetRow, Tree};
+
+/// Where a target is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Portal {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A Fibre Channel port over Ethernet.
+    Fcoe(FcoePort),
+}
+
+/// What a target's name says that it is.
+pub(crate) enum TargetKind {
+    Iscsi,
+    FibreChannel,
+}
+
+pub(super) fn check(tree: &Tree, findings: &mut Findings) {
+    let mut interfaces: BTreeMap<String, &str> = BTreeMap::new();
+    for (name, row) in &tree.target {
+        let at = format!("target.{name:?}");
+        let kind = kind(name);
+        if kind.is_none() {
+            findings.problem(
+                &at,
+                "this is not the name of a target",
+                "write an IQN in lower case, or a WWPN such as 20:00:ac:de:48:23:45:67",
+            );
+        }
+        let is_fc = matches!(kind, Some(TargetKind::FibreChannel));
+        check_portals(&at, row, is_fc, &mut interfaces, findings);
+        check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
+        check_views(tree, &at, row, findings);
+        check_access(tree, &at, row, findings);
+    }
+}
+
+/// What kind of target a name is of; `None`: of none. Names have one spelling, so that a row has
+/// one name.
+pub(crate) fn kind(name: &str) -> Option<TargetKind> {
+    if let Ok(wwpn) = name.parse::<Wwn>() {
+        return (wwpn.to_string() == name).then_some(TargetKind::FibreChannel);
+    }
+    let normal = address::normalise_iscsi_name(name).ok()?;
+    (normal == name).then_some(TargetKind::Iscsi)
+}
+
+/// What a portal is.
+///
+/// # Errors
+///
+/// What is wrong with it, in a line.
+pub fn portal(written: &str) -> Result<Portal, String> {
+    if let Some(port) = written.strip_prefix("fcoe:") {
+        let port = port
+            .parse::<FcoePort>()
+            .map_err(|error| error.to_string())?;
+        return match port.wwpn {
+            None => Ok(Portal::Fcoe(port)),
+            Some(_) => Err("the name of the target is its WWPN: leave wwpn= out".to_owned()),
+        };
+    }
+    let with_port = written.parse::<SocketAddr>();
+    let bare = written
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    let address = with_port.or_else(|_| bare.map(|ip| SocketAddr::new(ip, ISCSI_PORT)));
+    match address {
+        Err(_) => Err("write IP, IP:PORT, [IPV6]:PORT or fcoe:INTERFACE".to_owned()),
+        Ok(address) if address.ip().is_multicast() => {
+            Err("a multicast address cannot accept connections".to_owned())
+        }
+        Ok(address) if address.port() == 0 => Err("a portal needs a port".to_owned()),
+        Ok(address) => Ok(Portal::Tcp(address)),
+    }
+}
+
+fn check_portals<'a>(
+    at: &str,
+    row: &'a TargetRow,
+    is_fc: bool,
+    interfaces: &mut BTreeMap<String, &'a str>,
+    findings: &mut Findings,
+) {
+    let at = format!("{at}.portals");
+    let mut known = BTreeMap::new();
+    for (tag, written) in row.portals.iter() {
+        if tag.0 == 0 {
+            findings.problem(&at, "0 is not a portal group tag", "number groups from 1");
+        }
+        let portal = match portal(written) {
+            Ok(portal) => portal,
+            Err(cause) => {
+                findings.problem(&at, format_args!("{written:?} is not a portal"), &cause);
+                continue;
+            }
+        };
+        match portal {
+            Portal::Tcp(_) if is_fc => findings.problem(
+                &at,
+                format_args!("{written} is a portal of iSCSI, and a WWPN is reached over Ethernet"),
+                "write fcoe:INTERFACE, or give the target an IQN",
+            ),
+            Portal::Fcoe(_) if !is_fc => findings.problem(
+                &at,
+                format_args!("{written} is a port of Fibre Channel, whose target is a WWPN"),
+                "give the target a WWPN, or write IP:PORT",
+            ),
+            Portal::Tcp(address) => {
+                if known.insert(address, tag).is_some() {
+                    findings.problem(&at, format_args!("{written} is there twice"), "omit one");
+                }
+            }
+            Portal::Fcoe(port) => {
+                if let Some(other) = interfaces.insert(port.place.to_string(), written) {
+                    findings.problem(
+                        &at,
+                        format_args!("another target is at {other} already"),
+                        "an interface has one port: give the target another interface",
+                    );
+                }
+            }
+        }
+    }
+    if is_fc && row.portals.iter().count() > 1 {
+        findings.problem(
+            &at,
+            "a WWPN is one port",
+            "give each interface a target of its own",
+        );
+    }
+}
+
+fn check_luns(tree: &Tree, at: &str, luns: &LunRows, findings: &mut Findings) {
+    for (number, lun) in luns {
+        if number.0 > LUN_MAX {
+            findings.problem(
+                format_args!("{at}.{number}"),
+                "this number is too high",
+                &format!("the highest LUN is {LUN_MAX}"),
+            );
+        }
+        if !tree.volume.contains_key(lun.volume()) {
+            let near = address::nearest(lun.volume(), tree.volume.keys().map(String::as_str));
+            findings.problem(
+                format_args!("{at}.{number}"),
+                format_args!("there is no volume {:?}", lun.volume()),
+                &super::access::did_you_mean(near),
+            );
+        }
+    }
+}
+
+fn check_views(tree: &Tree, at: &str, row: &TargetRow, findings: &mut Findings) {
+    for (group, luns) in &row.view {
+        let at = format!("{at}.view.{group}");
+        check_luns(tree, &at, luns, findings);
+        if !tree.group.contains_key(group) {
+            let near = address::nearest(group, tree.group.keys().map(String::as_str));
+            findings.problem(
+                &at,
+                format_args!("there is no group {group:?}"),
+                &super::access::did_you_mean(near),
+            );
+        } else if !row.allow.contains(group) {
+            findings.warning(
+                &at,
+                format_args!("{group} may not log in, so it never sees this"),
+                "add it to allow",
+            );
+        }
+    }
+}
+
+fn check_access(tree: &Tree, at: &str, row: &TargetRow, findings: &mut Findings) {
+    let allow = format!("{at}.allow");
+    check_allowed(tree, &allow, &row.allow, findings);
+    let groups = row
+        .allow
+        .iter()
+        .filter(|name| tree.group.contains_key(*name));
+    check_twice(tree, &allow, &groups.collect::<Vec<_>>(), findings);
+    if row.allow.is_empty() {
+        findings.warning(
+            &allow,
+            "nobody may log in to this target",
+            "name groups or initiators, or \"*\" for everybody",
+        );
+    }
+    if row.portals.is_empty() {
+        findings.warning(
+            format_args!("{at}.portals"),
+            "this target has no portal, so nobody reaches it",
+            "add one, such as \"192.0.2.1\"",
+        );
+    }
+}

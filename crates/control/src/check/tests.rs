@@ -1,0 +1,101 @@
+//! Trees with something wrong in them, and what is said of it.
+
+use proptest::prelude::*;
+
+use super::check;
+use crate::any;
+use crate::document::parse;
+
+const GOOD: &str = r#"
+version = 1
+[api]
+listen = ["127.0.0.1:8443"]
+[volume.vm1]
+address = "file:/srv/vm1.img"
+size = "100G"
+[volume.db]
+address = "readonly(vol:vm1)"
+naa = "60014051234567890abcdef012345678"
+[group.cluster]
+initiators = ["iqn.2026-11.org.example:node1", "20:00:52:54:00:78:41:00"]
+chap = { user = "cluster", secret = "state:cluster" }
+mutual = { user = "san", secret = "state:san" }
+[target."iqn.2026-11.org.example:san"]
+portals = { 1 = ["192.0.2.1", "[2001:db8::1]:3261"], 6 = ["2001:db8::2"] }
+luns = { 0 = "vm1", 16383 = "db" }
+allow = ["cluster", "iqn.2026-11.org.example:guest"]
+view.cluster = { 0 = "db" }
+[target."20:00:ac:de:48:23:45:67"]
+portals = ["fcoe:int0"]
+luns = { 0 = "vm1" }
+allow = ["20:00:00:00:5e:00:53:00"]
+"#;
+
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    assert_eq!(check(&parse(GOOD).unwrap()), super::Findings::default());
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let text = r#"
+version = 1
+[api]
+listen = ["0.0.0.0:8443", "here"]
+[volume.".hidden"]
+address = "ram:1M"
+[volume.odd]
+address = "ram:lots"
+[volume.sized]
+address = "ram:1M"
+size = "2M"
+[volume.device]
+address = "block:/dev/sdb"
+size = "2M"
+[volume.self]
+address = "stripe:64k(vol:other,ram:1M)"
+[volume.other]
+address = "readonly(vol:self)"
+[volume.astray]
+address = "vol:othr"
+serial = "twice"
+naa = "7001"
+vendor = "LONGER THAN 8"
+block-size = 520
+limit = {}
+[volume.again]
+address = "null:1M"
+serial = "twice"
+[group.g]
+initiators = ["somebody", "iqn.2026-11.org.example:h1"]
+chap = { user = "", secret = "state:one" }
+mutual = { user = "san", secret = "state:one" }
+[group.open]
+initiators = ["iqn.2026-11.org.example:h1"]
+mutual = { user = "san", secret = "state:one" }
+[group.weak]
+initiators = ["*"]
+chap-min = "md5"
+[target."IQN.2026-11.org.example:san"]
+[target."iqn.2026-11.org.example:san"]
+portals = { 0 = ["192.0.2.1:0"], 1 = ["fcoe:int0", "192.0.2.1", "192.0.2.1:3260", "224.0.0.1", "san.example.org"] }
+luns = { 16384 = "sized", 3 = "gone" }
+allow = ["g", "open", "weka"]
+view = { g = { 0 = "gone" }, weak = {}, nobody = {} }
+[target."20:00:ac:de:48:23:45:67"]
+portals = ["fcoe:int0", "192.0.2.1", "fcoe:int1,wwpn=20:00:ac:de:48:23:45:68"]
+"#;
+    let findings = check(&parse(text).unwrap());
+    let lines = |all: &[super::TreeProblem]| -> String {
+        all.iter().map(|one| format!("{one}\n")).collect()
+    };
+    let (problems, warnings) = (lines(&findings.problems), lines(&findings.warnings));
+    insta::assert_snapshot!(format!("{problems}\nwarnings:\n{warnings}"));
+}
+
+proptest! {
+    #[test]
+    fn no_tree_is_too_odd_to_be_looked_at(tree in any::tree()) {
+        let _ = check(&tree);
+    }
+}

@@ -1,0 +1,188 @@
+//! Volumes: addresses, the rows that they name, and what hosts know them by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use address::{Address, Size};
+
+use super::{Findings, check_row_name};
+use crate::tree::{Tree, VolumeRow};
+
+pub(super) fn check(tree: &Tree, findings: &mut Findings) {
+    let mut serials: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, row) in &tree.volume {
+        check_row_name("volume", name, findings);
+        match address_of(row) {
+            Ok(address) => check_address(tree, name, &address, findings),
+            Err(cause) => findings.problem(
+                format_args!("volume.{name}.address"),
+                cause,
+                "see lunar(1), ADDRESSES",
+            ),
+        }
+        check_names(name, row, findings);
+        check_numbers(name, row, findings);
+        if let Some(serial) = &row.serial
+            && let Some(other) = serials.insert(serial, name)
+        {
+            findings.problem(
+                format_args!("volume.{name}.serial"),
+                format_args!("volume.{other} has this serial number too"),
+                "give each its own: hosts would take them for one disk",
+            );
+        }
+    }
+    check_cycles(tree, findings);
+}
+
+/// The address of a volume, with the size that its row gives.
+///
+/// # Errors
+///
+/// What is wrong with it, in a line.
+pub fn address_of(row: &VolumeRow) -> Result<Address, String> {
+    let address: Address = row
+        .address
+        .parse()
+        .map_err(|error: address::ParseError| format!("{:?}: {}", row.address, error.one_line()))?;
+    let Some(size) = row.size else {
+        return Ok(address);
+    };
+    match address {
+        Address::File(mut file) if file.size.is_none_or(|known| known == size) => {
+            file.size = Some(size);
+            Ok(Address::File(file))
+        }
+        Address::Ram(known) | Address::Null(known) if known == size => Ok(address),
+        Address::File(_) | Address::Ram(_) | Address::Null(_) => Err(format!(
+            "its size is {size} by the row, and another one here"
+        )),
+        _ => Err(format!(
+            "the row gives it the size {size}, which only a file can be given"
+        )),
+    }
+}
+
+fn check_address(tree: &Tree, name: &str, address: &Address, findings: &mut Findings) {
+    for leaf in address.leaves() {
+        if let Address::Row(other) = leaf
+            && !tree.volume.contains_key(other)
+        {
+            let near = address::nearest(other, tree.volume.keys().map(String::as_str));
+            findings.problem(
+                format_args!("volume.{name}.address"),
+                format_args!("there is no volume {other:?}"),
+                &super::access::did_you_mean(near),
+            );
+        }
+    }
+}
+
+/// Texts that INQUIRY and VPD pages have room for (SPC-5 §6.7.2, §7.7).
+fn check_names(name: &str, row: &VolumeRow, findings: &mut Findings) {
+    let texts = [
+        ("vendor", &row.vendor, 8),
+        ("product", &row.product, 16),
+        ("serial", &row.serial, 36),
+    ];
+    for (key, text, most) in texts {
+        let Some(text) = text else { continue };
+        let is_printable = text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        if !is_printable || text.trim().is_empty() || text.len() > most {
+            findings.problem(
+                format_args!("volume.{name}.{key}"),
+                format_args!("{text:?} does not fit"),
+                &format!("write 1 to {most} printable ASCII characters, not all blank"),
+            );
+        }
+    }
+    if let Some(naa) = &row.naa
+        && naa_bytes(naa).is_none()
+    {
+        findings.problem(
+            format_args!("volume.{name}.naa"),
+            format_args!("{naa:?} is not an NAA designator"),
+            "write 16 hexadecimal digits that begin with 2, 3 or 5, or 32 that begin with 6",
+        );
+    }
+}
+
+/// An NAA designator as it goes into VPD page 83h (SPC-5 §7.7.6.6).
+pub(crate) fn naa_bytes(text: &str) -> Option<Vec<u8>> {
+    let length = match text.as_bytes().first()? {
+        b'2' | b'3' | b'5' => 16,
+        b'6' => 32,
+        _ => return None,
+    };
+    let digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).ok();
+    digits.then(|| (0..length).step_by(2).map(byte).collect::<Option<_>>())?
+}
+
+fn check_numbers(name: &str, row: &VolumeRow, findings: &mut Findings) {
+    if let Some(size) = row.block_size
+        && ![512, 4096].contains(&size)
+    {
+        findings.problem(
+            format_args!("volume.{name}.block-size"),
+            format_args!("{size} is not the size of a block"),
+            "write 512 or 4096",
+        );
+    }
+    if row
+        .limit
+        .as_ref()
+        .is_some_and(|limit| limit.iops.is_none() && limit.rate.is_none())
+    {
+        findings.problem(
+            format_args!("volume.{name}.limit"),
+            "this limits nothing",
+            "give iops, rate or both, or leave limit out",
+        );
+    }
+    if row.size == Some(Size(0)) {
+        findings.problem(
+            format_args!("volume.{name}.size"),
+            "a volume of no size holds nothing",
+            "give it a size",
+        );
+    }
+}
+
+/// A volume that is made of itself. Each cycle is told once.
+fn check_cycles(tree: &Tree, findings: &mut Findings) {
+    let mut done = BTreeSet::new();
+    for start in tree.volume.keys() {
+        let (mut path, mut at) = (Vec::new(), Some(start.clone()));
+        let mut left: Vec<(usize, String)> = Vec::new();
+        while let Some(name) = at.take() {
+            if path.contains(&name) {
+                findings.problem(
+                    format_args!("volume.{name}.address"),
+                    "this volume is made of itself",
+                    "give it an address that does not lead back to it",
+                );
+                return;
+            }
+            if done.insert(name.clone()) {
+                let depth = path.len() + 1;
+                left.extend(named_by(tree, &name).map(|inner| (depth, inner)));
+                path.push(name);
+            }
+            if let Some((depth, next)) = left.pop() {
+                path.truncate(depth);
+                at = Some(next);
+            }
+        }
+    }
+}
+
+/// The rows that a volume's address names.
+fn named_by(tree: &Tree, name: &str) -> impl Iterator<Item = String> {
+    let row = tree.volume.get(name);
+    let address = row.and_then(|row| row.address.parse::<Address>().ok());
+    let leaves: Vec<_> = address.iter().flat_map(Address::leaves).cloned().collect();
+    leaves.into_iter().filter_map(|leaf| match leaf {
+        Address::Row(name) => Some(name),
+        _ => None,
+    })
+}

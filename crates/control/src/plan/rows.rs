@@ -1,0 +1,189 @@
+//! Rows of groups, targets and the process, and how a row differs from another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use toml_edit::Item;
+
+use super::sight::{Sight, has};
+use super::{Difference, Impact, Plan, RowChange, SessionFact};
+use crate::tree::Tree;
+
+/// Rows by name, before and after: each that is in one of them.
+pub(super) fn pairs<'a, T>(
+    old: &'a BTreeMap<String, T>,
+    new: &'a BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'a String, Option<&'a T>, Option<&'a T>)> {
+    let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| (name, old.get(name), new.get(name)))
+}
+
+/// What holds for the process.
+pub(super) fn whole(old: &Tree, new: &Tree, plan: &mut Plan) {
+    let mut row = |name: &str, what: Vec<String>, effect: Option<&str>| {
+        if !what.is_empty() {
+            plan.differences.push(Difference {
+                change: RowChange::Changed,
+                row: name.to_owned(),
+                what,
+                impact: Impact::Quiet,
+                effect: effect.map(str::to_owned),
+                hosts: Vec::new(),
+            });
+        }
+    };
+    let at_start = Some("counts at the next start");
+    row(
+        "daemon",
+        between(Some(&old.daemon), Some(&new.daemon)),
+        at_start,
+    );
+    row("api", between(Some(&old.api), Some(&new.api)), at_start);
+    row(
+        "discovery",
+        between(Some(&old.discovery), Some(&new.discovery)),
+        None,
+    );
+}
+
+pub(super) fn groups(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan) {
+    for (name, before, after) in pairs(&old.group, &new.group) {
+        if before == after {
+            plan.stays += 1;
+            continue;
+        }
+        let concerns =
+            |fact: &SessionFact| has(old, name, &fact.initiator) || has(new, name, &fact.initiator);
+        let row = format!("group.{name}");
+        plan.differences
+            .push(seen(row, before, after, sight, concerns));
+    }
+}
+
+pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan) {
+    for (name, before, after) in pairs(&old.target, &new.target) {
+        if before == after {
+            plan.stays += 1;
+            continue;
+        }
+        let row = format!("target.{name}");
+        let concerns = |fact: &SessionFact| fact.target == *name;
+        plan.differences
+            .push(seen(row, before, after, sight, concerns));
+    }
+}
+
+/// A row by which initiators see LUNs, or do not.
+fn seen<T: Serialize>(
+    row: String,
+    before: Option<&T>,
+    after: Option<&T>,
+    sight: &Sight<'_>,
+    concerns: impl Fn(&SessionFact) -> bool,
+) -> Difference {
+    let (cut, told) = (sight.cut(&concerns), sight.told_of_luns(&concerns));
+    let (impact, effect, hosts) = match (&cut[..], &told[..]) {
+        ([], []) => (Impact::Quiet, None, Vec::new()),
+        ([], _) => (Impact::Told, Some("LUNs have changed"), told),
+        _ => (Impact::Cuts, Some("sessions end"), cut),
+    };
+    Difference {
+        change: change(before, after),
+        row,
+        what: between(before, after),
+        impact,
+        effect: effect.map(str::to_owned),
+        hosts,
+    }
+}
+
+pub(super) fn change<T>(before: Option<&T>, after: Option<&T>) -> RowChange {
+    match (before, after) {
+        (None, _) => RowChange::Added,
+        (_, None) => RowChange::Removed,
+        _ => RowChange::Changed,
+    }
+}
+
+/// How two rows differ, value by value. A row that goes is named, and that is enough.
+pub(super) fn between<T: Serialize>(before: Option<&T>, after: Option<&T>) -> Vec<String> {
+    let (Some(after), old) = (after, before.map(values).unwrap_or_default()) else {
+        return Vec::new();
+    };
+    let new = values(after);
+    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let told = keys
+        .into_iter()
+        .filter_map(|key| match (old.get(key), new.get(key)) {
+            (before, after) if before == after => None,
+            (Some(Written::Many(before)), Some(Written::Many(after))) => {
+                Some(of_list(key, before, after))
+            }
+            (Some(before), Some(after)) => {
+                Some(format!("{key} = {} -> {}", before.text(), after.text()))
+            }
+            (None, Some(after)) if before.is_none() => Some(format!("{key} = {}", after.text())),
+            (None, Some(after)) => Some(format!("+ {key} = {}", after.text())),
+            (Some(before), None) => Some(format!("- {key} = {}", before.text())),
+            (None, None) => None,
+        });
+    told.collect()
+}
+
+fn of_list(key: &str, before: &[String], after: &[String]) -> String {
+    let gone = before
+        .iter()
+        .filter(|one| !after.contains(one))
+        .map(|one| format!(" - {one}"));
+    let come = after
+        .iter()
+        .filter(|one| !before.contains(one))
+        .map(|one| format!(" + {one}"));
+    let all: String = gone.chain(come).collect();
+    match all.is_empty() {
+        true => format!("{key} in another order"),
+        false => format!("{key}:{all}"),
+    }
+}
+
+/// A value as it is written in a document.
+#[derive(PartialEq)]
+enum Written {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Written {
+    fn text(&self) -> String {
+        match self {
+            Self::One(text) => text.clone(),
+            Self::Many(all) => format!("[{}]", all.join(", ")),
+        }
+    }
+}
+
+/// The values of a row by their keys: `limit.iops`.
+fn values<T: Serialize>(row: &T) -> BTreeMap<String, Written> {
+    let document = toml_edit::ser::to_document(row).unwrap_or_default();
+    let mut all = BTreeMap::new();
+    collect("", document.as_item(), &mut all);
+    all
+}
+
+fn collect(path: &str, item: &Item, all: &mut BTreeMap<String, Written>) {
+    if let Some(table) = item.as_table_like() {
+        for (name, inner) in table.iter() {
+            let dot = if path.is_empty() { "" } else { "." };
+            collect(&format!("{path}{dot}{name}"), inner, all);
+        }
+        return;
+    }
+    let text = |value: &toml_edit::Value| value.to_string().trim().to_owned();
+    let written = match item.as_array() {
+        Some(array) => Written::Many(array.iter().map(text).collect()),
+        None => Written::One(item.as_value().map(text).unwrap_or_default()),
+    };
+    all.insert(path.to_owned(), written);
+}

@@ -1,0 +1,121 @@
+//! Who sees what, before and after: from it follows which sessions end, and who is told what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use super::SessionFact;
+use crate::check::{Portal, initiator, portal};
+use crate::tree::{Access, LunRows, TargetRow, Tree};
+
+/// What one initiator sees of one target: LUNs, their volumes, and what it may do.
+type View<'a> = BTreeMap<u16, (&'a str, Access)>;
+
+/// Two trees, and the sessions that are there when one follows the other.
+pub(super) struct Sight<'a> {
+    sessions: Vec<Seen<'a>>,
+}
+
+struct Seen<'a> {
+    fact: &'a SessionFact,
+    before: View<'a>,
+    /// `None`: it may not log in any more.
+    after: Option<View<'a>>,
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn new(old: &'a Tree, new: &'a Tree, sessions: &'a [SessionFact]) -> Self {
+        let seen = |fact: &'a SessionFact| Seen {
+            fact,
+            before: view(old, fact).unwrap_or_default(),
+            after: view(new, fact).filter(|_| is_reached(new, fact)),
+        };
+        Self {
+            sessions: sessions.iter().map(seen).collect(),
+        }
+    }
+
+    /// Initiators of sessions that end, of those that match.
+    pub(super) fn cut(&self, matches: impl Fn(&SessionFact) -> bool) -> Vec<String> {
+        self.hosts(|seen| seen.after.is_none() && matches(seen.fact))
+    }
+
+    /// Initiators that see other LUNs than before, of those that match.
+    pub(super) fn told_of_luns(&self, matches: impl Fn(&SessionFact) -> bool) -> Vec<String> {
+        self.hosts(|seen| {
+            let differs = |after: &View<'_>| *after != seen.before;
+            seen.after.as_ref().is_some_and(differs) && matches(seen.fact)
+        })
+    }
+
+    /// Initiators that see a volume before and after.
+    pub(super) fn users(&self, volume: &str) -> Vec<String> {
+        let sees = |view: &View<'_>| view.values().any(|(name, _)| *name == volume);
+        self.hosts(|seen| sees(&seen.before) && seen.after.as_ref().is_some_and(sees))
+    }
+
+    fn hosts(&self, matches: impl Fn(&Seen<'_>) -> bool) -> Vec<String> {
+        let seen = self.sessions.iter().filter(|seen| matches(seen));
+        let names: BTreeSet<_> = seen.map(|seen| seen.fact.initiator.clone()).collect();
+        names.into_iter().collect()
+    }
+}
+
+/// What an initiator sees; `None`: it may not log in.
+fn view<'a>(tree: &'a Tree, fact: &SessionFact) -> Option<View<'a>> {
+    let target = tree.target.get(&fact.target)?;
+    if !admits(tree, target, &fact.initiator) {
+        return None;
+    }
+    let own = target
+        .view
+        .iter()
+        .find(|(group, _)| has(tree, group, &fact.initiator));
+    let luns: &LunRows = own.map_or(&target.luns, |(_, luns)| luns);
+    let lun = luns
+        .iter()
+        .map(|(number, lun)| (number.0, (lun.volume(), lun.access())));
+    Some(lun.collect())
+}
+
+fn admits(tree: &Tree, target: &TargetRow, name: &str) -> bool {
+    let mut allowed = target.allow.iter();
+    allowed.any(|allowed| has(tree, allowed, name) || is_called(allowed, name))
+}
+
+/// Whether a group has an initiator in it.
+pub(super) fn has(tree: &Tree, group: &str, name: &str) -> bool {
+    let row = tree.group.get(group);
+    row.is_some_and(|row| {
+        row.initiators
+            .iter()
+            .any(|allowed| is_called(allowed, name))
+    })
+}
+
+/// Names have several spellings.
+fn is_called(allowed: &str, name: &str) -> bool {
+    allowed == crate::check::EVERYBODY
+        || allowed == name
+        || initiator(allowed).is_some_and(|allowed| Some(allowed) == initiator(name))
+}
+
+fn is_reached(tree: &Tree, fact: &SessionFact) -> bool {
+    let (Some(target), Some(came_by)) = (tree.target.get(&fact.target), fact.portal) else {
+        return true;
+    };
+    let portals = target
+        .portals
+        .iter()
+        .filter_map(|(_, written)| portal(written).ok());
+    portals.into_iter().any(|portal| match portal {
+        Portal::Tcp(address) => takes(address, came_by),
+        Portal::Fcoe(_) => false,
+    })
+}
+
+/// Whether a portal takes connections to an address.
+fn takes(portal: SocketAddr, address: SocketAddr) -> bool {
+    let (own, ip) = (portal.ip(), address.ip().to_canonical());
+    let is_wildcard = own.is_unspecified() && (own.is_ipv6() || ip.is_ipv4());
+    portal.port() == address.port() && (own.to_canonical() == ip || is_wildcard)
+}

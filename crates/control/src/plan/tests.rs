@@ -1,0 +1,205 @@
+//! Plans, as they are printed.
+
+use proptest::prelude::*;
+
+use super::{Allowed, Impact, SessionFact, plan};
+use crate::any;
+use crate::document::parse;
+use crate::tree::Tree;
+
+const SAN: &str = "iqn.2026-11.org.example:san";
+
+const TEXT: &str = r#"
+version = 1
+[volume.vm1]
+address = "file:/srv/vm1.img?sparse"
+size = "100G"
+[volume.db]
+address = "file:/srv/db.img?size=200G&sparse"
+limit = { iops = "20k" }
+[volume.scratch]
+address = "ram:1G"
+[group.cluster]
+initiators = ["iqn.2026-11.org.example:node1", "iqn.2026-11.org.example:node2"]
+[target."iqn.2026-11.org.example:san"]
+portals = ["192.0.2.1", "192.0.2.2"]
+luns = { 0 = "vm1", 1 = "db" }
+allow = ["cluster", "iqn.2026-11.org.example:guest"]
+view.cluster = { 0 = "vm1", 1 = "db", 2 = "scratch" }
+[target."iqn.2026-11.org.example:old"]
+portals = ["192.0.2.1"]
+luns = { 0 = "db" }
+allow = ["*"]
+"#;
+
+fn tree() -> Tree {
+    parse(TEXT).unwrap()
+}
+
+/// A session of `node1` with a target at a portal.
+fn session(host: &str, target: &str, portal: &str) -> SessionFact {
+    SessionFact {
+        target: target.to_owned(),
+        initiator: format!("iqn.2026-11.org.example:{host}"),
+        portal: Some(portal.parse().unwrap()),
+    }
+}
+
+fn sessions() -> Vec<SessionFact> {
+    vec![
+        session("node1", SAN, "192.0.2.1:3260"),
+        session("node2", SAN, "192.0.2.2:3260"),
+        session("guest", SAN, "192.0.2.2:3260"),
+        session("node2", "iqn.2026-11.org.example:old", "192.0.2.1:3260"),
+    ]
+}
+
+/// The plan after lines of the text were replaced.
+fn after(replacements: &[(&str, &str)]) -> String {
+    let mut text = TEXT.to_owned();
+    for (old, new) in replacements {
+        assert!(text.contains(old), "{old}");
+        text = text.replacen(old, new, 1);
+    }
+    let plan = plan(&tree(), &parse(&text).unwrap(), &sessions());
+    format!("{plan}\n  {} {}\n", plan.worst(), plan.way_out())
+}
+
+#[test]
+fn each_difference_tells_what_it_does_to_whom() {
+    let stories: &[(&str, &[(&str, &str)])] = &[
+        ("nothing", &[]),
+        ("a volume grows", &[("100G", "150G")]),
+        ("a limit", &[("20k", "30k")]),
+        (
+            "a volume is made read-only",
+            &[("size = \"100G\"", "size = \"100G\"\nreadonly = true")],
+        ),
+        (
+            "a wrapper",
+            &[(
+                "\"file:/srv/db.img?size=200G&sparse\"",
+                "\"stats(file:/srv/db.img?size=200G&sparse)\"",
+            )],
+        ),
+        ("another file", &[("db.img", "new.img")]),
+        ("RAM grows", &[("ram:1G", "ram:2G")]),
+        (
+            "a serial number",
+            &[("limit =", "serial = \"DB\"\nlimit =")],
+        ),
+        (
+            "a row is renamed",
+            &[
+                ("[volume.db]", "[volume.data]"),
+                ("1 = \"db\"", "1 = \"data\""),
+                ("1 = \"db\"", "1 = \"data\""),
+                ("0 = \"db\"", "0 = \"data\""),
+            ],
+        ),
+        (
+            "a LUN more",
+            &[(
+                "luns = { 0 = \"vm1\", 1 = \"db\" }",
+                "luns = { 0 = \"vm1\", 1 = \"db\", 2 = \"scratch\" }",
+            )],
+        ),
+        (
+            "a LUN for reading",
+            &[(
+                "2 = \"scratch\" }",
+                "2 = { volume = \"scratch\", access = \"ro\" } }",
+            )],
+        ),
+        (
+            "a name is revoked",
+            &[(", \"iqn.2026-11.org.example:node2\"", "")],
+        ),
+        (
+            "a portal goes",
+            &[(
+                "portals = [\"192.0.2.1\", \"192.0.2.2\"]",
+                "portals = [\"192.0.2.1\"]",
+            )],
+        ),
+        (
+            "a portal comes",
+            &[("\"192.0.2.2\"]", "\"192.0.2.2\", \"192.0.2.3\"]")],
+        ),
+        (
+            "a target goes",
+            &[(
+                "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\nluns = { 0 = \"db\" }\nallow = [\"*\"]\n",
+                "",
+            )],
+        ),
+        (
+            "a target comes",
+            &[(
+                "[target.\"iqn.2026-11.org.example:old\"]",
+                "[target.\"iqn.2026-11.org.example:new\"]\nalias = \"new\"\n[target.\"iqn.2026-11.org.example:old\"]",
+            )],
+        ),
+        (
+            "RAM goes",
+            &[
+                ("[volume.scratch]\naddress = \"ram:1G\"\n", ""),
+                (", 2 = \"scratch\"", ""),
+            ],
+        ),
+        (
+            "the process",
+            &[(
+                "version = 1",
+                "version = 1\ndaemon.threads = 2\ndiscovery.advertise = [\"san:3260\"]",
+            )],
+        ),
+    ];
+    let told: String = stories
+        .iter()
+        .map(|(name, replacements)| format!("{name}\n{}", after(replacements)))
+        .collect();
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_worse_than_allowed_is_refused() {
+    let mut new = tree();
+    new.volume.remove("scratch");
+    new.target.clear();
+    let plan = plan(&tree(), &new, &sessions());
+    let refused = |allowed: &str| plan.refused(&allowed.parse().unwrap()).count();
+    assert_eq!(plan.refused(&Allowed::default()).count(), 3);
+    assert_eq!(refused("cuts"), 1);
+    assert_eq!(refused("loses=scratch"), 2);
+    assert_eq!(refused("cuts,loses=volume.scratch"), 0);
+    assert_eq!(refused("cuts,loses=volume.db"), 1);
+    assert_eq!(plan.way_out(), "--allow cuts --allow loses=volume.scratch");
+    assert!("everything".parse::<Allowed>().is_err());
+}
+
+/// Who may do what is what the tree says, with the spelling that the standards allow.
+#[test]
+fn a_name_is_one_name_however_it_is_spelt() {
+    let mut new = tree();
+    let group = new.group.get_mut("cluster").unwrap();
+    group.initiators[0] = "IQN.2026-11.org.example:NODE1".to_owned();
+    assert_eq!(plan(&tree(), &new, &sessions()).worst(), Impact::Quiet);
+}
+
+proptest! {
+    #[test]
+    fn trees_that_are_equal_have_no_differences((old, new) in (any::tree(), any::tree())) {
+        prop_assert!(plan(&old, &old, &sessions()).is_empty());
+        prop_assert_eq!(plan(&old, &new, &sessions()).is_empty(), old == new);
+    }
+
+    #[test]
+    fn without_sessions_none_ends((old, new) in (any::tree(), any::tree())) {
+        let plan = plan(&old, &new, &[]);
+        for one in plan.differences {
+            prop_assert!(one.hosts.is_empty());
+            prop_assert!(matches!(one.impact, Impact::Quiet | Impact::Loses));
+        }
+    }
+}
