@@ -6,6 +6,8 @@
 //! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
 //! | [`check`] | what does not fit together in a tree |
 //! | [`plan`] | what a difference between two trees does to whom |
+//! | [`gate`] | the one way in which a tree takes the place of another |
+//! | [`store`] | the document and its history in files |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
@@ -13,6 +15,8 @@
 mod any;
 pub mod check;
 pub mod document;
+pub mod gate;
 pub mod plan;
 pub mod secret;
+pub mod store;
 pub mod tree;

@@ -65,97 +65,98 @@ fn after(replacements: &[(&str, &str)]) -> String {
     format!("{plan}\n  {} {}\n", plan.worst(), plan.way_out())
 }
 
+/// Stories: lines of the text, and what stands there then.
+const STORIES: &[(&str, &[(&str, &str)])] = &[
+    ("nothing", &[]),
+    ("a volume grows", &[("100G", "150G")]),
+    ("a limit", &[("20k", "30k")]),
+    (
+        "a volume is made read-only",
+        &[("size = \"100G\"", "size = \"100G\"\nreadonly = true")],
+    ),
+    (
+        "a wrapper",
+        &[(
+            "\"file:/srv/db.img?size=200G&sparse\"",
+            "\"stats(file:/srv/db.img?size=200G&sparse)\"",
+        )],
+    ),
+    ("another file", &[("db.img", "new.img")]),
+    ("RAM grows", &[("ram:1G", "ram:2G")]),
+    (
+        "a serial number",
+        &[("limit =", "serial = \"DB\"\nlimit =")],
+    ),
+    (
+        "a row is renamed",
+        &[
+            ("[volume.db]", "[volume.data]"),
+            ("1 = \"db\"", "1 = \"data\""),
+            ("1 = \"db\"", "1 = \"data\""),
+            ("0 = \"db\"", "0 = \"data\""),
+        ],
+    ),
+    (
+        "a LUN more",
+        &[(
+            "luns = { 0 = \"vm1\", 1 = \"db\" }",
+            "luns = { 0 = \"vm1\", 1 = \"db\", 2 = \"scratch\" }",
+        )],
+    ),
+    (
+        "a LUN for reading",
+        &[(
+            "2 = \"scratch\" }",
+            "2 = { volume = \"scratch\", access = \"ro\" } }",
+        )],
+    ),
+    (
+        "a name is revoked",
+        &[(", \"iqn.2026-11.org.example:node2\"", "")],
+    ),
+    (
+        "a portal goes",
+        &[(
+            "portals = [\"192.0.2.1\", \"192.0.2.2\"]",
+            "portals = [\"192.0.2.1\"]",
+        )],
+    ),
+    (
+        "a portal comes",
+        &[("\"192.0.2.2\"]", "\"192.0.2.2\", \"192.0.2.3\"]")],
+    ),
+    (
+        "a target goes",
+        &[(
+            "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\nluns = { 0 = \"db\" }\nallow = [\"*\"]\n",
+            "",
+        )],
+    ),
+    (
+        "a target comes",
+        &[(
+            "[target.\"iqn.2026-11.org.example:old\"]",
+            "[target.\"iqn.2026-11.org.example:new\"]\nalias = \"new\"\n[target.\"iqn.2026-11.org.example:old\"]",
+        )],
+    ),
+    (
+        "RAM goes",
+        &[
+            ("[volume.scratch]\naddress = \"ram:1G\"\n", ""),
+            (", 2 = \"scratch\"", ""),
+        ],
+    ),
+    (
+        "the process",
+        &[(
+            "version = 1",
+            "version = 1\ndaemon.threads = 2\ndiscovery.advertise = [\"san:3260\"]",
+        )],
+    ),
+];
 #[test]
 fn each_difference_tells_what_it_does_to_whom() {
-    let stories: &[(&str, &[(&str, &str)])] = &[
-        ("nothing", &[]),
-        ("a volume grows", &[("100G", "150G")]),
-        ("a limit", &[("20k", "30k")]),
-        (
-            "a volume is made read-only",
-            &[("size = \"100G\"", "size = \"100G\"\nreadonly = true")],
-        ),
-        (
-            "a wrapper",
-            &[(
-                "\"file:/srv/db.img?size=200G&sparse\"",
-                "\"stats(file:/srv/db.img?size=200G&sparse)\"",
-            )],
-        ),
-        ("another file", &[("db.img", "new.img")]),
-        ("RAM grows", &[("ram:1G", "ram:2G")]),
-        (
-            "a serial number",
-            &[("limit =", "serial = \"DB\"\nlimit =")],
-        ),
-        (
-            "a row is renamed",
-            &[
-                ("[volume.db]", "[volume.data]"),
-                ("1 = \"db\"", "1 = \"data\""),
-                ("1 = \"db\"", "1 = \"data\""),
-                ("0 = \"db\"", "0 = \"data\""),
-            ],
-        ),
-        (
-            "a LUN more",
-            &[(
-                "luns = { 0 = \"vm1\", 1 = \"db\" }",
-                "luns = { 0 = \"vm1\", 1 = \"db\", 2 = \"scratch\" }",
-            )],
-        ),
-        (
-            "a LUN for reading",
-            &[(
-                "2 = \"scratch\" }",
-                "2 = { volume = \"scratch\", access = \"ro\" } }",
-            )],
-        ),
-        (
-            "a name is revoked",
-            &[(", \"iqn.2026-11.org.example:node2\"", "")],
-        ),
-        (
-            "a portal goes",
-            &[(
-                "portals = [\"192.0.2.1\", \"192.0.2.2\"]",
-                "portals = [\"192.0.2.1\"]",
-            )],
-        ),
-        (
-            "a portal comes",
-            &[("\"192.0.2.2\"]", "\"192.0.2.2\", \"192.0.2.3\"]")],
-        ),
-        (
-            "a target goes",
-            &[(
-                "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\nluns = { 0 = \"db\" }\nallow = [\"*\"]\n",
-                "",
-            )],
-        ),
-        (
-            "a target comes",
-            &[(
-                "[target.\"iqn.2026-11.org.example:old\"]",
-                "[target.\"iqn.2026-11.org.example:new\"]\nalias = \"new\"\n[target.\"iqn.2026-11.org.example:old\"]",
-            )],
-        ),
-        (
-            "RAM goes",
-            &[
-                ("[volume.scratch]\naddress = \"ram:1G\"\n", ""),
-                (", 2 = \"scratch\"", ""),
-            ],
-        ),
-        (
-            "the process",
-            &[(
-                "version = 1",
-                "version = 1\ndaemon.threads = 2\ndiscovery.advertise = [\"san:3260\"]",
-            )],
-        ),
-    ];
-    let told: String = stories
+    let told: String = STORIES
         .iter()
         .map(|(name, replacements)| format!("{name}\n{}", after(replacements)))
         .collect();

@@ -1,0 +1,388 @@
+//! The one gate by which what is configured changes: old or new, and never between.
+//!
+//! ```text
+//!   candidate -> parse -> check -> plan -> allowed? -> prepare -> commit -> switch
+//!                                             |           |         |
+//!                                          dry run     volumes,   history, then
+//!                                          ends here   portals,   the file: synced,
+//!                                                      secrets    renamed
+//! ```
+//!
+//! What fails up to the commit has changed nothing. The commit is one rename. What the engine
+//! refuses after it (a host owes data to a volume that is exchanged) takes the file back. A process
+//! that is killed anywhere serves the old tree or the new one at its next start.
+//!
+//! The gate does no I/O of its own: [`Store`] keeps, [`Engine`] serves.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{TreeProblem, check};
+use crate::document::{DocumentProblem, parse, rewrite};
+use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
+use crate::tree::Tree;
+
+/// What serves the tree.
+pub trait Engine {
+    /// The sessions that there are.
+    fn sessions(&self) -> Vec<SessionFact>;
+
+    /// Serves a tree in place of the one that is served. `persist` is called when all that can fail
+    /// has been done and nothing is visible yet.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing has changed, in lines.
+    fn apply(
+        &mut self,
+        tree: &Tree,
+        absent_ok: bool,
+        persist: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), Vec<String>>;
+}
+
+/// What keeps the document and its history.
+pub trait Store {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn file(&self) -> Result<String, String>;
+
+    /// Makes a generation the one that counts: first the history, then the file.
+    ///
+    /// # Errors
+    ///
+    /// The old one counts.
+    fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String>;
+
+    /// Takes a commit back, as the engine has refused it.
+    ///
+    /// # Errors
+    ///
+    /// The file still says what was refused.
+    fn withdraw(&mut self, generation: u64, text: &str) -> Result<(), String>;
+
+    /// The document of an earlier generation.
+    fn text(&self, generation: u64) -> Option<String>;
+}
+
+/// What is remembered of a generation beside its document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it was made, in seconds since 1970.
+    pub at: u64,
+    /// Who made it: a user of this machine or a token.
+    pub who: String,
+    /// By what: `lunar set`, `start`.
+    pub by: String,
+    /// The worst that came of it.
+    pub impact: Impact,
+    /// Its differences from the one before, in lines.
+    pub differences: Vec<String>,
+}
+
+/// Who asks for a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Author {
+    /// A user of this machine or a token.
+    pub who: String,
+    /// By what it asks.
+    pub by: String,
+}
+
+/// What is to take the place of what is served.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Candidate {
+    /// The file as somebody has edited it.
+    File,
+    /// A whole document.
+    Text(String),
+    /// Rows, which are written into the document.
+    Tree(Box<Tree>),
+    /// An earlier generation.
+    Generation(u64),
+}
+
+/// A wish to change what is served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeRequest {
+    /// What shall be served.
+    pub candidate: Candidate,
+    /// The generation that the author has seen; `None`: whatever it is.
+    pub based_on: Option<u64>,
+    /// What may come of it.
+    pub allowed: Allowed,
+    /// Volumes that come may be absent.
+    pub absent_ok: bool,
+    /// Only say what would come of it.
+    pub dry_run: bool,
+}
+
+/// What has come, or would come, of a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The generation before.
+    pub from: u64,
+    /// The generation after; the same where nothing changes.
+    pub generation: u64,
+    /// The differences.
+    pub plan: Plan,
+    /// What the author may not have meant.
+    pub warnings: Vec<String>,
+    /// The worst of it.
+    pub worst: Impact,
+}
+
+/// Why nothing has changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GateError {
+    /// Somebody else has changed it meanwhile.
+    #[error("generation {is} is served by now, and this was made from {was}: look at it again")]
+    Stale {
+        /// What is served.
+        is: u64,
+        /// What the author had seen.
+        was: u64,
+    },
+    /// The file was edited and not applied.
+    #[error(
+        "the configuration file was edited and not applied: lunar plan shows what has changed, \
+         lunar apply takes it, lunar rollback {0} drops it"
+    )]
+    Edited(u64),
+    /// The document is no tree.
+    #[error(transparent)]
+    Document(#[from] DocumentProblem),
+    /// The tree does not fit together.
+    #[error("{}", lines(.0))]
+    Tree(Vec<TreeProblem>),
+    /// It would do more than was allowed.
+    #[error("this needs {way_out}")]
+    Refused {
+        /// What it would do.
+        outcome: Box<Outcome>,
+        /// The options that allow it.
+        way_out: String,
+    },
+    /// No such generation is kept.
+    #[error("generation {0} is not kept: lunar history lists those that are")]
+    NoGeneration(u64),
+    /// Something of it cannot be had, all of which is told.
+    #[error("{}", .0.join("\n"))]
+    Failed(Vec<String>),
+    /// The file cannot be read or written.
+    #[error("{0}")]
+    Store(String),
+}
+
+fn lines(problems: &[TreeProblem]) -> String {
+    let lines: Vec<_> = problems.iter().map(TreeProblem::to_string).collect();
+    lines.join("\n")
+}
+
+/// What is served, and how it changes.
+pub struct Gate<S, E> {
+    store: S,
+    engine: E,
+    generation: u64,
+    text: String,
+    tree: Tree,
+}
+
+/// A change of which all is known but whether it succeeds.
+struct Considered {
+    text: String,
+    tree: Tree,
+    outcome: Outcome,
+}
+
+impl<S: Store, E: Engine> Gate<S, E> {
+    /// A gate before what is served: a document, its tree, and its generation.
+    pub fn new(store: S, engine: E, generation: u64, text: String, tree: Tree) -> Self {
+        Self {
+            store,
+            engine,
+            generation,
+            text,
+            tree,
+        }
+    }
+
+    /// What is served.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Its document.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its number.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What keeps it.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// What serves it.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// Whether the file says something that is not served.
+    pub fn is_edited(&self) -> bool {
+        self.store.file().is_ok_and(|file| file != self.text)
+    }
+
+    /// Makes a change, or says what would come of it.
+    ///
+    /// # Errors
+    ///
+    /// Why nothing has changed.
+    pub fn change(
+        &mut self,
+        request: &ChangeRequest,
+        author: &Author,
+        now: SystemTime,
+    ) -> Result<Outcome, GateError> {
+        let considered = self.consider(request)?;
+        if request.dry_run || considered.text == self.text {
+            return Ok(considered.outcome);
+        }
+        if considered
+            .outcome
+            .plan
+            .refused(&request.allowed)
+            .next()
+            .is_some()
+        {
+            let way_out = considered.outcome.plan.way_out();
+            let outcome = Box::new(considered.outcome);
+            return Err(GateError::Refused { outcome, way_out });
+        }
+        self.make(&considered, request.absent_ok, author, now)?;
+        self.generation = considered.outcome.generation;
+        self.text = considered.text;
+        self.tree = considered.tree;
+        Ok(considered.outcome)
+    }
+
+    fn consider(&self, request: &ChangeRequest) -> Result<Considered, GateError> {
+        if let Some(was) = request.based_on.filter(|was| *was != self.generation) {
+            let is = self.generation;
+            return Err(GateError::Stale { is, was });
+        }
+        let (text, tree) = self.candidate(&request.candidate, request.dry_run)?;
+        let findings = check(&tree);
+        if !findings.problems.is_empty() {
+            return Err(GateError::Tree(findings.problems));
+        }
+        let plan = plan(&self.tree, &tree, &self.engine.sessions());
+        let changes = u64::from(text != self.text);
+        let outcome = Outcome {
+            from: self.generation,
+            generation: self.generation + changes,
+            worst: plan.worst(),
+            plan,
+            warnings: findings
+                .warnings
+                .iter()
+                .map(TreeProblem::to_string)
+                .collect(),
+        };
+        Ok(Considered {
+            text,
+            tree,
+            outcome,
+        })
+    }
+
+    fn candidate(&self, candidate: &Candidate, dry_run: bool) -> Result<(String, Tree), GateError> {
+        // What somebody has written into the file is not overwritten unseen.
+        let overwrites = matches!(candidate, Candidate::Text(_) | Candidate::Tree(_));
+        if overwrites && !dry_run && self.is_edited() {
+            return Err(GateError::Edited(self.generation));
+        }
+        let text = match candidate {
+            Candidate::Tree(tree) => return Ok((rewrite(&self.text, tree), (**tree).clone())),
+            Candidate::File => self.store.file().map_err(GateError::Store)?,
+            Candidate::Text(text) => text.clone(),
+            Candidate::Generation(number) if *number == self.generation => self.text.clone(),
+            Candidate::Generation(number) => self
+                .store
+                .text(*number)
+                .ok_or(GateError::NoGeneration(*number))?,
+        };
+        let tree = parse(&text)?;
+        Ok((text, tree))
+    }
+
+    fn make(
+        &mut self,
+        considered: &Considered,
+        absent_ok: bool,
+        author: &Author,
+        now: SystemTime,
+    ) -> Result<(), GateError> {
+        let generation = Generation {
+            number: considered.outcome.generation,
+            at: seconds(now),
+            who: author.who.clone(),
+            by: author.by.clone(),
+            impact: considered.outcome.worst,
+            differences: told(&considered.outcome.plan),
+        };
+        let (store, mut committed) = (&mut self.store, false);
+        let mut persist = || {
+            store.commit(&generation, &considered.text)?;
+            committed = true;
+            Ok(())
+        };
+        let made = if considered.outcome.plan.is_empty() {
+            // Comments and order: nothing that is served.
+            persist().map_err(|cause| vec![cause])
+        } else {
+            self.engine.apply(&considered.tree, absent_ok, &mut persist)
+        };
+        made.map_err(|mut causes| {
+            if committed {
+                let withdrawn = self.store.withdraw(generation.number, &self.text);
+                causes.extend(withdrawn.err());
+            }
+            GateError::Failed(causes)
+        })
+    }
+
+    /// Drops what somebody has written into the file and not applied.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn drop_edit(&mut self) -> Result<(), GateError> {
+        let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
+        withdrawn.map_err(GateError::Store)
+    }
+}
+
+/// The differences of a plan, in lines.
+#[must_use]
+pub fn told(plan: &Plan) -> Vec<String> {
+    plan.differences.iter().map(ToString::to_string).collect()
+}
+
+fn seconds(now: SystemTime) -> u64 {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests;

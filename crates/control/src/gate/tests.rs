@@ -1,0 +1,279 @@
+//! Changes that go through the gate, and those that do not.
+
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+
+use super::{Author, Candidate, ChangeRequest, Engine, Gate, GateError, Generation, Store};
+use crate::any;
+use crate::check::check;
+use crate::document::{parse, write};
+use crate::plan::{Allowed, SessionFact};
+use crate::tree::{Tree, VolumeRow};
+
+const TEXT: &str = "version = 1\n\n# The first.\n[volume.a]\naddress = \"null:1G\"\n";
+
+/// A store in memory.
+#[derive(Default)]
+struct Memory {
+    file: String,
+    kept: Vec<(Generation, String)>,
+    is_full: bool,
+}
+
+impl Store for Memory {
+    fn file(&self) -> Result<String, String> {
+        Ok(self.file.clone())
+    }
+
+    fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {
+        if self.is_full {
+            return Err("cannot write lunar.toml: no space left".to_owned());
+        }
+        self.kept.push((generation.clone(), text.to_owned()));
+        text.clone_into(&mut self.file);
+        Ok(())
+    }
+
+    fn withdraw(&mut self, generation: u64, text: &str) -> Result<(), String> {
+        self.kept.retain(|(kept, _)| kept.number != generation);
+        text.clone_into(&mut self.file);
+        Ok(())
+    }
+
+    fn text(&self, generation: u64) -> Option<String> {
+        let mut kept = self.kept.iter();
+        let found = kept.find(|(kept, _)| kept.number == generation);
+        found.map(|(_, text)| text.clone())
+    }
+}
+
+/// An engine that only remembers.
+#[derive(Default)]
+struct Remembers {
+    served: Tree,
+    sessions: Vec<SessionFact>,
+    /// What it cannot prepare.
+    cannot: Vec<String>,
+    /// It refuses after the commit.
+    is_busy: bool,
+}
+
+impl Engine for Remembers {
+    fn sessions(&self) -> Vec<SessionFact> {
+        self.sessions.clone()
+    }
+
+    fn apply(
+        &mut self,
+        tree: &Tree,
+        _: bool,
+        persist: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), Vec<String>> {
+        if !self.cannot.is_empty() {
+            return Err(self.cannot.clone());
+        }
+        persist().map_err(|cause| vec![cause])?;
+        if self.is_busy {
+            return Err(vec!["a host owes data".to_owned()]);
+        }
+        self.served = tree.clone();
+        Ok(())
+    }
+}
+
+type TestGate = Gate<Memory, Remembers>;
+
+fn gate() -> TestGate {
+    let tree = parse(TEXT).unwrap();
+    let store = Memory {
+        file: TEXT.to_owned(),
+        ..Memory::default()
+    };
+    let engine = Remembers {
+        served: tree.clone(),
+        ..Remembers::default()
+    };
+    Gate::new(store, engine, 17, TEXT.to_owned(), tree)
+}
+
+fn wish(candidate: Candidate) -> ChangeRequest {
+    ChangeRequest {
+        candidate,
+        based_on: None,
+        allowed: Allowed::default(),
+        absent_ok: false,
+        dry_run: false,
+    }
+}
+
+fn change(gate: &mut TestGate, request: &ChangeRequest) -> Result<super::Outcome, GateError> {
+    let author = Author {
+        who: "root".to_owned(),
+        by: "lunar set".to_owned(),
+    };
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_000_000);
+    let (before, text) = (gate.tree().clone(), gate.text().to_owned());
+    let result = gate.change(request, &author, now);
+    // Old or new, and the same everywhere.
+    assert_eq!(gate.engine().served, *gate.tree());
+    if result.is_err() {
+        assert_eq!((gate.tree(), gate.text()), (&before, &*text));
+    }
+    result
+}
+
+fn with_another_volume() -> Candidate {
+    let mut tree = parse(TEXT).unwrap();
+    tree.volume.insert("b".to_owned(), VolumeRow::new("ram:1G"));
+    Candidate::Tree(tree.into())
+}
+
+#[test]
+fn rows_are_written_into_the_document() {
+    let mut gate = gate();
+    let outcome = change(&mut gate, &wish(with_another_volume())).unwrap();
+    assert_eq!((outcome.from, outcome.generation), (17, 18));
+    let text = format!("{TEXT}\n[volume.b]\naddress = \"ram:1G\"\n");
+    assert_eq!(gate.store().file, text);
+    let (generation, _) = &gate.store().kept[0];
+    assert_eq!((generation.number, &*generation.who), (18, "root"));
+    assert_eq!(generation.differences, ["+ volume b  address = \"ram:1G\""]);
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let mut gate = gate();
+    let request = ChangeRequest {
+        dry_run: true,
+        ..wish(with_another_volume())
+    };
+    assert_eq!(change(&mut gate, &request).unwrap().generation, 18);
+    assert_eq!((gate.generation(), &*gate.store().file), (17, TEXT));
+}
+
+#[test]
+fn nothing_to_do_makes_no_generation() {
+    let mut gate = gate();
+    let same = Candidate::Text(TEXT.to_owned());
+    assert_eq!(change(&mut gate, &wish(same)).unwrap().generation, 17);
+}
+
+#[test]
+fn a_comment_makes_a_generation_that_the_engine_does_not_see() {
+    let mut gate = gate();
+    let engine = &mut gate.engine;
+    engine.cannot = vec!["never asked".to_owned()];
+    gate.store.file = TEXT.replace("first", "one");
+    let outcome = change(&mut gate, &wish(Candidate::File)).unwrap();
+    assert!(outcome.plan.is_empty());
+    assert_eq!(gate.generation(), 18);
+}
+
+#[test]
+fn who_has_seen_another_generation_is_refused() {
+    let mut gate = gate();
+    let request = ChangeRequest {
+        based_on: Some(16),
+        ..wish(with_another_volume())
+    };
+    let stale = GateError::Stale { is: 17, was: 16 };
+    assert_eq!(change(&mut gate, &request), Err(stale));
+}
+
+#[test]
+fn what_somebody_has_written_into_the_file_is_not_overwritten() {
+    let mut gate = gate();
+    gate.store
+        .file
+        .push_str("[volume.c]\naddress = \"ram:2G\"\n");
+    let refused = change(&mut gate, &wish(with_another_volume()));
+    assert_eq!(refused, Err(GateError::Edited(17)));
+    // It is taken, or dropped.
+    let mut other = self::gate();
+    other.store.file.push_str("# nothing\n");
+    other.drop_edit().unwrap();
+    assert!(!other.is_edited());
+    change(&mut gate, &wish(Candidate::File)).unwrap();
+    assert!(gate.tree().volume.contains_key("c"));
+}
+
+#[test]
+fn a_loss_has_to_be_allowed_by_name() {
+    let mut gate = gate();
+    change(&mut gate, &wish(with_another_volume())).unwrap();
+    let mut back = wish(Candidate::Text(TEXT.to_owned()));
+    let refused = change(&mut gate, &back).unwrap_err();
+    assert_eq!(refused.to_string(), "this needs --allow loses=volume.b");
+    back.allowed = "loses=b".parse().unwrap();
+    assert_eq!(change(&mut gate, &back).unwrap().generation, 19);
+}
+
+#[test]
+fn an_earlier_generation_comes_back_as_it_was_written() {
+    let mut gate = gate();
+    change(&mut gate, &wish(with_another_volume())).unwrap();
+    let first = gate.text().to_owned();
+    let edited = first.replace("null:1G", "null:2G");
+    change(&mut gate, &wish(Candidate::Text(edited))).unwrap();
+    change(&mut gate, &wish(Candidate::Generation(18))).unwrap();
+    assert_eq!((gate.generation(), gate.text()), (20, &*first));
+    let none = change(&mut gate, &wish(Candidate::Generation(3)));
+    assert_eq!(none, Err(GateError::NoGeneration(3)));
+}
+
+#[test]
+fn what_cannot_be_had_changes_nothing() {
+    let mut gate = gate();
+    gate.engine.cannot = vec!["no such file".to_owned(), "port in use".to_owned()];
+    let failed = change(&mut gate, &wish(with_another_volume())).unwrap_err();
+    assert_eq!(failed.to_string(), "no such file\nport in use");
+    gate.engine.cannot.clear();
+    gate.store.is_full = true;
+    let failed = change(&mut gate, &wish(with_another_volume())).unwrap_err();
+    assert_eq!(failed.to_string(), "cannot write lunar.toml: no space left");
+    gate.store.is_full = false;
+    gate.engine.is_busy = true;
+    let failed = change(&mut gate, &wish(with_another_volume())).unwrap_err();
+    assert_eq!(failed.to_string(), "a host owes data");
+    assert_eq!((&*gate.store().file, gate.store().kept.len()), (TEXT, 0));
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_whole() {
+    let mut gate = gate();
+    let text = "version = 1\n[target.\"iqn.x\"]\nluns = { 0 = \"a\" }\n";
+    let refused = change(&mut gate, &wish(Candidate::Text(text.to_owned())));
+    assert!(matches!(refused, Err(GateError::Tree(_))));
+    let refused = change(&mut gate, &wish(Candidate::Text("version = ".to_owned())));
+    assert!(matches!(refused, Err(GateError::Document(_))));
+}
+
+proptest! {
+    #[test]
+    fn any_tree_follows_any_other_and_then_nothing_is_left_to_do(
+        (old, new) in (any::tree(), any::tree())
+    ) {
+        let mut gate = gate();
+        for tree in [old, new] {
+            let everything = Allowed {
+                cuts: true,
+                loses: tree.volume.keys().chain(gate.tree().volume.keys()).cloned().collect(),
+            };
+            let request = ChangeRequest {
+                allowed: everything,
+                ..wish(Candidate::Tree(tree.clone().into()))
+            };
+            let result = change(&mut gate, &request);
+            if check(&tree).problems.is_empty() {
+                prop_assert!(result.is_ok());
+                prop_assert_eq!(gate.tree(), &tree);
+                let again = wish(Candidate::Text(write(&tree)));
+                let again = ChangeRequest { dry_run: true, ..again };
+                prop_assert!(change(&mut gate, &again).unwrap().plan.is_empty());
+            } else {
+                prop_assert!(matches!(result, Err(GateError::Tree(_))));
+            }
+        }
+    }
+}

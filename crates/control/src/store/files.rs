@@ -1,0 +1,142 @@
+//! The few things that a store does with files, each of which a crash may follow.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+/// Files of a store.
+pub trait Files {
+    /// The text of a file.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn read(&self, path: &Path) -> io::Result<String>;
+
+    /// The names in a folder.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
+
+    /// Makes a folder, and those above it.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn make_folder(&mut self, path: &Path) -> io::Result<()>;
+
+    /// Puts a text in place of a file: after a crash it is the old one or the new one.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it; the old file is there.
+    fn replace(&mut self, path: &Path, text: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// Files of the file system. Between any two steps the process may end; `step` is told of each.
+#[derive(Debug, Default)]
+pub struct RealFiles<S = NoSteps> {
+    step: S,
+}
+
+/// Is told of each step at which a crash could matter.
+pub trait Steps {
+    /// A step is about to be made.
+    ///
+    /// # Errors
+    ///
+    /// Where a test has it fail.
+    fn step(&mut self, what: &'static str) -> io::Result<()>;
+}
+
+/// Nobody is told.
+#[derive(Debug, Default)]
+pub struct NoSteps;
+
+impl Steps for NoSteps {
+    fn step(&mut self, _: &'static str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<S: Steps> RealFiles<S> {
+    /// Files whose steps are told.
+    pub fn with(step: S) -> Self {
+        Self { step }
+    }
+
+    fn write(&mut self, path: &Path, text: &str, beside: Option<&fs::Metadata>) -> io::Result<()> {
+        self.step.step("create")?;
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(MODE)
+            .open(path)?;
+        if let Some(old) = beside {
+            file.set_permissions(old.permissions())?;
+            let owner = (Some(old.uid()), Some(old.gid()));
+            // Without the privilege it belongs to who writes it.
+            let _ = fchown(&file, owner.0, owner.1);
+        }
+        self.step.step("write")?;
+        file.write_all(text.as_bytes())?;
+        self.step.step("sync")?;
+        file.sync_all()
+    }
+}
+
+/// The mode of a new file: a document tells who may log in where.
+const MODE: u32 = 0o640;
+
+impl<S: Steps> Files for RealFiles<S> {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        fs::read_to_string(path)
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        Ok(fs::read_dir(folder)?.filter_map(name).collect())
+    }
+
+    fn make_folder(&mut self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn replace(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        // A link stays one: what it leads to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let new = beside(&path);
+        let old = fs::metadata(&path).ok();
+        self.write(&new, text, old.as_ref())?;
+        self.step.step("rename")?;
+        fs::rename(&new, &path)?;
+        self.step.step("sync folder")?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.step.step("remove")?;
+        fs::remove_file(path)
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    path.with_file_name(name)
+}

@@ -1,0 +1,167 @@
+//! Commits that are cut off at every step, and what the next start finds.
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::rc::Rc;
+
+use tempfile::TempDir;
+
+use super::files::{NoSteps, RealFiles, Steps};
+use super::{FileStore, Found, KEPT};
+use crate::gate::{Generation, Store};
+use crate::plan::Impact;
+
+/// Lets some steps be made, and none after.
+#[derive(Clone)]
+struct Killed(Rc<Cell<usize>>);
+
+impl Steps for Killed {
+    fn step(&mut self, what: &'static str) -> io::Result<()> {
+        let left = self.0.get().checked_sub(1);
+        self.0.set(left.unwrap_or(0));
+        left.map(|_| ())
+            .ok_or_else(|| io::Error::other(format!("killed before: {what}")))
+    }
+}
+
+fn generation(number: u64) -> Generation {
+    Generation {
+        number,
+        at: 1_795_000_000 + number,
+        who: "root".to_owned(),
+        by: "lunar apply".to_owned(),
+        impact: Impact::Quiet,
+        differences: vec![format!("+ volume v{number}")],
+    }
+}
+
+fn store(folder: &TempDir) -> FileStore {
+    let (config, state) = (
+        folder.path().join("lunar.toml"),
+        folder.path().join("state"),
+    );
+    FileStore::new(&config, &state, RealFiles::<NoSteps>::default()).unwrap()
+}
+
+fn text(number: u64) -> String {
+    format!("version = 1\n# generation {number}\n")
+}
+
+/// A folder in which a generation was made.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    store(&folder).commit(&generation(1), &text(1)).unwrap();
+    folder
+}
+
+fn kill_after(folder: &TempDir, steps: usize) -> (FileStore<RealFiles<Killed>>, Rc<Cell<usize>>) {
+    let left = Rc::new(Cell::new(steps));
+    let files = RealFiles::with(Killed(Rc::clone(&left)));
+    let (config, state) = (
+        folder.path().join("lunar.toml"),
+        folder.path().join("state"),
+    );
+    (FileStore::new(&config, &state, files).unwrap(), left)
+}
+
+#[test]
+fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
+    let found = |number| Found {
+        text: Some(text(number)),
+        last: Some((number, text(number))),
+    };
+    let mut seen = [0, 0];
+    for steps in 0.. {
+        let folder = folder();
+        let (mut store_, left) = kill_after(&folder, steps);
+        let done = store_.commit(&generation(2), &text(2));
+        let now = store(&folder).find().unwrap();
+        // The commit is the rename: after it the generation is new, whoever was told so.
+        seen[usize::from(now == found(2))] += 1;
+        assert!(
+            [found(1), found(2)].contains(&now),
+            "killed after {steps}: {now:?}"
+        );
+        assert!(done.is_err() || now == found(2));
+        if left.get() > 0 {
+            break;
+        }
+    }
+    assert!(seen[0] > 10 && seen[1] > 1, "{seen:?}");
+}
+
+#[test]
+fn a_commit_that_is_taken_back_leaves_nothing() {
+    let folder = folder();
+    let mut store_ = store(&folder);
+    store_.commit(&generation(2), &text(2)).unwrap();
+    store_.withdraw(2, &text(1)).unwrap();
+    assert_eq!(store_.file(), Ok(text(1)));
+    assert_eq!(store_.generations(), [generation(1)]);
+    assert_eq!(store_.text(2), None);
+}
+
+#[test]
+fn what_was_edited_is_seen_beside_what_was_applied() {
+    let folder = folder();
+    fs::write(folder.path().join("lunar.toml"), "by hand").unwrap();
+    let found = Found {
+        text: Some("by hand".to_owned()),
+        last: Some((1, text(1))),
+    };
+    assert_eq!(store(&folder).find(), Ok(found));
+}
+
+#[test]
+fn a_store_that_is_empty_has_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = Found {
+        text: None,
+        last: None,
+    };
+    assert_eq!(store(&folder).find(), Ok(none));
+}
+
+#[test]
+fn the_last_generations_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder);
+    for number in 1..=KEPT + 3 {
+        store.commit(&generation(number), &text(number)).unwrap();
+    }
+    let kept = store.generations();
+    assert_eq!(kept.len() as u64, KEPT);
+    assert_eq!(kept[0].number, 4);
+}
+
+#[test]
+fn the_file_keeps_its_mode_and_a_link_its_end() {
+    let folder = folder();
+    let (config, real) = (
+        folder.path().join("lunar.toml"),
+        folder.path().join("real.toml"),
+    );
+    fs::rename(&config, &real).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o604)).unwrap();
+    symlink(&real, &config).unwrap();
+    store(&folder).commit(&generation(2), &text(2)).unwrap();
+    assert_eq!(fs::read_to_string(&real).unwrap(), text(2));
+    assert!(fs::symlink_metadata(&config).unwrap().is_symlink());
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o604
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_and_nothing_changes() {
+    let folder = folder();
+    let gone = folder.path().join("no/lunar.toml");
+    let state = folder.path().join("state");
+    let mut store = FileStore::new(&gone, &state, RealFiles::<NoSteps>::default()).unwrap();
+    let refused = store.commit(&generation(2), &text(2)).unwrap_err();
+    assert!(refused.contains("no/lunar.toml"), "{refused}");
+    assert_eq!(store.generations().len(), 1);
+}
