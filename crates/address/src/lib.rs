@@ -24,6 +24,7 @@ mod text_piece;
 mod write;
 
 use std::iter;
+use std::mem;
 use std::path::PathBuf;
 use std::slice;
 use std::str::FromStr;
@@ -240,6 +241,35 @@ impl Address {
             _ => &[],
         }
     }
+
+    /// The same address with others in place of its leaves.
+    ///
+    /// # Errors
+    ///
+    /// The first that `map` has.
+    pub fn try_map_leaves<E>(
+        self,
+        map: &mut impl FnMut(Self) -> Result<Self, E>,
+    ) -> Result<Self, E> {
+        let mut outer = self;
+        let inner: &mut [Self] = match &mut outer {
+            Self::Stripe { volumes, .. } | Self::Concat(volumes) | Self::Mirror(volumes) => volumes,
+            Self::Limit { volume, .. }
+            | Self::Delay { volume, .. }
+            | Self::Fault { volume, .. }
+            | Self::Verify(volume)
+            | Self::Stats(volume)
+            | Self::Readonly(volume) => slice::from_mut(volume),
+            _ => return map(outer),
+        };
+        for one in inner {
+            // It is put back, or all is dropped.
+            let leaf = mem::replace(one, Self::Null(Size(0)));
+            *one = leaf.try_map_leaves(map)?;
+        }
+        Ok(outer)
+    }
+
     /// The volumes within that stand around no other, in the order in which they are written: the
     /// address itself where it is a leaf.
     pub fn leaves(&self) -> impl Iterator<Item = &Self> {

@@ -8,6 +8,7 @@
 //! | [`plan`] | what a difference between two trees does to whom |
 //! | [`gate`] | the one way in which a tree takes the place of another |
 //! | [`store`] | the document and its history in files |
+//! | [`lower`] | from a tree to what the engine serves |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ mod any;
 pub mod check;
 pub mod document;
 pub mod gate;
+pub mod lower;
 pub mod plan;
 pub mod secret;
 pub mod store;

@@ -1,0 +1,165 @@
+//! From a tree to what the engine serves: an inventory, with secrets in it and every name resolved.
+
+mod access;
+
+use std::collections::BTreeMap;
+
+use address::Address;
+use block::identity;
+use engine::inventory::{
+    FcPortRow, Inventory, LunRows as UnitLuns, TargetRow as ServedTarget, UnitRow,
+};
+use fc::wire::names::Wwn;
+use zeroize::Zeroizing;
+
+use crate::check::{Portal, address_of, portal};
+use crate::secret::SecretSource;
+use crate::tree::{LunRows, TargetRow, Tree, VolumeRow};
+
+/// What a tree means on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// What tells this machine from others: identities of volumes follow from it.
+    pub id: String,
+    /// The secrets that the tree names.
+    pub secrets: BTreeMap<SecretSource, Zeroizing<Vec<u8>>>,
+}
+
+/// The inventory of a tree that was checked. Volumes in `may_be_absent` are served without what
+/// holds their blocks where that cannot be opened.
+///
+/// # Errors
+///
+/// What cannot be served, all of it.
+pub fn inventory(
+    tree: &Tree,
+    machine: &Machine,
+    may_be_absent: impl Fn(&str) -> bool,
+) -> Result<Inventory, Vec<String>> {
+    let (mut inventory, mut problems) = (Inventory::default(), Vec::new());
+    for (name, row) in &tree.volume {
+        match unit(tree, machine, name, row) {
+            Ok(unit) => {
+                let may_be_absent = may_be_absent(name);
+                let unit = UnitRow {
+                    may_be_absent,
+                    ..unit
+                };
+                inventory.units.insert(name.clone(), unit);
+            }
+            Err(cause) => problems.push(format!("volume.{name}: {cause}")),
+        }
+    }
+    inventory.advertise.clone_from(&tree.discovery.advertise);
+    for (name, row) in &tree.target {
+        let added = add_target(tree, machine, (name, row), &mut inventory);
+        problems.extend(added.err().map(|cause| format!("target.{name}: {cause}")));
+    }
+    if problems.is_empty() {
+        Ok(inventory)
+    } else {
+        Err(problems)
+    }
+}
+
+fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<UnitRow, String> {
+    let mut address = resolved(tree, address_of(row)?)?;
+    if let Some(limit) = &row.limit {
+        address = Address::Limit {
+            iops: limit.iops,
+            rate: limit.rate,
+            volume: Box::new(address),
+        };
+    }
+    let serial = row.serial.clone();
+    Ok(UnitRow {
+        serial: Some(serial.unwrap_or_else(|| identity::serial(&format!("{} {name}", machine.id)))),
+        vendor: row.vendor.clone(),
+        product: row.product.clone(),
+        removable: row.removable,
+        read_only: row.readonly,
+        block_size: row.block_size,
+        ..UnitRow::new(address, row.address.clone())
+    })
+}
+
+/// An address with the addresses of rows in place of their names.
+fn resolved(tree: &Tree, address: Address) -> Result<Address, String> {
+    address.try_map_leaves(&mut |leaf| match leaf {
+        Address::Row(name) => {
+            let row = tree
+                .volume
+                .get(&name)
+                .ok_or_else(|| format!("there is no volume {name}"))?;
+            resolved(tree, address_of(row)?)
+        }
+        leaf => Ok(leaf),
+    })
+}
+
+fn add_target(
+    tree: &Tree,
+    machine: &Machine,
+    (name, row): (&str, &TargetRow),
+    inventory: &mut Inventory,
+) -> Result<(), String> {
+    if let Ok(wwpn) = name.parse::<Wwn>() {
+        return add_fc_ports(tree, (wwpn, row), inventory);
+    }
+    for (_, written) in row.portals.iter() {
+        if let Portal::Tcp(address) = portal(written)?
+            && !inventory.portals.contains(&address)
+        {
+            inventory.portals.push(address);
+        }
+    }
+    let groups = row.view.iter().map(|(group, luns)| {
+        let initiators = access::iscsi_names(tree, group);
+        (initiators, units(luns))
+    });
+    let target = ServedTarget {
+        alias: row.alias.clone(),
+        luns: units(&row.luns),
+        groups: groups.collect(),
+        access: access::node(tree, machine, row)?,
+    };
+    inventory.targets.insert(name.to_owned(), target);
+    Ok(())
+}
+
+fn add_fc_ports(
+    tree: &Tree,
+    (wwpn, row): (Wwn, &TargetRow),
+    inventory: &mut Inventory,
+) -> Result<(), String> {
+    for (_, written) in row.portals.iter() {
+        let Portal::Fcoe(mut port) = portal(written)? else {
+            continue;
+        };
+        port.wwpn = Some(wwpn);
+        inventory.fc_ports.push(FcPortRow {
+            port,
+            luns: units(&row.luns),
+            partners: access::partners(tree, row),
+        });
+    }
+    Ok(())
+}
+
+fn units(luns: &LunRows) -> UnitLuns {
+    let lun = luns
+        .iter()
+        .map(|(number, lun)| (number.0, lun.volume().to_owned()));
+    lun.collect()
+}
+
+/// The secrets that a tree names.
+#[must_use]
+pub fn sources(tree: &Tree) -> Vec<SecretSource> {
+    let groups = tree.group.values();
+    let chap = groups.flat_map(|row| row.chap.iter().chain(&row.mutual));
+    chap.map(|chap| chap.secret.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;
