@@ -142,6 +142,10 @@ impl Volume for FileVolume {
         Details::new(self.traits(), self.identity.clone())
     }
 
+    fn extend(&self, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
+        open::extend_to(self.backing.master(), bytes, sparse)
+    }
+
     fn can_grow(&self) -> bool {
         true
     }

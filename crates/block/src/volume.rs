@@ -14,6 +14,7 @@ use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::statistics::SpaceUsage;
 
+use crate::error::VolumeError;
 use crate::identity::Details;
 use crate::lease::BlockLease;
 
@@ -62,6 +63,18 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// address leads to another one, or to none. May block.
     fn is_removed(&self) -> bool {
         false
+    }
+
+    /// Makes a file that is shorter this many bytes long, with room reserved unless `sparse` says
+    /// that it shall be taken later. [`Self::refresh`] tells of it. Other volumes stay as they are.
+    /// May block.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room.
+    fn extend(&self, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
+        let _ = (bytes, sparse);
+        Ok(())
     }
 
     /// When each file that it is made of was written to last, in seconds since 1970 and

@@ -1,5 +1,7 @@
 //! From addresses to volumes.
 
+mod leaves;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -26,6 +28,7 @@ use io::memory::MemoryLimit;
 use iscsi::initiator::config::{
     Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, Misconfigured, Mutual,
 };
+pub use leaves::{LeafReuse, OpenLeaves};
 use scsi::client::UnitWishes;
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
@@ -65,6 +68,8 @@ pub struct OpenOptions {
     pub replacement: Duration,
     /// Until when a remote unit is tried again that cannot be opened; `None`: it is not.
     pub wait_until: Option<Instant>,
+    /// Volumes that are open, with which an address of the same unit goes on.
+    pub reuse: Option<LeafReuse>,
 }
 
 impl OpenOptions {
@@ -88,6 +93,7 @@ impl OpenOptions {
             ports: IdlePorts::default(),
             replacement: REPLACEMENT,
             wait_until: None,
+            reuse: None,
         })
     }
 }
@@ -185,7 +191,14 @@ pub fn volume(address: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume
             let parts = open_inner(wrapper, options)?;
             wrap(wrapper, parts).map_err(cannot_open)?
         }
-        leaf => open_leaf(leaf, options).map_err(cannot_open)?,
+        leaf => {
+            let open = || open_leaf(leaf, options);
+            let opened = match &options.reuse {
+                Some(reuse) => reuse.leaf(leaf, options, open),
+                None => open(),
+            };
+            opened.map_err(cannot_open)?
+        }
     };
     let protect = options.read_only && !volume.traits().read_only;
     Ok(if protect {

@@ -81,6 +81,7 @@ fn open_options(options: &ServeOptions) -> Result<OpenOptions, ServeError> {
         ports: IdlePorts::default(),
         replacement: REPLACEMENT,
         wait_until: Some(Instant::now() + options.wait),
+        reuse: None,
     })
 }
 

@@ -11,7 +11,7 @@ mod portals;
 mod prepare;
 mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -157,6 +157,7 @@ impl Server {
             store: &store,
             cores,
             until,
+            required: &NONE,
         };
         let prepared = preparation.run(&mut served, inventory, undo)?;
         let (notices, noticed) = channel();
@@ -214,13 +215,34 @@ impl Server {
     ///
     /// What cannot be served, and why; nothing has changed then.
     pub fn apply(&self, inventory: Inventory) -> Result<(), ServeError> {
+        self.apply_after(inventory, &BTreeSet::new(), &mut || Ok(()))
+    }
+
+    /// The same. The volumes of the units in `required` have to be there, though their rows let
+    /// them be absent. `persist` is called when all has been prepared and nothing is visible yet.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be served, and why, or that it could not be kept; nothing has changed then.
+    pub fn apply_after(
+        &self,
+        inventory: Inventory,
+        required: &BTreeSet<String>,
+        persist: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), ServeError> {
         let mut served = self.served();
         let undo = UndoLog::default();
-        let preparation = self.preparing(Instant::now());
+        let preparation = Preparing {
+            required,
+            ..self.preparing(Instant::now())
+        };
         let mut next = served.clone();
         let committed = preparation
             .run(&mut next, inventory, &undo)
-            .and_then(|prepared| self.commit(next, prepared));
+            .and_then(|prepared| {
+                persist().map_err(ServeError::NotKept)?;
+                self.commit(next, prepared)
+            });
         *served = committed.inspect_err(|_| drop(undo.undo()))?;
         undo.forget();
         self.notice(Notice::Absent);
@@ -239,6 +261,7 @@ impl Server {
             store: &self.store,
             cores: self.cores,
             until,
+            required: &NONE,
         }
     }
 
@@ -362,6 +385,8 @@ impl Server {
         }
     }
 }
+
+static NONE: BTreeSet<String> = BTreeSet::new();
 
 /// How long core 0 has for an answer.
 const ANSWER: Duration = Duration::from_secs(5);

@@ -299,6 +299,16 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
     }
 }
 
+/// Makes a file that is shorter this long, durably.
+pub(super) fn extend_to(file: &OwnedFd, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
+    let found = len(file)?;
+    if bytes <= found {
+        return Ok(());
+    }
+    extend(file, found, bytes, sparse)?;
+    rustix::fs::fsync(file).map_err(VolumeError::kernel("make it durable"))
+}
+
 /// Makes a file longer, or a part of that where it fails.
 fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
     let extended = if sparse {

@@ -10,7 +10,7 @@ use io::memory::MemoryLimit;
 use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, HASHES};
 
-use super::{Address, OpenCause, OpenOptions, REPLACEMENT, portal_of};
+use super::{Address, LeafReuse, OpenCause, OpenOptions, REPLACEMENT, portal_of};
 use crate::open;
 use crate::remote::IdlePorts;
 
@@ -23,6 +23,7 @@ pub(crate) fn options() -> OpenOptions {
         ports: IdlePorts::default(),
         replacement: REPLACEMENT,
         wait_until: None,
+        reuse: None,
         block_size: None,
         read_only: false,
         as_is: false,
@@ -309,4 +310,39 @@ fn each_address_has_the_secret_of_its_file() {
     assert_eq!(usual.secret[..], *b"the usual secret");
     assert_eq!(usual.hashes, HASHES);
     assert_eq!(chap("chap-hash=md5".to_owned()).hashes, [Hash::Md5]);
+}
+
+/// What is open goes on under another address of the same unit.
+#[test]
+fn a_volume_stays_open_while_what_is_around_it_changes() {
+    let folder = Folder::new();
+    let path = folder.0.join("disk.img");
+    let file = format!("file:{}?size=1M&sparse", path.display());
+    let first = LeafReuse::default();
+    let opened = |address: &str, reuse: &LeafReuse| {
+        let address: Address = address.parse().unwrap();
+        let options = OpenOptions {
+            reuse: Some(reuse.clone()),
+            ..options()
+        };
+        open::volume(&address, &options).unwrap()
+    };
+    let ram = "ram:1M";
+    let whole = opened(&format!("concat({ram},{file},{ram})"), &first);
+    assert_eq!(first.opened().len(), 3);
+    // The file is locked by us, and RAM disks have what was written to them.
+    let file = file.replace("1M", "3M");
+    let again = LeafReuse::of(first.opened());
+    let _other = opened(
+        &format!("limit:iops=1k(concat({ram},{file},{ram}))"),
+        &again,
+    );
+    assert!(first.opened().is_same(&again.opened()));
+    assert_eq!(fs::metadata(&path).unwrap().len(), 3 << 20);
+    // One RAM disk more is another one.
+    let more = LeafReuse::of(first.opened());
+    opened(&format!("concat({ram},{ram},{ram})"), &more);
+    assert_eq!(more.opened().len(), 3);
+    assert!(!more.opened().is_same(&first.opened()));
+    drop(whole);
 }

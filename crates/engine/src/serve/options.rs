@@ -262,6 +262,9 @@ pub enum ServeError {
     /// The cores could not make the change; what was served stays.
     #[error(transparent)]
     Change(#[from] ChangeError),
+    /// A change was prepared, and what was to remember it could not.
+    #[error("{0}")]
+    NotKept(String),
     /// A portal cannot be bound.
     #[error("cannot listen on {portal}: {cause}")]
     Listen {

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use block::absent::Absent;
 use block::file::UndoLog;
-use block::volume::Volume;
+use client::open::OpenLeaves;
 use scsi::unit::UnitId;
 
-use super::prepare::Preparing;
+use super::prepare::{OpenedVolume, Preparing};
 use super::units::Absence;
 use super::{Served, Server};
 use crate::inventory::UnitRow;
@@ -95,6 +95,8 @@ impl Server {
         let name = name.clone();
         unit.absence = Some(Absence::Vanished);
         unit.volume = Arc::new(Absent::of(unit.volume.traits()));
+        // They are closed, so that they can be opened again.
+        unit.leaves = OpenLeaves::default();
         let row = &next.inventory.units[&name];
         tracing::error!(
             "{} has vanished: its LUNs are not ready; it is tried again every {} s",
@@ -140,7 +142,7 @@ impl Server {
         preparing: &Preparing<'_>,
         name: &str,
         row: &UnitRow,
-        volume: Arc<dyn Volume>,
+        (volume, leaves): OpenedVolume,
     ) -> Result<bool, ServeError> {
         let mut served = self.served();
         let mut next: Served = served.clone();
@@ -154,10 +156,11 @@ impl Server {
             None => return Ok(false),
             Some(Absence::Vanished) if preparing.is_same(unit, row, &*volume, name) => {
                 unit.absence = None;
+                unit.leaves = leaves;
                 unit.volume = volume;
                 preparing.exchange(&next, name)?
             }
-            Some(_) => preparing.replace(&mut next, name, volume)?,
+            Some(_) => preparing.replace(&mut next, name, (volume, leaves))?,
         };
         *served = self.commit(next, prepared)?;
         Ok(true)

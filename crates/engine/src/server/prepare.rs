@@ -9,7 +9,7 @@ use std::time::Instant;
 use block::absent::Absent;
 use block::file::UndoLog;
 use block::volume::Volume;
-use client::open::{self, OpenError, OpenOptions};
+use client::open::{self, LeafReuse, OpenError, OpenLeaves, OpenOptions};
 use fc::wire::names::Wwn;
 use iscsi::target::{TargetConfig, TargetNode};
 use runtime::n_port::Attachment;
@@ -41,6 +41,8 @@ pub(super) struct Preparing<'a> {
     pub(super) cores: u16,
     /// Until when volumes are tried again that cannot be opened.
     pub(super) until: Instant,
+    /// Units whose volumes have to be there, whatever their rows say.
+    pub(super) required: &'a BTreeSet<String>,
 }
 
 /// What the steps of a change come to.
@@ -123,7 +125,7 @@ impl Preparing<'_> {
         &self,
         served: &mut Served,
         name: &str,
-        volume: Arc<dyn Volume>,
+        (volume, leaves): OpenedVolume,
     ) -> Result<Prepared, ServeError> {
         let old = served.units.remove(name).ok_or_else(|| no_unit(name))?;
         let row = served.inventory.units.get(name).cloned();
@@ -134,7 +136,7 @@ impl Preparing<'_> {
         };
         self.admit(
             served,
-            vec![(name.to_owned(), row, volume, None)],
+            vec![(name.to_owned(), row, (volume, None, leaves))],
             &mut steps,
         )?;
         served.free.push(old.id.successor());
@@ -160,8 +162,10 @@ impl Preparing<'_> {
         &self,
         row: &UnitRow,
         undo: &UndoLog,
-    ) -> Result<Arc<dyn Volume>, ServeError> {
-        self.open_volume(row, &self.open_options(undo))
+    ) -> Result<OpenedVolume, ServeError> {
+        let reuse = LeafReuse::default();
+        let volume = self.open_volume(row, &self.open_options(undo), &reuse)?;
+        Ok((volume, reuse.opened()))
     }
 
     fn open_options(&self, undo: &UndoLog) -> OpenOptions {
@@ -189,11 +193,12 @@ impl Preparing<'_> {
                     }
                 }
                 Step::SwapVolume(name, row) => {
-                    made.swaps.push(self.swap(served, &name, &row, open)?);
+                    made.swaps.extend(self.swap(served, &name, &row, open)?);
                 }
                 Step::AddUnit(name, row) => {
-                    let (volume, absence) = self.open(&row, open)?;
-                    arrivals.push((name, row, volume, absence));
+                    let reuse = LeafReuse::default();
+                    let (volume, absence) = self.open(&name, &row, open, &reuse)?;
+                    arrivals.push((name, row, (volume, absence, reuse.opened())));
                 }
                 _ => {}
             }
@@ -215,7 +220,7 @@ impl Preparing<'_> {
         let called = designations(served, &arrivals)?;
         let lasting = called.iter().any(|called| called.lasts);
         let is_writable = lasting && units::is_writable(self.store);
-        for ((name, row, volume, absence), called) in arrivals.into_iter().zip(called) {
+        for ((name, row, (volume, absence, leaves)), called) in arrivals.into_iter().zip(called) {
             let mut state = units::state(&row, &volume, &called);
             state.is_absent = absence.is_some();
             state.statistics.set_gauge(VolumeGauge::new(&volume));
@@ -237,6 +242,7 @@ impl Preparing<'_> {
                 called,
                 absence,
                 statistics,
+                leaves,
             };
             served.units.insert(name, unit);
         }
@@ -245,12 +251,14 @@ impl Preparing<'_> {
 
     fn open(
         &self,
+        name: &str,
         row: &UnitRow,
         open: &OpenOptions,
+        reuse: &LeafReuse,
     ) -> Result<(Arc<dyn Volume>, Option<Absence>), ServeError> {
-        match self.open_volume(row, open) {
+        match self.open_volume(row, open, reuse) {
             Ok(volume) => Ok((volume, None)),
-            Err(error) if row.may_be_absent => {
+            Err(error) if row.may_be_absent && !self.required.contains(name) => {
                 tracing::warn!("{error}: its LUN is not ready until the volume is there");
                 let absent = Absent::new(row.block_size);
                 Ok((Arc::new(absent), Some(Absence::Unknown)))
@@ -263,8 +271,10 @@ impl Preparing<'_> {
         &self,
         row: &UnitRow,
         open: &OpenOptions,
+        reuse: &LeafReuse,
     ) -> Result<Arc<dyn Volume>, ServeError> {
         let options = OpenOptions {
+            reuse: Some(reuse.clone()),
             read_only: open.read_only || row.read_only,
             block_size: row.block_size.or(open.block_size),
             ..open.clone()
@@ -285,11 +295,12 @@ impl Preparing<'_> {
         name: &str,
         row: &UnitRow,
         open: &OpenOptions,
-    ) -> Result<NewVolume, ServeError> {
-        let (volume, absence) = self.open(row, open)?;
+    ) -> Result<Option<NewVolume>, ServeError> {
         let Some(unit) = served.units.get_mut(name) else {
             return Err(no_unit(name));
         };
+        let reuse = LeafReuse::of(unit.leaves.clone());
+        let (volume, absence) = self.open(name, row, open, &reuse)?;
         let (was, is) = (unit.volume.traits(), volume.traits());
         if absence.is_none() && was.block_size != is.block_size {
             return Err(ServeError::BlockSize {
@@ -298,14 +309,17 @@ impl Preparing<'_> {
                 was: was.block_size,
             });
         }
-        unit.volume = Arc::clone(&volume);
+        unit.leaves = reuse.opened();
         unit.absence = absence;
-        Ok(NewVolume {
+        let before = std::mem::replace(&mut unit.volume, Arc::clone(&volume));
+        // A file that has grown is the same volume, and is seen to be longer.
+        let is_another = !Arc::ptr_eq(&before, &volume);
+        Ok(is_another.then(|| NewVolume {
             unit: unit.id,
             volume,
             name: row.written.clone(),
             is_absent: absence.is_some(),
-        })
+        }))
     }
 
     fn port(&self, served: &mut Served, step: Step, made: &mut Steps) -> Result<(), ServeError> {
@@ -390,8 +404,15 @@ fn cannot_open(row: &UnitRow, error: &OpenError) -> ServeError {
     }
 }
 
-/// A unit that comes: its name, its row, and its volume or what stands for it.
-type Arrival = (String, UnitRow, Arc<dyn Volume>, Option<Absence>);
+/// A volume, and what it is made of.
+pub(super) type OpenedVolume = (Arc<dyn Volume>, OpenLeaves);
+
+/// A unit that comes: its name, its row, and its volume or what stands for it, and why.
+type Arrival = (
+    String,
+    UnitRow,
+    (Arc<dyn Volume>, Option<Absence>, OpenLeaves),
+);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.
@@ -403,7 +424,7 @@ fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation
         known.insert(unit.called.serial.clone(), written);
     }
     let mut all = Vec::new();
-    for (name, row, volume, _) in arrivals {
+    for (name, row, (volume, ..)) in arrivals {
         let called = units::designation(name, row, &**volume);
         if let Some(one) = known.insert(called.serial.clone(), row.written.clone()) {
             return Err(ServeError::SameVolume {

@@ -8,6 +8,7 @@ use std::{io, thread};
 
 use block::identity::{digest, hex, serial};
 use block::volume::Volume;
+use client::open::OpenLeaves;
 use runtime::lockfile::LockFile;
 use scsi::reserve::Reservations;
 use scsi::statistics::{SpaceUsage, UnitStatistics, UsageGauge};
@@ -27,6 +28,8 @@ pub(super) struct ServedUnit {
     /// Its volume cannot be used now, and `volume` stands for it.
     pub(super) absence: Option<Absence>,
     pub(super) statistics: Arc<UnitStatistics>,
+    /// What its volume was made of.
+    pub(super) leaves: OpenLeaves,
 }
 
 /// Why a unit is without its volume.
