@@ -3,7 +3,7 @@
 use scsi::nexus::{TargetDevice, TargetPort};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
-use scsi::wire::transport_id::ISCSI_NAME_MAX;
+use scsi::wire::transport_id::{ISCSI_NAME_MAX, lower_case};
 
 use crate::target::InitiatorPort;
 
@@ -46,7 +46,7 @@ pub fn normalise(name: &str) -> Result<String, NameError> {
     if name.len() > ISCSI_NAME_MAX {
         return Err(NameError::TooLong);
     }
-    let name: String = name.chars().flat_map(char::to_lowercase).collect();
+    let name = lower_case(name);
     let (kind, rest) = name.split_at_checked(4).ok_or(NameError::Type)?;
     match kind {
         "iqn." => qualified(rest)?,

@@ -76,6 +76,16 @@ pub fn take(list: &[u8], protocol: u8) -> Result<(Box<[u8]>, &[u8]), TransportId
     }
 }
 
+/// An iSCSI name in lower case, in which names are compared. Beyond ASCII it goes character by
+/// character: `str::to_lowercase` has another sigma at the end of a word.
+#[must_use]
+pub fn lower_case(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    name.chars().flat_map(char::to_lowercase).collect()
+}
+
 fn take_fcp(list: &[u8]) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
     let (id, rest) = list.split_first_chunk::<24>().ok_or(Truncated)?;
     let (_, after) = id.split_at(8);
@@ -115,12 +125,6 @@ fn hexadecimal(digits: &str) -> Option<[u8; 6]> {
     }
     let [_, _, bytes @ ..] = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
     Some(bytes)
-}
-
-/// Character by character, as names of initiators that log in are: `str::to_lowercase` has another
-/// sigma at the end of a word.
-fn lower_case(name: &str) -> String {
-    name.chars().flat_map(char::to_lowercase).collect()
 }
 
 fn digit(value: u8) -> u8 {
