@@ -92,10 +92,15 @@ fn compare_and_write_swaps_what_is_equal() {
 #[test]
 fn compare_and_write_takes_two_blocks_for_each_and_no_other_number() {
     let mut rig = Rig::new();
-    for (blocks, sent) in [(2, 3), (2, 5), (0, 512), (1, 0)] {
+    for (blocks, sent) in [(2, 3), (1, 0), (3, 4)] {
+        let tag = rig.send(&swap_cdb(0, blocks), pattern(sent, 6));
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x0e03), "{blocks}, {sent}");
+    }
+    for (blocks, sent) in [(2, 5), (0, 512), (1, 4)] {
         let tag = rig.send(&swap_cdb(0, blocks), pattern(sent, 6));
         assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{blocks}, {sent}");
     }
+    assert_eq!(rig.disks[0], vec![0; rig.disks[0].len()]);
     rig.refuses(&swap_cdb(8191, 2), pattern(4, 6), (0x5, 0x2100));
     rig.good(&swap_cdb(0, 0), ());
 }
