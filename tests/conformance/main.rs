@@ -1,28 +1,16 @@
 //! All tests of libiscsi's `iscsi-test-cu`, suite by suite, over two paths, against a normal, a
 //! read-only and a removable LUN, on each ring; and five of them, which none of these can pass,
-//! against null volumes.
-//!
-//! No test may fail anywhere, and each has to pass on at least one LUN, but for those that
-//! `unable.txt` lists with a reason. On the read-only LUN only the suite that is about it may
-//! write (`-d`): every other test that writes would find what it must find there, a refusal, and
-//! call it a failure.
+//! against null volumes. `tests/src/conformance.rs` says how.
 //!
 //! `--ring RING` (may be repeated) picks the rings; `--at ADDRESS` tries another target, whatever
 //! it is, as a normal LUN.
 #![forbid(unsafe_code)]
 
-mod report;
-mod suites;
+use std::process::ExitCode;
 
-use std::process::{Command, ExitCode};
-use std::thread;
-
-use anyhow::{Context, Result, anyhow, bail};
-use report::{Outcomes, Report};
-use suites::{Lun, Suite};
-use tests::cunit::Test;
-use tests::server::Server;
-use tests::tool::{self, Ran};
+use anyhow::{Result, bail};
+use tests::conformance::{Conformance, Report};
+use tests::tool;
 
 fn main() -> ExitCode {
     match run() {
@@ -38,17 +26,23 @@ fn main() -> ExitCode {
 /// Whether all is well.
 fn run() -> Result<bool> {
     tool::present(&["iscsi-test-cu"])?;
-    let suites = suites::list()?;
+    let conformance = Conformance::new(None)?;
     match arguments()? {
-        Arguments::At(address) => at(&suites, &address),
+        Arguments::At(address) => Ok(told(&format!("at {address}"), &conformance.at(&address)?)),
         Arguments::Rings(rings) => {
             let mut good = true;
             for ring in rings {
-                good &= on_ring(&suites, &ring)?;
+                good &= told(&format!("on ring {ring}"), &conformance.on_ring(&ring)?);
             }
             Ok(good)
         }
     }
+}
+
+/// Prints a report; returns whether it is good.
+fn told(place: &str, report: &Report) -> bool {
+    println!("iscsi-test-cu {place}\n{report}");
+    report.good()
 }
 
 enum Arguments {
@@ -70,107 +64,4 @@ fn arguments() -> Result<Arguments> {
         rings = vec!["uring".to_owned(), "epoll".to_owned()];
     }
     Ok(Arguments::Rings(rings))
-}
-
-/// Tries whatever target is there.
-fn at(suites: &[Suite], address: &str) -> Result<bool> {
-    let outcomes = try_all(suites, Lun::Normal, address)?;
-    let report = Report::new(suites, &[(Lun::Normal, outcomes)], &[]);
-    println!("iscsi-test-cu at {address}\n{report}");
-    Ok(report.good())
-}
-
-/// Tries our own on one ring: as many servers at once as there are LUNs.
-fn on_ring(suites: &[Suite], ring: &str) -> Result<bool> {
-    let unable = suites::unable()?;
-    let runs: Result<Vec<_>> = thread::scope(|scope| {
-        let runs = Lun::ALL.map(|lun| (lun, scope.spawn(move || serve_and_try(suites, lun, ring))));
-        let ended = runs.map(|(lun, run)| {
-            let outcomes = run.join().map_err(|_| anyhow!("the run on {lun} died"))?;
-            Ok((lun, outcomes.with_context(|| format!("on the {lun} LUN"))?))
-        });
-        ended.into_iter().collect()
-    });
-    let report = Report::new(suites, &runs?, &unable);
-    println!("iscsi-test-cu on ring {ring}\n{report}");
-    Ok(report.good())
-}
-
-fn serve_and_try(suites: &[Suite], lun: Lun, ring: &str) -> Result<Outcomes> {
-    let name = format!("conformance-{ring}-{lun}");
-    let options = [lun.options(), &["--ring", ring]].concat();
-    let mut server = Server::start(&name, &[lun.volume()], &options)?;
-    let outcomes = try_all(suites, lun, server.address(0))?;
-    if !server.alive()? {
-        bail!("the server died: {}", server.log());
-    }
-    Ok(outcomes)
-}
-
-/// A target that lets so many suites hang is not worth the wait for the rest.
-const HANGS: usize = 4;
-
-fn try_all(suites: &[Suite], lun: Lun, address: &str) -> Result<Outcomes> {
-    let mut outcomes = Outcomes::new();
-    let mut hangs = 0;
-    for suite in suites {
-        if hangs == HANGS {
-            outcomes.insert(suite.name.clone(), suites::given_up(suite));
-            continue;
-        }
-        let mut tries = Tries {
-            suite,
-            lun,
-            address,
-            hangs: &mut hangs,
-        };
-        let tests = if lun.meets_all() {
-            suite.outcomes(&tries.run(&suite.name)?)
-        } else {
-            tries.some()?
-        };
-        outcomes.insert(suite.name.clone(), tests);
-    }
-    Ok(outcomes)
-}
-
-/// A suite that meets a LUN.
-struct Tries<'a> {
-    suite: &'a Suite,
-    lun: Lun,
-    address: &'a str,
-    /// How many runs did not come to an end.
-    hangs: &'a mut usize,
-}
-
-impl Tries<'_> {
-    /// Runs a suite, or one test by `Suite.Test`.
-    fn run(&mut self, what: &str) -> Result<Ran> {
-        let mut command = Command::new("iscsi-test-cu");
-        if self.lun.may_write(self.suite) {
-            command.args(["-d", "-S"]);
-        }
-        command.args(["-t", &format!("ALL.{what}")]);
-        // The same address twice: two I_T nexuses to one logical unit.
-        command.args([self.address, self.address]);
-        let ran = tool::run(&mut command, self.lun.limit())?;
-        if ran.status.is_none() {
-            eprintln!("{what} hangs on the {} LUN", self.lun);
-            *self.hangs += 1;
-        }
-        Ok(ran)
-    }
-
-    /// Runs only the tests that are for the LUN.
-    fn some(&mut self) -> Result<Vec<Test>> {
-        let suite = self.suite;
-        let tests = suite.tests.iter().map(|name| {
-            if !self.lun.meets(suite, name) {
-                return Ok(suites::not_tried(name));
-            }
-            let ran = self.run(&format!("{}.{name}", suite.name))?;
-            Ok(Suite::outcome(name, &ran))
-        });
-        tests.collect()
-    }
 }

@@ -3,6 +3,7 @@
 
 pub mod cdb;
 pub mod client;
+pub mod conformance;
 pub mod cunit;
 pub mod fuzzing;
 pub mod initiator;

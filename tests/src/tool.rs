@@ -31,6 +31,17 @@ impl Ran {
     }
 }
 
+/// A program of this machine, or one in another root directory, where only root can run it.
+#[must_use]
+pub fn inside(root: Option<&Path>, program: &str) -> Command {
+    let Some(root) = root else {
+        return Command::new(program);
+    };
+    let mut command = Command::new("chroot");
+    command.arg(root).arg(program);
+    command
+}
+
 /// Runs a program to its end, or kills it when `limit` has passed.
 ///
 /// # Errors

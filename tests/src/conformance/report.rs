@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tests::cunit::{Test, Verdict};
-
-use crate::suites::{Lun, Suite, Unable};
+use super::suites::{Lun, Suite, Unable};
+use crate::cunit::{Test, Verdict};
 
 /// The tests of each suite on one LUN.
-pub(crate) type Outcomes = BTreeMap<String, Vec<Test>>;
+pub(super) type Outcomes = BTreeMap<String, Vec<Test>>;
 
 /// How many lines of what a failed test said are shown.
 const SAID: usize = 4;
 
 /// What came of all runs together.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     luns: Vec<Lun>,
     rows: Vec<Row>,
     total: Row,
@@ -36,7 +35,7 @@ struct Row {
 impl Report {
     /// Merges what came of each LUN. A test of `unable` must not pass there: it would be unable no
     /// longer.
-    pub(crate) fn new(suites: &[Suite], runs: &[(Lun, Outcomes)], unable: &[Unable]) -> Self {
+    pub(super) fn new(suites: &[Suite], runs: &[(Lun, Outcomes)], unable: &[Unable]) -> Self {
         let mut report = Self {
             luns: runs.iter().map(|(lun, _)| *lun).collect(),
             rows: Vec::new(),
@@ -69,8 +68,15 @@ impl Report {
     }
 
     /// Whether no test failed and each passed somewhere, but those that are unable to.
-    pub(crate) fn good(&self) -> bool {
+    #[must_use]
+    pub fn good(&self) -> bool {
         self.wrong.is_empty()
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn wrong(&self) -> &[String] {
+        &self.wrong
     }
 
     fn judge(&mut self, name: &str, outcomes: &[Outcome<'_>]) {
