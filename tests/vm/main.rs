@@ -23,6 +23,8 @@ mod filesystems;
 mod firmware;
 mod guest;
 mod lane;
+mod libiscsi;
+mod overheard;
 mod pair;
 mod programs;
 mod raid;

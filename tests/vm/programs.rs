@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::emptied;
+use crate::libiscsi;
 use crate::report::Report;
 use crate::targets;
-use crate::variations::{CHAP, DIGESTS, NO_IMMEDIATE_DATA, PLAIN, Variation, mutual};
+use crate::variations::{CHAP, DIGESTS, NO_IMMEDIATE_DATA, ONE, PLAIN, Variation, mutual};
 
 /// A peer, and what is done with it.
 pub(crate) struct Program {
@@ -33,6 +34,24 @@ const MD5_VARIATIONS: &[Variation] = &[
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
+    Program {
+        name: "10-libiscsi",
+        ready: libiscsi::ready,
+        variations: libiscsi::TOOLS,
+        run: libiscsi::tools,
+    },
+    Program {
+        name: "10-qemu",
+        ready: libiscsi::ready,
+        variations: libiscsi::QEMU,
+        run: libiscsi::qemu,
+    },
+    Program {
+        name: "10-conformance",
+        ready: libiscsi::ready,
+        variations: ONE,
+        run: libiscsi::conformance,
+    },
     Program {
         name: "11-istgt",
         ready: targets::istgt_ready,
