@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control",
         &[
-            "iscsi", "fc", "io", "address", "runtime", "client", "engine",
+            "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine",
         ],
     ),
     (

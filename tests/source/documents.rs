@@ -17,9 +17,13 @@ fn help(verb: &str) -> String {
 }
 
 /// The verbs that have a page in the manual.
-const VERBS: [&str; 9] = [
-    "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor",
+const VERBS: &[&str] = &[
+    "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
+    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop",
 ];
+
+/// Pages that are not of a verb.
+const TOPICS: &[&str] = &["configuration"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -68,7 +72,7 @@ fn default_in(line: &str) -> Option<String> {
 
 #[test]
 fn help_and_manual_have_the_same_options_and_defaults() {
-    for verb in VERBS {
+    for &verb in VERBS {
         let page = format!("docs/manual/{verb}.md");
         let (help, manual) = (in_help(&help(verb)), in_manual(&read(&page)));
         assert!(help.len() > 1, "{verb}: {help:?}");
@@ -109,15 +113,38 @@ fn every_page_of_the_manual_is_compared() {
     for page in pages {
         let page = page.unwrap().file_name().into_string().unwrap();
         let verb = page.strip_suffix(".md").unwrap();
-        let is_compared = VERBS.contains(&verb) || verb == "lunar";
+        let is_compared = VERBS.contains(&verb) || TOPICS.contains(&verb) || verb == "lunar";
         assert!(is_compared, "docs/manual/{page}");
+    }
+}
+
+/// The keys of the configuration are the fields of its rows.
+#[test]
+fn the_page_of_the_configuration_has_every_key() {
+    let page = read("docs/manual/configuration.md");
+    let rows = read("crates/control/src/tree.rs");
+    let fields = rows.lines().filter_map(|line| {
+        let field = line.strip_prefix("    pub ")?.split_once(':')?.0;
+        (!field.contains(' ')).then(|| field.replace('_', "-"))
+    });
+    let fields: BTreeSet<_> = fields.collect();
+    assert!(fields.len() > 30, "{fields:?}");
+    for field in fields {
+        let ways = [
+            format!("`{field}`"),
+            format!("{field} ="),
+            format!("[{field}."),
+        ];
+        let is_there =
+            ways.iter().any(|way| page.contains(way)) || page.contains(&format!("`[{field}]`"));
+        assert!(is_there, "{field}");
     }
 }
 
 #[test]
 fn options_that_the_readme_names_are_there() {
     let readme = read("README.md");
-    for verb in VERBS {
+    for &verb in VERBS {
         let help = in_help(&help(verb));
         let call = format!("lunar {verb}");
         for line in readme.lines().filter(|line| line.contains(&call)) {

@@ -10,6 +10,7 @@ mod set;
 use toml_edit::{Document, DocumentMut};
 
 use crate::tree::{Tree, VERSION};
+pub(crate) use problem::one_line as in_words;
 pub use problem::{DocumentProblem, TextPlace};
 pub use rewrite::rewrite;
 pub use set::{SetError, set, unset};

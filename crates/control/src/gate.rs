@@ -255,7 +255,13 @@ impl<S: Store, E: Engine> Gate<S, E> {
         now: SystemTime,
     ) -> Result<Outcome, GateError> {
         let considered = self.consider(request)?;
-        if request.dry_run || considered.text == self.text {
+        if request.dry_run {
+            return Ok(considered.outcome);
+        }
+        if considered.text == self.text {
+            if request.candidate == Candidate::Generation(self.generation) && self.is_edited() {
+                self.drop_edit()?;
+            }
             return Ok(considered.outcome);
         }
         if considered
@@ -363,11 +369,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
     }
 
     /// Drops what somebody has written into the file and not applied.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be written.
-    pub fn drop_edit(&mut self) -> Result<(), GateError> {
+    fn drop_edit(&mut self) -> Result<(), GateError> {
         let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
         withdrawn.map_err(GateError::Store)
     }

@@ -9,16 +9,26 @@
 //! | [`gate`] | the one way in which a tree takes the place of another |
 //! | [`store`] | the document and its history in files |
 //! | [`lower`] | from a tree to what the engine serves |
+//! | [`serving`] | the engine behind the gate |
+//! | [`plane`] | what all front ends of a running server use |
+//! | [`api`] | HTTP and JSON over a Unix socket |
+//! | [`daemon`] | from a file to a server that can be asked and told |
+//! | [`client`] | the other end of the API |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 mod any;
+pub mod api;
 pub mod check;
+pub mod client;
+pub mod daemon;
 pub mod document;
 pub mod gate;
 pub mod lower;
 pub mod plan;
+pub mod plane;
 pub mod secret;
+pub mod serving;
 pub mod store;
 pub mod tree;

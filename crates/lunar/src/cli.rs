@@ -12,10 +12,14 @@ use clap::{Command, CommandFactory, Parser, Subcommand};
 use crate::VerbError;
 use crate::bench::BenchArgs;
 use crate::copy::CopyArgs;
+use crate::daemon::DaemonArgs;
 use crate::documents;
 use crate::floor::FloorArgs;
 use crate::info::InfoArgs;
 use crate::ls::LsArgs;
+use crate::manage::change::{ApplyArgs, PlanArgs, RollbackArgs, SetArgs, UnsetArgs};
+use crate::manage::history::{DiffArgs, HistoryArgs};
+use crate::manage::sessions::{DropArgs, SessionsArgs};
 use crate::race::RaceArgs;
 use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
@@ -50,6 +54,16 @@ pub(crate) enum Verb {
     Info(InfoArgs),
     Ls(LsArgs),
     Secret(SecretArgs),
+    Daemon(DaemonArgs),
+    Plan(PlanArgs),
+    Apply(ApplyArgs),
+    Set(SetArgs),
+    Unset(UnsetArgs),
+    History(HistoryArgs),
+    Diff(DiffArgs),
+    Rollback(RollbackArgs),
+    Sessions(SessionsArgs),
+    Drop(DropArgs),
 
     /// Print a completion script for a shell
     ///

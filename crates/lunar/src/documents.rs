@@ -119,7 +119,7 @@ fn see_also(name: &str) -> String {
 const LUNAR: &str = "lunar";
 
 /// The page of lunar itself, and those of verbs.
-const PAGES: [(&str, &str); 10] = [
+const PAGES: &[(&str, &str)] = &[
     (LUNAR, include_str!("../../../docs/manual/lunar.md")),
     ("serve", include_str!("../../../docs/manual/serve.md")),
     ("copy", include_str!("../../../docs/manual/copy.md")),
@@ -130,4 +130,18 @@ const PAGES: [(&str, &str); 10] = [
     ("info", include_str!("../../../docs/manual/info.md")),
     ("ls", include_str!("../../../docs/manual/ls.md")),
     ("secret", include_str!("../../../docs/manual/secret.md")),
+    ("daemon", include_str!("../../../docs/manual/daemon.md")),
+    ("plan", include_str!("../../../docs/manual/plan.md")),
+    ("apply", include_str!("../../../docs/manual/apply.md")),
+    ("set", include_str!("../../../docs/manual/set.md")),
+    ("unset", include_str!("../../../docs/manual/unset.md")),
+    ("history", include_str!("../../../docs/manual/history.md")),
+    ("diff", include_str!("../../../docs/manual/diff.md")),
+    ("rollback", include_str!("../../../docs/manual/rollback.md")),
+    ("sessions", include_str!("../../../docs/manual/sessions.md")),
+    ("drop", include_str!("../../../docs/manual/drop.md")),
+    (
+        "configuration",
+        include_str!("../../../docs/manual/configuration.md"),
+    ),
 ];

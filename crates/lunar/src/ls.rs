@@ -11,13 +11,12 @@ use clap::builder::NonEmptyStringValueParser;
 use client::discovery::fcoe::look;
 use client::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
 use client::open::{Details, OpenCause};
-use comfy_table::{Table, TableStyle};
 use engine::serve::options::ChapHash;
 use serde::Serialize;
 
 use crate::client::open_options;
 use crate::serve::args::HASHES;
-use crate::units::{choice, human_size, without_codes};
+use crate::units::{bare_table, choice, human_size, lines, without_codes};
 use crate::{VerbError, documents, log};
 
 /// List the targets of portals and their units
@@ -261,19 +260,6 @@ fn table(targets: &[DiscoveredTarget]) -> String {
         }
     }
     lines(&table)
-}
-
-/// A table without frames.
-fn bare_table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header(header);
-    table
-}
-
-fn lines(table: &Table) -> String {
-    let lines = table.lines().map(|line| line.trim().to_owned() + "\n");
-    lines.collect()
 }
 
 fn size_and_address(unit: &DiscoveredUnit) -> (String, String) {

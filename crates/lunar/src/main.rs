@@ -5,11 +5,13 @@ mod bench;
 mod cli;
 mod client;
 mod copy;
+mod daemon;
 mod documents;
 mod floor;
 mod info;
 mod log;
 mod ls;
+mod manage;
 mod measuring;
 mod progress_display;
 mod race;
@@ -57,6 +59,16 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),
         Verb::Secret(args) => secret::run(&args),
+        Verb::Daemon(args) => daemon::run(&args),
+        Verb::Plan(args) => manage::change::plan(&args),
+        Verb::Apply(args) => manage::change::apply(&args),
+        Verb::Set(args) => manage::change::set(&args),
+        Verb::Unset(args) => manage::change::unset(&args),
+        Verb::History(args) => manage::history::history(&args),
+        Verb::Diff(args) => manage::history::diff(&args),
+        Verb::Rollback(args) => manage::change::rollback(&args),
+        Verb::Sessions(args) => manage::sessions::sessions(&args),
+        Verb::Drop(args) => manage::sessions::end(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 pub(crate) use address::human_size;
 use address::{ParseError, Size, Time};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use comfy_table::{Table, TableStyle};
 
 /// Parses a number within `range`. The error gives the range, which that of clap does not where the
 /// text is not a number.
@@ -38,6 +39,20 @@ where
         let meant = choices.iter().find(|(word, ..)| *word == typed);
         meant.expect("one of the words that are known").2
     })
+}
+
+/// A table without frames.
+pub(crate) fn bare_table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header(header);
+    table
+}
+
+/// Its lines, without the blanks at their ends.
+pub(crate) fn lines(table: &Table) -> String {
+    let lines = table.lines().map(|line| line.trim().to_owned() + "\n");
+    lines.collect()
 }
 
 /// Text of others, with percent codes for its control characters but those to `keep`, which a

@@ -78,7 +78,7 @@ initiators = ["*"]
 chap-min = "md5"
 [target."IQN.2026-11.org.example:san"]
 [target."iqn.2026-11.org.example:san"]
-portals = { 0 = ["192.0.2.1:0"], 1 = ["fcoe:int0", "192.0.2.1", "192.0.2.1:3260", "224.0.0.1", "san.example.org"] }
+portals = { 0 = ["192.0.2.1:0", "fcoe:int0"], 1 = ["192.0.2.1", "192.0.2.1:3260", "224.0.0.1", ""] }
 luns = { 16384 = "sized", 3 = "gone" }
 allow = ["g", "open", "weka"]
 view = { g = { 0 = "gone" }, weak = {}, nobody = {} }

@@ -119,7 +119,7 @@ fn quoted(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A message of serde in our words, with what was meant.
-pub(super) fn one_line(message: &str) -> String {
+pub(crate) fn one_line(message: &str) -> String {
     match meant(message) {
         Some(way_out) => format!("{}: {way_out}", in_words(message)),
         None => in_words(message),

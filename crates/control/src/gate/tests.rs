@@ -192,7 +192,7 @@ fn what_somebody_has_written_into_the_file_is_not_overwritten() {
     // It is taken, or dropped.
     let mut other = self::gate();
     other.store.file.push_str("# nothing\n");
-    other.drop_edit().unwrap();
+    change(&mut other, &wish(Candidate::Generation(17))).unwrap();
     assert!(!other.is_edited());
     change(&mut gate, &wish(Candidate::File)).unwrap();
     assert!(gate.tree().volume.contains_key("c"));

@@ -128,7 +128,8 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
     (
         "a target goes",
         &[(
-            "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\nluns = { 0 = \"db\" }\nallow = [\"*\"]\n",
+            "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\n\
+             luns = { 0 = \"db\" }\nallow = [\"*\"]\n",
             "",
         )],
     ),
@@ -136,7 +137,8 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
         "a target comes",
         &[(
             "[target.\"iqn.2026-11.org.example:old\"]",
-            "[target.\"iqn.2026-11.org.example:new\"]\nalias = \"new\"\n[target.\"iqn.2026-11.org.example:old\"]",
+            "[target.\"iqn.2026-11.org.example:new\"]\nalias = \"new\"\n\
+             [target.\"iqn.2026-11.org.example:old\"]",
         )],
     ),
     (

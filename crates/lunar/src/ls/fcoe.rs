@@ -7,8 +7,8 @@ use client::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
 use client::open::Details;
 use serde::Serialize;
 
-use super::{bare_table, lines, said};
-use crate::units::human_size;
+use super::said;
+use crate::units::{bare_table, human_size, lines};
 use crate::{VerbError, documents};
 
 /// The ports behind an Ethernet port of ours, which may be an interface, then the units of those

@@ -1,0 +1,134 @@
+//! The Unix socket of the API.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::caller::PeerUser;
+use super::router;
+use crate::plane::Plane;
+
+/// The most connections at once; one more is closed at once.
+const CONNECTIONS: usize = 64;
+
+/// A Unix socket that takes so many connections, and asks the kernel who each one is.
+pub(crate) struct ApiSocket {
+    listener: UnixListener,
+    room: Arc<Semaphore>,
+}
+
+/// A connection, and its place among those that there can be.
+pub(crate) struct ApiConnection {
+    stream: UnixStream,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Serves the API until `stop` is ready. It runs on a thread of its own.
+///
+/// # Errors
+///
+/// The socket fails.
+pub(crate) async fn serve(
+    socket: ApiSocket,
+    plane: Arc<Plane>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let service = router(plane).into_make_service_with_connect_info::<PeerUser>();
+    axum::serve(socket, service)
+        .with_graceful_shutdown(stop)
+        .await
+}
+
+impl Listener for ApiSocket {
+    type Io = ApiConnection;
+    type Addr = PeerUser;
+
+    async fn accept(&mut self) -> (ApiConnection, PeerUser) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Ok(place) = Arc::clone(&self.room).try_acquire_owned() {
+                        let user = PeerUser::of(&stream);
+                        let connection = ApiConnection {
+                            stream,
+                            _place: place,
+                        };
+                        return (connection, user);
+                    }
+                }
+                // Out of descriptors: some come back.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<PeerUser> {
+        Ok(PeerUser::default())
+    }
+}
+
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl AsyncRead for ApiConnection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for ApiConnection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Listens at a path. A socket that a dead daemon has left gives way; a live one does not.
+///
+/// # Errors
+///
+/// Another daemon listens there, or the path cannot be used.
+pub(crate) async fn listen(path: &Path) -> Result<ApiSocket, String> {
+    let cannot = |cause| format!("cannot listen on {}: {cause}", path.display());
+    if UnixStream::connect(path).await.is_ok() {
+        return Err(format!(
+            "another daemon listens on {}: stop it, or give --socket another path",
+            path.display()
+        ));
+    }
+    match std::fs::remove_file(path) {
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cannot(cause)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).map_err(cannot)?;
+    // Who connects is asked for its name; a group that may use it can be given the file.
+    let mode = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(path, mode).map_err(cannot)?;
+    Ok(ApiSocket {
+        listener,
+        room: Arc::new(Semaphore::new(CONNECTIONS)),
+    })
+}

@@ -1,0 +1,307 @@
+//! A daemon in this process, asked over its socket.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use io::ring::RingKind;
+use tempfile::TempDir;
+
+use super::{SetRequest, Status};
+use crate::client::{ApiClient, ApiError, ApiRequest, Method};
+use crate::daemon::{Daemon, DaemonError, DaemonOptions};
+use crate::gate::{Generation, Outcome};
+use crate::plan::Impact;
+use crate::plane::Session;
+
+/// A folder with a configuration, and the daemon that serves it.
+struct Rig {
+    folder: TempDir,
+    daemon: Option<Daemon>,
+}
+
+impl Rig {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("lunar.toml"), text).unwrap();
+        let daemon = Some(Self::start(&folder).unwrap());
+        Self { folder, daemon }
+    }
+
+    fn start(folder: &TempDir) -> Result<Daemon, DaemonError> {
+        let path = |name: &str| folder.path().join(name);
+        let ended: Arc<dyn Fn() + Send + Sync> = Arc::new(|| ());
+        Daemon::start(&DaemonOptions {
+            config: path("lunar.toml"),
+            state: path("state"),
+            socket: path("socket"),
+            credentials: None,
+            machine: "a machine".to_owned(),
+            initiator: "iqn.2026-11.org.example:initiator".to_owned(),
+            ring: RingKind::Auto,
+            ended,
+        })
+    }
+
+    fn restart(&mut self) {
+        self.daemon.take().unwrap().stop().unwrap();
+        self.daemon = Some(Self::start(&self.folder).unwrap());
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self) -> String {
+        fs::read_to_string(self.path("lunar.toml")).unwrap()
+    }
+
+    fn client(&self) -> ApiClient {
+        ApiClient::new(&self.path("socket"), "a test")
+    }
+
+    fn status(&self) -> Status {
+        self.client()
+            .ask(Method::GET, &ApiRequest::new("/v1/status"))
+            .unwrap()
+    }
+
+    fn send(&self, method: Method, path: &str, body: &str) -> Result<Outcome, ApiError> {
+        let request = ApiRequest {
+            path: path.to_owned(),
+            body: Some(body.to_owned()),
+            based_on: None,
+        };
+        self.client().ask(method, &request)
+    }
+
+    /// The status and the text of a refusal.
+    fn refused(&self, method: Method, path: &str, body: &str) -> (u16, String) {
+        match self.send(method, path, body) {
+            Err(ApiError::Refused(problem)) => (problem.status, problem.detail.clone()),
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.stop().unwrap();
+        }
+    }
+}
+
+/// Where nothing listens.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn text() -> String {
+    format!(
+        "version = 1\n# RAM\n[volume.a]\naddress = \"ram:1M\"\n\n\
+         [target.\"iqn.2026-11.org.example:san\"]\nportals = [\"127.0.0.1:{}\"]\n\
+         luns = {{ 0 = \"a\" }}\nallow = [\"*\"]\n",
+        free_port()
+    )
+}
+
+#[test]
+fn rows_come_and_change_and_go() {
+    let rig = Rig::new(&text());
+    let put = rig
+        .send(Method::PUT, "/v1/volumes/b", "{\"address\":\"null:1G\"}")
+        .unwrap();
+    assert_eq!((put.from, put.generation, put.worst), (1, 2, Impact::Quiet));
+    let patch = "{\"limit\":{\"iops\":\"2k\"}}";
+    rig.send(Method::PATCH, "/v1/volumes/b", patch).unwrap();
+    assert!(
+        rig.file().contains("limit = { iops = \"2k\" }"),
+        "{}",
+        rig.file()
+    );
+    rig.send(Method::PATCH, "/v1/volumes/b", "{\"limit\":null}")
+        .unwrap();
+    assert!(rig.file().starts_with("version = 1\n# RAM\n"));
+    rig.send(Method::DELETE, "/v1/volumes/b", "").unwrap();
+    assert_eq!(rig.status().generation, 5);
+    let history: Vec<Generation> = rig
+        .client()
+        .ask(Method::GET, &ApiRequest::new("/v1/history"))
+        .unwrap();
+    let by: Vec<_> = history.iter().map(|one| &*one.by).collect();
+    assert_eq!(by, ["start", "a test", "a test", "a test", "a test"]);
+}
+
+#[test]
+fn what_is_wrong_is_a_problem_with_a_status() {
+    let rig = Rig::new(&text());
+    let stories = [
+        (Method::GET, "/v2", ""),
+        (Method::GET, "/v1/disks", ""),
+        (Method::GET, "/v1/volumes/z", ""),
+        (Method::DELETE, "/v1/status", ""),
+        (Method::PUT, "/v1/volumes/b", "{"),
+        (Method::PUT, "/v1/volumes/b", "{\"adress\":\"null:1G\"}"),
+        (
+            Method::PUT,
+            "/v1/volumes/b",
+            "{\"address\":\"file:/no/such\"}",
+        ),
+        (Method::PATCH, "/v1/volumes/z", "{}"),
+        (Method::DELETE, "/v1/volumes/z", ""),
+        (Method::DELETE, "/v1/volumes/a", ""),
+        (Method::POST, "/v1/apply?force", ""),
+        (Method::POST, "/v1/apply?allow=all", ""),
+        (Method::POST, "/v1/apply", "version = 1"),
+        (Method::POST, "/v1/plan", "version = 7"),
+        (Method::POST, "/v1/rollback/9", ""),
+        (Method::POST, "/v1/rollback/x", ""),
+        (
+            Method::POST,
+            "/v1/set",
+            "{\"set\":[[\"volume.a.colour\",\"red\"]]}",
+        ),
+        (Method::GET, "/v1/history/7", ""),
+        (Method::DELETE, "/v1/sessions/4", ""),
+    ];
+    let told = stories.map(|(method, path, body)| {
+        let name = method.to_string();
+        let text = match rig.client().text(
+            method,
+            &ApiRequest {
+                path: path.to_owned(),
+                body: Some(body.to_owned()),
+                based_on: None,
+            },
+        ) {
+            Err(ApiError::Refused(problem)) => format!("{} {}", problem.status, problem.detail),
+            other => format!("{other:?}"),
+        };
+        format!("{name} {path} {body}\n    {text}\n")
+    });
+    insta::assert_snapshot!(told.concat());
+    assert_eq!(rig.status().generation, 1);
+}
+
+#[test]
+fn who_has_seen_another_generation_is_told_so() {
+    let rig = Rig::new(&text());
+    let request = |based_on| ApiRequest {
+        path: "/v1/volumes/b".to_owned(),
+        body: Some("{\"address\":\"null:1G\"}".to_owned()),
+        based_on: Some(based_on),
+    };
+    let stale = rig.client().ask::<Outcome>(Method::PUT, &request(7));
+    assert!(matches!(stale, Err(ApiError::Refused(problem)) if problem.status == 412));
+    rig.client()
+        .ask::<Outcome>(Method::PUT, &request(1))
+        .unwrap();
+}
+
+#[test]
+fn a_loss_is_refused_with_its_plan_until_it_is_allowed() {
+    let rig = Rig::new(&text());
+    let without = "version = 1\n";
+    let refused = rig.send(Method::PUT, "/v1/config", without);
+    let Err(ApiError::Refused(problem)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(problem.status, 409);
+    assert_eq!(problem.way_out.as_deref(), Some("--allow loses=volume.a"));
+    assert_eq!(problem.outcome.unwrap().worst, Impact::Loses);
+    rig.send(Method::PUT, "/v1/config?allow=loses=volume.a", without)
+        .unwrap();
+    assert_eq!(rig.status().volumes, 0);
+}
+
+#[test]
+fn what_was_changed_is_there_after_a_restart() {
+    let mut rig = Rig::new(&text());
+    let set = SetRequest {
+        set: vec![("volume.b.address".to_owned(), "null:1G".to_owned())],
+        unset: Vec::new(),
+    };
+    let body = serde_json::to_string(&set).unwrap();
+    rig.send(Method::POST, "/v1/set", &body).unwrap();
+    let (file, status) = (rig.file(), rig.status());
+    rig.restart();
+    assert_eq!((rig.file(), rig.status()), (file, status));
+}
+
+#[test]
+fn a_file_that_was_spoilt_does_not_take_the_server_down() {
+    let mut rig = Rig::new(&text());
+    fs::write(
+        rig.path("lunar.toml"),
+        "version = 1\n[volume.a]\naddres = \"ram:1M\"\n",
+    )
+    .unwrap();
+    rig.restart();
+    let status = rig.status();
+    assert_eq!((status.generation, status.volumes), (1, 1));
+    assert!(
+        status.alarms[0].contains("did you mean \"address\"?"),
+        "{:?}",
+        status.alarms
+    );
+    // What is edited by hand is not overwritten, and can be dropped.
+    let (code, _) = rig.refused(Method::PUT, "/v1/volumes/b", "{\"address\":\"null:1G\"}");
+    assert_eq!(code, 409);
+    rig.send(Method::POST, "/v1/rollback/1", "").unwrap();
+    assert!(rig.status().alarms.is_empty() && !rig.status().edited);
+    assert_eq!(
+        rig.file(),
+        rig.client()
+            .text(Method::GET, &ApiRequest::new("/v1/config"))
+            .unwrap()
+    );
+}
+
+#[test]
+fn without_a_file_that_was_ever_valid_nothing_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lunar.toml"), "version = ").unwrap();
+    assert!(matches!(
+        Rig::start(&folder),
+        Err(DaemonError::Config { .. })
+    ));
+}
+
+#[test]
+fn two_daemons_do_not_share_a_socket() {
+    let rig = Rig::new("version = 1\n");
+    let second = Rig::start(&rig.folder);
+    assert!(matches!(second, Err(DaemonError::Failed(cause)) if cause.contains("another daemon")));
+    assert_eq!(rig.status().generation, 1);
+}
+
+#[test]
+fn no_daemon_is_said_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let client = ApiClient::new(&folder.path().join("socket"), "a test");
+    let asked = client.text(Method::GET, &ApiRequest::new("/v1/status"));
+    assert!(asked.unwrap_err().to_string().contains("lunar daemon"));
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused() {
+    let rig = Rig::new("version = 1\n");
+    let body = format!("version = 1\n#{}\n", "x".repeat(super::BODY_BYTES));
+    let refused = rig.client().text(
+        Method::POST,
+        &ApiRequest {
+            path: "/v1/plan".to_owned(),
+            body: Some(body),
+            based_on: None,
+        },
+    );
+    assert!(refused.is_err());
+    let sessions: Vec<Session> = rig
+        .client()
+        .ask(Method::GET, &ApiRequest::new("/v1/sessions"))
+        .unwrap();
+    assert_eq!(sessions, []);
+}

@@ -1,0 +1,293 @@
+//! `lunar daemon`: from a file to a server that can be asked and told.
+//!
+//! ```text
+//!   main thread     reads the file, starts the server, waits for signals
+//!   control         tokio: the API; what blocks goes to its pool
+//!   cores           I/O; they know nothing of this
+//! ```
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use address::Size;
+use block::file::UndoLog;
+use engine::server::{Server, ServerConfig, ServerHandle};
+use io::memory::MemoryLimit;
+use io::ring::RingKind;
+use tokio::sync::oneshot;
+
+use crate::api;
+use crate::check::{TreeProblem, check};
+use crate::document::parse;
+use crate::gate::{Author, Candidate, ChangeRequest, Gate, Generation, Outcome, Store};
+use crate::plan::{Allowed, Impact, plan};
+use crate::plane::Plane;
+use crate::serving::{Places, ServedTree};
+use crate::store::{FileStore, RealFiles};
+use crate::tree::Tree;
+
+/// Where a daemon finds and keeps things.
+#[derive(Clone)]
+pub struct DaemonOptions {
+    /// The configuration file.
+    pub config: PathBuf,
+    /// Where history, secrets and reservations are kept.
+    pub state: PathBuf,
+    /// The Unix socket of the API.
+    pub socket: PathBuf,
+    /// The folder of credentials that the service manager gave.
+    pub credentials: Option<PathBuf>,
+    /// What tells this machine from others.
+    pub machine: String,
+    /// The InitiatorName by which volumes of other targets are opened, if the tree gives none.
+    pub initiator: String,
+    /// How cores wait for I/O.
+    pub ring: RingKind,
+    /// Told when a core has ended, by order or not.
+    pub ended: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// A daemon that serves.
+pub struct Daemon {
+    plane: Arc<Plane>,
+    server: ServerHandle,
+    stop: oneshot::Sender<()>,
+    control: thread::JoinHandle<()>,
+}
+
+/// Why a daemon has not started.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The file says nothing that could be served, and nothing was served before.
+    #[error("{file}: {cause}")]
+    Config {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// Something that is needed cannot be had.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What is served first.
+struct First {
+    generation: u64,
+    text: String,
+    tree: Tree,
+    alarms: Vec<String>,
+    /// It is not in the history yet.
+    is_new: bool,
+}
+
+impl Daemon {
+    /// Serves what the file says, or, where that is nothing valid, what was served last.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be served.
+    pub fn start(options: &DaemonOptions) -> Result<Self, DaemonError> {
+        let failed = DaemonError::Failed;
+        let files = RealFiles::default();
+        let store = FileStore::new(&options.config, &options.state, files);
+        let mut store = store.map_err(failed)?;
+        let first = first(&mut store, &options.config)?;
+        first
+            .alarms
+            .iter()
+            .for_each(|alarm| tracing::error!("{alarm}"));
+        let places = Places {
+            state: options.state.clone(),
+            credentials: options.credentials.clone(),
+            machine: options.machine.clone(),
+        };
+        let inventory = places.inventory(&first.tree);
+        let inventory = inventory.map_err(|causes| failed(causes.join("\n")))?;
+        let config = server_config(&first.tree, options).map_err(failed)?;
+        let undo = UndoLog::default();
+        let server = Server::start(config, inventory, &undo);
+        let server = server.map_err(|error| failed(error.to_string()))?;
+        undo.forget();
+        let kept = first
+            .is_new
+            .then(|| store.commit(&generation(&first), &first.text));
+        kept.unwrap_or(Ok(()))
+            .unwrap_or_else(|cause| tracing::warn!("{cause}"));
+        let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
+        let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
+        let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms));
+        let started = control(&options.socket, Arc::clone(&plane));
+        let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
+        Ok(Self {
+            plane,
+            server,
+            stop,
+            control,
+        })
+    }
+
+    /// What its front ends use.
+    #[must_use]
+    pub fn plane(&self) -> &Arc<Plane> {
+        &self.plane
+    }
+
+    /// Takes the file as it is now, if nothing of it cuts or loses anything.
+    pub fn reload(&self) {
+        let author = Author {
+            who: "root".to_owned(),
+            by: "SIGHUP".to_owned(),
+        };
+        match self.plane.change(&reload(), &author) {
+            Ok(Outcome {
+                generation, worst, ..
+            }) => tracing::info!("generation {generation} is served ({worst})"),
+            Err(error) => tracing::error!("the file is not applied: {error}"),
+        }
+    }
+
+    /// Ends the control plane, then the server: initiators are asked to log out, and volumes
+    /// flushed.
+    ///
+    /// # Errors
+    ///
+    /// What was not flushed, or failed before.
+    pub fn stop(self) -> Result<(), String> {
+        // It may have ended by itself.
+        let _ = self.stop.send(());
+        self.server.stop();
+        let _ = self.control.join();
+        self.server.wait().map_err(|error| error.to_string())
+    }
+}
+
+fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, String> {
+    // Fewer descriptors only mean fewer sessions.
+    let _ = io::limits::raise_open_files();
+    let name = tree.daemon.initiator_name.as_ref();
+    let config = ServerConfig::new(name.unwrap_or(&options.initiator).clone());
+    let mut config =
+        config.map_err(|cause| format!("cannot determine the available memory: {cause}"))?;
+    if let Some(Size(limit)) = tree.daemon.memory_limit {
+        config.open.memory = Arc::new(MemoryLimit::new(limit));
+    }
+    let threads = tree.daemon.threads.map(usize::from);
+    config.threads = threads.and_then(NonZeroUsize::new);
+    config.ring = options.ring;
+    config.state_dir = Some(options.state.clone());
+    let ended = Arc::clone(&options.ended);
+    config.ended = Arc::new(move |_| ended());
+    Ok(config)
+}
+
+fn reload() -> ChangeRequest {
+    ChangeRequest {
+        candidate: Candidate::File,
+        based_on: None,
+        allowed: Allowed::default(),
+        absent_ok: false,
+        dry_run: false,
+    }
+}
+
+/// The file counts if it is valid. If not, the last applied generation is served: a typo does not
+/// take a SAN down at the next start.
+fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
+    let found = store.find().map_err(DaemonError::Failed)?;
+    let text = found
+        .text
+        .unwrap_or_else(|| crate::document::write(&Tree::default()));
+    let number = found.last.as_ref().map_or(0, |(number, _)| *number);
+    let wrong = match read(&text) {
+        Ok(tree) => {
+            let is_new = found.last.is_none_or(|(_, last)| last != text);
+            return Ok(First {
+                generation: number + u64::from(is_new),
+                text,
+                tree,
+                alarms: Vec::new(),
+                is_new,
+            });
+        }
+        Err(wrong) => wrong,
+    };
+    let file = config.display().to_string();
+    let last = found
+        .last
+        .and_then(|(number, text)| Some((number, read(&text).ok()?, text)));
+    let Some((generation, tree, text)) = last else {
+        return Err(DaemonError::Config { file, cause: wrong });
+    };
+    let alarm = format!("{file} is not valid, and generation {generation} is served: {wrong}");
+    Ok(First {
+        generation,
+        text,
+        tree,
+        alarms: vec![alarm],
+        is_new: false,
+    })
+}
+
+fn read(text: &str) -> Result<Tree, String> {
+    let tree = parse(text).map_err(|problem| problem.to_string())?;
+    let problems = check(&tree).problems;
+    if problems.is_empty() {
+        return Ok(tree);
+    }
+    let lines: Vec<_> = problems.iter().map(TreeProblem::to_string).collect();
+    Err(lines.join("\n"))
+}
+
+fn generation(first: &First) -> Generation {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let plan = plan(&Tree::default(), &first.tree, &[]);
+    Generation {
+        number: first.generation,
+        at: since.map_or(0, |since| since.as_secs()),
+        who: "root".to_owned(),
+        by: "start".to_owned(),
+        impact: Impact::Quiet,
+        differences: crate::gate::told(&plan),
+    }
+}
+
+/// Starts the thread of the control plane.
+fn control(
+    socket: &Path,
+    plane: Arc<Plane>,
+) -> Result<(oneshot::Sender<()>, thread::JoinHandle<()>), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(IDLE)
+        .build()
+        .map_err(|cause| format!("cannot start the control plane: {cause}"))?;
+    let listener = runtime.block_on(api::listen(socket))?;
+    let (stop, stopped) = oneshot::channel();
+    let path = socket.to_owned();
+    let thread = thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || {
+            let stopped = async move { drop(stopped.await) };
+            if let Err(cause) = runtime.block_on(api::serve(listener, plane, stopped)) {
+                tracing::error!("the control plane has ended: {cause}");
+            }
+            // A request that hangs does not keep the server from ending.
+            runtime.shutdown_timeout(PATIENCE);
+            let _ = std::fs::remove_file(path);
+        });
+    let thread = thread.map_err(|cause| format!("cannot start the control plane: {cause}"))?;
+    Ok((stop, thread))
+}
+
+/// How many requests may block at once.
+const BLOCKING_THREADS: usize = 4;
+
+/// How long a thread that blocked waits for more.
+const IDLE: Duration = Duration::from_secs(10);
+
+const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,0 +1,151 @@
+//! `lunar daemon`: a server that is configured by a file, and can be asked and told.
+
+use process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::{env, fs, io, process, thread};
+
+use clap::Args;
+use control::daemon::{Daemon, DaemonError, DaemonOptions};
+use engine::serve::options::RingKind;
+use rustix::process::geteuid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::manage::SocketArgs;
+use crate::serve::args::RINGS;
+use crate::units::choice;
+use crate::{VerbError, client, log};
+
+/// Serve what a configuration file says, until told to stop
+///
+/// Volumes, groups of initiators and targets are rows of one file. lunar plan tells what a change
+/// of it would do to whom, lunar apply makes it, while hosts go on working. SIGHUP applies the file
+/// if that ends no session and loses nothing; SIGTERM or ^C asks the initiators to log out, flushes
+/// the volumes and exits with 0.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    /// The configuration file
+    #[arg(long, value_name = "FILE", default_value = "/etc/lunar/lunar.toml")]
+    config: PathBuf,
+
+    /// Where history, secrets and reservations are kept [default: /var/lib/lunar]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    socket: SocketArgs,
+
+    /// How to wait for I/O
+    #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
+    ring: RingKind,
+}
+
+/// What the main thread hears.
+enum Heard {
+    Stop,
+    Reload,
+    /// A core has ended by itself.
+    Ended,
+}
+
+pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
+    log::start();
+    let (told, heard) = channel();
+    signals(told.clone()).map_err(VerbError::signals)?;
+    let state = args.state_dir.clone().or_else(client::state_dir);
+    let state = state
+        .ok_or_else(|| VerbError::usage("there is no state directory: give --state-dir DIR"))?;
+    let options = DaemonOptions {
+        machine: machine(&state)?,
+        config: args.config.clone(),
+        state,
+        socket: args.socket.path(),
+        credentials: env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from),
+        initiator: format!("{}:initiator", client::default_name()),
+        ring: args.ring,
+        ended: Arc::new(move || {
+            // While it stops, nobody listens.
+            let _ = told.send(Heard::Ended);
+        }),
+    };
+    let daemon = Daemon::start(&options).map_err(|error| failure(&error))?;
+    let served = daemon.plane().served();
+    tracing::info!(
+        "generation {} is served: {} volumes, {} targets; it listens to {}",
+        served.generation,
+        served.tree.volume.len(),
+        served.tree.target.len(),
+        options.socket.display()
+    );
+    loop {
+        match heard.recv() {
+            Ok(Heard::Reload) => daemon.reload(),
+            Ok(Heard::Stop) | Err(_) => break,
+            Ok(Heard::Ended) => {
+                let stopped = daemon.stop().and(Err("a core has ended".to_owned()));
+                return stopped.map_err(VerbError::failed);
+            }
+        }
+    }
+    daemon.stop().map_err(VerbError::failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failure(error: &DaemonError) -> VerbError {
+    match error {
+        DaemonError::Config { .. } => VerbError::usage(error),
+        DaemonError::Failed(_) => VerbError::failed(error),
+    }
+}
+
+/// What tells this machine from others, from the first start on: identities of volumes follow from
+/// it, so it stays as it is where the machine gets another name or the folder another machine.
+fn machine(state: &Path) -> Result<String, VerbError> {
+    let path = state.join("machine");
+    if let Ok(known) = fs::read_to_string(&path) {
+        return Ok(known.trim().to_owned());
+    }
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let id = match id.trim() {
+        "" | "uninitialized" => runtime::secret::generate(32).to_string(),
+        id => id.to_owned(),
+    };
+    let kept = fs::create_dir_all(state).and_then(|()| fs::write(&path, format!("{id}\n")));
+    kept.map_err(|cause| VerbError::failed(format!("cannot write {}: {cause}", path.display())))?;
+    Ok(id)
+}
+
+/// SIGTERM and SIGINT stop, SIGHUP reloads. A second order to stop ends the process.
+fn signals(told: Sender<Heard>) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            let mut stops = 0;
+            for signal in signals.forever() {
+                let heard = if signal == SIGHUP {
+                    Heard::Reload
+                } else {
+                    Heard::Stop
+                };
+                stops += u32::from(signal != SIGHUP);
+                if stops > 1 {
+                    log::say("stopped by a second signal");
+                    process::exit(1);
+                }
+                let _ = told.send(heard);
+            }
+        })?;
+    Ok(())
+}
+
+/// Root's daemon is at a place that all know; others have their own.
+pub(crate) fn default_socket() -> PathBuf {
+    if geteuid().is_root() {
+        return PathBuf::from("/run/lunar/control.sock");
+    }
+    let folder = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    folder.join("lunar-control.sock")
+}

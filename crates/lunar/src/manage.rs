@@ -1,0 +1,54 @@
+//! The verbs that ask a daemon, and tell it.
+
+pub(crate) mod change;
+pub(crate) mod history;
+pub(crate) mod sessions;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use control::client::{ApiClient, ApiError};
+
+use crate::VerbError;
+use crate::daemon::default_socket;
+
+/// The daemon that is meant.
+#[derive(Debug, Args)]
+pub(crate) struct SocketArgs {
+    /// The daemon's socket [default: /run/lunar/control.sock]
+    ///
+    /// The environment variable LUNAR_SOCKET names it too.
+    #[arg(long, value_name = "PATH", env = "LUNAR_SOCKET", hide_env = true)]
+    socket: Option<PathBuf>,
+}
+
+impl SocketArgs {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(default_socket)
+    }
+
+    /// The API there, for a verb.
+    pub(crate) fn client(&self, verb: &str) -> ApiClient {
+        ApiClient::new(&self.path(), format!("lunar {verb}"))
+    }
+}
+
+/// What a daemon refuses as malformed was not tried.
+fn failure(error: &ApiError) -> VerbError {
+    match error {
+        ApiError::Refused(problem) if [400, 422].contains(&problem.status) => {
+            VerbError::usage(error)
+        }
+        _ => VerbError::failed(error),
+    }
+}
+
+/// A path segment of a URL.
+fn segment(name: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(byte);
+    let escaped = |byte: u8| match plain(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    name.bytes().map(escaped).collect()
+}

@@ -1,0 +1,67 @@
+//! `lunar sessions` and `drop`: who is logged in, and the end of it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use control::client::{ApiRequest, Method};
+use control::plane::Session;
+
+use super::{SocketArgs, failure};
+use crate::units::{bare_table, lines};
+use crate::{VerbError, documents};
+
+/// List the sessions of a daemon: who is logged in to what, and from where
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    #[command(flatten)]
+    socket: SocketArgs,
+
+    /// Print one JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+/// End a session, whatever its initiator does
+///
+/// Its commands end at the volumes first. An initiator that may log in comes back.
+#[derive(Debug, Args)]
+pub(crate) struct DropArgs {
+    /// Its number, as lunar sessions tells it
+    #[arg(value_name = "ID")]
+    id: u16,
+
+    #[command(flatten)]
+    socket: SocketArgs,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn sessions(args: &SessionsArgs) -> Result<ExitCode, VerbError> {
+    let client = args.socket.client("sessions");
+    let sessions = client.ask::<Vec<Session>>(Method::GET, &ApiRequest::new("/v1/sessions"));
+    let sessions = sessions.map_err(|error| failure(&error))?;
+    if args.json {
+        return documents::print_json(&sessions);
+    }
+    let mut table = bare_table(["ID", "INITIATOR", "TARGET", "FROM", "PORTAL", "AGE"]);
+    for session in &sessions {
+        let (id, age) = (session.id.to_string(), format!("{} s", session.age_s));
+        let target = session.target.as_deref().unwrap_or("discovery");
+        let (initiator, from) = (&*session.initiator, &*session.address);
+        table.add_row([&*id, initiator, target, from, &session.portal, &age]);
+    }
+    documents::print(lines(&table).as_bytes())
+}
+
+pub(crate) fn end(args: &DropArgs) -> Result<ExitCode, VerbError> {
+    let client = args.socket.client("drop");
+    let request = ApiRequest::new(format!("/v1/sessions/{}", args.id));
+    let ended = client.text(Method::DELETE, &request);
+    ended.map_err(|error| failure(&error))?;
+    if args.json {
+        return documents::print_json(&serde_json::json!({ "ended": args.id }));
+    }
+    documents::print(format!("session {} has ended\n", args.id).as_bytes())
+}
