@@ -45,6 +45,9 @@ pub struct UnitRow {
     pub written: String,
     /// The serial number that it is told to have; `None`: what its volume is known by.
     pub serial: Option<String>,
+    /// The NAA designator that it is told to have (SPC-5 §7.7.6.6), big-endian; `None`: it follows
+    /// from the serial number. A disk that was served by another program keeps its own.
+    pub naa: Option<Vec<u8>>,
     /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.
     pub vendor: Option<String>,
     /// PRODUCT IDENTIFICATION, up to 16.
@@ -96,6 +99,7 @@ impl UnitRow {
             address,
             written,
             serial: None,
+            naa: None,
             vendor: None,
             product: None,
             removable: false,
@@ -112,7 +116,8 @@ impl UnitRow {
     pub fn is_same_unit(&self, other: &Self) -> bool {
         let named = |row: &Self| {
             let names = (row.vendor.clone(), row.product.clone());
-            (row.serial.clone(), names, row.removable)
+            let designators = (row.serial.clone(), row.naa.clone());
+            (designators, names, row.removable)
         };
         named(self) == named(other)
     }

@@ -1,6 +1,8 @@
 //! What is wrong with an inventory, before anything of it is tried.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use block::identity::hex;
 
 use super::cycle::{CycleSearch, LocalNode};
 use super::{Inventory, LunRows};
@@ -57,6 +59,27 @@ pub enum InventoryError {
         /// The address of its volume, as it was written.
         volume: String,
     },
+    /// Bytes that are not a designator of type NAA.
+    #[error(
+        "{unit:?}: {naa} is not an NAA designator: it has 16 hexadecimal digits, of which the \
+         first is 2, 3 or 5, or 32, of which the first is 6"
+    )]
+    NotNaa {
+        /// Which unit.
+        unit: String,
+        /// The bytes, in hexadecimal.
+        naa: String,
+    },
+    /// A designator that two units have.
+    #[error("{unit:?} and {other:?} have the same NAA designator {naa}: give one of them another")]
+    NaaTwice {
+        /// Which unit.
+        unit: String,
+        /// The other one.
+        other: String,
+        /// The bytes, in hexadecimal.
+        naa: String,
+    },
     /// A name that iSCSI has no room for, or a character that it does not know.
     #[error("{name:?} is not an iSCSI name: {cause}")]
     Name {
@@ -74,6 +97,7 @@ impl Inventory {
     ///
     /// The first thing that is wrong.
     pub fn check(&self, node: LocalNode<'_>) -> Result<(), InventoryError> {
+        self.check_designators()?;
         for (name, target) in &self.targets {
             check_name(name)?;
             self.check_luns(name, &target.luns)?;
@@ -96,6 +120,23 @@ impl Inventory {
         CycleSearch::new(self, node).run()
     }
 
+    fn check_designators(&self) -> Result<(), InventoryError> {
+        let mut known = BTreeMap::new();
+        for (unit, row) in &self.units {
+            let Some(naa) = &row.naa else { continue };
+            let unit = unit.clone();
+            if !is_naa(naa) {
+                let naa = hex(naa);
+                return Err(InventoryError::NotNaa { unit, naa });
+            }
+            if let Some(other) = known.insert(naa, unit.clone()) {
+                let naa = hex(naa);
+                return Err(InventoryError::NaaTwice { unit, other, naa });
+            }
+        }
+        Ok(())
+    }
+
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {
         let mut known = BTreeSet::new();
         for (lun, unit) in luns {
@@ -112,6 +153,16 @@ impl Inventory {
             }
         }
         Ok(())
+    }
+}
+
+/// The formats of SPC-5 §7.7.6.6: by the first four bits 8 bytes, or 16 of format 6h.
+fn is_naa(designator: &[u8]) -> bool {
+    let format = designator.first().map(|byte| byte >> 4);
+    match designator.len() {
+        8 => matches!(format, Some(2 | 3 | 5)),
+        16 => format == Some(6),
+        _ => false,
     }
 }
 

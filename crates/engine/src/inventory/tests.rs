@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use fc::remote::Partners;
 use proptest::collection::{btree_map, vec};
+use proptest::option;
 use proptest::prelude::*;
 
 use super::{
@@ -84,6 +85,29 @@ fn a_name_is_written_as_it_is_compared() {
         told.ends_with("iSCSI compares it as iqn.2026-11.org.lunar:a"),
         "{told}"
     );
+}
+
+#[test]
+fn a_designator_is_one_of_its_formats_and_of_one_unit() {
+    let told = |a: &[u8], b: &[u8]| {
+        let mut inventory = serving(&[(0, "a")]);
+        for (name, naa) in [("a", a), ("b", b)] {
+            inventory.units.get_mut(name).unwrap().naa = Some(naa.to_vec());
+        }
+        inventory.check(HERE)
+    };
+    assert_eq!(told(&[0x60; 16], &[0x50; 8]), Ok(()));
+    let naa = "60".repeat(16);
+    let (unit, other) = ("b".to_owned(), "a".to_owned());
+    let twice = InventoryError::NaaTwice { unit, other, naa };
+    assert_eq!(told(&[0x60; 16], &[0x60; 16]), Err(twice));
+    for wrong in [&[0x60; 8][..], &[0x50; 16], &[0x10; 8], &[0x50; 7], &[]] {
+        let found = told(&[0x30; 8], wrong);
+        assert!(
+            matches!(found, Err(InventoryError::NotNaa { .. })),
+            "{wrong:x?}"
+        );
+    }
 }
 
 /// LUN 0 is unit `a`, LUN 1 unit `b`, behind a portal that listens on these.
@@ -226,8 +250,10 @@ fn a_unit_with_another_volume_is_swapped_and_one_with_another_name_is_another() 
 
 fn rows() -> impl Strategy<Value = UnitRow> {
     let address = prop_oneof![Just("ram:1M"), Just("ram:2M"), Just("null:1G")];
-    (address, proptest::option::of("[0-9]")).prop_map(|(address, serial)| UnitRow {
+    let designators = (option::of("[0-9]"), option::of(vec(0x30..0x32_u8, 8)));
+    (address, designators).prop_map(|(address, (serial, naa))| UnitRow {
         serial,
+        naa,
         ..unit(address)
     })
 }

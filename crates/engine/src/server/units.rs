@@ -43,6 +43,14 @@ pub(super) enum Absence {
 
 /// What a unit calls itself: as it was told, else as its volume is known.
 pub(super) fn designation(name: &str, row: &UnitRow, volume: &dyn Volume) -> Designation {
+    let called = by_serial(name, row, volume);
+    Designation {
+        naa: row.naa.clone().unwrap_or(called.naa),
+        ..called
+    }
+}
+
+fn by_serial(name: &str, row: &UnitRow, volume: &dyn Volume) -> Designation {
     if let Some(serial) = &row.serial {
         return Designation::of_serial(serial.clone());
     }
@@ -72,7 +80,7 @@ pub(super) fn state(row: &UnitRow, volume: &Arc<dyn Volume>, called: &Designatio
         product: text(&row.product, "VOLUME"),
         revision: revision(env!("CARGO_PKG_VERSION")),
         serial: called.serial.clone(),
-        naa: called.naa.to_vec(),
+        naa: called.naa.clone(),
         removable: row.removable,
     };
     let mut traits = volume.traits();
@@ -250,9 +258,10 @@ pub(super) fn not_flushed(
 pub(crate) struct Designation {
     /// For VPD 80h.
     pub(crate) serial: String,
-    /// Locally assigned, NAA 3h (SPC-5 §7.7.6.6.3): 8 bytes. A registered one would take an
-    /// OUI, which this project does not have.
-    pub(crate) naa: [u8; 8],
+    /// Big-endian. Unless the unit was told to have another one, it is locally assigned, NAA 3h
+    /// (SPC-5 §7.7.6.6.3), and has 8 bytes: a registered one would take an OUI, which this project
+    /// does not have.
+    pub(crate) naa: Vec<u8>,
     /// Whether the unit is known by it again when it is served the next time.
     pub(crate) lasts: bool,
 }
@@ -267,8 +276,7 @@ impl Designation {
     /// Of a unit with this serial number.
     #[must_use]
     pub(crate) fn of_serial(serial: String) -> Self {
-        let mut naa = [0; 8];
-        naa.copy_from_slice(&digest(&[b"designator of", serial.as_bytes()])[..8]);
+        let mut naa = digest(&[b"designator of", serial.as_bytes()])[..8].to_vec();
         naa[0] = 0x30 | naa[0] & 0x0f;
         Self {
             serial,

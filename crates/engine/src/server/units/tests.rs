@@ -9,8 +9,9 @@ use block::volume::{CoreContext, Handle, Volume};
 use scsi::medium::{MediumError, Traits};
 use scsi::statistics::{SpaceUsage, UsageGauge as _};
 
-use super::{Designation, VolumeGauge, not_flushed};
+use super::{Designation, VolumeGauge, designation, not_flushed};
 use crate::flushes::FinalFlushes;
+use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 
 /// A unit of somebody else, whose cache somebody switches.
@@ -116,6 +117,19 @@ fn the_serial_number_of_before_gives_back_the_designator() {
 fn what_is_drawn_does_not_last() {
     assert!(!Designation::passing([7; 8]).lasts);
     assert!(Designation::of_serial("S1".into()).lasts);
+}
+
+#[test]
+fn a_unit_keeps_the_designator_that_it_is_told_to_have() {
+    let naa: Vec<u8> = (0x60..0x70).collect();
+    let row = UnitRow {
+        serial: Some("S1".into()),
+        naa: Some(naa.clone()),
+        ..UnitRow::new("null:1G".parse().unwrap(), "null:1G".into())
+    };
+    let called = designation("a", &row, &Null::new(1 << 20, 512).unwrap());
+    let by_serial = Designation::of_serial("S1".into());
+    assert_eq!(called, Designation { naa, ..by_serial });
 }
 
 #[test]
