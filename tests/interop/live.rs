@@ -14,6 +14,7 @@ use engine::inventory::{Inventory, TargetRow, UnitRow};
 use engine::mailbox::SessionInfo;
 use engine::serve::options::{RingKind, ServeError};
 use engine::server::{Server, ServerConfig, ServerHandle};
+use iscsi::target::NodeAccess;
 use tests::client::Client;
 use tests::initiator::{Data, Settings};
 
@@ -241,7 +242,7 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
     live.session();
     end(load);
     let name = "iqn.2026-11.org.lunar.test:friend";
-    live.apply(|next| target_of(next).access.allow = Some([name.to_owned()].into()))
+    live.apply(|next| target_of(next).access = NodeAccess::only([name.to_owned()].into()))
         .unwrap();
     assert_eq!(live.server.sessions(), []);
     let stranger = run("iscsi-inq", &[&first]);

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use block::file::UndoLog;
 use engine::inventory::{Inventory, TargetRow, UnitRow};
 use engine::server::{ServerConfig, ServerHandle};
+use iscsi::target::NodeAccess;
 use tests::server::Server;
 
 use crate::Scene;
@@ -277,7 +278,7 @@ impl LocalServer {
         inventory.units.insert("0".to_owned(), unit);
         let mut target = TargetRow::default();
         target.luns.push((0, "0".to_owned()));
-        target.access.allow = Some([GUEST.to_owned()].into());
+        target.access = NodeAccess::only([GUEST.to_owned()].into());
         inventory.targets.insert(TARGET.to_owned(), target);
         let config = ServerConfig::new(TARGET.to_owned())?;
         let undo = UndoLog::default();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::keys::{Admitted, LoginKey};
 use crate::login::{LoginStatus, status};
-use crate::target::TargetNode;
+use crate::target::{TargetChap, TargetNode};
 use crate::text::Text;
 use scsi::violation::Violation;
 
@@ -24,12 +24,36 @@ pub use hash::Hash;
 /// What a login may be for, and what has to be proven for it.
 #[derive(Clone, Debug, Default)]
 pub struct AuthRequirement {
-    /// The nodes that ask for CHAP.
-    pub guarded: Vec<Arc<TargetNode>>,
+    /// The nodes that ask the initiator for CHAP.
+    pub guarded: Vec<AdmittedNode>,
     /// Whether it will do without.
     pub open: bool,
     /// InitiatorName, normalised, as users may be bound to one.
     pub initiator: String,
+}
+
+/// A node that an initiator may log in to, and the group of initiators that it is in there.
+#[derive(Clone, Debug)]
+pub struct AdmittedNode {
+    /// The node.
+    pub node: Arc<TargetNode>,
+    group: usize,
+}
+
+impl AdmittedNode {
+    /// A node for an initiator of this normalised name; `None` if it may not log in.
+    #[must_use]
+    pub fn new(node: &Arc<TargetNode>, initiator: &str) -> Option<Self> {
+        let group = node.access.group_of(initiator)?;
+        let node = Arc::clone(node);
+        Some(Self { node, group })
+    }
+
+    /// What the initiator has to prove there. The credentials of other groups are none for it.
+    #[must_use]
+    pub fn chap(&self) -> Option<&TargetChap> {
+        self.node.access.groups().get(self.group)?.chap.as_ref()
+    }
 }
 
 /// Why a login fails in its SecurityNegotiation stage. The initiator learns less than the log.

@@ -1,5 +1,7 @@
 //! iSCSI names (RFC 7143 §4.2.7) and what SCSI makes of them: TransportIDs and designators.
 
+use std::collections::BTreeSet;
+
 use scsi::nexus::{TargetDevice, TargetPort};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
@@ -128,6 +130,7 @@ pub fn target_device(node: &str, luns: Vec<(Lun, UnitId)>, protocol_level: u8) -
             designators: name_string(&target_port_name(node, PORTAL_GROUP), TARGET_PORT),
         }],
         luns,
+        read_only: BTreeSet::new(),
         protocol: PROTOCOL,
         versions: vec![0x0960 + u16::from(protocol_level)],
     }

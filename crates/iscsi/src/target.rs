@@ -1,18 +1,16 @@
 //! What the target nodes of a process are, and which sessions they have.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use zeroize::Zeroize;
-
-use crate::auth::Hash;
 use crate::parameters::{FIRST_WINDOW, Operational};
 use crate::wire::bhs::MAX_DATA_LEN;
 
+mod access;
 mod registry;
 
+pub use access::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
 pub use registry::{AdmissionDecision, AdmissionWish, Registry, SessionIdentity};
 
 /// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
@@ -40,88 +38,6 @@ pub struct TargetNode {
     pub alias: Option<String>,
     /// Which initiators may log in.
     pub access: NodeAccess,
-}
-
-/// The initiators that may log in to a node, and their CHAP users.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeAccess {
-    /// The initiator names allowed (normalised); `None`: any.
-    pub allow: Option<BTreeSet<String>>,
-    /// CHAP, which then must be done.
-    pub chap: Option<TargetChap>,
-}
-
-impl NodeAccess {
-    /// Whether the allow list lets an initiator in, whose name is normalised.
-    #[must_use]
-    pub fn admits(&self, initiator: &str) -> bool {
-        self.allow
-            .as_ref()
-            .is_none_or(|names| names.contains(initiator))
-    }
-}
-
-/// CHAP credentials. The secrets are never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct TargetChap {
-    /// The users of initiators; at least one.
-    pub users: Vec<ChapUser>,
-    /// Our own name and secret for initiators that ask for mutual authentication.
-    pub mutual: Option<(String, Vec<u8>)>,
-    /// The weakest hash that will do.
-    pub minimum: Hash,
-}
-
-/// One credential, and the initiator that may use it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ChapUser {
-    /// CHAP_N.
-    pub name: String,
-    /// The InitiatorName, normalised, that the user is bound to (RFC 7143 §9.2); `None`: any.
-    pub initiator: Option<String>,
-    /// The secret.
-    pub secret: Vec<u8>,
-}
-
-impl ChapUser {
-    /// Whether an initiator of this normalised name may log in as this user.
-    #[must_use]
-    pub fn is_for(&self, initiator: &str) -> bool {
-        self.initiator.as_ref().is_none_or(|name| name == initiator)
-    }
-}
-
-impl Drop for ChapUser {
-    fn drop(&mut self) {
-        self.secret.zeroize();
-    }
-}
-
-impl std::fmt::Debug for ChapUser {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChapUser")
-            .field("name", &self.name)
-            .field("initiator", &self.initiator)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Drop for TargetChap {
-    fn drop(&mut self) {
-        if let Some((_, secret)) = &mut self.mutual {
-            secret.zeroize();
-        }
-    }
-}
-
-impl std::fmt::Debug for TargetChap {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Chap")
-            .field("users", &self.users)
-            .field("mutual", &self.mutual.as_ref().map(|(user, _)| user))
-            .field("minimum", &self.minimum)
-            .finish()
-    }
 }
 
 /// Bounds on what a peer can cost.

@@ -143,10 +143,7 @@ impl Site {
         let allowed = self.hosts.iter().enumerate();
         let allowed = allowed.filter(|(number, _)| !next.revoked.contains(number));
         let names = allowed.map(|(_, host)| host.port.settings.name.clone());
-        let access = NodeAccess {
-            allow: Some(names.collect()),
-            chap: None,
-        };
+        let access = NodeAccess::only(names.collect());
         let result = Arc::new(Mutex::new(None));
         let told = Arc::clone(&result);
         let change = Change {

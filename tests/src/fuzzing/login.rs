@@ -12,7 +12,9 @@ use std::time::Duration;
 use iscsi::auth::Hash;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
-use iscsi::target::{ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetNode};
+use iscsi::target::{
+    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, TargetChap, TargetConfig, TargetNode,
+};
 use iscsi::test_support::{Sink, limits, pdus};
 use iscsi::wire::bhs::Opcode;
 use iscsi::wire::framer::Framer;
@@ -137,12 +139,11 @@ impl Dialogue {
 
     /// Nobody gets a session who was not allowed or did not prove who it is.
     fn may_have(&self, node: &TargetNode, initiator: &str) {
-        assert!(
-            node.access.admits(initiator),
-            "{initiator} at {}",
-            node.name
-        );
-        let proven = node.access.chap.is_none() || self.initiator.proven;
+        let group = node.access.group_of(initiator);
+        assert!(group.is_some(), "{initiator} at {}", node.name);
+        let group = group.and_then(|group| node.access.groups().get(group));
+        let chap = group.and_then(|group| group.chap.as_ref());
+        let proven = chap.is_none() || self.initiator.proven;
         assert!(proven, "{initiator} at {} without proof", node.name);
     }
 
@@ -213,14 +214,13 @@ fn config(flags: u8) -> TargetConfig {
         minimum: [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha3][usize::from(flags >> 1 & 3)],
     };
     let open = NodeAccess::default();
-    let listed = NodeAccess {
-        allow: Some(BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
-        chap: None,
+    let named = || Initiators::Named(BTreeSet::from(["iqn.2026-11.org.test:listed".into()]));
+    let group = |initiators, chap| NodeAccess::from(AccessGroup { initiators, chap });
+    let some = match flags & 8 {
+        0 => Initiators::Everybody,
+        _ => named(),
     };
-    let guarded = NodeAccess {
-        allow: (flags & 8 != 0).then(|| BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
-        chap: Some(chap),
-    };
+    let (listed, guarded) = (group(named(), None), group(some, Some(chap)));
     let nodes = [("open", open), ("listed", listed), ("guarded", guarded)];
     // Without the open nodes every initiator has to prove itself.
     let some = if flags & 16 != 0 { 2.. } else { 0.. };

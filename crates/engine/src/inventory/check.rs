@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use block::identity::hex;
+use iscsi::target::{Initiators, NodeAccess};
 
 use super::cycle::{CycleSearch, LocalNode};
 use super::{Inventory, LunRows};
@@ -101,6 +102,7 @@ impl Inventory {
         for (name, target) in &self.targets {
             check_name(name)?;
             self.check_luns(name, &target.luns)?;
+            check_access(&target.access)?;
             let mut known = BTreeSet::new();
             for (initiators, luns) in &target.groups {
                 self.check_luns(name, luns)?;
@@ -164,6 +166,17 @@ fn is_naa(designator: &[u8]) -> bool {
         16 => format == Some(6),
         _ => false,
     }
+}
+
+fn check_access(access: &NodeAccess) -> Result<(), InventoryError> {
+    let named = access
+        .groups()
+        .iter()
+        .filter_map(|group| match &group.initiators {
+            Initiators::Everybody => None,
+            Initiators::Named(names) => Some(names),
+        });
+    named.flatten().try_for_each(|name| check_name(name))
 }
 
 fn check_name(name: &str) -> Result<(), InventoryError> {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use fc::remote::Partners;
-use proptest::collection::{btree_map, vec};
+use iscsi::auth::Hash;
+use iscsi::target::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
@@ -108,6 +110,18 @@ fn a_designator_is_one_of_its_formats_and_of_one_unit() {
             "{wrong:x?}"
         );
     }
+}
+
+#[test]
+fn an_initiator_that_may_log_in_is_written_as_iscsi_compares_it() {
+    let mut inventory = serving(&[(0, "a")]);
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    target.access = NodeAccess::only([HOST.to_uppercase()].into());
+    let told = refused(&inventory);
+    assert!(
+        told.ends_with(&format!("iSCSI compares it as {HOST}")),
+        "{told}"
+    );
 }
 
 /// LUN 0 is unit `a`, LUN 1 unit `b`, behind a portal that listens on these.
@@ -258,29 +272,51 @@ fn rows() -> impl Strategy<Value = UnitRow> {
     })
 }
 
+fn chap() -> impl Strategy<Value = TargetChap> {
+    let minimum = prop_oneof![Just(Hash::Md5), Just(Hash::Sha256)];
+    ("[ab]", option::of("[ab]"), minimum).prop_map(|(user, mutual, minimum)| TargetChap {
+        users: vec![ChapUser {
+            name: user,
+            initiator: None,
+            secret: b"twelve bytes".to_vec(),
+        }],
+        mutual: mutual.map(|name| (name, b"a dozen bytes".to_vec())),
+        minimum,
+    })
+}
+
+fn access() -> impl Strategy<Value = NodeAccess> {
+    let names = btree_set("iqn.2026-11.h:[a-c]", 0..3).prop_map(Initiators::Named);
+    let initiators = prop_oneof![Just(Initiators::Everybody), names];
+    let group = (initiators, option::of(chap()));
+    let group = group.prop_map(|(initiators, chap)| AccessGroup { initiators, chap });
+    vec(group, 0..3).prop_map(NodeAccess::new)
+}
+
+fn targets() -> impl Strategy<Value = TargetRow> {
+    (luns(), access()).prop_map(|(luns, access)| TargetRow {
+        luns,
+        access,
+        ..TargetRow::default()
+    })
+}
+
 fn luns() -> impl Strategy<Value = LunRows> {
     vec((0..4_u16, "[a-d]"), 0..4)
 }
 
 fn inventories() -> impl Strategy<Value = Inventory> {
-    let targets = btree_map("iqn.2026-11.t:[a-c]", luns(), 0..3);
+    let targets = btree_map("iqn.2026-11.t:[a-c]", targets(), 0..3);
     let portals = vec(
         (1..4_u16).prop_map(|port| ([127, 0, 0, 1], port).into()),
         0..4,
     );
     let units = btree_map("[a-d]", rows(), 0..4);
-    (units, targets, portals).prop_map(|(units, targets, portals)| {
-        let target = |luns| TargetRow {
-            luns,
-            ..TargetRow::default()
-        };
-        let targets = targets.into_iter().map(|(name, luns)| (name, target(luns)));
-        Inventory {
-            units,
-            targets: targets.collect(),
-            portals,
-            ..Inventory::default()
-        }
+    (units, targets, portals).prop_map(|(units, targets, portals)| Inventory {
+        units,
+        targets,
+        portals,
+        ..Inventory::default()
     })
 }
 

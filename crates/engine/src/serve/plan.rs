@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fc::remote::Partners;
 use iscsi::names;
-use iscsi::target::NodeAccess;
+use iscsi::target::{AccessGroup, Initiators, NodeAccess};
 
 use super::options::{
     BlockSizeOption, FcoePort, ServeError, ServeMisuse, ServeOptions, TargetChap,
@@ -95,10 +95,15 @@ fn normalise(given: &str) -> Result<String, ServeError> {
 fn access(options: &ServeOptions) -> Result<NodeAccess, ServeError> {
     let allow = options.allowed_names().into_iter().map(normalise);
     let allow = allow.collect::<Result<BTreeSet<_>, _>>()?;
-    Ok(NodeAccess {
-        allow: (!allow.is_empty()).then_some(allow),
+    let group = AccessGroup {
+        initiators: if allow.is_empty() {
+            Initiators::Everybody
+        } else {
+            Initiators::Named(allow)
+        },
         chap: options.chap.as_ref().map(bound_users).transpose()?,
-    })
+    };
+    Ok(group.into())
 }
 
 /// The credentials, with the names of initiators as logins compare them.

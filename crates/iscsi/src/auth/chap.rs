@@ -1,12 +1,10 @@
 //! CHAP (RFC 7143 §12.1.3, §9.2.1; RFC 1994), one-way and mutual, at the target.
 
-use std::sync::Arc;
-
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{AuthRefusal, AuthRequirement, Hash};
-use crate::target::{TargetChap, TargetNode};
+use super::{AdmittedNode, AuthRefusal, AuthRequirement, Hash};
+use crate::target::TargetChap;
 use crate::text::{self, MAX_VALUE, Text};
 
 /// The longest challenge or response, in bytes.
@@ -28,7 +26,7 @@ pub struct ChapProof {
     /// With which hash.
     pub hash: Hash,
     /// The nodes that have this user, with the secret that was proven.
-    pub nodes: Vec<Arc<TargetNode>>,
+    pub nodes: Vec<AdmittedNode>,
 }
 
 /// The initiator's CHAP_N and CHAP_R, with its own challenge if it wants us to prove ourselves.
@@ -69,9 +67,7 @@ impl<'a> ChapAnswer<'a> {
 impl AuthRequirement {
     /// The credentials of its guarded nodes.
     pub(super) fn chaps(&self) -> impl Iterator<Item = &TargetChap> {
-        self.guarded
-            .iter()
-            .filter_map(|node| node.access.chap.as_ref())
+        self.guarded.iter().filter_map(AdmittedNode::chap)
     }
 }
 
@@ -122,7 +118,7 @@ impl Challenge {
         let mut refusal = AuthRefusal::WrongResponse;
         for node in &realm.guarded {
             match self.proves(answer, node, &realm.initiator) {
-                Ok(()) => nodes.push(Arc::clone(node)),
+                Ok(()) => nodes.push(node.clone()),
                 Err(AuthRefusal::AnotherInitiator) => refusal = AuthRefusal::AnotherInitiator,
                 Err(_) => {}
             }
@@ -142,10 +138,10 @@ impl Challenge {
     fn proves(
         &self,
         answer: &ChapAnswer<'_>,
-        node: &TargetNode,
+        node: &AdmittedNode,
         initiator: &str,
     ) -> Result<(), AuthRefusal> {
-        let Some(chap) = &node.access.chap else {
+        let Some(chap) = node.chap() else {
             return Err(AuthRefusal::WrongResponse);
         };
         let (mut proven, mut bound) = (false, false);
@@ -181,7 +177,7 @@ impl Challenge {
         let Some((identifier, challenge)) = &answer.counter else {
             return Ok(());
         };
-        let mutual = |node: &'_ Arc<TargetNode>| node.access.chap.as_ref()?.mutual.clone();
+        let mutual = |node: &AdmittedNode| node.chap()?.mutual.clone();
         let (name, secret) = proof
             .nodes
             .iter()

@@ -1,6 +1,6 @@
 use super::*;
 use crate::keys::{KeyPhase, KeySide, SeenKeys};
-use crate::target::{ChapUser, NodeAccess, TargetChap};
+use crate::target::{AccessGroup, ChapUser, Initiators, TargetChap};
 use crate::test_support::nulls;
 use crate::text;
 
@@ -50,28 +50,29 @@ fn chap(mutual: Option<&[u8]>) -> TargetChap {
 }
 
 fn node(chap: Option<TargetChap>) -> Arc<TargetNode> {
-    let access = NodeAccess { allow: None, chap };
+    let initiators = Initiators::Everybody;
     Arc::new(TargetNode {
         name: "iqn.2026-11.org.lunar:a".into(),
         alias: None,
-        access,
+        access: AccessGroup { initiators, chap }.into(),
     })
 }
 
-fn realm(guarded: Vec<Arc<TargetNode>>, open: bool) -> AuthRequirement {
+fn realm(guarded: &[Arc<TargetNode>], open: bool) -> AuthRequirement {
+    let admitted = |node| AdmittedNode::new(node, INITIATOR).unwrap();
     AuthRequirement {
-        guarded,
+        guarded: guarded.iter().map(admitted).collect(),
         open,
         initiator: INITIATOR.into(),
     }
 }
 
 fn guarded(mutual: Option<&[u8]>) -> AuthRequirement {
-    realm(vec![node(Some(chap(mutual)))], false)
+    realm(&[node(Some(chap(mutual)))], false)
 }
 
 fn open() -> AuthRequirement {
-    realm(vec![], true)
+    realm(&[], true)
 }
 
 /// One text of the initiator, blanks in place of nulls, and what is answered.
@@ -264,7 +265,7 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
 fn a_hash_below_the_minimum_is_refused() {
     let mut credentials = chap(None);
     credentials.minimum = Hash::Sha256;
-    let realm = realm(vec![node(Some(credentials))], false);
+    let realm = realm(&[node(Some(credentials))], false);
     refuses(
         ChapHandshake::Open,
         &realm,
@@ -304,7 +305,7 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
 fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
     let mut credentials = chap(None);
     credentials.users[0].initiator = Some(INITIATOR.into());
-    let mut realm = realm(vec![node(Some(credentials))], false);
+    let mut realm = realm(&[node(Some(credentials))], false);
     let (exchange, _) = challenged(&realm, "5");
     assert!(step(exchange, &realm, &md5()).is_ok());
     realm.initiator += "2";
@@ -375,7 +376,7 @@ fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
         node(Some(stranger)),
         node(Some(strict)),
     ];
-    let realm = realm(nodes, true);
+    let realm = realm(&nodes, true);
     let (exchange, _) = challenged(&realm, "5");
     let (exchange, _) = step(exchange, &realm, &md5()).unwrap();
     assert_eq!(exchange.into_proof().unwrap().nodes.len(), 1);

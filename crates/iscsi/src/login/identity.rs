@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::status::{self, LoginFault};
-use crate::auth::{AuthRequirement, chap::ChapProof};
+use crate::auth::{AdmittedNode, AuthRequirement, chap::ChapProof};
 use crate::keys::{Admitted, LoginKey};
 use crate::names;
 use crate::parameters::SessionPurpose;
-use crate::target::{Endpoints, SessionScope, TargetConfig, TargetNode};
+use crate::target::{Endpoints, SessionScope, TargetConfig};
 use crate::text;
 
 /// What the first text told.
@@ -23,7 +23,7 @@ pub(super) struct LoginIdentity {
     /// SessionType=Discovery.
     pub(super) discovery: bool,
     /// The nodes that this initiator may use: the one named, or all.
-    candidates: Vec<Arc<TargetNode>>,
+    candidates: Vec<AdmittedNode>,
 }
 
 /// The declarations of one text.
@@ -106,7 +106,7 @@ impl LoginIdentity {
 
     /// What it has to prove.
     pub(super) fn realm(&self) -> AuthRequirement {
-        let guarded = |node: &&Arc<TargetNode>| node.access.chap.is_some();
+        let guarded = |node: &&AdmittedNode| node.chap().is_some();
         AuthRequirement {
             guarded: self.candidates.iter().filter(guarded).cloned().collect(),
             open: self.candidates.is_empty() || !self.candidates.iter().all(|node| guarded(&node)),
@@ -119,18 +119,19 @@ impl LoginIdentity {
         if self.discovery {
             None
         } else {
-            self.candidates.first()?.alias.as_deref()
+            self.candidates.first()?.node.alias.as_deref()
         }
     }
 
     /// What it may do with what it has proven; `None` for a normal session with a node that it
     /// may not use after all.
     pub(super) fn purpose(&self, proof: Option<&ChapProof>) -> Option<SessionPurpose> {
-        let proven = |node: &Arc<TargetNode>| {
-            let nodes = proof.map_or(&[][..], |proof| &proof.nodes);
-            node.access.chap.is_none() || nodes.iter().any(|other| Arc::ptr_eq(node, other))
+        let proven = |one: &&AdmittedNode| {
+            let mut nodes = proof.map_or(&[][..], |proof| &proof.nodes).iter();
+            one.chap().is_none() || nodes.any(|other| Arc::ptr_eq(&one.node, &other.node))
         };
-        let mut usable = self.candidates.iter().filter(|node| proven(node)).cloned();
+        let usable = self.candidates.iter().filter(proven);
+        let mut usable = usable.map(|one| Arc::clone(&one.node));
         if self.discovery {
             Some(SessionPurpose::Discovery(usable.collect()))
         } else {
@@ -207,30 +208,25 @@ fn candidates(
     config: &TargetConfig,
     initiator: &str,
     target: Option<&str>,
-) -> Result<Vec<Arc<TargetNode>>, LoginFault> {
+) -> Result<Vec<AdmittedNode>, LoginFault> {
     let Some(target) = target else {
-        return Ok(config
-            .nodes
-            .iter()
-            .filter(|node| node.access.admits(initiator))
-            .cloned()
-            .collect());
+        let admitted = |node| AdmittedNode::new(node, initiator);
+        return Ok(config.nodes.iter().filter_map(admitted).collect());
     };
     let node = config
         .nodes
         .iter()
         .find(|node| node.name == target)
         .ok_or(NOT_HERE)?;
-    if !node.access.admits(initiator) {
-        let rule = "an initiator that is not allowed";
-        return Err(LoginFault::new(
-            status::AUTHORIZATION_FAILURE,
-            rule,
-            "--allow",
-        ));
-    }
-    Ok(vec![node.clone()])
+    let admitted = AdmittedNode::new(node, initiator).ok_or(NOT_ALLOWED)?;
+    Ok(vec![admitted])
 }
+
+const NOT_ALLOWED: LoginFault = LoginFault::new(
+    status::AUTHORIZATION_FAILURE,
+    "an initiator that is not allowed",
+    "--allow",
+);
 
 const NOT_HERE: LoginFault =
     LoginFault::new(status::NOT_FOUND, "an unknown target", "RFC 7143 §11.13.5");

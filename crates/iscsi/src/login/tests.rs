@@ -8,7 +8,9 @@ use std::time::Duration;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
+use crate::target::{
+    AccessGroup, ChapUser, Initiators, NodeAccess, SessionScope, TargetChap, TargetLimits,
+};
 use crate::test_support::{self, nulls};
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login::LoginResponse;
@@ -16,6 +18,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 
 mod bad_peers;
 mod captures;
+mod groups;
 mod logins;
 mod stories;
 
@@ -32,11 +35,7 @@ fn node(letter: char, access: NodeAccess) -> Arc<TargetNode> {
 }
 
 fn only(names: &[&str]) -> NodeAccess {
-    let names: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
-    NodeAccess {
-        allow: Some(names),
-        chap: None,
-    }
+    NodeAccess::only(names.iter().map(|&name| name.to_owned()).collect())
 }
 
 fn chap() -> NodeAccess {
@@ -46,14 +45,15 @@ fn chap() -> NodeAccess {
         secret: b"secretsecret1".to_vec(),
     }];
     let mutual = Some(("tuser1".to_owned(), b"tsecretsecret1".to_vec()));
-    NodeAccess {
-        allow: None,
+    let group = AccessGroup {
+        initiators: Initiators::Everybody,
         chap: Some(TargetChap {
             users,
             mutual,
             minimum: Hash::Md5,
         }),
-    }
+    };
+    group.into()
 }
 
 fn config(nodes: Vec<Arc<TargetNode>>) -> Arc<TargetConfig> {

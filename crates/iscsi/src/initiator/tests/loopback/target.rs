@@ -13,7 +13,8 @@ use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
 use crate::target::{
-    ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetLimits, TargetNode,
+    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, TargetChap, TargetConfig,
+    TargetLimits, TargetNode,
 };
 
 /// Who may come in.
@@ -38,9 +39,12 @@ pub(super) struct Target {
 const NOW: Duration = Duration::ZERO;
 
 fn access(guard: Guard) -> NodeAccess {
-    let allow = BTreeSet::from([INITIATOR.to_owned()]);
-    NodeAccess {
-        allow: matches!(guard, Guard::Listed).then_some(allow),
+    let initiators = match guard {
+        Guard::Listed => Initiators::Named(BTreeSet::from([INITIATOR.to_owned()])),
+        _ => Initiators::Everybody,
+    };
+    let group = AccessGroup {
+        initiators,
         chap: matches!(guard, Guard::Chap).then(|| TargetChap {
             users: vec![ChapUser {
                 name: "user".into(),
@@ -50,7 +54,8 @@ fn access(guard: Guard) -> NodeAccess {
             mutual: Some(("them".into(), b"another secret, yes.".to_vec())),
             minimum: Hash::Md5,
         }),
-    }
+    };
+    group.into()
 }
 
 impl Target {
