@@ -10,11 +10,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use block::file::UndoLog;
-use engine::inventory::{Inventory, TargetRow, UnitRow};
+use engine::inventory::{Inventory, LunRow, TargetRow, UnitRow};
 use engine::mailbox::SessionInfo;
 use engine::serve::options::{RingKind, ServeError};
 use engine::server::{Server, ServerConfig, ServerHandle};
 use iscsi::target::NodeAccess;
+use scsi::wire::lun::Lun;
 use tests::client::Client;
 use tests::initiator::{Data, Settings};
 
@@ -94,13 +95,13 @@ fn show(inventory: &mut Inventory, lun: u16, address: &str) {
     let row = UnitRow::new(address.parse().unwrap(), address.to_owned());
     inventory.units.insert(lun.to_string(), row);
     let target = target_of(inventory);
-    target.luns.retain(|one| one.0 != lun);
-    target.luns.push((lun, lun.to_string()));
+    target.luns.retain(|one| one.lun != lun);
+    target.luns.push(LunRow::new(lun, lun.to_string()));
 }
 
 fn hide(inventory: &mut Inventory, lun: u16) {
     inventory.units.remove(&lun.to_string());
-    target_of(inventory).luns.retain(|one| one.0 != lun);
+    target_of(inventory).luns.retain(|one| one.lun != lun);
 }
 
 /// QEMU's driver, which is libiscsi, writes for as long as it is let.
@@ -248,6 +249,47 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
     let stranger = run("iscsi-inq", &[&first]);
     assert!(!stranger.good(), "a stranger is not let in");
     must("iscsi-inq", &["-i", name, &first]);
+}
+
+/// Sends this until nothing but the command itself is told, and gives its sense key and code.
+fn sense(client: &mut Client, cdb: &[u8], data: &[u8]) -> (u8, u16) {
+    loop {
+        let data = match data {
+            [] => Data::None,
+            data => Data::Out(data.into()),
+        };
+        let ended = client.command(cdb, data).unwrap();
+        if ended.status == 0 {
+            return (0, 0);
+        }
+        let code = u16::from_be_bytes([ended.sense[12], ended.sense[13]]);
+        match ended.sense[2] & 0x0f {
+            UNIT_ATTENTION if code >> 8 == 0x29 => {}
+            key => return (key, code),
+        }
+    }
+}
+
+const UNIT_ATTENTION: u8 = 0x6;
+const TEST_UNIT_READY: [u8; 6] = [0; 6];
+
+#[test]
+fn a_lun_is_for_reading_while_others_write() {
+    let mut live = Live::start();
+    let load = load(&live.url(0));
+    live.apply(|next| target_of(next).luns.push(LunRow::new(1, "0")))
+        .unwrap();
+    let mut reader = Client::connect(live.portal(), Settings::new(1, TARGET)).unwrap();
+    reader.lun = Lun::from_index(1);
+    assert_eq!(sense(&mut reader, &TEST_UNIT_READY, &[]), (0, 0));
+    let write = [0x2a, 0, 0, 0, 0, 8, 0, 0, 1, 0];
+    assert_eq!(sense(&mut reader, &write, &[7; 512]), (0, 0));
+    live.apply(|next| target_of(next).luns[1].read_only = true)
+        .unwrap();
+    assert_eq!(sense(&mut reader, &write, &[7; 512]), (6, 0x2a01));
+    assert_eq!(sense(&mut reader, &write, &[7; 512]), (7, 0x2700));
+    reader.read(0, 8).unwrap();
+    end(load);
 }
 
 #[test]

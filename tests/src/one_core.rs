@@ -48,7 +48,8 @@ pub fn serving<R: Ring>(
     };
     let state = UnitState::new(identity, volumes[0].traits());
     let mut views = Views::default();
-    let luns = vec![(Lun::from_index(0), UnitId::first(0))];
+    let luns = [(Lun::from_index(0), UnitId::first(0))];
+    let luns = luns.into_iter().collect();
     views.insert(TARGET.to_owned(), TargetViews::iscsi(TARGET, &luns, &[]));
     let views = Arc::new(views);
     let post = Mailboxes::new(vec![ring.waker()]).counter(CoreId(0));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use block::file::UndoLog;
-use engine::inventory::{Inventory, TargetRow, UnitRow};
+use engine::inventory::{Inventory, LunRow, TargetRow, UnitRow};
 use engine::server::{ServerConfig, ServerHandle};
 use iscsi::target::NodeAccess;
 use tests::server::Server;
@@ -277,7 +277,7 @@ impl LocalServer {
         let unit = UnitRow::new(disk.address().parse()?, disk.address());
         inventory.units.insert("0".to_owned(), unit);
         let mut target = TargetRow::default();
-        target.luns.push((0, "0".to_owned()));
+        target.luns.push(LunRow::new(0, "0"));
         target.access = NodeAccess::only([GUEST.to_owned()].into());
         inventory.targets.insert(TARGET.to_owned(), target);
         let config = ServerConfig::new(TARGET.to_owned())?;

@@ -64,8 +64,31 @@ pub struct UnitRow {
     pub may_be_absent: bool,
 }
 
-/// LUNs, with the names of the units behind them.
-pub type LunRows = Vec<(u16, String)>;
+/// What an initiator sees.
+pub type LunRows = Vec<LunRow>;
+
+/// A LUN, and the unit behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LunRow {
+    /// The number.
+    pub lun: u16,
+    /// The name of the unit.
+    pub unit: String,
+    /// The initiator can only read through it, while others may write to the unit.
+    pub read_only: bool,
+}
+
+impl LunRow {
+    /// A LUN that can be written.
+    #[must_use]
+    pub fn new(lun: u16, unit: impl Into<String>) -> Self {
+        Self {
+            lun,
+            unit: unit.into(),
+            read_only: false,
+        }
+    }
+}
 
 /// An iSCSI target.
 #[derive(Clone, Debug, Default, PartialEq)]

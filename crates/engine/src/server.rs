@@ -451,8 +451,8 @@ impl Served {
     fn iscsi_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a str, u16)> {
         let targets = self.inventory.targets.iter();
         targets.flat_map(move |(name, row)| {
-            let luns = row.luns.iter().filter(move |lun| lun.1 == unit);
-            luns.map(move |lun| (&**name, lun.0))
+            let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
+            luns.map(move |row| (&**name, row.lun))
         })
     }
 
@@ -461,9 +461,9 @@ impl Served {
         ports.flat_map(move |row| {
             let mut names = self.fc_ports.iter();
             let name = names.find(|name| name.place == row.port.place);
-            let luns = row.luns.iter().filter(move |lun| lun.1 == unit);
+            let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
             name.into_iter()
-                .flat_map(move |name| luns.clone().map(move |lun| (name, lun.0)))
+                .flat_map(move |name| luns.clone().map(move |row| (name, row.lun)))
         })
     }
 }

@@ -9,8 +9,35 @@ use scsi::nexus::TargetDevice;
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
-/// LUNs and the units behind them, sorted by LUN.
-pub type LunMap = Vec<(Lun, UnitId)>;
+/// LUNs and the units behind them.
+#[derive(Clone, Debug, Default)]
+pub struct LunMap {
+    /// Sorted by LUN.
+    pub(crate) luns: Vec<(Lun, UnitId)>,
+    /// Those that can only be read.
+    pub(crate) read_only: BTreeSet<Lun>,
+}
+
+impl FromIterator<(Lun, UnitId)> for LunMap {
+    /// All of them can be written.
+    fn from_iter<I: IntoIterator<Item = (Lun, UnitId)>>(luns: I) -> Self {
+        let written = |(lun, unit)| (lun, unit, false);
+        luns.into_iter().map(written).collect()
+    }
+}
+
+impl FromIterator<(Lun, UnitId, bool)> for LunMap {
+    /// Each with whether it can only be read.
+    fn from_iter<I: IntoIterator<Item = (Lun, UnitId, bool)>>(luns: I) -> Self {
+        let mut map = Self::default();
+        for (lun, unit, is_read_only) in luns {
+            map.luns.push((lun, unit));
+            map.read_only.extend(is_read_only.then_some(lun));
+        }
+        map.luns.sort_unstable();
+        map
+    }
+}
 
 /// The target devices of a server, by the names of targets: iSCSI names, and WWPNs as text.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +63,11 @@ impl TargetViews {
     /// compares names.
     #[must_use]
     pub fn iscsi(name: &str, usual: &LunMap, groups: &[(BTreeSet<String>, LunMap)]) -> Self {
-        let view = |luns: &LunMap| {
-            let device = |level| names::target_device(name, luns.clone(), level);
+        let view = |map: &LunMap| {
+            let device = |level| TargetDevice {
+                read_only: map.read_only.clone(),
+                ..names::target_device(name, map.luns.clone(), level)
+            };
             let levels = 0..=PROTOCOL_LEVEL;
             levels.map(device).map(Arc::new).collect::<TargetView>()
         };

@@ -328,6 +328,8 @@ pub struct Query<'a> {
 pub struct LocalFacts {
     /// The unit attention (0xAAQQ) that REQUEST SENSE would report and clear.
     pub attention: Option<u16>,
+    /// Whether the nexus can only read the unit through this LUN.
+    pub is_read_only: bool,
 }
 
 /// What a command of the first kind answers.

@@ -1,5 +1,6 @@
 //! I_T nexuses, as a transport presents them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::unit::UnitId;
@@ -61,6 +62,8 @@ pub struct TargetDevice {
     pub ports: Vec<TargetPort>,
     /// Its logical units, sorted by LUN.
     pub luns: Vec<(Lun, UnitId)>,
+    /// Those among them that the initiator can only read, while others may write to the unit.
+    pub read_only: BTreeSet<Lun>,
     /// The SCSI protocol identifier (SPC-5 §7.6.1): 5 is iSCSI, 0 FCP.
     pub protocol: u8,
     /// Version descriptors of the transport for standard INQUIRY data: iSCSI 0x0960.

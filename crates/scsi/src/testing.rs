@@ -1,5 +1,6 @@
 //! What the tests of this crate have in common.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::medium::Traits;
@@ -68,6 +69,7 @@ pub(crate) fn nexus(number: u8) -> Nexus {
         designators: Vec::new(),
         ports: vec![port(1), port(2)],
         luns: Vec::new(),
+        read_only: BTreeSet::new(),
         protocol: transport_id::ISCSI,
         versions: vec![0x0960],
     };

@@ -1,5 +1,6 @@
 //! A target: its port, a device server with one unit, and the unit's owner.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fc::port::{Port, PortConfig, PortEvent};
@@ -216,6 +217,7 @@ fn nexus(wwpn: u64) -> Nexus {
         designators: Vec::new(),
         ports: vec![port],
         luns: vec![(Lun::from_index(0), UNIT)],
+        read_only: BTreeSet::new(),
         protocol: transport_id::FCP,
         versions: Vec::new(),
     };

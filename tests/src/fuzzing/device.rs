@@ -349,6 +349,7 @@ fn nexus(id: NexusId) -> Nexus {
         designators: Vec::new(),
         ports: vec![port(1), port(2)],
         luns: units.iter().enumerate().map(lun).collect(),
+        read_only: BTreeSet::new(),
         protocol: transport_id::ISCSI,
         versions: vec![0x0960],
     };

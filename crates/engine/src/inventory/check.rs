@@ -141,8 +141,8 @@ impl Inventory {
 
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {
         let mut known = BTreeSet::new();
-        for (lun, unit) in luns {
-            let (target, lun) = (target.to_owned(), *lun);
+        for row in luns {
+            let (target, lun, unit) = (target.to_owned(), row.lun, &row.unit);
             if usize::from(lun) >= MOST_LUNS {
                 return Err(InventoryError::LunTooHigh { target, lun });
             }

@@ -135,5 +135,5 @@ impl<'a> CycleSearch<'a> {
 
 fn unit_of(luns: &LunRows, lun: u16) -> Option<&str> {
     let mut luns = luns.iter();
-    luns.find(|row| row.0 == lun).map(|row| &*row.1)
+    luns.find(|row| row.lun == lun).map(|row| &*row.unit)
 }

@@ -11,8 +11,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::{
-    FcPortRow, Inventory, InventoryError, LocalNode, LunRows, MOST_LUNS, Step, TargetRow, UnitRow,
-    diff,
+    FcPortRow, Inventory, InventoryError, LocalNode, LunRow, LunRows, MOST_LUNS, Step, TargetRow,
+    UnitRow, diff,
 };
 
 const TARGET: &str = "iqn.2026-11.org.lunar:san";
@@ -33,7 +33,7 @@ fn serving(luns: &[(u16, &str)]) -> Inventory {
     for name in ["a", "b"] {
         inventory.units.insert(name.into(), unit("ram:1M"));
     }
-    let luns = luns.iter().map(|&(lun, name)| (lun, name.to_owned()));
+    let luns = luns.iter().map(|&(lun, name)| LunRow::new(lun, name));
     let row = TargetRow {
         luns: luns.collect(),
         ..TargetRow::default()
@@ -66,7 +66,7 @@ fn what_is_wrong_is_named_with_its_place() {
 #[test]
 fn an_initiator_sees_what_one_group_sees() {
     let mut inventory = serving(&[(0, "a")]);
-    let group = (BTreeSet::from([HOST.to_owned()]), vec![(0, "b".to_owned())]);
+    let group = (BTreeSet::from([HOST.to_owned()]), vec![LunRow::new(0, "b")]);
     let target = inventory.targets.get_mut(TARGET).unwrap();
     target.groups = vec![group.clone(), group];
     let twice = InventoryError::TwoGroups {
@@ -190,7 +190,7 @@ fn a_cycle_goes_by_what_the_server_itself_is_shown() {
     let mut inventory = served_at("127.0.0.1:3260", &address, "ram:1M");
     let target = inventory.targets.get_mut(TARGET).unwrap();
     let group = BTreeSet::from([HERE.initiator.to_owned()]);
-    target.groups = vec![(group, vec![(0, "b".to_owned())])];
+    target.groups = vec![(group, vec![LunRow::new(0, "b")])];
     assert_eq!(inventory.check(HERE), Ok(()));
     let other = unit(&format!("{address}?initiator={HOST}"));
     inventory.units.insert("a".into(), other);
@@ -204,7 +204,7 @@ fn a_long_chain_of_units_takes_no_stack() {
     inventory.portals = vec![([127, 0, 0, 1], 3260).into()];
     let target = inventory.targets.get_mut(TARGET).unwrap();
     for lun in 0..=LAST {
-        target.luns.push((lun, lun.to_string()));
+        target.luns.push(LunRow::new(lun, lun.to_string()));
         let next = unit(&format!(
             "iscsi://127.0.0.1/{TARGET}/{}",
             lun.min(LAST - 1) + 1
@@ -234,7 +234,7 @@ fn a_cycle_through_a_fibre_channel_port_is_refused_too() {
     let mut inventory = served_at("127.0.0.1:3260", &format!("fcoe://eth0/{wwpn}/3"), "ram:1M");
     let row = |wwpn: &str| FcPortRow {
         port: format!("eth1,wwpn={wwpn}").parse().unwrap(),
-        luns: vec![(3, "a".into())],
+        luns: vec![LunRow::new(3, "a")],
         partners: Partners::Any,
     };
     inventory.fc_ports = vec![row("20:00:ac:de:48:23:45:68")];
@@ -302,7 +302,13 @@ fn targets() -> impl Strategy<Value = TargetRow> {
 }
 
 fn luns() -> impl Strategy<Value = LunRows> {
-    vec((0..4_u16, "[a-d]"), 0..4)
+    let row = (0..4_u16, "[a-d]", any::<bool>());
+    let row = row.prop_map(|(lun, unit, read_only)| LunRow {
+        lun,
+        unit,
+        read_only,
+    });
+    vec(row, 0..4)
 }
 
 fn inventories() -> impl Strategy<Value = Inventory> {

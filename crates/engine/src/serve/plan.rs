@@ -9,7 +9,7 @@ use iscsi::target::{AccessGroup, Initiators, NodeAccess};
 use super::options::{
     BlockSizeOption, FcoePort, ServeError, ServeMisuse, ServeOptions, TargetChap,
 };
-use crate::inventory::{FcPortRow, Inventory, TargetRow, UnitRow};
+use crate::inventory::{FcPortRow, Inventory, LunRow, TargetRow, UnitRow};
 use ::io::ether::Place;
 use address::{Address, Size};
 
@@ -22,7 +22,7 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
     for (number, written) in volumes {
         let name = number.to_string();
         let serial = serials.get(&number).map(|serial| (*serial).to_owned());
-        let row = unit(options, written, serial)?;
+        let unit = unit(options, written, serial)?;
         let (target, lun) = if options.target_per_volume {
             (format!("{}:{number}", options.iqn), 0)
         } else {
@@ -33,9 +33,10 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
             access: access.clone(),
             ..TargetRow::default()
         });
-        target.luns.push((lun, name.clone()));
-        luns.push((lun, name.clone()));
-        inventory.units.insert(name.clone(), row);
+        let row = LunRow::new(lun, name.clone());
+        target.luns.push(row.clone());
+        luns.push(row);
+        inventory.units.insert(name.clone(), unit);
         order.push(name);
     }
     inventory.portals.clone_from(&options.listen);

@@ -53,7 +53,7 @@ pub(super) fn open(
 }
 
 /// What is seen through a port.
-pub(super) fn device(name: &FcPortName, luns: LunMap) -> TargetDevice {
+pub(super) fn device(name: &FcPortName, map: LunMap) -> TargetDevice {
     let wwnn = format!("naa.{:016x}", name.wwnn.0);
     let port = Designator::Naa(&name.wwpn.0.to_be_bytes());
     TargetDevice {
@@ -62,7 +62,8 @@ pub(super) fn device(name: &FcPortName, luns: LunMap) -> TargetDevice {
             relative_id: name.number,
             designators: port.encode(Association::TargetPort, PROTOCOL),
         }],
-        luns,
+        luns: map.luns,
+        read_only: map.read_only,
         protocol: PROTOCOL,
         versions: vec![FCP_4],
     }

@@ -20,7 +20,9 @@ use scsi::wire::lun::Lun;
 use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
-use crate::inventory::{FcPortRow, Inventory, LocalNode, LunRows, Step, TargetRow, UnitRow, diff};
+use crate::inventory::{
+    FcPortRow, Inventory, LocalNode, LunRow, LunRows, Step, TargetRow, UnitRow, diff,
+};
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
 use crate::views::{LunMap, TargetViews, Views};
@@ -455,7 +457,7 @@ fn views(served: &Served, inventory: &Inventory) -> Views {
     for name in &served.fc_ports {
         let mut rows = inventory.fc_ports.iter();
         let row = rows.find(|row: &&FcPortRow| row.port.place == name.place);
-        let luns = row.map_or_else(Vec::new, |row| lun_map(&served.units, &row.luns));
+        let luns = row.map_or_else(LunMap::default, |row| lun_map(&served.units, &row.luns));
         let device = fc_ports::device(name, luns);
         views.insert(name.wwpn.to_string(), TargetViews::fibre_channel(device));
     }
@@ -463,10 +465,11 @@ fn views(served: &Served, inventory: &Inventory) -> Views {
 }
 
 fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &LunRows) -> LunMap {
-    let unit = |(lun, name): &(u16, String)| Some((Lun::from_index(*lun), units.get(name)?.id));
-    let mut map: LunMap = luns.iter().filter_map(unit).collect();
-    map.sort_unstable();
-    map
+    let unit = |row: &LunRow| {
+        let unit = units.get(&row.unit)?.id;
+        Some((Lun::from_index(row.lun), unit, row.read_only))
+    };
+    luns.iter().filter_map(unit).collect()
 }
 
 impl Served {

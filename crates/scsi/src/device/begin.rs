@@ -42,7 +42,8 @@ impl<L: Lease> DeviceServer<L> {
             .ok_or(CommandFailure::Status(Status::Busy))?;
         task.row.check_offered(state)?;
         reserve::check(state, &nexus.nexus.identity, task.row, task.cdb())?;
-        check_ready(state, task.row)
+        let is_read_only = || nexus.units[task.at as usize].is_read_only;
+        check_ready(state, task.row, is_read_only)
     }
 
     fn begin_medium(&mut self, slot: TaskSlot, medium: Medium) {
@@ -166,7 +167,12 @@ impl<L: Lease> DeviceServer<L> {
 }
 
 /// NOT READY and DATA PROTECT, where the command needs a medium that is ready and may be written.
-fn check_ready(state: &UnitState, row: &CommandRow) -> Result<(), CommandFailure> {
+/// Only a command that writes asks whether its LUN is there for reading alone.
+fn check_ready(
+    state: &UnitState,
+    row: &CommandRow,
+    is_read_only: impl Fn() -> bool,
+) -> Result<(), CommandFailure> {
     let Handler::Medium(medium) = row.handler else {
         return Ok(());
     };
@@ -179,10 +185,15 @@ fn check_ready(state: &UnitState, row: &CommandRow) -> Result<(), CommandFailure
     match row.ordering {
         // It may write to another unit, and is checked for itself.
         _ if medium == Medium::ExtendedCopy => Ok(()),
+        Ordering::Write | Ordering::Exclusive if is_read_only() => Err(WRITE_PROTECTED),
         Ordering::Write | Ordering::Exclusive => state.writable(),
         Ordering::Free | Ordering::Read | Ordering::Flush => Ok(()),
     }
 }
+
+/// What a LUN that can only be read answers to writes, as a read-only medium does.
+pub(super) const WRITE_PROTECTED: CommandFailure =
+    CommandFailure::Check(Sense::new(SenseKey::DataProtect, asc::WRITE_PROTECTED));
 
 /// INVALID FIELD IN CDB, pointing at the length.
 pub(super) fn too_long(row: &CommandRow) -> Sense {

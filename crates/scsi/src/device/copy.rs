@@ -9,6 +9,7 @@ use self::list::{CopyList, Segment};
 
 pub(super) use self::results::CopyRecord;
 use self::results::{CopyState, RECORDS};
+use super::begin::WRITE_PROTECTED;
 use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::commands::{CommandRow, rows_of};
@@ -188,6 +189,12 @@ impl<L: Lease> DeviceServer<L> {
             if let (Some(row), Some(nexus)) = (row(opcode), self.nexus(nexus)) {
                 reserve::check(state, &nexus.nexus.identity, row, &[opcode])?;
             }
+        }
+        if self
+            .nexus(nexus)
+            .is_some_and(|nexus| nexus.only_reads(piece.to.0))
+        {
+            return Err(WRITE_PROTECTED);
         }
         self.state(piece.to.0).writable()
     }

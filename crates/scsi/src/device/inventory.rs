@@ -44,15 +44,16 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// A nexus sees other LUNs from now on: where it keeps any, it is told so by REPORTED LUNS DATA
-    /// HAS CHANGED (SPC-5 §5.14, SAM-5 §5.14); units that are new to it tell POWER ON.
+    /// HAS CHANGED (SPC-5 §5.14, SAM-5 §5.14); units that are new to it tell POWER ON. Writes that
+    /// have begun on a LUN that can only be read from now on go on.
     pub fn remap(&mut self, id: NexusId, target: Arc<TargetDevice>) {
         let Some(nexus) = self.nexus_mut(id) else {
             return;
         };
         let before = Arc::clone(&nexus.nexus.target);
-        let Some(lost) = nexus.remap(target) else {
-            return;
-        };
+        let lost = nexus.remap(target);
+        self.tell_protection_changed(id);
+        let Some(lost) = lost else { return };
         self.tell_luns_changed(id);
         self.cut_off_unmapped(id, &lost, &before);
         self.wake_waiters();
@@ -87,6 +88,27 @@ impl<L: Lease> DeviceServer<L> {
                 });
             }
         }
+    }
+
+    /// WP of the mode parameter header has changed for a nexus (SBC-4 §6.5.1).
+    fn tell_protection_changed(&mut self, id: NexusId) {
+        let Some(nexus) = self.nexus_mut(id) else {
+            return;
+        };
+        let code = asc::MODE_PARAMETERS_CHANGED;
+        let mut told = Vec::new();
+        for at in nexus.protect() {
+            let view = &mut nexus.units[at as usize];
+            if view.attentions.establish(code) {
+                told.push(view.lun);
+            }
+        }
+        let attention = |lun| DeviceOutput::Attention {
+            nexus: id,
+            lun,
+            code,
+        };
+        self.outputs.extend(told.into_iter().map(attention));
     }
 
     /// Ends what a nexus has on units that it no longer sees: its tasks, copies from or to them,

@@ -61,6 +61,8 @@ pub(super) struct NexusUnit {
     pub(super) unit: UnitId,
     /// Whether the nexus still sees it.
     pub(super) is_mapped: bool,
+    /// Whether the nexus can only read it through this LUN.
+    pub(super) is_read_only: bool,
     pub(super) attentions: Attentions,
     pub(super) set: TaskSet,
 }
@@ -113,6 +115,9 @@ impl<L: Lease> DeviceServer<L> {
             if has_changed {
                 view.attentions.establish(asc::REPORTED_LUNS_DATA_CHANGED);
             }
+            if view.is_read_only != heard.target.read_only.contains(&view.lun) {
+                view.attentions.establish(asc::MODE_PARAMETERS_CHANGED);
+            }
         }
     }
 
@@ -140,7 +145,7 @@ impl NexusSlot {
         let mut units = Slab::with_capacity(luns.len());
         let enter = |&(lun, unit)| (lun, units.insert(NexusUnit::new(lun, unit)) as u32);
         let luns = luns.iter().map(enter).collect();
-        Self {
+        let mut new = Self {
             nexus,
             units,
             luns,
@@ -148,7 +153,29 @@ impl NexusSlot {
             leaving: NexusLoss::No,
             flow: DataFlow::default(),
             copies: Vec::new(),
+        };
+        new.protect();
+        new
+    }
+
+    /// Goes by the target device for what can only be read. Returns the places where that is news.
+    pub(super) fn protect(&mut self) -> Vec<u32> {
+        let read_only = &self.nexus.target.read_only;
+        let mut changed = Vec::new();
+        for &(lun, at) in &self.luns {
+            let view = &mut self.units[at as usize];
+            let is_read_only = !read_only.is_empty() && read_only.contains(&lun);
+            if std::mem::replace(&mut view.is_read_only, is_read_only) != is_read_only {
+                changed.push(at);
+            }
         }
+        changed
+    }
+
+    /// Whether no LUN lets the nexus write to a unit.
+    pub(super) fn only_reads(&self, unit: UnitId) -> bool {
+        let mut views = self.units.iter().map(|(_, view)| view);
+        !views.any(|view| view.unit == unit && view.is_mapped && !view.is_read_only)
     }
 
     /// Where in `units` the unit behind `lun` stands.
@@ -182,7 +209,11 @@ impl NexusSlot {
                 Some(&at) if self.units[at as usize].unit == unit => lost.remove(&lun),
                 _ => None,
             };
-            let at = at.unwrap_or_else(|| self.units.insert(NexusUnit::new_here(lun, unit)) as u32);
+            let at = at.unwrap_or_else(|| {
+                let mut view = NexusUnit::new_here(lun, unit);
+                view.is_read_only = self.nexus.target.read_only.contains(&lun);
+                self.units.insert(view) as u32
+            });
             self.luns.push((lun, at));
         }
         Some(lost.into_values().collect())
@@ -241,6 +272,7 @@ impl NexusUnit {
             lun,
             unit,
             is_mapped: true,
+            is_read_only: false,
             attentions: Attentions::default(),
             set: TaskSet::default(),
         }

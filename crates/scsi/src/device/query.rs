@@ -28,6 +28,7 @@ impl<L: Lease> DeviceServer<L> {
         let at = task.at as usize;
         let local = LocalFacts {
             attention: nexus.units[at].attentions.first(),
+            is_read_only: nexus.units[at].is_read_only,
         };
         let answer = handler(&Query {
             cdb: task.cdb(),

@@ -7,7 +7,6 @@ use super::unit;
 use crate::commands::{Query, QueryResult};
 use crate::medium::Traits;
 use crate::task::CommandFailure;
-use crate::unit::UnitState;
 use crate::unit_settings::ModeParameters;
 use crate::wire::asc;
 use crate::wire::cdb::{bit, byte};
@@ -63,7 +62,8 @@ fn sense(query: &Query<'_>, form: Form) -> Result<QueryResult, CommandFailure> {
         _ => page.values(unit.settings.mode),
     };
     let pages: Vec<u8> = pages.into_iter().flat_map(values).collect();
-    let mut data = header(form, unit, (long, descriptor.len()), pages.len());
+    let is_protected = query.local.is_read_only || unit.writable().is_err();
+    let mut data = header(form, is_protected, (long, descriptor.len()), pages.len());
     data.extend(descriptor);
     data.extend(pages);
     Ok(QueryResult::Data(data))
@@ -90,12 +90,12 @@ fn selected(code: u8, subpage: u8) -> Result<Vec<&'static ModePage>, Sense> {
 /// MODE DATA LENGTH counts what follows itself.
 fn header(
     form: Form,
-    unit: &UnitState,
+    is_protected: bool,
     (long, descriptor): (bool, usize),
     pages: usize,
 ) -> Vec<u8> {
     let length = form.header_len() + descriptor + pages;
-    let wp = if unit.writable().is_err() { WP } else { 0 };
+    let wp = if is_protected { WP } else { 0 };
     let specific = wp | DPOFUA;
     let descriptor = descriptor as u8;
     match form {

@@ -1,5 +1,6 @@
 //! A unit and its nexuses for tests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +64,7 @@ pub(crate) fn target() -> Arc<TargetDevice> {
         luns: [0, 1, 300]
             .map(|n| (Lun::from_index(n), UnitId::first(n.into())))
             .into(),
+        read_only: BTreeSet::new(),
         protocol: 5,
         versions: vec![0x0960],
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rig::{BLOCK, Rig, asks, cdb10, identity, pattern, target, traits};
+use super::rig::{BLOCK, Rig, asks, cdb10, identity, nexus, pattern, target, traits};
 use crate::medium::{Extent, MediumOp, SanitizeKind};
 use crate::nexus::{NexusId, TargetDevice};
 use crate::owner::{Input, UnitChange, UnitOwner};
@@ -260,4 +260,74 @@ fn a_flush_at_the_medium_holds_all_blocks_up_too() {
     rig.answer(0);
     assert_eq!(rig.status(flush), Status::Good);
     assert!(is_held(&rig));
+}
+
+/// What the host sees from now on: one unit, as LUN 0 and 1, of which these can be read only.
+fn protect(rig: &mut Rig, read_only: &[u16]) {
+    let luns = [0, 1].map(|lun| (Lun::from_index(lun), FIRST));
+    let device = TargetDevice {
+        luns: luns.into(),
+        read_only: read_only.iter().map(|&lun| Lun::from_index(lun)).collect(),
+        ..target(0)
+    };
+    rig.server.remap(HOST, Arc::new(device));
+    rig.run();
+}
+
+const PROTECTED: (u8, u16) = (0x7, 0x2700);
+const MODES_CHANGED: (u8, u16) = (0x6, 0x2a01);
+const MODE_SENSE: [u8; 6] = [0x1a, 0x08, 0x3f, 0, 4, 0];
+const WP: u8 = 0x80;
+
+fn is_protected(rig: &mut Rig, lun: u16) -> bool {
+    let data = (4, Vec::new());
+    let tag = rig.send_to(HOST, lun, &MODE_SENSE, Attribute::Simple, data);
+    rig.data(tag)[2] & WP != 0
+}
+
+#[test]
+fn a_lun_can_be_for_reading_while_another_one_writes() {
+    let mut rig = Rig::new();
+    protect(&mut rig, &[1]);
+    while !is_ready(&mut rig, 0) || !is_ready(&mut rig, 1) {}
+    assert!(is_protected(&mut rig, 1) && !is_protected(&mut rig, 0));
+    let refused = send(&mut rig, 1, &WRITE, block());
+    assert_eq!(rig.sense(HOST, refused), PROTECTED);
+    let written = send(&mut rig, 0, &WRITE, block());
+    assert_eq!(rig.status(written), Status::Good);
+    let read = send(&mut rig, 1, &READ, Vec::new());
+    assert_eq!(rig.data(read), block());
+}
+
+#[test]
+fn a_host_is_told_that_it_may_write_or_no_longer() {
+    let mut rig = Rig::new();
+    protect(&mut rig, &[]);
+    while !is_ready(&mut rig, 0) || !is_ready(&mut rig, 1) {}
+    for read_only in [&[1][..], &[]] {
+        protect(&mut rig, read_only);
+        assert!(is_ready(&mut rig, 0), "nothing has changed there");
+        assert_eq!(tell(&mut rig, 1), MODES_CHANGED);
+        assert!(is_ready(&mut rig, 1), "its LUNs are the same");
+    }
+}
+
+#[test]
+fn a_host_that_comes_back_is_told_that_it_can_only_read() {
+    let mut rig = Rig::new();
+    protect(&mut rig, &[]);
+    while !is_ready(&mut rig, 0) || !is_ready(&mut rig, 1) {}
+    let heard = rig.server.heard(HOST).unwrap();
+    rig.server.nexus_lost(HOST);
+    rig.run();
+    let mut nexus = nexus(HOST, 0);
+    nexus.target = Arc::new(TargetDevice {
+        read_only: [Lun::from_index(1)].into(),
+        ..TargetDevice::clone(&heard.target)
+    });
+    rig.server.nexus_back(HOST, nexus, &heard);
+    assert_eq!(tell(&mut rig, 0), (0x6, 0x2907));
+    assert!(is_ready(&mut rig, 0));
+    assert_eq!(tell(&mut rig, 1), (0x6, 0x2907));
+    assert_eq!(tell(&mut rig, 1), MODES_CHANGED);
 }

@@ -3,7 +3,7 @@
 
 mod commands;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 pub(super) use self::commands::{cdb10, cdb16, pattern, swap_cdb};
@@ -91,6 +91,7 @@ pub(super) fn target(units: u32) -> TargetDevice {
         luns: luns
             .map(|unit| (Lun::from_index(unit as u16), UnitId::first(unit)))
             .collect(),
+        read_only: BTreeSet::new(),
         protocol: 5,
         versions: vec![0x0960],
     }
