@@ -16,6 +16,7 @@ use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
 pub use target::{Portal, portal};
 pub use volume::address_of;
+pub(crate) use volume::naa_bytes;
 
 /// Something that is wrong with a tree, or that its writer may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use address::Address;
 use block::identity;
 use engine::inventory::{
-    FcPortRow, Inventory, LunRows as UnitLuns, TargetRow as ServedTarget, UnitRow,
+    FcPortRow, Inventory, LunRow as UnitLun, TargetRow as ServedTarget, UnitRow,
 };
 use fc::wire::names::Wwn;
 use zeroize::Zeroizing;
 
-use crate::check::{Portal, address_of, portal};
+use crate::check::{Portal, address_of, naa_bytes, portal};
 use crate::secret::SecretSource;
-use crate::tree::{LunRows, TargetRow, Tree, VolumeRow};
+use crate::tree::{Access, LunRows, TargetRow, Tree, VolumeRow};
 
 /// What a tree means on this machine.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +74,7 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
     let serial = row.serial.clone();
     Ok(UnitRow {
         serial: Some(serial.unwrap_or_else(|| identity::serial(&format!("{} {name}", machine.id)))),
+        naa: row.naa.as_deref().and_then(naa_bytes),
         vendor: row.vendor.clone(),
         product: row.product.clone(),
         removable: row.removable,
@@ -146,10 +147,12 @@ fn add_fc_ports(
     Ok(())
 }
 
-fn units(luns: &LunRows) -> UnitLuns {
-    let lun = luns
-        .iter()
-        .map(|(number, lun)| (number.0, lun.volume().to_owned()));
+fn units(luns: &LunRows) -> Vec<UnitLun> {
+    let lun = luns.iter().map(|(number, lun)| UnitLun {
+        lun: number.0,
+        unit: lun.volume().to_owned(),
+        read_only: lun.access() == Access::ReadOnly,
+    });
     lun.collect()
 }
 

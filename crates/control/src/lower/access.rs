@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use fc::remote::Partners;
 use iscsi::auth::Hash;
-use iscsi::target::{ChapUser, NodeAccess, TargetChap};
+use iscsi::target::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
 
 use super::Machine;
 use crate::check::{InitiatorName, initiator};
-use crate::tree::{ChapRow, HashName, TargetRow, Tree};
+use crate::tree::{ChapRow, GroupRow, HashName, TargetRow, Tree};
 
 /// Everyone whom a name of `allow` stands for: the initiators of a group, or itself.
 fn named<'a>(tree: &'a Tree, name: &'a str) -> impl Iterator<Item = InitiatorName> + 'a {
@@ -44,59 +44,47 @@ pub(super) fn partners(tree: &Tree, row: &TargetRow) -> Partners {
     Partners::Only(ports.collect())
 }
 
-/// The initiators of an iSCSI target.
+/// The initiators of an iSCSI target, in groups that prove the same. A name in `allow` itself has
+/// nothing to prove.
 pub(super) fn node(tree: &Tree, machine: &Machine, row: &TargetRow) -> Result<NodeAccess, String> {
-    let names: BTreeSet<_> = row
-        .allow
-        .iter()
-        .flat_map(|name| named(tree, name))
-        .collect();
-    let everybody = names.contains(&InitiatorName::Everybody);
-    let allowed = names.into_iter().filter_map(|name| match name {
-        InitiatorName::Iscsi(name) => Some(name),
-        _ => None,
-    });
-    let allowed: BTreeSet<_> = allowed.collect();
-    Ok(NodeAccess {
-        allow: (!everybody).then_some(allowed),
-        chap: chap(tree, machine, row)?,
-    })
+    let mut groups = Vec::new();
+    for name in &row.allow {
+        let chap = match tree.group.get(name) {
+            Some(group) => chap(machine, group)?,
+            None => None,
+        };
+        let is_everybody = named(tree, name).any(|name| name == InitiatorName::Everybody);
+        let named = Initiators::Named(iscsi_names(tree, name));
+        let everybody = is_everybody.then_some(Initiators::Everybody);
+        groups.extend(
+            [named]
+                .into_iter()
+                .chain(everybody)
+                .map(|initiators| AccessGroup {
+                    initiators,
+                    chap: chap.clone(),
+                }),
+        );
+    }
+    Ok(NodeAccess::new(groups))
 }
 
-fn chap(tree: &Tree, machine: &Machine, row: &TargetRow) -> Result<Option<TargetChap>, String> {
-    let mut chap: Option<TargetChap> = None;
-    for name in &row.allow {
-        let Some((row, own)) = tree
-            .group
-            .get(name)
-            .and_then(|row| Some((row, row.chap.as_ref()?)))
-        else {
-            continue;
-        };
-        let minimum = hash(row.chap_min.unwrap_or(HashName::Sha256));
-        let chap = chap.get_or_insert_with(|| TargetChap {
-            users: Vec::new(),
-            mutual: None,
-            minimum,
-        });
-        chap.minimum = chap.minimum.min(minimum);
-        if let Some(mutual) = &row.mutual {
-            chap.mutual = Some((mutual.user.clone(), secret(machine, mutual)?));
-        }
-        for name in named(tree, name) {
-            let initiator = match name {
-                InitiatorName::Iscsi(name) => Some(name),
-                InitiatorName::Everybody => None,
-                InitiatorName::Port(_) => continue,
-            };
-            chap.users.push(ChapUser {
-                name: own.user.clone(),
-                initiator,
-                secret: secret(machine, own)?,
-            });
-        }
-    }
-    Ok(chap)
+fn chap(machine: &Machine, group: &GroupRow) -> Result<Option<TargetChap>, String> {
+    let Some(own) = &group.chap else {
+        return Ok(None);
+    };
+    let mutual = group.mutual.as_ref();
+    let mutual =
+        mutual.map(|mutual| Ok::<_, String>((mutual.user.clone(), secret(machine, mutual)?)));
+    Ok(Some(TargetChap {
+        users: vec![ChapUser {
+            name: own.user.clone(),
+            initiator: None,
+            secret: secret(machine, own)?,
+        }],
+        mutual: mutual.transpose()?,
+        minimum: hash(group.chap_min.unwrap_or(HashName::Sha256)),
+    }))
 }
 
 fn secret(machine: &Machine, chap: &ChapRow) -> Result<Vec<u8>, String> {
