@@ -19,7 +19,7 @@ fn help(verb: &str) -> String {
 /// The verbs that have a page in the manual.
 const VERBS: &[&str] = &[
     "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
-    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop",
+    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "unit",
 ];
 
 /// Pages that are not of a verb.

@@ -10,6 +10,8 @@
 //! | `/v1/rollback/N` | POST | an earlier generation |
 //! | `/v1/{volumes,groups,targets}` | GET | rows |
 //! | `/v1/{volumes,groups,targets}/NAME` | GET, PUT, PATCH, DELETE | a row |
+//! | `/v1/secrets/NAME` | PUT | keeps a secret, which a tree names `state:NAME` |
+//! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
 //! | `/v1/sessions`, `/v1/sessions/ID` | GET, DELETE | sessions, and the end of one |
 //!
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
@@ -28,10 +30,11 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Generation;
+use crate::metrics::VolumeStats;
 use crate::plane::{Plane, Session};
 pub use caller::{Caller, Role};
 pub use changes::SetRequest;
@@ -81,6 +84,9 @@ pub fn router(plane: Arc<Plane>) -> Router {
         .route("/v1/history", get(history))
         .route("/v1/history/{generation}", get(generation))
         .route("/v1/rollback/{generation}", post(changes::rollback))
+        .route("/v1/secrets/{name}", put(changes::put_secret))
+        .route("/v1/stats", get(stats))
+        .route("/metrics", get(metrics))
         .route("/v1/{section}", get(rows::all))
         .route("/v1/{section}/{name}", row)
         .route("/v1/sessions", get(sessions))
@@ -146,6 +152,17 @@ async fn generation(
 async fn sessions(State(plane): Shared, caller: Caller) -> Answer<Json<Vec<Session>>> {
     caller.must_be(Role::View)?;
     blocking(move || Json(plane.sessions())).await
+}
+
+async fn stats(State(plane): Shared, caller: Caller) -> Answer<Json<Vec<VolumeStats>>> {
+    caller.must_be(Role::View)?;
+    blocking(move || Json(plane.stats())).await
+}
+
+async fn metrics(State(plane): Shared, caller: Caller) -> Answer<Response> {
+    caller.must_be(Role::View)?;
+    let text = blocking(move || crate::metrics::metrics(&plane)).await?;
+    Ok(([("content-type", "text/plain; version=0.0.4")], text).into_response())
 }
 
 async fn drop_session(

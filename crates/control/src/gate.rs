@@ -28,6 +28,20 @@ pub trait Engine {
     /// The sessions that there are.
     fn sessions(&self) -> Vec<SessionFact>;
 
+    /// Reads again what the tree that is served only names: secrets.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read; the old ones count.
+    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>>;
+
+    /// Keeps a secret under a name.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept.
+    fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String>;
+
     /// Serves a tree in place of the one that is served. `persist` is called when all that can fail
     /// has been done and nothing is visible yet.
     ///
@@ -262,6 +276,8 @@ impl<S: Store, E: Engine> Gate<S, E> {
             if request.candidate == Candidate::Generation(self.generation) && self.is_edited() {
                 self.drop_edit()?;
             }
+            let refreshed = self.engine.refresh(&self.tree);
+            refreshed.map_err(GateError::Failed)?;
             return Ok(considered.outcome);
         }
         if considered
@@ -366,6 +382,17 @@ impl<S: Store, E: Engine> Gate<S, E> {
             }
             GateError::Failed(causes)
         })
+    }
+
+    /// Keeps a secret, and has the engine go by it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept, or another one cannot be read.
+    pub fn put_secret(&mut self, name: &str, secret: &str) -> Result<(), GateError> {
+        let kept = self.engine.keep_secret(name, secret);
+        kept.map_err(GateError::Store)?;
+        self.engine.refresh(&self.tree).map_err(GateError::Failed)
     }
 
     /// Drops what somebody has written into the file and not applied.

@@ -14,6 +14,7 @@
 //! | [`api`] | HTTP and JSON over a Unix socket |
 //! | [`daemon`] | from a file to a server that can be asked and told |
 //! | [`client`] | the other end of the API |
+//! | [`metrics`] | numbers for Prometheus and `lunar stats` |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod daemon;
 pub mod document;
 pub mod gate;
 pub mod lower;
+pub mod metrics;
 pub mod plan;
 pub mod plane;
 pub mod secret;

@@ -7,6 +7,7 @@ use engine::server::ServerHandle;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{Author, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
+use crate::metrics::VolumeStats;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
@@ -94,6 +95,16 @@ impl Plane {
         Ok(outcome)
     }
 
+    /// Keeps a secret as `state:NAME`, which a tree may name; logins go by it from now on.
+    ///
+    /// # Errors
+    ///
+    /// It is not a secret, or cannot be kept.
+    pub fn put_secret(&self, name: &str, secret: &str) -> Result<(), GateError> {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        gate.put_secret(name, secret)
+    }
+
     /// Whether the file says something that is not served.
     #[must_use]
     pub fn is_edited(&self) -> bool {
@@ -132,6 +143,12 @@ impl Plane {
             .clone()
     }
 
+    /// What each volume is and has done, by name.
+    #[must_use]
+    pub fn stats(&self) -> Vec<VolumeStats> {
+        self.server.units().into_iter().map(Into::into).collect()
+    }
+
     /// The sessions that there are, in the order of their targets and initiators.
     #[must_use]
     pub fn sessions(&self) -> Vec<Session> {
@@ -156,6 +173,12 @@ impl Plane {
             (&one.target, &one.initiator, one.id).cmp(&(&other.target, &other.initiator, other.id))
         });
         sessions
+    }
+
+    /// Whether every core that serves answers within 5 s.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.server.is_alive()
     }
 
     /// Ends a session, whatever its peer does; returns whether there was one.

@@ -1,6 +1,9 @@
 //! The engine behind the gate: it reads secrets, and serves the inventory of a tree.
 
 use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use engine::inventory::Inventory;
@@ -59,6 +62,31 @@ impl Places {
         }
     }
 
+    /// Keeps a secret as `state:NAME`; whoever serves the tree reads it afterwards.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept.
+    pub fn keep_secret(&self, name: &str, secret: &str) -> Result<(), String> {
+        let folder = self.state.join("secrets");
+        let path = folder.join(name);
+        let new = folder.join(format!(".{name}.new"));
+        let write = || {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)?;
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = options.open(&new)?;
+            writeln!(file, "{secret}")?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(&folder)?.sync_all()
+        };
+        write().map_err(|cause: io::Error| format!("cannot write {}: {cause}", path.display()))
+    }
+
     fn secrets(
         &self,
         tree: &Tree,
@@ -107,6 +135,14 @@ impl Engine for ServedTree {
             .into_iter()
             .filter_map(fact)
             .collect()
+    }
+
+    fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String> {
+        self.places.keep_secret(name, secret)
+    }
+
+    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>> {
+        self.apply(tree, true, &mut || Ok(()))
     }
 
     fn apply(

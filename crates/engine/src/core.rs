@@ -384,6 +384,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
             CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
+            CoreMessage::Echo(reply) => drop(reply.send(())),
             CoreMessage::Stop => self.stop(now),
             CoreMessage::Stopped(core) => self.stopped(now, core),
             CoreMessage::Leave => self.leave(now),

@@ -60,6 +60,8 @@ pub enum CoreMessage {
     Sessions(Sender<Vec<SessionInfo>>),
     /// End the session with this TSIH, and tell when it has ended; for core 0.
     Drop(u16, Sender<()>),
+    /// Answer, to show that the core goes round.
+    Echo(Sender<()>),
     /// Ask every initiator to log out, and stop when they have or their time is over.
     Stop,
     /// The core has no sessions any more.

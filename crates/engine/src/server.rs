@@ -30,6 +30,7 @@ use client::open::OpenOptions;
 use iscsi::target::TargetLimits;
 use runtime::journal::Journal;
 use runtime::polling::PollMode;
+use scsi::statistics::{SpaceUsage, Totals};
 use scsi::unit::{CoreId, UnitId};
 
 use crate::change::ChangeError;
@@ -94,6 +95,23 @@ impl ServerConfig {
 
 /// A server that runs, for all who use it. It is stopped by [`Server::stop`], not by being dropped.
 pub type ServerHandle = Arc<Server>;
+
+/// What a unit is and has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitReport {
+    /// Its name in the inventory.
+    pub name: String,
+    /// Its volume cannot be used now.
+    pub is_absent: bool,
+    /// Bytes in a logical block.
+    pub block_size: u32,
+    /// Its capacity; 0 where it was never known.
+    pub blocks: u64,
+    /// What its hosts have done since it is served.
+    pub totals: Totals,
+    /// What it uses of its storage, where that is counted.
+    pub usage: Option<SpaceUsage>,
+}
 
 /// See [`ServerHandle`].
 pub struct Server {
@@ -305,10 +323,36 @@ impl Server {
         self.ask(|reply| CoreMessage::Drop(tsih, reply)).is_some()
     }
 
+    /// Whether every core answers within 5 s.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        let (reply, answers) = channel();
+        self.to_all(|| CoreMessage::Echo(reply.clone()));
+        (0..self.cores).all(|_| answers.recv_timeout(ANSWER).is_ok())
+    }
+
     fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
         let (reply, answer): (_, Receiver<T>) = channel();
         self.to_control(question(reply));
         answer.recv_timeout(ANSWER).ok()
+    }
+
+    /// What each unit is and has done, by its name.
+    #[must_use]
+    pub fn units(&self) -> Vec<UnitReport> {
+        let served = self.served();
+        let report = |(name, unit): (&String, &ServedUnit)| {
+            let traits = unit.volume.traits();
+            UnitReport {
+                name: name.clone(),
+                is_absent: unit.absence.is_some(),
+                block_size: traits.block_size,
+                blocks: traits.blocks,
+                totals: unit.statistics.totals(),
+                usage: unit.statistics.usage(),
+            }
+        };
+        served.units.iter().map(report).collect()
     }
 
     /// A unit's LUNs, by the name of the unit: through iSCSI, and through each Fibre Channel

@@ -19,10 +19,11 @@ use crate::info::InfoArgs;
 use crate::ls::LsArgs;
 use crate::manage::change::{ApplyArgs, PlanArgs, RollbackArgs, SetArgs, UnsetArgs};
 use crate::manage::history::{DiffArgs, HistoryArgs};
-use crate::manage::sessions::{DropArgs, SessionsArgs};
+use crate::manage::sessions::{DropArgs, SessionsArgs, StatsArgs};
 use crate::race::RaceArgs;
 use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
+use crate::unit::UnitFileArgs;
 use crate::verify::VerifyArgs;
 
 /// A storage area network in one program: block devices over iSCSI and FCoE, in user space
@@ -64,6 +65,8 @@ pub(crate) enum Verb {
     Rollback(RollbackArgs),
     Sessions(SessionsArgs),
     Drop(DropArgs),
+    Stats(StatsArgs),
+    Unit(UnitFileArgs),
 
     /// Print a completion script for a shell
     ///

@@ -3,13 +3,14 @@
 use process::ExitCode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::{env, fs, io, process, thread};
 
 use clap::Args;
 use control::daemon::{Daemon, DaemonError, DaemonOptions};
 use engine::serve::options::RingKind;
 use rustix::process::geteuid;
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -79,18 +80,43 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
         served.tree.target.len(),
         options.socket.display()
     );
+    notify(&daemon, NotifyState::Ready);
+    let ended = wait(&daemon, &heard);
+    notify(&daemon, NotifyState::Stopping);
+    daemon.stop().and(ended).map_err(VerbError::failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for the order to stop, and meanwhile tells the service manager that all is well.
+fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
+    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 3);
     loop {
-        match heard.recv() {
-            Ok(Heard::Reload) => daemon.reload(),
-            Ok(Heard::Stop) | Err(_) => break,
-            Ok(Heard::Ended) => {
-                let stopped = daemon.stop().and(Err("a core has ended".to_owned()));
-                return stopped.map_err(VerbError::failed);
+        let next = match watchdog {
+            Some(interval) => heard.recv_timeout(interval),
+            None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(Heard::Reload) => {
+                notify(daemon, NotifyState::Reloading);
+                daemon.reload();
+                notify(daemon, NotifyState::Ready);
             }
+            Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Ok(Heard::Ended) => return Err("a core has ended".to_owned()),
+            Err(RecvTimeoutError::Timeout) if daemon.plane().is_alive() => {
+                notify(daemon, NotifyState::Watchdog);
+            }
+            Err(RecvTimeoutError::Timeout) => tracing::error!("a core does not answer"),
         }
     }
-    daemon.stop().map_err(VerbError::failed)?;
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Tells the service manager; without one nobody listens.
+fn notify(daemon: &Daemon, state: NotifyState<'_>) {
+    let plane = daemon.plane();
+    let (generation, sessions) = (plane.served().generation, plane.sessions().len());
+    let status = format!("generation {generation}, {sessions} sessions");
+    let _ = sd_notify::notify(&[state, NotifyState::Status(&status)]);
 }
 
 fn failure(error: &DaemonError) -> VerbError {

@@ -140,6 +140,8 @@ const PAGES: &[(&str, &str)] = &[
     ("rollback", include_str!("../../../docs/manual/rollback.md")),
     ("sessions", include_str!("../../../docs/manual/sessions.md")),
     ("drop", include_str!("../../../docs/manual/drop.md")),
+    ("stats", include_str!("../../../docs/manual/stats.md")),
+    ("unit", include_str!("../../../docs/manual/unit.md")),
     (
         "configuration",
         include_str!("../../../docs/manual/configuration.md"),

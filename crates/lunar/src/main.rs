@@ -19,6 +19,7 @@ mod secret;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod unit;
 mod units;
 mod verify;
 
@@ -69,6 +70,8 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Rollback(args) => manage::change::rollback(&args),
         Verb::Sessions(args) => manage::sessions::sessions(&args),
         Verb::Drop(args) => manage::sessions::end(&args),
+        Verb::Unit(args) => unit::run(&args),
+        Verb::Stats(args) => manage::sessions::stats(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Json;
+use runtime::secret::SECRET_BYTES;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::{Answer, Caller, Problem, Role, Shared, blocking, number};
 use crate::document::{set as set_value, unset};
 use crate::gate::{Candidate, ChangeRequest, Outcome};
 use crate::plan::Allowed;
 use crate::plane::Plane;
+use crate::secret::SecretSource;
 use crate::tree::Tree;
 
 /// What a changing request says beside its candidate.
@@ -195,6 +199,28 @@ pub(super) async fn set(
     terms.based_on.get_or_insert(served.generation);
     let tree = changed(served.tree.clone(), &request)?;
     change(plane, caller, Candidate::Tree(tree.into()), terms).await
+}
+
+/// The body is the secret. It is never shown again.
+pub(super) async fn put_secret(
+    State(plane): Shared,
+    caller: Caller,
+    Path(name): Path<String>,
+    body: String,
+) -> Answer<StatusCode> {
+    caller.must_be(Role::Admin)?;
+    let source: Result<SecretSource, _> = format!("state:{name}").parse();
+    source.map_err(|_| Problem::malformed(&format!("{name:?} cannot be the name of a secret")))?;
+    let secret = Zeroizing::new(body);
+    let text = secret.trim_end_matches(['\r', '\n']);
+    if !SECRET_BYTES.contains(&text.len()) || text.contains('\n') {
+        let what = "a secret is one line of 12 to 255 bytes (RFC 7143 §9.2.1)";
+        return Err(Problem::malformed(what));
+    }
+    caller.audit(&format!("sets the secret state:{name}"));
+    let text = Zeroizing::new(text.to_owned());
+    blocking(move || plane.put_secret(&name, &text)).await??;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn changed(mut tree: Tree, request: &SetRequest) -> Answer<Tree> {

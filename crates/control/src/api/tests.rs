@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -184,6 +185,36 @@ fn what_is_wrong_is_a_problem_with_a_status() {
     });
     insta::assert_snapshot!(told.concat());
     assert_eq!(rig.status().generation, 1);
+}
+
+/// A secret is kept where only the daemon reads it, and a group that names it is served.
+#[test]
+fn a_secret_is_kept_and_never_shown() {
+    let rig = Rig::new(&text());
+    let group = "{\"initiators\":[\"*\"],\"chap\":{\"user\":\"u\",\"secret\":\"state:lab\"}}";
+    rig.send(Method::PUT, "/v1/groups/lab", group).unwrap_err();
+    let put = |name: &str, secret: &str| {
+        let request = ApiRequest {
+            path: format!("/v1/secrets/{name}"),
+            body: Some(secret.to_owned()),
+            based_on: None,
+        };
+        rig.client().text(Method::PUT, &request)
+    };
+    assert!(put("lab", "too short").is_err());
+    assert!(put("..%2Flab", "twelve bytes and more").is_err());
+    put("lab", "twelve bytes and more\n").unwrap();
+    let path = rig.path("state/secrets/lab");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "twelve bytes and more\n"
+    );
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    rig.send(Method::PUT, "/v1/groups/lab", group).unwrap();
+    assert!(!rig.file().contains("twelve"));
 }
 
 #[test]

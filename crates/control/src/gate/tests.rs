@@ -57,11 +57,23 @@ struct Remembers {
     cannot: Vec<String>,
     /// It refuses after the commit.
     is_busy: bool,
+    /// How often secrets were read again.
+    refreshed: usize,
 }
 
 impl Engine for Remembers {
     fn sessions(&self) -> Vec<SessionFact> {
         self.sessions.clone()
+    }
+
+    fn keep_secret(&mut self, _: &str, _: &str) -> Result<(), String> {
+        Err("there is no room for secrets".to_owned())
+    }
+
+    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>> {
+        assert_eq!(*tree, self.served);
+        self.refreshed += 1;
+        Ok(())
     }
 
     fn apply(
@@ -153,10 +165,11 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn nothing_to_do_makes_no_generation() {
+fn nothing_to_do_makes_no_generation_and_reads_secrets_again() {
     let mut gate = gate();
     let same = Candidate::Text(TEXT.to_owned());
     assert_eq!(change(&mut gate, &wish(same)).unwrap().generation, 17);
+    assert_eq!(gate.engine().refreshed, 1);
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! `lunar unit`: the systemd unit of the daemon.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::{VerbError, documents};
+
+/// Print the systemd unit of the daemon
+///
+/// For an installation by hand: lunar unit > /etc/systemd/system/lunar.service
+#[derive(Debug, Args)]
+pub(crate) struct UnitFileArgs {
+    /// Where lunar is installed
+    #[arg(long, value_name = "PATH", default_value = "/usr/bin/lunar")]
+    binary: PathBuf,
+}
+
+pub(crate) fn run(args: &UnitFileArgs) -> Result<ExitCode, VerbError> {
+    let binary = args.binary.display().to_string();
+    documents::print(UNIT.replace("BINARY", &binary).as_bytes())
+}
+
+/// What the daemon may do stands here and not in the program: volumes may come from anywhere at the
+/// next change. `ProcSubset=pid` would hide `/proc/meminfo`, by which the memory limit goes.
+const UNIT: &str = "\
+[Unit]
+Description=Lunar storage area network
+Documentation=man:lunar-daemon(1)
+Wants=network-online.target
+After=network-online.target local-fs.target
+
+[Service]
+Type=notify
+ExecStart=BINARY daemon
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=1
+WatchdogSec=30
+TimeoutStopSec=60
+LimitNOFILE=1048576
+
+User=lunar
+Group=lunar
+StateDirectory=lunar
+StateDirectoryMode=0750
+RuntimeDirectory=lunar
+ConfigurationDirectory=lunar
+ReadWritePaths=-/etc/lunar -/srv
+AmbientCapabilities=CAP_NET_RAW CAP_IPC_LOCK
+CapabilityBoundingSet=CAP_NET_RAW CAP_IPC_LOCK
+
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+DevicePolicy=closed
+DeviceAllow=block-* rw
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectProc=invisible
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RemoveIPC=yes
+UMask=0077
+SystemCallArchitectures=native
+SystemCallFilter=@system-service io_uring_setup io_uring_enter io_uring_register
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=multi-user.target
+";
+
+#[cfg(test)]
+mod tests {
+    use super::UNIT;
+
+    #[test]
+    fn the_unit_names_the_binary_once() {
+        assert_eq!(UNIT.matches("BINARY").count(), 1);
+    }
+}
