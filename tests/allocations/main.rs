@@ -113,6 +113,7 @@ impl Rig {
             initiator_alias: None,
             user: None,
             purpose: SessionPurpose::Normal(config.nodes[0].clone()),
+            portal_group: 1,
             tsih: 1,
             cid: 0,
             endpoints: Endpoints {

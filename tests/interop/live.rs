@@ -251,6 +251,48 @@ fn a_portal_comes_and_goes_and_a_name_that_is_revoked_is_out() {
     must("iscsi-inq", &["-i", name, &first]);
 }
 
+#[test]
+fn a_target_is_where_its_portals_are() {
+    const OTHER: &str = "iqn.2026-11.org.lunar:other";
+    let mut live = Live::start();
+    let portals = [1, 2].map(|last| SocketAddr::from(([127, 0, 0, last], 0)));
+    live.apply(|next| {
+        next.portals = portals.to_vec();
+        let mut other = target_of(next).clone();
+        other.portals = vec![(6, portals[1])];
+        next.targets.insert(OTHER.into(), other);
+    })
+    .unwrap();
+    let luns = live.server.luns("0");
+    let other = luns.iter().find(|lun| lun.target == OTHER).unwrap();
+    let first = luns.iter().find(|lun| lun.target == TARGET).unwrap();
+    assert_eq!((first.portals.len(), other.portals.len()), (2, 1));
+    let url = |portal: &str| format!("iscsi://{portal}/{OTHER}/0");
+    let (wrong, right) = (url(&first.portals[0]), url(&other.portals[0]));
+    must("iscsi-inq", &[&right]);
+    assert!(!run("iscsi-inq", &[&wrong]).good(), "it is not there");
+    let portal = format!("iscsi://{}", first.portals[0]);
+    let listed = must("iscsi-ls", &[&portal]);
+    assert!(
+        listed.contains(&format!("{},6", other.portals[0])),
+        "{listed}"
+    );
+    let (mine, others) = (load(&live.url(0)), load(&right));
+    while live.server.sessions().len() < 2 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    live.apply(|next| {
+        let moved = next.targets.get_mut(OTHER).unwrap();
+        moved.portals = vec![(6, portals[0])];
+    })
+    .unwrap();
+    let left = live.server.sessions();
+    let left: Vec<_> = left.iter().map(|one| one.target.as_deref()).collect();
+    assert_eq!(left, [Some(TARGET)], "the other target has left its portal");
+    end(mine);
+    let _ = others.wait_with_output();
+}
+
 /// Sends this until nothing but the command itself is told, and gives its sense key and code.
 fn sense(client: &mut Client, cdb: &[u8], data: &[u8]) -> (u8, u16) {
     loop {

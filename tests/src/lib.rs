@@ -41,11 +41,7 @@ pub fn scratch(name: &str) -> std::io::Result<PathBuf> {
 /// One iSCSI target of this name, for those whom `access` lets in.
 #[must_use]
 pub fn target_config(name: &str, access: NodeAccess, limits: TargetLimits) -> TargetConfig {
-    let node = TargetNode {
-        name: name.to_owned(),
-        alias: None,
-        access,
-    };
+    let node = TargetNode::new(name.to_owned(), access);
     TargetConfig {
         nodes: vec![Arc::new(node)],
         portals: Vec::new(),

@@ -15,7 +15,7 @@ use engine::core::{ControlCore, ControlCoreParts, ControlUnit, Core, CoreParts, 
 use engine::flushes::FinalFlushes;
 use engine::mailbox::{CoreMailbox, Mailboxes};
 use engine::views::{TargetViews, Views};
-use iscsi::target::{NodeAccess, TargetLimits};
+use iscsi::target::{NodeAccess, PortalGroup, TargetLimits};
 use runtime::journal::Journal;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
@@ -50,7 +50,10 @@ pub fn serving<R: Ring>(
     let mut views = Views::default();
     let luns = [(Lun::from_index(0), UnitId::first(0))];
     let luns = luns.into_iter().collect();
-    views.insert(TARGET.to_owned(), TargetViews::iscsi(TARGET, &luns, &[]));
+    views.insert(
+        TARGET.to_owned(),
+        TargetViews::iscsi(TARGET, &[PortalGroup::everywhere()], &luns, &[]),
+    );
     let views = Arc::new(views);
     let post = Mailboxes::new(vec![ring.waker()]).counter(CoreId(0));
     Ok(Core::new(CoreParts {

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 
 use address::Address;
 use fc::remote::Partners;
+use iscsi::names::PORTAL_GROUP;
 use iscsi::target::NodeAccess;
 
 pub use check::{InventoryError, MOST_LUNS};
@@ -101,6 +102,12 @@ pub struct TargetRow {
     pub groups: Vec<(BTreeSet<String>, LunRows)>,
     /// Which initiators may log in.
     pub access: NodeAccess,
+    /// Where they may: portals of the inventory, each with the tag of its portal group. If there is
+    /// none, at every portal of the inventory, with tag 1.
+    pub portals: Vec<(u16, SocketAddr)>,
+    /// RELATIVE TARGET PORT IDENTIFIER of a portal group, by its tag; where it is missing it is the
+    /// tag. Reservations are kept by it, and a unit of several targets knows their ports by it.
+    pub port_ids: BTreeMap<u16, u16>,
 }
 
 /// A Fibre Channel port.
@@ -112,6 +119,16 @@ pub struct FcPortRow {
     pub luns: LunRows,
     /// Which ports may log in.
     pub partners: Partners,
+}
+
+impl TargetRow {
+    /// The tags of its portal groups, with the identifiers of their ports.
+    pub(crate) fn ports(&self) -> BTreeMap<u16, u16> {
+        let tags = self.portals.iter().map(|portal| portal.0);
+        let only = self.portals.is_empty().then_some(PORTAL_GROUP);
+        let port = |tag| (tag, self.port_ids.get(&tag).copied().unwrap_or(tag));
+        tags.chain(only).map(port).collect()
+    }
 }
 
 impl UnitRow {

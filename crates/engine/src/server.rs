@@ -464,10 +464,9 @@ impl Served {
             block_size: traits.block_size,
             volume: row.written.clone(),
         };
-        let bound: Vec<_> = self.portals.iter().map(|portal| portal.bound).collect();
-        let portals = portals::reachable(&bound);
         let mut luns = Vec::new();
         for (target, number) in self.iscsi_luns(unit) {
+            let portals = portals::reachable(&self.bound(target));
             let Some(first) = portals.first() else { break };
             let address = format!("iscsi://{first}/{target}/{number}");
             let portals = portals.iter().map(SocketAddr::to_string).collect();
@@ -489,6 +488,18 @@ impl Served {
             ));
         }
         luns
+    }
+
+    /// Where a target is reached.
+    fn bound(&self, target: &str) -> Vec<SocketAddr> {
+        let row = self.inventory.targets.get(target);
+        let groups = row.map_or_else(Vec::new, |row| self.portal_groups(row));
+        let own: Vec<_> = groups.into_iter().flat_map(|group| group.portals).collect();
+        if own.is_empty() {
+            self.portals.iter().map(|portal| portal.bound).collect()
+        } else {
+            own
+        }
     }
 
     /// The targets that show a unit to everybody, and as which LUN.

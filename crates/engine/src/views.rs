@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use iscsi::names;
-use iscsi::target::PROTOCOL_LEVEL;
+use iscsi::target::{PROTOCOL_LEVEL, PortalGroup};
 use scsi::nexus::TargetDevice;
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
@@ -59,14 +59,19 @@ pub struct TargetViews {
 type TargetView = Vec<Arc<TargetDevice>>;
 
 impl TargetViews {
-    /// An iSCSI target that shows these LUNs, and others to some initiators, who are named as iSCSI
-    /// compares names.
+    /// An iSCSI target with these portal groups that shows these LUNs, and others to some
+    /// initiators, which are named as iSCSI compares names.
     #[must_use]
-    pub fn iscsi(name: &str, usual: &LunMap, groups: &[(BTreeSet<String>, LunMap)]) -> Self {
+    pub fn iscsi(
+        name: &str,
+        ports: &[PortalGroup],
+        usual: &LunMap,
+        groups: &[(BTreeSet<String>, LunMap)],
+    ) -> Self {
         let view = |map: &LunMap| {
             let device = |level| TargetDevice {
                 read_only: map.read_only.clone(),
-                ..names::target_device(name, map.luns.clone(), level)
+                ..names::target_device(name, ports, map.luns.clone(), level)
             };
             let levels = 0..=PROTOCOL_LEVEL;
             levels.map(device).map(Arc::new).collect::<TargetView>()

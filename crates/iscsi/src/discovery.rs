@@ -6,15 +6,16 @@ use std::sync::Arc;
 use crate::keys::KeyMisuse;
 use crate::names::{self, PORTAL_GROUP};
 use crate::parameters::{Parameters, SessionPurpose};
-use crate::target::{TargetConfig, TargetNode};
+use crate::target::{PortalGroup, TargetConfig, TargetNode, plain};
 use crate::text::Text;
 
 #[cfg(test)]
 mod tests;
 
 /// Writes the answer to `SendTargets=value`: a record for each target that this session may be
-/// told of, with every portal that its initiator can use, so that it finds all paths by one
-/// discovery. Addresses to advertise take the place of the portals.
+/// told of, with every portal of that target that the initiator can use, so that it finds all paths
+/// by one discovery. A target that it cannot reach at all is left out, as one without an address
+/// would be taken to be here (Appendix C). Addresses to advertise take the place of the portals.
 ///
 /// A normal session is told of its own target only, also when it asks for all: Appendix C would
 /// have `All` refused there, but open-source initiators send it and expect an answer.
@@ -27,9 +28,13 @@ pub fn send_targets(
     config: &TargetConfig,
     out: &mut Text,
 ) -> Result<(), KeyMisuse> {
-    let addresses = addresses(parameters.endpoints.local, config);
+    let local = parameters.endpoints.local;
+    let everywhere = portals(Some(local), plain(local), &config.portals);
     for node in asked_for(value, parameters)? {
-        out.put("TargetName", &node.name);
+        let addresses = addresses(node, local, config, &everywhere);
+        if !addresses.is_empty() || node.portal_group_at(local).is_some() {
+            out.put("TargetName", &node.name);
+        }
         for address in &addresses {
             out.put("TargetAddress", address);
         }
@@ -60,25 +65,46 @@ fn asked_for<'a>(
     }
 }
 
-/// The values of TargetAddress, with the portal group tag that Appendix C asks for.
-fn addresses(local: SocketAddr, config: &TargetConfig) -> Vec<String> {
-    let tagged = |address: String| format!("{address},{PORTAL_GROUP}");
+/// The values of TargetAddress, with the portal group tags that Appendix C asks for; the portal
+/// group that the initiator is connected to comes first. `everywhere` are the portals of a node that
+/// is reached at all of them.
+fn addresses(
+    node: &TargetNode,
+    local: SocketAddr,
+    config: &TargetConfig,
+    everywhere: &[SocketAddr],
+) -> Vec<String> {
+    let here = node.portal_group_at(local);
+    let is_here = |group: &&PortalGroup| here.is_some_and(|here| std::ptr::eq(here, *group));
+    let others = node.portal_groups.iter().filter(|group| !is_here(group));
+    let mut groups = here.into_iter().chain(others);
     if !config.advertise.is_empty() {
-        return config.advertise.iter().cloned().map(tagged).collect();
+        let tag = groups.next().map_or(PORTAL_GROUP, |group| group.tag);
+        let advertised = config.advertise.iter();
+        return advertised
+            .map(|address| format!("{address},{tag}"))
+            .collect();
     }
-    let plain = portals(local, &config.portals).into_iter();
-    plain.map(|portal| tagged(portal.to_string())).collect()
+    let told = groups.flat_map(|group| {
+        let first = Some(local).filter(|_| is_here(&group));
+        let portals = match &group.portals[..] {
+            [] => everywhere.to_vec(),
+            own => portals(first, plain(local), own),
+        };
+        let tagged = |portal| format!("{portal},{}", group.tag);
+        portals.into_iter().map(tagged).collect::<Vec<_>>()
+    });
+    told.collect()
 }
 
-/// The portals that an initiator connected to `local` can use, that one first. Empty if it is a
+/// The portals that an initiator connected to `own` can use, after the `first`. Empty if that is a
 /// wildcard: the initiator then keeps the address that it used.
-fn portals(local: SocketAddr, bound: &[SocketAddr]) -> Vec<SocketAddr> {
-    let own = plain(local);
+fn portals(first: Option<SocketAddr>, own: SocketAddr, bound: &[SocketAddr]) -> Vec<SocketAddr> {
     let mut portals = Vec::new();
     let others = bound
         .iter()
         .filter_map(|portal| usable(own, plain(*portal)));
-    for portal in std::iter::once(own).chain(others) {
+    for portal in first.map(plain).into_iter().chain(others) {
         if !portal.ip().is_unspecified() && !portals.contains(&portal) {
             portals.push(portal);
         }
@@ -100,10 +126,4 @@ fn usable(own: SocketAddr, portal: SocketAddr) -> Option<SocketAddr> {
     }
     let reachable = !link_local && portal.ip().is_loopback() <= own.ip().is_loopback();
     reachable.then_some(portal)
-}
-
-/// Without the zone of a link-local address, which is ours and means nothing elsewhere; and an IPv4
-/// address that came through an IPv6 socket is an IPv4 address.
-fn plain(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

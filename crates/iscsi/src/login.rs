@@ -398,7 +398,8 @@ impl<L: Lease> Login<L> {
     ) -> Result<NegotiationStage, LoginFault> {
         let mut answer = Text::default();
         let random = self.random.first_chunk().unwrap_or(&[0; 33]);
-        let stage = stage.text(text, &self.config, random, &mut answer)?;
+        let goes_by = (&*self.config, self.endpoints.local);
+        let stage = stage.text(text, goes_by, random, &mut answer)?;
         dialogue.send(answer);
         Ok(stage)
     }
@@ -422,6 +423,7 @@ impl<L: Lease> Login<L> {
                     isid: first.isid,
                 },
                 scope: identity.scope(self.endpoints),
+                local: self.endpoints.local,
                 user: proof.map(|proof| proof.user.clone()),
                 tsih: first.tsih,
                 cid: first.cid,
@@ -444,6 +446,7 @@ impl<L: Lease> Login<L> {
             initiator_alias: agreed.identity.alias,
             user: agreed.proof.map(|proof| proof.user),
             purpose: agreed.purpose,
+            portal_group: agreed.identity.portal_group,
             tsih,
             cid: first.cid,
             endpoints: self.endpoints,

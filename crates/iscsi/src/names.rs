@@ -7,12 +7,12 @@ use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 use scsi::wire::transport_id::{ISCSI_NAME_MAX, lower_case};
 
-use crate::target::InitiatorPort;
+use crate::target::{InitiatorPort, PortalGroup};
 
 #[cfg(test)]
 mod tests;
 
-/// The tag of the one portal group that each of our nodes has.
+/// The tag of the portal group of a node that is reached at every portal.
 pub const PORTAL_GROUP: u16 = 1;
 
 /// Why a string is not an iSCSI name.
@@ -118,17 +118,23 @@ pub fn target_port_name(node: &str, portal_group: u16) -> String {
     format!("{node},t,0x{portal_group:04x}")
 }
 
-/// The SCSI target device that a node is, its one port included, as a nexus of the given
-/// iSCSIProtocolLevel sees it: RFC 7144 §4.2 has the version descriptor tell the level.
+/// The SCSI target device that a node is, with a port for each of its portal groups, as a nexus of
+/// the given iSCSIProtocolLevel sees it: RFC 7144 §4.2 has the version descriptor tell the level.
 /// `luns` must be sorted.
 #[must_use]
-pub fn target_device(node: &str, luns: Vec<(Lun, UnitId)>, protocol_level: u8) -> TargetDevice {
+pub fn target_device(
+    node: &str,
+    groups: &[PortalGroup],
+    luns: Vec<(Lun, UnitId)>,
+    protocol_level: u8,
+) -> TargetDevice {
+    let port = |group: &PortalGroup| TargetPort {
+        relative_id: group.port,
+        designators: name_string(&target_port_name(node, group.tag), TARGET_PORT),
+    };
     TargetDevice {
         designators: name_string(node, TARGET_DEVICE),
-        ports: vec![TargetPort {
-            relative_id: PORTAL_GROUP,
-            designators: name_string(&target_port_name(node, PORTAL_GROUP), TARGET_PORT),
-        }],
+        ports: groups.iter().map(port).collect(),
         luns,
         read_only: BTreeSet::new(),
         protocol: PROTOCOL,

@@ -16,6 +16,8 @@ pub struct Parameters {
     pub user: Option<String>,
     /// To what.
     pub purpose: SessionPurpose,
+    /// The tag of the portal group by which it came.
+    pub portal_group: u16,
     /// Session identifying handle; never 0.
     pub tsih: u16,
     /// Connection id.
@@ -39,6 +41,12 @@ impl Parameters {
             SessionPurpose::Normal(node) => Some(node),
             SessionPurpose::Discovery(_) => None,
         }
+    }
+
+    /// RELATIVE TARGET PORT IDENTIFIER of the SCSI target port that a normal session is with.
+    #[must_use]
+    pub fn target_port(&self) -> Option<u16> {
+        self.node()?.port(self.portal_group)
     }
 
     /// Who logged in to what, for the log. Names are checked, but an alias or a user may be any

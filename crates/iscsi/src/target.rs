@@ -8,9 +8,12 @@ use crate::parameters::{FIRST_WINDOW, Operational};
 use crate::wire::bhs::MAX_DATA_LEN;
 
 mod access;
+mod node;
 mod registry;
 
 pub use access::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
+pub(crate) use node::plain;
+pub use node::{PortalGroup, TargetNode, listens};
 pub use registry::{AdmissionDecision, AdmissionWish, Registry, SessionIdentity};
 
 /// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
@@ -27,17 +30,6 @@ pub struct TargetConfig {
     pub advertise: Vec<String>,
     /// Limits.
     pub limits: TargetLimits,
-}
-
-/// A target node: one SCSI target device with one portal group, tag 1.
-#[derive(Clone, Debug)]
-pub struct TargetNode {
-    /// iSCSI name, normalised.
-    pub name: String,
-    /// TargetAlias, if any.
-    pub alias: Option<String>,
-    /// Which initiators may log in.
-    pub access: NodeAccess,
 }
 
 /// Bounds on what a peer can cost.
@@ -84,9 +76,9 @@ pub struct InitiatorPort {
 /// Within what an initiator port may have one session only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SessionScope {
-    /// A portal group of a target node, by the node's name (RFC 7143 §4.4.3, the ISID RULE). There
-    /// is one portal group to a node.
-    Node(String),
+    /// A portal group of a target node, by the node's name and the tag (RFC 7143 §4.4.3, the ISID
+    /// RULE).
+    Node(String, u16),
     /// A portal, by its address: a discovery session that named no target (§7.4.2.1).
     Portal(SocketAddr),
 }

@@ -99,11 +99,7 @@ pub const TARGET: &str = "iqn.2026-11.org.lunar:test";
 
 /// A target that is open to everybody.
 pub fn node() -> Arc<TargetNode> {
-    Arc::new(TargetNode {
-        name: TARGET.into(),
-        alias: None,
-        access: NodeAccess::default(),
-    })
+    Arc::new(TargetNode::new(TARGET.into(), NodeAccess::default()))
 }
 
 /// A portal with nothing but [`node`].
@@ -131,6 +127,7 @@ pub fn parameters(
         initiator_alias: None,
         user: None,
         purpose,
+        portal_group: 1,
         tsih: 1,
         cid: 7,
         endpoints: Endpoints { local, peer: local },

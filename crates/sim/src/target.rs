@@ -40,7 +40,7 @@ pub(super) fn views(setup: &WorldConfig) -> Views {
     let luns = (0..setup.units.len()).map(|n| (Lun::from_index(n as u16), UnitId::first(n as u32)));
     let (luns, mut views) = (luns.collect(), Views::default());
     for node in &setup.config.nodes {
-        let target = TargetViews::iscsi(&node.name, &luns, &[]);
+        let target = TargetViews::iscsi(&node.name, &node.portal_groups, &luns, &[]);
         views.insert(node.name.clone(), target);
     }
     views

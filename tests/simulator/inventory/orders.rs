@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use engine::change::{Change, ChangeError, NewVolume};
 use engine::views::{TargetViews, Views};
-use iscsi::target::NodeAccess;
+use iscsi::target::{NodeAccess, PortalGroup};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
@@ -137,7 +137,7 @@ impl Site {
         });
         let map = next.luns.iter();
         let map = map.map(|(lun, unit)| (Lun::from_index(*lun), *unit));
-        let shown = TargetViews::iscsi(TARGET, &map.collect(), &[]);
+        let shown = TargetViews::iscsi(TARGET, &[PortalGroup::everywhere()], &map.collect(), &[]);
         let mut views = Views::default();
         views.insert(TARGET.into(), shown);
         let allowed = self.hosts.iter().enumerate();

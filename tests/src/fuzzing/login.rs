@@ -226,9 +226,8 @@ fn config(flags: u8) -> TargetConfig {
     let some = if flags & 16 != 0 { 2.. } else { 0.. };
     let nodes = nodes[some].iter().map(|(name, access)| {
         Arc::new(TargetNode {
-            name: format!("iqn.2026-11.org.lunar:{name}"),
             alias: (flags & 32 != 0).then(|| "an alias".into()),
-            access: access.clone(),
+            ..TargetNode::new(format!("iqn.2026-11.org.lunar:{name}"), access.clone())
         })
     });
     TargetConfig {

@@ -10,7 +10,9 @@ use std::sync::mpsc::Sender;
 use block::volume::Volume;
 use iscsi::names;
 use iscsi::parameters::Parameters;
-use iscsi::target::{AdmissionWish, Registry, SessionIdentity, SessionScope, TargetConfig};
+use iscsi::target::{
+    AdmissionWish, Registry, SessionIdentity, SessionScope, TargetConfig, listens,
+};
 use scsi::medium::Now;
 use scsi::nexus::{Nexus, NexusIdentity};
 use scsi::owner::{OwnerOutput, UnitOwner};
@@ -191,13 +193,21 @@ impl ControlCore {
         self.unit_mut(unit)?.owner.poll()
     }
 
-    /// Whether a session like this may be, by what is configured now.
-    pub(super) fn admits(&self, (initiator, scope): &SessionIdentity) -> bool {
-        let SessionScope::Node(name) = scope else {
+    /// Whether a session like this may be, by what is configured now, if it came to our address
+    /// `local`.
+    pub(super) fn admits(&self, identity: &SessionIdentity, local: SocketAddr) -> bool {
+        let (initiator, SessionScope::Node(name, tag)) = identity else {
             return true;
         };
         let mut nodes = self.config.nodes.iter();
-        nodes.any(|node| node.name == *name && node.access.admits(&initiator.name))
+        let Some(node) = nodes.find(|node| node.name == *name) else {
+            return false;
+        };
+        let group = node.portal_group_at(local);
+        let portals = &self.config.portals;
+        node.access.admits(&initiator.name)
+            && group.is_some_and(|group| group.tag == *tag)
+            && (portals.is_empty() || listens(portals, local))
     }
 
     /// The core with the fewest sessions has the next one.
@@ -216,17 +226,17 @@ impl ControlCore {
         }
     }
 
-    /// The other sessions with the target of this one.
+    /// The other sessions with the target of this one, by whichever portal group.
     pub(super) fn sessions_beside(&self, tsih: u16) -> Vec<u16> {
-        let scope = self.registry.identity(tsih).map(|(_, scope)| scope);
-        let sessions = self
-            .registry
-            .sessions()
-            .filter(|session| Some(session.2) == scope);
-        sessions
-            .map(|session| session.0)
-            .filter(|other| *other != tsih)
-            .collect()
+        let Some((_, SessionScope::Node(target, _))) = self.registry.identity(tsih) else {
+            return Vec::new();
+        };
+        let is_beside = |(_, scope): &SessionIdentity, _| match scope {
+            SessionScope::Node(name, _) => name == target,
+            SessionScope::Portal(_) => false,
+        };
+        let sessions = self.registry.sessions_that(is_beside);
+        sessions.filter(|other| *other != tsih).collect()
     }
 
     /// The I_T nexus of a session; none for discovery.
@@ -234,11 +244,10 @@ impl ControlCore {
         let name = &session.node()?.name;
         let (initiator, level) = (&session.initiator.name, session.keys.protocol_level);
         let target = self.views.device(name, initiator, level)?;
-        // All portals are one portal group, so one SCSI target port (RFC 7143 §4.4.1).
         let initiator = names::transport_id(&session.initiator).into();
         let identity = Arc::new(NexusIdentity {
             initiator,
-            port: names::PORTAL_GROUP,
+            port: session.target_port()?,
         });
         Some(Nexus {
             identity,

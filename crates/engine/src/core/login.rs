@@ -137,7 +137,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         // It may have begun before the initiator's name was revoked.
-        if !control.admits(&(wish.initiator.clone(), wish.scope.clone())) {
+        let identity = (wish.initiator.clone(), wish.scope.clone());
+        if !control.admits(&identity, wish.local) {
             login.refuse(AUTHORIZATION_FAILURE);
             self.mark_dirty(key.slot);
             self.login_events(now, key);

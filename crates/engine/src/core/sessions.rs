@@ -48,12 +48,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(control) = &self.control else {
             return Vec::new();
         };
-        let sessions = control.registry.sessions();
-        let revoked = sessions.filter_map(|(tsih, initiator, scope)| {
-            let identity = (initiator.clone(), scope.clone());
-            (!control.admits(&identity)).then_some(tsih)
-        });
-        revoked.collect()
+        let revoked = |identity: &_, local| !control.admits(identity, local);
+        control.registry.sessions_that(revoked).collect()
     }
 }
 

@@ -1,12 +1,13 @@
 //! What is wrong with an inventory, before anything of it is tried.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use block::identity::hex;
 use iscsi::target::{Initiators, NodeAccess};
 
 use super::cycle::{CycleSearch, LocalNode};
-use super::{Inventory, LunRows};
+use super::{Inventory, LunRows, TargetRow};
 
 /// How many LUNs a target can have: as many as two bytes of single-level addressing tell apart
 /// (SAM-5 §4.7.4).
@@ -48,6 +49,35 @@ pub enum InventoryError {
         target: String,
         /// Who is in both.
         initiator: String,
+    },
+    /// A portal of a target that is not listened to.
+    #[error("{target} has a portal {portal}, which is not among the portals")]
+    NoPortal {
+        /// Whose.
+        target: String,
+        /// Which one.
+        portal: SocketAddr,
+    },
+    /// A portal twice in one target.
+    #[error("{target} has the portal {portal} twice: it is in one portal group")]
+    PortalTwice {
+        /// Whose.
+        target: String,
+        /// Which one.
+        portal: SocketAddr,
+    },
+    /// An identifier that no port can have, or that two ports of a target have.
+    #[error(
+        "{target}: the port of portal group {tag} cannot have the identifier {port}: each port has \
+         another one, from 1 on"
+    )]
+    PortId {
+        /// Whose.
+        target: String,
+        /// Which portal group.
+        tag: u16,
+        /// RELATIVE TARGET PORT IDENTIFIER.
+        port: u16,
     },
     /// A unit whose volume leads back to the unit.
     #[error(
@@ -103,6 +133,7 @@ impl Inventory {
             check_name(name)?;
             self.check_luns(name, &target.luns)?;
             check_access(&target.access)?;
+            self.check_portals(name, target)?;
             let mut known = BTreeSet::new();
             for (initiators, luns) in &target.groups {
                 self.check_luns(name, luns)?;
@@ -134,6 +165,26 @@ impl Inventory {
             if let Some(other) = known.insert(naa, unit.clone()) {
                 let naa = hex(naa);
                 return Err(InventoryError::NaaTwice { unit, other, naa });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_portals(&self, name: &str, row: &TargetRow) -> Result<(), InventoryError> {
+        let (mut known, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        for (_, portal) in &row.portals {
+            let (target, portal) = (name.to_owned(), *portal);
+            if !self.portals.contains(&portal) {
+                return Err(InventoryError::NoPortal { target, portal });
+            }
+            if !known.insert(portal) {
+                return Err(InventoryError::PortalTwice { target, portal });
+            }
+        }
+        for (tag, port) in row.ports() {
+            if port == 0 || !ids.insert(port) {
+                let target = name.to_owned();
+                return Err(InventoryError::PortId { target, tag, port });
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use address::{Address, FcoeAddress, Host, HostPort, UnitAddress};
 
-use super::{Inventory, InventoryError, LunRows};
+use super::{Inventory, InventoryError, LunRows, TargetRow};
 
 /// How other servers, and this one, know this machine.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ impl<'a> CycleSearch<'a> {
         let mut groups = target.groups.iter();
         let group = groups.find(|(names, _)| names.contains(initiator));
         let luns = group.map_or(&target.luns, |(_, luns)| luns);
-        self.is_own_portal(&unit.portal)
+        self.is_portal_of(target, &unit.portal)
             .then(|| unit_of(luns, unit.lun))?
     }
 
@@ -107,7 +107,7 @@ impl<'a> CycleSearch<'a> {
         unit_of(&named.luns, unit.lun)
     }
 
-    fn is_own_portal(&self, portal: &HostPort) -> bool {
+    fn is_portal_of(&self, target: &TargetRow, portal: &HostPort) -> bool {
         let is_own = |bound: IpAddr| match &portal.host {
             Host::V4(ip) => self.listens_on(bound, (*ip).into()),
             Host::V6(ip, _) => self.listens_on(bound, IpAddr::from(*ip).to_canonical()),
@@ -116,7 +116,12 @@ impl<'a> CycleSearch<'a> {
                 is_local && (bound.is_loopback() || bound.is_unspecified())
             }
         };
-        let mut portals = self.inventory.portals.iter();
+        let own = target.portals.iter().map(|portal| &portal.1);
+        let everywhere: &[_] = match &target.portals[..] {
+            [] => &self.inventory.portals,
+            _ => &[],
+        };
+        let mut portals = everywhere.iter().chain(own);
         portals.any(|bound| bound.port() == portal.port && is_own(bound.ip()))
     }
 

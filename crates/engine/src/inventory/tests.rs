@@ -1,7 +1,7 @@
 //! Inventories that are wrong, and what lies between two that are right.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use fc::remote::Partners;
 use iscsi::auth::Hash;
@@ -74,6 +74,33 @@ fn an_initiator_sees_what_one_group_sees() {
         initiator: HOST.into(),
     };
     assert_eq!(inventory.check(HERE), Err(twice));
+}
+
+#[test]
+fn a_target_has_portals_of_its_inventory_each_in_one_group() {
+    let first: SocketAddr = ([127, 0, 0, 1], 3260).into();
+    let other: SocketAddr = ([127, 0, 0, 2], 3260).into();
+    let found = |portals: &[(u16, SocketAddr)], ids: &[(u16, u16)]| {
+        let mut inventory = serving(&[(0, "a")]);
+        inventory.portals = vec![first, other];
+        let target = inventory.targets.get_mut(TARGET).unwrap();
+        target.portals = portals.to_vec();
+        target.port_ids = ids.iter().copied().collect();
+        inventory.check(HERE).err().map(|error| error.to_string())
+    };
+    assert_eq!(found(&[(1, first), (6, other)], &[(6, 300)]), None);
+    assert_eq!(found(&[(0, first)], &[(0, 1)]), None);
+    let [absent, twice, zero, same] = [
+        found(&[(1, ([127, 0, 0, 3], 3260).into())], &[]),
+        found(&[(1, first), (6, first)], &[]),
+        found(&[(0, first)], &[]),
+        found(&[(1, first), (6, other)], &[(6, 1)]),
+    ]
+    .map(Option::unwrap);
+    assert!(absent.ends_with("127.0.0.3:3260, which is not among the portals"));
+    assert!(twice.contains("has the portal 127.0.0.1:3260 twice"));
+    assert!(zero.contains("portal group 0 cannot have the identifier 0"));
+    assert!(same.contains("portal group 6 cannot have the identifier 1"));
 }
 
 #[test]
@@ -198,6 +225,18 @@ fn a_cycle_goes_by_what_the_server_itself_is_shown() {
 }
 
 #[test]
+fn a_cycle_goes_by_the_portals_of_its_target() {
+    let address = format!("iscsi://127.0.0.1/{TARGET}/0");
+    let mut inventory = served_at("127.0.0.1:3260", &address, "ram:1M");
+    let other: SocketAddr = ([192, 0, 2, 1], 3260).into();
+    inventory.portals.push(other);
+    assert!(inventory.check(HERE).is_err());
+    let target = inventory.targets.get_mut(TARGET).unwrap();
+    target.portals = vec![(1, other)];
+    assert_eq!(inventory.check(HERE), Ok(()));
+}
+
+#[test]
 fn a_long_chain_of_units_takes_no_stack() {
     const LAST: u16 = MOST_LUNS as u16 - 1;
     let mut inventory = serving(&[]);
@@ -293,10 +332,19 @@ fn access() -> impl Strategy<Value = NodeAccess> {
     vec(group, 0..3).prop_map(NodeAccess::new)
 }
 
+fn portal() -> impl Strategy<Value = SocketAddr> {
+    (1..4_u16).prop_map(|port| ([127, 0, 0, 1], port).into())
+}
+
 fn targets() -> impl Strategy<Value = TargetRow> {
-    (luns(), access()).prop_map(|(luns, access)| TargetRow {
+    let portals = vec((0..3_u16, portal()), 0..3);
+    let port_ids = btree_map(0..3_u16, 1..3_u16, 0..2);
+    let all = (luns(), access(), portals, port_ids);
+    all.prop_map(|(luns, access, portals, port_ids)| TargetRow {
         luns,
         access,
+        portals,
+        port_ids,
         ..TargetRow::default()
     })
 }
@@ -313,10 +361,7 @@ fn luns() -> impl Strategy<Value = LunRows> {
 
 fn inventories() -> impl Strategy<Value = Inventory> {
     let targets = btree_map("iqn.2026-11.t:[a-c]", targets(), 0..3);
-    let portals = vec(
-        (1..4_u16).prop_map(|port| ([127, 0, 0, 1], port).into()),
-        0..4,
-    );
+    let portals = vec(portal(), 0..4);
     let units = btree_map("[a-d]", rows(), 0..4);
     (units, targets, portals).prop_map(|(units, targets, portals)| Inventory {
         units,

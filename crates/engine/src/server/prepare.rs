@@ -11,7 +11,7 @@ use block::file::UndoLog;
 use block::volume::Volume;
 use client::open::{self, LeafReuse, OpenError, OpenLeaves, OpenOptions};
 use fc::wire::names::Wwn;
-use iscsi::target::{TargetConfig, TargetNode};
+use iscsi::target::{PortalGroup, TargetConfig, TargetNode};
 use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
@@ -367,6 +367,7 @@ impl Preparing<'_> {
                 name: name.clone(),
                 alias: row.alias.clone(),
                 access: row.access.clone(),
+                portal_groups: served.portal_groups(row).into(),
             })
         };
         TargetConfig {
@@ -451,7 +452,8 @@ fn views(served: &Served, inventory: &Inventory) -> Views {
             .iter()
             .map(|(who, luns)| (who.clone(), map(luns)))
             .collect();
-        let target = TargetViews::iscsi(name, &map(&row.luns), &groups);
+        let ports = served.portal_groups(row);
+        let target = TargetViews::iscsi(name, &ports, &map(&row.luns), &groups);
         views.insert(name.clone(), target);
     }
     for name in &served.fc_ports {
@@ -473,6 +475,24 @@ fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &LunRows) -> LunMap {
 }
 
 impl Served {
+    /// The portal groups of a target, with the ports that were picked.
+    pub(super) fn portal_groups(&self, row: &TargetRow) -> Vec<PortalGroup> {
+        let portals = |tag| {
+            let own = row.portals.iter().filter(move |portal| portal.0 == tag);
+            let bound = own.flat_map(|(_, asked)| {
+                let found = self.portals.iter().filter(|portal| portal.asked == *asked);
+                found.map(|portal| portal.bound)
+            });
+            bound.collect()
+        };
+        let group = |(tag, port)| PortalGroup {
+            tag,
+            port,
+            portals: portals(tag),
+        };
+        row.ports().into_iter().map(group).collect()
+    }
+
     fn new_id(&mut self) -> UnitId {
         self.free.pop().unwrap_or_else(|| {
             let slot = self.slots;

@@ -51,11 +51,10 @@ fn chap(mutual: Option<&[u8]>) -> TargetChap {
 
 fn node(chap: Option<TargetChap>) -> Arc<TargetNode> {
     let initiators = Initiators::Everybody;
-    Arc::new(TargetNode {
-        name: "iqn.2026-11.org.lunar:a".into(),
-        alias: None,
-        access: AccessGroup { initiators, chap }.into(),
-    })
+    Arc::new(TargetNode::new(
+        "iqn.2026-11.org.lunar:a".into(),
+        AccessGroup { initiators, chap }.into(),
+    ))
 }
 
 fn realm(guarded: &[Arc<TargetNode>], open: bool) -> AuthRequirement {

@@ -5,11 +5,7 @@ use crate::test_support;
 
 fn node(letter: char) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
-    Arc::new(TargetNode {
-        name,
-        alias: None,
-        access: NodeAccess::default(),
-    })
+    Arc::new(TargetNode::new(name, NodeAccess::default()))
 }
 
 fn parameters(purpose: SessionPurpose, local: &str) -> Parameters {
@@ -163,4 +159,66 @@ fn every_portal_that_the_initiator_can_use_is_told() {
             .map(|portal| format!("TargetAddress={portal},1"));
         assert!(addresses.eq(expected), "{local}: {answer}");
     }
+}
+
+/// A node with these portals, in groups.
+fn grouped(groups: &[(u16, &[&str])]) -> Arc<TargetNode> {
+    let group = |&(tag, portals): &(u16, &[&str])| PortalGroup {
+        tag,
+        port: tag,
+        portals: portals.iter().map(|one| one.parse().unwrap()).collect(),
+    };
+    let groups = groups.iter().map(group);
+    Arc::new(TargetNode {
+        portal_groups: groups.collect(),
+        ..TargetNode::clone(&node('c'))
+    })
+}
+
+#[test]
+fn a_target_is_told_with_its_own_portals_and_their_tags() {
+    let portals = [
+        "10.9.0.1:3260",
+        "10.9.0.2:3260",
+        "10.9.0.3:3261",
+        "127.0.0.1:3260",
+    ];
+    let all = config(&portals, &[]);
+    let own = grouped(&[
+        (1, &["10.9.0.2:3260"]),
+        (6, &["10.9.0.3:3261", "0.0.0.0:3262"]),
+    ]);
+    let hidden = grouped(&[(1, &["127.0.0.1:3260"])]);
+    let nodes = vec![node('b'), own, hidden];
+    let told = |local| {
+        let asking = parameters(SessionPurpose::Discovery(nodes.clone()), local);
+        answer_of("All", &asking, &all).unwrap()
+    };
+    let name = "TargetName=iqn.2026-11.org.lunar:c";
+    assert_eq!(
+        told("10.9.0.1:3260"),
+        format!(
+            "{B} TargetAddress=10.9.0.2:3260,1 TargetAddress=10.9.0.3:3261,1 \
+             {name} TargetAddress=10.9.0.2:3260,1 TargetAddress=10.9.0.3:3261,6 \
+             TargetAddress=10.9.0.1:3262,6"
+        ),
+        "it is not at the portal that is asked, and one is not to be reached from there"
+    );
+    let second = told("10.9.0.3:3261");
+    let first = format!("{name} TargetAddress=10.9.0.3:3261,6 TargetAddress=10.9.0.3:3262,6");
+    assert!(
+        second.contains(&first),
+        "the group that was asked comes first: {second}"
+    );
+}
+
+#[test]
+fn an_address_to_advertise_has_the_tag_of_a_portal_group() {
+    let nodes = vec![grouped(&[(1, &["10.9.0.2:3260"]), (6, &["10.9.0.1:3260"])])];
+    let asking = parameters(SessionPurpose::Discovery(nodes), "10.9.0.1:3260");
+    let told = answer("All", &asking, &["192.0.2.7:3260"]).unwrap();
+    assert_eq!(
+        told,
+        "TargetName=iqn.2026-11.org.lunar:c TargetAddress=192.0.2.7:3260,6"
+    );
 }

@@ -1,6 +1,7 @@
 //! The initiator and the target of a login: the keys that the first text of a login must bring
 //! (RFC 7143 §6.3, §13.4, §13.5, §13.21).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::status::{self, LoginFault};
@@ -24,6 +25,8 @@ pub(super) struct LoginIdentity {
     pub(super) discovery: bool,
     /// The nodes that this initiator may use: the one named, or all.
     candidates: Vec<AdmittedNode>,
+    /// The tag of the portal group that the login came by.
+    pub(super) portal_group: u16,
 }
 
 /// The declarations of one text.
@@ -53,8 +56,12 @@ impl<'a> DeclaredKeys<'a> {
 }
 
 impl LoginIdentity {
-    /// From the first text.
-    pub(super) fn of(admitted: &[Admitted<'_>], config: &TargetConfig) -> Result<Self, LoginFault> {
+    /// From the first text, of a login that came to our address `local`.
+    pub(super) fn of(
+        admitted: &[Admitted<'_>],
+        config: &TargetConfig,
+        local: SocketAddr,
+    ) -> Result<Self, LoginFault> {
         let declared = DeclaredKeys::of(admitted);
         let initiator = initiator_name(declared.initiator)?;
         let discovery = session_type(declared.kind)?;
@@ -67,7 +74,10 @@ impl LoginIdentity {
             ));
         }
         let target = declared.target.map(known_name).transpose()?;
-        let candidates = candidates(config, &initiator, target.as_deref())?;
+        let (candidates, portal_group) = match target.as_deref() {
+            Some(target) => candidate(config, &initiator, (target, local))?,
+            None => (candidates(config, &initiator), names::PORTAL_GROUP),
+        };
         let alias = declared.alias.map(str::to_owned);
         Ok(Self {
             initiator,
@@ -75,6 +85,7 @@ impl LoginIdentity {
             target,
             discovery,
             candidates,
+            portal_group,
         })
     }
 
@@ -143,7 +154,7 @@ impl LoginIdentity {
     /// as one with that target (§7.4.2.2).
     pub(super) fn scope(&self, endpoints: Endpoints) -> SessionScope {
         match &self.target {
-            Some(target) => SessionScope::Node(target.clone()),
+            Some(target) => SessionScope::Node(target.clone(), self.portal_group),
             None => SessionScope::Portal(endpoints.local),
         }
     }
@@ -203,23 +214,23 @@ fn known_name(name: &str) -> Result<String, LoginFault> {
     names::normalise(name).map_err(|_| NOT_HERE)
 }
 
-/// The nodes that an initiator may use: the one that it named, or all.
-fn candidates(
+/// All nodes that an initiator may use, by whichever portal: SendTargets tells where they are.
+fn candidates(config: &TargetConfig, initiator: &str) -> Vec<AdmittedNode> {
+    let admitted = |node| AdmittedNode::new(node, initiator);
+    config.nodes.iter().filter_map(admitted).collect()
+}
+
+/// The node that an initiator named, and the portal group by which it came.
+fn candidate(
     config: &TargetConfig,
     initiator: &str,
-    target: Option<&str>,
-) -> Result<Vec<AdmittedNode>, LoginFault> {
-    let Some(target) = target else {
-        let admitted = |node| AdmittedNode::new(node, initiator);
-        return Ok(config.nodes.iter().filter_map(admitted).collect());
-    };
-    let node = config
-        .nodes
-        .iter()
-        .find(|node| node.name == target)
-        .ok_or(NOT_HERE)?;
+    (target, local): (&str, SocketAddr),
+) -> Result<(Vec<AdmittedNode>, u16), LoginFault> {
+    let mut nodes = config.nodes.iter();
+    let node = nodes.find(|node| node.name == target).ok_or(NOT_HERE)?;
+    let group = node.portal_group_at(local).ok_or(NOT_HERE)?;
     let admitted = AdmittedNode::new(node, initiator).ok_or(NOT_ALLOWED)?;
-    Ok(vec![admitted])
+    Ok((vec![admitted], group.tag))
 }
 
 const NOT_ALLOWED: LoginFault = LoginFault::new(

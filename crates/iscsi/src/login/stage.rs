@@ -1,12 +1,13 @@
 //! The stages of a login (RFC 7143 §6.3). Each is a struct that holds what is known then, and is
 //! consumed by the step that leads on.
 
+use std::net::SocketAddr;
+
 use super::identity::LoginIdentity;
 use super::status::{self, LoginFault};
 use crate::auth::{AuthRefusal, AuthRequirement, ChapHandshake, chap::ChapProof};
 use crate::keys::negotiation::TargetNegotiation;
 use crate::keys::{Admitted, KeyPhase, KeySide, SeenKeys};
-use crate::names::PORTAL_GROUP;
 use crate::parameters::{Operational, SessionPurpose};
 use crate::target::TargetConfig;
 use crate::text::{self, Text};
@@ -93,11 +94,11 @@ impl NegotiationStage {
         }
     }
 
-    /// Takes a whole text and writes the answer.
+    /// Takes a whole text that came to our address `local`, and writes the answer.
     pub(super) fn text(
         self,
         bytes: &[u8],
-        config: &TargetConfig,
+        (config, local): (&TargetConfig, SocketAddr),
         random: &[u8; 33],
         out: &mut Text,
     ) -> Result<Self, LoginFault> {
@@ -106,7 +107,8 @@ impl NegotiationStage {
             Self::Start(phase) => {
                 let mut seen = SeenKeys::default();
                 let admitted = seen.admit(&pairs, phase, KeySide::Initiator, out)?;
-                begin(phase, seen, &admitted, config, out)?.answer(&admitted, random, out)
+                begin((phase, seen), &admitted, (config, local), out)?
+                    .answer(&admitted, random, out)
             }
             Self::Security(mut stage) => {
                 let admitted =
@@ -161,14 +163,13 @@ impl NegotiationStage {
 /// The first text: its identity, and what follows from that. TargetPortalGroupTag goes with the
 /// first answer (RFC 7143 §6.3.1).
 fn begin(
-    phase: KeyPhase,
-    seen: SeenKeys,
+    (phase, seen): (KeyPhase, SeenKeys),
     admitted: &[Admitted<'_>],
-    config: &TargetConfig,
+    (config, local): (&TargetConfig, SocketAddr),
     out: &mut Text,
 ) -> Result<NegotiationStage, LoginFault> {
-    let identity = LoginIdentity::of(admitted, config)?;
-    out.put("TargetPortalGroupTag", &PORTAL_GROUP.to_string());
+    let identity = LoginIdentity::of(admitted, config, local)?;
+    out.put("TargetPortalGroupTag", &identity.portal_group.to_string());
     if let Some(alias) = identity.target_alias() {
         out.put("TargetAlias", alias);
     }

@@ -20,6 +20,7 @@ mod bad_peers;
 mod captures;
 mod groups;
 mod logins;
+mod portals;
 mod stories;
 
 const INITIATOR: &str = "InitiatorName=iqn.2026-01.test:ini";
@@ -27,11 +28,7 @@ const TARGET: &str = "TargetName=iqn.2026-11.org.lunar:a";
 
 fn node(letter: char, access: NodeAccess) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
-    Arc::new(TargetNode {
-        name,
-        alias: None,
-        access,
-    })
+    Arc::new(TargetNode::new(name, access))
 }
 
 fn only(names: &[&str]) -> NodeAccess {

@@ -90,7 +90,12 @@ fn transport_id_of_an_initiator_port() {
 
 #[test]
 fn designators_of_a_target() {
-    let device = target_device("iqn.2026-11.org.lunar:a", vec![], 2);
+    let device = target_device(
+        "iqn.2026-11.org.lunar:a",
+        &[PortalGroup::everywhere()],
+        vec![],
+        2,
+    );
     assert_eq!(device.designators[..4], [0x53, 0xa8, 0, 24]);
     assert_eq!(&device.designators[4..], b"iqn.2026-11.org.lunar:a\0");
     let port = &device.ports[0];
@@ -108,7 +113,31 @@ fn designators_of_a_target() {
 #[test]
 fn the_longest_name_still_fits_its_descriptor() {
     let name = format!("iqn.2001-04.com.example:{}", "x".repeat(199));
-    let device = target_device(&normalise(&name).unwrap(), vec![], 1);
+    let device = target_device(
+        &normalise(&name).unwrap(),
+        &[PortalGroup::everywhere()],
+        vec![],
+        1,
+    );
     let port = &device.ports[0].designators;
     assert_eq!(usize::from(port[3]) + 4, port.len());
+}
+
+#[test]
+fn each_portal_group_is_a_port() {
+    let group = |tag, port| PortalGroup {
+        tag,
+        port,
+        portals: Vec::new(),
+    };
+    let device = target_device(
+        "iqn.2026-11.org.lunar:a",
+        &[group(1, 1), group(6, 300)],
+        vec![],
+        2,
+    );
+    let ids: Vec<_> = device.ports.iter().map(|port| port.relative_id).collect();
+    assert_eq!(ids, [1, 300]);
+    let second = &device.ports[1].designators;
+    assert!(second[4..].starts_with(b"iqn.2026-11.org.lunar:a,t,0x0006"));
 }

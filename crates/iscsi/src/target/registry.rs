@@ -1,6 +1,7 @@
 //! Which sessions there are: the answers to logins that ask for one (RFC 7143 §6.3.1).
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use super::{InitiatorPort, SessionScope};
@@ -32,6 +33,8 @@ pub struct AdmissionWish {
     pub initiator: InitiatorPort,
     /// Where the initiator port may have one session only.
     pub scope: SessionScope,
+    /// Our address, to which its connection came.
+    pub local: SocketAddr,
     /// The user that it proved to be, if it was asked for a proof.
     pub user: Option<String>,
     /// TSIH: 0 for a new session (which reinstates an old one of the same port, if there is one).
@@ -43,6 +46,7 @@ pub struct AdmissionWish {
 #[derive(Debug)]
 struct RegisteredSession {
     identity: SessionIdentity,
+    local: SocketAddr,
     user: Option<String>,
 }
 
@@ -105,7 +109,11 @@ impl Registry {
         if self.sessions.len() >= self.limit {
             return AdmissionDecision::Refuse(OUT_OF_RESOURCES);
         }
-        self.enter(identity, wish.user.clone())
+        self.enter(RegisteredSession {
+            identity,
+            local: wish.local,
+            user: wish.user.clone(),
+        })
     }
 
     /// Whether a login may end this session and replace it. An authenticated login may replace a
@@ -116,7 +124,7 @@ impl Registry {
     }
 
     /// Handles are used in turn, so that one is not given out again soon.
-    fn enter(&mut self, identity: SessionIdentity, user: Option<String>) -> AdmissionDecision {
+    fn enter(&mut self, session: RegisteredSession) -> AdmissionDecision {
         let free = |mut handles: RangeInclusive<u32>| {
             handles.find_map(|handle| {
                 let tsih = u16::try_from(handle).ok()?;
@@ -129,9 +137,8 @@ impl Registry {
             return AdmissionDecision::Refuse(OUT_OF_RESOURCES);
         };
         self.last = tsih;
-        self.handles.insert(identity.clone(), tsih);
-        self.sessions
-            .insert(tsih, RegisteredSession { identity, user });
+        self.handles.insert(session.identity.clone(), tsih);
+        self.sessions.insert(tsih, session);
         AdmissionDecision::Admit(tsih)
     }
 
@@ -165,10 +172,13 @@ impl Registry {
         self.sessions.get(&tsih).map(|entry| &entry.identity)
     }
 
-    /// The handles of all sessions, with whom they are.
-    pub fn sessions(&self) -> impl Iterator<Item = (u16, &InitiatorPort, &SessionScope)> {
-        self.sessions
-            .iter()
-            .map(|(tsih, entry)| (*tsih, &entry.identity.0, &entry.identity.1))
+    /// The handles of the sessions of which this holds, by whose they are and to which address of
+    /// ours they came.
+    pub fn sessions_that(
+        &self,
+        holds: impl Fn(&SessionIdentity, SocketAddr) -> bool,
+    ) -> impl Iterator<Item = u16> {
+        let sessions = self.sessions.iter();
+        sessions.filter_map(move |(tsih, one)| holds(&one.identity, one.local).then_some(*tsih))
     }
 }

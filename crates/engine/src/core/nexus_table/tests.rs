@@ -9,7 +9,7 @@ use super::{DepartedInitiators, MOST};
 fn port(number: usize) -> SessionIdentity {
     let name = format!("iqn.2026-01.test:{}", 2 * MOST - number);
     let isid = [0; 6];
-    let node = SessionScope::Node("iqn.2026-11.org.lunar:disk".into());
+    let node = SessionScope::Node("iqn.2026-11.org.lunar:disk".into(), 1);
     (InitiatorPort { name, isid }, node)
 }
 

@@ -22,11 +22,7 @@ fn captured(header: &str, text: &str) -> Vec<u8> {
 }
 
 fn lio() -> Arc<TargetConfig> {
-    let node = TargetNode {
-        name: "iqn.2026-01.test:lio".into(),
-        alias: None,
-        access: chap(),
-    };
+    let node = TargetNode::new("iqn.2026-01.test:lio".into(), chap());
     config(vec![Arc::new(node)])
 }
 

@@ -26,7 +26,10 @@ fn open_iscsi_logs_in_in_one_round() {
     assert_eq!(initiator.name, "iqn.2026-01.test:ini");
     assert_eq!(initiator.isid, [0, 2, 0x3d, 0, 0, 1]);
     assert_eq!(node.as_deref(), Some("iqn.2026-11.org.lunar:a"));
-    assert_eq!(scope, SessionScope::Node("iqn.2026-11.org.lunar:a".into()));
+    assert_eq!(
+        scope,
+        SessionScope::Node("iqn.2026-11.org.lunar:a".into(), 1)
+    );
 
     let (response, parameters) = peer.admitted(9);
     assert_eq!(response, format!("O>F: TargetPortalGroupTag=1 {ANSWER}"));
@@ -248,7 +251,10 @@ fn a_named_discovery_sees_its_target_only() {
     let (_, node, scope) = peer.asks();
     assert_eq!(
         (node, scope),
-        (None, SessionScope::Node("iqn.2026-11.org.lunar:a".into()))
+        (
+            None,
+            SessionScope::Node("iqn.2026-11.org.lunar:a".into(), 1)
+        )
     );
     let nodes = peer.discovers();
     assert_eq!(nodes.len(), 1);

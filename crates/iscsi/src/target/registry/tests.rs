@@ -5,6 +5,7 @@ fn wish(port: &InitiatorPort, scope: &SessionScope, tsih: u16) -> AdmissionWish 
     AdmissionWish {
         initiator: port.clone(),
         scope: scope.clone(),
+        local: ([192, 0, 2, 1], 3260).into(),
         user: None,
         tsih,
         cid: 0,
@@ -36,7 +37,7 @@ fn port(isid: u8) -> InitiatorPort {
 }
 
 fn target(letter: char) -> SessionScope {
-    SessionScope::Node(format!("iqn.2026-11.org.lunar:{letter}"))
+    SessionScope::Node(format!("iqn.2026-11.org.lunar:{letter}"), 1)
 }
 
 fn portal(address: &str) -> SessionScope {
@@ -142,7 +143,7 @@ fn a_closed_registry_admits_nobody() {
     registry.close();
     registry.decides(1, &target('a'), 0, Refuse(SERVICE_UNAVAILABLE));
     registry.decides(2, &target('a'), 0, Refuse(SERVICE_UNAVAILABLE));
-    assert_eq!(registry.sessions().count(), 1);
+    assert_eq!(registry.sessions_that(|_, _| true).count(), 1);
     registry.ended(1);
     assert!(registry.is_empty());
 }

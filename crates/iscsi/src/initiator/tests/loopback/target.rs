@@ -60,11 +60,7 @@ fn access(guard: Guard) -> NodeAccess {
 
 impl Target {
     pub(super) fn new(guard: Guard) -> Self {
-        let node = TargetNode {
-            name: TARGET.into(),
-            alias: None,
-            access: access(guard),
-        };
+        let node = TargetNode::new(TARGET.into(), access(guard));
         let config = TargetConfig {
             nodes: vec![Arc::new(node)],
             portals: Vec::new(),
