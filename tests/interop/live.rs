@@ -210,7 +210,7 @@ fn another_volume_under_a_unit_that_is_used_costs_nobody_an_error() {
 fn what_is_wrong_is_refused_and_what_was_served_stays() {
     let mut live = Live::start();
     let url = live.url(0);
-    let twice: Edit<'_> = &|next| target_of(next).luns.push((0, "0".into()));
+    let twice: Edit<'_> = &|next| target_of(next).luns.push(LunRow::new(0, "0"));
     let nowhere: Edit<'_> = &|next| show(next, 1, "file:/nowhere/disk");
     let larger: Edit<'_> = &|next| next.units.get_mut("0").unwrap().block_size = Some(4096);
     let wrong = [
@@ -277,7 +277,7 @@ fn a_target_is_where_its_portals_are() {
         listed.contains(&format!("{},6", other.portals[0])),
         "{listed}"
     );
-    let (mine, others) = (load(&live.url(0)), load(&right));
+    let (mine, mut others) = (load(&live.url(0)), load(&right));
     while live.server.sessions().len() < 2 {
         thread::sleep(Duration::from_millis(10));
     }
@@ -290,7 +290,9 @@ fn a_target_is_where_its_portals_are() {
     let left: Vec<_> = left.iter().map(|one| one.target.as_deref()).collect();
     assert_eq!(left, [Some(TARGET)], "the other target has left its portal");
     end(mine);
-    let _ = others.wait_with_output();
+    // It would try to log in again for ever.
+    others.kill().unwrap();
+    others.wait().unwrap();
 }
 
 /// Sends this until nothing but the command itself is told, and gives its sense key and code.

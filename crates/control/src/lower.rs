@@ -3,6 +3,7 @@
 mod access;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use address::Address;
 use block::identity;
@@ -21,8 +22,30 @@ use crate::tree::{Access, LunRows, TargetRow, Tree, VolumeRow};
 pub struct Machine {
     /// What tells this machine from others: identities of volumes follow from it.
     pub id: String,
+    /// RELATIVE TARGET PORT IDENTIFIERS of portal groups, by target and tag.
+    pub ports: BTreeMap<(String, u16), u16>,
     /// The secrets that the tree names.
     pub secrets: BTreeMap<SecretSource, Zeroizing<Vec<u8>>>,
+}
+
+impl Machine {
+    fn ports_of(&self, target: &str, portals: &[(u16, SocketAddr)]) -> BTreeMap<u16, u16> {
+        let id = |tag| Some((tag, *self.ports.get(&(target.to_owned(), tag))?));
+        portals.iter().filter_map(|(tag, _)| id(*tag)).collect()
+    }
+}
+
+/// The portal groups of a tree, by target and tag.
+pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
+    let iscsi = tree
+        .target
+        .iter()
+        .filter(|(name, _)| name.parse::<Wwn>().is_err());
+    iscsi.flat_map(|(name, row)| {
+        row.portals
+            .iter()
+            .map(move |(tag, _)| (name.clone(), tag.0))
+    })
 }
 
 /// The inventory of a tree that was checked. Volumes in `may_be_absent` are served without what
@@ -107,13 +130,21 @@ fn add_target(
     if let Ok(wwpn) = name.parse::<Wwn>() {
         return add_fc_ports(tree, (wwpn, row), inventory);
     }
-    for (_, written) in row.portals.iter() {
-        if let Portal::Tcp(address) = portal(written)?
-            && !inventory.portals.contains(&address)
-        {
-            inventory.portals.push(address);
+    let mut portals = Vec::new();
+    for (tag, written) in row.portals.iter() {
+        if let Portal::Tcp(address) = portal(written)? {
+            portals.push((tag.0, address));
         }
     }
+    if portals.is_empty() {
+        // Nobody reaches it, and the engine would take it for reached everywhere.
+        return Ok(());
+    }
+    let new = portals
+        .iter()
+        .filter(|(_, address)| !inventory.portals.contains(address));
+    let new: Vec<_> = new.map(|(_, address)| *address).collect();
+    inventory.portals.extend(new);
     let groups = row.view.iter().map(|(group, luns)| {
         let initiators = access::iscsi_names(tree, group);
         (initiators, units(luns))
@@ -123,6 +154,8 @@ fn add_target(
         luns: units(&row.luns),
         groups: groups.collect(),
         access: access::node(tree, machine, row)?,
+        port_ids: machine.ports_of(name, &portals),
+        portals,
     };
     inventory.targets.insert(name.to_owned(), target);
     Ok(())

@@ -1,5 +1,7 @@
 //! The engine behind the gate: it reads secrets, and serves the inventory of a tree.
 
+mod ports;
+
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -38,6 +40,7 @@ impl Places {
     pub fn inventory(&self, tree: &Tree) -> Result<Inventory, Vec<String>> {
         let machine = Machine {
             id: self.machine.clone(),
+            ports: ports::given(&self.state, tree).map_err(|cause| vec![cause])?,
             secrets: self.secrets(tree)?,
         };
         inventory(tree, &machine, |_| true)

@@ -14,7 +14,7 @@ mod files;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use files::{Files, RealFiles};
+pub use files::{Files, NoSteps, RealFiles};
 
 use crate::gate::{Generation, Store};
 

@@ -7,6 +7,7 @@
 mod absent;
 mod cores;
 mod fc_ports;
+mod luns;
 mod portals;
 mod prepare;
 mod units;
@@ -42,7 +43,6 @@ use crate::serve::options::{ReadyLun, ServeError};
 use crate::state::StateDir;
 use crate::views::Views;
 use absent::Notice;
-use address::{Address, FcoeAddress, FcoeOptions};
 use fc_ports::FcPortName;
 use prepare::{Prepared, Preparing};
 use units::ServedUnit;
@@ -446,79 +446,4 @@ fn core_count(threads: Option<NonZeroUsize>) -> u16 {
     let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let most = usize::from(crate::serve::options::MOST_THREADS);
     threads.unwrap_or_else(available).get().min(most) as u16
-}
-
-impl Served {
-    fn luns(&self, unit: &str) -> Vec<ReadyLun> {
-        let (Some(row), Some(served)) = (self.inventory.units.get(unit), self.units.get(unit))
-        else {
-            return Vec::new();
-        };
-        let traits = served.volume.traits();
-        let lun = |address: String, portals: Vec<String>, target: String, lun| ReadyLun {
-            address,
-            portals,
-            target,
-            lun,
-            size_bytes: traits.blocks * u64::from(traits.block_size),
-            block_size: traits.block_size,
-            volume: row.written.clone(),
-        };
-        let mut luns = Vec::new();
-        for (target, number) in self.iscsi_luns(unit) {
-            let portals = portals::reachable(&self.bound(target));
-            let Some(first) = portals.first() else { break };
-            let address = format!("iscsi://{first}/{target}/{number}");
-            let portals = portals.iter().map(SocketAddr::to_string).collect();
-            luns.push(lun(address, portals, target.to_owned(), number));
-        }
-        for (name, number) in self.fc_luns(unit) {
-            let address = Address::Fcoe(FcoeAddress {
-                place: name.place.clone(),
-                port_name: name.wwpn,
-                lun: number,
-                options: FcoeOptions::default(),
-            });
-            let place = vec![name.place.to_string()];
-            luns.push(lun(
-                address.to_string(),
-                place,
-                name.wwpn.to_string(),
-                number,
-            ));
-        }
-        luns
-    }
-
-    /// Where a target is reached.
-    fn bound(&self, target: &str) -> Vec<SocketAddr> {
-        let row = self.inventory.targets.get(target);
-        let groups = row.map_or_else(Vec::new, |row| self.portal_groups(row));
-        let own: Vec<_> = groups.into_iter().flat_map(|group| group.portals).collect();
-        if own.is_empty() {
-            self.portals.iter().map(|portal| portal.bound).collect()
-        } else {
-            own
-        }
-    }
-
-    /// The targets that show a unit to everybody, and as which LUN.
-    fn iscsi_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a str, u16)> {
-        let targets = self.inventory.targets.iter();
-        targets.flat_map(move |(name, row)| {
-            let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
-            luns.map(move |row| (&**name, row.lun))
-        })
-    }
-
-    fn fc_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a FcPortName, u16)> {
-        let ports = self.inventory.fc_ports.iter();
-        ports.flat_map(move |row| {
-            let mut names = self.fc_ports.iter();
-            let name = names.find(|name| name.place == row.port.place);
-            let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
-            name.into_iter()
-                .flat_map(move |name| luns.clone().map(move |row| (name, row.lun)))
-        })
-    }
 }

@@ -80,13 +80,3 @@ SystemCallErrorNumber=EPERM
 [Install]
 WantedBy=multi-user.target
 ";
-
-#[cfg(test)]
-mod tests {
-    use super::UNIT;
-
-    #[test]
-    fn the_unit_names_the_binary_once() {
-        assert_eq!(UNIT.matches("BINARY").count(), 1);
-    }
-}

@@ -1,5 +1,7 @@
 //! Trees, and what is served of them.
 
+use std::collections::BTreeMap;
+
 use engine::inventory::Inventory;
 
 use super::{Machine, inventory, sources};
@@ -11,6 +13,7 @@ fn served(text: &str) -> Result<Inventory, Vec<String>> {
     let secrets = sources(&tree).into_iter();
     let machine = Machine {
         id: "a machine".to_owned(),
+        ports: BTreeMap::from([(("iqn.2026-11.org.example:san".to_owned(), 1), 0x100)]),
         secrets: secrets
             .map(|source| (source, b"twelve bytes".to_vec().into()))
             .collect(),
