@@ -15,6 +15,7 @@
 //! | [`daemon`] | from a file to a server that can be asked and told |
 //! | [`client`] | the other end of the API |
 //! | [`metrics`] | numbers for Prometheus and `lunar stats` |
+//! | [`import`] | trees out of the files of other targets, and back to LIO |
 //! | [`secret`] | secrets by reference |
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod client;
 pub mod daemon;
 pub mod document;
 pub mod gate;
+pub mod import;
 pub mod lower;
 pub mod metrics;
 pub mod plan;
