@@ -2,6 +2,7 @@
 //!
 //! | format | program | file |
 //! |---|---|---|
+//! | [`Format::Lio`] | LIO of the Linux kernel, by targetcli or rtslib | `/etc/target/saveconfig.json` |
 //! | [`Format::Tgt`] | tgtd, by tgt-admin | `/etc/tgt/targets.conf` |
 //! | [`Format::Ctld`] | ctld of FreeBSD | `/etc/ctl.conf`, or its form in UCL |
 //! | [`Format::Iet`] | ietd, the iSCSI Enterprise Target | `/etc/iet/ietd.conf`, `initiators.allow` |
@@ -26,6 +27,8 @@ mod chiscsi;
 mod ctld;
 mod draft;
 mod iet;
+mod json;
+mod lio;
 mod login;
 mod row;
 mod scst;
@@ -40,10 +43,13 @@ use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::tree::Tree;
+pub use lio::{Exported, export_lio};
 
 /// A configuration file of another target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// `saveconfig.json` of targetcli and rtslib.
+    Lio,
     /// `targets.conf` of tgt-admin.
     Tgt,
     /// `ctl.conf` of ctld.
@@ -102,6 +108,7 @@ pub struct ImportProblem {
 pub fn import(format: Format, text: &str) -> Result<Imported, ImportProblem> {
     check_length(text)?;
     match format {
+        Format::Lio => lio::import(text),
         Format::Tgt => tgt::import(text),
         Format::Ctld => ctld::import(text),
         Format::Iet => iet::import(text, None),
@@ -143,12 +150,20 @@ fn in_order(mut imported: Imported) -> Imported {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Tgt, Self::Ctld, Self::Iet, Self::Scst, Self::Chiscsi];
+    pub const ALL: [Self; 6] = [
+        Self::Lio,
+        Self::Tgt,
+        Self::Ctld,
+        Self::Iet,
+        Self::Scst,
+        Self::Chiscsi,
+    ];
 
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Lio => "lio",
             Self::Tgt => "tgt",
             Self::Ctld => "ctld",
             Self::Iet => "iet",
@@ -166,7 +181,7 @@ impl fmt::Display for Format {
 
 /// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a format: write tgt, ctld, iet, scst or chiscsi")]
+#[error("{0:?} is not a format: write lio, tgt, ctld, iet, scst or chiscsi")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {
@@ -226,3 +241,6 @@ const NO_USER: &str =
     "a user is a name and a secret: the target is closed until allow says who may log in";
 
 const LUN_NUMBER: &str = "a LUN is a number from 0 to 16383";
+
+#[cfg(test)]
+mod tests;
