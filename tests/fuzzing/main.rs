@@ -87,6 +87,11 @@ fn framer() {
 }
 
 #[test]
+fn import() {
+    replay("import");
+}
+
+#[test]
 fn initiator() {
     replay("initiator");
 }

@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "tests",
         &[
             "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine", "sim",
+            "control",
         ],
     ),
     ("xtask", &["io", "address", "bench", "tests"]),

@@ -9,6 +9,7 @@ mod device;
 mod fcoe;
 mod fip;
 mod framer;
+mod import;
 mod initiator;
 mod login;
 mod port;
@@ -22,6 +23,7 @@ pub use cdb::cdb;
 pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
+pub use import::import;
 pub use initiator::initiator;
 pub use login::login;
 pub use port::port;
@@ -46,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     target("fcoe", fcoe),
     target("fip", fip),
     target("framer", framer),
+    target("import", import),
     target("initiator", initiator),
     target("login", login),
     target("port", port),
