@@ -195,7 +195,7 @@ pub struct TargetRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// Where it is reached.
-    #[serde(default, skip_serializing_if = "Portals::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub portals: Portals,
     /// What initiators see.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
