@@ -17,6 +17,7 @@
 //! | [`metrics`] | numbers for Prometheus and `lunar stats` |
 //! | [`import`] | trees out of the files of other targets, and back to LIO |
 //! | [`secret`] | secrets by reference |
+//! | [`shell`] | the words and the grammar of targetcli over a tree |
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -34,5 +35,6 @@ pub mod plan;
 pub mod plane;
 pub mod secret;
 pub mod serving;
+pub mod shell;
 pub mod store;
 pub mod tree;

@@ -1,0 +1,235 @@
+//! Portal groups and portals of a target, and the commands at them.
+
+use std::net::IpAddr;
+
+use address::{Host, HostPort, ISCSI_PORT};
+
+use super::Refusal;
+use super::command::{Args, Done};
+use super::node::{Fabric, Node, TpgPlace};
+use super::run::Run;
+use crate::tree::{PortalGroupTag, Portals};
+
+/// The tags of a target's portal groups. A new target has group 1, which has no portal yet.
+pub(super) fn tags(portals: &Portals) -> Vec<PortalGroupTag> {
+    match portals {
+        Portals::One(_) => vec![PortalGroupTag(1)],
+        Portals::Groups(groups) => groups.keys().copied().collect(),
+    }
+}
+
+/// The portals of one group.
+pub(super) fn of_group(portals: &Portals, tag: PortalGroupTag) -> &[String] {
+    match portals {
+        Portals::One(all) if tag.0 == 1 => all,
+        Portals::One(_) => &[],
+        Portals::Groups(groups) => groups.get(&tag).map_or(&[], Vec::as_slice),
+    }
+}
+
+/// The portals of one group. The group is created if necessary.
+pub(super) fn group_mut(portals: &mut Portals, tag: PortalGroupTag) -> &mut Vec<String> {
+    if let Portals::One(all) = portals
+        && tag.0 != 1
+    {
+        *portals = Portals::Groups([(PortalGroupTag(1), std::mem::take(all))].into());
+    }
+    match portals {
+        Portals::One(all) => all,
+        Portals::Groups(groups) => groups.entry(tag).or_default(),
+    }
+}
+
+/// Removes a group. If only group 1 is left, the tree is written without tags.
+pub(super) fn remove_group(portals: &mut Portals, tag: PortalGroupTag) {
+    let Portals::Groups(groups) = portals else {
+        return;
+    };
+    groups.remove(&tag);
+    if groups.len() == 1
+        && let Some(first) = groups.get_mut(&PortalGroupTag(1))
+    {
+        *portals = Portals::One(std::mem::take(first));
+    }
+}
+
+/// The displayed form of a portal, always with its port.
+pub(super) fn label(portal: &str) -> String {
+    let read = portal.parse::<HostPort>();
+    read.map_or_else(|_| portal.to_owned(), |portal| portal.to_string())
+}
+
+/// `portals create [ip_address] [ip_port]`.
+pub(super) fn create(run: &mut Run<'_>, args: &Args) -> Done {
+    let place = run.place()?;
+    let portal = typed(run, args)?;
+    check_is_own(run, &portal)?;
+    let label = portal.to_string();
+    if has(run, &place, &portal) {
+        return Err(Refusal::new(format!(
+            "Network portal {label} already exists."
+        )));
+    }
+    if let Some(row) = run.edit().target.get_mut(&place.target) {
+        group_mut(&mut row.portals, place.tag).push(label.clone());
+    }
+    run.say(format!("Successfully created network portal {label}."));
+    run.made(Node::Portal(place, label));
+    Ok(())
+}
+
+fn typed(run: &mut Run<'_>, args: &Args) -> Result<HostPort, Refusal> {
+    let host = args.get("ip_address");
+    let port = args.get("ip_port");
+    let text = host.unwrap_or("::");
+    let text = match text.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        _ => text.to_owned(),
+    };
+    let has_port = text
+        .rsplit_once(':')
+        .is_some_and(|(_, end)| !end.ends_with(']'));
+    let written = match port {
+        Some(port) if !has_port => format!("{text}:{port}"),
+        Some(_) => {
+            return Err(Refusal::new(format!(
+                "{text} already includes a port, so ip_port must be left out."
+            )));
+        }
+        None => text,
+    };
+    let read = written.parse::<HostPort>();
+    let portal = read.map_err(|error| Refusal::new(error.one_line()))?;
+    if port.is_none() && !has_port {
+        run.say(format!("Using default IP port {ISCSI_PORT}"));
+    }
+    if host.is_none() {
+        run.say("Listening on all addresses ([::]).");
+    }
+    Ok(portal)
+}
+
+/// Refuses an address that the machine does not have: the portal could not be opened.
+fn check_is_own(run: &Run<'_>, portal: &HostPort) -> Done {
+    let address = match &portal.host {
+        Host::V4(address) => IpAddr::V4(*address),
+        Host::V6(address, _) => IpAddr::V6(*address),
+        Host::Name(_) => return Ok(()),
+    };
+    match run.machine().addresses() {
+        Some(own) if !address.is_unspecified() && !own.contains(&address) => {
+            let own: Vec<_> = own.iter().map(IpAddr::to_string).collect();
+            let what = format!("IP address does not exist: {address}.");
+            let way_out = format!("This machine has {}.", own.join(", "));
+            Err(Refusal::new(what).way_out(way_out))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn has(run: &Run<'_>, place: &TpgPlace, portal: &HostPort) -> bool {
+    let row = place.row(run.tree());
+    row.is_some_and(|row| {
+        let mut known = row
+            .portals
+            .iter()
+            .map(|(_, known)| known.parse::<HostPort>());
+        known.any(|known| known.as_ref() == Ok(portal))
+    })
+}
+
+/// `portals delete ip_address [ip_port]`.
+pub(super) fn delete(run: &mut Run<'_>, args: &Args) -> Done {
+    let place = run.place()?;
+    let host = args.need("ip_address")?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let word = match (args.get("ip_port"), bare.parse::<IpAddr>()) {
+        (Some(port), Ok(IpAddr::V6(address))) => format!("[{address}]:{port}"),
+        (Some(port), _) => format!("{host}:{port}"),
+        (None, _) => host.to_owned(),
+    };
+    let node = Node::Portals(place.clone()).child(run.tree(), &word);
+    let Some(Node::Portal(_, portal)) = node else {
+        return Err(Refusal::new(format!("There is no network portal {word}.")));
+    };
+    if let Some(row) = run.edit().target.get_mut(&place.target) {
+        group_mut(&mut row.portals, place.tag).retain(|one| *one != portal);
+    }
+    run.say(format!("Deleted network portal {}", label(&portal)));
+    Ok(())
+}
+
+/// `iser_enable`, and `enable_iser` of newer shells.
+pub(super) fn enable_iser(run: &mut Run<'_>, args: &Args) -> Done {
+    if args
+        .get("boolean")
+        .is_some_and(|value| matches!(value, "false" | "0"))
+    {
+        return disable_iser(run, args);
+    }
+    let what = "Lunar does not support iSER yet, because it has no RDMA transport.";
+    Err(Refusal::new(what).way_out("The portal serves iSCSI over TCP."))
+}
+
+/// `iser_disable`.
+pub(super) fn disable_iser(run: &mut Run<'_>, _: &Args) -> Done {
+    run.say("iser operation has already been disabled");
+    Ok(())
+}
+
+/// `create [tag]` at a target.
+pub(super) fn create_group(run: &mut Run<'_>, args: &Args) -> Done {
+    let target = run.target()?;
+    let row = run.tree().target.get(&target);
+    let known = row.map(|row| tags(&row.portals)).unwrap_or_default();
+    let tag = match args.get("tag") {
+        Some(text) => typed_tag(text)?,
+        None => {
+            let mut free = (1..=u16::MAX).map(PortalGroupTag);
+            let tag = free.find(|tag| !known.contains(tag));
+            tag.ok_or_else(|| Refusal::new("All TPG tags are taken."))?
+        }
+    };
+    if known.contains(&tag) {
+        return Err(Refusal::new(format!("TPG {tag} already exists.")));
+    }
+    if let Some(row) = run.edit().target.get_mut(&target) {
+        group_mut(&mut row.portals, tag);
+    }
+    if args.get("tag").is_none() {
+        run.say(format!("Selected TPG Tag {tag}."));
+    }
+    run.say(format!("Successfully created TPG {tag}."));
+    run.say("All TPGs of a target share its LUNs and ACLs.");
+    run.made(Node::Tpg(TpgPlace { target, tag }));
+    Ok(())
+}
+
+fn typed_tag(text: &str) -> Result<PortalGroupTag, Refusal> {
+    let digits = text.trim_start_matches("tpgt").trim_start_matches("tpg");
+    let tag = digits.parse::<PortalGroupTag>();
+    tag.map_err(|error| Refusal::new(format!("The TPG Tag must be a number: {error}")))
+}
+
+/// `delete tag` at a target.
+pub(super) fn delete_group(run: &mut Run<'_>, args: &Args) -> Done {
+    let target = run.target()?;
+    let tag = typed_tag(args.need("tag")?)?;
+    let row = run.tree().target.get(&target);
+    let known = row.map(|row| tags(&row.portals)).unwrap_or_default();
+    if !known.contains(&tag) {
+        return Err(Refusal::new(format!("There is no TPG {tag}.")));
+    }
+    if known.len() == 1 {
+        let fabric = Fabric::of(&target).name();
+        let what = format!("TPG {tag} is the only one of {target}.");
+        return Err(
+            Refusal::new(what).way_out(format!("To delete the target: /{fabric} delete {target}."))
+        );
+    }
+    if let Some(row) = run.edit().target.get_mut(&target) {
+        remove_group(&mut row.portals, tag);
+    }
+    run.say(format!("Deleted TPG {tag}."));
+    Ok(())
+}
