@@ -117,6 +117,11 @@ fn session() {
 }
 
 #[test]
+fn shell() {
+    replay("shell");
+}
+
+#[test]
 fn text() {
     replay("text");
 }

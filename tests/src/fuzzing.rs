@@ -16,6 +16,7 @@ mod port;
 mod reserve;
 mod script;
 mod session;
+mod shell;
 mod text;
 
 pub use address::address;
@@ -29,6 +30,7 @@ pub use login::login;
 pub use port::port;
 pub use reserve::reserve;
 pub use session::session;
+pub use shell::shell;
 pub use text::text;
 
 /// A fuzz target.
@@ -54,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     target("port", port),
     target("reserve", reserve),
     target("session", session),
+    target("shell", shell),
     target("text", text),
     target("vn2vn", vn2vn),
 ];
