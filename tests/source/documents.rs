@@ -20,6 +20,7 @@ fn help(verb: &str) -> String {
 const VERBS: &[&str] = &[
     "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
     "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "unit",
+    "shell", "as", "import", "export",
 ];
 
 /// Pages that are not of a verb.

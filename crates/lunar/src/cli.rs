@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::num::ParseIntError;
+use std::path::Path;
 use std::process::ExitCode;
 
 use address::nearest;
@@ -15,6 +16,7 @@ use crate::copy::CopyArgs;
 use crate::daemon::DaemonArgs;
 use crate::documents;
 use crate::floor::FloorArgs;
+use crate::import::{ExportArgs, ImportArgs};
 use crate::info::InfoArgs;
 use crate::ls::LsArgs;
 use crate::manage::change::{ApplyArgs, PlanArgs, RollbackArgs, SetArgs, UnsetArgs};
@@ -23,6 +25,7 @@ use crate::manage::sessions::{DropArgs, SessionsArgs, StatsArgs};
 use crate::race::RaceArgs;
 use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
+use crate::shell::{AsArgs, ShellArgs};
 use crate::unit::UnitFileArgs;
 use crate::verify::VerifyArgs;
 
@@ -66,6 +69,10 @@ pub(crate) enum Verb {
     Sessions(SessionsArgs),
     Drop(DropArgs),
     Stats(StatsArgs),
+    Shell(ShellArgs),
+    As(AsArgs),
+    Import(ImportArgs),
+    Export(ExportArgs),
     Unit(UnitFileArgs),
 
     /// Print a completion script for a shell
@@ -123,8 +130,14 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Hel
     })
 }
 
-/// `lunar help VERB` and `lunar version`, as other programs have them, in the words of this one.
+/// `lunar help VERB` and `lunar version`, as other programs have them, in the words of this one. By
+/// the name of another program, it acts as that.
 fn usual_words(mut args: Vec<OsString>) -> Vec<OsString> {
+    let name = args.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == "targetcli") {
+        args.splice(..1, ["lunar", "as", "targetcli"].map(OsString::from));
+        return args;
+    }
     match args.get(1).and_then(|word| word.to_str()) {
         Some("help") => {
             args.remove(1);

@@ -142,6 +142,10 @@ const PAGES: &[(&str, &str)] = &[
     ("drop", include_str!("../../../docs/manual/drop.md")),
     ("stats", include_str!("../../../docs/manual/stats.md")),
     ("unit", include_str!("../../../docs/manual/unit.md")),
+    ("shell", include_str!("../../../docs/manual/shell.md")),
+    ("as", include_str!("../../../docs/manual/as.md")),
+    ("import", include_str!("../../../docs/manual/import.md")),
+    ("export", include_str!("../../../docs/manual/export.md")),
     (
         "configuration",
         include_str!("../../../docs/manual/configuration.md"),

@@ -8,6 +8,7 @@ mod copy;
 mod daemon;
 mod documents;
 mod floor;
+mod import;
 mod info;
 mod log;
 mod ls;
@@ -17,6 +18,7 @@ mod progress_display;
 mod race;
 mod secret;
 mod serve;
+mod shell;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -70,6 +72,10 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Rollback(args) => manage::change::rollback(&args),
         Verb::Sessions(args) => manage::sessions::sessions(&args),
         Verb::Drop(args) => manage::sessions::end(&args),
+        Verb::Shell(args) => shell::run(&args),
+        Verb::As(args) => shell::run_as(&args),
+        Verb::Import(args) => import::run(&args),
+        Verb::Export(args) => import::export(&args),
         Verb::Unit(args) => unit::run(&args),
         Verb::Stats(args) => manage::sessions::stats(&args),
         Verb::Completion { shell } => documents::completion(shell),

@@ -34,7 +34,7 @@ impl SocketArgs {
 }
 
 /// What a daemon refuses as malformed was not tried.
-fn failure(error: &ApiError) -> VerbError {
+pub(crate) fn failure(error: &ApiError) -> VerbError {
     match error {
         ApiError::Refused(problem) if [400, 422].contains(&problem.status) => {
             VerbError::usage(error)
@@ -44,7 +44,7 @@ fn failure(error: &ApiError) -> VerbError {
 }
 
 /// A path segment of a URL.
-fn segment(name: &str) -> String {
+pub(crate) fn segment(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(byte);
     let escaped = |byte: u8| match plain(&byte) {
         true => char::from(byte).to_string(),

@@ -276,7 +276,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((path.to_owned(), value.to_owned()))
 }
 
-fn permission(text: &str) -> Result<String, String> {
+pub(crate) fn permission(text: &str) -> Result<String, String> {
     control::plan::Allowed::default().add(text)?;
     Ok(text.to_owned())
 }

@@ -1,0 +1,187 @@
+//! One shell: each line is run on what the daemon serves, and what comes of it goes to its gate.
+
+use control::api::Status;
+use control::client::{ApiClient, ApiError, ApiRequest, Method};
+use control::document::{parse, rewrite};
+use control::gate::Outcome;
+use control::shell::{Context, Effect, Preferences, Shell};
+use control::tree::Tree;
+
+use super::complete::Completer;
+use super::machine::DaemonMachine;
+use crate::VerbError;
+use crate::manage::{failure, segment};
+
+/// A shell, and the daemon that it changes.
+pub(super) struct ShellSession {
+    client: ApiClient,
+    pub(super) shell: Shell,
+    allow: Vec<String>,
+    /// Nothing is changed.
+    pub(super) is_dry: bool,
+    /// Lines are gathered, to become one change.
+    pub(super) gathers: bool,
+    gathered: Option<Running>,
+}
+
+/// What the daemon serves, or would after the lines until now.
+#[derive(Clone)]
+struct Running {
+    generation: u64,
+    text: String,
+    tree: Tree,
+    /// A line has taken something away in so many words.
+    deletes: bool,
+}
+
+/// What a line answers.
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) is_exit: bool,
+}
+
+impl ShellSession {
+    pub(super) fn new(client: ApiClient, prefs: Preferences, allow: Vec<String>) -> Self {
+        Self {
+            client,
+            shell: Shell::new(prefs),
+            allow,
+            is_dry: false,
+            gathers: false,
+            gathered: None,
+        }
+    }
+
+    pub(super) fn prompt(&self) -> String {
+        self.running().map_or_else(
+            |_| "> ".to_owned(),
+            |running| self.shell.prompt(&running.tree),
+        )
+    }
+
+    pub(super) fn completer(&self) -> Result<Completer, VerbError> {
+        let tree = self.running()?.tree;
+        let here = self.shell.here(&tree);
+        Ok(Completer { tree, here })
+    }
+
+    /// Runs a line. The shell is where it was if the daemon refuses what comes of it.
+    pub(super) fn run(&mut self, line: &str) -> Result<Answer, VerbError> {
+        let mut running = self.running()?;
+        let machine = DaemonMachine::new(&self.client)?;
+        let context = Context {
+            tree: &running.tree,
+            machine: &machine,
+            generation: running.generation,
+            config_path: "/etc/lunar/lunar.toml",
+            width: 80,
+        };
+        let before = self.shell.clone();
+        let outcome = self.shell.run(line, &context).map_err(VerbError::failed)?;
+        let mut text = outcome.answer;
+        if let Some(tree) = outcome.change {
+            if !self.is_dry {
+                self.keep_secrets(&outcome.secrets)?;
+            }
+            running.deletes |= takes_away(line);
+            running.tree = tree;
+            if self.gathers {
+                self.gathered = Some(running);
+            } else {
+                let sent = self.send(&running);
+                let told = sent.inspect_err(|_| self.shell = before)?;
+                text = if self.is_dry { told } else { text };
+            }
+        }
+        Ok(Answer {
+            text,
+            is_exit: outcome.effect == Effect::Exit,
+        })
+    }
+
+    /// Sends what was gathered.
+    pub(super) fn commit(&mut self) -> Result<(), VerbError> {
+        let Some(gathered) = self.gathered.take() else {
+            return Ok(());
+        };
+        let told = self.send(&gathered)?;
+        if self.is_dry {
+            crate::documents::print(format!("{told}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn running(&self) -> Result<Running, VerbError> {
+        if let Some(gathered) = &self.gathered {
+            return Ok(gathered.clone());
+        }
+        let wrong = |error: ApiError| failure(&error);
+        let status: Status = self
+            .client
+            .ask(Method::GET, &ApiRequest::new("/v1/status"))
+            .map_err(wrong)?;
+        let text = self
+            .client
+            .text(Method::GET, &ApiRequest::new("/v1/config"))
+            .map_err(wrong)?;
+        let tree = parse(&text).map_err(VerbError::failed)?;
+        Ok(Running {
+            generation: status.generation,
+            text,
+            tree,
+            deletes: false,
+        })
+    }
+
+    fn keep_secrets(&self, secrets: &[control::shell::TypedSecret]) -> Result<(), VerbError> {
+        for one in secrets {
+            let request = ApiRequest {
+                path: format!("/v1/secrets/{}", segment(&one.name)),
+                body: Some(one.secret.clone()),
+                based_on: None,
+            };
+            let kept = self.client.text(Method::PUT, &request);
+            kept.map_err(|error| failure(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a candidate; returns its plan.
+    fn send(&self, running: &Running) -> Result<String, VerbError> {
+        let mut request = ApiRequest {
+            path: "/v1/plan".to_owned(),
+            body: Some(rewrite(&running.text, &running.tree)),
+            based_on: Some(running.generation),
+        };
+        let wrong = |error: ApiError| failure(&error);
+        let plan: Outcome = self.client.ask(Method::POST, &request).map_err(wrong)?;
+        if self.is_dry {
+            return Ok(plan.plan.to_string());
+        }
+        let mut allow = self.allow.clone();
+        if running.deletes {
+            let needed = plan.plan.way_out();
+            let needed = needed
+                .split("--allow ")
+                .map(str::trim)
+                .filter(|one| !one.is_empty());
+            allow.extend(needed.map(str::to_owned));
+        }
+        let allow: Vec<_> = allow.iter().map(|one| segment(one)).collect();
+        request.path = format!("/v1/apply?allow={}", allow.join(","));
+        if allow.is_empty() {
+            request.path = "/v1/apply".to_owned();
+        }
+        self.client
+            .ask::<Outcome>(Method::POST, &request)
+            .map_err(wrong)?;
+        Ok(plan.plan.to_string())
+    }
+}
+
+/// Whether a line says in so many words that something shall go.
+fn takes_away(line: &str) -> bool {
+    let (words, _) = control::shell::grammar::words(line);
+    let mut words = words.iter().map(|word| &*word.text);
+    words.any(|word| word == "delete" || word == "clearconfig")
+}
