@@ -34,7 +34,13 @@ impl Identity for VolumeRow {
     fn set_naa(&mut self, text: &str) -> bool {
         let digits = text.strip_prefix("0x").unwrap_or(text).to_ascii_lowercase();
         let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let fits = is_hex && matches!(digits.len(), 16 | 32);
+        let first = digits.chars().next();
+        // The formats of NAA that a unit may have (SPC-5 §7.8.6.6).
+        let fits = match digits.len() {
+            16 => is_hex && matches!(first, Some('2' | '3' | '5')),
+            32 => is_hex && first == Some('6'),
+            _ => false,
+        };
         if fits {
             self.naa = Some(digits);
         }

@@ -181,3 +181,12 @@ fn what_is_no_such_file_is_told_with_its_line() {
     let said = said.map(|(format, text)| format!("{format}: {}", problem(format, text)));
     assert_snapshot!(said.join("\n"));
 }
+
+/// The daemon takes every imported tree as it is.
+#[test]
+fn imported_trees_fit_together() {
+    for (name, format, text) in SAMPLES {
+        let tree = import(*format, text).unwrap().tree;
+        assert_eq!(crate::check::check(&tree).problems, [], "{name}");
+    }
+}

@@ -27,7 +27,9 @@ pub(super) fn read(draft: &mut Draft, rows: &mut LunRows, number: u64, line: &Li
             "sn" if row.set_serial(value) => continue,
             "sn" => "a serial number has up to 36 printable characters",
             "wwn" if row.set_naa(value) => continue,
-            "wwn" => "an NAA designator has 16 or 32 hexadecimal digits",
+            "wwn" => {
+                "an NAA designator has 16 hexadecimal digits from 2, 3 or 5 on, or 32 from 6 on"
+            }
             "id" => "the T10 designator follows from the serial number here",
             _ => "Lunar has no such setting",
         };

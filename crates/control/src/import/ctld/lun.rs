@@ -127,7 +127,9 @@ fn options(draft: &mut Draft, row: &mut VolumeRow, access: &mut Access, node: &N
             "naa" if row.set_naa(value) => continue,
             "vendor" => "a vendor has up to 8 printable characters",
             "product" => "a product has up to 16 printable characters",
-            "naa" => "an NAA designator has 16 or 32 hexadecimal digits",
+            "naa" => {
+                "an NAA designator has 16 hexadecimal digits from 2, 3 or 5 on, or 32 from 6 on"
+            }
             "readonly" => match flag(value) {
                 Some(true) => {
                     *access = Access::ReadOnly;

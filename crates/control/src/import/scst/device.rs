@@ -121,7 +121,9 @@ fn why(key: &str) -> &'static str {
         "usn" => "a serial number has up to 36 printable characters",
         "t10_vend_id" => "a vendor has up to 8 printable characters",
         "prod_id" => "a product has up to 16 printable characters",
-        "naa_id" => "an NAA designator has 16 or 32 hexadecimal digits",
+        "naa_id" => {
+            "an NAA designator has 16 hexadecimal digits from 2, 3 or 5 on, or 32 from 6 on"
+        }
         "t10_dev_id" => "the T10 designator follows from the serial number here",
         "thin_provisioned" | "rotational" => "the volume itself says this",
         _ => "Lunar has no such setting",
