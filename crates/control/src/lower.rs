@@ -2,7 +2,7 @@
 
 mod access;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use address::Address;
@@ -145,20 +145,42 @@ fn add_target(
         .filter(|(_, address)| !inventory.portals.contains(address));
     let new: Vec<_> = new.map(|(_, address)| *address).collect();
     inventory.portals.extend(new);
-    let groups = row.view.iter().map(|(group, luns)| {
-        let initiators = access::iscsi_names(tree, group);
-        (initiators, units(luns))
-    });
+    let (luns, groups) = views(tree, row);
     let target = ServedTarget {
         alias: row.alias.clone(),
-        luns: units(&row.luns),
-        groups: groups.collect(),
+        luns,
+        groups,
         access: access::node(tree, machine, row)?,
         port_ids: machine.ports_of(name, &portals),
         portals,
     };
     inventory.targets.insert(name.to_owned(), target);
     Ok(())
+}
+
+/// Initiators by name, and what they see.
+type GroupView = (BTreeSet<String>, Vec<UnitLun>);
+
+/// What initiators see by default, and what those of each group see instead. Where everybody has a
+/// view, that is the default, and the LUNs of the target become the view of all others.
+fn views(tree: &Tree, row: &TargetRow) -> (Vec<UnitLun>, Vec<GroupView>) {
+    let named = |group: &str, luns: &LunRows| (access::iscsi_names(tree, group), units(luns));
+    let views = row.view.iter().map(|(group, luns)| named(group, luns));
+    let mut everybody = row
+        .allow
+        .iter()
+        .filter(|group| access::is_everybody(tree, group));
+    let Some(default) = everybody.find_map(|group| row.view.get(group)) else {
+        return (units(&row.luns), views.collect());
+    };
+    let mut groups: Vec<_> = views.collect();
+    for name in &row.allow {
+        let mut names = access::iscsi_names(tree, name);
+        names.retain(|name| groups.iter().all(|(known, _)| !known.contains(name)));
+        groups.push((names, units(&row.luns)));
+    }
+    groups.retain(|(names, _)| !names.is_empty());
+    (units(default), groups)
 }
 
 fn add_fc_ports(

@@ -18,6 +18,11 @@ fn named<'a>(tree: &'a Tree, name: &'a str) -> impl Iterator<Item = InitiatorNam
     members.filter_map(|name| initiator(name)).chain(itself)
 }
 
+/// Whether a name of `allow` stands for everybody.
+pub(super) fn is_everybody(tree: &Tree, name: &str) -> bool {
+    named(tree, name).any(|name| name == InitiatorName::Everybody)
+}
+
 /// The iSCSI names of a group.
 pub(super) fn iscsi_names(tree: &Tree, group: &str) -> BTreeSet<String> {
     let names = named(tree, group).filter_map(|name| match name {
@@ -53,7 +58,7 @@ pub(super) fn node(tree: &Tree, machine: &Machine, row: &TargetRow) -> Result<No
             Some(group) => chap(machine, group)?,
             None => None,
         };
-        let is_everybody = named(tree, name).any(|name| name == InitiatorName::Everybody);
+        let is_everybody = is_everybody(tree, name);
         let named = Initiators::Named(iscsi_names(tree, name));
         let everybody = is_everybody.then_some(Initiators::Everybody);
         groups.extend(

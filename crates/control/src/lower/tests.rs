@@ -71,3 +71,28 @@ fn another_machine_and_another_row_are_other_disks() {
     assert_eq!(one, serials("one"));
     assert!(one[0] != one[1] && one[0] != other[0]);
 }
+
+#[test]
+fn a_view_of_everybody_is_what_those_without_a_name_see() {
+    let inventory = served(
+        r#"
+version = 1
+[volume.a]
+address = "null:1G"
+[group.everybody]
+initiators = ["*"]
+[target."iqn.2026-11.org.example:san"]
+portals = ["192.0.2.1"]
+luns = { 0 = "a" }
+allow = ["iqn.2026-11.org.example:known", "everybody"]
+view = { everybody = { 0 = { volume = "a", access = "ro" } } }
+"#,
+    );
+    let target = &inventory.unwrap().targets["iqn.2026-11.org.example:san"];
+    assert!(target.luns.iter().all(|lun| lun.read_only));
+    let [(names, luns)] = &target.groups[..] else {
+        panic!("{:?}", target.groups);
+    };
+    assert!(names.contains("iqn.2026-11.org.example:known"));
+    assert!(luns.iter().all(|lun| !lun.read_only));
+}
