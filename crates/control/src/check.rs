@@ -95,12 +95,13 @@ fn api(tree: &Tree, findings: &mut Findings) {
 
 /// Whether a name can be that of a volume or a group: it becomes part of paths, addresses and
 /// metrics.
-fn check_row_name(section: &str, name: &str, findings: &mut Findings) {
+pub(crate) fn is_row_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let is_good = (1..=64).contains(&name.len())
-        && name.bytes().all(is_plain)
-        && !name.starts_with(['.', '-']);
-    if !is_good {
+    (1..=64).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with(['.', '-'])
+}
+
+fn check_row_name(section: &str, name: &str, findings: &mut Findings) {
+    if !is_row_name(name) {
         findings.problem(
             format_args!("{section}.{name:?}"),
             "this is not a name",

@@ -14,26 +14,19 @@
 //! group holds no settings any more becomes a bare name again. All portal groups of a target share
 //! its LUNs and ACLs.
 
-use address::normalise_iscsi_name;
 use fc::wire::names::Wwn;
 
+use crate::check::EVERYBODY as ANY;
 use crate::tree::{Access, GroupRow, LunRow, LunRows, TargetRow, Tree};
 
 /// The prefix of groups that represent one ACL.
 const ACL: &str = "acl-";
 
+/// Bounds the tail of an IQN in the name of a group, which has at most 64 bytes.
+const TAIL_MAX: usize = 48;
+
 /// The name of a group that matches every initiator.
 const EVERYBODY: &str = "everybody";
-
-/// Matches every initiator.
-const ANY: &str = "*";
-
-/// Normalizes the name of an initiator or a target: lower case, a WWPN with colons.
-pub(super) fn normal_name(name: &str) -> Result<String, String> {
-    let wwn = name.parse::<Wwn>().map(|wwn| wwn.to_string());
-    let iqn = || normalise_iscsi_name(name).map_err(|error| error.to_string());
-    wwn.or_else(|_| iqn())
-}
 
 /// The entries of `allow` that are ACLs: all but those that match every initiator.
 pub(super) fn acls<'a>(tree: &Tree, row: &'a TargetRow) -> Vec<&'a str> {
@@ -98,6 +91,13 @@ pub(super) fn has_chap(tree: &Tree, entry: &str) -> bool {
     tree.group
         .get(entry)
         .is_some_and(|group| group.chap.is_some())
+}
+
+/// Removes CHAP from a group, with what has no meaning without it.
+pub(super) fn drop_chap(group: &mut GroupRow) {
+    group.chap = None;
+    group.mutual = None;
+    group.chap_min = None;
 }
 
 /// The LUNs that an ACL sees.
@@ -255,7 +255,7 @@ fn tail(name: &str) -> String {
             '-'
         }
     };
-    tail.chars().map(plain).collect()
+    tail.chars().take(TAIL_MAX).map(plain).collect()
 }
 
 fn rename_entry(tree: &mut Tree, target: &str, old: &str, new: &str) {

@@ -8,6 +8,7 @@ use super::luns;
 use super::node::{Fabric, Node, TpgPlace};
 use super::run::Run;
 use super::settings;
+use crate::check::is_row_name;
 use crate::tree::{Access, LunRow, LunRows, TargetRow};
 
 /// `acls create wwn [add_mapped_luns]`.
@@ -64,9 +65,7 @@ fn initiator(run: &Run<'_>, place: &TpgPlace, text: &str) -> Result<String, Refu
         false => text.to_owned(),
     };
     let fabric = Fabric::of(&place.target);
-    let normal = access::normal_name(&name).ok();
-    let fits = |normal: &String| Fabric::of(normal) == fabric;
-    normal.filter(fits).ok_or_else(|| {
+    fabric.normal_name(&name).ok_or_else(|| {
         let (kind, example) = match fabric {
             Fabric::Iscsi => ("iSCSI", "iqn.1993-08.org.debian:01:a41f7afa2fc8"),
             _ => ("Fibre Channel", "20:00:00:00:5e:00:53:00"),
@@ -113,9 +112,9 @@ pub(super) fn tag(run: &mut Run<'_>, args: &Args) -> Done {
     let place = run.place()?;
     let (name, tag) = (args.need("wwn_or_tag")?, args.need("new_tag")?);
     let entry = entry_of(run, &place, name)?;
-    if tag.contains('.') || access::normal_name(tag).is_ok() || tag == "*" {
+    if tag.contains('.') || !is_row_name(tag) {
         return Err(Refusal::new(format!(
-            "{tag} cannot name a group, because it looks like an initiator."
+            "{tag} cannot name a group. Use letters, digits, '_' and '-'."
         )));
     }
     if run.tree().group.contains_key(tag) {

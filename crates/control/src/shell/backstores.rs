@@ -11,6 +11,7 @@ use super::kind::BackstoreKind;
 use super::luns;
 use super::node::Node;
 use super::run::Run;
+use crate::check::is_row_name;
 use crate::tree::{LunRow, VolumeRow};
 
 /// `rd_mcp create name size`, `null create name size`.
@@ -129,10 +130,9 @@ fn add(run: &mut Run<'_>, args: &Args, address: &Address, answer: String) -> Don
 }
 
 fn check_name(run: &Run<'_>, name: &str) -> Done {
-    let is_plain = |c: char| c.is_alphanumeric() || "._:-".contains(c);
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
+    if !is_row_name(name) {
         let what = format!("{name:?} cannot name a storage object.");
-        return Err(Refusal::new(what).way_out("Use letters, digits, '.', '_', ':' and '-'."));
+        return Err(Refusal::new(what).way_out("Use 1 to 64 letters, digits, '.', '_' and '-'."));
     }
     let Some(row) = run.tree().volume.get(name) else {
         return Ok(());

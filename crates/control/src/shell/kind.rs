@@ -2,6 +2,7 @@
 
 use address::Address;
 
+use crate::check::address_of;
 use crate::tree::VolumeRow;
 
 /// A folder below `/backstores`.
@@ -60,7 +61,7 @@ impl BackstoreKind {
     /// The kind of a volume.
     #[must_use]
     pub fn of(row: &VolumeRow) -> Self {
-        match row.address.parse() {
+        match address_of(row) {
             Ok(Address::Ram(_)) => Self::RdMcp,
             Ok(Address::Null(_)) => Self::Null,
             Ok(Address::File(_)) => Self::FileIo,
@@ -72,7 +73,7 @@ impl BackstoreKind {
     /// The medium of a volume, as `ls` displays it.
     #[must_use]
     pub fn medium(row: &VolumeRow) -> String {
-        match row.address.parse() {
+        match address_of(row) {
             Ok(Address::Ram(_)) => "ramdisk".to_owned(),
             Ok(Address::Null(_)) => "null".to_owned(),
             Ok(Address::File(file)) => file.path.display().to_string(),

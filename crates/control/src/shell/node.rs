@@ -1,11 +1,11 @@
 //! The nodes of the displayed tree.
 
-use address::HostPort;
-use std::net::IpAddr;
+use fc::wire::names::Wwn;
 
 use super::access;
 use super::kind::BackstoreKind;
 use super::portals;
+use crate::check::portal;
 use crate::tree::{LunNumber, PortalGroupTag, TargetRow, Tree};
 
 /// A transport, which has a folder of targets.
@@ -82,6 +82,14 @@ impl Fabric {
         match is_iscsi {
             true => Self::Iscsi,
             false => Self::FibreChannel,
+        }
+    }
+
+    /// Normalizes the name of a target or an initiator: lower case, a WWPN with colons.
+    pub(super) fn normal_name(self, name: &str) -> Option<String> {
+        match self {
+            Self::Iscsi => address::normalise_iscsi_name(name).ok(),
+            _ => name.parse::<Wwn>().ok().map(|wwn| wwn.to_string()),
         }
     }
 
@@ -315,17 +323,15 @@ fn volumes_of(tree: &Tree, kind: BackstoreKind) -> impl Iterator<Item = &String>
 
 /// Compares names: letters in either case, a WWPN with or without colons.
 fn same_name(known: &str, word: &str) -> bool {
-    access::normal_name(word).is_ok_and(|word| word == known)
+    let fabrics = [Fabric::Iscsi, Fabric::FibreChannel].into_iter();
+    let mut names = fabrics.filter_map(|fabric| fabric.normal_name(word));
+    names.any(|name| name == known)
 }
 
 /// Compares portals: with or without the port, an IPv6 address with or without brackets.
 fn same_portal(known: &str, word: &str) -> bool {
-    let read = |text: &str| text.parse::<HostPort>().ok();
-    let word = match word.parse::<IpAddr>() {
-        Ok(IpAddr::V6(address)) => read(&format!("[{address}]")),
-        _ => read(word),
-    };
-    word.is_some() && word == read(known)
+    let word = portal(word).ok();
+    word.is_some() && word == portal(known).ok()
 }
 
 /// Sorts numbers at the end of names as numbers: lun2 before lun10.

@@ -1,13 +1,14 @@
 //! Portal groups and portals of a target, and the commands at them.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use address::{Host, HostPort, ISCSI_PORT};
+use address::ISCSI_PORT;
 
 use super::Refusal;
 use super::command::{Args, Done};
 use super::node::{Fabric, Node, TpgPlace};
 use super::run::Run;
+use crate::check::{self, Portal};
 use crate::tree::{PortalGroupTag, Portals};
 
 /// The tags of a target's portal groups. A new target has group 1, which has no portal yet.
@@ -55,17 +56,19 @@ pub(super) fn remove_group(portals: &mut Portals, tag: PortalGroupTag) {
 
 /// The displayed form of a portal, always with its port.
 pub(super) fn label(portal: &str) -> String {
-    let read = portal.parse::<HostPort>();
-    read.map_or_else(|_| portal.to_owned(), |portal| portal.to_string())
+    match check::portal(portal) {
+        Ok(Portal::Tcp(address)) => address.to_string(),
+        _ => portal.to_owned(),
+    }
 }
 
 /// `portals create [ip_address] [ip_port]`.
 pub(super) fn create(run: &mut Run<'_>, args: &Args) -> Done {
     let place = run.place()?;
-    let portal = typed(run, args)?;
-    check_is_own(run, &portal)?;
-    let label = portal.to_string();
-    if has(run, &place, &portal) {
+    let address = typed(run, args)?;
+    check_is_own(run, address.ip())?;
+    let label = address.to_string();
+    if has(run, &place, address) {
         return Err(Refusal::new(format!(
             "Network portal {label} already exists."
         )));
@@ -78,44 +81,42 @@ pub(super) fn create(run: &mut Run<'_>, args: &Args) -> Done {
     Ok(())
 }
 
-fn typed(run: &mut Run<'_>, args: &Args) -> Result<HostPort, Refusal> {
-    let host = args.get("ip_address");
-    let port = args.get("ip_port");
+fn typed(run: &mut Run<'_>, args: &Args) -> Result<SocketAddr, Refusal> {
+    let (host, port) = (args.get("ip_address"), args.get("ip_port"));
     let text = host.unwrap_or("::");
-    let text = match text.parse::<IpAddr>() {
-        Ok(IpAddr::V6(address)) => format!("[{address}]"),
-        _ => text.to_owned(),
-    };
-    let has_port = text
-        .rsplit_once(':')
-        .is_some_and(|(_, end)| !end.ends_with(']'));
-    let written = match port {
-        Some(port) if !has_port => format!("{text}:{port}"),
-        Some(_) => {
-            return Err(Refusal::new(format!(
-                "{text} already includes a port, so ip_port must be left out."
-            )));
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let address = match (bare.parse::<IpAddr>(), port) {
+        (Ok(ip), Some(port)) => SocketAddr::new(ip, typed_port(port)?).to_string(),
+        (Ok(ip), None) => {
+            run.say(format!("Using default IP port {ISCSI_PORT}"));
+            SocketAddr::new(ip, ISCSI_PORT).to_string()
         }
-        None => text,
+        (Err(_), None) => text.to_owned(),
+        (Err(_), Some(_)) => {
+            let what = format!("{text} is not an IP address.");
+            return Err(Refusal::new(what).way_out("The port goes into ip_port."));
+        }
     };
-    let read = written.parse::<HostPort>();
-    let portal = read.map_err(|error| Refusal::new(error.one_line()))?;
-    if port.is_none() && !has_port {
-        run.say(format!("Using default IP port {ISCSI_PORT}"));
-    }
     if host.is_none() {
         run.say("Listening on all addresses ([::]).");
     }
-    Ok(portal)
+    match check::portal(&address) {
+        Ok(Portal::Tcp(address)) => Ok(address),
+        Ok(Portal::Fcoe(_)) => {
+            let what = "An iSCSI target has no ports of Fibre Channel.";
+            Err(Refusal::new(what).way_out("Use /tcm_fc create for one."))
+        }
+        Err(error) => Err(Refusal::new(format!("{text} is not a portal: {error}"))),
+    }
+}
+
+fn typed_port(text: &str) -> Result<u16, Refusal> {
+    let port = text.parse::<u16>().ok().filter(|port| *port > 0);
+    port.ok_or_else(|| Refusal::new(format!("{text} is not a port from 1 to 65535.")))
 }
 
 /// Refuses an address that the machine does not have: the portal could not be opened.
-fn check_is_own(run: &Run<'_>, portal: &HostPort) -> Done {
-    let address = match &portal.host {
-        Host::V4(address) => IpAddr::V4(*address),
-        Host::V6(address, _) => IpAddr::V6(*address),
-        Host::Name(_) => return Ok(()),
-    };
+fn check_is_own(run: &Run<'_>, address: IpAddr) -> Done {
     match run.machine().addresses() {
         Some(own) if !address.is_unspecified() && !own.contains(&address) => {
             let own: Vec<_> = own.iter().map(IpAddr::to_string).collect();
@@ -127,14 +128,11 @@ fn check_is_own(run: &Run<'_>, portal: &HostPort) -> Done {
     }
 }
 
-fn has(run: &Run<'_>, place: &TpgPlace, portal: &HostPort) -> bool {
+fn has(run: &Run<'_>, place: &TpgPlace, address: SocketAddr) -> bool {
     let row = place.row(run.tree());
     row.is_some_and(|row| {
-        let mut known = row
-            .portals
-            .iter()
-            .map(|(_, known)| known.parse::<HostPort>());
-        known.any(|known| known.as_ref() == Ok(portal))
+        let mut known = row.portals.iter().map(|(_, known)| check::portal(known));
+        known.any(|known| known == Ok(Portal::Tcp(address)))
     })
 }
 
@@ -207,8 +205,9 @@ pub(super) fn create_group(run: &mut Run<'_>, args: &Args) -> Done {
 
 fn typed_tag(text: &str) -> Result<PortalGroupTag, Refusal> {
     let digits = text.trim_start_matches("tpgt").trim_start_matches("tpg");
-    let tag = digits.parse::<PortalGroupTag>();
-    tag.map_err(|error| Refusal::new(format!("The TPG Tag must be a number: {error}")))
+    let tag = digits.parse::<PortalGroupTag>().ok();
+    let tag = tag.filter(|tag| tag.0 > 0);
+    tag.ok_or_else(|| Refusal::new(format!("{text} is not a TPG tag from 1 to 65535.")))
 }
 
 /// `delete tag` at a target.

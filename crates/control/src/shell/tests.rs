@@ -8,6 +8,7 @@ mod machine;
 use std::path::PathBuf;
 
 use super::{Context, Outcome, Refusal, Shell};
+use crate::check::check;
 use crate::document;
 use crate::tree::{Access, LunNumber, Tree};
 use machine::Sample;
@@ -19,6 +20,8 @@ struct Session {
     generation: u64,
     width: usize,
     machine: Sample,
+    /// Whether a candidate with problems fails the test.
+    is_checked: bool,
 }
 
 impl Session {
@@ -29,6 +32,7 @@ impl Session {
             generation: 1,
             width: 80,
             machine: Sample::default(),
+            is_checked: true,
         }
     }
 
@@ -44,6 +48,11 @@ impl Session {
         if let Some(tree) = &outcome.change {
             self.generation += 1;
             self.tree = tree.clone();
+            let problems = check(tree).problems;
+            assert!(
+                !self.is_checked || problems.is_empty(),
+                "{line}: {problems:?}"
+            );
             let text = document::write(tree);
             assert_eq!(document::parse(&text).as_ref(), Ok(tree), "{line}: {text}");
         }

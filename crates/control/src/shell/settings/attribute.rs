@@ -117,7 +117,7 @@ fn drop_chap(run: &mut Run<'_>, target: &str) -> Result<(), Refusal> {
                 .way_out("Use lunar unset group.NAME.chap to remove them for all targets."));
         }
         if let Some(group) = run.edit().group.get_mut(entry) {
-            (group.chap, group.mutual) = (None, None);
+            access::drop_chap(group);
         }
         access::settle(run.edit(), target, entry);
     }

@@ -30,6 +30,14 @@ impl ChapPlace {
     }
 }
 
+impl HalfChap {
+    /// The credentials, once both halves are there.
+    fn row(&self) -> Option<ChapRow> {
+        let (user, secret) = self.user.clone().zip(self.secret.clone())?;
+        Some(ChapRow { user, secret })
+    }
+}
+
 impl From<&ChapRow> for HalfChap {
     fn from(row: &ChapRow) -> Self {
         Self {
@@ -117,21 +125,41 @@ pub(super) fn set(run: &mut Run<'_>, key: &str, value: &str) -> Result<String, R
     } else {
         half.user = Some(value.to_owned());
     }
-    match (half.user.clone(), half.secret.clone()) {
-        (Some(user), Some(secret)) => {
+    let can_count = !chap_place.is_mutual || access::has_chap(run.tree(), &entry);
+    match half.row().filter(|_| can_count) {
+        Some(chap) => {
             run.shell.half_chap.remove(&chap_place);
-            let chap = Some(ChapRow { user, secret });
-            put(run, &place, &entry, chap_place.is_mutual, chap);
+            put(run, &place, &entry, chap_place.is_mutual, Some(chap));
+            put_waiting(run, chap_place)?;
         }
-        _ => drop(run.shell.half_chap.insert(chap_place, half)),
+        None => drop(run.shell.half_chap.insert(chap_place, half)),
     }
     Ok(if is_secret { "********" } else { value }.to_owned())
+}
+
+/// Mutual credentials wait until the initiator has credentials: a target proves itself only to
+/// initiators that do (RFC 7143 §12.1.3).
+fn put_waiting(run: &mut Run<'_>, own: ChapPlace) -> Result<(), Refusal> {
+    let mutual = ChapPlace {
+        is_mutual: true,
+        ..own
+    };
+    let waiting = run.shell.half_chap.get(&mutual).and_then(HalfChap::row);
+    if waiting.is_some() {
+        let (place, entry) = entry(run)?;
+        run.shell.half_chap.remove(&mutual);
+        put(run, &place, &entry, true, waiting);
+    }
+    Ok(())
 }
 
 fn put(run: &mut Run<'_>, place: &TpgPlace, entry: &str, is_mutual: bool, chap: Option<ChapRow>) {
     let group = access::own_group(run.edit(), &place.target, entry);
     if let Some(row) = run.edit().group.get_mut(&group) {
         *row_of(row, is_mutual) = chap;
+        if row.chap.is_none() {
+            access::drop_chap(row);
+        }
     }
     access::settle(run.edit(), &place.target, &group);
 }

@@ -127,6 +127,7 @@ proptest! {
         lines in vec(line(), 1..12),
     ) {
         let mut session = Session::new(tree);
+        session.is_checked = false;
         for line in lines {
             session.shown(&line);
             session.shown("ls");
