@@ -24,6 +24,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use block::volume::Volume;
+use fc::remote::Partners;
+use fc::wire::names::Wwn;
 use iscsi::target::TargetConfig;
 use runtime::lockfile::LockFile;
 use scsi::unit::{UnitId, UnitState};
@@ -42,6 +44,8 @@ pub struct Change {
     pub views: Arc<Views>,
     /// What logins go by from then on.
     pub config: Arc<TargetConfig>,
+    /// The initiators that may log in to Fibre Channel ports from then on, by the names of these.
+    pub partners: Vec<(Wwn, Partners)>,
     /// Portals that are listened to from then on, by their numbers.
     pub listen: Vec<(u32, OwnedFd)>,
     /// Portals that are no longer listened to.
@@ -143,6 +147,8 @@ pub struct Switch {
     pub swaps: Vec<UnitId>,
     /// What everybody sees.
     pub views: Arc<Views>,
+    /// The initiators that may log in to Fibre Channel ports.
+    pub partners: Vec<(Wwn, Partners)>,
 }
 
 /// The last step.

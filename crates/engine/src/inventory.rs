@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 
 use address::Address;
 use fc::remote::Partners;
+use fc::wire::names::Wwn;
 use iscsi::names::PORTAL_GROUP;
 use iscsi::target::NodeAccess;
 
@@ -115,10 +116,15 @@ pub struct TargetRow {
 pub struct FcPortRow {
     /// Where it is, and what it is called.
     pub port: FcoePort,
-    /// What it shows.
+    /// What initiators see that no group names.
     pub luns: LunRows,
+    /// What others see in place of that: their port names, and LUNs.
+    pub groups: Vec<(BTreeSet<Wwn>, LunRows)>,
     /// Which ports may log in.
     pub partners: Partners,
+    /// RELATIVE TARGET PORT IDENTIFIER; `None`: one that no port of this server had before, which
+    /// may be another one at its next start.
+    pub port_id: Option<u16>,
 }
 
 impl TargetRow {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fc::wire::names::Wwn;
 use iscsi::names;
 use iscsi::target::{PROTOCOL_LEVEL, PortalGroup};
 use scsi::nexus::TargetDevice;
@@ -83,12 +84,16 @@ impl TargetViews {
         }
     }
 
-    /// A Fibre Channel port, which shows the same to all.
+    /// A Fibre Channel port that looks like `usual`, and otherwise to some initiators, which are
+    /// given by their WWPNs.
     #[must_use]
-    pub fn fibre_channel(device: TargetDevice) -> Self {
+    pub fn fibre_channel(usual: TargetDevice, groups: Vec<(BTreeSet<Wwn>, TargetDevice)>) -> Self {
+        let names = |who: BTreeSet<Wwn>| who.iter().map(Wwn::to_string).collect();
+        let view = |device| vec![Arc::new(device)];
+        let groups = groups.into_iter();
         Self {
-            usual: vec![Arc::new(device)],
-            groups: Vec::new(),
+            usual: view(usual),
+            groups: groups.map(|(who, seen)| (names(who), view(seen))).collect(),
         }
     }
 

@@ -215,6 +215,23 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 
+    /// From now on there are logins with these ports alone. Ports that are no longer among them are
+    /// logged out; new ones are logged in to at once, as they may have given up.
+    pub fn set_partners(&mut self, now: Now, partners: Partners) {
+        self.tick(now);
+        let before = std::mem::replace(&mut self.local.partners, partners);
+        self.remotes.place_all(&self.local);
+        let all: Vec<_> = self.remotes().map(|one| (one.id(), one.wwpn())).collect();
+        for (id, wwpn) in all {
+            match (before.admit(wwpn), self.local.partners.admit(wwpn)) {
+                (true, false) => self.with_id(id, RemotePort::revoke),
+                (false, true) => self.begin(id, RemotePort::log_in),
+                _ => {}
+            }
+        }
+        self.begin_waiting();
+    }
+
     /// Logs out of all remote ports, and refuses those that log in again. To be followed, once what
     /// is to be sent has been transmitted, by [`Self::link`] down.
     pub fn log_out(&mut self, now: Now) {
@@ -323,14 +340,19 @@ impl<F: Fc4Layer> Port<F> {
             self.remark(neighbour.enode, Some(neighbour.wwpn), SAME_NAME);
         }
         let id = self.remotes.meet(neighbour, &self.local);
+        self.begin(id, RemotePort::begin);
+    }
+
+    /// Has a remote port begin by `act`, or wait for a place.
+    fn begin(&mut self, id: RemoteId, act: impl FnOnce(&mut RemotePort, &mut Cx<'_>)) {
         let has_place = |remote: &RemotePort| remote.has_place(&self.local);
         let wants_one = self.remotes.get(id).is_some_and(has_place);
         if wants_one && self.remotes.places() > self.limits.remotes {
-            self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
+            self.remark_on(id, TOO_MANY);
             self.waiting.push(id);
             self.with_id(id, |remote, _| remote.wait());
         } else {
-            self.with_id(id, RemotePort::begin);
+            self.with_id(id, act);
         }
     }
 

@@ -18,6 +18,7 @@ use ::io::ether::{BATCH, EtherOptions, EtherPort, LinkStatus, PRIORITY, Place};
 use fc::fip::Fip;
 use fc::frames::FrameSink;
 use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
+use fc::remote::Partners;
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
@@ -414,6 +415,12 @@ impl<F: Fc4Layer> NPort<F> {
     /// Frames that were lost since the port was opened, if the kernel tells.
     pub fn lost(&mut self) -> Option<FrameLosses> {
         self.ether.drops().ok().map(FrameLosses)
+    }
+
+    /// From now on there are logins with these ports alone; others are logged out.
+    pub fn set_partners(&mut self, now: Now, partners: Partners) {
+        let now = self.time(now);
+        self.port.set_partners(now, partners);
     }
 
     /// Logs out everywhere; soon after it has left.

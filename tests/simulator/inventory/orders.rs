@@ -152,6 +152,7 @@ impl Site {
             departures: next.gone.clone(),
             views: Arc::new(views),
             config: Arc::new(config(access)),
+            partners: Vec::new(),
             listen: Vec::new(),
             close: Vec::new(),
             done: Box::new(move |result| *told.lock().expect("no panic") = Some(result)),

@@ -297,6 +297,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             number,
             swaps: swaps.collect(),
             views: Arc::clone(&current.change.views),
+            partners: std::mem::take(&mut current.change.partners),
         });
         self.listen_as(&mut current.change);
         if let Some(control) = &mut self.control {

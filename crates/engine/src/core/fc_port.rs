@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::io::ring::Ring;
 use block::lease::BlockLease;
 use fc::port::PortEvent;
-use fc::remote::RemoteId;
+use fc::remote::{Partners, RemoteId};
 use fc::target::{self, FcpLimits, FcpTarget};
 use fc::wire::names::Wwn;
 use scsi::device::DeviceServer;
@@ -376,6 +376,16 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             one.n_port.leave(now);
             self.fc_port_events(now, fc_port as u32);
             self.flush_fc_ports(now);
+        }
+    }
+
+    /// The port of this name, if it is here, has logins with these ports alone from now on.
+    pub(super) fn set_fc_partners(&mut self, now: Now, wwpn: Wwn, partners: &Partners) {
+        let mut ports = self.fc_ports.iter_mut();
+        let found = ports.find(|(_, one)| !one.is_leaving && one.n_port.port().wwpn() == wwpn);
+        if let Some((fc_port, one)) = found {
+            one.n_port.set_partners(now, partners.clone());
+            self.fc_port_events(now, fc_port as u32);
         }
     }
 

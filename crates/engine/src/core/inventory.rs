@@ -169,6 +169,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         self.views = Arc::clone(&switch.views);
         self.remap();
+        for (wwpn, partners) in &switch.partners {
+            self.set_fc_partners(now, *wwpn, partners);
+        }
         self.stepped(switch.number, Ok(()));
     }
 

@@ -7,7 +7,7 @@ use block::identity::hex;
 use iscsi::target::{Initiators, NodeAccess};
 
 use super::cycle::{CycleSearch, LocalNode};
-use super::{Inventory, LunRows, TargetRow};
+use super::{FcPortRow, Inventory, LunRows, TargetRow};
 
 /// How many LUNs a target can have: as many as two bytes of single-level addressing tell apart
 /// (SAM-5 §4.7.4).
@@ -149,7 +149,7 @@ impl Inventory {
             }
         }
         let mut ports = self.fc_ports.iter();
-        ports.try_for_each(|port| self.check_luns(&port.port.place.to_string(), &port.luns))?;
+        ports.try_for_each(|port| self.check_fc_port(port))?;
         CycleSearch::new(self, node).run()
     }
 
@@ -185,6 +185,20 @@ impl Inventory {
             if port == 0 || !ids.insert(port) {
                 let target = name.to_owned();
                 return Err(InventoryError::PortId { target, tag, port });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fc_port(&self, row: &FcPortRow) -> Result<(), InventoryError> {
+        let target = row.port.place.to_string();
+        self.check_luns(&target, &row.luns)?;
+        let mut known = BTreeSet::new();
+        for (initiators, luns) in &row.groups {
+            self.check_luns(&target, luns)?;
+            if let Some(twice) = initiators.iter().find(|name| !known.insert(**name)) {
+                let initiator = twice.to_string();
+                return Err(InventoryError::TwoGroups { target, initiator });
             }
         }
         Ok(())

@@ -100,11 +100,14 @@ impl<'a> CycleSearch<'a> {
     }
 
     /// A WWPN belongs to one port alone. A port that is named after its interface when it is opened
-    /// is not known here.
+    /// is not known here, nor by which name this server logs in: what a group is shown counts where
+    /// others see no such LUN.
     fn behind_fc_port(&self, unit: &FcoeAddress) -> Option<&'a str> {
         let mut ports = self.inventory.fc_ports.iter();
         let named = ports.find(|row| row.port.wwpn == Some(unit.port_name))?;
-        unit_of(&named.luns, unit.lun)
+        let mut groups = named.groups.iter();
+        let of_group = || groups.find_map(|(_, luns)| unit_of(luns, unit.lun));
+        unit_of(&named.luns, unit.lun).or_else(of_group)
     }
 
     fn is_portal_of(&self, target: &TargetRow, portal: &HostPort) -> bool {

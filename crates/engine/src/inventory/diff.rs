@@ -25,7 +25,7 @@ pub enum Step {
     Advertise(Vec<String>),
     /// A Fibre Channel port comes.
     OpenFcPort(FcPortRow),
-    /// What a Fibre Channel port shows.
+    /// What a Fibre Channel port shows, and to whom.
     SetFcPort(FcPortRow),
     /// A Fibre Channel port goes.
     CloseFcPort(FcPortRow),
@@ -80,7 +80,7 @@ fn targets(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
 fn fc_ports(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
     let same = |rows: &[FcPortRow], row: &FcPortRow| {
         let mut rows = rows.iter();
-        rows.find(|one| (&one.port, &one.partners) == (&row.port, &row.partners))
+        rows.find(|one| (&one.port, one.port_id) == (&row.port, row.port_id))
             .cloned()
     };
     for row in &old.fc_ports {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use fc::remote::Partners;
+use fc::wire::names::Wwn;
 use iscsi::auth::Hash;
 use iscsi::target::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
 use proptest::collection::{btree_map, btree_set, vec};
@@ -274,7 +275,9 @@ fn a_cycle_through_a_fibre_channel_port_is_refused_too() {
     let row = |wwpn: &str| FcPortRow {
         port: format!("eth1,wwpn={wwpn}").parse().unwrap(),
         luns: vec![LunRow::new(3, "a")],
+        groups: Vec::new(),
         partners: Partners::Any,
+        port_id: None,
     };
     inventory.fc_ports = vec![row("20:00:ac:de:48:23:45:68")];
     assert_eq!(inventory.check(HERE), Ok(()));
@@ -299,6 +302,29 @@ fn a_unit_with_another_volume_is_swapped_and_one_with_another_name_is_another() 
         Step::AddUnit("a".into(), other),
     ];
     assert_eq!(diff(&old, &new), steps);
+}
+
+#[test]
+fn a_fibre_channel_port_stays_when_others_may_log_in_to_it() {
+    let row = FcPortRow {
+        port: "eth0".parse().unwrap(),
+        luns: vec![LunRow::new(0, "a")],
+        groups: Vec::new(),
+        partners: Partners::Any,
+        port_id: None,
+    };
+    let mut old = serving(&[]);
+    old.fc_ports = vec![row.clone()];
+    let (mut new, name) = (old.clone(), Wwn(7));
+    let group = (BTreeSet::from([name]), vec![LunRow::new(0, "b")]);
+    new.fc_ports[0].partners = Partners::Only([name].into());
+    new.fc_ports[0].groups = vec![group.clone()];
+    assert_eq!(diff(&old, &new), [Step::SetFcPort(new.fc_ports[0].clone())]);
+    new.fc_ports[0].groups.push(group);
+    assert_eq!(
+        refused(&new),
+        format!("eth0: {name} is in two groups that see different LUNs")
+    );
 }
 
 fn rows() -> impl Strategy<Value = UnitRow> {
@@ -359,14 +385,39 @@ fn luns() -> impl Strategy<Value = LunRows> {
     vec(row, 0..4)
 }
 
+fn fc_port() -> impl Strategy<Value = FcPortRow> {
+    let names = || btree_set((1..4_u64).prop_map(Wwn), 0..3);
+    let partners = prop_oneof![Just(Partners::Any), names().prop_map(Partners::Only)];
+    let groups = vec((names(), luns()), 0..2);
+    let all = ("eth[0-2]", luns(), groups, partners, option::of(2..4_u16));
+    all.prop_map(|(port, luns, groups, partners, port_id)| FcPortRow {
+        port: port.parse().unwrap(),
+        luns,
+        groups,
+        partners,
+        port_id,
+    })
+}
+
+/// An interface has one port.
+fn fc_ports() -> impl Strategy<Value = Vec<FcPortRow>> {
+    vec(fc_port(), 0..4).prop_map(|mut ports| {
+        ports.sort_by_key(|one| one.port.place.to_string());
+        ports.dedup_by(|one, other| one.port == other.port);
+        ports
+    })
+}
+
 fn inventories() -> impl Strategy<Value = Inventory> {
     let targets = btree_map("iqn.2026-11.t:[a-c]", targets(), 0..3);
     let portals = vec(portal(), 0..4);
     let units = btree_map("[a-d]", rows(), 0..4);
-    (units, targets, portals).prop_map(|(units, targets, portals)| Inventory {
+    let all = (units, targets, portals, fc_ports());
+    all.prop_map(|(units, targets, portals, fc_ports)| Inventory {
         units,
         targets,
         portals,
+        fc_ports,
         ..Inventory::default()
     })
 }
@@ -377,8 +428,10 @@ proptest! {
         let mut made = old.clone();
         diff(&old, &new).into_iter().for_each(|step| made.make(step));
         let mut wanted = new;
-        made.portals.sort_unstable();
-        wanted.portals.sort_unstable();
+        for inventory in [&mut made, &mut wanted] {
+            inventory.portals.sort_unstable();
+            inventory.fc_ports.sort_by_key(|one| one.port.place.to_string());
+        }
         prop_assert_eq!(made, wanted);
     }
 

@@ -44,7 +44,9 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
     let port = |port: &FcoePort| FcPortRow {
         port: port.clone(),
         luns: luns.clone(),
+        groups: Vec::new(),
         partners: options.partners(port),
+        port_id: None,
     };
     inventory.fc_ports = options.fcoe.iter().map(port).collect();
     Ok((inventory, order))

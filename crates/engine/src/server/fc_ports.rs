@@ -47,7 +47,7 @@ pub(super) fn open(
         place: port.place.clone(),
         wwpn: config.wwpn,
         wwnn: config.wwnn,
-        number: FIRST_PORT + number,
+        number: row.port_id.unwrap_or(FIRST_PORT + number),
     };
     Ok((name, site))
 }

@@ -10,6 +10,7 @@ use block::absent::Absent;
 use block::file::UndoLog;
 use block::volume::Volume;
 use client::open::{self, LeafReuse, OpenError, OpenLeaves, OpenOptions};
+use fc::remote::Partners;
 use fc::wire::names::Wwn;
 use iscsi::target::{PortalGroup, TargetConfig, TargetNode};
 use runtime::n_port::Attachment;
@@ -20,9 +21,7 @@ use scsi::wire::lun::Lun;
 use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
-use crate::inventory::{
-    FcPortRow, Inventory, LocalNode, LunRow, LunRows, Step, TargetRow, UnitRow, diff,
-};
+use crate::inventory::{FcPortRow, Inventory, LocalNode, LunRow, Step, TargetRow, UnitRow, diff};
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
 use crate::views::{LunMap, TargetViews, Views};
@@ -57,6 +56,7 @@ struct Steps {
     close: Vec<u32>,
     open_fc: Vec<Attachment>,
     close_fc: Vec<Wwn>,
+    partners: Vec<(Wwn, Partners)>,
 }
 
 impl Preparing<'_> {
@@ -96,6 +96,7 @@ impl Preparing<'_> {
                 departures: steps.departures,
                 views: Arc::clone(&served.views),
                 config: Arc::new(self.target_config(served)),
+                partners: steps.partners,
                 listen: steps.listen,
                 close: steps.close,
                 done: Box::new(|_| ()),
@@ -350,6 +351,12 @@ impl Preparing<'_> {
                 served.fc_ports.push(name);
                 made.open_fc.push(attachment);
             }
+            Step::SetFcPort(row) => {
+                let mut ports = served.fc_ports.iter();
+                let port = ports.find(|port| port.place == row.port.place);
+                let partners = port.map(|port| (port.wwpn, row.partners));
+                made.partners.extend(partners);
+            }
             Step::CloseFcPort(row) => {
                 let mut ports = served.fc_ports.iter();
                 if let Some(at) = ports.position(|port| port.place == row.port.place) {
@@ -446,7 +453,7 @@ fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation
 fn views(served: &Served, inventory: &Inventory) -> Views {
     let mut views = Views::default();
     for (name, row) in &inventory.targets {
-        let map = |luns: &LunRows| lun_map(&served.units, luns);
+        let map = |luns: &[LunRow]| lun_map(&served.units, luns);
         let groups: Vec<(BTreeSet<String>, LunMap)> = row
             .groups
             .iter()
@@ -459,14 +466,16 @@ fn views(served: &Served, inventory: &Inventory) -> Views {
     for name in &served.fc_ports {
         let mut rows = inventory.fc_ports.iter();
         let row = rows.find(|row: &&FcPortRow| row.port.place == name.place);
-        let luns = row.map_or_else(LunMap::default, |row| lun_map(&served.units, &row.luns));
-        let device = fc_ports::device(name, luns);
-        views.insert(name.wwpn.to_string(), TargetViews::fibre_channel(device));
+        let device = |luns: &[LunRow]| fc_ports::device(name, lun_map(&served.units, luns));
+        let (luns, groups) = row.map_or((&[][..], &[][..]), |row| (&row.luns, &row.groups));
+        let groups = groups.iter().map(|(who, luns)| (who.clone(), device(luns)));
+        let target = TargetViews::fibre_channel(device(luns), groups.collect());
+        views.insert(name.wwpn.to_string(), target);
     }
     views
 }
 
-fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &LunRows) -> LunMap {
+fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &[LunRow]) -> LunMap {
     let unit = |row: &LunRow| {
         let unit = units.get(&row.unit)?.id;
         Some((Lun::from_index(row.lun), unit, row.read_only))

@@ -54,6 +54,20 @@ impl RemotePort {
         }
     }
 
+    /// It may no longer log in, and is told so by a LOGO if it has.
+    pub(crate) fn revoke(&mut self, cx: &mut Cx<'_>) {
+        if self.is_lost {
+            return;
+        }
+        if self.is_logged_in() || self.is_up() {
+            self.send_logo(cx);
+        }
+        self.is_waiting = false;
+        self.plogi = None;
+        self.end(cx, NexusEnd::ByUs);
+        self.rest(None);
+    }
+
     fn send_logo(&self, cx: &mut Cx<'_>) {
         let logo = Logo {
             fc_id: cx.local.address.fc_id,

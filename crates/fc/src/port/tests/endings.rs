@@ -4,6 +4,7 @@ use super::rig::{Rig, config, ms};
 use crate::initiator::{Fate, FcpInitiatorEvent};
 use crate::port::config::PortConfig;
 use crate::remote::{Partners, RemotePort};
+use crate::wire::names::Wwn;
 
 #[test]
 fn a_link_that_goes_down_fails_what_is_under_way() {
@@ -69,6 +70,34 @@ fn an_initiator_that_is_not_allowed_gets_nowhere() {
         assert!(!rig.initiator.told.iter().any(|line| line.starts_with("up")));
         let told = &rig.target.told[1];
         assert!(told.ends_with("(--allow)"), "{told}");
+    }
+}
+
+#[test]
+fn an_initiator_whose_name_is_revoked_is_logged_out_until_it_may_come_again() {
+    for (target, initiator) in [(1, 2), (2, 1)] {
+        let mut rig = Rig::new(&config(target), &config(initiator));
+        rig.run(ms(3000));
+        let name = rig.initiator.port.wwpn();
+        let port = &mut rig.target.port;
+        port.set_partners(rig.now, Partners::Only([name].into()));
+        rig.pass(100);
+        assert_eq!(rig.target.told.last().unwrap(), "up 0", "it is still there");
+        let others = Partners::Only([Wwn(77)].into());
+        rig.target.port.set_partners(rig.now, others);
+        rig.pass(20_000);
+        assert!(rig.target.told.iter().any(|line| line == "down 0: ByUs"));
+        let out = |line: &String| line == "down 0: LoggedOut";
+        assert!(
+            rig.initiator.told.iter().any(out),
+            "{:?}",
+            rig.initiator.told
+        );
+        assert!(!rig.target.told.last().unwrap().starts_with("up"));
+        rig.target.port.set_partners(rig.now, Partners::Any);
+        rig.pass(100);
+        assert_eq!(rig.initiator.told.last().unwrap(), "up 0");
+        assert_eq!(rig.target.told.last().unwrap(), "up 0");
     }
 }
 
