@@ -37,16 +37,13 @@ impl Machine {
 
 /// The portal groups of a tree, by target and tag.
 pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
-    let iscsi = tree
-        .target
-        .iter()
-        .filter(|(name, _)| name.parse::<Wwn>().is_err());
-    iscsi.flat_map(|(name, row)| {
-        row.portals
-            .iter()
-            .map(move |(tag, _)| (name.clone(), tag.0))
-    })
+    let tags = |row: &TargetRow| row.portals.iter().map(|(tag, _)| tag.0).collect::<Vec<_>>();
+    let targets = tree.target.iter();
+    targets.flat_map(move |(name, row)| tags(row).into_iter().map(move |tag| (name.clone(), tag)))
 }
+
+/// The tag by which the one port of a WWPN is known where tags are.
+const PORT_TAG: u16 = 1;
 
 /// The inventory of a tree that was checked. Volumes in `may_be_absent` are served without what
 /// holds their blocks where that cannot be opened.
@@ -128,7 +125,7 @@ fn add_target(
     inventory: &mut Inventory,
 ) -> Result<(), String> {
     if let Ok(wwpn) = name.parse::<Wwn>() {
-        return add_fc_ports(tree, (wwpn, row), inventory);
+        return add_fc_ports(tree, machine, (wwpn, row), inventory);
     }
     let mut portals = Vec::new();
     for (tag, written) in row.portals.iter() {
@@ -145,7 +142,7 @@ fn add_target(
         .filter(|(_, address)| !inventory.portals.contains(address));
     let new: Vec<_> = new.map(|(_, address)| *address).collect();
     inventory.portals.extend(new);
-    let (luns, groups) = views(tree, row);
+    let (luns, groups) = views(tree, row, access::iscsi_names);
     let target = ServedTarget {
         alias: row.alias.clone(),
         luns,
@@ -159,23 +156,23 @@ fn add_target(
 }
 
 /// Initiators by name, and what they see.
-type GroupView = (BTreeSet<String>, Vec<UnitLun>);
+type GroupView<N> = (BTreeSet<N>, Vec<UnitLun>);
 
 /// What initiators see by default, and what those of each group see instead. Where everybody has a
 /// view, that is the default, and the LUNs of the target become the view of all others.
-fn views(tree: &Tree, row: &TargetRow) -> (Vec<UnitLun>, Vec<GroupView>) {
-    let named = |group: &str, luns: &LunRows| (access::iscsi_names(tree, group), units(luns));
+fn views<N: Ord>(
+    tree: &Tree,
+    row: &TargetRow,
+    names: fn(&Tree, &str) -> BTreeSet<N>,
+) -> (Vec<UnitLun>, Vec<GroupView<N>>) {
+    let named = |group: &str, luns: &LunRows| (names(tree, group), units(luns));
     let views = row.view.iter().map(|(group, luns)| named(group, luns));
-    let mut everybody = row
-        .allow
-        .iter()
-        .filter(|group| access::is_everybody(tree, group));
-    let Some(default) = everybody.find_map(|group| row.view.get(group)) else {
-        return (units(&row.luns), views.collect());
+    let mut groups: Vec<_> = views.filter(|(names, _)| !names.is_empty()).collect();
+    let Some(default) = access::everybodys_view(tree, row) else {
+        return (units(&row.luns), groups);
     };
-    let mut groups: Vec<_> = views.collect();
     for name in &row.allow {
-        let mut names = access::iscsi_names(tree, name);
+        let mut names = names(tree, name);
         names.retain(|name| groups.iter().all(|(known, _)| !known.contains(name)));
         groups.push((names, units(&row.luns)));
     }
@@ -185,6 +182,7 @@ fn views(tree: &Tree, row: &TargetRow) -> (Vec<UnitLun>, Vec<GroupView>) {
 
 fn add_fc_ports(
     tree: &Tree,
+    machine: &Machine,
     (wwpn, row): (Wwn, &TargetRow),
     inventory: &mut Inventory,
 ) -> Result<(), String> {
@@ -193,9 +191,13 @@ fn add_fc_ports(
             continue;
         };
         port.wwpn = Some(wwpn);
+        let (luns, groups) = views(tree, row, access::port_names);
+        let place = (wwpn.to_string(), PORT_TAG);
         inventory.fc_ports.push(FcPortRow {
             port,
-            luns: units(&row.luns),
+            luns,
+            groups,
+            port_id: machine.ports.get(&place).copied(),
             partners: access::partners(tree, row),
         });
     }

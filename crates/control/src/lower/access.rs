@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use fc::remote::Partners;
+use fc::wire::names::Wwn;
 use iscsi::auth::Hash;
 use iscsi::target::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
 
 use super::Machine;
 use crate::check::{InitiatorName, initiator};
-use crate::tree::{ChapRow, GroupRow, HashName, TargetRow, Tree};
+use crate::tree::{ChapRow, GroupRow, HashName, LunRows, TargetRow, Tree};
 
 /// Everyone whom a name of `allow` stands for: the initiators of a group, or itself.
 fn named<'a>(tree: &'a Tree, name: &'a str) -> impl Iterator<Item = InitiatorName> + 'a {
@@ -23,6 +24,21 @@ pub(super) fn is_everybody(tree: &Tree, name: &str) -> bool {
     named(tree, name).any(|name| name == InitiatorName::Everybody)
 }
 
+/// What everybody sees in place of a target's LUNs.
+pub(super) fn everybodys_view<'a>(tree: &Tree, row: &'a TargetRow) -> Option<&'a LunRows> {
+    let mut groups = row.allow.iter().filter(|name| is_everybody(tree, name));
+    groups.find_map(|group| row.view.get(group))
+}
+
+/// The WWPNs of a group.
+pub(super) fn port_names(tree: &Tree, group: &str) -> BTreeSet<Wwn> {
+    let names = named(tree, group).filter_map(|name| match name {
+        InitiatorName::Port(wwpn) => Some(wwpn),
+        _ => None,
+    });
+    names.collect()
+}
+
 /// The iSCSI names of a group.
 pub(super) fn iscsi_names(tree: &Tree, group: &str) -> BTreeSet<String> {
     let names = named(tree, group).filter_map(|name| match name {
@@ -34,19 +50,11 @@ pub(super) fn iscsi_names(tree: &Tree, group: &str) -> BTreeSet<String> {
 
 /// The initiators of a Fibre Channel port.
 pub(super) fn partners(tree: &Tree, row: &TargetRow) -> Partners {
-    let names: Vec<_> = row
-        .allow
-        .iter()
-        .flat_map(|name| named(tree, name))
-        .collect();
-    if names.contains(&InitiatorName::Everybody) {
+    if row.allow.iter().any(|name| is_everybody(tree, name)) {
         return Partners::Any;
     }
-    let ports = names.into_iter().filter_map(|name| match name {
-        InitiatorName::Port(wwpn) => Some(wwpn),
-        _ => None,
-    });
-    Partners::Only(ports.collect())
+    let names = row.allow.iter().flat_map(|name| port_names(tree, name));
+    Partners::Only(names.collect())
 }
 
 /// The initiators of an iSCSI target, in groups that prove the same. A name in `allow` itself has

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use super::SessionFact;
-use crate::check::{Portal, initiator, portal};
-use crate::tree::{Access, LunRows, TargetRow, Tree};
+use crate::check::{EVERYBODY, Portal, initiator, portal};
+use crate::tree::{Access, LunNumber, LunRow, LunRows, TargetRow, Tree};
 
 /// What one initiator sees of one target: LUNs, their volumes, and what it may do.
 type View<'a> = BTreeMap<u16, (&'a str, Access)>;
@@ -60,21 +60,37 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// What an initiator sees; `None`: it may not log in.
+/// What an initiator sees; `None`: it may not log in. Its own name counts before everybody's.
 fn view<'a>(tree: &'a Tree, fact: &SessionFact) -> Option<View<'a>> {
-    let target = tree.target.get(&fact.target)?;
-    if !admits(tree, target, &fact.initiator) {
+    let (target, name) = (tree.target.get(&fact.target)?, &*fact.initiator);
+    if !admits(tree, target, name) {
         return None;
     }
-    let own = target
+    let mut named = target
         .view
         .iter()
-        .find(|(group, _)| has(tree, group, &fact.initiator));
-    let luns: &LunRows = own.map_or(&target.luns, |(_, luns)| luns);
-    let lun = luns
-        .iter()
-        .map(|(number, lun)| (number.0, (lun.volume(), lun.access())));
-    Some(lun.collect())
+        .filter(|(group, _)| names(tree, group, name));
+    let mut allowed = target.allow.iter();
+    let luns: &LunRows = match named.next() {
+        Some((_, luns)) => luns,
+        None if allowed.any(|group| names(tree, group, name)) => &target.luns,
+        None => {
+            let mut everybody = target.allow.iter().filter(|group| has(tree, group, name));
+            let own = everybody.find_map(|group| target.view.get(group));
+            own.unwrap_or(&target.luns)
+        }
+    };
+    let lun = |(number, lun): (&LunNumber, &'a LunRow)| (number.0, (lun.volume(), lun.access()));
+    Some(luns.iter().map(lun).collect())
+}
+
+/// Whether a group, or a name itself, names an initiator: not by naming everybody.
+fn names(tree: &Tree, group: &str, name: &str) -> bool {
+    let row = tree.group.get(group);
+    let members = row.map_or(&[][..], |row| &row.initiators);
+    let itself = row.is_none().then_some(group);
+    let mut all = members.iter().map(String::as_str).chain(itself);
+    all.any(|one| one != EVERYBODY && is_called(one, name))
 }
 
 fn admits(tree: &Tree, target: &TargetRow, name: &str) -> bool {
@@ -94,7 +110,7 @@ pub(super) fn has(tree: &Tree, group: &str, name: &str) -> bool {
 
 /// Names have several spellings.
 fn is_called(allowed: &str, name: &str) -> bool {
-    allowed == crate::check::EVERYBODY
+    allowed == EVERYBODY
         || allowed == name
         || initiator(allowed).is_some_and(|allowed| Some(allowed) == initiator(name))
 }
