@@ -11,6 +11,7 @@ mod luns;
 mod portals;
 mod prepare;
 mod units;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,6 +1,6 @@
 //! What can fail of a change is done here, before anybody sees anything of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,19 +12,18 @@ use block::volume::Volume;
 use client::open::{self, LeafReuse, OpenError, OpenLeaves, OpenOptions};
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
-use iscsi::target::{PortalGroup, TargetConfig, TargetNode};
+use iscsi::target::{TargetConfig, TargetNode};
 use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
-use scsi::wire::lun::Lun;
 
 use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
+use super::views::views;
 use super::{Portal, Served, ServerConfig, fc_ports, portals};
 use crate::change::{Change, NewUnit, NewVolume};
-use crate::inventory::{FcPortRow, Inventory, LocalNode, LunRow, Step, TargetRow, UnitRow, diff};
+use crate::inventory::{Inventory, LocalNode, Step, TargetRow, UnitRow, diff};
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
-use crate::views::{LunMap, TargetViews, Views};
 
 /// A change of which nothing is visible yet.
 pub(super) struct Prepared {
@@ -449,59 +448,7 @@ fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation
     Ok(all)
 }
 
-/// What everybody sees of an inventory whose units are there.
-fn views(served: &Served, inventory: &Inventory) -> Views {
-    let mut views = Views::default();
-    for (name, row) in &inventory.targets {
-        let map = |luns: &[LunRow]| lun_map(&served.units, luns);
-        let groups: Vec<(BTreeSet<String>, LunMap)> = row
-            .groups
-            .iter()
-            .map(|(who, luns)| (who.clone(), map(luns)))
-            .collect();
-        let ports = served.portal_groups(row);
-        let target = TargetViews::iscsi(name, &ports, &map(&row.luns), &groups);
-        views.insert(name.clone(), target);
-    }
-    for name in &served.fc_ports {
-        let mut rows = inventory.fc_ports.iter();
-        let row = rows.find(|row: &&FcPortRow| row.port.place == name.place);
-        let device = |luns: &[LunRow]| fc_ports::device(name, lun_map(&served.units, luns));
-        let (luns, groups) = row.map_or((&[][..], &[][..]), |row| (&row.luns, &row.groups));
-        let groups = groups.iter().map(|(who, luns)| (who.clone(), device(luns)));
-        let target = TargetViews::fibre_channel(device(luns), groups.collect());
-        views.insert(name.wwpn.to_string(), target);
-    }
-    views
-}
-
-fn lun_map(units: &BTreeMap<String, ServedUnit>, luns: &[LunRow]) -> LunMap {
-    let unit = |row: &LunRow| {
-        let unit = units.get(&row.unit)?.id;
-        Some((Lun::from_index(row.lun), unit, row.read_only))
-    };
-    luns.iter().filter_map(unit).collect()
-}
-
 impl Served {
-    /// The portal groups of a target, with the ports that were picked.
-    pub(super) fn portal_groups(&self, row: &TargetRow) -> Vec<PortalGroup> {
-        let portals = |tag| {
-            let own = row.portals.iter().filter(move |portal| portal.0 == tag);
-            let bound = own.flat_map(|(_, asked)| {
-                let found = self.portals.iter().filter(|portal| portal.asked == *asked);
-                found.map(|portal| portal.bound)
-            });
-            bound.collect()
-        };
-        let group = |(tag, port)| PortalGroup {
-            tag,
-            port,
-            portals: portals(tag),
-        };
-        row.ports().into_iter().map(group).collect()
-    }
-
     fn new_id(&mut self) -> UnitId {
         self.free.pop().unwrap_or_else(|| {
             let slot = self.slots;
