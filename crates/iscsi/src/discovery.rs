@@ -66,8 +66,8 @@ fn asked_for<'a>(
 }
 
 /// The values of TargetAddress, with the portal group tags that Appendix C asks for; the portal
-/// group that the initiator is connected to comes first. `everywhere` are the portals of a node that
-/// is reached at all of them.
+/// group that the initiator is connected to comes first. `everywhere` are the portals of a node
+/// that is reached at all of them.
 fn addresses(
     node: &TargetNode,
     local: SocketAddr,

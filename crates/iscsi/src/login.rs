@@ -478,12 +478,10 @@ impl<L: Lease> Login<L> {
     }
 }
 
-/// Whether a Login Request may begin so. The first byte tells, and is not waited for: the rest of
-/// what is none may never come.
+/// Whether a Login Request may begin so: the first byte tells, and others may never come.
 fn begins_login(bytes: &[u8]) -> bool {
-    bytes
-        .first()
-        .is_none_or(|byte| Opcode::from_code(*byte) == Opcode::LoginRequest)
+    let first = bytes.first();
+    first.is_none_or(|byte| Opcode::from_code(*byte) == Opcode::LoginRequest)
 }
 
 const BEFORE_LOGIN: Violation = Violation {

@@ -16,8 +16,8 @@ use crate::{VerbError, documents, log};
 /// Print the configuration of another target as one of lunar daemon
 ///
 /// FORMAT is lio (saveconfig.json), tgt (targets.conf), ctld (ctl.conf), iet (ietd.conf), scst
-/// (scst.conf) or chiscsi. Each line that has no counterpart is named on standard error. Secrets are
-/// not printed: --secrets puts them into the daemon.
+/// (scst.conf) or chiscsi. Each line that has no counterpart is named on standard error. Secrets
+/// are not printed: --secrets puts them into the daemon.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// What the file is of

@@ -23,9 +23,10 @@ use session::{Answer, ShellSession};
 
 /// Change what a daemon serves in the words of targetcli
 ///
-/// Each command is planned and applied at once, and kept. Without COMMAND it reads from the terminal,
-/// or from standard input up to the first line that fails. delete and clearconfig take what they
-/// name with all that follows from it; what else ends sessions or loses data needs --allow.
+/// Each command is planned and applied at once, and kept. Without COMMAND it reads from the
+/// terminal, or from standard input up to the first line that fails. delete and clearconfig take
+/// what they name with all that follows from it; what else ends sessions or loses data needs
+/// --allow.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
     /// A command, as in lunar shell /backstores/ramdisk create name=rd1 size=1G

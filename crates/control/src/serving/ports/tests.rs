@@ -8,7 +8,8 @@ fn a_portal_group_keeps_its_identifier_whoever_comes_and_goes() {
     let folder = tempfile::tempdir().unwrap();
     let ids = |targets: &[&str]| {
         let rows = targets.iter().map(|name| {
-            format!("[target.\"iqn.2026-11.org.example:{name}\"]\nportals = {{ 1 = [\"::1\"], 6 = [\"::2\"] }}\n")
+            let portals = "portals = { 1 = [\"::1\"], 6 = [\"::2\"] }";
+            format!("[target.\"iqn.2026-11.org.example:{name}\"]\n{portals}\n")
         });
         let tree = parse(&format!("version = 1\n{}", rows.collect::<String>())).unwrap();
         given(folder.path(), &tree).unwrap()
