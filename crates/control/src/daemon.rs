@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::api;
 use crate::check::{TreeProblem, check};
-use crate::document::parse;
+use crate::document::{parse, write};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, Generation, Outcome, Store};
 use crate::plan::{Allowed, Impact, plan};
 use crate::plane::Plane;
@@ -198,12 +198,15 @@ fn reload() -> ChangeRequest {
 /// take a SAN down at the next start.
 fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let found = store.find().map_err(DaemonError::Failed)?;
-    let text = found
-        .text
-        .unwrap_or_else(|| crate::document::write(&Tree::default()));
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
-    let wrong = match read(&text) {
-        Ok(tree) => {
+    // A file that has gone is as wrong as one that was spoilt; without a history it is a first start.
+    let first = found.last.is_none().then(|| write(&Tree::default()));
+    let text = found.text.or(first).ok_or("it is missing");
+    let wrong = match text
+        .map_err(str::to_owned)
+        .and_then(|text| Ok((read(&text)?, text)))
+    {
+        Ok((tree, text)) => {
             let is_new = found.last.is_none_or(|(_, last)| last != text);
             return Ok(First {
                 generation: number + u64::from(is_new),

@@ -26,7 +26,11 @@ use crate::tree::Tree;
 /// What serves the tree.
 pub trait Engine {
     /// The sessions that there are.
-    fn sessions(&self) -> Vec<SessionFact>;
+    ///
+    /// # Errors
+    ///
+    /// The cores do not tell.
+    fn sessions(&self) -> Result<Vec<SessionFact>, String>;
 
     /// Reads again what the tree that is served only names: secrets.
     ///
@@ -210,6 +214,8 @@ pub struct Gate<S, E> {
 
 /// A change of which all is known but whether it succeeds.
 struct Considered {
+    /// The file, when it was looked at.
+    file: String,
     text: String,
     tree: Tree,
     outcome: Outcome,
@@ -303,12 +309,15 @@ impl<S: Store, E: Engine> Gate<S, E> {
             let is = self.generation;
             return Err(GateError::Stale { is, was });
         }
-        let (text, tree) = self.candidate(&request.candidate, request.dry_run)?;
+        let file = self.store.file().unwrap_or_default();
+        let (text, tree) = self.candidate(&request.candidate, &file, request.dry_run)?;
         let findings = check(&tree);
         if !findings.problems.is_empty() {
             return Err(GateError::Tree(findings.problems));
         }
-        let plan = plan(&self.tree, &tree, &self.engine.sessions());
+        let sessions = self.engine.sessions();
+        let sessions = sessions.map_err(|cause| GateError::Failed(vec![cause]))?;
+        let plan = plan(&self.tree, &tree, &sessions);
         let changes = u64::from(text != self.text);
         let outcome = Outcome {
             from: self.generation,
@@ -322,16 +331,26 @@ impl<S: Store, E: Engine> Gate<S, E> {
                 .collect(),
         };
         Ok(Considered {
+            file,
             text,
             tree,
             outcome,
         })
     }
 
-    fn candidate(&self, candidate: &Candidate, dry_run: bool) -> Result<(String, Tree), GateError> {
+    fn candidate(
+        &self,
+        candidate: &Candidate,
+        file: &str,
+        dry_run: bool,
+    ) -> Result<(String, Tree), GateError> {
         // What somebody has written into the file is not overwritten unseen.
-        let overwrites = matches!(candidate, Candidate::Text(_) | Candidate::Tree(_));
-        if overwrites && !dry_run && self.is_edited() {
+        let overwrites = match candidate {
+            Candidate::File => false,
+            Candidate::Generation(number) => *number != self.generation,
+            Candidate::Text(_) | Candidate::Tree(_) => true,
+        };
+        if overwrites && !dry_run && file != self.text {
             return Err(GateError::Edited(self.generation));
         }
         let text = match candidate {
@@ -365,6 +384,9 @@ impl<S: Store, E: Engine> Gate<S, E> {
         };
         let (store, mut committed) = (&mut self.store, false);
         let mut persist = || {
+            if store.file().unwrap_or_default() != considered.file {
+                return Err("the configuration file was edited meanwhile: look at it again".into());
+            }
             store.commit(&generation, &considered.text)?;
             committed = true;
             Ok(())
@@ -377,7 +399,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
         };
         made.map_err(|mut causes| {
             if committed {
-                let withdrawn = self.store.withdraw(generation.number, &self.text);
+                let withdrawn = self.store.withdraw(generation.number, &considered.file);
                 causes.extend(withdrawn.err());
             }
             GateError::Failed(causes)

@@ -42,9 +42,6 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
     targets.flat_map(move |(name, row)| tags(row).into_iter().map(move |tag| (name.clone(), tag)))
 }
 
-/// The tag by which the one port of a WWPN is known where tags are.
-const PORT_TAG: u16 = 1;
-
 /// The inventory of a tree that was checked. Volumes in `may_be_absent` are served without what
 /// holds their blocks where that cannot be opened.
 ///
@@ -186,13 +183,13 @@ fn add_fc_ports(
     (wwpn, row): (Wwn, &TargetRow),
     inventory: &mut Inventory,
 ) -> Result<(), String> {
-    for (_, written) in row.portals.iter() {
+    for (tag, written) in row.portals.iter() {
         let Portal::Fcoe(mut port) = portal(written)? else {
             continue;
         };
         port.wwpn = Some(wwpn);
         let (luns, groups) = views(tree, row, access::port_names);
-        let place = (wwpn.to_string(), PORT_TAG);
+        let place = (wwpn.to_string(), tag.0);
         inventory.fc_ports.push(FcPortRow {
             port,
             luns,

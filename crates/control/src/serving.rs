@@ -2,7 +2,7 @@
 
 mod ports;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -132,12 +132,10 @@ impl ServedTree {
 }
 
 impl Engine for ServedTree {
-    fn sessions(&self) -> Vec<SessionFact> {
-        self.server
-            .sessions()
-            .into_iter()
-            .filter_map(fact)
-            .collect()
+    fn sessions(&self) -> Result<Vec<SessionFact>, String> {
+        let told = self.server.ask_sessions();
+        let sessions = told.ok_or("the cores do not tell which sessions there are")?;
+        Ok(sessions.into_iter().filter_map(fact).collect())
     }
 
     fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String> {
@@ -155,9 +153,15 @@ impl Engine for ServedTree {
         persist: &mut dyn FnMut() -> Result<(), String>,
     ) -> Result<(), Vec<String>> {
         let inventory = self.places.inventory(tree)?;
-        let is_news = |(name, row): &(&String, &VolumeRow)| self.volumes.get(*name) != Some(row);
-        let news = tree.volume.iter().filter(is_news).map(|(name, _)| name);
-        let required = news.filter(|_| !absent_ok).cloned().collect();
+        let units = self.server.units().into_iter();
+        let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
+        let is_there: BTreeSet<_> = is_there.collect();
+        // What works does not give way to what cannot be opened, whatever is allowed.
+        let needed = |(name, row): &(&String, &VolumeRow)| {
+            self.volumes.get(*name) != Some(row) && (!absent_ok || is_there.contains(*name))
+        };
+        let needed = tree.volume.iter().filter(needed);
+        let required = needed.map(|(name, _)| name.clone()).collect();
         let applied = self.server.apply_after(inventory, &required, persist);
         applied.map_err(|error| vec![error.to_string()])?;
         self.volumes.clone_from(&tree.volume);

@@ -309,7 +309,13 @@ impl Server {
     /// The sessions that there are.
     #[must_use]
     pub fn sessions(&self) -> Vec<SessionInfo> {
-        self.ask(CoreMessage::Sessions).unwrap_or_default()
+        self.ask_sessions().unwrap_or_default()
+    }
+
+    /// The same; `None` where core 0 has not answered within 5 s.
+    #[must_use]
+    pub fn ask_sessions(&self) -> Option<Vec<SessionInfo>> {
+        self.ask(CoreMessage::Sessions)
     }
 
     /// For how long the server has run: the clock of [`SessionInfo::since`].

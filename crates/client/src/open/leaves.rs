@@ -77,7 +77,9 @@ impl LeafReuse {
         };
         let opened = match known {
             Some(known) => {
-                extend(leaf, &*known.volume)?;
+                if !options.read_only && !options.as_is {
+                    extend(leaf, &*known.volume)?;
+                }
                 known
             }
             None => OpenLeaf {
@@ -109,6 +111,7 @@ fn extend(leaf: &Address, volume: &dyn Volume) -> Result<(), VolumeError> {
         Address::File(FileAddress {
             size: Some(Size(size)),
             sparse,
+            read_only: false,
             ..
         }) => volume.extend(*size, *sparse),
         _ => Ok(()),

@@ -54,6 +54,13 @@ impl<S: Sync> FromRequestParts<S> for Terms {
     }
 }
 
+impl Terms {
+    /// What is changed is what was read: two writers do not overrun each other.
+    pub(super) fn made_from(&mut self, generation: u64) {
+        self.based_on.get_or_insert(generation);
+    }
+}
+
 fn unknown(key: &str) -> Problem {
     Problem::malformed(&format!("{key:?} is not a parameter of a change"))
         .way_out("give dry-run, absent-ok or allow=cuts,loses=ROW")
@@ -193,10 +200,10 @@ pub(super) async fn set(
     mut terms: Terms,
     body: String,
 ) -> Answer<Json<Outcome>> {
+    caller.must_be(Role::View)?;
     let request: SetRequest = json(&body)?;
     let served = plane.served();
-    // What is changed here is what was read here.
-    terms.based_on.get_or_insert(served.generation);
+    terms.made_from(served.generation);
     let tree = changed(served.tree.clone(), &request)?;
     change(plane, caller, Candidate::Tree(tree.into()), terms).await
 }

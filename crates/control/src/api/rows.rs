@@ -45,11 +45,14 @@ pub(super) async fn put(
     State(plane): Shared,
     caller: Caller,
     Path((section, name)): Path<(String, String)>,
-    terms: Terms,
+    mut terms: Terms,
     body: String,
 ) -> Answer<Json<Outcome>> {
+    caller.must_be(Role::View)?;
     let (key, row): (_, Value) = (key(&section)?, json(&body)?);
-    let tree = with(&plane.served(), key, |rows| drop(rows.insert(name, row)))?;
+    let served = plane.served();
+    terms.made_from(served.generation);
+    let tree = with(&served, key, |rows| drop(rows.insert(name, row)))?;
     change(plane, caller, Candidate::Tree(tree.into()), terms).await
 }
 
@@ -58,11 +61,13 @@ pub(super) async fn patch(
     State(plane): Shared,
     caller: Caller,
     Path((section, name)): Path<(String, String)>,
-    terms: Terms,
+    mut terms: Terms,
     body: String,
 ) -> Answer<Json<Outcome>> {
+    caller.must_be(Role::View)?;
     let (key, changes): (_, Value) = (key(&section)?, json(&body)?);
     let served = plane.served();
+    terms.made_from(served.generation);
     let mut row = rows(&served.tree, key)
         .remove(&name)
         .ok_or_else(|| no_row(key, &name))?;
@@ -75,9 +80,11 @@ pub(super) async fn remove(
     State(plane): Shared,
     caller: Caller,
     Path((section, name)): Path<(String, String)>,
-    terms: Terms,
+    mut terms: Terms,
 ) -> Answer<Json<Outcome>> {
+    caller.must_be(Role::View)?;
     let (served, key) = (plane.served(), key(&section)?);
+    terms.made_from(served.generation);
     if !rows(&served.tree, key).contains_key(&name) {
         return Err(no_row(key, &name));
     }

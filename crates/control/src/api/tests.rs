@@ -292,6 +292,19 @@ fn a_file_that_was_spoilt_does_not_take_the_server_down() {
 }
 
 #[test]
+fn a_file_that_has_gone_does_not_take_the_targets_with_it() {
+    let mut rig = Rig::new(&text());
+    fs::remove_file(rig.path("lunar.toml")).unwrap();
+    rig.restart();
+    let status = rig.status();
+    assert_eq!(
+        (status.generation, status.volumes, status.targets),
+        (1, 1, 1)
+    );
+    assert!(status.alarms[0].contains("missing"), "{:?}", status.alarms);
+}
+
+#[test]
 fn without_a_file_that_was_ever_valid_nothing_is_served() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("lunar.toml"), "version = ").unwrap();

@@ -48,12 +48,13 @@ pub fn address_of(row: &VolumeRow) -> Result<Address, String> {
         return Ok(address);
     };
     match address {
-        Address::File(mut file) if file.size.is_none_or(|known| known == size) => {
+        // What the row says counts: it is what `lunar set` changes.
+        Address::File(mut file) => {
             file.size = Some(size);
             Ok(Address::File(file))
         }
         Address::Ram(known) | Address::Null(known) if known == size => Ok(address),
-        Address::File(_) | Address::Ram(_) | Address::Null(_) => Err(format!(
+        Address::Ram(_) | Address::Null(_) => Err(format!(
             "its size is {size} by the row, and another one here"
         )),
         _ => Err(format!(

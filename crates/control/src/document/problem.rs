@@ -138,6 +138,11 @@ fn in_words(message: &str) -> String {
         "this is not a LUN".to_owned()
     } else if message.starts_with("data did not match any variant of untagged enum Portals") {
         "this is not a list of portals".to_owned()
+    } else if let Some((_, expected)) = message.split_once(", expected ")
+        && message.starts_with("invalid ")
+    {
+        // What was written is not repeated: it may be a secret in the wrong place.
+        format!("{} is expected here", expected.replace('`', ""))
     } else {
         message.replace('`', "")
     }

@@ -62,8 +62,8 @@ struct Remembers {
 }
 
 impl Engine for Remembers {
-    fn sessions(&self) -> Vec<SessionFact> {
-        self.sessions.clone()
+    fn sessions(&self) -> Result<Vec<SessionFact>, String> {
+        Ok(self.sessions.clone())
     }
 
     fn keep_secret(&mut self, _: &str, _: &str) -> Result<(), String> {
@@ -250,6 +250,20 @@ fn what_cannot_be_had_changes_nothing() {
     let failed = change(&mut gate, &wish(with_another_volume())).unwrap_err();
     assert_eq!(failed.to_string(), "a host owes data");
     assert_eq!((&*gate.store().file, gate.store().kept.len()), (TEXT, 0));
+}
+
+/// What the engine refuses after the commit leaves the file as somebody had edited it.
+#[test]
+fn an_edit_outlives_a_refusal() {
+    let mut gate = gate();
+    let edited = format!("{TEXT}[volume.c]\naddress = \"ram:2G\"\n");
+    gate.store.file.clone_from(&edited);
+    gate.engine.is_busy = true;
+    change(&mut gate, &wish(Candidate::File)).unwrap_err();
+    assert_eq!(gate.store.file, edited);
+    // An earlier generation does not take its place unseen either.
+    let refused = change(&mut gate, &wish(Candidate::Generation(16)));
+    assert_eq!(refused, Err(GateError::Edited(17)));
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl<'a> Sight<'a> {
         let seen = |fact: &'a SessionFact| Seen {
             fact,
             before: view(old, fact).unwrap_or_default(),
-            after: view(new, fact).filter(|_| is_reached(new, fact)),
+            after: view(new, fact).filter(|_| is_reached(old, new, fact)),
         };
         Self {
             sessions: sessions.iter().map(seen).collect(),
@@ -115,18 +115,20 @@ fn is_called(allowed: &str, name: &str) -> bool {
         || initiator(allowed).is_some_and(|allowed| Some(allowed) == initiator(name))
 }
 
-fn is_reached(tree: &Tree, fact: &SessionFact) -> bool {
-    let (Some(target), Some(came_by)) = (tree.target.get(&fact.target), fact.portal) else {
-        return true;
-    };
-    let portals = target
-        .portals
-        .iter()
-        .filter_map(|(_, written)| portal(written).ok());
-    portals.into_iter().any(|portal| match portal {
-        Portal::Tcp(address) => takes(address, came_by),
-        Portal::Fcoe(_) => false,
-    })
+/// The portal group that a session is with; a session ends when that is another one.
+fn portal_group(tree: &Tree, fact: &SessionFact) -> Option<u16> {
+    let (target, came_by) = (tree.target.get(&fact.target)?, fact.portal?);
+    let mut portals = target.portals.iter();
+    let found = portals.find(|(_, written)| match portal(written) {
+        Ok(Portal::Tcp(address)) => takes(address, came_by),
+        _ => false,
+    });
+    found.map(|(tag, _)| tag.0)
+}
+
+fn is_reached(old: &Tree, new: &Tree, fact: &SessionFact) -> bool {
+    let after = portal_group(new, fact);
+    fact.portal.is_none() || after.is_some() && after == portal_group(old, fact)
 }
 
 /// Whether a portal takes connections to an address.
