@@ -16,7 +16,7 @@ use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
 pub use target::{Portal, portal};
 pub use volume::address_of;
-pub(crate) use volume::naa_bytes;
+pub(crate) use volume::{naa_bytes, parts};
 
 /// Something that is wrong with a tree, or that its writer may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -74,6 +74,10 @@ pub fn check(tree: &Tree) -> Findings {
 }
 
 fn api(tree: &Tree, findings: &mut Findings) {
+    if !tree.api.listen.is_empty() {
+        let what = "this version answers on its Unix socket alone";
+        findings.warning("api.listen", what, "reach it by ssh until TCP is there");
+    }
     for written in &tree.api.listen {
         let address = written.parse::<std::net::SocketAddr>();
         match address {

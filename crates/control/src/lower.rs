@@ -13,7 +13,7 @@ use engine::inventory::{
 use fc::wire::names::Wwn;
 use zeroize::Zeroizing;
 
-use crate::check::{Portal, address_of, naa_bytes, portal};
+use crate::check::{Portal, address_of, naa_bytes, parts, portal};
 use crate::secret::SecretSource;
 use crate::tree::{Access, LunRows, TargetRow, Tree, VolumeRow};
 
@@ -54,7 +54,12 @@ pub fn inventory(
     may_be_absent: impl Fn(&str) -> bool,
 ) -> Result<Inventory, Vec<String>> {
     let (mut inventory, mut problems) = (Inventory::default(), Vec::new());
-    for (name, row) in &tree.volume {
+    let parts = parts(tree);
+    for (name, row) in tree
+        .volume
+        .iter()
+        .filter(|(name, _)| !parts.contains(*name))
+    {
         match unit(tree, machine, name, row) {
             Ok(unit) => {
                 let may_be_absent = may_be_absent(name);

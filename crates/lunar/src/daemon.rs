@@ -130,7 +130,8 @@ fn failure(error: &DaemonError) -> VerbError {
 /// it, so it stays as it is where the machine gets another name or the folder another machine.
 fn machine(state: &Path) -> Result<String, VerbError> {
     let path = state.join("machine");
-    if let Ok(known) = fs::read_to_string(&path) {
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    if !known.trim().is_empty() {
         return Ok(known.trim().to_owned());
     }
     let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();

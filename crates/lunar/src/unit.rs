@@ -33,6 +33,7 @@ After=network-online.target local-fs.target
 
 [Service]
 Type=notify
+ExecStartPre=+/usr/bin/install -d -o lunar -g lunar /etc/lunar
 ExecStart=BINARY daemon
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure

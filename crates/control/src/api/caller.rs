@@ -48,6 +48,13 @@ impl PeerUser {
     }
 }
 
+impl PeerUser {
+    /// Whether this user may do anything at all.
+    pub(super) fn may_look(self) -> bool {
+        user(self).1 >= Role::View
+    }
+}
+
 impl Connected<IncomingStream<'_, ApiSocket>> for PeerUser {
     fn connect_info(stream: IncomingStream<'_, ApiSocket>) -> Self {
         *stream.remote_addr()

@@ -1,7 +1,7 @@
 //! The Unix socket of the API.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::caller::PeerUser;
 use super::router;
@@ -20,10 +20,14 @@ use crate::plane::Plane;
 /// The most connections at once; one more is closed at once.
 const CONNECTIONS: usize = 64;
 
+/// How many of those may be there who are only told that they may not.
+const STRANGERS: usize = 4;
+
 /// A Unix socket that takes so many connections, and asks the kernel who each one is.
 pub(crate) struct ApiSocket {
     listener: UnixListener,
     room: Arc<Semaphore>,
+    strangers: Arc<Semaphore>,
 }
 
 /// A connection, and its place among those that there can be.
@@ -43,9 +47,18 @@ pub(crate) async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let service = router(plane).into_make_service_with_connect_info::<PeerUser>();
-    axum::serve(socket, service)
-        .with_graceful_shutdown(stop)
-        .await
+    let (told, stopped) = watch::channel(());
+    let graceful = async move { drop(stopped.clone().changed().await) };
+    let serving = axum::serve(socket, service).with_graceful_shutdown(graceful);
+    let late = async move {
+        stop.await;
+        drop(told);
+        tokio::time::sleep(LAST_REQUESTS).await;
+    };
+    tokio::select! {
+        ended = serving.into_future() => ended,
+        () = late => Ok(()),
+    }
 }
 
 impl Listener for ApiSocket {
@@ -56,8 +69,14 @@ impl Listener for ApiSocket {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    if let Ok(place) = Arc::clone(&self.room).try_acquire_owned() {
-                        let user = PeerUser::of(&stream);
+                    let user = PeerUser::of(&stream);
+                    // Who may not even look takes no place from those who may.
+                    let room = if user.may_look() {
+                        &self.room
+                    } else {
+                        &self.strangers
+                    };
+                    if let Ok(place) = Arc::clone(room).try_acquire_owned() {
                         let connection = ApiConnection {
                             stream,
                             _place: place,
@@ -75,6 +94,9 @@ impl Listener for ApiSocket {
         Ok(PeerUser::default())
     }
 }
+
+/// How long requests that are under way have when the daemon stops.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -119,9 +141,15 @@ pub(crate) async fn listen(path: &Path) -> Result<ApiSocket, String> {
             path.display()
         ));
     }
-    match std::fs::remove_file(path) {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cannot(cause)),
-        _ => {}
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path).map_err(cannot)?,
+        Ok(_) => {
+            return Err(format!(
+                "{} is not a socket: give another path",
+                path.display()
+            ));
+        }
+        Err(_) => {}
     }
     let listener = UnixListener::bind(path).map_err(cannot)?;
     // Who connects is asked for its name; a group that may use it can be given the file.
@@ -130,5 +158,6 @@ pub(crate) async fn listen(path: &Path) -> Result<ApiSocket, String> {
     Ok(ApiSocket {
         listener,
         room: Arc::new(Semaphore::new(CONNECTIONS)),
+        strangers: Arc::new(Semaphore::new(STRANGERS)),
     })
 }

@@ -1,6 +1,7 @@
 //! Groups: names of initiators, and CHAP.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::{Findings, check_row_name};
 use crate::tree::{GroupRow, Tree};
@@ -18,7 +19,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-fn check_initiator(at: std::fmt::Arguments<'_>, name: &str, findings: &mut Findings) {
+fn check_initiator(at: fmt::Arguments<'_>, name: &str, findings: &mut Findings) {
     if initiator(name).is_none() {
         findings.problem(
             at,
@@ -102,19 +103,38 @@ pub(super) fn check_allowed(tree: &Tree, at: &str, allow: &[String], findings: &
     }
 }
 
-/// An initiator in two groups of a target that treat it differently.
-pub(super) fn check_twice(tree: &Tree, at: &str, groups: &[&String], findings: &mut Findings) {
-    let mut known: BTreeMap<&String, &String> = BTreeMap::new();
-    for group in groups {
-        let initiators = tree.group.get(*group).map(|row| &row.initiators);
-        for initiator in initiators.into_iter().flatten() {
-            if let Some(other) = known.insert(initiator, group) {
+/// An initiator that two entries of `allow` name: what it has to prove and sees would follow from
+/// their order.
+pub(super) fn check_twice(tree: &Tree, at: &str, allow: &[String], findings: &mut Findings) {
+    let mut known: BTreeMap<InitiatorName, &String> = BTreeMap::new();
+    for entry in allow {
+        let members = tree
+            .group
+            .get(entry)
+            .map(|row| row.initiators.iter().collect());
+        let names: Vec<&String> = members.unwrap_or_else(|| vec![entry]);
+        let names: BTreeSet<_> = names
+            .into_iter()
+            .filter_map(|name| initiator(name))
+            .collect();
+        for name in names {
+            if let Some(other) = known.insert(name.clone(), entry) {
                 findings.problem(
                     at,
-                    format_args!("{initiator} is in the groups {other} and {group}"),
+                    format_args!("{name} is allowed by {other} and by {entry}"),
                     "name it in one of them: they may see other LUNs or have other secrets",
                 );
             }
+        }
+    }
+}
+
+impl fmt::Display for InitiatorName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everybody => f.write_str(EVERYBODY),
+            Self::Iscsi(name) => f.write_str(name),
+            Self::Port(wwpn) => wwpn.fmt(f),
         }
     }
 }

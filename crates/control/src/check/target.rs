@@ -43,6 +43,10 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
         check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
         check_views(tree, &at, row, findings);
         check_access(tree, &at, row, findings);
+        if row.login.is_some() {
+            let what = "this version keeps it and offers what it finds best";
+            findings.warning(format_args!("{at}.login"), what, "nothing has to be done");
+        }
     }
 }
 
@@ -187,11 +191,7 @@ fn check_views(tree: &Tree, at: &str, row: &TargetRow, findings: &mut Findings) 
 fn check_access(tree: &Tree, at: &str, row: &TargetRow, findings: &mut Findings) {
     let allow = format!("{at}.allow");
     check_allowed(tree, &allow, &row.allow, findings);
-    let groups = row
-        .allow
-        .iter()
-        .filter(|name| tree.group.contains_key(*name));
-    check_twice(tree, &allow, &groups.collect::<Vec<_>>(), findings);
+    check_twice(tree, &allow, &row.allow, findings);
     if row.allow.is_empty() {
         findings.warning(
             &allow,

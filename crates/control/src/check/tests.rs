@@ -8,13 +8,13 @@ use crate::document::parse;
 
 const GOOD: &str = r#"
 version = 1
-[api]
-listen = ["127.0.0.1:8443"]
 [volume.vm1]
 address = "file:/srv/vm1.img"
 size = "100G"
+[volume.base]
+address = "ram:1G"
 [volume.db]
-address = "readonly(vol:vm1)"
+address = "readonly(vol:base)"
 naa = "60014051234567890abcdef012345678"
 [group.cluster]
 initiators = ["iqn.2026-11.org.example:node1", "20:00:52:54:00:78:41:00"]
@@ -63,6 +63,8 @@ naa = "7001"
 vendor = "LONGER THAN 8"
 block-size = 520
 limit = {}
+[volume.twice]
+address = "stripe:64k(vol:sized,vol:sized)"
 [volume.again]
 address = "null:1M"
 serial = "twice"

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use address::{Address, Size};
 
 use super::{Findings, check_row_name};
-use crate::tree::{Tree, VolumeRow};
+use crate::tree::{LunRow, Tree, VolumeRow};
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     let mut serials: BTreeMap<&str, &str> = BTreeMap::new();
@@ -31,7 +31,46 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             );
         }
     }
+    check_parts(tree, findings);
     check_cycles(tree, findings);
+}
+
+/// A volume is opened once: it is a disk of its own, or a part of one other volume.
+fn check_parts(tree: &Tree, findings: &mut Findings) {
+    let shown: BTreeSet<&str> = tree
+        .target
+        .values()
+        .flat_map(|row| row.view.values().chain([&row.luns]))
+        .flat_map(|luns| luns.values().map(LunRow::volume))
+        .collect();
+    let mut users: BTreeMap<String, String> = BTreeMap::new();
+    for name in tree.volume.keys() {
+        for part in named_by(tree, name) {
+            let at = format!("volume.{name}.address");
+            if shown.contains(&*part) {
+                findings.problem(
+                    &at,
+                    format_args!("{part} is a LUN itself"),
+                    "a volume is a disk of its own, or a part of one other: show one of the two",
+                );
+            }
+            if let Some(other) = users.insert(part.clone(), name.clone()) {
+                findings.problem(
+                    &at,
+                    format_args!("{part} is a part of volume.{other} already"),
+                    "a volume can be a part of one other, once",
+                );
+            }
+        }
+    }
+}
+
+/// The volumes that are parts of others, and so no disks of their own.
+pub(crate) fn parts(tree: &Tree) -> BTreeSet<String> {
+    tree.volume
+        .keys()
+        .flat_map(|name| named_by(tree, name))
+        .collect()
 }
 
 /// The address of a volume, with the size that its row gives.

@@ -30,8 +30,12 @@ version = 1
 address = "file:/srv/vm1.img"
 size = "100G"
 limit = { iops = "2k" }
+[volume.left]
+address = "ram:1G"
+[volume.right]
+address = "ram:1G"
 [volume.gold]
-address = "stripe:64k(vol:vm1,readonly(vol:vm1))"
+address = "stripe:64k(vol:left,readonly(vol:right))"
 serial = "GOLD"
 vendor = "LAB"
 [group.cluster]

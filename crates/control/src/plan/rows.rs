@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fc::wire::names::Wwn;
 use serde::Serialize;
 use toml_edit::Item;
 
 use super::sight::{Sight, has};
 use super::{Difference, Impact, Plan, RowChange, SessionFact};
-use crate::tree::Tree;
+use crate::tree::{TargetRow, Tree};
 
 /// Rows by name, before and after: each that is in one of them.
 pub(super) fn pairs<'a, T>(
@@ -70,9 +71,32 @@ pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan
         }
         let row = format!("target.{name}");
         let concerns = |fact: &SessionFact| fact.target == *name;
-        plan.differences
-            .push(seen(row, before, after, sight, concerns));
+        let mut difference = seen(row, before, after, sight, concerns);
+        if name.parse::<Wwn>().is_ok() {
+            unseen(before, after, &mut difference);
+        }
+        plan.differences.push(difference);
     }
+}
+
+/// Logins of Fibre Channel are not told of: what could end them or change their LUNs counts as if
+/// there were some.
+fn unseen(before: Option<&TargetRow>, after: Option<&TargetRow>, difference: &mut Difference) {
+    let shown = |row: &TargetRow| (row.luns.clone(), row.view.clone());
+    let (impact, effect) = match (before, after) {
+        (None, _) => return,
+        (Some(before), Some(after))
+            if before.portals == after.portals && before.allow == after.allow =>
+        {
+            if shown(before) == shown(after) {
+                return;
+            }
+            (Impact::Told, "LUNs have changed, for whoever is logged in")
+        }
+        _ => (Impact::Cuts, "logins of Fibre Channel may end"),
+    };
+    difference.impact = impact;
+    difference.effect = Some(effect.to_owned());
 }
 
 /// A row by which initiators see LUNs, or do not.

@@ -209,7 +209,7 @@ proptest! {
         let plan = plan(&old, &new, &[]);
         for one in plan.differences {
             prop_assert!(one.hosts.is_empty());
-            prop_assert!(matches!(one.impact, Impact::Quiet | Impact::Loses));
+            prop_assert!(matches!(one.impact, Impact::Quiet | Impact::Loses), "{one}");
         }
     }
 }

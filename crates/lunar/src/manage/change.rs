@@ -283,5 +283,13 @@ pub(crate) fn permission(text: &str) -> Result<String, String> {
 
 fn read(path: &PathBuf) -> Result<String, VerbError> {
     let text = fs::read_to_string(path);
+    // Without a body the daemon would take its own file.
+    let text = text.map(|text| {
+        if text.trim().is_empty() {
+            "# empty\n".to_owned()
+        } else {
+            text
+        }
+    });
     text.map_err(|cause| VerbError::failed(format!("cannot read {}: {cause}", path.display())))
 }

@@ -79,10 +79,11 @@ impl ShellSession {
         let before = self.shell.clone();
         let outcome = self.shell.run(line, &context).map_err(VerbError::failed)?;
         let mut text = outcome.answer;
+        if !self.is_dry {
+            // Half of a credential changes nothing yet.
+            self.keep_secrets(&outcome.secrets)?;
+        }
         if let Some(tree) = outcome.change {
-            if !self.is_dry {
-                self.keep_secrets(&outcome.secrets)?;
-            }
             running.deletes |= takes_away(line);
             running.tree = tree;
             if self.gathers {
@@ -179,9 +180,10 @@ impl ShellSession {
     }
 }
 
-/// Whether a line says in so many words that something shall go.
+/// Whether the command of a line takes something away.
 fn takes_away(line: &str) -> bool {
     let (words, _) = control::shell::grammar::words(line);
-    let mut words = words.iter().map(|word| &*word.text);
-    words.any(|word| word == "delete" || word == "clearconfig")
+    let mut words = words.iter().filter(|word| !word.is_path());
+    let command = words.next().map(|word| &*word.text);
+    matches!(command, Some("delete" | "clearconfig"))
 }
