@@ -9,6 +9,7 @@ mod bad_peers;
 mod bench;
 mod copies;
 mod crashes;
+mod daemon;
 mod discovery;
 mod fcoe;
 mod fcoe_trace;
