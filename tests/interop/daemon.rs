@@ -29,7 +29,8 @@ impl Rig {
         let text = format!(
             "version = 1\n\n# the first\n[volume.a]\naddress = \"ram:8M\"\n\n[volume.b]\n\
              address = \"file:{}\"\nsize = \"8M\"\n\n[target.\"{TARGET}\"]\n\
-             portals = [\"127.0.0.1:{port}\"]\nluns = {{ 0 = \"a\", 1 = \"b\" }}\nallow = [\"*\"]\n",
+             portals = [\"127.0.0.1:{port}\"]\nluns = {{ 0 = \"a\", 1 = \"b\" }}\n\
+             allow = [\"*\"]\n",
             folder.path().join("disk.img").display()
         );
         fs::write(folder.path().join("lunar.toml"), text).unwrap();

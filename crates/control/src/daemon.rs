@@ -199,7 +199,7 @@ fn reload() -> ChangeRequest {
 fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let found = store.find().map_err(DaemonError::Failed)?;
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
-    // A file that has gone is as wrong as one that was spoilt; without a history it is a first start.
+    // A file that has gone is as wrong as one that was spoilt, but at the first start.
     let first = found.last.is_none().then(|| write(&Tree::default()));
     let text = found.text.or(first).ok_or("it is missing");
     let wrong = match text
