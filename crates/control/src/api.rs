@@ -39,7 +39,7 @@ use crate::plane::{Plane, Session};
 pub use caller::{Caller, Role};
 pub use changes::SetRequest;
 pub use problem::Problem;
-pub(crate) use socket::{listen, serve};
+pub(crate) use socket::{ApiSocket, listen, serve};
 
 /// The most bytes of a request's body.
 pub const BODY_BYTES: usize = 4 << 20;

@@ -6,6 +6,7 @@
 //!   cores           I/O; they know nothing of this
 //! ```
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::plan::{Allowed, Impact, plan};
 use crate::plane::Plane;
 use crate::serving::{Places, ServedTree};
 use crate::store::{FileStore, RealFiles};
-use crate::tree::Tree;
+use crate::tree::{Tree, VolumeRow};
 
 /// Where a daemon finds and keeps things.
 #[derive(Clone)]
@@ -80,6 +81,8 @@ struct First {
     text: String,
     tree: Tree,
     alarms: Vec<String>,
+    /// The volumes that were served last: their files are there, or missed.
+    known: BTreeMap<String, VolumeRow>,
     /// It is not in the history yet.
     is_new: bool,
 }
@@ -92,21 +95,24 @@ impl Daemon {
     /// Nothing can be served.
     pub fn start(options: &DaemonOptions) -> Result<Self, DaemonError> {
         let failed = DaemonError::Failed;
+        // The socket first: a second daemon changes nothing of what the first one has.
+        let door = door(&options.socket).map_err(failed)?;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
         let mut store = store.map_err(failed)?;
-        let first = first(&mut store, &options.config)?;
-        first
-            .alarms
-            .iter()
-            .for_each(|alarm| tracing::error!("{alarm}"));
+        let mut first = first(&mut store, &options.config)?;
         let places = Places {
             state: options.state.clone(),
             credentials: options.credentials.clone(),
             machine: options.machine.clone(),
         };
-        let inventory = places.inventory(&first.tree);
-        let inventory = inventory.map_err(|causes| failed(causes.join("\n")))?;
+        let inventory = places.first_inventory(&first.tree, &first.known);
+        let (inventory, alarms) = inventory.map_err(|causes| failed(causes.join("\n")))?;
+        first.alarms.extend(alarms);
+        first
+            .alarms
+            .iter()
+            .for_each(|alarm| tracing::error!("{alarm}"));
         let config = server_config(&first.tree, options).map_err(failed)?;
         let undo = UndoLog::default();
         let server = Server::start(config, inventory, &undo);
@@ -120,7 +126,7 @@ impl Daemon {
         let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
         let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms));
-        let started = control(&options.socket, Arc::clone(&plane));
+        let started = control(&options.socket, door, Arc::clone(&plane));
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {
             plane,
@@ -199,6 +205,8 @@ fn reload() -> ChangeRequest {
 fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let found = store.find().map_err(DaemonError::Failed)?;
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
+    let before = found.last.as_ref().and_then(|(_, text)| read(text).ok());
+    let known = before.map(|tree| tree.volume).unwrap_or_default();
     // A file that has gone is as wrong as one that was spoilt, but at the first start.
     let first = found.last.is_none().then(|| write(&Tree::default()));
     let text = found.text.or(first).ok_or("it is missing");
@@ -213,6 +221,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
                 text,
                 tree,
                 alarms: Vec::new(),
+                known,
                 is_new,
             });
         }
@@ -231,6 +240,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
         text,
         tree,
         alarms: vec![alarm],
+        known,
         is_new: false,
     })
 }
@@ -258,18 +268,26 @@ fn generation(first: &First) -> Generation {
     }
 }
 
-/// Starts the thread of the control plane.
-fn control(
-    socket: &Path,
-    plane: Arc<Plane>,
-) -> Result<(oneshot::Sender<()>, thread::JoinHandle<()>), String> {
+/// A runtime, and the socket that it listens to.
+type Door = (tokio::runtime::Runtime, api::ApiSocket);
+
+fn door(socket: &Path) -> Result<Door, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(IDLE)
         .build()
         .map_err(|cause| format!("cannot start the control plane: {cause}"))?;
-    let listener = runtime.block_on(api::listen(socket))?;
+    let socket = runtime.block_on(api::listen(socket))?;
+    Ok((runtime, socket))
+}
+
+/// Starts the thread of the control plane.
+fn control(
+    socket: &Path,
+    (runtime, listener): Door,
+    plane: Arc<Plane>,
+) -> Result<(oneshot::Sender<()>, thread::JoinHandle<()>), String> {
     let (stop, stopped) = oneshot::channel();
     let path = socket.to_owned();
     let thread = thread::Builder::new()

@@ -354,7 +354,8 @@ impl<S: Store, E: Engine> Gate<S, E> {
             return Err(GateError::Edited(self.generation));
         }
         let text = match candidate {
-            Candidate::Tree(tree) => return Ok((rewrite(&self.text, tree), (**tree).clone())),
+            // What is kept has to be what is read at the next start.
+            Candidate::Tree(tree) => rewrite(&self.text, tree),
             Candidate::File => self.store.file().map_err(GateError::Store)?,
             Candidate::Text(text) => text.clone(),
             Candidate::Generation(number) if *number == self.generation => self.text.clone(),

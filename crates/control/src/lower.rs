@@ -3,9 +3,10 @@
 mod access;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use address::Address;
+use address::{Address, FileAddress};
 use block::identity;
 use engine::inventory::{
     FcPortRow, Inventory, LunRow as UnitLun, TargetRow as ServedTarget, UnitRow,
@@ -42,8 +43,9 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
     targets.flat_map(move |(name, row)| tags(row).into_iter().map(move |tag| (name.clone(), tag)))
 }
 
-/// The inventory of a tree that was checked. Volumes in `may_be_absent` are served without what
-/// holds their blocks where that cannot be opened.
+/// The inventory of a tree that was checked. Volumes are served without what holds their blocks where
+/// that cannot be opened. Files are made, or extended, for those rows alone that `makes` names: a disk
+/// whose file is missing must not come back empty.
 ///
 /// # Errors
 ///
@@ -51,7 +53,7 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
 pub fn inventory(
     tree: &Tree,
     machine: &Machine,
-    may_be_absent: impl Fn(&str) -> bool,
+    makes: impl Fn(&str) -> bool,
 ) -> Result<Inventory, Vec<String>> {
     let (mut inventory, mut problems) = (Inventory::default(), Vec::new());
     let parts = parts(tree);
@@ -62,9 +64,13 @@ pub fn inventory(
     {
         match unit(tree, machine, name, row) {
             Ok(unit) => {
-                let may_be_absent = may_be_absent(name);
+                let address = match makes(name) {
+                    true => unit.address,
+                    false => as_it_is(unit.address),
+                };
                 let unit = UnitRow {
-                    may_be_absent,
+                    address,
+                    may_be_absent: true,
                     ..unit
                 };
                 inventory.units.insert(name.clone(), unit);
@@ -104,6 +110,18 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
         block_size: row.block_size,
         ..UnitRow::new(address, row.address.clone())
     })
+}
+
+/// An address whose files are neither made nor extended.
+fn as_it_is(address: Address) -> Address {
+    let mut strip = |leaf| match leaf {
+        Address::File(file) => {
+            Ok::<_, Infallible>(Address::File(FileAddress { size: None, ..file }))
+        }
+        leaf => Ok(leaf),
+    };
+    let Ok(address) = address.try_map_leaves(&mut strip);
+    address
 }
 
 /// An address with the addresses of rows in place of their names.

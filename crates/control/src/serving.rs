@@ -32,18 +32,58 @@ pub struct Places {
 }
 
 impl Places {
-    /// The inventory of a tree, and the secrets in it. Every volume may be absent.
+    /// The inventory of a tree, and the secrets in it. Files are made for rows that are not `known`.
     ///
     /// # Errors
     ///
     /// All that cannot be had.
-    pub fn inventory(&self, tree: &Tree) -> Result<Inventory, Vec<String>> {
+    pub fn inventory(
+        &self,
+        tree: &Tree,
+        known: &BTreeMap<String, VolumeRow>,
+    ) -> Result<Inventory, Vec<String>> {
+        let (secrets, problems) = self.secrets(tree);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.with_secrets(tree, known, secrets)
+    }
+
+    /// The same at the start, where a secret that cannot be read shuts out those who would have to
+    /// know it, and nobody else. That is told beside.
+    ///
+    /// # Errors
+    ///
+    /// All that cannot be had otherwise.
+    pub fn first_inventory(
+        &self,
+        tree: &Tree,
+        known: &BTreeMap<String, VolumeRow>,
+    ) -> Result<(Inventory, Vec<String>), Vec<String>> {
+        let (mut secrets, problems) = self.secrets(tree);
+        for source in sources(tree) {
+            // Nobody knows it.
+            let closed = || secret::generate(32).as_bytes().to_vec().into();
+            secrets.entry(source).or_insert_with(closed);
+        }
+        let inventory = self.with_secrets(tree, known, secrets)?;
+        let alarm = |cause| format!("{cause}: who has to know it cannot log in");
+        Ok((inventory, problems.into_iter().map(alarm).collect()))
+    }
+
+    fn with_secrets(
+        &self,
+        tree: &Tree,
+        known: &BTreeMap<String, VolumeRow>,
+        secrets: Secrets,
+    ) -> Result<Inventory, Vec<String>> {
         let machine = Machine {
             id: self.machine.clone(),
             ports: ports::given(&self.state, tree).map_err(|cause| vec![cause])?,
-            secrets: self.secrets(tree)?,
+            secrets,
         };
-        inventory(tree, &machine, |_| true)
+        let makes = |name: &str| known.get(name) != tree.volume.get(name);
+        inventory(tree, &machine, makes)
     }
 
     /// The path of a secret.
@@ -90,27 +130,23 @@ impl Places {
         write().map_err(|cause: io::Error| format!("cannot write {}: {cause}", path.display()))
     }
 
-    fn secrets(
-        &self,
-        tree: &Tree,
-    ) -> Result<BTreeMap<SecretSource, Zeroizing<Vec<u8>>>, Vec<String>> {
-        let (mut secrets, mut problems) = (BTreeMap::new(), Vec::new());
+    /// The secrets that can be read, and why others cannot.
+    fn secrets(&self, tree: &Tree) -> (Secrets, Vec<String>) {
+        let (mut secrets, mut problems) = (Secrets::new(), Vec::new());
         for source in sources(tree) {
-            let read = self
-                .path(&source)
-                .and_then(|path| secret::read(&path).map_err(|error| error.to_string()));
+            let path = self.path(&source);
+            let read = path.and_then(|path| secret::read(&path).map_err(|error| error.to_string()));
             match read {
                 Ok(secret) => drop(secrets.insert(source, secret)),
                 Err(cause) => problems.push(cause),
             }
         }
-        if problems.is_empty() {
-            Ok(secrets)
-        } else {
-            Err(problems)
-        }
+        (secrets, problems)
     }
 }
+
+/// Secrets by where they are.
+type Secrets = BTreeMap<SecretSource, Zeroizing<Vec<u8>>>;
 
 /// A server, and the tree that it serves.
 pub struct ServedTree {
@@ -152,7 +188,7 @@ impl Engine for ServedTree {
         absent_ok: bool,
         persist: &mut dyn FnMut() -> Result<(), String>,
     ) -> Result<(), Vec<String>> {
-        let inventory = self.places.inventory(tree)?;
+        let inventory = self.places.inventory(tree, &self.volumes)?;
         let units = self.server.units().into_iter();
         let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
         let is_there: BTreeSet<_> = is_there.collect();

@@ -295,6 +295,7 @@ impl Server {
         for (statistics, volume) in prepared.measured {
             statistics.set_gauge(VolumeGauge::new(&volume));
         }
+        prepared.gone.iter().for_each(|gone| gone.clear_gauge());
         for closed in prepared.close_fc {
             self.to_all(|| CoreMessage::CloseFcPort(closed));
         }

@@ -34,7 +34,7 @@ After=network-online.target local-fs.target
 [Service]
 Type=notify
 ExecStartPre=+/usr/bin/install -d -o lunar -g lunar /etc/lunar
-ExecStart=BINARY daemon
+ExecStart=BINARY daemon --socket /run/lunar/control.sock
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=1

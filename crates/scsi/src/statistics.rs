@@ -91,6 +91,11 @@ impl UnitStatistics {
         *self.gauge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(gauge));
     }
 
+    /// Lets go of the source of the volume's space usage: the unit has gone.
+    pub fn clear_gauge(&self) {
+        *self.gauge.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn gauge(&self) -> Option<Arc<dyn UsageGauge>> {
         let gauge = self.gauge.lock().unwrap_or_else(PoisonError::into_inner);
         gauge.clone()

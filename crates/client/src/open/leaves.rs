@@ -23,6 +23,14 @@ struct OpenLeaf {
 }
 
 impl OpenLeaves {
+    /// Adds what of others is a file or a device, which is locked while it is open. What is in
+    /// memory goes with its unit.
+    pub fn add_files(&mut self, others: Self) {
+        let is_file =
+            |leaf: &OpenLeaf| matches!(leaf.address, Address::File(_) | Address::Block(_));
+        self.0.extend(others.0.into_iter().filter(is_file));
+    }
+
     /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {

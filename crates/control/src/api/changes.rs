@@ -220,7 +220,7 @@ pub(super) async fn put_secret(
     source.map_err(|_| Problem::malformed(&format!("{name:?} cannot be the name of a secret")))?;
     let secret = Zeroizing::new(body);
     let text = secret.trim_end_matches(['\r', '\n']);
-    if !SECRET_BYTES.contains(&text.len()) || text.contains('\n') {
+    if !SECRET_BYTES.contains(&text.len()) || text.contains(['\r', '\n']) {
         let what = "a secret is one line of 12 to 255 bytes (RFC 7143 §9.2.1)";
         return Err(Problem::malformed(what));
     }

@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use io::ring::RingKind;
 use tempfile::TempDir;
@@ -302,6 +304,76 @@ fn a_file_that_has_gone_does_not_take_the_targets_with_it() {
         (1, 1, 1)
     );
     assert!(status.alarms[0].contains("missing"), "{:?}", status.alarms);
+}
+
+/// A disk whose file is missing must not come back empty, and comes back when its file does.
+#[test]
+fn a_volume_whose_file_is_missing_at_the_start_is_absent_until_it_is_back() {
+    let mut rig = Rig::new("version = 1\n");
+    let disk = rig.path("disk.img");
+    let row = format!(
+        "{{\"address\":\"file:{}?sparse\",\"size\":\"1M\"}}",
+        disk.display()
+    );
+    rig.send(Method::PUT, "/v1/volumes/f", &row).unwrap();
+    fs::write(&disk, vec![7; 1 << 20]).unwrap();
+    fs::rename(&disk, rig.path("away")).unwrap();
+    rig.restart();
+    let stats = || -> Vec<crate::metrics::VolumeStats> {
+        rig.client()
+            .ask(Method::GET, &ApiRequest::new("/v1/stats"))
+            .unwrap()
+    };
+    assert!(stats()[0].absent && !disk.exists());
+    // Another change does not make it either.
+    rig.send(Method::PUT, "/v1/volumes/n", "{\"address\":\"null:1G\"}")
+        .unwrap();
+    assert!(!disk.exists());
+    fs::rename(rig.path("away"), &disk).unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while stats()[0].absent {
+        assert!(Instant::now() < until);
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(stats()[0].capacity_bytes, 1 << 20);
+}
+
+/// A file that a row has left can be that of another, in the same change or a later one.
+#[test]
+fn a_file_is_let_go_with_its_row() {
+    let rig = Rig::new("version = 1\n");
+    let row = format!(
+        "{{\"address\":\"file:{}?sparse\",\"size\":\"1M\"}}",
+        rig.path("disk.img").display()
+    );
+    rig.send(Method::PUT, "/v1/volumes/one", &row).unwrap();
+    let renamed = rig.file().replace("[volume.one]", "[volume.two]");
+    rig.send(Method::PUT, "/v1/config?allow=loses=one", &renamed)
+        .unwrap();
+    rig.send(Method::DELETE, "/v1/volumes/two", "").unwrap();
+    rig.send(Method::PUT, "/v1/volumes/three", &row).unwrap();
+    rig.send(Method::DELETE, "/v1/volumes/three", "").unwrap();
+    rig.send(Method::POST, "/v1/rollback/5", "").unwrap();
+}
+
+#[test]
+fn a_secret_that_has_gone_shuts_out_its_group_and_nobody_else() {
+    let mut rig = Rig::new(&text());
+    let secret = rig.path("secret");
+    fs::write(&secret, "twelve bytes and more\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let group = format!(
+        "{{\"chap\":{{\"user\":\"u\",\"secret\":\"file:{}\"}}}}",
+        secret.display()
+    );
+    rig.send(Method::PUT, "/v1/groups/lab", &group).unwrap();
+    fs::remove_file(&secret).unwrap();
+    rig.restart();
+    let alarms = rig.status().alarms;
+    assert!(
+        alarms.len() == 1 && alarms[0].contains("cannot log in"),
+        "{alarms:?}"
+    );
 }
 
 #[test]

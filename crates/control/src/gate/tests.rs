@@ -154,6 +154,15 @@ fn rows_are_written_into_the_document() {
 }
 
 #[test]
+fn what_the_next_start_would_not_read_is_not_kept() {
+    let mut gate = gate();
+    let mut tree = parse(TEXT).unwrap();
+    tree.version = 2;
+    let refused = change(&mut gate, &wish(Candidate::Tree(tree.into())));
+    assert!(matches!(refused, Err(GateError::Document(_))));
+}
+
+#[test]
 fn a_dry_run_changes_nothing() {
     let mut gate = gate();
     let request = ChangeRequest {

@@ -102,7 +102,8 @@ const MODE: u32 = 0o640;
 
 impl<S: Steps> Files for RealFiles<S> {
     fn read(&self, path: &Path) -> io::Result<String> {
-        fs::read_to_string(path)
+        // What is not UTF-8 is no document either, and is told as such, with its place.
+        Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {

@@ -154,7 +154,7 @@ impl Server {
         };
         let prepared = match unit.absence {
             None => return Ok(false),
-            Some(Absence::Vanished) if preparing.is_same(unit, row, &*volume, name) => {
+            Some(_) if preparing.is_same(unit, row, &*volume, name) => {
                 unit.absence = None;
                 unit.leaves = leaves;
                 unit.volume = volume;

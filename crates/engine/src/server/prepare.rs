@@ -32,6 +32,8 @@ pub(super) struct Prepared {
     pub(super) close_fc: Vec<Wwn>,
     /// Statistics that are to tell of the space of another volume.
     pub(super) measured: Vec<(Arc<UnitStatistics>, Arc<dyn Volume>)>,
+    /// Statistics of units that go: they must not keep a volume open.
+    pub(super) gone: Vec<Arc<UnitStatistics>>,
 }
 
 /// What preparing goes by.
@@ -51,6 +53,7 @@ struct Steps {
     arrivals: Vec<NewUnit>,
     swaps: Vec<NewVolume>,
     departures: Vec<UnitId>,
+    gone: Vec<Arc<UnitStatistics>>,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
     open_fc: Vec<Attachment>,
@@ -89,6 +92,7 @@ impl Preparing<'_> {
         let measured = swapped.map(|unit| (Arc::clone(&unit.statistics), Arc::clone(&unit.volume)));
         Prepared {
             measured: measured.collect(),
+            gone: steps.gone,
             change: Change {
                 arrivals: steps.arrivals,
                 swaps: steps.swaps,
@@ -134,6 +138,7 @@ impl Preparing<'_> {
         let row = row.ok_or_else(|| no_unit(name))?;
         let mut steps = Steps {
             departures: vec![old.id],
+            gone: vec![old.statistics],
             ..Steps::default()
         };
         self.admit(
@@ -186,19 +191,22 @@ impl Preparing<'_> {
         open: &OpenOptions,
         made: &mut Steps,
     ) -> Result<(), ServeError> {
-        let mut arrivals = Vec::new();
+        let (mut arrivals, mut left) = (Vec::new(), OpenLeaves::default());
         for step in steps {
             match step {
                 Step::RemoveUnit(name) => {
                     if let Some(unit) = served.units.remove(&name) {
                         made.departures.push(unit.id);
+                        made.gone.push(unit.statistics);
+                        left.add_files(unit.leaves);
                     }
                 }
                 Step::SwapVolume(name, row) => {
                     made.swaps.extend(self.swap(served, &name, &row, open)?);
                 }
                 Step::AddUnit(name, row) => {
-                    let reuse = LeafReuse::default();
+                    // A file that one row leaves is open, and may be that of another.
+                    let reuse = LeafReuse::of(left.clone());
                     let (volume, absence) = self.open(&name, &row, open, &reuse)?;
                     arrivals.push((name, row, (volume, absence, reuse.opened())));
                 }

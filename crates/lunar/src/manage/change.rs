@@ -122,6 +122,7 @@ struct ChangeArgs {
 /// A change that is asked for.
 struct Change<'a> {
     verb: &'a str,
+    file: Option<&'a PathBuf>,
     path: String,
     body: Option<String>,
     terms: Option<&'a TermArgs>,
@@ -131,6 +132,7 @@ struct Change<'a> {
 pub(crate) fn plan(args: &PlanArgs) -> Result<ExitCode, VerbError> {
     let asked = Change {
         verb: "plan",
+        file: args.file.as_ref(),
         path: "/v1/plan".to_owned(),
         body: args.file.as_ref().map(read).transpose()?,
         terms: None,
@@ -142,6 +144,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<ExitCode, VerbError> {
 pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, VerbError> {
     let asked = Change {
         verb: "apply",
+        file: None,
         path: "/v1/apply".to_owned(),
         body: args.file.as_ref().map(read).transpose()?,
         terms: Some(&args.terms),
@@ -173,6 +176,7 @@ pub(crate) fn unset(args: &UnsetArgs) -> Result<ExitCode, VerbError> {
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, VerbError> {
     let asked = Change {
         verb: "rollback",
+        file: None,
         path: format!("/v1/rollback/{}", args.generation),
         body: None,
         terms: Some(&args.terms),
@@ -191,6 +195,7 @@ fn edit(
     let body = serde_json::to_string(&SetRequest { set, unset });
     let asked = Change {
         verb,
+        file: None,
         path: "/v1/set".to_owned(),
         body: Some(body.map_err(VerbError::failed)?),
         terms: Some(terms),
@@ -201,6 +206,11 @@ fn edit(
 
 impl Change<'_> {
     fn ask(self) -> Result<ExitCode, VerbError> {
+        let command = match (self.verb, self.file) {
+            ("plan", None) => "lunar apply".to_owned(),
+            ("plan", Some(file)) => format!("lunar apply {}", file.display()),
+            _ => "the same without --dry-run".to_owned(),
+        };
         let request = ApiRequest {
             path: self.path + &self.terms.map(query).unwrap_or_default(),
             body: self.body,
@@ -210,7 +220,7 @@ impl Change<'_> {
         let is_dry = self.terms.is_none_or(|terms| terms.dry_run);
         match client.ask::<Outcome>(Method::POST, &request) {
             Ok(outcome) if self.common.json => documents::print_json(&outcome),
-            Ok(outcome) => documents::print(told(&outcome, is_dry).as_bytes()),
+            Ok(outcome) => documents::print(told(&outcome, is_dry, &command).as_bytes()),
             Err(ApiError::Refused(problem)) if problem.outcome.is_some() => {
                 let outcome = problem.outcome.as_deref();
                 let plan = outcome
@@ -228,7 +238,7 @@ impl Change<'_> {
 }
 
 /// What has come, or would come, of a change.
-fn told(outcome: &Outcome, is_dry: bool) -> String {
+fn told(outcome: &Outcome, is_dry: bool, command: &str) -> String {
     let mut text = format!("{}\n", outcome.plan);
     for warning in &outcome.warnings {
         text += &format!("  ! {warning}\n");
@@ -243,7 +253,7 @@ fn told(outcome: &Outcome, is_dry: bool) -> String {
     let allow = outcome.plan.way_out();
     let space = if allow.is_empty() { "" } else { " " };
     text + &format!(
-        "generation {from} -> {to}, the worst of it: {worst}. To do it: lunar apply{space}{allow}\n"
+        "generation {from} -> {to}, the worst of it: {worst}. To do it: {command}{space}{allow}\n"
     )
 }
 
