@@ -43,9 +43,9 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
     targets.flat_map(move |(name, row)| tags(row).into_iter().map(move |tag| (name.clone(), tag)))
 }
 
-/// The inventory of a tree that was checked. Volumes are served without what holds their blocks where
-/// that cannot be opened. Files are made, or extended, for those rows alone that `makes` names: a disk
-/// whose file is missing must not come back empty.
+/// The inventory of a tree that was checked. Volumes are served without what holds their blocks
+/// where that cannot be opened. Files are made, or extended, for those rows alone that `makes`
+/// names: a disk whose file is missing must not come back empty.
 ///
 /// # Errors
 ///

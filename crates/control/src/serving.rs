@@ -32,7 +32,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The inventory of a tree, and the secrets in it. Files are made for rows that are not `known`.
+    /// The inventory of a tree, with its secrets. Files are made for rows that are not `known`.
     ///
     /// # Errors
     ///

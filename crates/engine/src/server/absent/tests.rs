@@ -12,9 +12,19 @@ use crate::inventory::{Inventory, UnitRow};
 
 /// A server with one core and one unit, at which nobody can log in.
 fn serve(address: &str, may_be_absent: bool) -> ServerHandle {
+    serve_as(address, may_be_absent, Some("1"), None)
+}
+
+/// The same, under a serial number that it is told, or none. Reservations are kept in a folder.
+fn serve_as(
+    address: &str,
+    may_be_absent: bool,
+    serial: Option<&str>,
+    state: Option<&Path>,
+) -> ServerHandle {
     let row = UnitRow {
         may_be_absent,
-        serial: Some("1".to_owned()),
+        serial: serial.map(str::to_owned),
         ..UnitRow::new(address.parse().unwrap(), address.to_owned())
     };
     let inventory = Inventory {
@@ -23,6 +33,7 @@ fn serve(address: &str, may_be_absent: bool) -> ServerHandle {
     };
     let mut config = ServerConfig::new("iqn.2026-11.org.lunar:us".into()).unwrap();
     config.threads = Some(std::num::NonZeroUsize::MIN);
+    config.state_dir = state.map(Path::to_owned);
     Server::start(config, inventory, &UndoLog::default()).unwrap()
 }
 
@@ -66,7 +77,7 @@ fn a_volume_that_vanished_is_the_same_unit_when_it_is_back() {
 fn what_nobody_knew_is_another_unit_when_it_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("disk");
-    let server = serve(&file(&path), true);
+    let server = serve_as(&file(&path), true, None, None);
     let (unknown, blocks, absent) = unit(&server);
     assert_eq!((blocks, absent), (0, true));
     server.try_absent(&mut BTreeMap::new());
@@ -76,5 +87,19 @@ fn what_nobody_knew_is_another_unit_when_it_is_there() {
     let (known, blocks, absent) = unit(&server);
     assert_eq!((blocks, absent), (2048, false));
     assert_ne!(known, unknown);
+    end(&server);
+}
+
+/// It is known by what it was told, and it holds the lock on its reservations already.
+#[test]
+fn what_was_told_its_name_is_the_same_unit_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, state) = (folder.path().join("disk"), folder.path().join("state"));
+    let server = serve_as(&file(&path), true, Some("1"), Some(&state));
+    let (unknown, _, absent) = unit(&server);
+    assert!(absent);
+    fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    server.try_absent(&mut BTreeMap::new());
+    assert_eq!(unit(&server), (unknown, 2048, false));
     end(&server);
 }
