@@ -47,7 +47,7 @@ pub trait Engine {
     fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String>;
 
     /// Serves a tree in place of the one that is served. `persist` is called when all that can fail
-    /// has been done and nothing is visible yet.
+    /// has been done and nothing is visible yet, with the sessions that there are then.
     ///
     /// # Errors
     ///
@@ -56,9 +56,12 @@ pub trait Engine {
         &mut self,
         tree: &Tree,
         absent_ok: bool,
-        persist: &mut dyn FnMut() -> Result<(), String>,
+        persist: Persist<'_>,
     ) -> Result<(), Vec<String>>;
 }
+
+/// Keeps a change of which these sessions are told, or says why it is not made.
+pub type Persist<'a> = &'a mut dyn FnMut(&[SessionFact]) -> Result<(), String>;
 
 /// What keeps the document and its history.
 pub trait Store {
@@ -218,6 +221,8 @@ struct Considered {
     file: String,
     text: String,
     tree: Tree,
+    /// Those by which the plan was made.
+    sessions: Vec<SessionFact>,
     outcome: Outcome,
 }
 
@@ -286,22 +291,12 @@ impl<S: Store, E: Engine> Gate<S, E> {
             refreshed.map_err(GateError::Failed)?;
             return Ok(considered.outcome);
         }
-        if considered
-            .outcome
-            .plan
-            .refused(&request.allowed)
-            .next()
-            .is_some()
-        {
-            let way_out = considered.outcome.plan.way_out();
-            let outcome = Box::new(considered.outcome);
-            return Err(GateError::Refused { outcome, way_out });
-        }
-        self.make(&considered, request.absent_ok, author, now)?;
-        self.generation = considered.outcome.generation;
+        permit(&considered.outcome, &request.allowed)?;
+        let outcome = self.make(&considered, request, author, now)?;
+        self.generation = outcome.generation;
         self.text = considered.text;
         self.tree = considered.tree;
-        Ok(considered.outcome)
+        Ok(outcome)
     }
 
     fn consider(&self, request: &ChangeRequest) -> Result<Considered, GateError> {
@@ -334,6 +329,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
             file,
             text,
             tree,
+            sessions,
             outcome,
         })
     }
@@ -368,43 +364,47 @@ impl<S: Store, E: Engine> Gate<S, E> {
         Ok((text, tree))
     }
 
+    /// Hosts come and go while volumes are opened: what was allowed has to hold for those that are
+    /// there when the change is kept.
     fn make(
         &mut self,
         considered: &Considered,
-        absent_ok: bool,
+        request: &ChangeRequest,
         author: &Author,
         now: SystemTime,
-    ) -> Result<(), GateError> {
-        let generation = Generation {
-            number: considered.outcome.generation,
-            at: seconds(now),
-            who: author.who.clone(),
-            by: author.by.clone(),
-            impact: considered.outcome.worst,
-            differences: told(&considered.outcome.plan),
-        };
-        let (store, mut committed) = (&mut self.store, false);
-        let mut persist = || {
+    ) -> Result<Outcome, GateError> {
+        let (store, old) = (&mut self.store, &self.tree);
+        let (mut refused, mut made, mut number) = (None, None, None);
+        let mut persist = |sessions: &[SessionFact]| {
             if store.file().unwrap_or_default() != considered.file {
                 return Err("the configuration file was edited meanwhile: look at it again".into());
             }
+            let outcome = considered.among(old, sessions);
+            if let Err(error) = permit(&outcome, &request.allowed) {
+                let told = error.to_string();
+                refused = Some(error);
+                return Err(told);
+            }
+            let generation = generation(&outcome, author, now);
             store.commit(&generation, &considered.text)?;
-            committed = true;
+            number = Some(generation.number);
+            made = Some(outcome);
             Ok(())
         };
-        let made = if considered.outcome.plan.is_empty() {
+        let done = if considered.outcome.plan.is_empty() {
             // Comments and order: nothing that is served.
-            persist().map_err(|cause| vec![cause])
+            persist(&considered.sessions).map_err(|cause| vec![cause])
         } else {
+            let absent_ok = request.absent_ok;
             self.engine.apply(&considered.tree, absent_ok, &mut persist)
         };
-        made.map_err(|mut causes| {
-            if committed {
-                let withdrawn = self.store.withdraw(generation.number, &considered.file);
-                causes.extend(withdrawn.err());
+        done.map_err(|mut causes| {
+            if let Some(number) = number {
+                causes.extend(self.store.withdraw(number, &considered.file).err());
             }
-            GateError::Failed(causes)
-        })
+            refused.unwrap_or(GateError::Failed(causes))
+        })?;
+        Ok(made.unwrap_or_else(|| considered.outcome.clone()))
     }
 
     /// Keeps a secret, and has the engine go by it.
@@ -422,6 +422,41 @@ impl<S: Store, E: Engine> Gate<S, E> {
     fn drop_edit(&mut self) -> Result<(), GateError> {
         let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
         withdrawn.map_err(GateError::Store)
+    }
+}
+
+impl Considered {
+    /// What comes of it while these sessions are there.
+    fn among(&self, old: &Tree, sessions: &[SessionFact]) -> Outcome {
+        if sessions == self.sessions {
+            return self.outcome.clone();
+        }
+        let plan = plan(old, &self.tree, sessions);
+        Outcome {
+            worst: plan.worst(),
+            plan,
+            ..self.outcome.clone()
+        }
+    }
+}
+
+fn permit(outcome: &Outcome, allowed: &Allowed) -> Result<(), GateError> {
+    if outcome.plan.refused(allowed).next().is_none() {
+        return Ok(());
+    }
+    let way_out = outcome.plan.way_out();
+    let outcome = Box::new(outcome.clone());
+    Err(GateError::Refused { outcome, way_out })
+}
+
+fn generation(outcome: &Outcome, author: &Author, now: SystemTime) -> Generation {
+    Generation {
+        number: outcome.generation,
+        at: seconds(now),
+        who: author.who.clone(),
+        by: author.by.clone(),
+        impact: outcome.worst,
+        differences: told(&outcome.plan),
     }
 }
 

@@ -14,7 +14,7 @@ use engine::server::ServerHandle;
 use runtime::secret;
 use zeroize::Zeroizing;
 
-use crate::gate::Engine;
+use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
 use crate::plan::SessionFact;
 use crate::secret::SecretSource;
@@ -179,14 +179,14 @@ impl Engine for ServedTree {
     }
 
     fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>> {
-        self.apply(tree, true, &mut || Ok(()))
+        self.apply(tree, true, &mut |_| Ok(()))
     }
 
     fn apply(
         &mut self,
         tree: &Tree,
         absent_ok: bool,
-        persist: &mut dyn FnMut() -> Result<(), String>,
+        persist: Persist<'_>,
     ) -> Result<(), Vec<String>> {
         let inventory = self.places.inventory(tree, &self.volumes)?;
         let units = self.server.units().into_iter();
@@ -198,7 +198,8 @@ impl Engine for ServedTree {
         };
         let needed = tree.volume.iter().filter(needed);
         let required = needed.map(|(name, _)| name.clone()).collect();
-        let applied = self.server.apply_after(inventory, &required, persist);
+        let mut persist = || persist(&self.sessions()?);
+        let applied = self.server.apply_after(inventory, &required, &mut persist);
         applied.map_err(|error| vec![error.to_string()])?;
         self.volumes.clone_from(&tree.volume);
         Ok(())

@@ -4,11 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 
-use super::{Author, Candidate, ChangeRequest, Engine, Gate, GateError, Generation, Store};
+use super::{
+    Author, Candidate, ChangeRequest, Engine, Gate, GateError, Generation, Persist, Store,
+};
 use crate::any;
 use crate::check::check;
 use crate::document::{parse, write};
-use crate::plan::{Allowed, SessionFact};
+use crate::plan::{Allowed, Impact, SessionFact};
 use crate::tree::{Tree, VolumeRow};
 
 const TEXT: &str = "version = 1\n\n# The first.\n[volume.a]\naddress = \"null:1G\"\n";
@@ -53,6 +55,8 @@ impl Store for Memory {
 struct Remembers {
     served: Tree,
     sessions: Vec<SessionFact>,
+    /// Those that log in while volumes are opened.
+    latecomers: Vec<SessionFact>,
     /// What it cannot prepare.
     cannot: Vec<String>,
     /// It refuses after the commit.
@@ -76,16 +80,12 @@ impl Engine for Remembers {
         Ok(())
     }
 
-    fn apply(
-        &mut self,
-        tree: &Tree,
-        _: bool,
-        persist: &mut dyn FnMut() -> Result<(), String>,
-    ) -> Result<(), Vec<String>> {
+    fn apply(&mut self, tree: &Tree, _: bool, persist: Persist<'_>) -> Result<(), Vec<String>> {
         if !self.cannot.is_empty() {
             return Err(self.cannot.clone());
         }
-        persist().map_err(|cause| vec![cause])?;
+        self.sessions.append(&mut self.latecomers);
+        persist(&self.sessions).map_err(|cause| vec![cause])?;
         if self.is_busy {
             return Err(vec!["a host owes data".to_owned()]);
         }
@@ -229,6 +229,35 @@ fn a_loss_has_to_be_allowed_by_name() {
     assert_eq!(refused.to_string(), "this needs --allow loses=volume.b");
     back.allowed = "loses=b".parse().unwrap();
     assert_eq!(change(&mut gate, &back).unwrap().generation, 19);
+}
+
+const TARGET: &str = "[target.\"iqn.2026-11.org.example:san\"]\nportals = [\"192.0.2.1\"]\n\
+                      luns = { 0 = \"a\" }\nallow = [\"*\"]\n";
+
+/// A host that nobody saw when the change was looked at is not cut off by it.
+#[test]
+fn who_logs_in_while_volumes_are_opened_counts_too() {
+    let mut gate = gate();
+    let with_target = wish(Candidate::Text(format!("{TEXT}{TARGET}")));
+    change(&mut gate, &with_target).unwrap();
+    let mut back = wish(Candidate::Text(TEXT.to_owned()));
+    gate.engine.latecomers = vec![SessionFact {
+        target: "iqn.2026-11.org.example:san".to_owned(),
+        initiator: "iqn.2026-11.org.example:host".to_owned(),
+        portal: Some("192.0.2.1:3260".parse().unwrap()),
+    }];
+    let Err(GateError::Refused { outcome, way_out }) = change(&mut gate, &back) else {
+        panic!("a host was cut off");
+    };
+    assert_eq!(way_out, "--allow cuts");
+    let hosts = &outcome.plan.differences[0].hosts;
+    assert_eq!(hosts, &["iqn.2026-11.org.example:host"]);
+    // Nor does it make a difference where that is allowed: then it is told.
+    back.allowed = "cuts".parse().unwrap();
+    gate.engine.latecomers = gate.engine.sessions.drain(..).collect();
+    let outcome = change(&mut gate, &back).unwrap();
+    assert_eq!(outcome.worst, Impact::Cuts);
+    assert_eq!(gate.store().kept.last().unwrap().0.impact, Impact::Cuts);
 }
 
 #[test]
