@@ -122,6 +122,7 @@ impl Daemon {
             .is_new
             .then(|| store.commit(&generation(&first), &first.text));
         kept.unwrap_or(Ok(()))
+            .and_then(|()| store.serves(first.generation))
             .unwrap_or_else(|cause| tracing::warn!("{cause}"));
         let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
@@ -205,7 +206,7 @@ fn reload() -> ChangeRequest {
 fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let found = store.find().map_err(DaemonError::Failed)?;
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
-    let before = found.last.as_ref().and_then(|(_, text)| read(text).ok());
+    let before = found.served.as_ref().and_then(|text| read(text).ok());
     let known = before.map(|tree| tree.volume).unwrap_or_default();
     // A file that has gone is as wrong as one that was spoilt, but at the first start.
     let first = found.last.is_none().then(|| write(&Tree::default()));

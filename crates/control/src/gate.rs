@@ -79,6 +79,13 @@ pub trait Store {
     /// The old one counts.
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String>;
 
+    /// Notes that hosts are served a generation from now on.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be noted: the next start takes the generation for one that was never served.
+    fn serves(&mut self, generation: u64) -> Result<(), String>;
+
     /// Takes a commit back, as the engine has refused it.
     ///
     /// # Errors
@@ -404,7 +411,10 @@ impl<S: Store, E: Engine> Gate<S, E> {
             }
             refused.unwrap_or(GateError::Failed(causes))
         })?;
-        Ok(made.unwrap_or_else(|| considered.outcome.clone()))
+        let outcome = made.unwrap_or_else(|| considered.outcome.clone());
+        let noted = self.store.serves(outcome.generation);
+        noted.unwrap_or_else(|cause| tracing::warn!("{cause}"));
+        Ok(outcome)
     }
 
     /// Keeps a secret, and has the engine go by it.

@@ -4,10 +4,16 @@
 //!   CONFIG                    the document; the rename that replaces it is the one commit
 //!   STATE/history/000018.toml the document of generation 18
 //!   STATE/history/000018.json who, when, by what, and what came of it
+//!   STATE/history/served      the last generation that hosts were served
 //! ```
 //!
-//! A history that is one generation ahead of the file is of an apply that was killed before its
-//! commit: it is dropped at the start.
+//! They are written in this order: history, document, `served`. So a start can tell what it finds:
+//!
+//! | the last generation | the file is | |
+//! |---|---|---|
+//! | was served | the one before | somebody has put it back: it is to be applied anew |
+//! | was not | the one before | an apply was killed before its commit: the history is dropped |
+//! | was not | the last one | it was killed after: volumes may not have been made or extended |
 
 mod files;
 
@@ -20,6 +26,8 @@ use crate::gate::{Generation, Store};
 
 /// How many generations are kept.
 const KEPT: u64 = 200;
+
+const SERVED: &str = "served";
 
 /// The files of a configuration.
 #[derive(Debug)]
@@ -36,6 +44,8 @@ pub struct Found {
     pub text: Option<String>,
     /// The last generation that was applied, and its document.
     pub last: Option<(u64, String)>,
+    /// The document of the last generation of which it is sure that hosts were served it.
+    pub served: Option<String>,
 }
 
 impl<F: Files> FileStore<F> {
@@ -75,11 +85,26 @@ impl<F: Files> FileStore<F> {
         let is = |one: &Option<(u64, String)>| {
             text.is_some() && one.as_ref().map(|(_, text)| text) == text.as_ref()
         };
-        if is(&before) && !is(&last) {
+        let reached = self.reached();
+        let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached);
+        let last = if is(&before) && !is(&last) && !was_served {
             last.iter().for_each(|(number, _)| self.forget(*number));
-            return Ok(Found { text, last: before });
-        }
-        Ok(Found { text, last })
+            before
+        } else {
+            last
+        };
+        let served = match &last {
+            Some((number, text)) if *number <= reached => Some(text.clone()),
+            _ => self.text(reached),
+        };
+        Ok(Found { text, last, served })
+    }
+
+    /// The last generation that hosts were served; 0 where none is known.
+    fn reached(&self) -> u64 {
+        let kept = self.files.read(&self.history.join(SERVED));
+        let number = kept.ok().and_then(|text| text.trim().parse().ok());
+        number.unwrap_or(0)
     }
 
     /// The generations that are kept, from the first.
@@ -143,6 +168,15 @@ impl<F: Files> Store for FileStore<F> {
             self.forget(old);
         }
         Ok(())
+    }
+
+    fn serves(&mut self, generation: u64) -> Result<(), String> {
+        if self.reached() == generation {
+            return Ok(());
+        }
+        let path = self.history.join(SERVED);
+        let kept = self.files.replace(&path, &format!("{generation}\n"));
+        kept.map_err(|cause| format!("cannot write {}: {cause}", path.display()))
     }
 
     fn withdraw(&mut self, generation: u64, text: &str) -> Result<(), String> {

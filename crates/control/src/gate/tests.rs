@@ -21,6 +21,8 @@ struct Memory {
     file: String,
     kept: Vec<(Generation, String)>,
     is_full: bool,
+    /// The last generation that hosts were served.
+    served: u64,
 }
 
 impl Store for Memory {
@@ -34,6 +36,11 @@ impl Store for Memory {
         }
         self.kept.push((generation.clone(), text.to_owned()));
         text.clone_into(&mut self.file);
+        Ok(())
+    }
+
+    fn serves(&mut self, generation: u64) -> Result<(), String> {
+        self.served = generation;
         Ok(())
     }
 
@@ -150,6 +157,7 @@ fn rows_are_written_into_the_document() {
     assert_eq!(gate.store().file, text);
     let (generation, _) = &gate.store().kept[0];
     assert_eq!((generation.number, &*generation.who), (18, "root"));
+    assert_eq!(gate.store().served, 18);
     assert_eq!(generation.differences, ["+ volume b  address = \"ram:1G\""]);
 }
 
@@ -288,6 +296,7 @@ fn what_cannot_be_had_changes_nothing() {
     let failed = change(&mut gate, &wish(with_another_volume())).unwrap_err();
     assert_eq!(failed.to_string(), "a host owes data");
     assert_eq!((&*gate.store().file, gate.store().kept.len()), (TEXT, 0));
+    assert_eq!(gate.store().served, 0);
 }
 
 /// What the engine refuses after the commit leaves the file as somebody had edited it.

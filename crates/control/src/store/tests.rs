@@ -52,8 +52,13 @@ fn text(number: u64) -> String {
 /// A folder in which a generation was made.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    store(&folder).commit(&generation(1), &text(1)).unwrap();
+    apply(&mut store(&folder), 1).unwrap();
     folder
+}
+
+fn apply(store: &mut impl Store, number: u64) -> Result<(), String> {
+    store.commit(&generation(number), &text(number))?;
+    store.serves(number)
 }
 
 fn kill_after(folder: &TempDir, steps: usize) -> (FileStore<RealFiles<Killed>>, Rc<Cell<usize>>) {
@@ -68,28 +73,42 @@ fn kill_after(folder: &TempDir, steps: usize) -> (FileStore<RealFiles<Killed>>, 
 
 #[test]
 fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
-    let found = |number| Found {
+    let found = |number, served| Found {
         text: Some(text(number)),
         last: Some((number, text(number))),
+        served: Some(text(served)),
     };
-    let mut seen = [0, 0];
+    let (old, kept, new) = (found(1, 1), found(2, 1), found(2, 2));
+    let mut seen = [0, 0, 0];
     for steps in 0.. {
         let folder = folder();
         let (mut store_, left) = kill_after(&folder, steps);
-        let done = store_.commit(&generation(2), &text(2));
+        let done = apply(&mut store_, 2);
         let now = store(&folder).find().unwrap();
         // The commit is the rename: after it the generation is new, whoever was told so.
-        seen[usize::from(now == found(2))] += 1;
-        assert!(
-            [found(1), found(2)].contains(&now),
-            "killed after {steps}: {now:?}"
-        );
-        assert!(done.is_err() || now == found(2));
+        let which = [&old, &kept, &new].into_iter().position(|one| *one == now);
+        let which = which.unwrap_or_else(|| panic!("killed after {steps}: {now:?}"));
+        seen[which] += 1;
+        assert!(done.is_err() || now == new);
         if left.get() > 0 {
             break;
         }
     }
-    assert!(seen[0] > 10 && seen[1] > 1, "{seen:?}");
+    assert!(seen[0] > 10 && seen[1] > 3 && seen[2] > 1, "{seen:?}");
+}
+
+/// What is put back by hand is an edit: the generation that it takes the place of was served.
+#[test]
+fn a_file_that_is_put_back_by_hand_drops_no_generation() {
+    let folder = folder();
+    apply(&mut store(&folder), 2).unwrap();
+    fs::write(folder.path().join("lunar.toml"), text(1)).unwrap();
+    let found = store(&folder).find().unwrap();
+    assert_eq!(
+        (found.text, found.last),
+        (Some(text(1)), Some((2, text(2))))
+    );
+    assert_eq!(store(&folder).generations().len(), 2);
 }
 
 #[test]
@@ -110,6 +129,7 @@ fn what_was_edited_is_seen_beside_what_was_applied() {
     let found = Found {
         text: Some("by hand".to_owned()),
         last: Some((1, text(1))),
+        served: Some(text(1)),
     };
     assert_eq!(store(&folder).find(), Ok(found));
 }
@@ -120,6 +140,7 @@ fn a_store_that_is_empty_has_no_file() {
     let none = Found {
         text: None,
         last: None,
+        served: None,
     };
     assert_eq!(store(&folder).find(), Ok(none));
 }
