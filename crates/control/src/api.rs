@@ -23,12 +23,17 @@ mod problem;
 mod rows;
 mod socket;
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{delete, get, post, put};
 use serde::{Deserialize, Serialize};
@@ -75,7 +80,10 @@ pub fn router(plane: Arc<Plane>) -> Router {
         .put(rows::put)
         .patch(rows::patch)
         .delete(rows::remove);
-    Router::new()
+    let routes = Router::new();
+    #[cfg(test)]
+    let routes = routes.route("/v1/panic", get(tests::panics));
+    routes
         .route("/v1/status", get(status))
         .route("/v1/config", get(config).put(changes::put_config))
         .route("/v1/plan", post(changes::plan))
@@ -94,7 +102,19 @@ pub fn router(plane: Arc<Plane>) -> Router {
         .fallback(async || Problem::not_found("there is nothing at this path"))
         .method_not_allowed_fallback(async || Problem::method())
         .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(from_fn(contained))
         .with_state(plane)
+}
+
+/// A handler that panics has failed; its connection and all others go on.
+async fn contained(request: Request, next: Next) -> Response {
+    let mut running = pin!(next.run(request));
+    poll_fn(|context| {
+        let poll = || running.as_mut().poll(context);
+        catch_unwind(AssertUnwindSafe(poll))
+            .unwrap_or_else(|_| Poll::Ready(Problem::internal().into_response()))
+    })
+    .await
 }
 
 async fn status(State(plane): Shared, caller: Caller) -> Answer<Json<Status>> {

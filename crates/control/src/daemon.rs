@@ -6,24 +6,26 @@
 //!   cores           I/O; they know nothing of this
 //! ```
 
+mod thread;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use address::Size;
 use block::file::UndoLog;
 use engine::server::{Server, ServerConfig, ServerHandle};
 use io::memory::MemoryLimit;
 use io::ring::RingKind;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
-use crate::api;
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, write};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, Generation, Outcome, Store};
+use crate::panics;
 use crate::plan::{Allowed, Impact, plan};
 use crate::plane::Plane;
 use crate::serving::{Places, ServedTree};
@@ -47,16 +49,19 @@ pub struct DaemonOptions {
     pub initiator: String,
     /// How cores wait for I/O.
     pub ring: RingKind,
-    /// Told when a core has ended, by order or not.
-    pub ended: Arc<dyn Fn() + Send + Sync>,
+    /// Told what has ended, by order or not: a core, or the control plane.
+    pub ended: Ended,
 }
+
+/// Hears what has ended.
+pub type Ended = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// A daemon that serves.
 pub struct Daemon {
     plane: Arc<Plane>,
     server: ServerHandle,
-    stop: oneshot::Sender<()>,
-    control: thread::JoinHandle<()>,
+    stop: watch::Sender<bool>,
+    control: JoinHandle<()>,
 }
 
 /// Why a daemon has not started.
@@ -96,7 +101,7 @@ impl Daemon {
     pub fn start(options: &DaemonOptions) -> Result<Self, DaemonError> {
         let failed = DaemonError::Failed;
         // The socket first: a second daemon changes nothing of what the first one has.
-        let door = door(&options.socket).map_err(failed)?;
+        let door = thread::door(&options.socket).map_err(failed)?;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
         let mut store = store.map_err(failed)?;
@@ -127,7 +132,7 @@ impl Daemon {
         let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
         let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms));
-        let started = control(&options.socket, door, Arc::clone(&plane));
+        let started = thread::start(options, door, Arc::clone(&plane));
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {
             plane,
@@ -149,11 +154,12 @@ impl Daemon {
             who: "root".to_owned(),
             by: "SIGHUP".to_owned(),
         };
-        match self.plane.change(&reload(), &author) {
-            Ok(Outcome {
+        match panics::contained(|| self.plane.change(&reload(), &author)) {
+            Some(Ok(Outcome {
                 generation, worst, ..
-            }) => tracing::info!("generation {generation} is served ({worst})"),
-            Err(error) => tracing::error!("the file is not applied: {error}"),
+            })) => tracing::info!("generation {generation} is served ({worst})"),
+            Some(Err(error)) => tracing::error!("the file is not applied: {error}"),
+            None => tracing::error!("the file is not applied: its reader has panicked"),
         }
     }
 
@@ -165,7 +171,7 @@ impl Daemon {
     /// What was not flushed, or failed before.
     pub fn stop(self) -> Result<(), String> {
         // It may have ended by itself.
-        let _ = self.stop.send(());
+        let _ = self.stop.send(true);
         self.server.stop();
         let _ = self.control.join();
         self.server.wait().map_err(|error| error.to_string())
@@ -187,7 +193,7 @@ fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, S
     config.ring = options.ring;
     config.state_dir = Some(options.state.clone());
     let ended = Arc::clone(&options.ended);
-    config.ended = Arc::new(move |_| ended());
+    config.ended = Arc::new(move |_| ended("a core"));
     Ok(config)
 }
 
@@ -268,48 +274,3 @@ fn generation(first: &First) -> Generation {
         differences: crate::gate::told(&plan),
     }
 }
-
-/// A runtime, and the socket that it listens to.
-type Door = (tokio::runtime::Runtime, api::ApiSocket);
-
-fn door(socket: &Path) -> Result<Door, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_keep_alive(IDLE)
-        .build()
-        .map_err(|cause| format!("cannot start the control plane: {cause}"))?;
-    let socket = runtime.block_on(api::listen(socket))?;
-    Ok((runtime, socket))
-}
-
-/// Starts the thread of the control plane.
-fn control(
-    socket: &Path,
-    (runtime, listener): Door,
-    plane: Arc<Plane>,
-) -> Result<(oneshot::Sender<()>, thread::JoinHandle<()>), String> {
-    let (stop, stopped) = oneshot::channel();
-    let path = socket.to_owned();
-    let thread = thread::Builder::new()
-        .name("control".to_owned())
-        .spawn(move || {
-            let stopped = async move { drop(stopped.await) };
-            if let Err(cause) = runtime.block_on(api::serve(listener, plane, stopped)) {
-                tracing::error!("the control plane has ended: {cause}");
-            }
-            // A request that hangs does not keep the server from ending.
-            runtime.shutdown_timeout(PATIENCE);
-            let _ = std::fs::remove_file(path);
-        });
-    let thread = thread.map_err(|cause| format!("cannot start the control plane: {cause}"))?;
-    Ok((stop, thread))
-}
-
-/// How many requests may block at once.
-const BLOCKING_THREADS: usize = 4;
-
-/// How long a thread that blocked waits for more.
-const IDLE: Duration = Duration::from_secs(10);
-
-const PATIENCE: Duration = Duration::from_secs(2);

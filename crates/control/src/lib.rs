@@ -5,6 +5,7 @@
 //! | [`tree`] | the rows: volumes, groups, targets |
 //! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
 //! | [`check`] | what does not fit together in a tree |
+//! | [`panics`] | what a panic costs: the process, or a request |
 //! | [`plan`] | what a difference between two trees does to whom |
 //! | [`gate`] | the one way in which a tree takes the place of another |
 //! | [`store`] | the document and its history in files |
@@ -31,6 +32,7 @@ pub mod gate;
 pub mod import;
 pub mod lower;
 pub mod metrics;
+pub mod panics;
 pub mod plan;
 pub mod plane;
 pub mod secret;

@@ -47,8 +47,8 @@ pub(crate) struct DaemonArgs {
 enum Heard {
     Stop,
     Reload,
-    /// A core has ended by itself.
-    Ended,
+    /// This has ended by itself.
+    Ended(&'static str),
 }
 
 pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
@@ -66,9 +66,9 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
         credentials: env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from),
         initiator: format!("{}:initiator", client::default_name()),
         ring: args.ring,
-        ended: Arc::new(move || {
+        ended: Arc::new(move |what| {
             // While it stops, nobody listens.
-            let _ = told.send(Heard::Ended);
+            let _ = told.send(Heard::Ended(what));
         }),
     };
     let daemon = Daemon::start(&options).map_err(|error| failure(&error))?;
@@ -102,7 +102,7 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
                 notify(daemon, NotifyState::Ready);
             }
             Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Ok(Heard::Ended) => return Err("a core has ended".to_owned()),
+            Ok(Heard::Ended(what)) => return Err(format!("{what} has ended")),
             Err(RecvTimeoutError::Timeout) if daemon.plane().is_alive() => {
                 notify(daemon, NotifyState::Watchdog);
             }

@@ -32,6 +32,7 @@ use cli::{Cli, Verb};
 use signal_hook::consts::{SIGUSR1, SIGUSR2, SIGXFSZ};
 
 fn main() -> ExitCode {
+    control::panics::abort_on_panic();
     outlive_signals();
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,

@@ -34,7 +34,6 @@ impl Rig {
 
     fn start(folder: &TempDir) -> Result<Daemon, DaemonError> {
         let path = |name: &str| folder.path().join(name);
-        let ended: Arc<dyn Fn() + Send + Sync> = Arc::new(|| ());
         Daemon::start(&DaemonOptions {
             config: path("lunar.toml"),
             state: path("state"),
@@ -43,7 +42,7 @@ impl Rig {
             machine: "a machine".to_owned(),
             initiator: "iqn.2026-11.org.example:initiator".to_owned(),
             ring: RingKind::Auto,
-            ended,
+            ended: Arc::new(|_| ()),
         })
     }
 
@@ -109,6 +108,23 @@ fn text() -> String {
          luns = {{ 0 = \"a\" }}\nallow = [\"*\"]\n",
         free_port()
     )
+}
+
+/// What a route of the tests does.
+pub(super) async fn panics() {
+    panic!("a handler of the tests");
+}
+
+#[test]
+fn a_handler_that_panics_costs_one_request() {
+    let rig = Rig::new(&text());
+    for _ in 0..3 {
+        let (status, said) = rig.refused(Method::GET, "/v1/panic", "");
+        assert_eq!(status, 500, "{said}");
+        assert!(said.contains("what is served goes on"), "{said}");
+    }
+    assert_eq!(rig.status().generation, 1);
+    assert!(rig.daemon.as_ref().unwrap().plane().is_alive());
 }
 
 #[test]

@@ -1,0 +1,134 @@
+//! The thread of the control plane, which must not be missed: where it fails or panics, it begins
+//! again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::DaemonOptions;
+use crate::plane::Plane;
+use crate::{api, panics};
+
+/// A runtime, and the socket that it listens to.
+pub(super) type Door = (tokio::runtime::Runtime, api::ApiSocket);
+
+pub(super) fn door(socket: &Path) -> Result<Door, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(IDLE)
+        .on_thread_start(panics::let_unwind)
+        .build()
+        .map_err(|cause| format!("cannot start the control plane: {cause}"))?;
+    let socket = runtime.block_on(api::listen(socket))?;
+    Ok((runtime, socket))
+}
+
+/// Starts the thread of the control plane. Where it fails or panics it begins again; where it
+/// cannot, the daemon is told, because a server that cannot be asked must not go unnoticed.
+pub(super) fn start(
+    options: &DaemonOptions,
+    door: Door,
+    plane: Arc<Plane>,
+) -> Result<(watch::Sender<bool>, JoinHandle<()>), String> {
+    let (stop, stopped) = watch::channel(false);
+    let (path, ended) = (options.socket.clone(), Arc::clone(&options.ended));
+    let thread = thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(move || {
+            panics::let_unwind();
+            let serve = |door| once(door, Arc::clone(&plane), stopped.clone());
+            if let Err(cause) = keep(&path, door, &stopped, serve) {
+                tracing::error!("the control plane has ended: {cause}");
+            }
+            let _ = std::fs::remove_file(path);
+            ended("the control plane");
+        });
+    let thread = thread.map_err(|cause| format!("cannot start the control plane: {cause}"))?;
+    Ok((stop, thread))
+}
+
+/// Serves the API at a path until it is stopped.
+fn keep(
+    path: &Path,
+    mut at: Door,
+    stopped: &watch::Receiver<bool>,
+    serve: impl Fn(Door) -> std::io::Result<()>,
+) -> Result<(), String> {
+    loop {
+        let done = panics::contained(|| serve(at));
+        if *stopped.borrow() || stopped.has_changed().is_err() {
+            return Ok(());
+        }
+        let cause = done.map_or("it has panicked".to_owned(), |done| match done {
+            Ok(()) => "it has stopped".to_owned(),
+            Err(cause) => cause.to_string(),
+        });
+        tracing::error!("the control plane begins again: {cause}");
+        thread::sleep(PAUSE);
+        at = door(path)?;
+    }
+}
+
+fn once(
+    (runtime, listener): Door,
+    plane: Arc<Plane>,
+    mut stopped: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+    let served = runtime.block_on(api::serve(listener, plane, stopped));
+    // A request that hangs does not keep the server from ending.
+    runtime.shutdown_timeout(PATIENCE);
+    served
+}
+
+/// How many requests may block at once.
+const BLOCKING_THREADS: usize = 4;
+
+/// How long a thread that blocked waits for more.
+const IDLE: Duration = Duration::from_secs(10);
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Before the control plane begins again: what makes it fail at once must not fill the log.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io;
+
+    use tokio::sync::watch;
+
+    use super::{door, keep};
+
+    #[test]
+    fn it_begins_again_until_it_is_stopped_or_cannot() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let (stop, stopped) = watch::channel(false);
+        let times = Cell::new(0);
+        let serve = |_door| {
+            times.set(times.get() + 1);
+            match times.get() {
+                1 => panic!("the control plane of the tests"),
+                2 => return Err(io::Error::other("no sockets")),
+                _ => stop.send(true).unwrap(),
+            }
+            Ok(())
+        };
+        keep(&path, door(&path).unwrap(), &stopped, serve).unwrap();
+        assert_eq!(times.get(), 3);
+        stop.send(false).unwrap();
+        let serve = |door| {
+            drop(door);
+            std::fs::remove_dir_all(folder.path()).unwrap();
+            Ok(())
+        };
+        let cause = keep(&path, door(&path).unwrap(), &stopped, serve).unwrap_err();
+        assert!(cause.contains("cannot listen on"), "{cause}");
+    }
+}
