@@ -1,9 +1,10 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
-//! instructions` counts those of the hot paths.
+//! instructions` counts those of the hot paths; `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod instructions;
+mod package;
 
 use std::process::ExitCode;
 
@@ -20,12 +21,14 @@ struct Cli {
 enum Chore {
     Bench(bench::Arguments),
     Instructions(instructions::Arguments),
+    Package(package::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
+        Chore::Package(arguments) => package::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
