@@ -12,6 +12,8 @@ use tests::tool::{self, Ran};
 
 use super::{LIMIT, must, run};
 
+mod told;
+
 const TARGET: &str = "iqn.2026-11.org.example:san";
 
 /// A daemon, and the folder of everything that it has.
