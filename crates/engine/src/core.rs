@@ -194,6 +194,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// do had arrived: more than word that something has left. What is left of many is handled by
     /// the next turn, before which no wait sleeps.
     pub fn turn(&mut self, now: Now) -> bool {
+        self.device.set_time(now);
         let mut busy = false;
         let mut heard = 0;
         self.answers = 0;

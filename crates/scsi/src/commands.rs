@@ -8,6 +8,7 @@ mod tests;
 use crate::medium::{Extent, Now, SanitizeKind};
 use crate::nexus::Nexus;
 use crate::owner::UnitChange;
+use crate::statistics::OperationClass;
 use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::asc;
@@ -74,6 +75,8 @@ pub struct CommandRow {
     pub always: ExemptCommand,
     /// What carries it out.
     pub handler: Handler,
+    /// What it is counted as.
+    pub class: OperationClass,
     /// LOGICAL BLOCK ADDRESS, where the CDB has one.
     pub lba: Option<Field>,
     /// How much is moved, and by what measure.

@@ -72,6 +72,7 @@ use self::cache::Statuses;
 use self::copy::CopyJob;
 use self::format::LongOperation;
 use self::manage::ActiveFunction;
+pub use self::nexus::NexusCounts;
 use self::nexus::NexusSlot;
 use self::pieces::Pieces;
 use self::publish::UnitSlot;
@@ -80,6 +81,7 @@ use self::transfer::Stream;
 use crate::medium::{Lease, MediumOp, MediumResult, Now};
 use crate::nexus::NexusId;
 use crate::owner::{OwnerRequest, Publication};
+use crate::statistics::ClockTicks;
 use crate::task::{Command, CommandFailure, Completed, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
 use crate::wire::lun::Lun;
@@ -199,6 +201,8 @@ pub enum DeviceOutput<L> {
 pub struct DeviceServer<L> {
     core: CoreId,
     now: Now,
+    /// The same, for latencies.
+    clock: ClockTicks,
     /// By the slot of [`UnitId`].
     units: Vec<UnitSlot>,
     /// Indexed by [`NexusId`].
@@ -267,6 +271,7 @@ impl<L: Lease> DeviceServer<L> {
         Self {
             core,
             now: Now::ZERO,
+            clock: ClockTicks::default(),
             units: (0..).map(UnitId::first).zip(units).map(slot).collect(),
             nexuses: Vec::new(),
             tasks: Slab::new(),
@@ -296,13 +301,19 @@ impl<L: Lease> DeviceServer<L> {
         self.wake_waiters();
     }
 
+    /// What time it is, for all that follows: to be told once for each turn of the loop around it,
+    /// as exact as latencies are to be.
+    pub fn set_time(&mut self, now: Now) {
+        self.now = now;
+        self.clock = now.into();
+    }
+
     /// *Execute Command*. What is wrong with it comes back as its status.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the transport is done with it"
     )]
-    pub fn execute(&mut self, now: Now, command: Command) {
-        self.now = now;
+    pub fn execute(&mut self, command: Command) {
         self.admit(&command);
         self.wake_waiters();
     }

@@ -1,14 +1,22 @@
-//! What a unit has done so far, for LOG SENSE.
+//! What a unit has done so far, for LOG SENSE and for metrics.
 //!
-//! Each core counts for itself in a cache line that no other core writes, by a load and a store:
+//! Each core counts for itself in cache lines that no other core writes, by a load and a store:
 //! that costs an I/O about a nanosecond, where one shared counter would pass its cache line around
-//! between the cores. Readers add the cores up.
+//! between the cores. Readers add the cores up. Latencies have memory from the first command of
+//! their class on a core, so that units without I/O cost nothing.
+
+mod latency;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::medium::Now;
 use crate::unit::CoreId;
+use latency::CoreLatency;
+pub use latency::{BUCKETS, Latency};
 
 /// Counters of one unit, shared by all versions of its state.
 #[derive(Debug)]
@@ -26,14 +34,44 @@ pub trait UsageGauge: fmt::Debug + Send + Sync {
     fn look(&self) {}
 }
 
-/// Two cache lines, as prefetchers fetch them in pairs.
+/// Two cache lines, as prefetchers fetch them in pairs. Arrays are by [`OperationClass`].
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct CoreCounters {
-    reads: AtomicU64,
-    writes: AtomicU64,
-    blocks_read: AtomicU64,
-    blocks_written: AtomicU64,
+    blocks: [AtomicU64; OperationClass::ALL.len()],
+    errors: [AtomicU64; OperationClass::ALL.len()],
+    latency: [OnceLock<Box<CoreLatency>>; OperationClass::ALL.len()],
+}
+
+/// What commands are counted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationClass {
+    /// READ.
+    Read,
+    /// WRITE, WRITE SAME, COMPARE AND WRITE and what else writes blocks.
+    Write,
+    /// Everything else.
+    Other,
+}
+
+impl OperationClass {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Other];
+}
+
+/// A point in time as a number of [`CLOCK_NS`], which costs less to keep and to subtract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockTicks(pub u64);
+
+/// Nanoseconds in a tick: a quarter of a microsecond, the finest step of [`Latency`].
+pub const CLOCK_NS: u32 = 250;
+
+impl From<Now> for ClockTicks {
+    fn from(now: Now) -> Self {
+        let each = u64::from(1_000_000_000 / CLOCK_NS);
+        let ticks = u64::from(now.subsec_nanos() / CLOCK_NS);
+        Self(now.as_secs().wrapping_mul(each).wrapping_add(ticks))
+    }
 }
 
 /// Use of storage that is allocated on demand, in logical blocks.
@@ -58,32 +96,66 @@ pub struct Totals {
     pub blocks_written: u64,
 }
 
+/// What commands of one class have done, on all cores, since the process began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassCount {
+    /// Those of them that ended with another status than GOOD or CONDITION MET.
+    pub errors: u64,
+    /// Logical blocks that the others named.
+    pub blocks: u64,
+    /// How long they took, from the command to its status. Their number is its count.
+    pub latency: Latency,
+}
+
+impl ClassCount {
+    /// Commands that ended with a status.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.latency.count()
+    }
+}
+
 impl UnitStatistics {
-    /// Counts a read command of this many blocks, on its core.
-    pub fn count_read(&self, core: CoreId, blocks: u64) {
+    /// Counts a command that ended well, on its core.
+    pub fn count(&self, core: CoreId, class: OperationClass, blocks: u64, took: ClockTicks) {
         let core = self.core(core);
-        add(&core.reads, 1);
-        add(&core.blocks_read, blocks);
+        add(&core.blocks[class as usize], blocks);
+        core.latency(class).count(took);
     }
 
-    /// Counts a write command of this many blocks, on its core.
-    pub fn count_write(&self, core: CoreId, blocks: u64) {
+    /// Counts a command that ended with an error, on its core.
+    #[cold]
+    pub fn count_error(&self, core: CoreId, class: OperationClass, took: ClockTicks) {
         let core = self.core(core);
-        add(&core.writes, 1);
-        add(&core.blocks_written, blocks);
+        add(&core.errors[class as usize], 1);
+        core.latency(class).count(took);
     }
 
-    /// Adds the cores up.
+    /// Adds the cores up. Commands that end meanwhile may be in some numbers and not in others.
+    #[must_use]
+    pub fn class(&self, class: OperationClass) -> ClassCount {
+        let mut sum = ClassCount::default();
+        for core in &self.cores {
+            sum.errors += core.errors[class as usize].load(Relaxed);
+            sum.blocks += core.blocks[class as usize].load(Relaxed);
+            if let Some(latency) = core.latency[class as usize].get() {
+                latency.add_to(&mut sum.latency);
+            }
+        }
+        sum
+    }
+
+    /// What LOG SENSE tells.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        self.cores
-            .iter()
-            .fold(Totals::default(), |sum, core| Totals {
-                reads: sum.reads + core.reads.load(Relaxed),
-                writes: sum.writes + core.writes.load(Relaxed),
-                blocks_read: sum.blocks_read + core.blocks_read.load(Relaxed),
-                blocks_written: sum.blocks_written + core.blocks_written.load(Relaxed),
-            })
+        let [reads, writes] =
+            [OperationClass::Read, OperationClass::Write].map(|of| self.class(of));
+        Totals {
+            reads: reads.operations().saturating_sub(reads.errors),
+            writes: writes.operations().saturating_sub(writes.errors),
+            blocks_read: reads.blocks,
+            blocks_written: writes.blocks,
+        }
     }
 
     /// Sets the source of the volume's space usage, in place of an earlier one.
@@ -117,6 +189,12 @@ impl UnitStatistics {
     /// Cores beyond the last line share it with others, and may then lose a count.
     fn core(&self, core: CoreId) -> &CoreCounters {
         &self.cores[usize::from(core.0) % CORES]
+    }
+}
+
+impl CoreCounters {
+    fn latency(&self, class: OperationClass) -> &CoreLatency {
+        self.latency[class as usize].get_or_init(Box::default)
     }
 }
 

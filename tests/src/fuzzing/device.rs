@@ -108,7 +108,8 @@ impl World {
         self.commands.begin(&mut command, data);
         self.now += Now::from_millis(1);
         let core = core_of(command.nexus);
-        self.servers[core].execute(self.now, command);
+        self.servers[core].set_time(self.now);
+        self.servers[core].execute(command);
         self.run(core);
     }
 

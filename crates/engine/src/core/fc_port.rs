@@ -252,7 +252,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
                     self.remote_down(fc_port, remote);
                 }
-                PortEvent::Fc4(event) => self.target_event(now, fc_port, event),
+                PortEvent::Fc4(event) => self.target_event(fc_port, event),
                 PortEvent::Remark {
                     from,
                     wwpn,
@@ -263,7 +263,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    fn target_event(&mut self, now: Now, fc_port: u32, event: target::FcpTargetEvent<BlockLease>) {
+    fn target_event(&mut self, fc_port: u32, event: target::FcpTargetEvent<BlockLease>) {
         let slots = &self.fc_ports[fc_port as usize];
         let nexus = |remote| slots.slot(remote).map(NexusId);
         match event {
@@ -273,7 +273,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             } => {
                 if let Some(nexus) = nexus(remote) {
                     command.nexus = nexus;
-                    self.device.execute(now, command);
+                    self.device.execute(command);
                 }
             }
             target::FcpTargetEvent::DataOut {

@@ -182,7 +182,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         match event {
             SessionEvent::Execute(mut command) => {
                 command.nexus = nexus;
-                self.device.execute(now, command);
+                self.device.execute(command);
             }
             SessionEvent::DataOut { tag, offset, data } => {
                 self.device.data_out(nexus, tag, offset, data);

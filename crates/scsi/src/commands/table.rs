@@ -7,6 +7,7 @@ use super::{
 };
 use crate::medium::SanitizeKind;
 use crate::query::{buffer, capacity, inquiry, log, mode, opcodes, power, report, time};
+use crate::statistics::OperationClass;
 use crate::wire::cdb::Field;
 use crate::{alua, reserve};
 
@@ -269,10 +270,27 @@ const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Hand
         ordering: Ordering::Free,
         always: ExemptCommand::No,
         handler,
+        class: class(handler),
         lba: None,
         length: Length::None,
         needs: Needs::Nothing,
         timeout_s: 30,
+    }
+}
+
+/// LOG SENSE counts as reads and writes what moves blocks between hosts and the medium.
+const fn class(handler: Handler) -> OperationClass {
+    match handler {
+        Handler::Medium(Medium::Read) => OperationClass::Read,
+        Handler::Medium(
+            Medium::Write
+            | Medium::WriteAtomic
+            | Medium::WriteAndVerify
+            | Medium::OrWrite
+            | Medium::CompareAndWrite
+            | Medium::WriteSame,
+        ) => OperationClass::Write,
+        _ => OperationClass::Other,
     }
 }
 

@@ -135,7 +135,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let unit = nexus.units[at].unit;
-        let mut task = DeviceTask::new(command, at, unit, row);
+        let mut task = DeviceTask::new(command, at, unit, row, self.clock);
         self.arrivals += 1;
         task.arrival = self.arrivals;
         let rank = task.rank();

@@ -72,6 +72,7 @@ impl<L: Lease> DeviceServer<L> {
         let card = task.card();
         task.detached = true;
         task.ending = None;
+        self.count(&self.tasks[slot as usize], ending);
         self.give_memory_back(slot);
         self.leave_set(slot, card);
         self.report(card, ending);

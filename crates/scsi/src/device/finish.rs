@@ -8,11 +8,11 @@ use super::copy::copy_failure;
 use super::nexus::NexusLoss;
 use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot, TaskSummary};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
-use crate::commands::{Handler, Medium};
 use crate::medium::{Lease, MediumError, MediumOutcome};
 use crate::nexus::NexusId;
 use crate::order::EarlierTasks;
 use crate::owner::UnitChange;
+use crate::statistics::ClockTicks;
 use crate::task::{Attribute, CommandFailure, Completed, SenseBytes};
 use crate::unit::UnitId;
 use crate::wire::asc;
@@ -160,9 +160,10 @@ impl<L: Lease> DeviceServer<L> {
         let card = task.card();
         self.leave_set(slot, card);
         self.leave_flow(slot, &task);
-        if ending == TaskEnd::Good {
-            self.count(&task);
-        } else if task.is_cut_off {
+        if !task.detached {
+            self.count(&task, ending);
+        }
+        if task.is_cut_off {
             self.cut_off -= 1;
         }
         match &task.job {
@@ -186,20 +187,16 @@ impl<L: Lease> DeviceServer<L> {
         self.progressed |= waited_for || !self.managements.is_empty();
     }
 
-    /// Counts what LOG SENSE tells.
-    fn count(&self, task: &DeviceTask<L>) {
-        let (statistics, blocks) = (&self.state(task.unit).statistics, task.extent.blocks);
-        match task.row.handler {
-            Handler::Medium(Medium::Read) => statistics.count_read(self.core, blocks),
-            Handler::Medium(
-                Medium::Write
-                | Medium::WriteAtomic
-                | Medium::WriteAndVerify
-                | Medium::OrWrite
-                | Medium::CompareAndWrite
-                | Medium::WriteSame,
-            ) => statistics.count_write(self.core, blocks),
-            _ => {}
+    /// Counts a task that ends with a status.
+    pub(super) fn count(&self, task: &DeviceTask<L>, ending: TaskEnd) {
+        let statistics = &self.state(task.unit).statistics;
+        let took = ClockTicks(self.clock.0.wrapping_sub(task.begun.0));
+        match ending {
+            TaskEnd::Good | TaskEnd::ConditionMet => {
+                statistics.count(self.core, task.row.class, task.extent.blocks, took);
+            }
+            TaskEnd::Failed(_) => statistics.count_error(self.core, task.row.class, took),
+            TaskEnd::Aborted | TaskEnd::TaskAborted => {}
         }
     }
 
@@ -218,6 +215,9 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         if !card.detached {
+            nexus.counts.commands += 1;
+            nexus.counts.bytes_in += card.lengths.0;
+            nexus.counts.bytes_out += card.lengths.1;
             nexus.remove(slot);
             let view = &mut nexus.units[card.at as usize];
             let set = &mut view.set;

@@ -32,8 +32,20 @@ pub(super) struct NexusSlot {
     pub(super) tasks: VecDeque<NexusTask>,
     pub(super) leaving: NexusLoss,
     pub(super) flow: DataFlow,
+    pub(super) counts: NexusCounts,
     /// The last copies that have ended.
     pub(super) copies: Vec<CopyRecord>,
+}
+
+/// What a nexus has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NexusCounts {
+    /// Commands that entered a task set, and have ended.
+    pub commands: u64,
+    /// Bytes that they asked to move to the initiator.
+    pub bytes_in: u64,
+    /// Bytes that they asked to move from the initiator.
+    pub bytes_out: u64,
 }
 
 /// A task of a nexus.
@@ -121,6 +133,17 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
+    /// What a nexus has done; `None` where there is none of this number.
+    #[must_use]
+    pub fn nexus_counts(&self, id: NexusId) -> Option<NexusCounts> {
+        Some(self.nexus(id)?.counts)
+    }
+
+    /// Commands that have not ended, by the unit that they were sent to.
+    pub fn queue(&self) -> impl Iterator<Item = UnitId> {
+        self.tasks.iter().map(|(_, task)| task.unit)
+    }
+
     /// What the port of a nexus has heard, for [`Self::nexus_back`]; to be asked before the nexus
     /// is lost.
     #[must_use]
@@ -152,6 +175,7 @@ impl NexusSlot {
             tasks: VecDeque::new(),
             leaving: NexusLoss::No,
             flow: DataFlow::default(),
+            counts: NexusCounts::default(),
             copies: Vec::new(),
         };
         new.protect();

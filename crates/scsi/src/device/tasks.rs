@@ -6,6 +6,7 @@ use crate::commands::CommandRow;
 use crate::medium::Extent;
 use crate::nexus::NexusId;
 use crate::order::OrderKey;
+use crate::statistics::ClockTicks;
 use crate::task::{Attribute, Command, CommandFailure, Tag};
 use crate::unit::UnitId;
 
@@ -25,6 +26,8 @@ pub(super) struct DeviceTask<L> {
     pub(super) attribute: Attribute,
     /// Older tasks of the core have lesser ones.
     pub(super) arrival: u64,
+    /// When it came.
+    pub(super) begun: ClockTicks,
     pub(super) phase: TaskPhase,
     /// It has been answered and goes on by itself (IMMED).
     pub(super) detached: bool,
@@ -98,6 +101,7 @@ impl<L> DeviceTask<L> {
         at: usize,
         unit: UnitId,
         row: &'static CommandRow,
+        begun: ClockTicks,
     ) -> Self {
         Self {
             nexus: command.nexus,
@@ -107,6 +111,7 @@ impl<L> DeviceTask<L> {
             row,
             attribute: command.attribute,
             arrival: 0,
+            begun,
             phase: TaskPhase::Preparing,
             detached: false,
             is_cut_off: false,

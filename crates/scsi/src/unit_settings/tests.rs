@@ -141,14 +141,3 @@ fn a_read_only_volume_is_write_protected_whatever_swp_says() {
     };
     assert_eq!((sense.key, sense.code), (SenseKey::DataProtect, 0x2700));
 }
-
-#[test]
-fn cores_are_added_up() {
-    let state = unit();
-    state.statistics.count_read(crate::unit::CoreId(0), 8);
-    state.statistics.count_read(crate::unit::CoreId(63), 1);
-    state.statistics.count_write(crate::unit::CoreId(64), 2);
-    let totals = state.statistics.totals();
-    assert_eq!((totals.reads, totals.blocks_read), (2, 9));
-    assert_eq!((totals.writes, totals.blocks_written), (1, 2));
-}

@@ -5,6 +5,7 @@ mod copy;
 mod flow;
 mod format;
 mod inventory;
+mod latency;
 mod manage;
 mod order;
 mod pieces;

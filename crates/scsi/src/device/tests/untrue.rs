@@ -102,7 +102,7 @@ fn no_memory_is_taken_for_a_parameter_list_before_it_is_known_to_be_bearable() {
             expected_in: 0,
             expected_out: u32::MAX,
         };
-        rig.server.execute(crate::medium::Now::ZERO, command);
+        rig.server.execute(command);
         rig.run();
         let asked: usize = rig.asked_for.drain(..).map(|asked| asked.3.len()).sum();
         assert!(asked <= SEGMENT_BYTES as usize, "{}: {asked}", row.name);

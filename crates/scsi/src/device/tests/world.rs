@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::rig::{BLOCK, identity, traits};
 use crate::device::{DeviceOutput, DeviceServer, OpId};
 use crate::medium::{
-    HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning,
+    HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
 use crate::nexus::NexusId;
 use crate::owner::{Input, OwnerOutput, UnitOwner};
@@ -166,7 +166,7 @@ impl World {
             expected_in: 1 << 24,
             expected_out: out,
         };
-        self.cores[core].execute(Now::ZERO, command);
+        self.cores[core].execute(command);
         self.drain(core);
     }
 

@@ -1,7 +1,6 @@
 //! Commands as a story sends them, and how they end.
 
 use super::{BLOCK, End, Rig};
-use crate::medium::Now;
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
 use crate::wire::lun::Lun;
@@ -62,20 +61,17 @@ impl Rig {
         padded[..cdb.len()].copy_from_slice(cdb);
         let expected_out = data_out.len() as u32;
         self.data_out.insert((nexus, tag), data_out);
-        self.server.execute(
-            Now::ZERO,
-            Command {
-                nexus,
-                tag,
-                lun,
-                cdb: padded,
-                cdb_len: 16,
-                attribute,
-                priority: 0,
-                expected_in: expected_in as u32,
-                expected_out,
-            },
-        );
+        self.server.execute(Command {
+            nexus,
+            tag,
+            lun,
+            cdb: padded,
+            cdb_len: 16,
+            attribute,
+            priority: 0,
+            expected_in: expected_in as u32,
+            expected_out,
+        });
         self.run();
         tag
     }
