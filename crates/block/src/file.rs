@@ -146,6 +146,14 @@ impl Volume for FileVolume {
         open::extend_to(self.backing.master(), bytes, sparse)
     }
 
+    fn reserve(&self, bytes: u64) -> Result<(), VolumeError> {
+        open::reserve(self.backing.master(), bytes)
+    }
+
+    fn release(&self) {
+        open::release(self.backing.master());
+    }
+
     fn can_grow(&self) -> bool {
         true
     }

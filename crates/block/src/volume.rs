@@ -77,6 +77,20 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Takes the room that [`Self::extend`] to this many bytes needs, and stays as long as it is.
+    /// May block.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room.
+    fn reserve(&self, bytes: u64) -> Result<(), VolumeError> {
+        let _ = bytes;
+        Ok(())
+    }
+
+    /// Gives back the room that was taken for an extension that does not come. May block.
+    fn release(&self) {}
+
     /// When each file that it is made of was written to last, in seconds since 1970 and
     /// nanoseconds. Other media do not say.
     fn written(&self) -> Vec<(i64, u64)> {

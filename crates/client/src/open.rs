@@ -28,7 +28,7 @@ use io::memory::MemoryLimit;
 use iscsi::initiator::config::{
     Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, Misconfigured, Mutual,
 };
-pub use leaves::{LeafReuse, OpenLeaves};
+pub use leaves::{Growth, LeafReuse, OpenLeaves};
 use scsi::client::UnitWishes;
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;

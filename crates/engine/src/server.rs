@@ -123,6 +123,9 @@ pub struct Server {
     flushes: Arc<FinalFlushes>,
     store: Arc<StateDir>,
     threads: Mutex<Vec<JoinHandle<io::Result<()>>>>,
+    /// Held by the change that is being made, however long that takes.
+    changing: Mutex<()>,
+    /// Held for no longer than a look.
     served: Mutex<Served>,
     notices: Mutex<Sender<Notice>>,
 }
@@ -216,10 +219,12 @@ impl Server {
             flushes,
             store,
             threads: Mutex::new(threads),
+            changing: Mutex::default(),
             served: Mutex::default(),
             notices: Mutex::new(notices),
         };
-        *handle.served() = handle.commit(served, prepared)?;
+        let served = handle.commit(served, prepared)?;
+        *handle.served() = served;
         let handle = Arc::new(handle);
         absent::look_after(&handle, noticed);
         handle.notice(Notice::Absent);
@@ -249,23 +254,42 @@ impl Server {
         required: &BTreeSet<String>,
         persist: &mut dyn FnMut() -> Result<(), String>,
     ) -> Result<(), ServeError> {
-        let mut served = self.served();
+        let _turn = self.turn();
         let undo = UndoLog::default();
         let preparation = Preparing {
             required,
             ..self.preparing(Instant::now())
         };
-        let mut next = served.clone();
-        let committed = preparation
-            .run(&mut next, inventory, &undo)
-            .and_then(|prepared| {
-                persist().map_err(ServeError::NotKept)?;
-                self.commit(next, prepared)
-            });
-        *served = committed.inspect_err(|_| drop(undo.undo()))?;
+        let mut next = self.served().clone();
+        let prepared = preparation.run(&mut next, inventory, &undo);
+        let made = prepared.and_then(|prepared| self.make(next, prepared, persist));
+        let next = made.inspect_err(|_| drop(undo.undo()))?;
+        *self.served() = next;
         undo.forget();
         self.notice(Notice::Absent);
         Ok(())
+    }
+
+    /// Makes a change that was prepared, once it is kept.
+    fn make(
+        &self,
+        next: Served,
+        prepared: Prepared,
+        persist: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<Served, ServeError> {
+        let growth = prepared.growth.clone();
+        let kept = persist().map_err(ServeError::NotKept);
+        let grown = kept.and_then(|()| {
+            let grown = growth.make();
+            grown.map_err(|error| prepare::cannot_extend(&error))
+        });
+        let made = grown.and_then(|()| self.commit(next, prepared));
+        made.inspect_err(|_| growth.release())
+    }
+
+    /// One change is made at a time. Nobody else waits for it.
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notice(&self, notice: Notice) {
@@ -455,3 +479,6 @@ fn core_count(threads: Option<NonZeroUsize>) -> u16 {
     let most = usize::from(crate::serve::options::MOST_THREADS);
     threads.unwrap_or_else(available).get().min(most) as u16
 }
+
+#[cfg(test)]
+mod tests;

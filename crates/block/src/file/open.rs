@@ -316,12 +316,34 @@ fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), Volume
     } else {
         rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from)
     };
-    extended.map_err(|error| match error {
+    extended.map_err(|error| not_extended(error, from, to))
+}
+
+fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
+    match error {
         Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,
         Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { bytes: to - from },
         Errno::FBIG | Errno::INVAL => VolumeError::TooLong { bytes: to },
         error => VolumeError::kernel("extend it")(error),
-    })
+    }
+}
+
+/// Takes the room that a file of this many bytes has behind its end.
+pub(super) fn reserve(file: &OwnedFd, bytes: u64) -> Result<(), VolumeError> {
+    let found = len(file)?;
+    if bytes <= found {
+        return Ok(());
+    }
+    let reserved = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, found, bytes - found);
+    reserved.map_err(|error| not_extended(error, found, bytes))
+}
+
+/// Gives back what there is behind the end of a file.
+pub(super) fn release(file: &OwnedFd) {
+    if let Ok(len) = len(file) {
+        // What cannot be given back is given back when the file is cut off or goes.
+        let _ = rustix::fs::ftruncate(file, len);
+    }
 }
 
 /// Blocks in the granule of UNMAP. Whether there is one is found by punching a hole behind the end,

@@ -8,7 +8,7 @@ use address::{Address, FileAddress, Size};
 use block::VolumeError;
 use block::volume::Volume;
 
-use super::{OpenCause, OpenOptions};
+use super::{OpenCause, OpenError, OpenOptions};
 
 /// The volumes without others inside of a volume that was opened, in the order of its address.
 #[derive(Clone, Debug, Default)]
@@ -47,22 +47,38 @@ impl OpenLeaves {
 
 /// What opening an address may go on with, and what it has opened.
 #[derive(Clone, Debug, Default)]
-pub struct LeafReuse(Arc<Mutex<(OpenLeaves, OpenLeaves)>>);
+pub struct LeafReuse(Arc<Mutex<Lists>>);
+
+#[derive(Debug, Default)]
+struct Lists {
+    known: OpenLeaves,
+    opened: OpenLeaves,
+    growth: Growth,
+}
 
 impl LeafReuse {
     /// Goes on with these, each once.
     #[must_use]
     pub fn of(known: OpenLeaves) -> Self {
-        Self(Arc::new(Mutex::new((known, OpenLeaves::default()))))
+        Self(Arc::new(Mutex::new(Lists {
+            known,
+            ..Lists::default()
+        })))
     }
 
     /// What was opened, or went on.
     #[must_use]
     pub fn opened(&self) -> OpenLeaves {
-        self.lists().1.clone()
+        self.lists().opened.clone()
     }
 
-    fn lists(&self) -> MutexGuard<'_, (OpenLeaves, OpenLeaves)> {
+    /// Which files that went on are to be longer now.
+    #[must_use]
+    pub fn growth(&self) -> Growth {
+        self.lists().growth.clone()
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,14 +95,14 @@ impl LeafReuse {
             one.address == place && one.block_size == options.block_size && may_write
         };
         let known = {
-            let known = &mut self.lists().0.0;
+            let known = &mut self.lists().known.0;
             let at = known.iter().position(fits);
             at.map(|at| known.remove(at))
         };
         let opened = match known {
             Some(known) => {
                 if !options.read_only && !options.as_is {
-                    extend(leaf, &*known.volume)?;
+                    self.lists().growth.add(leaf, &known.volume);
                 }
                 known
             }
@@ -98,7 +114,7 @@ impl LeafReuse {
             },
         };
         let volume = Arc::clone(&opened.volume);
-        self.lists().1.0.push(opened);
+        self.lists().opened.0.push(opened);
         Ok(volume)
     }
 }
@@ -114,14 +130,75 @@ fn place(leaf: &Address) -> Address {
     }
 }
 
-fn extend(leaf: &Address, volume: &dyn Volume) -> Result<(), VolumeError> {
-    match leaf {
-        Address::File(FileAddress {
-            size: Some(Size(size)),
-            sparse,
-            read_only: false,
-            ..
-        }) => volume.extend(*size, *sparse),
-        _ => Ok(()),
+/// Files that are served, and are to be longer when a change is made.
+///
+/// Hosts see at once how long a file is, and may write to all of it. Had it grown before it is sure
+/// that the change is made, it could not be cut off again without what they have written since. So
+/// room is taken first, without a byte more in the file, which is all that can well fail; the file
+/// grows when the change is kept, before hosts are told of it. What is killed in between has kept
+/// the change and noted nobody who was served it, so the next start extends the file.
+#[derive(Clone, Debug, Default)]
+pub struct Growth(Vec<GrownFile>);
+
+#[derive(Clone, Debug)]
+struct GrownFile {
+    file: FileAddress,
+    bytes: u64,
+    volume: Arc<dyn Volume>,
+}
+
+impl Growth {
+    fn add(&mut self, leaf: &Address, volume: &Arc<dyn Volume>) {
+        if let Address::File(file) = leaf
+            && let (Some(Size(bytes)), false) = (file.size, file.read_only)
+        {
+            self.0.push(GrownFile {
+                file: file.clone(),
+                bytes,
+                volume: Arc::clone(volume),
+            });
+        }
+    }
+
+    /// Adds what others are to be.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Takes the room for it, where it is not to be taken later.
+    ///
+    /// # Errors
+    ///
+    /// There is no room.
+    pub fn reserve(&self) -> Result<(), OpenError> {
+        let solid = self.0.iter().filter(|one| !one.file.sparse);
+        solid
+            .map(|one| one.or(one.volume.reserve(one.bytes)))
+            .collect()
+    }
+
+    /// Makes the files as long as they are to be.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be so long.
+    pub fn make(&self) -> Result<(), OpenError> {
+        let extend = |one: &GrownFile| one.or(one.volume.extend(one.bytes, one.file.sparse));
+        self.0.iter().map(extend).collect()
+    }
+
+    /// Gives back the room: the change is not made.
+    pub fn release(&self) {
+        let solid = self.0.iter().filter(|one| !one.file.sparse);
+        solid.for_each(|one| one.volume.release());
+    }
+}
+
+impl GrownFile {
+    fn or(&self, result: Result<(), VolumeError>) -> Result<(), OpenError> {
+        result.map_err(|cause| OpenError {
+            address: Address::File(self.file.clone()).to_string(),
+            cause: cause.into(),
+        })
     }
 }

@@ -338,6 +338,12 @@ fn a_volume_stays_open_while_what_is_around_it_changes() {
         &again,
     );
     assert!(first.opened().is_same(&again.opened()));
+    // It grows when that is sure.
+    let growth = again.growth();
+    growth.reserve().unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+    growth.release();
+    growth.make().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 3 << 20);
     // One RAM disk more is another one.
     let more = LeafReuse::of(first.opened());

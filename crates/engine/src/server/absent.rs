@@ -83,8 +83,8 @@ impl Server {
 
     /// A volume has gone: its unit stays, and answers what is known.
     fn vanished(&self, id: UnitId) {
-        let mut served = self.served();
-        let mut next = served.clone();
+        let _turn = self.turn();
+        let mut next = self.served().clone();
         let mut units = next.units.iter_mut();
         let Some((name, unit)) = units.find(|(_, unit)| unit.id == id) else {
             return;
@@ -105,7 +105,7 @@ impl Server {
         );
         let prepared = self.preparing(Instant::now()).exchange(&next, &name);
         match prepared.and_then(|prepared| self.commit(next, prepared)) {
-            Ok(next) => *served = next,
+            Ok(next) => *self.served() = next,
             Err(error) => tracing::error!("{error}"),
         }
     }
@@ -144,8 +144,8 @@ impl Server {
         row: &UnitRow,
         (volume, leaves): OpenedVolume,
     ) -> Result<bool, ServeError> {
-        let mut served = self.served();
-        let mut next: Served = served.clone();
+        let _turn = self.turn();
+        let mut next: Served = self.served().clone();
         if next.inventory.units.get(name) != Some(row) {
             return Ok(false);
         }
@@ -162,7 +162,8 @@ impl Server {
             }
             Some(_) => preparing.replace(&mut next, name, (volume, leaves))?,
         };
-        *served = self.commit(next, prepared)?;
+        let next = self.commit(next, prepared)?;
+        *self.served() = next;
         Ok(true)
     }
 }

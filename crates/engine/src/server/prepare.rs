@@ -9,7 +9,7 @@ use std::time::Instant;
 use block::absent::Absent;
 use block::file::UndoLog;
 use block::volume::Volume;
-use client::open::{self, LeafReuse, OpenError, OpenLeaves, OpenOptions};
+use client::open::{self, Growth, LeafReuse, OpenError, OpenLeaves, OpenOptions};
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
 use iscsi::target::{TargetConfig, TargetNode};
@@ -34,6 +34,8 @@ pub(super) struct Prepared {
     pub(super) measured: Vec<(Arc<UnitStatistics>, Arc<dyn Volume>)>,
     /// Statistics of units that go: they must not keep a volume open.
     pub(super) gone: Vec<Arc<UnitStatistics>>,
+    /// Files that are to be longer.
+    pub(super) growth: Growth,
 }
 
 /// What preparing goes by.
@@ -54,6 +56,7 @@ struct Steps {
     swaps: Vec<NewVolume>,
     departures: Vec<UnitId>,
     gone: Vec<Arc<UnitStatistics>>,
+    growth: Growth,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
     open_fc: Vec<Attachment>,
@@ -81,6 +84,11 @@ impl Preparing<'_> {
         for step in others {
             self.port(served, step, &mut steps)?;
         }
+        let reserved = steps.growth.reserve();
+        reserved.map_err(|error| {
+            steps.growth.release();
+            cannot_extend(&error)
+        })?;
         served.views = Arc::new(views(served, &inventory));
         served.inventory = inventory;
         Ok(self.prepared(served, steps))
@@ -93,6 +101,7 @@ impl Preparing<'_> {
         Prepared {
             measured: measured.collect(),
             gone: steps.gone,
+            growth: steps.growth,
             change: Change {
                 arrivals: steps.arrivals,
                 swaps: steps.swaps,
@@ -202,12 +211,15 @@ impl Preparing<'_> {
                     }
                 }
                 Step::SwapVolume(name, row) => {
-                    made.swaps.extend(self.swap(served, &name, &row, open)?);
+                    let (swap, growth) = self.swap(served, &name, &row, open)?;
+                    made.swaps.extend(swap);
+                    made.growth.extend(growth);
                 }
                 Step::AddUnit(name, row) => {
                     // A file that one row leaves is open, and may be that of another.
                     let reuse = LeafReuse::of(left.clone());
                     let (volume, absence) = self.open(&name, &row, open, &reuse)?;
+                    made.growth.extend(reuse.growth());
                     arrivals.push((name, row, (volume, absence, reuse.opened())));
                 }
                 _ => {}
@@ -305,7 +317,7 @@ impl Preparing<'_> {
         name: &str,
         row: &UnitRow,
         open: &OpenOptions,
-    ) -> Result<Option<NewVolume>, ServeError> {
+    ) -> Result<(Option<NewVolume>, Growth), ServeError> {
         let Some(unit) = served.units.get_mut(name) else {
             return Err(no_unit(name));
         };
@@ -324,12 +336,13 @@ impl Preparing<'_> {
         let before = std::mem::replace(&mut unit.volume, Arc::clone(&volume));
         // A file that has grown is the same volume, and is seen to be longer.
         let is_another = !Arc::ptr_eq(&before, &volume);
-        Ok(is_another.then(|| NewVolume {
+        let swap = is_another.then(|| NewVolume {
             unit: unit.id,
             volume,
             name: row.written.clone(),
             is_absent: absence.is_some(),
-        }))
+        });
+        Ok((swap, reuse.growth()))
     }
 
     fn port(&self, served: &mut Served, step: Step, made: &mut Steps) -> Result<(), ServeError> {
@@ -418,6 +431,13 @@ fn cannot_open(row: &UnitRow, error: &OpenError) -> ServeError {
     ServeError::Open {
         address: row.written.clone(),
         cause,
+    }
+}
+
+pub(super) fn cannot_extend(error: &OpenError) -> ServeError {
+    ServeError::Open {
+        address: error.address.clone(),
+        cause: error.cause.to_string(),
     }
 }
 
