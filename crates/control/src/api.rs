@@ -17,37 +17,38 @@
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
 //! `If-Match: GENERATION`, and answers with the plan. Errors are problems of RFC 9457.
 
+mod body;
 mod caller;
 mod changes;
+mod connections;
 mod problem;
+mod routes;
 mod rows;
 mod socket;
+mod users;
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::task::Poll;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{delete, get, post, put};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Generation;
 use crate::metrics::VolumeStats;
 use crate::plane::{Plane, Session};
+pub use body::BODY_BYTES;
+use body::Segment;
 pub use caller::{Caller, Role};
 pub use changes::SetRequest;
 pub use problem::Problem;
 pub(crate) use socket::{ApiSocket, listen, serve};
-
-/// The most bytes of a request's body.
-pub const BODY_BYTES: usize = 4 << 20;
 
 /// How the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,41 +70,47 @@ pub struct Status {
 }
 
 /// What the handlers use.
+#[derive(Clone)]
+pub(crate) struct ApiState {
+    plane: Arc<Plane>,
+}
+
+impl ApiState {
+    pub(crate) fn new(plane: Arc<Plane>) -> Self {
+        Self { plane }
+    }
+}
+
+impl FromRef<ApiState> for Arc<Plane> {
+    fn from_ref(state: &ApiState) -> Self {
+        Self::clone(&state.plane)
+    }
+}
+
+/// The control plane, for a handler.
 pub(crate) type Shared = State<Arc<Plane>>;
 
 /// What a handler answers.
 pub(crate) type Answer<T> = Result<T, Problem>;
 
-/// All routes.
-pub fn router(plane: Arc<Plane>) -> Router {
-    let row = get(rows::one)
-        .put(rows::put)
-        .patch(rows::patch)
-        .delete(rows::remove);
-    let routes = Router::new();
+/// All routes. Who asks is found out first, then whether it may, and then what it asks.
+pub(crate) fn router(state: ApiState) -> Router {
+    let mut router = Router::new();
     #[cfg(test)]
-    let routes = routes.route("/v1/panic", get(tests::panics));
-    routes
-        .route("/v1/status", get(status))
-        .route("/v1/config", get(config).put(changes::put_config))
-        .route("/v1/plan", post(changes::plan))
-        .route("/v1/apply", post(changes::apply))
-        .route("/v1/set", post(changes::set))
-        .route("/v1/history", get(history))
-        .route("/v1/history/{generation}", get(generation))
-        .route("/v1/rollback/{generation}", post(changes::rollback))
-        .route("/v1/secrets/{name}", put(changes::put_secret))
-        .route("/v1/stats", get(stats))
-        .route("/metrics", get(metrics))
-        .route("/v1/{section}", get(rows::all))
-        .route("/v1/{section}/{name}", row)
-        .route("/v1/sessions", get(sessions))
-        .route("/v1/sessions/{id}", delete(drop_session))
-        .fallback(async || Problem::not_found("there is nothing at this path"))
+    {
+        router = router.route("/v1/panic", axum::routing::get(tests::panics));
+    }
+    for route in routes::all() {
+        let may = from_fn_with_state(route.entry(), caller::require);
+        router = router.route(route.path, route.handler.route_layer(may));
+    }
+    router
+        .fallback(async || Problem::no_path())
         .method_not_allowed_fallback(async || Problem::method())
         .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(from_fn_with_state(state.clone(), caller::authenticate))
         .layer(from_fn(contained))
-        .with_state(plane)
+        .with_state(state)
 }
 
 /// A handler that panics has failed; its connection and all others go on.
@@ -117,8 +124,7 @@ async fn contained(request: Request, next: Next) -> Response {
     .await
 }
 
-async fn status(State(plane): Shared, caller: Caller) -> Answer<Json<Status>> {
-    caller.must_be(Role::View)?;
+async fn status(State(plane): Shared) -> Answer<Json<Status>> {
     blocking(move || {
         let served = plane.served();
         Json(Status {
@@ -134,8 +140,7 @@ async fn status(State(plane): Shared, caller: Caller) -> Answer<Json<Status>> {
     .await
 }
 
-async fn config(State(plane): Shared, caller: Caller) -> Answer<Response> {
-    caller.must_be(Role::View)?;
+async fn config(State(plane): Shared) -> Answer<Response> {
     let served = plane.served();
     Ok(document(served.generation, served.text.clone()))
 }
@@ -149,18 +154,11 @@ fn document(generation: u64, text: String) -> Response {
     (headers, text).into_response()
 }
 
-async fn history(State(plane): Shared, caller: Caller) -> Answer<Json<Vec<Generation>>> {
-    caller.must_be(Role::View)?;
+async fn history(State(plane): Shared) -> Answer<Json<Vec<Generation>>> {
     blocking(move || Json(plane.history())).await
 }
 
-async fn generation(
-    State(plane): Shared,
-    caller: Caller,
-    Path(written): Path<String>,
-) -> Answer<Response> {
-    caller.must_be(Role::View)?;
-    let number = number(&written)?;
+async fn generation(State(plane): Shared, Segment(number): Segment<u64>) -> Answer<Response> {
     let text = blocking(move || plane.text_of(number)).await?;
     let text = text.ok_or_else(|| {
         Problem::not_found(&format!("generation {number} is not kept"))
@@ -169,18 +167,15 @@ async fn generation(
     Ok(document(number, text))
 }
 
-async fn sessions(State(plane): Shared, caller: Caller) -> Answer<Json<Vec<Session>>> {
-    caller.must_be(Role::View)?;
+async fn sessions(State(plane): Shared) -> Answer<Json<Vec<Session>>> {
     blocking(move || Json(plane.sessions())).await
 }
 
-async fn stats(State(plane): Shared, caller: Caller) -> Answer<Json<Vec<VolumeStats>>> {
-    caller.must_be(Role::View)?;
+async fn stats(State(plane): Shared) -> Answer<Json<Vec<VolumeStats>>> {
     blocking(move || Json(plane.stats())).await
 }
 
-async fn metrics(State(plane): Shared, caller: Caller) -> Answer<Response> {
-    caller.must_be(Role::View)?;
+async fn metrics(State(plane): Shared) -> Answer<Response> {
     let text = blocking(move || crate::metrics::metrics(&plane)).await?;
     Ok(([("content-type", "text/plain; version=0.0.4")], text).into_response())
 }
@@ -188,10 +183,8 @@ async fn metrics(State(plane): Shared, caller: Caller) -> Answer<Response> {
 async fn drop_session(
     State(plane): Shared,
     caller: Caller,
-    Path(written): Path<String>,
+    Segment(id): Segment<u16>,
 ) -> Answer<StatusCode> {
-    caller.must_be(Role::Operate)?;
-    let id = number(&written)?;
     let what = format!("ends session {id}");
     caller.audit(&what);
     match blocking(move || plane.drop_session(id)).await? {
@@ -199,16 +192,6 @@ async fn drop_session(
         false => Err(Problem::not_found(&format!("there is no session {id}"))
             .way_out("lunar sessions lists those that there are")),
     }
-}
-
-/// A number in a path.
-fn number<T: FromStr>(written: &str) -> Answer<T> {
-    let wrong = |_| {
-        Problem::malformed(&format!(
-            "{written:?} is not a number that could stand here"
-        ))
-    };
-    written.parse().map_err(wrong)
 }
 
 /// Does what may block on a thread for that; where it panics, one request has failed.

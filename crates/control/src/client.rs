@@ -43,11 +43,12 @@ pub enum ApiError {
     Odd(String, String),
 }
 
+/// Place, cause and way out in one line. The way out of a plan is told below the plan.
 fn refusal(problem: &Problem) -> String {
-    match &problem.way_out {
-        Some(way_out) if problem.outcome.is_none() => format!("{}: {way_out}", problem.detail),
-        _ => problem.detail.clone(),
-    }
+    let way_out = problem.way_out.as_deref();
+    let way_out = way_out.filter(|_| problem.outcome.is_none());
+    let parts = [problem.at.as_deref(), Some(&*problem.detail), way_out];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
 /// What is asked.

@@ -1,17 +1,14 @@
-//! Who is at the other end, and what it may do. Of a Unix socket the kernel says who it is.
+//! What asks, and what it may do.
 
-use std::convert::Infallible;
-
-use axum::extract::FromRequestParts;
-use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::serve::IncomingStream;
+use axum::middleware::Next;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tokio::net::UnixStream;
-use tokio::net::unix::UCred;
 
 use super::problem::Problem;
-use super::socket::ApiSocket;
+use super::users::User;
+use super::{Answer, ApiState};
 use crate::gate::Author;
 
 /// What somebody may do, from the least.
@@ -28,37 +25,11 @@ pub enum Role {
     Admin,
 }
 
-/// The group whose members may operate, and that whose members may look.
-const GROUPS: [(&str, Role); 2] = [("lunar", Role::Operate), ("lunar-view", Role::View)];
-
-/// The user at the other end of a Unix socket.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PeerUser {
-    uid: Option<u32>,
-    gid: Option<u32>,
-}
-
-impl PeerUser {
-    pub(super) fn of(stream: &UnixStream) -> Self {
-        let peer = stream.peer_cred().ok();
-        Self {
-            uid: peer.as_ref().map(UCred::uid),
-            gid: peer.as_ref().map(UCred::gid),
-        }
-    }
-}
-
-impl PeerUser {
-    /// Whether this user may do anything at all.
-    pub(super) fn may_look(self) -> bool {
-        user(self).1 >= Role::View
-    }
-}
-
-impl Connected<IncomingStream<'_, ApiSocket>> for PeerUser {
-    fn connect_info(stream: IncomingStream<'_, ApiSocket>) -> Self {
-        *stream.remote_addr()
-    }
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(super) enum Peer {
+    /// A user of this machine.
+    User(User),
 }
 
 /// Who asks.
@@ -97,39 +68,46 @@ impl Caller {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Infallible;
+/// Finds out who asks before anything of the request is looked at.
+pub(super) async fn authenticate(
+    State(_state): State<ApiState>,
+    mut request: Request,
+    next: Next,
+) -> Answer<Response> {
+    let caller = match request.extensions().get::<Peer>() {
+        Some(Peer::User(user)) => caller(&request, &user.name, user.role),
+        None => caller(&request, "nobody", Role::None),
+    };
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
+}
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<ConnectInfo<PeerUser>>();
-        let peer = peer.map(|ConnectInfo(peer)| *peer);
-        let agent = parts.headers.get("user-agent");
-        let by = agent
-            .and_then(|agent| agent.to_str().ok())
-            .unwrap_or("HTTP");
-        let (who, role) = peer.map_or(("nobody".to_owned(), Role::None), user);
-        Ok(Self {
-            who,
-            by: by.chars().take(64).collect(),
-            role,
-        })
+fn caller(request: &Request, who: &str, role: Role) -> Caller {
+    let agent = request.headers().get("user-agent");
+    let by = agent.and_then(|agent| agent.to_str().ok());
+    Caller {
+        who: who.to_owned(),
+        by: by.unwrap_or("HTTP").chars().take(64).collect(),
+        role,
     }
 }
 
-/// The name of a user, and its role: root and the daemon's own user may do everything.
-fn user(peer: PeerUser) -> (String, Role) {
-    let Some(uid) = peer.uid else {
-        return ("nobody".to_owned(), Role::None);
-    };
-    let user = uzers::get_user_by_uid(uid);
-    let name = user.as_ref().and_then(|user| user.name().to_str());
-    let name = name.map_or_else(|| format!("uid {uid}"), str::to_owned);
-    if uid == 0 || uid == uzers::get_effective_uid() {
-        return (name, Role::Admin);
+/// Refuses those who may not use a route, before anything of the request is read.
+pub(super) async fn require(
+    State(least): State<Role>,
+    caller: Caller,
+    request: Request,
+    next: Next,
+) -> Answer<Response> {
+    caller.must_be(least)?;
+    Ok(next.run(request).await)
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Self>();
+        caller.cloned().ok_or_else(Problem::internal)
     }
-    let gid = peer.gid.unwrap_or(u32::MAX);
-    let groups = uzers::get_user_groups(&name, gid).unwrap_or_default();
-    let is_in = |group: &str| groups.iter().any(|own| own.name() == group);
-    let role = GROUPS.iter().find(|(group, _)| is_in(group));
-    (name, role.map_or(Role::None, |(_, role)| *role))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Path, Query, State};
+use axum::extract::{FromRequestParts, Query, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Json;
@@ -10,7 +10,8 @@ use runtime::secret::SECRET_BYTES;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{Answer, Caller, Problem, Role, Shared, blocking, number};
+use super::body::{JsonBody, Segment, Text};
+use super::{Answer, Caller, Problem, Role, Shared, blocking};
 use crate::document::{set as set_value, unset};
 use crate::gate::{Candidate, ChangeRequest, Outcome};
 use crate::plan::Allowed;
@@ -18,52 +19,96 @@ use crate::plane::Plane;
 use crate::secret::SecretSource;
 use crate::tree::Tree;
 
-/// What a changing request says beside its candidate.
-#[derive(Clone, Debug, Default)]
+/// What a changing request says beside its candidate, and who asks for it. A dry run is for all
+/// who may look.
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
+    caller: Caller,
     based_on: Option<u64>,
     allowed: Allowed,
     absent_ok: bool,
     dry_run: bool,
 }
 
+/// The same of a request that only asks what would come of a change.
+pub(crate) struct DryTerms(Terms);
+
 impl<S: Sync> FromRequestParts<S> for Terms {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut terms = Self {
-            based_on: based_on(parts)?,
-            ..Self::default()
-        };
-        let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
-        let Query(query) = query.map_err(|error| Problem::malformed(&error.to_string()))?;
-        for (key, value) in &query {
-            match (&**key, &**value) {
-                ("dry-run", "") => terms.dry_run = true,
-                ("absent-ok", "") => terms.absent_ok = true,
-                ("allow", allowed) => {
-                    let add = |one: &str| terms.allowed.add(one);
-                    let mut all = allowed.split(',');
-                    all.try_for_each(add)
-                        .map_err(|cause| Problem::malformed(&cause))?;
-                }
-                _ => return Err(unknown(key)),
-            }
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let terms = Self::read(parts, state).await?;
+        if !terms.dry_run {
+            terms.caller.must_be(Role::Operate)?;
         }
         Ok(terms)
     }
 }
+
+impl<S: Sync> FromRequestParts<S> for DryTerms {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let terms = Terms::read(parts, state).await?;
+        Ok(Self(Terms {
+            dry_run: true,
+            ..terms
+        }))
+    }
+}
+
+impl Terms {
+    async fn read<S: Sync>(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let mut terms = Self {
+            caller: Caller::from_request_parts(parts, state).await?,
+            based_on: based_on(parts)?,
+            allowed: Allowed::default(),
+            absent_ok: false,
+            dry_run: false,
+        };
+        let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
+        let Query(query) = query.map_err(|error| {
+            Problem::malformed(&error.body_text())
+                .at("the query")
+                .way_out(PARAMETERS)
+        })?;
+        query
+            .iter()
+            .try_for_each(|(key, value)| terms.add(key, value))?;
+        Ok(terms)
+    }
+
+    fn add(&mut self, key: &str, value: &str) -> Result<(), Problem> {
+        let wrong = |what: &str| Problem::malformed(what).at("the query");
+        match (key, value) {
+            ("dry-run", "") => self.dry_run = true,
+            ("absent-ok", "") => self.absent_ok = true,
+            ("dry-run" | "absent-ok", _) => {
+                let what = format!("{key} takes no value");
+                return Err(wrong(&what).way_out(PARAMETERS));
+            }
+            ("allow", allowed) => {
+                let add = |one: &str| self.allowed.add(one);
+                let mut all = allowed.split(',');
+                all.try_for_each(add).map_err(|cause| wrong(&cause))?;
+            }
+            _ => {
+                let what = format!("{key:?} is not a parameter of a change");
+                return Err(wrong(&what).way_out(PARAMETERS));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a change takes in its query.
+const PARAMETERS: &str = "give dry-run, absent-ok or allow=cuts,loses=ROW";
 
 impl Terms {
     /// What is changed is what was read: two writers do not overrun each other.
     pub(super) fn made_from(&mut self, generation: u64) {
         self.based_on.get_or_insert(generation);
     }
-}
-
-fn unknown(key: &str) -> Problem {
-    Problem::malformed(&format!("{key:?} is not a parameter of a change"))
-        .way_out("give dry-run, absent-ok or allow=cuts,loses=ROW")
 }
 
 /// The generation that the author has seen.
@@ -77,6 +122,7 @@ fn based_on(parts: &Parts) -> Result<Option<u64>, Problem> {
         .and_then(|text| text.trim_matches('"').parse().ok());
     number.map(Some).ok_or_else(|| {
         Problem::malformed("If-Match is not the number of a generation")
+            .at("If-Match")
             .way_out("give that of ETag, as in If-Match: \"17\"")
     })
 }
@@ -84,16 +130,10 @@ fn based_on(parts: &Parts) -> Result<Option<u64>, Problem> {
 /// Has the gate make a change.
 pub(crate) async fn change(
     plane: Arc<Plane>,
-    caller: Caller,
     candidate: Candidate,
     terms: Terms,
 ) -> Answer<Json<Outcome>> {
-    let least = if terms.dry_run {
-        Role::View
-    } else {
-        Role::Operate
-    };
-    caller.must_be(least)?;
+    let caller = terms.caller;
     let request = ChangeRequest {
         candidate,
         based_on: terms.based_on,
@@ -142,43 +182,34 @@ fn candidate(body: String) -> Candidate {
 
 pub(super) async fn plan(
     State(plane): Shared,
-    caller: Caller,
-    terms: Terms,
-    body: String,
+    DryTerms(terms): DryTerms,
+    Text(body): Text,
 ) -> Answer<Json<Outcome>> {
-    let terms = Terms {
-        dry_run: true,
-        ..terms
-    };
-    change(plane, caller, candidate(body), terms).await
+    change(plane, candidate(body), terms).await
 }
 
 pub(super) async fn apply(
     State(plane): Shared,
-    caller: Caller,
     terms: Terms,
-    body: String,
+    Text(body): Text,
 ) -> Answer<Json<Outcome>> {
-    change(plane, caller, candidate(body), terms).await
+    change(plane, candidate(body), terms).await
 }
 
 pub(super) async fn put_config(
     State(plane): Shared,
-    caller: Caller,
     terms: Terms,
-    body: String,
+    Text(body): Text,
 ) -> Answer<Json<Outcome>> {
-    change(plane, caller, Candidate::Text(body), terms).await
+    change(plane, Candidate::Text(body), terms).await
 }
 
 pub(super) async fn rollback(
     State(plane): Shared,
-    caller: Caller,
-    Path(generation): Path<String>,
     terms: Terms,
+    Segment(generation): Segment<u64>,
 ) -> Answer<Json<Outcome>> {
-    let generation = number(&generation)?;
-    change(plane, caller, Candidate::Generation(generation), terms).await
+    change(plane, Candidate::Generation(generation), terms).await
 }
 
 /// One value of the tree.
@@ -196,33 +227,33 @@ pub struct SetRequest {
 
 pub(super) async fn set(
     State(plane): Shared,
-    caller: Caller,
     mut terms: Terms,
-    body: String,
+    JsonBody(request): JsonBody<SetRequest>,
 ) -> Answer<Json<Outcome>> {
-    caller.must_be(Role::View)?;
-    let request: SetRequest = json(&body)?;
     let served = plane.served();
     terms.made_from(served.generation);
     let tree = changed(served.tree.clone(), &request)?;
-    change(plane, caller, Candidate::Tree(tree.into()), terms).await
+    change(plane, Candidate::Tree(tree.into()), terms).await
 }
 
 /// The body is the secret. It is never shown again.
 pub(super) async fn put_secret(
     State(plane): Shared,
     caller: Caller,
-    Path(name): Path<String>,
-    body: String,
+    Segment(name): Segment<String>,
+    Text(body): Text,
 ) -> Answer<StatusCode> {
-    caller.must_be(Role::Admin)?;
     let source: Result<SecretSource, _> = format!("state:{name}").parse();
-    source.map_err(|_| Problem::malformed(&format!("{name:?} cannot be the name of a secret")))?;
+    source.map_err(|_| {
+        Problem::malformed(&format!("{name:?} cannot be the name of a secret"))
+            .at("the path")
+            .way_out("use A-Z, a-z, 0-9, '.', '_' and '-', the first one not '.'")
+    })?;
     let secret = Zeroizing::new(body);
     let text = secret.trim_end_matches(['\r', '\n']);
     if !SECRET_BYTES.contains(&text.len()) || text.contains(['\r', '\n']) {
         let what = "a secret is one line of 12 to 255 bytes (RFC 7143 §9.2.1)";
-        return Err(Problem::malformed(what));
+        return Err(Problem::malformed(what).at("the body"));
     }
     caller.audit(&format!("sets the secret state:{name}"));
     let text = Zeroizing::new(text.to_owned());
@@ -238,10 +269,4 @@ fn changed(mut tree: Tree, request: &SetRequest) -> Answer<Tree> {
         tree = set_value(&tree, path, value)?;
     }
     Ok(tree)
-}
-
-/// A body of JSON, whatever its type is called.
-pub(super) fn json<T: serde::de::DeserializeOwned>(body: &str) -> Answer<T> {
-    let read = serde_json::from_str(body);
-    read.map_err(|error| Problem::malformed(&format!("the body: {error}")))
 }

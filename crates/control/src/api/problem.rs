@@ -1,12 +1,13 @@
 //! What is wrong with a request, as RFC 9457 has it: `application/problem+json`.
 
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::caller::Role;
-use crate::document::SetError;
+use crate::check::TreeProblem;
+use crate::document::{DocumentProblem, SetError};
 use crate::gate::{GateError, Outcome};
 
 /// What is wrong, where, and the way out.
@@ -18,6 +19,9 @@ pub struct Problem {
     pub title: String,
     /// What is wrong, in lines.
     pub detail: String,
+    /// Where it is wrong: a row and key, a line and column, or a part of the request.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at: Option<String>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub way_out: Option<String>,
@@ -32,6 +36,7 @@ impl Problem {
             status: status.as_u16(),
             title: title.to_owned(),
             detail: detail.to_owned(),
+            at: None,
             way_out: None,
             outcome: None,
         }
@@ -44,6 +49,13 @@ impl Problem {
         }
     }
 
+    pub(super) fn at(self, at: &str) -> Self {
+        Self {
+            at: Some(at.to_owned()).filter(|at| !at.is_empty()),
+            ..self
+        }
+    }
+
     pub(super) fn malformed(detail: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", detail)
     }
@@ -52,14 +64,42 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not found", detail)
     }
 
+    pub(super) fn no_path() -> Self {
+        Self::not_found("there is nothing at this path")
+            .at("the path")
+            .way_out("/v1/openapi.json lists the paths that there are")
+    }
+
     pub(super) fn method() -> Self {
         let what = "this path takes other methods";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "not allowed here", what)
+            .at("the method")
+            .way_out("the header Allow lists those that it takes")
+    }
+
+    pub(super) fn kind(detail: &str) -> Self {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Self::new(status, "unsupported media type", detail)
+    }
+
+    pub(super) fn too_large(most: usize) -> Self {
+        let what = format!("the body has more than {} MiB", most >> 20);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", &what)
+            .at("the body")
+            .way_out("change rows one by one, or write the file and use /v1/apply without a body")
+    }
+
+    pub(super) fn slow() -> Self {
+        let what = "the body has not come within 30 s";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too slow", what)
+            .at("the body")
+            .way_out("send it again")
     }
 
     pub(super) fn internal() -> Self {
         let what = "the handler has failed, which the log tells; what is served goes on";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", what)
+            .way_out("read the log of the daemon, and report what it says")
     }
 
     pub(super) fn forbidden(who: &str, least: Role) -> Self {
@@ -90,12 +130,40 @@ impl From<GateError> for Problem {
             GateError::Failed(_) => (StatusCode::CONFLICT, "failed"),
             GateError::Store(_) => (StatusCode::CONFLICT, "cannot be kept"),
         };
-        let mut problem = Self::new(status, title, &error.to_string());
-        if let GateError::Refused { outcome, way_out } = error {
-            problem.outcome = Some(outcome);
-            problem.way_out = Some(way_out);
+        let problem = Self::new(status, title, &error.to_string());
+        match error {
+            GateError::Refused { outcome, way_out } => Self {
+                outcome: Some(outcome),
+                ..problem.way_out(&way_out)
+            },
+            GateError::Document(found) => problem.in_document(found),
+            GateError::Tree(found) => match &*found {
+                [one] => problem.in_tree(one),
+                _ => problem,
+            },
+            _ => problem,
         }
-        problem
+    }
+}
+
+impl Problem {
+    fn in_document(self, found: DocumentProblem) -> Self {
+        let place = found.place;
+        let place = place.map(|at| format!("line {}, column {}", at.line, at.column));
+        let key = Some(found.key).filter(|key| !key.is_empty());
+        let places: Vec<_> = place.into_iter().chain(key).collect();
+        Self {
+            detail: found.what,
+            way_out: found.way_out,
+            ..self.at(&places.join(": "))
+        }
+    }
+
+    fn in_tree(self, found: &TreeProblem) -> Self {
+        Self {
+            detail: found.what.clone(),
+            ..self.at(&found.at).way_out(&found.way_out)
+        }
     }
 }
 
@@ -105,7 +173,14 @@ impl From<SetError> for Problem {
             SetError::NotSet(_) => StatusCode::NOT_FOUND,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Self::new(status, "invalid", &error.to_string())
+        let problem = Self::new(status, "invalid", &error.to_string());
+        match error {
+            SetError::Value { path, cause } => Self {
+                detail: cause,
+                ..problem.at(&path)
+            },
+            SetError::NotSet(_) | SetError::Path(_) => problem,
+        }
     }
 }
 
@@ -113,6 +188,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         let body = serde_json::to_string(&self).unwrap_or_default();
-        (status, [(CONTENT_TYPE, "application/problem+json")], body).into_response()
+        let kind = HeaderValue::from_static("application/problem+json");
+        (status, [(CONTENT_TYPE, kind)], body).into_response()
     }
 }

@@ -1,105 +1,117 @@
 //! Rows of the tree, one by one.
 
-use axum::extract::{Path, State};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use serde_json::{Map, Value};
 
-use super::changes::{Terms, change, json};
-use super::{Answer, Caller, Problem, Role, Shared};
+use super::body::{JsonBody, Segment};
+use super::changes::{Terms, change};
+use super::routes::Section;
+use super::{Answer, Problem, Shared};
 use crate::gate::{Candidate, Outcome};
 use crate::plane::Served;
 use crate::tree::Tree;
 
-/// The sections of a tree, as paths name them and as documents do.
-const SECTIONS: [(&str, &str); 3] = [
-    ("volumes", "volume"),
-    ("groups", "group"),
-    ("targets", "target"),
-];
-
-pub(super) async fn all(
-    State(plane): Shared,
-    caller: Caller,
-    Path(section): Path<String>,
-) -> Answer<Response> {
-    caller.must_be(Role::View)?;
+pub(super) async fn all<S: Section>(State(plane): Shared) -> Answer<Response> {
     let served = plane.served();
-    Ok(tagged(
-        &served,
-        Value::Object(rows(&served.tree, key(&section)?)),
-    ))
+    let rows = rows(&served.tree, S::KEY);
+    Ok(tagged(&served, Value::Object(rows)))
 }
 
-pub(super) async fn one(
+pub(super) async fn one<S: Section>(
     State(plane): Shared,
-    caller: Caller,
-    Path((section, name)): Path<(String, String)>,
+    Segment(name): Segment<String>,
 ) -> Answer<Response> {
-    caller.must_be(Role::View)?;
-    let (served, key) = (plane.served(), key(&section)?);
-    let row = rows(&served.tree, key).remove(&name);
-    Ok(tagged(&served, row.ok_or_else(|| no_row(key, &name))?))
+    let served = plane.served();
+    let row = rows(&served.tree, S::KEY).remove(&name);
+    Ok(tagged(&served, row.ok_or_else(|| no_row(S::KEY, &name))?))
 }
 
-pub(super) async fn put(
+pub(super) async fn put<S: Section>(
     State(plane): Shared,
-    caller: Caller,
-    Path((section, name)): Path<(String, String)>,
-    mut terms: Terms,
-    body: String,
+    terms: Terms,
+    Segment(name): Segment<String>,
+    JsonBody(row): JsonBody<Value>,
 ) -> Answer<Json<Outcome>> {
-    caller.must_be(Role::View)?;
-    let (key, row): (_, Value) = (key(&section)?, json(&body)?);
-    let served = plane.served();
-    terms.made_from(served.generation);
-    let tree = with(&served, key, |rows| drop(rows.insert(name, row)))?;
-    change(plane, caller, Candidate::Tree(tree.into()), terms).await
+    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
+    let tree = edit.with(|rows, name| drop(rows.insert(name, row)))?;
+    change(plane, tree, edit.terms).await
 }
 
 /// A merge patch (RFC 7396).
-pub(super) async fn patch(
+pub(super) async fn patch<S: Section>(
     State(plane): Shared,
-    caller: Caller,
-    Path((section, name)): Path<(String, String)>,
-    mut terms: Terms,
-    body: String,
+    terms: Terms,
+    Segment(name): Segment<String>,
+    JsonBody(changes): JsonBody<Value>,
 ) -> Answer<Json<Outcome>> {
-    caller.must_be(Role::View)?;
-    let (key, changes): (_, Value) = (key(&section)?, json(&body)?);
-    let served = plane.served();
-    terms.made_from(served.generation);
-    let mut row = rows(&served.tree, key)
-        .remove(&name)
-        .ok_or_else(|| no_row(key, &name))?;
+    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
+    let mut row = edit.there()?;
     merge(&mut row, &changes, 0);
-    let tree = with(&served, key, |rows| drop(rows.insert(name, row)))?;
-    change(plane, caller, Candidate::Tree(tree.into()), terms).await
+    let tree = edit.with(|rows, name| drop(rows.insert(name, row)))?;
+    change(plane, tree, edit.terms).await
 }
 
-pub(super) async fn remove(
+pub(super) async fn remove<S: Section>(
     State(plane): Shared,
-    caller: Caller,
-    Path((section, name)): Path<(String, String)>,
-    mut terms: Terms,
+    terms: Terms,
+    Segment(name): Segment<String>,
 ) -> Answer<Json<Outcome>> {
-    caller.must_be(Role::View)?;
-    let (served, key) = (plane.served(), key(&section)?);
-    terms.made_from(served.generation);
-    if !rows(&served.tree, key).contains_key(&name) {
-        return Err(no_row(key, &name));
-    }
-    let tree = with(&served, key, |rows| drop(rows.remove(&name)))?;
-    change(plane, caller, Candidate::Tree(tree.into()), terms).await
+    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
+    edit.there()?;
+    let tree = edit.with(|rows, name| drop(rows.remove(&name)))?;
+    change(plane, tree, edit.terms).await
 }
 
-fn key(section: &str) -> Answer<&'static str> {
-    let found = SECTIONS.iter().find(|(path, _)| *path == section);
-    let key = found.map(|(_, key)| *key);
-    key.ok_or_else(|| Problem::not_found("there is nothing at this path"))
+/// A change of one row of what is served.
+struct RowEdit<S> {
+    served: Arc<Served>,
+    name: String,
+    terms: Terms,
+    section: PhantomData<S>,
+}
+
+impl<S: Section> RowEdit<S> {
+    fn begin(served: Arc<Served>, name: String, mut terms: Terms) -> Self {
+        terms.made_from(served.generation);
+        Self {
+            served,
+            name,
+            terms,
+            section: PhantomData,
+        }
+    }
+
+    /// The row as it is.
+    fn there(&self) -> Answer<Value> {
+        let row = rows(&self.served.tree, S::KEY).remove(&self.name);
+        row.ok_or_else(|| no_row(S::KEY, &self.name))
+    }
+
+    /// The tree with other rows in the section.
+    fn with(&self, change: impl FnOnce(&mut Map<String, Value>, String)) -> Answer<Candidate> {
+        let mut rows = rows(&self.served.tree, S::KEY);
+        change(&mut rows, self.name.clone());
+        let mut tree = serde_json::to_value(&self.served.tree).unwrap_or_default();
+        tree[S::KEY] = Value::Object(rows);
+        let read = serde_json::from_value::<Tree>(tree);
+        let tree = read.map_err(|error| {
+            Problem::malformed(&crate::document::in_words(&error.to_string())).at(&format!(
+                "{}.{}",
+                S::KEY,
+                self.name
+            ))
+        })?;
+        Ok(Candidate::Tree(tree.into()))
+    }
 }
 
 fn no_row(key: &str, name: &str) -> Problem {
     Problem::not_found(&format!("there is no {key} {name:?}"))
+        .way_out(&format!("/v1/{key}s lists those that there are"))
 }
 
 fn rows(tree: &Tree, key: &str) -> Map<String, Value> {
@@ -108,16 +120,6 @@ fn rows(tree: &Tree, key: &str) -> Map<String, Value> {
         Some(Value::Object(rows)) => rows,
         _ => Map::new(),
     }
-}
-
-/// The tree with other rows in a section.
-fn with(served: &Served, key: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Answer<Tree> {
-    let mut rows = rows(&served.tree, key);
-    change(&mut rows);
-    let mut tree = serde_json::to_value(&served.tree).unwrap_or_default();
-    tree[key] = Value::Object(rows);
-    let read = serde_json::from_value(tree);
-    read.map_err(|error| Problem::malformed(&crate::document::in_words(&error.to_string())))
 }
 
 /// Deeper is no row.

@@ -3,37 +3,28 @@
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use axum::Router;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
-use super::caller::PeerUser;
-use super::router;
-use crate::plane::Plane;
+use super::caller::{Peer, Role};
+use super::connections::{self, CONNECTIONS, Impatient, UNREAD_TIME};
+use super::users::{PeerCredentials, Users};
 
-/// The most connections at once; one more is closed at once.
-const CONNECTIONS: usize = 64;
-
-/// How many of those may be there who are only told that they may not.
+/// How many of those may be there that are only told that they may not.
 const STRANGERS: usize = 4;
 
-/// A Unix socket that takes so many connections, and asks the kernel who each one is.
+/// A Unix socket that takes so many connections, and asks the kernel which user each one is of.
 pub(crate) struct ApiSocket {
     listener: UnixListener,
+    users: Arc<Users>,
+    /// Those whose user is being looked up.
+    arriving: Arc<Semaphore>,
     room: Arc<Semaphore>,
     strangers: Arc<Semaphore>,
-}
-
-/// A connection, and its place among those that there can be.
-pub(crate) struct ApiConnection {
-    stream: UnixStream,
-    _place: OwnedSemaphorePermit,
 }
 
 /// Serves the API until `stop` is ready. It runs on a thread of its own.
@@ -43,90 +34,63 @@ pub(crate) struct ApiConnection {
 /// The socket fails.
 pub(crate) async fn serve(
     socket: ApiSocket,
-    plane: Arc<Plane>,
+    router: Router,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let service = router(plane).into_make_service_with_connect_info::<PeerUser>();
     let (told, stopped) = watch::channel(());
-    let graceful = async move { drop(stopped.clone().changed().await) };
-    let serving = axum::serve(socket, service).with_graceful_shutdown(graceful);
-    let late = async move {
-        stop.await;
-        drop(told);
-        tokio::time::sleep(LAST_REQUESTS).await;
-    };
     tokio::select! {
-        ended = serving.into_future() => ended,
-        () = late => Ok(()),
+        () = accept(&socket, &router, stopped) => {}
+        () = stop => {}
+    }
+    let _ = told.send(());
+    let _ = tokio::time::timeout(LAST_REQUESTS, told.closed()).await;
+    Ok(())
+}
+
+/// Takes connections, for as long as it is polled.
+async fn accept(socket: &ApiSocket, router: &Router, stopped: watch::Receiver<()>) {
+    loop {
+        match socket.listener.accept().await {
+            Ok((stream, _)) => socket.arrived(stream, router.clone(), stopped.clone()),
+            // Out of descriptors: some come back.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
     }
 }
 
-impl Listener for ApiSocket {
-    type Io = ApiConnection;
-    type Addr = PeerUser;
-
-    async fn accept(&mut self) -> (ApiConnection, PeerUser) {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let user = PeerUser::of(&stream);
-                    // Who may not even look takes no place from those who may.
-                    let room = if user.may_look() {
-                        &self.room
-                    } else {
-                        &self.strangers
-                    };
-                    if let Ok(place) = Arc::clone(room).try_acquire_owned() {
-                        let connection = ApiConnection {
-                            stream,
-                            _place: place,
-                        };
-                        return (connection, user);
-                    }
-                }
-                // Out of descriptors: some come back.
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<PeerUser> {
-        Ok(PeerUser::default())
+impl ApiSocket {
+    fn arrived(&self, stream: UnixStream, router: Router, stopped: watch::Receiver<()>) {
+        let Some(peer) = PeerCredentials::of(&stream) else {
+            return;
+        };
+        let Ok(arriving) = Arc::clone(&self.arriving).try_acquire_owned() else {
+            return;
+        };
+        let users = Arc::clone(&self.users);
+        let (room, strangers) = (Arc::clone(&self.room), Arc::clone(&self.strangers));
+        tokio::spawn(async move {
+            let user = users.user(peer).await;
+            drop(arriving);
+            // A user that may not even look takes no place from those that may.
+            let room = if user.role >= Role::View {
+                room
+            } else {
+                strangers
+            };
+            let Ok(_place) = room.try_acquire_owned() else {
+                return;
+            };
+            let io = Impatient::new(stream, UNREAD_TIME);
+            connections::serve(io, Peer::User(user), router, stopped).await;
+        });
     }
 }
 
 /// How long requests that are under way have when the daemon stops.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
-const PAUSE: Duration = Duration::from_millis(100);
-
-impl AsyncRead for ApiConnection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for ApiConnection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
+/// How long it waits where the kernel gives no connection.
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens at a path. A socket that a dead daemon has left gives way; a live one does not.
 ///
@@ -157,6 +121,8 @@ pub(crate) async fn listen(path: &Path) -> Result<ApiSocket, String> {
     std::fs::set_permissions(path, mode).map_err(cannot)?;
     Ok(ApiSocket {
         listener,
+        users: Arc::default(),
+        arriving: Arc::new(Semaphore::new(CONNECTIONS)),
         room: Arc::new(Semaphore::new(CONNECTIONS)),
         strangers: Arc::new(Semaphore::new(STRANGERS)),
     })

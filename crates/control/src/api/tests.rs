@@ -16,7 +16,8 @@ use crate::client::{ApiClient, ApiError, ApiRequest, Method};
 use crate::daemon::{Daemon, DaemonError, DaemonOptions};
 use crate::gate::{Generation, Outcome};
 use crate::plan::Impact;
-use crate::plane::Session;
+
+mod problems;
 
 /// A folder with a configuration, and the daemon that serves it.
 struct Rig {
@@ -196,7 +197,12 @@ fn what_is_wrong_is_a_problem_with_a_status() {
                 based_on: None,
             },
         ) {
-            Err(ApiError::Refused(problem)) => format!("{} {}", problem.status, problem.detail),
+            Err(ApiError::Refused(problem)) => {
+                let (at, way_out) = (problem.at, problem.way_out);
+                let lines = [at, Some(problem.detail), way_out].into_iter().flatten();
+                let lines: Vec<_> = lines.collect();
+                format!("{} {}", problem.status, lines.join("\n        "))
+            }
             other => format!("{other:?}"),
         };
         format!("{name} {path} {body}\n    {text}\n")
@@ -416,24 +422,4 @@ fn no_daemon_is_said_in_a_line() {
     let client = ApiClient::new(&folder.path().join("socket"), "a test");
     let asked = client.text(Method::GET, &ApiRequest::new("/v1/status"));
     assert!(asked.unwrap_err().to_string().contains("lunar daemon"));
-}
-
-#[test]
-fn a_body_that_is_too_large_is_refused() {
-    let rig = Rig::new("version = 1\n");
-    let body = format!("version = 1\n#{}\n", "x".repeat(super::BODY_BYTES));
-    let refused = rig.client().text(
-        Method::POST,
-        &ApiRequest {
-            path: "/v1/plan".to_owned(),
-            body: Some(body),
-            based_on: None,
-        },
-    );
-    assert!(refused.is_err());
-    let sessions: Vec<Session> = rig
-        .client()
-        .ask(Method::GET, &ApiRequest::new("/v1/sessions"))
-        .unwrap();
-    assert_eq!(sessions, []);
 }

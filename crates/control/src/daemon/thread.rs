@@ -79,7 +79,8 @@ fn once(
     mut stopped: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-    let served = runtime.block_on(api::serve(listener, plane, stopped));
+    let router = api::router(api::ApiState::new(plane));
+    let served = runtime.block_on(api::serve(listener, router, stopped));
     // A request that hangs does not keep the server from ending.
     runtime.shutdown_timeout(PATIENCE);
     served

@@ -1,0 +1,163 @@
+//! Whatever is wrong with a request, its answer is a problem of RFC 9457.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use super::Rig;
+use crate::api::{BODY_BYTES, Problem};
+
+/// Sends the bytes of a request; returns the head and the body of its answer.
+fn exchange(rig: &Rig, request: &[u8]) -> (String, String) {
+    let mut stream = UnixStream::connect(rig.path("socket")).unwrap();
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_ascii_lowercase(), body.to_owned())
+}
+
+fn request(method: &str, path: &str, kind: &str, length: usize, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\n\
+         Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// A method, a path, the kind of a body, its length if it is not that of the bytes, and these.
+type Wrong = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<usize>,
+    &'static [u8],
+);
+
+const JSON: &str = "application/json";
+const TOML: &str = "application/toml";
+
+/// What each is answered with, and what `at` says.
+const WRONG: &[(Wrong, u16, &str)] = &[
+    (("GET", "/", JSON, None, b""), 404, "the path"),
+    (("GET", "/v1/disks", JSON, None, b""), 404, "the path"),
+    (("GET", "/v1/status/", JSON, None, b""), 404, "the path"),
+    (("DELETE", "/v1/status", JSON, None, b""), 405, "the method"),
+    (("BREW", "/v1/status", JSON, None, b""), 405, "the method"),
+    (("GET", "/v1/volumes/%ff", JSON, None, b""), 400, "the path"),
+    (("GET", "/v1/history/one", JSON, None, b""), 400, "the path"),
+    (
+        ("DELETE", "/v1/sessions/65536", JSON, None, b""),
+        400,
+        "the path",
+    ),
+    (
+        ("POST", "/v1/plan?force", TOML, None, b""),
+        400,
+        "the query",
+    ),
+    (
+        ("POST", "/v1/plan?dry-run=1", TOML, None, b""),
+        400,
+        "the query",
+    ),
+    (
+        ("POST", "/v1/plan?allow=all", TOML, None, b""),
+        400,
+        "the query",
+    ),
+    (
+        ("POST", "/v1/plan", "image/png", None, b"x"),
+        415,
+        "Content-Type",
+    ),
+    (("POST", "/v1/set", TOML, None, b"x"), 415, "Content-Type"),
+    (("POST", "/v1/plan", TOML, None, b"\xff"), 400, "the body"),
+    (
+        ("POST", "/v1/plan", TOML, Some(BODY_BYTES + 1), b""),
+        413,
+        "the body",
+    ),
+    (
+        ("POST", "/v1/set", JSON, None, b"{\n x"),
+        400,
+        "the body, line 2, column 2",
+    ),
+    (
+        ("POST", "/v1/set", JSON, None, b"{\"sett\":[]}"),
+        400,
+        "the body, line 1, column 7",
+    ),
+    (
+        ("PUT", "/v1/volumes/b", JSON, None, b""),
+        400,
+        "the body, line 1, column 0",
+    ),
+    (("PUT", "/v1/volumes/b", JSON, None, b"[]"), 400, "volume.b"),
+    (
+        (
+            "PUT",
+            "/v1/secrets/..",
+            TOML,
+            None,
+            b"twelve bytes and more",
+        ),
+        400,
+        "the path",
+    ),
+    (
+        ("PUT", "/v1/secrets/lab", TOML, None, b"short"),
+        400,
+        "the body",
+    ),
+    (
+        ("POST", "/v1/plan", TOML, None, b"version = 7"),
+        422,
+        "line 1, column 11: version",
+    ),
+];
+
+#[test]
+fn whatever_is_wrong_is_answered_in_one_way() {
+    let rig = Rig::new("version = 1\n");
+    for &((method, path, kind, length, body), status, at) in WRONG {
+        let length = length.unwrap_or(body.len());
+        let (head, text) = exchange(&rig, &request(method, path, kind, length, body));
+        let what = format!("{method} {path}: {head}\n{text}");
+        assert!(head.starts_with(&format!("http/1.1 {status} ")), "{what}");
+        assert!(
+            head.contains("content-type: application/problem+json"),
+            "{what}"
+        );
+        let problem: Problem = serde_json::from_str(&text).expect(&what);
+        assert_eq!(
+            (problem.status, problem.at.as_deref()),
+            (status, Some(at)),
+            "{what}"
+        );
+        assert_eq!(
+            head.contains("\r\nallow: get,head"),
+            status == 405,
+            "{what}"
+        );
+    }
+    assert_eq!(rig.status().generation, 1);
+}
+
+#[test]
+fn if_match_has_to_be_a_generation() {
+    let rig = Rig::new("version = 1\n");
+    let plan = "POST /v1/plan HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\nIf-Match: x\r\n\r\n";
+    let (head, text) = exchange(&rig, plan.as_bytes());
+    assert!(head.starts_with("http/1.1 400 "), "{head}");
+    let problem: Problem = serde_json::from_str(&text).unwrap();
+    assert_eq!(problem.at.as_deref(), Some("If-Match"));
+}
+
+/// It is refused before it is sent, and however large it says it is.
+#[test]
+fn a_body_that_is_too_large_takes_no_memory() {
+    let rig = Rig::new("version = 1\n");
+    let endless = request("PUT", "/v1/config", TOML, usize::MAX / 2, b"version = 1");
+    let (head, _) = exchange(&rig, &endless);
+    assert!(head.starts_with("http/1.1 413 "), "{head}");
+}

@@ -1,0 +1,141 @@
+//! Users of this machine: of the other end of a Unix socket the kernel says which one it is.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::net::UnixStream;
+use tokio::net::unix::UCred;
+
+use super::caller::Role;
+
+/// The group whose members may operate, and that whose members may look.
+const GROUPS: [(&str, Role); 2] = [("lunar", Role::Operate), ("lunar-view", Role::View)];
+
+/// A user and its group, as the kernel numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PeerCredentials {
+    uid: u32,
+    gid: u32,
+}
+
+/// A user, as this program knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) name: String,
+    pub(super) role: Role,
+}
+
+/// Users whose names and groups were looked up lately. A look-up may ask a directory over the
+/// network, so it has a thread of its own, and is not repeated for each connection.
+#[derive(Debug, Default)]
+pub(super) struct Users {
+    known: Mutex<HashMap<PeerCredentials, (Instant, User)>>,
+}
+
+/// For how long a look-up counts. A user that has left a group is let in for as long.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// How many users are remembered.
+const KNOWN_MAX: usize = 256;
+
+impl PeerCredentials {
+    pub(super) fn of(stream: &UnixStream) -> Option<Self> {
+        let peer: UCred = stream.peer_cred().ok()?;
+        Some(Self {
+            uid: peer.uid(),
+            gid: peer.gid(),
+        })
+    }
+}
+
+impl Users {
+    /// The user with these credentials; one that cannot be looked up may do nothing.
+    pub(super) async fn user(&self, peer: PeerCredentials) -> User {
+        if let Some(user) = self.fresh(peer) {
+            return user;
+        }
+        let found = tokio::task::spawn_blocking(move || look_up(peer)).await;
+        let user = found.unwrap_or_else(|_| User {
+            name: format!("uid {}", peer.uid),
+            role: Role::None,
+        });
+        self.remember(peer, user.clone());
+        user
+    }
+
+    fn fresh(&self, peer: PeerCredentials) -> Option<User> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, user) = known.get(&peer)?;
+        (at.elapsed() < FRESH).then(|| user.clone())
+    }
+
+    fn remember(&self, peer: PeerCredentials, user: User) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KNOWN_MAX {
+            known.retain(|_, (at, _)| at.elapsed() < FRESH);
+        }
+        if known.len() < KNOWN_MAX {
+            known.insert(peer, (Instant::now(), user));
+        }
+    }
+}
+
+/// The name of a user, and its role: root and the daemon's own user may do everything.
+fn look_up(peer: PeerCredentials) -> User {
+    let user = uzers::get_user_by_uid(peer.uid);
+    let name = user.as_ref().and_then(|user| user.name().to_str());
+    let name = name.map_or_else(|| format!("uid {}", peer.uid), str::to_owned);
+    let role = match peer.uid == 0 || peer.uid == uzers::get_effective_uid() {
+        true => Role::Admin,
+        false => role_by_groups(&name, peer.gid),
+    };
+    User { name, role }
+}
+
+fn role_by_groups(name: &str, gid: u32) -> Role {
+    let groups = uzers::get_user_groups(name, gid).unwrap_or_default();
+    let is_in = |group: &str| groups.iter().any(|own| own.name() == group);
+    let role = GROUPS.iter().find(|(group, _)| is_in(group));
+    role.map_or(Role::None, |(_, role)| *role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_user_that_is_not_known_may_do_nothing() {
+        let users = Users::default();
+        let stranger = PeerCredentials {
+            uid: 4_000_000_000,
+            gid: 4_000_000_000,
+        };
+        let user = users.user(stranger).await;
+        assert_eq!((&*user.name, user.role), ("uid 4000000000", Role::None));
+        assert_eq!(users.fresh(stranger), Some(user));
+    }
+
+    #[tokio::test]
+    async fn the_daemons_own_user_may_do_everything() {
+        let own = PeerCredentials {
+            uid: uzers::get_effective_uid(),
+            gid: uzers::get_effective_gid(),
+        };
+        assert_eq!(Users::default().user(own).await.role, Role::Admin);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let users = Users::default();
+        for uid in 0..2 * KNOWN_MAX as u32 {
+            let user = User {
+                name: String::new(),
+                role: Role::None,
+            };
+            users.remember(PeerCredentials { uid, gid: 0 }, user);
+        }
+        let known = users.known.lock().unwrap();
+        assert_eq!(known.len(), KNOWN_MAX);
+    }
+}
