@@ -49,6 +49,7 @@ pub fn run(
 
 fn config(options: &ServeOptions, orders: &Orders) -> Result<ServerConfig, ServeError> {
     Ok(ServerConfig {
+        portals_may_be_missing: false,
         open: open_options(options)?,
         limits: options.limits,
         threads: options.threads,

@@ -66,6 +66,8 @@ pub struct ServerConfig {
     pub state_dir: Option<PathBuf>,
     /// How long volumes that cannot be opened are tried again at the start.
     pub wait: Duration,
+    /// A portal that cannot be bound at the start is tried again, and all else is served.
+    pub portals_may_be_missing: bool,
     /// Told when a core has ended, by order or not.
     pub ended: Arc<dyn Fn(CoreId) + Send + Sync>,
 }
@@ -89,6 +91,7 @@ impl ServerConfig {
             poll: PollMode::default(),
             state_dir: None,
             wait: Duration::ZERO,
+            portals_may_be_missing: false,
             ended: Arc::new(|_| ()),
         })
     }
@@ -156,6 +159,8 @@ struct Portal {
     asked: SocketAddr,
     /// With the port that was picked.
     bound: SocketAddr,
+    /// Why nothing listens there yet.
+    missing: Option<String>,
 }
 
 impl Server {
@@ -180,6 +185,7 @@ impl Server {
             cores,
             until,
             required: &NONE,
+            may_miss_portals: config.portals_may_be_missing,
         };
         let prepared = preparation.run(&mut served, inventory, undo)?;
         let (notices, noticed) = channel();
@@ -305,6 +311,7 @@ impl Server {
             cores: self.cores,
             until,
             required: &NONE,
+            may_miss_portals: false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Volumes that cannot be used now: a thread tries them again until they are back.
+//! Volumes that cannot be used now, and portals: a thread tries them again until they are back.
 //!
 //! | | the unit is | when the volume is back |
 //! |---|---|---|
@@ -6,6 +6,7 @@
 //! | it vanished while it was served | NOT READY, with its identity and last capacity | it is swapped in, if it is the same |
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -18,7 +19,7 @@ use scsi::unit::UnitId;
 
 use super::prepare::{OpenedVolume, Preparing};
 use super::units::Absence;
-use super::{Served, Server};
+use super::{Served, Server, portals};
 use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 
@@ -59,10 +60,13 @@ fn run(server: &Weak<Server>, notices: &Receiver<Notice>) {
         match notice {
             Ok(Notice::Vanished(unit)) => server.vanished(unit),
             Ok(Notice::Absent) => {}
-            Err(RecvTimeoutError::Timeout) => server.try_absent(&mut told),
+            Err(RecvTimeoutError::Timeout) => {
+                server.try_absent(&mut told);
+                server.try_portals();
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        is_any_absent = server.absent().next().is_some();
+        is_any_absent = server.absent().next().is_some() || !server.missing_portals().is_empty();
     }
 }
 
@@ -132,6 +136,37 @@ impl Server {
                         tracing::warn!("{} cannot be served again: {error}", row.written);
                     }
                 }
+            }
+        }
+    }
+
+    /// Portals on which nothing listens though it should, and why.
+    #[must_use]
+    pub fn missing_portals(&self) -> Vec<(SocketAddr, String)> {
+        let served = self.served();
+        let portals = served.portals.iter();
+        let missing = portals.filter_map(|portal| Some((portal.asked, portal.missing.clone()?)));
+        missing.collect()
+    }
+
+    /// Tries to listen where nothing does.
+    pub(super) fn try_portals(&self) {
+        for (asked, _) in self.missing_portals() {
+            let Ok((listener, _)) = portals::bind(asked, &self.config.limits) else {
+                continue;
+            };
+            let _turn = self.turn();
+            let mut next = self.served().clone();
+            let preparing = self.preparing(Instant::now());
+            let Some(prepared) = preparing.listen(&mut next, asked, listener) else {
+                continue;
+            };
+            match self.commit(next, prepared) {
+                Ok(next) => {
+                    *self.served() = next;
+                    tracing::info!("{asked} is listened to");
+                }
+                Err(error) => tracing::error!("{error}"),
             }
         }
     }

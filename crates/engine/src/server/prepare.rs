@@ -1,5 +1,7 @@
 //! What can fail of a change is done here, before anybody sees anything of it.
 
+mod ports;
+
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +21,7 @@ use scsi::unit::UnitId;
 
 use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::views::views;
-use super::{Portal, Served, ServerConfig, fc_ports, portals};
+use super::{Served, ServerConfig, portals};
 use crate::change::{Change, NewUnit, NewVolume};
 use crate::inventory::{Inventory, LocalNode, Step, TargetRow, UnitRow, diff};
 use crate::serve::options::ServeError;
@@ -47,6 +49,8 @@ pub(super) struct Preparing<'a> {
     pub(super) until: Instant,
     /// Units whose volumes have to be there, whatever their rows say.
     pub(super) required: &'a BTreeSet<String>,
+    /// Portals that cannot be bound are tried again later.
+    pub(super) may_miss_portals: bool,
 }
 
 /// What the steps of a change come to.
@@ -343,49 +347,6 @@ impl Preparing<'_> {
             is_absent: absence.is_some(),
         });
         Ok((swap, reuse.growth()))
-    }
-
-    fn port(&self, served: &mut Served, step: Step, made: &mut Steps) -> Result<(), ServeError> {
-        match step {
-            Step::OpenPortal(asked) => {
-                let (listener, bound) = portals::bind(asked, &self.config.limits)?;
-                let number = served.portal_count;
-                served.portal_count += 1;
-                served.portals.push(Portal {
-                    number,
-                    asked,
-                    bound,
-                });
-                made.listen.push((number, listener));
-            }
-            Step::ClosePortal(asked) => {
-                let mut portals = served.portals.iter();
-                if let Some(at) = portals.position(|portal| portal.asked == asked) {
-                    made.close.push(served.portals.remove(at).number);
-                }
-            }
-            Step::OpenFcPort(row) => {
-                let (name, attachment) =
-                    fc_ports::open(&row, &self.config.limits, served.fc_count)?;
-                served.fc_count += 1;
-                served.fc_ports.push(name);
-                made.open_fc.push(attachment);
-            }
-            Step::SetFcPort(row) => {
-                let mut ports = served.fc_ports.iter();
-                let port = ports.find(|port| port.place == row.port.place);
-                let partners = port.map(|port| (port.wwpn, row.partners));
-                made.partners.extend(partners);
-            }
-            Step::CloseFcPort(row) => {
-                let mut ports = served.fc_ports.iter();
-                if let Some(at) = ports.position(|port| port.place == row.port.place) {
-                    made.close_fc.push(served.fc_ports.remove(at).wwpn);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     fn target_config(&self, served: &Served) -> TargetConfig {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -10,10 +11,14 @@ use block::file::UndoLog;
 use super::{Server, ServerConfig, ServerHandle};
 use crate::inventory::{Inventory, UnitRow};
 
-fn serve(inventory: Inventory) -> ServerHandle {
+fn config() -> ServerConfig {
     let mut config = ServerConfig::new("iqn.2026-11.org.lunar:us".into()).unwrap();
     config.threads = Some(NonZeroUsize::MIN);
-    Server::start(config, inventory, &UndoLog::default()).unwrap()
+    config
+}
+
+fn serve(inventory: Inventory) -> ServerHandle {
+    Server::start(config(), inventory, &UndoLog::default()).unwrap()
 }
 
 /// One unit, which is a file.
@@ -63,6 +68,34 @@ fn a_file_grows_when_the_change_is_kept_and_not_before() {
         assert_eq!(len(), before + (1 << 20));
         end(&server);
     }
+}
+
+#[test]
+fn a_portal_that_is_taken_at_the_start_is_listened_to_when_it_is_free() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = other.local_addr().unwrap();
+    let inventory = Inventory {
+        portals: vec![portal],
+        ..Inventory::default()
+    };
+    let mut config = config();
+    assert!(Server::start(config.clone(), inventory.clone(), &UndoLog::default()).is_err());
+    config.portals_may_be_missing = true;
+    let server = Server::start(config, inventory.clone(), &UndoLog::default()).unwrap();
+    let missing = (portal, "another program listens there".to_owned());
+    assert_eq!(server.missing_portals(), [missing]);
+    // It may go, and come again only if it can be had.
+    assert!(change(&server, &Inventory::default(), &mut || Ok(())));
+    assert!(!change(&server, &inventory, &mut || Ok(())));
+    end(&server);
+    let mut config = self::config();
+    config.portals_may_be_missing = true;
+    let server = Server::start(config, inventory, &UndoLog::default()).unwrap();
+    drop(other);
+    server.try_portals();
+    assert!(server.missing_portals().is_empty());
+    TcpStream::connect(portal).unwrap();
+    end(&server);
 }
 
 #[test]
