@@ -24,9 +24,9 @@ use tokio::sync::watch;
 
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, write};
-use crate::gate::{Author, Candidate, ChangeRequest, Gate, Generation, Outcome, Store};
+use crate::gate::{Gate, Generation, Store};
 use crate::panics;
-use crate::plan::{Allowed, Impact, plan};
+use crate::plan::{Impact, plan};
 use crate::plane::Plane;
 use crate::serving::{Places, ServedTree};
 use crate::store::{FileStore, RealFiles};
@@ -148,18 +148,19 @@ impl Daemon {
         &self.plane
     }
 
-    /// Takes the file as it is now, if nothing of it cuts or loses anything.
-    pub fn reload(&self) {
-        let author = Author {
-            who: "root".to_owned(),
-            by: "SIGHUP".to_owned(),
+    /// Takes the file as it is now, if nothing of it cuts or loses anything, and calls `done`. It
+    /// does not wait for that: volumes may take their time to be opened.
+    pub fn reload(&self, done: impl FnOnce(&Plane) + Send + 'static) {
+        let plane = Arc::clone(&self.plane);
+        let reload = move || {
+            if panics::contained(|| plane.reload()).is_none() {
+                tracing::error!("the file is not applied: its reader has panicked");
+            }
+            done(&plane);
         };
-        match panics::contained(|| self.plane.change(&reload(), &author)) {
-            Some(Ok(Outcome {
-                generation, worst, ..
-            })) => tracing::info!("generation {generation} is served ({worst})"),
-            Some(Err(error)) => tracing::error!("the file is not applied: {error}"),
-            None => tracing::error!("the file is not applied: its reader has panicked"),
+        let thread = std::thread::Builder::new().name("reload".to_owned());
+        if let Err(cause) = thread.spawn(reload) {
+            tracing::error!("the file is not applied: no thread ({cause})");
         }
     }
 
@@ -191,20 +192,11 @@ fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, S
     let threads = tree.daemon.threads.map(usize::from);
     config.threads = threads.and_then(NonZeroUsize::new);
     config.ring = options.ring;
+    config.portals_may_be_missing = true;
     config.state_dir = Some(options.state.clone());
     let ended = Arc::clone(&options.ended);
     config.ended = Arc::new(move |_| ended("a core"));
     Ok(config)
-}
-
-fn reload() -> ChangeRequest {
-    ChangeRequest {
-        candidate: Candidate::File,
-        based_on: None,
-        allowed: Allowed::default(),
-        absent_ok: false,
-        dry_run: false,
-    }
 }
 
 /// The file counts if it is valid. If not, the last applied generation is served: a typo does not

@@ -14,14 +14,17 @@
 //!
 //! The gate does no I/O of its own: [`Store`] keeps, [`Engine`] serves.
 
+mod error;
+
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::{TreeProblem, check};
-use crate::document::{DocumentProblem, parse, rewrite};
+use crate::document::{parse, rewrite};
 use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
+pub use error::GateError;
 
 /// What serves the tree.
 pub trait Engine {
@@ -166,53 +169,6 @@ pub struct Outcome {
     pub worst: Impact,
 }
 
-/// Why nothing has changed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum GateError {
-    /// Somebody else has changed it meanwhile.
-    #[error("generation {is} is served by now, and this was made from {was}: look at it again")]
-    Stale {
-        /// What is served.
-        is: u64,
-        /// What the author had seen.
-        was: u64,
-    },
-    /// The file was edited and not applied.
-    #[error(
-        "the configuration file was edited and not applied: lunar plan shows what has changed, \
-         lunar apply takes it, lunar rollback {0} drops it"
-    )]
-    Edited(u64),
-    /// The document is no tree.
-    #[error(transparent)]
-    Document(#[from] DocumentProblem),
-    /// The tree does not fit together.
-    #[error("{}", lines(.0))]
-    Tree(Vec<TreeProblem>),
-    /// It would do more than was allowed.
-    #[error("this needs {way_out}")]
-    Refused {
-        /// What it would do.
-        outcome: Box<Outcome>,
-        /// The options that allow it.
-        way_out: String,
-    },
-    /// No such generation is kept.
-    #[error("generation {0} is not kept: lunar history lists those that are")]
-    NoGeneration(u64),
-    /// Something of it cannot be had, all of which is told.
-    #[error("{}", .0.join("\n"))]
-    Failed(Vec<String>),
-    /// The file cannot be read or written.
-    #[error("{0}")]
-    Store(String),
-}
-
-fn lines(problems: &[TreeProblem]) -> String {
-    let lines: Vec<_> = problems.iter().map(TreeProblem::to_string).collect();
-    lines.join("\n")
-}
-
 /// What is served, and how it changes.
 pub struct Gate<S, E> {
     store: S,
@@ -317,6 +273,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
         if !findings.problems.is_empty() {
             return Err(GateError::Tree(findings.problems));
         }
+        are_rows(&request.allowed, [&self.tree, &tree])?;
         let sessions = self.engine.sessions();
         let sessions = sessions.map_err(|cause| GateError::Failed(vec![cause]))?;
         let plan = plan(&self.tree, &tree, &sessions);
@@ -448,6 +405,24 @@ impl Considered {
             ..self.outcome.clone()
         }
     }
+}
+
+/// A loss is allowed by name: a slip in it is told, where no loss comes too.
+fn are_rows(allowed: &Allowed, trees: [&Tree; 2]) -> Result<(), GateError> {
+    let is_row = |name: &str| {
+        let sections = ["volume", "group", "target"];
+        let dotted = name.split_once('.').filter(|(of, _)| sections.contains(of));
+        trees.iter().any(|tree| {
+            let has = |name| {
+                tree.volume.contains_key(name)
+                    || tree.group.contains_key(name)
+                    || tree.target.contains_key(name)
+            };
+            has(name) || dotted.is_some_and(|(_, name)| has(name))
+        })
+    };
+    let unknown = allowed.loses.iter().find(|name| !is_row(name));
+    unknown.map_or(Ok(()), |name| Err(GateError::NoRow(name.clone())))
 }
 
 fn permit(outcome: &Outcome, allowed: &Allowed) -> Result<(), GateError> {

@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use engine::inventory::Inventory;
 use engine::mailbox::SessionInfo;
@@ -46,11 +47,13 @@ impl Places {
         if !problems.is_empty() {
             return Err(problems);
         }
-        self.with_secrets(tree, known, secrets)
+        let ports = ports::given(&self.state, tree).map_err(|cause| vec![cause])?;
+        self.with_secrets(tree, known, (secrets, ports))
     }
 
     /// The same at the start, where a secret that cannot be read shuts out those who would have to
-    /// know it, and nobody else. That is told beside.
+    /// know it, and nobody else, and where the identifiers of ports that cannot be read are given
+    /// anew. That is told beside.
     ///
     /// # Errors
     ///
@@ -66,20 +69,28 @@ impl Places {
             let closed = || secret::generate(32).as_bytes().to_vec().into();
             secrets.entry(source).or_insert_with(closed);
         }
-        let inventory = self.with_secrets(tree, known, secrets)?;
         let alarm = |cause| format!("{cause}: who has to know it cannot log in");
-        Ok((inventory, problems.into_iter().map(alarm).collect()))
+        let mut alarms: Vec<_> = problems.into_iter().map(alarm).collect();
+        let ports = ports::given(&self.state, tree).unwrap_or_else(|cause| {
+            alarms.push(format!(
+                "{cause}: ports have new identifiers until it is put back or removed, and nothing \
+                 can be changed"
+            ));
+            ports::anew(tree)
+        });
+        let inventory = self.with_secrets(tree, known, (secrets, ports))?;
+        Ok((inventory, alarms))
     }
 
     fn with_secrets(
         &self,
         tree: &Tree,
         known: &BTreeMap<String, VolumeRow>,
-        secrets: Secrets,
+        (secrets, ports): (Secrets, Ports),
     ) -> Result<Inventory, Vec<String>> {
         let machine = Machine {
             id: self.machine.clone(),
-            ports: ports::given(&self.state, tree).map_err(|cause| vec![cause])?,
+            ports,
             secrets,
         };
         let makes = |name: &str| known.get(name) != tree.volume.get(name);
@@ -145,6 +156,9 @@ impl Places {
     }
 }
 
+/// Identifiers of ports, by targets and tags.
+type Ports = BTreeMap<(String, u16), u16>;
+
 /// Secrets by where they are.
 type Secrets = BTreeMap<SecretSource, Zeroizing<Vec<u8>>>;
 
@@ -164,6 +178,16 @@ impl ServedTree {
             places,
             volumes: tree.volume.clone(),
         }
+    }
+
+    /// The same server for who only asks which sessions there are.
+    #[must_use]
+    pub(crate) fn onlooker(&self) -> Self {
+        Self::new(
+            Arc::clone(&self.server),
+            self.places.clone(),
+            &Tree::default(),
+        )
     }
 }
 

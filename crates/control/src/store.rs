@@ -30,7 +30,7 @@ const KEPT: u64 = 200;
 const SERVED: &str = "served";
 
 /// The files of a configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FileStore<F = RealFiles> {
     config: PathBuf,
     history: PathBuf,

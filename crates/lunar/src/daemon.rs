@@ -8,6 +8,7 @@ use std::{env, fs, io, process, thread};
 
 use clap::Args;
 use control::daemon::{Daemon, DaemonError, DaemonOptions};
+use control::plane::Plane;
 use engine::serve::options::RingKind;
 use rustix::process::geteuid;
 use sd_notify::NotifyState;
@@ -80,9 +81,9 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
         served.tree.target.len(),
         options.socket.display()
     );
-    notify(&daemon, NotifyState::Ready);
+    notify(daemon.plane(), NotifyState::Ready);
     let ended = wait(&daemon, &heard);
-    notify(&daemon, NotifyState::Stopping);
+    notify(daemon.plane(), NotifyState::Stopping);
     daemon.stop().and(ended).map_err(VerbError::failed)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -97,14 +98,13 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
         };
         match next {
             Ok(Heard::Reload) => {
-                notify(daemon, NotifyState::Reloading);
-                daemon.reload();
-                notify(daemon, NotifyState::Ready);
+                notify(daemon.plane(), NotifyState::Reloading);
+                daemon.reload(|plane| notify(plane, NotifyState::Ready));
             }
             Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Heard::Ended(what)) => return Err(format!("{what} has ended")),
             Err(RecvTimeoutError::Timeout) if daemon.plane().is_alive() => {
-                notify(daemon, NotifyState::Watchdog);
+                notify(daemon.plane(), NotifyState::Watchdog);
             }
             Err(RecvTimeoutError::Timeout) => tracing::error!("a core does not answer"),
         }
@@ -112,8 +112,7 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
 }
 
 /// Tells the service manager; without one nobody listens.
-fn notify(daemon: &Daemon, state: NotifyState<'_>) {
-    let plane = daemon.plane();
+fn notify(plane: &Plane, state: NotifyState<'_>) {
     let (generation, sessions) = (plane.served().generation, plane.sessions().len());
     let status = format!("generation {generation}, {sessions} sessions");
     let _ = sd_notify::notify(&[state, NotifyState::Status(&status)]);

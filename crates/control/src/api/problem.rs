@@ -125,6 +125,8 @@ impl From<GateError> for Problem {
             GateError::Document(_) | GateError::Tree(_) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid")
             }
+            GateError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            GateError::NoRow(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             GateError::Refused { .. } => (StatusCode::CONFLICT, "refused"),
             GateError::NoGeneration(_) => (StatusCode::NOT_FOUND, "not found"),
             GateError::Failed(_) => (StatusCode::CONFLICT, "failed"),

@@ -155,6 +155,54 @@ fn rows_come_and_change_and_go() {
     assert_eq!(by, ["start", "a test", "a test", "a test", "a test"]);
 }
 
+/// What is missing at the start is told, and does not take the rest with it.
+#[test]
+fn a_portal_that_is_taken_and_a_list_of_ports_that_is_spoilt_keep_no_daemon_down() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap();
+    let portal = format!("portals = [\"{taken}\", ");
+    let mut rig = Rig::new(&text());
+    rig.daemon.take().unwrap().stop().unwrap();
+    let spoilt = rig.path("state/ports.json");
+    fs::write(&spoilt, "[[").unwrap();
+    let edited = rig.file().replace("portals = [", &portal);
+    fs::write(rig.path("lunar.toml"), edited).unwrap();
+    rig.daemon = Some(Rig::start(&rig.folder).unwrap());
+    let alarms = rig.status().alarms;
+    let is_told = |of: &str| alarms.iter().any(|alarm| alarm.contains(of));
+    assert!(
+        is_told("ports.json") && is_told(&taken.to_string()),
+        "{alarms:?}"
+    );
+    assert_eq!(fs::read_to_string(&spoilt).unwrap(), "[[");
+    let put = "{\"address\":\"null:1G\"}";
+    let (status, detail) = rig.refused(Method::PUT, "/v1/volumes/b", put);
+    assert!(status == 409 && detail.contains("ports.json"), "{detail}");
+    fs::remove_file(&spoilt).unwrap();
+    rig.send(Method::PUT, "/v1/volumes/b", put).unwrap();
+}
+
+#[test]
+fn a_file_that_is_not_taken_at_a_signal_is_an_alarm_until_one_is() {
+    let rig = Rig::new(&text());
+    let good = rig.file();
+    let reload = || {
+        let (told, done) = std::sync::mpsc::channel();
+        let daemon = rig.daemon.as_ref().unwrap();
+        daemon.reload(move |_| told.send(()).unwrap());
+        done.recv().unwrap();
+    };
+    fs::write(rig.path("lunar.toml"), "version = ").unwrap();
+    reload();
+    reload();
+    let status = rig.status();
+    assert!(status.edited && status.alarms.len() == 1, "{status:?}");
+    assert!(status.alarms[0].starts_with("the file is not applied: "));
+    fs::write(rig.path("lunar.toml"), format!("{good}# better\n")).unwrap();
+    reload();
+    assert!(rig.status().alarms.is_empty());
+}
+
 #[test]
 fn what_is_wrong_is_a_problem_with_a_status() {
     let rig = Rig::new(&text());

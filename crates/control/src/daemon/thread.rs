@@ -87,7 +87,7 @@ fn once(
 }
 
 /// How many requests may block at once.
-const BLOCKING_THREADS: usize = 4;
+const BLOCKING_THREADS: usize = 8;
 
 /// How long a thread that blocked waits for more.
 const IDLE: Duration = Duration::from_secs(10);

@@ -16,7 +16,15 @@ pub fn rewrite(document: &str, tree: &Tree) -> String {
     let text = read.and_then(|old| Some((canonical(&old), document.parse().ok()?)));
     let (old, mut text): (_, DocumentMut) = text.unwrap_or_default();
     merge(text.as_table_mut(), old.as_table(), new.as_table(), 0);
-    text.to_string()
+    let text = text.to_string();
+    // The ends of lines are those of the first one.
+    let has_returns = document
+        .split_once('\n')
+        .is_some_and(|(first, _)| first.ends_with('\r'));
+    match has_returns {
+        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => text,
+    }
 }
 
 /// Makes `text` say what `new` says; what is the same in `old` and `new` is left as it is written.

@@ -147,6 +147,17 @@ fn what_cannot_be_set_is_refused() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
+/// As editors of another system write them.
+#[test]
+fn lines_end_as_they_did() {
+    let text = "version = 1\r\n# one\r\n[volume.a]\r\naddress = \"null:1G\"\r\n";
+    let mut tree = parse(text).unwrap();
+    assert_eq!(rewrite(text, &tree), text);
+    tree.volume.insert("b".to_owned(), VolumeRow::new("ram:1G"));
+    let more = format!("{text}\r\n[volume.b]\r\naddress = \"ram:1G\"\r\n");
+    assert_eq!(rewrite(text, &tree), more);
+}
+
 /// Lines of a document that are only comments.
 fn comments(text: &str) -> Vec<&str> {
     text.lines()

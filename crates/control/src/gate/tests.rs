@@ -235,6 +235,11 @@ fn a_loss_has_to_be_allowed_by_name() {
     let mut back = wish(Candidate::Text(TEXT.to_owned()));
     let refused = change(&mut gate, &back).unwrap_err();
     assert_eq!(refused.to_string(), "this needs --allow loses=volume.b");
+    back.allowed = "loses=volume.c".parse().unwrap();
+    assert_eq!(
+        change(&mut gate, &back),
+        Err(GateError::NoRow("volume.c".to_owned()))
+    );
     back.allowed = "loses=b".parse().unwrap();
     assert_eq!(change(&mut gate, &back).unwrap().generation, 19);
 }

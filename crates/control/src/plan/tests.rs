@@ -173,6 +173,13 @@ fn each_difference_tells_what_it_does_to_whom() {
 }
 
 #[test]
+fn a_size_that_shrinks_is_told_to_do_nothing() {
+    let told = after(&[("100G", "50G")]);
+    let says = "~ volume vm1  size = \"100G\" -> \"50G\": the file stays as long as it is";
+    assert!(told.contains(says), "{told}");
+}
+
+#[test]
 fn what_is_worse_than_allowed_is_refused() {
     let mut new = tree();
     new.volume.remove("scratch");

@@ -96,9 +96,10 @@ fn of_address(before: &Address, after: &Address) -> Effect {
     match (before, after) {
         (Address::Null(_), Address::Null(_)) => (Impact::Told, Some("capacity has changed")),
         (Address::File(old), Address::File(new)) if old.path == new.path => {
-            match grown(old.size, new.size) {
-                true => (Impact::Told, Some("capacity has changed")),
-                false => (Impact::Quiet, None),
+            match (grown(old.size, new.size), old.size > new.size) {
+                (true, _) => (Impact::Told, Some("capacity has changed")),
+                (_, true) => (Impact::Quiet, Some("the file stays as long as it is")),
+                _ => (Impact::Quiet, None),
             }
         }
         _ if is_around(before, after) || is_around(after, before) => {

@@ -33,6 +33,13 @@ pub(super) fn given(state: &Path, tree: &Tree) -> Result<BTreeMap<(String, u16),
     Ok(known)
 }
 
+/// Those of a tree that nothing is known of.
+pub(super) fn anew(tree: &Tree) -> BTreeMap<(String, u16), u16> {
+    let mut known = BTreeMap::new();
+    give(&mut known, portal_groups(tree));
+    known
+}
+
 fn read(path: &Path) -> io::Result<BTreeMap<(String, u16), u16>> {
     let text = match fs::read_to_string(path) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),

@@ -44,7 +44,7 @@ pub trait Files {
 }
 
 /// Files of the file system. Between any two steps the process may end; `step` is told of each.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RealFiles<S = NoSteps> {
     step: S,
 }
@@ -60,7 +60,7 @@ pub trait Steps {
 }
 
 /// Nobody is told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct NoSteps;
 
 impl Steps for NoSteps {
