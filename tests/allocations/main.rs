@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use io::counting::{CountingAllocator, allocations};
-use iscsi::parameters::{Operational, Parameters, SessionPurpose};
+use iscsi::parameters::{Operational, Parameters, SessionProof, SessionPurpose};
 use iscsi::pdu_sink::{Digests, PduSink};
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetLimits};
@@ -112,6 +112,7 @@ impl Rig {
             },
             initiator_alias: None,
             user: None,
+            proof: SessionProof::None,
             purpose: SessionPurpose::Normal(config.nodes[0].clone()),
             portal_group: 1,
             tsih: 1,

@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "control",
         &[
-            "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine",
+            "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine",
         ],
     ),
     (

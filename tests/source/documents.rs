@@ -24,7 +24,7 @@ const VERBS: &[&str] = &[
 ];
 
 /// Pages that are not of a verb.
-const TOPICS: &[&str] = &["configuration"];
+const TOPICS: &[&str] = &["configuration", "metrics"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -139,6 +139,30 @@ fn the_page_of_the_configuration_has_every_key() {
         let is_there =
             ways.iter().any(|way| page.contains(way)) || page.contains(&format!("`[{field}]`"));
         assert!(is_there, "{field}");
+    }
+}
+
+/// Names of series in a text, without what Prometheus adds to those of histograms.
+fn series_in(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let named = words.filter(|word| word.starts_with("lunar_") && !word.ends_with('_'));
+    let name = |word: &str| word.strip_suffix("_bucket").unwrap_or(word).to_owned();
+    named.map(name).collect()
+}
+
+/// The page of metrics has every series that there is and no other; the dashboard and the alerts
+/// use none that is not there.
+#[test]
+fn series_of_the_manual_the_dashboard_and_the_alerts_are_there() {
+    let families = control::metrics::series::ALL.iter();
+    let there: BTreeSet<_> = families.map(|family| family.told()).collect();
+    assert_eq!(series_in(&read("docs/manual/metrics.md")), there);
+    let dashboard = read("docs/grafana/lunar.json");
+    serde_json::from_str::<serde_json::Value>(&dashboard).unwrap();
+    for used in [&dashboard, &read("docs/grafana/alerts.yml")] {
+        let used = series_in(used);
+        assert!(used.len() > 5, "{used:?}");
+        assert_eq!(used.difference(&there).collect::<Vec<_>>(), [""; 0]);
     }
 }
 

@@ -34,14 +34,14 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
-use axum::http::StatusCode;
+use axum::extract::{DefaultBodyLimit, FromRef, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Json, Response};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Generation;
-use crate::metrics::VolumeStats;
+use crate::metrics::{ScrapeRequest, VolumeStats};
 use crate::plane::{Plane, Session};
 pub use body::BODY_BYTES;
 use body::Segment;
@@ -175,9 +175,19 @@ async fn stats(State(plane): Shared) -> Answer<Json<Vec<VolumeStats>>> {
     blocking(move || Json(plane.stats())).await
 }
 
-async fn metrics(State(plane): Shared) -> Answer<Response> {
-    let text = blocking(move || crate::metrics::metrics(&plane)).await?;
-    Ok(([("content-type", "text/plain; version=0.0.4")], text).into_response())
+async fn metrics(
+    State(plane): Shared,
+    headers: HeaderMap,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Answer<Response> {
+    let accept = headers
+        .get("accept")
+        .and_then(|accept| accept.to_str().ok());
+    let request = ScrapeRequest::new(&query, accept.unwrap_or_default());
+    let request = request.map_err(|cause| Problem::malformed(&cause))?;
+    let kind = request.format.content_type();
+    let text = blocking(move || crate::metrics::metrics(&plane, &request)).await?;
+    Ok(([("content-type", kind)], text).into_response())
 }
 
 async fn drop_session(

@@ -8,7 +8,11 @@ mod turns;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use engine::mailbox::SessionInfo;
 use engine::server::ServerHandle;
+use engine::survey::{FcLogin, Survey};
+use io::memory::MemoryLimit;
+use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
@@ -33,23 +37,86 @@ pub struct Served {
 /// A session, as its users are told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its number, by which it is ended.
-    pub id: u16,
+    /// Its number, by which it is ended; none for a login by Fibre Channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u16>,
     /// The initiator.
     pub initiator: String,
-    /// The initiator's ISID, in hexadecimal digits.
-    pub isid: String,
+    /// The initiator's ISID, in hexadecimal digits; none by Fibre Channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isid: Option<String>,
     /// The target; none for discovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The initiator's address.
+    /// The initiator's address; by Fibre Channel its port name.
     pub address: String,
-    /// The portal, as the initiator has addressed it.
+    /// The portal, as the initiator has addressed it; by Fibre Channel the interface.
     pub portal: String,
+    /// The CHAP user that was proven.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// How the initiator proved who it is: `none`, `chap sha256`, `mutual chap sha256`.
+    pub proof: String,
+    /// What is guarded by a CRC32C of its own: `none`, `header`, `data` or `header, data`.
+    pub digests: String,
     /// The core that it lives on.
     pub core: u16,
     /// For how long there has been a session, in seconds.
     pub age_s: u64,
+    /// Commands that have ended.
+    pub commands: u64,
+    /// Bytes that they asked to read.
+    pub read_bytes: u64,
+    /// Bytes that they asked to write.
+    pub written_bytes: u64,
+}
+
+impl Session {
+    fn of(info: SessionInfo, counts: NexusCounts, uptime: Duration) -> Self {
+        let isid = info.initiator.isid.iter();
+        let digests = [(info.header_digest, "header"), (info.data_digest, "data")];
+        let digests: Vec<_> = digests.iter().filter(|(is_on, _)| *is_on).collect();
+        let digests: Vec<_> = digests.iter().map(|(_, name)| *name).collect();
+        Self {
+            id: Some(info.tsih),
+            initiator: info.initiator.name,
+            isid: Some(isid.map(|byte| format!("{byte:02x}")).collect()),
+            target: info.target,
+            address: info.endpoints.peer.to_string(),
+            portal: info.endpoints.local.to_string(),
+            user: info.user,
+            proof: info.proof.to_string(),
+            digests: match digests.is_empty() {
+                true => "none".to_owned(),
+                false => digests.join(", "),
+            },
+            core: info.core.0,
+            age_s: uptime.saturating_sub(info.since).as_secs(),
+            commands: counts.commands,
+            read_bytes: counts.bytes_in,
+            written_bytes: counts.bytes_out,
+        }
+    }
+
+    /// Fibre Channel guards each frame by a CRC, and has no proof of names.
+    fn of_fc(login: FcLogin, uptime: Duration) -> Self {
+        Self {
+            id: None,
+            isid: None,
+            target: Some(login.port),
+            address: login.initiator.clone(),
+            initiator: login.initiator,
+            portal: login.interface,
+            user: None,
+            proof: "none".to_owned(),
+            digests: "none".to_owned(),
+            core: login.core.0,
+            age_s: uptime.saturating_sub(login.since).as_secs(),
+            commands: login.counts.commands,
+            read_bytes: login.counts.bytes_in,
+            written_bytes: login.counts.bytes_out,
+        }
+    }
 }
 
 /// The control plane.
@@ -218,26 +285,38 @@ impl Plane {
         self.server.units().into_iter().map(Into::into).collect()
     }
 
-    /// The sessions that there are, in the order of their targets and initiators.
+    /// What the cores have counted beside volumes.
+    #[must_use]
+    pub fn survey(&self) -> Survey {
+        self.server.survey()
+    }
+
+    /// What volumes have of memory.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryLimit {
+        self.server.memory()
+    }
+
+    /// The sessions that there are, and logins by Fibre Channel, in the order of their targets and
+    /// initiators.
     #[must_use]
     pub fn sessions(&self) -> Vec<Session> {
+        self.sessions_of(&self.survey())
+    }
+
+    /// The same, with what has been counted of them.
+    #[must_use]
+    pub fn sessions_of(&self, survey: &Survey) -> Vec<Session> {
         let uptime = self.server.uptime();
-        let session = |info: engine::mailbox::SessionInfo| Session {
-            id: info.tsih,
-            initiator: info.initiator.name,
-            isid: info
-                .initiator
-                .isid
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-            target: info.target,
-            address: info.endpoints.peer.to_string(),
-            portal: info.endpoints.local.to_string(),
-            core: info.core.0,
-            age_s: uptime.saturating_sub(info.since).as_secs(),
+        let counts = |info: &SessionInfo| survey.sessions.get(&info.tsih).copied();
+        let session = |info: SessionInfo| {
+            let counts = counts(&info).unwrap_or_default();
+            Session::of(info, counts, uptime)
         };
-        let mut sessions: Vec<_> = self.server.sessions().into_iter().map(session).collect();
+        let by_fc = survey.fc_logins.iter().cloned();
+        let by_fc = by_fc.map(|login| Session::of_fc(login, uptime));
+        let sessions = self.server.sessions().into_iter().map(session);
+        let mut sessions: Vec<_> = sessions.chain(by_fc).collect();
         sessions.sort_by(|one, other| {
             (&one.target, &one.initiator, one.id).cmp(&(&other.target, &other.initiator, other.id))
         });

@@ -17,7 +17,7 @@
 //! | deadlines; buffers that are given back | `timers`, `buffers` |
 //! | unit attentions for initiators that are away | `nexus_table` |
 //! | changes of what is served: on core 0; on every core | `change_steps`; `inventory` |
-//! | shutdown; what a core holds | `stop`, `census` |
+//! | shutdown; what a core holds, and what it has counted | `stop`, `census`, `survey` |
 
 mod buffers;
 mod census;
@@ -33,6 +33,7 @@ mod services;
 mod session;
 mod sessions;
 mod stop;
+mod survey;
 mod timers;
 mod units;
 mod volumes;
@@ -100,6 +101,7 @@ pub struct Core<R: Ring, P: Mailer> {
     stop: stop::CoreStop,
     /// What units have lent for reading and wait for.
     recalls: Vec<(UnitId, Recall)>,
+    counts: survey::CoreCounts,
     /// The timer of the journal is set.
     sweeping: bool,
     /// The timer of the buffers is set.
@@ -169,6 +171,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             control: parts.control,
             stop: stop::CoreStop::default(),
             recalls: Vec::new(),
+            counts: survey::CoreCounts::default(),
             sweeping: false,
             trimming: false,
         }
@@ -385,6 +388,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
             CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
+            CoreMessage::Survey(reply) => self.tell_survey(now, &reply),
             CoreMessage::Echo(reply) => drop(reply.send(())),
             CoreMessage::Stop => self.stop(now),
             CoreMessage::Stopped(core) => self.stopped(now, core),

@@ -6,6 +6,7 @@
 //! | what is served, as a value; a server that serves it | [`inventory`], [`server`] |
 //! | the cores and what is between them | [`core`], [`mailbox`], [`flushes`] |
 //! | how it changes meanwhile; what each initiator sees | [`change`], [`views`] |
+//! | what the cores have counted | [`survey`] |
 //! | what outlives a process: identity, reservations | `server::units`, [`state`] |
 #![forbid(unsafe_code)]
 
@@ -17,4 +18,5 @@ pub mod mailbox;
 pub mod serve;
 pub mod server;
 pub mod state;
+pub mod survey;
 pub mod views;

@@ -8,6 +8,7 @@ use ::io::memory::drain_stores;
 use ::io::ring::Waker;
 use fc::wire::names::Wwn;
 use iscsi::login::Login;
+use iscsi::parameters::SessionProof;
 use iscsi::target::{Endpoints, InitiatorPort};
 use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus};
@@ -16,6 +17,7 @@ use scsi::task::CommandFailure;
 use scsi::unit::{CoreId, UnitId};
 
 use crate::change::{Change, ChangeError, Preparation, Retirement, Switch};
+use crate::survey::CoreSurvey;
 use block::lease::BlockLease;
 use runtime::n_port::Attachment;
 
@@ -60,6 +62,8 @@ pub enum CoreMessage {
     Sessions(Sender<Vec<SessionInfo>>),
     /// End the session with this TSIH, and tell when it has ended; for core 0.
     Drop(u16, Sender<()>),
+    /// Tell what was counted.
+    Survey(Sender<CoreSurvey>),
     /// Answer, to show that the core goes round.
     Echo(Sender<()>),
     /// Ask every initiator to log out, and stop when they have or their time is over.
@@ -79,6 +83,14 @@ pub struct SessionInfo {
     pub initiator: InitiatorPort,
     /// The target's name; `None` for discovery.
     pub target: Option<String>,
+    /// The CHAP user that was proven, if one was asked for.
+    pub user: Option<String>,
+    /// How it was proven.
+    pub proof: SessionProof,
+    /// PDUs have a header digest (CRC32C).
+    pub header_digest: bool,
+    /// Data segments have a digest (CRC32C).
+    pub data_digest: bool,
     /// The two ends of its connection.
     pub endpoints: Endpoints,
     /// The core that it lives on.

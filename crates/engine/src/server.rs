@@ -24,6 +24,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ::io::limits::processor_quota;
+use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
 use block::file::UndoLog;
 use block::volume::Volume;
@@ -32,7 +33,7 @@ use client::open::OpenOptions;
 use iscsi::target::TargetLimits;
 use runtime::journal::Journal;
 use runtime::polling::PollMode;
-use scsi::statistics::{SpaceUsage, Totals};
+use scsi::statistics::{ClassCount, OperationClass, SpaceUsage};
 use scsi::unit::{CoreId, UnitId};
 
 use crate::change::ChangeError;
@@ -42,6 +43,7 @@ use crate::inventory::Inventory;
 use crate::mailbox::{CoreMessage, Mailboxes, SessionInfo};
 use crate::serve::options::{ReadyLun, ServeError};
 use crate::state::StateDir;
+use crate::survey::Survey;
 use crate::views::Views;
 use absent::Notice;
 use fc_ports::FcPortName;
@@ -111,8 +113,8 @@ pub struct UnitReport {
     pub block_size: u32,
     /// Its capacity; 0 where it was never known.
     pub blocks: u64,
-    /// What its hosts have done since it is served.
-    pub totals: Totals,
+    /// What its hosts have done since it is served: reads, writes, and all else.
+    pub classes: [ClassCount; OperationClass::ALL.len()],
     /// What it uses of its storage, where that is counted.
     pub usage: Option<SpaceUsage>,
 }
@@ -124,6 +126,7 @@ pub struct Server {
     start: Instant,
     mailboxes: Mailboxes,
     flushes: Arc<FinalFlushes>,
+    journal: Arc<Journal>,
     store: Arc<StateDir>,
     threads: Mutex<Vec<JoinHandle<io::Result<()>>>>,
     /// Held by the change that is being made, however long that takes.
@@ -223,6 +226,7 @@ impl Server {
             start,
             mailboxes,
             flushes,
+            journal: common.journal,
             store,
             threads: Mutex::new(threads),
             changing: Mutex::default(),
@@ -356,6 +360,33 @@ impl Server {
         self.start.elapsed()
     }
 
+    /// What the cores have counted, those that answer within 5 s.
+    #[must_use]
+    pub fn survey(&self) -> Survey {
+        let (reply, answers) = channel();
+        self.to_all(|| CoreMessage::Survey(reply.clone()));
+        let names = {
+            let served = self.served();
+            let units = served.units.iter();
+            units.map(|(name, unit)| (unit.id, name.clone())).collect()
+        };
+        let mut survey = Survey {
+            violations: self.journal.counts(),
+            ..Survey::default()
+        };
+        for core in (0..self.cores).map_while(|_| answers.recv_timeout(ANSWER).ok()) {
+            survey.add(core, &names);
+        }
+        survey.times.sort_by_key(|time| time.core);
+        survey
+    }
+
+    /// Memory that RAM volumes and written blocks may take together, and how much of it they do.
+    #[must_use]
+    pub fn memory(&self) -> &MemoryLimit {
+        &self.config.open.memory
+    }
+
     /// Ends a session, whatever its peer does. Its tasks end at the medium first, so that nothing
     /// of it comes later. Returns whether there was one, and it has ended.
     pub fn drop_session(&self, tsih: u16) -> bool {
@@ -387,7 +418,7 @@ impl Server {
                 is_absent: unit.absence.is_some(),
                 block_size: traits.block_size,
                 blocks: traits.blocks,
-                totals: unit.statistics.totals(),
+                classes: OperationClass::ALL.map(|class| unit.statistics.class(class)),
                 usage: unit.statistics.usage(),
             }
         };

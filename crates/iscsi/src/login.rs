@@ -15,7 +15,9 @@ use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
-use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionPurpose};
+use crate::parameters::{
+    DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionProof, SessionPurpose,
+};
 use crate::pdu_sink::PduSink;
 use crate::session::Session;
 use crate::target::{AdmissionWish, Endpoints, InitiatorPort, TargetConfig, TargetNode};
@@ -407,15 +409,10 @@ impl<L: Lease> Login<L> {
     fn ask(&mut self, asking: AdmissionRequest) {
         let first = asking.dialogue.first();
         let identity = &asking.agreed.identity;
-        if asking
-            .agreed
-            .proof
-            .as_ref()
-            .is_some_and(|proof| proof.hash == Hash::Md5)
-        {
+        let proof = asking.agreed.proof.as_ref();
+        if proof.is_some_and(|proof| proof.hash == Hash::Md5) {
             self.events.push_back(LoginEvent::Remark(WEAK_HASH));
         }
-        let proof = asking.agreed.proof.as_ref();
         self.events.push_back(LoginEvent::Session {
             wish: AdmissionWish {
                 initiator: InitiatorPort {
@@ -444,6 +441,7 @@ impl<L: Lease> Login<L> {
                 isid: first.isid,
             },
             initiator_alias: agreed.identity.alias,
+            proof: agreed.proof.as_ref().map_or(SessionProof::None, Into::into),
             user: agreed.proof.map(|proof| proof.user),
             purpose: agreed.purpose,
             portal_group: agreed.identity.portal_group,

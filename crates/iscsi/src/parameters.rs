@@ -1,8 +1,11 @@
 //! What a login agreed upon, and for whom: all that a session in its full-feature phase begins
 //! with.
 
+use std::fmt;
 use std::sync::Arc;
 
+use crate::auth::Hash;
+use crate::auth::chap::ChapProof;
 use crate::target::{Endpoints, InitiatorPort, TargetNode};
 
 /// The outcome of a login.
@@ -14,6 +17,8 @@ pub struct Parameters {
     pub initiator_alias: Option<String>,
     /// The CHAP user name that was proven; `None` where none was asked for.
     pub user: Option<String>,
+    /// How it was proven.
+    pub proof: SessionProof,
     /// To what.
     pub purpose: SessionPurpose,
     /// The tag of the portal group by which it came.
@@ -74,6 +79,38 @@ impl Parameters {
             format!("{name} logged out of {place}")
         } else {
             format!("{name}: session with {place} lost")
+        }
+    }
+}
+
+/// How an initiator proved who it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionProof {
+    /// It did not have to.
+    #[default]
+    None,
+    /// CHAP with this hash.
+    Chap(Hash),
+    /// The same, and the target proved itself by the same hash.
+    Mutual(Hash),
+}
+
+impl From<&ChapProof> for SessionProof {
+    fn from(proof: &ChapProof) -> Self {
+        if proof.is_mutual {
+            Self::Mutual(proof.hash)
+        } else {
+            Self::Chap(proof.hash)
+        }
+    }
+}
+
+impl fmt::Display for SessionProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Chap(hash) => write!(f, "chap {}", hash.name()),
+            Self::Mutual(hash) => write!(f, "mutual chap {}", hash.name()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use scsi::medium::{HeapLease, Lease as _};
 
-use crate::parameters::{Operational, Parameters, SessionPurpose};
+use crate::parameters::{Operational, Parameters, SessionProof, SessionPurpose};
 use crate::pdu_sink::PduSink;
 use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::Bhs;
@@ -126,6 +126,7 @@ pub fn parameters(
         },
         initiator_alias: None,
         user: None,
+        proof: SessionProof::None,
         purpose,
         portal_group: 1,
         tsih: 1,

@@ -78,7 +78,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Import(args) => import::run(&args),
         Verb::Export(args) => import::export(&args),
         Verb::Unit(args) => unit::run(&args),
-        Verb::Stats(args) => manage::sessions::stats(&args),
+        Verb::Stats(args) => manage::stats::stats(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

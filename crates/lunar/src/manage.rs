@@ -3,6 +3,7 @@
 pub(crate) mod change;
 pub(crate) mod history;
 pub(crate) mod sessions;
+pub(crate) mod stats;
 
 use std::path::PathBuf;
 

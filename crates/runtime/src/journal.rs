@@ -40,6 +40,8 @@ struct Entries {
     /// Logins and ends of sessions by host, since the instant of the last sweep that counted them.
     sessions: HashMap<IpAddr, u32>,
     sessions_since: Now,
+    /// How often each rule was broken, by all peers.
+    counts: BTreeMap<&'static str, u64>,
 }
 
 /// The peers that break one rule.
@@ -126,6 +128,7 @@ impl Journal {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         // A name is the peer's to choose: it must not take the lines of others.
         let pair = (violation, peer.place());
+        *entries.counts.entry(violation.rule).or_default() += 1;
         if let Some(entry) = entries.pairs.get_mut(&pair) {
             if now.saturating_sub(entry.since) < QUIET {
                 entry.untold += 1;
@@ -165,7 +168,13 @@ impl Journal {
         *count <= SESSION_LINES
     }
 
-    /// Whether nothing is remembered.
+    /// How often each rule was broken until now.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.counts.clone()
+    }
+
+    /// Whether no line is owed.
     pub fn is_empty(&self) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.pairs.is_empty() && entries.rules.is_empty() && entries.sessions.is_empty()

@@ -12,10 +12,11 @@ use fc::port::PortEvent;
 use fc::remote::{Partners, RemoteId};
 use fc::target::{self, FcpLimits, FcpTarget};
 use fc::wire::names::Wwn;
-use scsi::device::DeviceServer;
+use scsi::device::{DeviceServer, NexusCounts};
 use scsi::medium::Now;
 use scsi::nexus::{Nexus, NexusId, NexusIdentity};
 use scsi::task::{Completed, FunctionResult, Tag};
+use scsi::unit::CoreId;
 use scsi::wire::transport_id;
 
 use super::Core;
@@ -23,7 +24,8 @@ use super::event_key::EventKey;
 use super::nexus_table::{DepartedInitiators, FcNexus};
 use super::timers::{SHORTEST, Timer};
 use crate::mailbox::Mailer;
-use runtime::n_port::{Attachment, NPort, PollInterest};
+use crate::survey::{FcLogin, LoginResult};
+use runtime::n_port::{Attachment, FrameLoss, NPort, PollInterest};
 
 /// An N_Port that serves.
 pub(super) struct FcPort {
@@ -49,6 +51,8 @@ pub(super) struct FcPort {
 struct RemotePortSlot {
     /// The slot of its nexus.
     slot: Option<u32>,
+    /// Since when.
+    since: Now,
     /// It is in [`FcPort::sending`], which there are too many ports to look through for each
     /// command.
     is_sending: bool,
@@ -94,6 +98,30 @@ impl FcPort {
         let port = self.n_port.port();
         let remote = port.remote(remote)?;
         Some((port.wwpn().to_string(), remote.wwpn().to_string()))
+    }
+
+    /// Its name, and the frames that were lost at it.
+    pub(super) fn lost(&mut self) -> (String, Vec<FrameLoss>) {
+        let lost = self.n_port.lost().unwrap_or_default();
+        (self.n_port.port().wwpn().to_string(), lost.places().into())
+    }
+
+    /// Its logins, on this core.
+    pub(super) fn logins(&self, core: CoreId) -> impl Iterator<Item = (NexusId, FcLogin)> {
+        let port = self.n_port.port();
+        let login = move |(at, seat): (usize, &RemotePortSlot)| {
+            let id = RemoteId(at as u32);
+            let login = FcLogin {
+                initiator: port.remote(id)?.wwpn().to_string(),
+                port: port.wwpn().to_string(),
+                interface: self.n_port.place().to_string(),
+                core,
+                since: seat.since,
+                counts: NexusCounts::default(),
+            };
+            Some((NexusId(seat.slot?), login))
+        };
+        self.seats.iter().enumerate().filter_map(login)
     }
 
     fn slot(&self, remote: RemoteId) -> Option<u32> {
@@ -247,7 +275,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 return;
             };
             match event {
-                PortEvent::Up(remote) => self.remote_up(fc_port, remote),
+                PortEvent::Up(remote) => self.remote_up(now, fc_port, remote),
                 PortEvent::Down(remote, end) => {
                     tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
                     self.remote_down(fc_port, remote);
@@ -300,7 +328,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// An initiator has logged in.
-    fn remote_up(&mut self, fc_port: u32, id: RemoteId) {
+    fn remote_up(&mut self, now: Now, fc_port: u32, id: RemoteId) {
         let one = &mut self.fc_ports[fc_port as usize];
         let Some(remote) = one.n_port.port().remote(id) else {
             return;
@@ -322,7 +350,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
         let heard = one.away.come_back(Some(&remote.wwpn()));
         let slot = self.connections.insert_remote(FcNexus { fc_port, id });
-        one.seat(id).slot = Some(slot);
+        let seat = one.seat(id);
+        (seat.slot, seat.since) = (Some(slot), now);
+        self.counts.login(names.0, LoginResult::Accepted);
         match heard {
             Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
             None => self.device.nexus_up(NexusId(slot), nexus),

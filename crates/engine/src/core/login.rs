@@ -21,6 +21,7 @@ use super::logins::Admission;
 use super::nexus_table::ConnectionPhase;
 use super::session::{PARTING, tell_of_session};
 use crate::mailbox::{CoreMessage, Mailer, NewSession, SessionInfo};
+use crate::survey::LoginResult;
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
@@ -118,10 +119,20 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             LoginEvent::Session { wish, .. } => self.decide(now, key, wish),
             LoginEvent::Done => self.start_moving(now, key),
             LoginEvent::Close(violation) => {
+                self.count_login(key, LoginResult::Refused);
                 self.log_violation(now, key, violation);
                 self.close_after_send(now, key);
             }
             LoginEvent::Remark(violation) => self.log_violation(now, key, violation),
+        }
+    }
+
+    fn count_login(&mut self, key: SlotKey, result: LoginResult) {
+        if let Some(connection) = self.connections.get(key)
+            && let ConnectionPhase::Login(login) = &connection.phase
+        {
+            self.counts
+                .login(login.endpoints().local.to_string(), result);
         }
     }
 
@@ -244,6 +255,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(session) = login.outcome() else {
             return;
         };
+        let at = session.endpoints.local.to_string();
+        self.counts.login(at, LoginResult::Accepted);
         tell_of_session(&self.journal, session, Parameters::introduction);
         let (tsih, nexus) = (session.tsih, control.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.

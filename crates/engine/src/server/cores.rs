@@ -172,9 +172,14 @@ fn run(
 /// The loop of a core.
 fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()> {
     let mut polling = Polling::new(common.polling, OF_A_SERVER);
-    core.begin(common.start.elapsed());
+    let begun = common.start.elapsed();
+    core.begin(begun);
+    let (mut idle_since, mut was_busy) = (begun, false);
     while !core.has_left() {
         let now = common.start.elapsed();
+        if was_busy {
+            idle_since = now;
+        }
         let patience = core.patience(now);
         let timeout = if core.ring().pauses() {
             patience
@@ -183,7 +188,11 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
         };
         core.ring().wait(timeout)?;
         let now = common.start.elapsed();
-        if core.turn(now) {
+        // A turn that finds nothing is part of the waiting.
+        core.was_idle(now - idle_since);
+        idle_since = now;
+        was_busy = core.turn(now);
+        if was_busy {
             polling.arrived(now);
         }
     }

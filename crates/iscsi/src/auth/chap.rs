@@ -25,6 +25,8 @@ pub struct ChapProof {
     pub user: String,
     /// With which hash.
     pub hash: Hash,
+    /// The initiator wanted us to prove ourselves too.
+    pub is_mutual: bool,
     /// The nodes that have this user, with the secret that was proven.
     pub nodes: Vec<AdmittedNode>,
 }
@@ -129,6 +131,7 @@ impl Challenge {
         Ok(ChapProof {
             user: answer.name.to_owned(),
             hash: self.hash,
+            is_mutual: answer.counter.is_some(),
             nodes,
         })
     }

@@ -33,12 +33,12 @@ impl DaemonMachine {
             (one.volume, VolumeFact { size, is_present })
         };
         let session = |one: Session| SessionFact {
-            id: one.id.into(),
+            id: one.id.unwrap_or_default().into(),
             initiator: one.initiator,
             alias: String::new(),
             target: one.target.unwrap_or_default(),
             address: one.address,
-            is_authenticated: false,
+            is_authenticated: one.user.is_some(),
         };
         Ok(Self {
             volumes: stats.into_iter().map(fact).collect(),

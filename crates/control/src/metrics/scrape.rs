@@ -1,0 +1,314 @@
+//! What is at `/metrics`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use engine::survey::Survey;
+
+use super::exposition::Exposition;
+pub use super::exposition::Format;
+use super::series::{self, Family};
+use super::volume::{OperationStats, VolumeStats};
+use crate::plane::{Plane, Session};
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScrapeRequest {
+    /// How it is written.
+    pub format: Format,
+    /// 27 buckets of latencies in place of 12, and those of commands that neither read nor write.
+    pub detail: bool,
+    /// Only what is of this volume.
+    pub volume: Option<String>,
+}
+
+impl ScrapeRequest {
+    /// Reads the parameters of a query, and Accept.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a parameter, and what would be right.
+    pub fn new(query: &[(String, String)], accept: &str) -> Result<Self, String> {
+        let mut request = Self::default();
+        if accept.contains("application/openmetrics-text") {
+            request.format = Format::OpenMetrics;
+        }
+        for (key, value) in query {
+            match (&**key, &**value) {
+                ("detail", "1") => request.detail = true,
+                ("detail", "0") => request.detail = false,
+                ("volume", name) => request.volume = Some(name.to_owned()),
+                _ => {
+                    return Err(format!(
+                        "{key}={value} cannot be asked of metrics: give detail=1 or volume=NAME"
+                    ));
+                }
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// All that is told, gathered.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) volumes: Vec<VolumeStats>,
+    pub(super) survey: Survey,
+    pub(super) sessions: Vec<Session>,
+    /// Bytes of memory, by what they are for.
+    pub(super) memory: Vec<(&'static str, u64)>,
+    pub(super) memory_limit: u64,
+    pub(super) generation: u64,
+    pub(super) alarms: Vec<String>,
+}
+
+/// All metrics of a server, as text.
+#[must_use]
+pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
+    let survey = plane.survey();
+    let mut memory = vec![
+        ("volumes", plane.memory().used()),
+        ("buffers", survey.buffers),
+    ];
+    memory.extend(resident().map(|bytes| ("resident", bytes)));
+    let numbers = Numbers {
+        volumes: plane.stats(),
+        sessions: plane.sessions_of(&survey),
+        memory,
+        memory_limit: plane.memory().limit(),
+        generation: plane.served().generation,
+        alarms: plane.alarms(),
+        survey,
+    };
+    numbers.text(request)
+}
+
+impl Numbers {
+    pub(super) fn text(&self, request: &ScrapeRequest) -> String {
+        let mut out = Exposition::new(request.format);
+        let wanted = |one: &&VolumeStats| {
+            let only = request.volume.as_ref();
+            only.is_none_or(|only| *only == one.volume)
+        };
+        let volumes: Vec<_> = self.volumes.iter().filter(wanted).collect();
+        of_volumes(&volumes, &self.survey.queued, request.detail, &mut out);
+        if request.volume.is_none() {
+            of_sessions(&self.sessions, &mut out);
+            self.of_peers(&mut out);
+            self.of_cores(&mut out);
+            self.of_configuration(&mut out);
+        }
+        out.into_text()
+    }
+
+    fn of_peers(&self, out: &mut Exposition) {
+        out.family(&series::LOGINS);
+        for ((portal, result), count) in &self.survey.logins {
+            let labels = [("portal", &**portal), ("result", result.name())];
+            out.number(&series::LOGINS, &labels, count);
+        }
+        out.family(&series::VIOLATIONS);
+        let violations = &self.survey.violations;
+        for (rule, count) in violations {
+            out.number(&series::VIOLATIONS, &[("rule", rule)], count);
+        }
+        out.family(&series::DIGEST_ERRORS);
+        let digests = violations.iter().filter(|(rule, _)| rule.contains(DIGEST));
+        let errors: u64 = digests.map(|(_, count)| count).sum();
+        out.number(&series::DIGEST_ERRORS, &[], errors);
+        out.family(&series::FRAMES_LOST);
+        for (port, places) in &self.survey.lost_frames {
+            for place in places {
+                let labels = [("port", &**port), ("where", place.place)];
+                out.number(&series::FRAMES_LOST, &labels, place.frames);
+            }
+        }
+    }
+
+    fn of_cores(&self, out: &mut Exposition) {
+        let times = &self.survey.times;
+        let busy = times.iter().map(|time| (time.core, time.busy));
+        seconds(&series::CORE_BUSY, busy, out);
+        let idle = times.iter().map(|time| (time.core, time.idle));
+        seconds(&series::CORE_IDLE, idle, out);
+        out.family(&series::MEMORY);
+        for (kind, bytes) in &self.memory {
+            out.number(&series::MEMORY, &[("kind", kind)], bytes);
+        }
+        out.family(&series::MEMORY_LIMIT);
+        out.number(&series::MEMORY_LIMIT, &[], self.memory_limit);
+    }
+
+    fn of_configuration(&self, out: &mut Exposition) {
+        out.family(&series::GENERATION);
+        out.number(&series::GENERATION, &[], self.generation);
+        out.family(&series::ALARM);
+        for alarm in &self.alarms {
+            let labels = [("name", &**alarm), ("severity", "warning")];
+            out.number(&series::ALARM, &labels, 1);
+        }
+    }
+}
+
+type Operation = (&'static str, fn(&VolumeStats) -> &OperationStats);
+
+const OPERATIONS: [Operation; 3] = [
+    ("read", |of| &of.read),
+    ("write", |of| &of.write),
+    ("other", |of| &of.other),
+];
+
+fn of_volumes(
+    volumes: &[&VolumeStats],
+    queued: &BTreeMap<String, u64>,
+    detail: bool,
+    out: &mut Exposition,
+) {
+    let counters: [(Family, fn(&OperationStats) -> u64); 2] = [
+        (series::OPERATIONS, |of| of.operations),
+        (series::ERRORS, |of| of.errors),
+    ];
+    for (family, value) in counters {
+        out.family(&family);
+        for (volume, op, stats) in active(volumes) {
+            let labels = [("volume", &*volume.volume), ("op", op)];
+            out.number(&family, &labels, value(stats));
+        }
+    }
+    out.family(&series::BYTES);
+    for volume in volumes.iter().filter(|one| one.reads + one.writes > 0) {
+        for (op, bytes) in [("read", volume.read_bytes), ("write", volume.written_bytes)] {
+            let labels = [("volume", &*volume.volume), ("op", op)];
+            out.number(&series::BYTES, &labels, bytes);
+        }
+    }
+    out.family(&series::LATENCY);
+    for (volume, op, stats) in active(volumes) {
+        if detail || op != "other" {
+            histogram(&volume.volume, op, stats, detail, out);
+        }
+    }
+    gauges(volumes, queued, out);
+}
+
+/// Classes of which a volume had any command.
+fn active<'a>(
+    volumes: &'a [&VolumeStats],
+) -> impl Iterator<Item = (&'a VolumeStats, &'static str, &'a OperationStats)> {
+    let each = |volume: &'a &VolumeStats| {
+        let classes = OPERATIONS.into_iter();
+        classes.map(move |(op, stats)| (&**volume, op, stats(volume)))
+    };
+    let all = volumes.iter().flat_map(each);
+    all.filter(|(_, _, stats)| stats.operations > 0)
+}
+
+/// 12 buckets of 4^n us, or 27 of 2^n: both are exact sums of ours.
+fn histogram(volume: &str, op: &str, stats: &OperationStats, detail: bool, out: &mut Exposition) {
+    let step = if detail { 1 } else { 2 };
+    for octave in (0..27).step_by(step).take(if detail { 27 } else { 12 }) {
+        let end = Duration::from_micros(1 << octave);
+        let le = end.as_secs_f64().to_string();
+        let labels = [("volume", volume), ("op", op), ("le", &le)];
+        out.sample(&series::LATENCY, "_bucket", &labels, stats.within(end));
+    }
+    let labels = [("volume", volume), ("op", op), ("le", "+Inf")];
+    out.sample(&series::LATENCY, "_bucket", &labels, stats.operations);
+    let sum = Duration::from_nanos(stats.sum_ns).as_secs_f64();
+    out.sample(&series::LATENCY, "_sum", &labels[..2], sum);
+    out.sample(&series::LATENCY, "_count", &labels[..2], stats.operations);
+}
+
+fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Exposition) {
+    let depth = |of: &VolumeStats| {
+        let is_used = of.read.operations + of.write.operations + of.other.operations > 0;
+        is_used.then(|| queued.get(&of.volume).copied().unwrap_or(0))
+    };
+    gauge(&series::QUEUE, volumes, depth, out);
+    gauge(
+        &series::CAPACITY,
+        volumes,
+        |of| Some(of.capacity_bytes),
+        out,
+    );
+    gauge(&series::USED, volumes, |of| of.used_bytes, out);
+    out.family(&series::STATE);
+    for volume in volumes {
+        let state = if volume.absent { "absent" } else { "online" };
+        let labels = [("volume", &*volume.volume), ("state", state)];
+        out.number(&series::STATE, &labels, 1);
+    }
+}
+
+fn gauge(
+    family: &Family,
+    volumes: &[&VolumeStats],
+    value: impl Fn(&VolumeStats) -> Option<u64>,
+    out: &mut Exposition,
+) {
+    out.family(family);
+    for volume in volumes {
+        if let Some(value) = value(volume) {
+            out.number(family, &[("volume", &volume.volume)], value);
+        }
+    }
+}
+
+/// Sessions of one initiator with one target by one portal are one series.
+fn of_sessions(sessions: &[Session], out: &mut Exposition) {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut sums: BTreeMap<[&str; 3], [u64; 3]> = BTreeMap::new();
+    for session in sessions {
+        let target = session.target.as_deref().unwrap_or("discovery");
+        *counts.entry(target).or_default() += 1;
+        let key = [target, &*session.initiator, &*session.portal];
+        let sum = sums.entry(key).or_default();
+        let add = [session.commands, session.read_bytes, session.written_bytes];
+        sum.iter_mut().zip(add).for_each(|(sum, more)| *sum += more);
+    }
+    out.family(&series::SESSIONS);
+    for (target, count) in counts {
+        out.number(&series::SESSIONS, &[("target", target)], count);
+    }
+    let labels = |[target, initiator, portal]: [_; 3]| {
+        [
+            ("target", target),
+            ("initiator", initiator),
+            ("portal", portal),
+        ]
+    };
+    out.family(&series::SESSION_COMMANDS);
+    for (key, [commands, ..]) in &sums {
+        out.number(&series::SESSION_COMMANDS, &labels(*key), commands);
+    }
+    out.family(&series::SESSION_BYTES);
+    for (key, [_, read, written]) in &sums {
+        let [target, initiator, portal] = labels(*key);
+        for (op, bytes) in [("read", read), ("write", written)] {
+            let labels = [target, initiator, portal, ("op", op)];
+            out.number(&series::SESSION_BYTES, &labels, bytes);
+        }
+    }
+}
+
+fn seconds(family: &Family, times: impl Iterator<Item = (u16, Duration)>, out: &mut Exposition) {
+    out.family(family);
+    for (core, time) in times {
+        let core = core.to_string();
+        out.number(family, &[("core", &core)], time.as_secs_f64());
+    }
+}
+
+/// Memory of the process that is in use, in bytes; `None` where the kernel does not tell.
+fn resident() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// What the rules about digests have in common.
+const DIGEST: &str = "digest error";
