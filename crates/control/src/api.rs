@@ -197,7 +197,7 @@ async fn drop_session(
 ) -> Answer<StatusCode> {
     let what = format!("ends session {id}");
     caller.audit(&what);
-    match blocking(move || plane.drop_session(id)).await? {
+    match blocking(move || plane.drop_session(id, &caller.author())).await?? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(&format!("there is no session {id}"))
             .way_out("lunar sessions lists those that there are")),

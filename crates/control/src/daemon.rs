@@ -22,6 +22,7 @@ use io::memory::MemoryLimit;
 use io::ring::RingKind;
 use tokio::sync::watch;
 
+use crate::audit::Audit;
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, write};
 use crate::gate::{Gate, Generation, Store};
@@ -104,7 +105,8 @@ impl Daemon {
         let door = thread::door(&options.socket).map_err(failed)?;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
-        let mut store = store.map_err(failed)?;
+        let audit = Arc::new(Audit::new(&options.state));
+        let mut store = store.map_err(failed)?.audited(Arc::clone(&audit));
         let mut first = first(&mut store, &options.config)?;
         let places = Places {
             state: options.state.clone(),
@@ -131,7 +133,7 @@ impl Daemon {
             .unwrap_or_else(|cause| tracing::warn!("{cause}"));
         let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
-        let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms));
+        let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms, audit));
         let started = thread::start(options, door, Arc::clone(&plane));
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {

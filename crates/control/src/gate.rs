@@ -122,6 +122,8 @@ pub struct Generation {
 pub struct Author {
     /// A user of this machine or a token.
     pub who: String,
+    /// Where it asks from: a socket, an address, a signal.
+    pub from: String,
     /// By what it asks.
     pub by: String,
 }

@@ -15,6 +15,7 @@
 //! | [`api`] | HTTP and JSON over a Unix socket |
 //! | [`daemon`] | from a file to a server that can be asked and told |
 //! | [`client`] | the other end of the API |
+//! | [`audit`] | a line for each call that changes something |
 //! | [`metrics`] | numbers for Prometheus and `lunar stats` |
 //! | [`import`] | trees out of the files of other targets, and back to LIO |
 //! | [`secret`] | secrets by reference |
@@ -24,6 +25,7 @@
 #[cfg(test)]
 mod any;
 pub mod api;
+pub mod audit;
 pub mod check;
 pub mod client;
 pub mod daemon;

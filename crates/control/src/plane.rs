@@ -15,6 +15,7 @@ use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::Audit;
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
 use crate::metrics::VolumeStats;
 use crate::plan::Allowed;
@@ -130,6 +131,7 @@ pub struct Plane {
     engine: ServedTree,
     server: ServerHandle,
     alarms: Mutex<Vec<String>>,
+    audit: Arc<Audit>,
 }
 
 /// How long a change waits for the one before.
@@ -142,6 +144,7 @@ impl Plane {
         gate: Gate<FileStore, ServedTree>,
         server: ServerHandle,
         alarms: Vec<String>,
+        audit: Arc<Audit>,
     ) -> Self {
         Self {
             turns: Turns::default(),
@@ -151,6 +154,7 @@ impl Plane {
             gate: Mutex::new(gate),
             server,
             alarms: Mutex::new(alarms),
+            audit,
         }
     }
 
@@ -172,7 +176,13 @@ impl Plane {
         }
         let _turn = self.turns.take(author, PATIENCE)?;
         let mut gate = self.gate();
-        let outcome = gate.change(request, author, SystemTime::now())?;
+        self.audit.begin(author, &request.candidate);
+        let result = gate.change(request, author, SystemTime::now());
+        let refused = result.as_ref().err().map(ToString::to_string);
+        if let Err(cause) = self.audit.end(refused.as_deref()) {
+            tracing::error!("{cause}");
+        }
+        let outcome = result?;
         let now = Arc::new(served(&gate));
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = now;
         self.stored_alarms().clear();
@@ -193,6 +203,7 @@ impl Plane {
     pub fn reload(&self) {
         let author = Author {
             who: "root".to_owned(),
+            from: "signal".to_owned(),
             by: "SIGHUP".to_owned(),
         };
         let request = ChangeRequest {
@@ -222,13 +233,13 @@ impl Plane {
     /// # Errors
     ///
     /// It is not a secret, or cannot be kept.
-    pub fn put_secret(&self, name: &str, secret: &str) -> Result<(), GateError> {
-        let author = Author {
-            who: "root".to_owned(),
-            by: format!("the secret state:{name}"),
-        };
-        let _turn = self.turns.take(&author, PATIENCE)?;
-        self.gate().put_secret(name, secret)
+    pub fn put_secret(&self, name: &str, secret: &str, author: &Author) -> Result<(), GateError> {
+        let what = format!("set the secret state:{name}");
+        let _turn = self.turns.take(author, PATIENCE)?;
+        let told = self.audit.act(author, what.clone());
+        told.map_err(GateError::Store)?;
+        let failed = |error: &GateError| self.audit.failed(author, what, &error.to_string());
+        self.gate().put_secret(name, secret).inspect_err(failed)
     }
 
     /// Whether the file says something that is not served. What is just being applied is in the
@@ -330,10 +341,24 @@ impl Plane {
     }
 
     /// Ends a session, whatever its peer does; returns whether there was one.
-    #[must_use]
-    pub fn drop_session(&self, id: u16) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// The audit log cannot be written; the session goes on.
+    pub fn drop_session(&self, id: u16, author: &Author) -> Result<bool, GateError> {
         let mut sessions = self.server.sessions().into_iter();
-        sessions.any(|session| session.tsih == id) && self.server.drop_session(id)
+        if !sessions.any(|session| session.tsih == id) {
+            return Ok(false);
+        }
+        let what = format!("end session {id}");
+        let told = self.audit.act(author, what.clone());
+        told.map_err(GateError::Store)?;
+        let has_ended = self.server.drop_session(id);
+        if !has_ended {
+            self.audit
+                .failed(author, what, "it has not ended within 5 s");
+        }
+        Ok(has_ended)
     }
 }
 

@@ -19,9 +19,11 @@ mod files;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use files::{Files, NoSteps, RealFiles};
 
+use crate::audit::Audit;
 use crate::gate::{Generation, Store};
 
 /// How many generations are kept.
@@ -35,6 +37,7 @@ pub struct FileStore<F = RealFiles> {
     config: PathBuf,
     history: PathBuf,
     files: F,
+    audit: Option<Arc<Audit>>,
 }
 
 /// What was found at the start.
@@ -62,7 +65,15 @@ impl<F: Files> FileStore<F> {
             config: config.to_owned(),
             history,
             files,
+            audit: None,
         })
+    }
+
+    /// The same, which commits nothing that has no line in this log.
+    #[must_use]
+    pub fn audited(self, audit: Arc<Audit>) -> Self {
+        let audit = Some(audit);
+        Self { audit, ..self }
     }
 
     /// Reads the file and the history.
@@ -160,6 +171,10 @@ impl<F: Files> Store for FileStore<F> {
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {
         let kept = self.remember(generation, text);
         kept.map_err(|cause| format!("cannot keep the history: {cause}"))?;
+        if let Some(audit) = &self.audit {
+            let told = audit.commit(generation);
+            told.inspect_err(|_| self.forget(generation.number))?;
+        }
         if let Err(cause) = self.files.replace(&self.config, text) {
             self.forget(generation.number);
             return Err(self.cannot("write", &cause));

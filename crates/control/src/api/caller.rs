@@ -58,6 +58,7 @@ impl Caller {
     pub fn author(&self) -> Author {
         Author {
             who: self.who.clone(),
+            from: "unix socket".to_owned(),
             by: self.by.clone(),
         }
     }

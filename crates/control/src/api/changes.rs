@@ -257,7 +257,7 @@ pub(super) async fn put_secret(
     }
     caller.audit(&format!("sets the secret state:{name}"));
     let text = Zeroizing::new(text.to_owned());
-    blocking(move || plane.put_secret(&name, &text)).await??;
+    blocking(move || plane.put_secret(&name, &text, &caller.author())).await??;
     Ok(StatusCode::NO_CONTENT)
 }
 

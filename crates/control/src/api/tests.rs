@@ -1,5 +1,7 @@
 //! A daemon in this process, asked over its socket.
 
+mod audit;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

@@ -128,6 +128,7 @@ fn wish(candidate: Candidate) -> ChangeRequest {
 
 fn change(gate: &mut TestGate, request: &ChangeRequest) -> Result<super::Outcome, GateError> {
     let author = Author {
+        from: "a test".to_owned(),
         who: "root".to_owned(),
         by: "lunar set".to_owned(),
     };

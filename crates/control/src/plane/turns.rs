@@ -75,7 +75,7 @@ struct UnderWay<'a>(&'a Author, Duration);
 
 impl fmt::Display for UnderWay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Author { who, by }, time) = self;
+        let Self(Author { who, by, .. }, time) = self;
         write!(f, "a change by {who} ({by}) since {} s", time.as_secs())
     }
 }
@@ -87,6 +87,7 @@ mod tests {
     fn author(by: &str) -> Author {
         Author {
             who: "root".to_owned(),
+            from: "socket".to_owned(),
             by: by.to_owned(),
         }
     }
