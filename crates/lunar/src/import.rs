@@ -1,13 +1,13 @@
 //! `lunar import` and `export`: configurations of other targets.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use control::client::{ApiRequest, Method};
 use control::document::{parse, write};
-use control::import::{Format, Imported, LeftOut, export_lio, import};
+use control::import::{Format, Imported, LeftOut, export_lio, import, import_iet};
 
 use crate::manage::{SocketArgs, failure, segment};
 use crate::units::printable;
@@ -26,6 +26,10 @@ pub(crate) struct ImportArgs {
 
     /// The file
     file: PathBuf,
+
+    /// Of iet: initiators.allow, which says who may log in
+    #[arg(value_name = "ALLOW")]
+    allow: Option<PathBuf>,
 
     /// Put the secrets of the file into the daemon, by the names that the configuration has
     #[arg(long)]
@@ -50,9 +54,15 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, VerbError> {
     let name = args.file.display();
-    let text = fs::read_to_string(&args.file);
-    let text = text.map_err(|cause| VerbError::failed(format!("cannot read {name}: {cause}")))?;
-    let read = import(args.format, &text);
+    let text = text_of(&args.file)?;
+    let read = match &args.allow {
+        None => import(args.format, &text),
+        Some(allow) if args.format == Format::Iet => import_iet(&text, &text_of(allow)?),
+        Some(allow) => {
+            let what = format!("{} is one file too many: only iet has two", allow.display());
+            return Err(VerbError::usage(what));
+        }
+    };
     let imported = read.map_err(|problem| VerbError::usage(format!("{name}: {problem}")))?;
     tell(&format!("{name}"), &imported.left_out);
     imported.notes.iter().for_each(|note| log::say(note));
@@ -60,6 +70,11 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, VerbError> {
         put_secrets(args, &imported)?;
     }
     documents::print(write(&imported.tree).as_bytes())
+}
+
+fn text_of(file: &Path) -> Result<String, VerbError> {
+    let cannot = |cause| format!("cannot read {}: {cause}", file.display());
+    fs::read_to_string(file).map_err(|cause| VerbError::failed(cannot(cause)))
 }
 
 /// What was set to the other program's own default is not worth a line.
