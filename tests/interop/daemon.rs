@@ -1,137 +1,20 @@
 //! `lunar daemon` as its users have it: a process, its verbs, and hosts that are at work meanwhile.
 
 use std::fs;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tests::server;
-use tests::tool::{self, Ran};
+use tests::tool;
 
+use super::rig::{Rig, TARGET, load};
 use super::{LIMIT, must, run};
 
 mod told;
 
-const TARGET: &str = "iqn.2026-11.org.example:san";
-
-/// A daemon, and the folder of everything that it has.
-struct Rig {
-    folder: tempfile::TempDir,
-    port: u16,
-    daemon: Option<Child>,
-}
-
-impl Rig {
-    /// Serves a RAM disk and a file as LUNs 0 and 1, to everybody.
-    fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let text = format!(
-            "version = 1\n\n# the first\n[volume.a]\naddress = \"ram:8M\"\n\n[volume.b]\n\
-             address = \"file:{}\"\nsize = \"8M\"\n\n[target.\"{TARGET}\"]\n\
-             portals = [\"127.0.0.1:{port}\"]\nluns = {{ 0 = \"a\", 1 = \"b\" }}\n\
-             allow = [\"*\"]\n",
-            folder.path().join("disk.img").display()
-        );
-        fs::write(folder.path().join("lunar.toml"), text).unwrap();
-        let mut rig = Self {
-            folder,
-            port,
-            daemon: None,
-        };
-        rig.begin();
-        rig
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn begin(&mut self) {
-        let log = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.path("log"))
-            .unwrap();
-        let mut daemon = Command::new(server::binary().unwrap());
-        let paths = [("--config", "lunar.toml"), ("--state-dir", "state")];
-        daemon.arg("daemon");
-        for (option, name) in paths {
-            daemon.arg(option).arg(self.path(name));
-        }
-        daemon.arg("--socket").arg(self.path("socket"));
-        let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
-        daemon.args(["--ring", &ring]).stderr(Stdio::from(log));
-        self.daemon = Some(daemon.spawn().unwrap());
-        let until = Instant::now() + LIMIT;
-        while !self.lunar(&["history"]).good() {
-            assert!(Instant::now() < until, "{}", self.log());
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// As a machine does that loses power, but for what its disks have.
-    fn kill(&mut self) {
-        let mut daemon = self.daemon.take().unwrap();
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.path("log")).unwrap_or_default()
-    }
-
-    fn file(&self) -> String {
-        fs::read_to_string(self.path("lunar.toml")).unwrap()
-    }
-
-    fn lunar(&self, args: &[&str]) -> Ran {
-        let mut command = Command::new(server::binary().unwrap());
-        command.args(args).env("LUNAR_SOCKET", self.path("socket"));
-        tool::run(&mut command, LIMIT).unwrap()
-    }
-
-    #[track_caller]
-    fn says(&self, args: &[&str]) -> String {
-        let ran = self.lunar(args);
-        assert!(ran.good(), "{args:?}: {}\n{}", ran.output, self.log());
-        ran.output
-    }
-
-    fn url(&self, lun: u16) -> String {
-        format!("iscsi://127.0.0.1:{}/{TARGET}/{lun}", self.port)
-    }
-
-    fn capacity(&self, lun: u16) -> String {
-        let said = must("iscsi-readcapacity16", &["-s", &self.url(lun)]);
-        said.trim().to_owned()
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        if self.daemon.is_some() {
-            self.kill();
-        }
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// QEMU writes to a LUN for as long as it is let.
-fn load(url: &str) -> Child {
-    let bench = "bench -w -c 100000000 -d 8 -s 4096 -f raw -t none";
-    let mut qemu = Command::new("qemu-img");
-    qemu.args(bench.split(' ')).arg(url).stdout(Stdio::null());
-    qemu.stderr(Stdio::null()).spawn().unwrap()
-}
-
-/// An administrator's day, while a host is at work on LUN 0.
+/// Ten times over, while a host is at work on LUN 0.
 #[test]
 fn luns_come_and_change_and_go_while_a_host_works() {
     let rig = Rig::start();

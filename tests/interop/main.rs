@@ -5,6 +5,7 @@
 #![cfg(test)]
 
 mod access;
+mod admins_day;
 mod bad_peers;
 mod bench;
 mod copies;
@@ -15,11 +16,13 @@ mod fcoe;
 mod fcoe_trace;
 mod growth;
 mod identity;
+mod imports;
 mod lifecycle;
 mod live;
 mod own_initiator;
 mod qemu;
 mod remote;
+mod rig;
 mod trace;
 mod waiting;
 

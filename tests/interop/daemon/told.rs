@@ -10,8 +10,8 @@ use tests::cdb;
 use tests::client::{Client, Ended};
 use tests::initiator::{Data, Settings};
 
-use super::{Rig, TARGET, free_port, load};
 use crate::LIMIT;
+use crate::rig::{Rig, TARGET, free_port, load};
 
 const TEST_UNIT_READY: [u8; 6] = [0; 6];
 const LUNS_CHANGED: [u8; 2] = [0x3f, 0x0e];
