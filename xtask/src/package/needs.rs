@@ -1,5 +1,8 @@
 //! The C library that a binary needs, against what its package says.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -42,20 +45,4 @@ fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text[..end.unwrap_or(text.len())].split('.');
     let mut number = || numbers.next()?.parse().ok();
     Some((number()?, number()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{newest, told};
-
-    #[test]
-    fn the_newest_symbol_counts() {
-        let symbols = "DF *UND* (GLIBC_2.9) read\nDF *UND* (GLIBC_2.34) stat64\n\
-                       DF *UND* (GLIBC_2.2.5) free\nw   D  *UND* (GCC_3.0) _Unwind_Resume\n";
-        assert_eq!(newest(symbols), Some((2, 34)));
-        assert_eq!(newest("(GCC_3.0) _Unwind_Resume"), None);
-        let depends = "depends = \"libc6 (>= 2.34), libgcc-s1\"";
-        assert_eq!(told(depends), Some((2, 34)));
-        assert_eq!(told("depends = \"libc6\""), None);
-    }
 }

@@ -1,6 +1,9 @@
 //! The thread of the control plane, which must not be missed: where it fails or panics, it begins
 //! again.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -96,40 +99,3 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Before the control plane begins again: what makes it fail at once must not fill the log.
 const PAUSE: Duration = Duration::from_secs(1);
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::io;
-
-    use tokio::sync::watch;
-
-    use super::{door, keep};
-
-    #[test]
-    fn it_begins_again_until_it_is_stopped_or_cannot() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("socket");
-        let (stop, stopped) = watch::channel(false);
-        let times = Cell::new(0);
-        let serve = |_door| {
-            times.set(times.get() + 1);
-            match times.get() {
-                1 => panic!("the control plane of the tests"),
-                2 => return Err(io::Error::other("no sockets")),
-                _ => stop.send(true).unwrap(),
-            }
-            Ok(())
-        };
-        keep(&path, door(&path).unwrap(), &stopped, serve).unwrap();
-        assert_eq!(times.get(), 3);
-        stop.send(false).unwrap();
-        let serve = |door| {
-            drop(door);
-            std::fs::remove_dir_all(folder.path()).unwrap();
-            Ok(())
-        };
-        let cause = keep(&path, door(&path).unwrap(), &stopped, serve).unwrap_err();
-        assert!(cause.contains("cannot listen on"), "{cause}");
-    }
-}
