@@ -85,10 +85,13 @@ fn unseen(before: Option<&TargetRow>, after: Option<&TargetRow>, difference: &mu
     let shown = |row: &TargetRow| (row.luns.clone(), row.view.clone());
     let (impact, effect) = match (before, after) {
         (None, _) => return,
+        // Nobody can be logged in.
+        (Some(before), _) if before.allow.is_empty() => return,
         (Some(before), Some(after))
-            if before.portals == after.portals && before.allow == after.allow =>
+            if before.portals == after.portals
+                && before.allow.iter().all(|name| after.allow.contains(name)) =>
         {
-            if shown(before) == shown(after) {
+            if shown(before) == shown(after) && before.allow == after.allow {
                 return;
             }
             (Impact::Told, "LUNs have changed, for whoever is logged in")

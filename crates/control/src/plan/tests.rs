@@ -220,3 +220,29 @@ proptest! {
         }
     }
 }
+
+/// Logins of Fibre Channel are not known to a plan, but one more name ends none of them.
+#[test]
+fn one_more_name_at_a_fibre_channel_port_ends_no_login() {
+    let tree = |allow: &str| {
+        let text = format!(
+            "version = 1\n[volume.a]\naddress = \"ram:1M\"\n\
+             [target.\"20:00:ac:de:48:23:45:67\"]\nportals = [\"fcoe:int0\"]\n\
+             luns = {{ 0 = \"a\" }}\nallow = [{allow}]\n"
+        );
+        parse(&text).unwrap()
+    };
+    let [one, two] = ["\"20:00:00:00:5e:00:53:00\"", "\"20:01:00:00:5e:00:53:00\""];
+    let both = format!("{one}, {two}");
+    for (before, after, impact) in [
+        ("", one, Impact::Quiet),
+        (one, one, Impact::Quiet),
+        (one, &both, Impact::Told),
+        (&both, one, Impact::Cuts),
+        (one, two, Impact::Cuts),
+        (one, "", Impact::Cuts),
+    ] {
+        let plan = plan(&tree(before), &tree(after), &[]);
+        assert_eq!(plan.worst(), impact, "{before} to {after}");
+    }
+}
