@@ -24,6 +24,7 @@ mod qemu;
 mod remote;
 mod rig;
 mod trace;
+mod transcripts;
 mod waiting;
 
 use std::fs::{self, Permissions};
