@@ -171,10 +171,8 @@ impl Growth {
     ///
     /// There is no room.
     pub fn reserve(&self) -> Result<(), OpenError> {
-        let solid = self.0.iter().filter(|one| !one.file.sparse);
-        solid
-            .map(|one| one.or(one.volume.reserve(one.bytes)))
-            .collect()
+        let mut solid = self.0.iter().filter(|one| !one.file.sparse);
+        solid.try_for_each(|one| one.or(one.volume.reserve(one.bytes)))
     }
 
     /// Makes the files as long as they are to be.
@@ -184,7 +182,7 @@ impl Growth {
     /// One cannot be so long.
     pub fn make(&self) -> Result<(), OpenError> {
         let extend = |one: &GrownFile| one.or(one.volume.extend(one.bytes, one.file.sparse));
-        self.0.iter().map(extend).collect()
+        self.0.iter().try_for_each(extend)
     }
 
     /// Gives back the room: the change is not made.
