@@ -13,6 +13,7 @@ use crate::tree::{Tree, VERSION};
 pub(crate) use problem::one_line as in_words;
 pub use problem::{DocumentProblem, TextPlace};
 pub use rewrite::rewrite;
+pub(crate) use rewrite::rewrite_from;
 pub use set::{SetError, set, unset};
 
 /// The tree that a document describes. References between rows are not looked at.

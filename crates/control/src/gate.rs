@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{TreeProblem, check};
-use crate::document::{parse, rewrite};
+use crate::document::{parse, rewrite_from};
 use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
 pub use error::GateError;
@@ -317,7 +317,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
         }
         let text = match candidate {
             // What is kept has to be what is read at the next start.
-            Candidate::Tree(tree) => rewrite(&self.text, tree),
+            Candidate::Tree(tree) => rewrite_from(&self.text, &self.tree, tree),
             Candidate::File => self.store.file().map_err(GateError::Store)?,
             Candidate::Text(text) => text.clone(),
             Candidate::Generation(number) if *number == self.generation => self.text.clone(),
@@ -458,5 +458,7 @@ fn seconds(now: SystemTime) -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
+#[cfg(test)]
+mod scale;
 #[cfg(test)]
 mod tests;

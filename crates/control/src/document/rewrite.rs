@@ -2,6 +2,8 @@
 
 mod array;
 
+use std::collections::BTreeMap;
+
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::{canonical, parse};
@@ -11,17 +13,81 @@ use crate::tree::Tree;
 /// row that goes, go with it. A text that is no tree is replaced whole.
 #[must_use]
 pub fn rewrite(document: &str, tree: &Tree) -> String {
-    let new = canonical(tree);
-    let read = parse(document).ok();
-    let text = read.and_then(|old| Some((canonical(&old), document.parse().ok()?)));
-    let (old, mut text): (_, DocumentMut) = text.unwrap_or_default();
-    merge(text.as_table_mut(), old.as_table(), new.as_table(), 0);
-    let text = text.to_string();
-    // The ends of lines are those of the first one.
-    let has_returns = document
-        .split_once('\n')
-        .is_some_and(|(first, _)| first.ends_with('\r'));
-    match has_returns {
+    match parse(document) {
+        Ok(old) => rewrite_from(document, &old, tree),
+        Err(_) => rewrite_from("", &Tree::default(), tree),
+    }
+}
+
+/// The same of a document whose tree is known. What it costs beside reading the text follows from
+/// how many rows are not the same.
+pub(crate) fn rewrite_from(document: &str, old: &Tree, tree: &Tree) -> String {
+    let mut text: DocumentMut = document.parse().unwrap_or_default();
+    let (old, new) = without_equal_rows(old, tree);
+    let (old, new) = (canonical(&old), canonical(&new));
+    let mut sections = Vec::new();
+    for (name, is_there) in sections_of(tree) {
+        let rows = |of: &DocumentMut| of.get(name).and_then(Item::as_table_like).is_some();
+        if is_there && text.get(name).is_some_and(Item::is_table_like) {
+            sections.push(name);
+        } else if !is_there || !rows(&new) {
+            text.remove(name);
+        }
+    }
+    let empty = Table::new();
+    let rest = |of: &DocumentMut| {
+        let mut table = of.as_table().clone();
+        table.retain(|name, _| !sections.contains(&name));
+        table
+    };
+    merge(text.as_table_mut(), &rest(&old), &rest(&new), 0);
+    for name in &sections {
+        let rows = |of: &'_ DocumentMut| of.get(name).cloned().unwrap_or(Item::None);
+        let (old, new) = (rows(&old), rows(&new));
+        let (old, new) = (old.as_table_like(), new.as_table_like());
+        if let Some(written) = text.get_mut(name).and_then(Item::as_table_like_mut) {
+            merge(written, old.unwrap_or(&empty), new.unwrap_or(&empty), 1);
+        }
+    }
+    with_ends_of(document, text.to_string())
+}
+
+/// The sections of rows, and whether a tree has any in them.
+fn sections_of(tree: &Tree) -> [(&'static str, bool); 3] {
+    [
+        ("volume", !tree.volume.is_empty()),
+        ("group", !tree.group.is_empty()),
+        ("target", !tree.target.is_empty()),
+    ]
+}
+
+/// Two trees, without the rows that both have.
+fn without_equal_rows(one: &Tree, other: &Tree) -> (Tree, Tree) {
+    fn only<T: Clone + PartialEq>(
+        one: &BTreeMap<String, T>,
+        other: &BTreeMap<String, T>,
+    ) -> BTreeMap<String, T> {
+        let differs = |(name, row): &(&String, &T)| other.get(*name) != Some(row);
+        let rows = one.iter().filter(differs);
+        rows.map(|(name, row)| (name.clone(), row.clone()))
+            .collect()
+    }
+    let of = |one: &Tree, other: &Tree| Tree {
+        version: one.version,
+        daemon: one.daemon.clone(),
+        api: one.api.clone(),
+        discovery: one.discovery.clone(),
+        volume: only(&one.volume, &other.volume),
+        group: only(&one.group, &other.group),
+        target: only(&one.target, &other.target),
+    };
+    (of(one, other), of(other, one))
+}
+
+/// The ends of lines are those of the first one.
+fn with_ends_of(document: &str, text: String) -> String {
+    let first = document.split_once('\n');
+    match first.is_some_and(|(first, _)| first.ends_with('\r')) {
         true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
         false => text,
     }
