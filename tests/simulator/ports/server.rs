@@ -111,7 +111,8 @@ impl Server {
             PortEvent::Fc4(FcpTargetEvent::Execute { remote, command }) => {
                 let nexus = nexus_of(remote);
                 let command = scsi::task::Command { nexus, ..command };
-                self.device.execute(now, command);
+                self.device.set_time(now);
+                self.device.execute(command);
             }
             PortEvent::Fc4(FcpTargetEvent::DataOut {
                 remote,
