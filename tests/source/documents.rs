@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
+use control::metrics::series::{ALL, Family};
 use tests::{server, tool};
 
 use crate::{Source, sources};
@@ -154,8 +155,8 @@ fn series_in(text: &str) -> BTreeSet<String> {
 /// use none that is not there.
 #[test]
 fn series_of_the_manual_the_dashboard_and_the_alerts_are_there() {
-    let families = control::metrics::series::ALL.iter();
-    let there: BTreeSet<_> = families.map(|family| family.told()).collect();
+    let families = ALL.iter();
+    let there: BTreeSet<_> = families.map(Family::told).collect();
     assert_eq!(series_in(&read("docs/manual/metrics.md")), there);
     let dashboard = read("docs/grafana/lunar.json");
     serde_json::from_str::<serde_json::Value>(&dashboard).unwrap();

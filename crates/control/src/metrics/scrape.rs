@@ -159,17 +159,20 @@ const OPERATIONS: [Operation; 3] = [
     ("other", |of| &of.other),
 ];
 
+type Counter = (Family, fn(&OperationStats) -> u64);
+
+const COUNTERS: [Counter; 2] = [
+    (series::OPERATIONS, |of| of.operations),
+    (series::ERRORS, |of| of.errors),
+];
+
 fn of_volumes(
     volumes: &[&VolumeStats],
     queued: &BTreeMap<String, u64>,
     detail: bool,
     out: &mut Exposition,
 ) {
-    let counters: [(Family, fn(&OperationStats) -> u64); 2] = [
-        (series::OPERATIONS, |of| of.operations),
-        (series::ERRORS, |of| of.errors),
-    ];
-    for (family, value) in counters {
+    for (family, value) in COUNTERS {
         out.family(&family);
         for (volume, op, stats) in active(volumes) {
             let labels = [("volume", &*volume.volume), ("op", op)];
