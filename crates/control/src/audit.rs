@@ -1,8 +1,8 @@
 //! The audit log: a line of JSON for each call that changes something, or wanted to.
 //!
-//! A line is written and synced when all is decided and nothing is visible yet. Where that cannot be
-//! done, nothing changes. What fails after it (the engine refuses, the file cannot be written) has a
-//! second line that says so. Lines name secrets, and never show one.
+//! A line is written and synced when all is decided and nothing is visible yet. Where that cannot
+//! be done, nothing changes. What fails after it (the engine refuses, the file cannot be written)
+//! has a second line that says so. Lines name secrets, and never show one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
