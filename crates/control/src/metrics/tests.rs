@@ -1,8 +1,6 @@
 //! The text that Prometheus reads.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use engine::survey::{CoreTime, LoginResult};
@@ -192,31 +190,8 @@ fn what_came_since_is_told_apart() {
     assert_eq!(OperationStats::default().percentile(0.5), None);
 }
 
-/// Debian's package prometheus has it, and starts a server where it is installed: so ./check does
-/// not ask for it.
-#[test]
-#[ignore = "needs promtool"]
-fn promtool_finds_nothing() {
-    let text = text(&numbers(vec![volume("db", 7), volume("silent", 0)]));
-    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana/alerts.yml");
-    for (arguments, input) in [(["metrics", ""], &*text), (["rules", rules], "")] {
-        let arguments = arguments.into_iter().filter(|one| !one.is_empty());
-        let mut promtool = Command::new("promtool");
-        let promtool = promtool.arg("check").args(arguments);
-        let promtool = promtool.stdin(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = promtool.spawn().expect("promtool is installed");
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(input.as_bytes()).unwrap();
-        drop(stdin);
-        let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.is_empty(), "{said}");
-    }
-}
-
 /// 1,000 volumes at work, with names of 24 characters: prints the time that their text takes.
 #[test]
-#[ignore = "prints a time"]
 fn a_thousand_active_volumes_fit() {
     let name = |number| format!("vm-production-db-{number:07}");
     let numbers = numbers((0..1000).map(|number| volume(&name(number), 100)).collect());
