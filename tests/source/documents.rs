@@ -25,7 +25,7 @@ const VERBS: &[&str] = &[
 ];
 
 /// Pages that are not of a verb.
-const TOPICS: &[&str] = &["configuration", "metrics"];
+const TOPICS: &[&str] = &["api", "configuration", "metrics"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))

@@ -1,4 +1,4 @@
-//! The API: HTTP/1.1 with JSON over a Unix socket.
+//! The API: HTTP/1.1 with JSON over a Unix socket and, where the tree says so, over TCP.
 //!
 //! | path | | |
 //! |---|---|---|
@@ -10,6 +10,7 @@
 //! | `/v1/rollback/N` | POST | an earlier generation |
 //! | `/v1/{volumes,groups,targets}` | GET | rows |
 //! | `/v1/{volumes,groups,targets}/NAME` | GET, PUT, PATCH, DELETE | a row |
+//! | `/v1/tokens`, `/v1/tokens/NAME` | GET, POST, DELETE | what clients over TCP show |
 //! | `/v1/secrets/NAME` | PUT | keeps a secret, which a tree names `state:NAME` |
 //! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
 //! | `/v1/sessions`, `/v1/sessions/ID` | GET, DELETE | sessions, and the end of one |
@@ -21,10 +22,12 @@ mod body;
 mod caller;
 mod changes;
 mod connections;
+mod listeners;
 mod problem;
 mod routes;
 mod rows;
 mod socket;
+mod tokens;
 mod users;
 
 use std::future::poll_fn;
@@ -47,8 +50,11 @@ pub use body::BODY_BYTES;
 use body::Segment;
 pub use caller::{Caller, Role};
 pub use changes::SetRequest;
+pub use listeners::{ApiListeners, PreparedListeners};
 pub use problem::Problem;
 pub(crate) use socket::{ApiSocket, listen, serve};
+pub(crate) use tokens::Tokens;
+pub use tokens::{NewToken, ShownToken, TokenInfo};
 
 /// How the daemon is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +79,18 @@ pub struct Status {
 #[derive(Clone)]
 pub(crate) struct ApiState {
     plane: Arc<Plane>,
+    tokens: Arc<Tokens>,
 }
 
 impl ApiState {
-    pub(crate) fn new(plane: Arc<Plane>) -> Self {
-        Self { plane }
+    pub(crate) fn new(plane: Arc<Plane>, tokens: Arc<Tokens>) -> Self {
+        Self { plane, tokens }
+    }
+}
+
+impl FromRef<ApiState> for Arc<Tokens> {
+    fn from_ref(state: &ApiState) -> Self {
+        Self::clone(&state.tokens)
     }
 }
 

@@ -22,6 +22,7 @@ use io::memory::MemoryLimit;
 use io::ring::RingKind;
 use tokio::sync::watch;
 
+use crate::api::{self, ApiListeners, ApiState, PreparedListeners, Tokens};
 use crate::audit::Audit;
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, write};
@@ -61,6 +62,7 @@ pub type Ended = Arc<dyn Fn(&'static str) + Send + Sync>;
 pub struct Daemon {
     plane: Arc<Plane>,
     server: ServerHandle,
+    listeners: Arc<ApiListeners>,
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
 }
@@ -108,6 +110,7 @@ impl Daemon {
         let audit = Arc::new(Audit::new(&options.state));
         let mut store = store.map_err(failed)?.audited(Arc::clone(&audit));
         let mut first = first(&mut store, &options.config)?;
+        let tokens = Tokens::read(options.state.join("tokens.json")).map_err(failed)?;
         let places = Places {
             state: options.state.clone(),
             credentials: options.credentials.clone(),
@@ -131,14 +134,24 @@ impl Daemon {
         kept.unwrap_or(Ok(()))
             .and_then(|()| store.serves(first.generation))
             .unwrap_or_else(|cause| tracing::warn!("{cause}"));
-        let engine = ServedTree::new(Arc::clone(&server), places, &first.tree);
+        let listeners = Arc::new(ApiListeners::new(door.0.handle().clone()));
+        let doors = listeners.prepare(&first.tree.api, &places);
+        let doors = doors.unwrap_or_else(|cause| {
+            first.alarms.push(unreached(&cause));
+            PreparedListeners::default()
+        });
+        let tree = &first.tree;
+        let engine = ServedTree::new(Arc::clone(&server), places, tree, Arc::clone(&listeners));
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
         let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms, audit));
-        let started = thread::start(options, door, Arc::clone(&plane));
+        let router = api::router(ApiState::new(Arc::clone(&plane), Arc::new(tokens)));
+        listeners.start(router.clone(), doors);
+        let started = thread::start(options, door, router);
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {
             plane,
             server,
+            listeners,
             stop,
             control,
         })
@@ -173,6 +186,7 @@ impl Daemon {
     ///
     /// What was not flushed, or failed before.
     pub fn stop(self) -> Result<(), String> {
+        self.listeners.close();
         // It may have ended by itself.
         let _ = self.stop.send(true);
         self.server.stop();
@@ -267,4 +281,10 @@ fn generation(first: &First) -> Generation {
         impact: Impact::Quiet,
         differences: crate::gate::told(&plan),
     }
+}
+
+fn unreached(cause: &str) -> String {
+    let alarm = format!("{cause}; the API is reached by its socket alone until SIGHUP");
+    tracing::error!("{alarm}");
+    alarm
 }

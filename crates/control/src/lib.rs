@@ -12,7 +12,7 @@
 //! | [`lower`] | from a tree to what the engine serves |
 //! | [`serving`] | the engine behind the gate |
 //! | [`plane`] | what all front ends of a running server use |
-//! | [`api`] | HTTP and JSON over a Unix socket |
+//! | [`api`] | HTTP and JSON over a Unix socket and TCP |
 //! | [`daemon`] | from a file to a server that can be asked and told |
 //! | [`client`] | the other end of the API |
 //! | [`audit`] | a line for each call that changes something |

@@ -1,6 +1,10 @@
 //! Secrets by reference: a tree, a history and an answer never hold one.
 
 use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -65,4 +69,27 @@ impl TryFrom<String> for SecretSource {
     fn try_from(text: String) -> Result<Self, NotAPlace> {
         text.parse()
     }
+}
+
+/// Puts a text into a file that only its owner can read: after a crash it is the old one or the new
+/// one.
+///
+/// # Errors
+///
+/// As the file system has it; the old file is there.
+pub(crate) fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = folder.join(format!(".{name}.new"));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&new)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    File::open(folder)?.sync_all()
 }

@@ -3,9 +3,6 @@
 mod ports;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +12,7 @@ use engine::server::ServerHandle;
 use runtime::secret;
 use zeroize::Zeroizing;
 
+use crate::api::ApiListeners;
 use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
 use crate::plan::SessionFact;
@@ -122,23 +120,9 @@ impl Places {
     ///
     /// It cannot be kept.
     pub fn keep_secret(&self, name: &str, secret: &str) -> Result<(), String> {
-        let folder = self.state.join("secrets");
-        let path = folder.join(name);
-        let new = folder.join(format!(".{name}.new"));
-        let write = || {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(&folder)?;
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            let mut file = options.open(&new)?;
-            writeln!(file, "{secret}")?;
-            file.sync_all()?;
-            fs::rename(&new, &path)?;
-            File::open(&folder)?.sync_all()
-        };
-        write().map_err(|cause: io::Error| format!("cannot write {}: {cause}", path.display()))
+        let path = self.state.join("secrets").join(name);
+        let kept = crate::secret::keep(&path, secret);
+        kept.map_err(|cause| format!("cannot write {}: {cause}", path.display()))
     }
 
     /// The secrets that can be read, and why others cannot.
@@ -167,15 +151,22 @@ pub struct ServedTree {
     server: ServerHandle,
     places: Places,
     volumes: BTreeMap<String, VolumeRow>,
+    listeners: Arc<ApiListeners>,
 }
 
 impl ServedTree {
     /// A server that serves this tree.
     #[must_use]
-    pub fn new(server: ServerHandle, places: Places, tree: &Tree) -> Self {
+    pub fn new(
+        server: ServerHandle,
+        places: Places,
+        tree: &Tree,
+        listeners: Arc<ApiListeners>,
+    ) -> Self {
         Self {
             server,
             places,
+            listeners,
             volumes: tree.volume.clone(),
         }
     }
@@ -187,6 +178,7 @@ impl ServedTree {
             Arc::clone(&self.server),
             self.places.clone(),
             &Tree::default(),
+            Arc::clone(&self.listeners),
         )
     }
 }
@@ -213,6 +205,8 @@ impl Engine for ServedTree {
         persist: Persist<'_>,
     ) -> Result<(), Vec<String>> {
         let inventory = self.places.inventory(tree, &self.volumes)?;
+        let doors = self.listeners.prepare(&tree.api, &self.places);
+        let doors = doors.map_err(|cause| vec![cause])?;
         let units = self.server.units().into_iter();
         let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
         let is_there: BTreeSet<_> = is_there.collect();
@@ -226,6 +220,7 @@ impl Engine for ServedTree {
         let applied = self.server.apply_after(inventory, &required, &mut persist);
         applied.map_err(|error| vec![error.to_string()])?;
         self.volumes.clone_from(&tree.volume);
+        self.listeners.switch(doors);
         Ok(())
     }
 }

@@ -150,4 +150,5 @@ const PAGES: &[(&str, &str)] = &[
         "configuration",
         include_str!("../../../docs/manual/configuration.md"),
     ),
+    ("api", include_str!("../../../docs/manual/api.md")),
 ];

@@ -118,5 +118,5 @@ fn not_json(error: &serde_json::Error) -> Problem {
     let what = text.split(" at line ").next().unwrap_or_default();
     Problem::malformed(&crate::document::in_words(what))
         .at(&format!("the body, {place}"))
-        .way_out("send JSON as /v1/openapi.json describes it")
+        .way_out("send JSON as lunar manual api describes it")
 }

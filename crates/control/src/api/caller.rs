@@ -1,12 +1,18 @@
 //! What asks, and what it may do.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
 use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
+use super::tokens::Tokens;
 use super::users::User;
 use super::{Answer, ApiState};
 use crate::gate::Author;
@@ -30,6 +36,8 @@ pub enum Role {
 pub(super) enum Peer {
     /// A user of this machine.
     User(User),
+    /// A host, which has to show a token.
+    Address(SocketAddr),
 }
 
 /// Who asks.
@@ -71,16 +79,48 @@ impl Caller {
 
 /// Finds out who asks before anything of the request is looked at.
 pub(super) async fn authenticate(
-    State(_state): State<ApiState>,
+    State(state): State<ApiState>,
     mut request: Request,
     next: Next,
 ) -> Answer<Response> {
     let caller = match request.extensions().get::<Peer>() {
         Some(Peer::User(user)) => caller(&request, &user.name, user.role),
+        Some(Peer::Address(address)) => {
+            let address = address.ip();
+            let token = token(&request).ok_or_else(Problem::no_token)?;
+            match state.tokens.shown(token, SystemTime::now()) {
+                Some(token) => {
+                    keep_use(&state.tokens);
+                    let who = format!("token {} from {address}", token.name);
+                    caller(&request, &who, token.role)
+                }
+                None => {
+                    state.tokens.pauses.pause(address).await;
+                    tracing::warn!("{address} has shown a token that does not count");
+                    return Err(Problem::wrong_token());
+                }
+            }
+        }
         None => caller(&request, "nobody", Role::None),
     };
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+fn token(request: &Request) -> Option<&str> {
+    let written = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = written.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    is_bearer.then(|| token.trim())
+}
+
+/// Nothing waits for it.
+fn keep_use(tokens: &Arc<Tokens>) {
+    if tokens.is_behind(SystemTime::now()) {
+        let tokens = Arc::clone(tokens);
+        tokio::task::spawn_blocking(move || tokens.keep_use(SystemTime::now()));
+    }
 }
 
 fn caller(request: &Request, who: &str, role: Role) -> Caller {

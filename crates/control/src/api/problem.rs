@@ -1,6 +1,6 @@
 //! What is wrong with a request, as RFC 9457 has it: `application/problem+json`.
 
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ impl Problem {
     pub(super) fn no_path() -> Self {
         Self::not_found("there is nothing at this path")
             .at("the path")
-            .way_out("/v1/openapi.json lists the paths that there are")
+            .way_out("lunar manual api lists the paths that there are")
     }
 
     pub(super) fn method() -> Self {
@@ -75,6 +75,24 @@ impl Problem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "not allowed here", what)
             .at("the method")
             .way_out("the header Allow lists those that it takes")
+    }
+
+    pub(super) fn no_token() -> Self {
+        let what = "who asks over TCP has to show a token";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", what)
+            .at("Authorization")
+            .way_out("send Authorization: Bearer TOKEN; POST /v1/tokens makes one")
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        let what = "this token does not count, or does not any more";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", what)
+            .at("Authorization")
+            .way_out("GET /v1/tokens lists those that do; POST /v1/tokens makes one")
+    }
+
+    pub(super) fn conflict(detail: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
     pub(super) fn kind(detail: &str) -> Self {
@@ -113,7 +131,9 @@ impl Problem {
             "forbidden",
             &format!("{who} may not {role}"),
         )
-        .way_out(&format!("ask as root, or as a member of the group {group}"))
+        .way_out(&format!(
+            "ask as root, as a member of the group {group}, or with a token of such a role"
+        ))
     }
 }
 
@@ -191,6 +211,11 @@ impl IntoResponse for Problem {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         let body = serde_json::to_string(&self).unwrap_or_default();
         let kind = HeaderValue::from_static("application/problem+json");
-        (status, [(CONTENT_TYPE, kind)], body).into_response()
+        let mut response = (status, [(CONTENT_TYPE, kind)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+        }
+        response
     }
 }

@@ -6,11 +6,11 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::caller::Role;
-use super::{ApiState, changes, rows};
+use super::{ApiState, changes, rows, tokens};
 
 /// A method of a path.
 pub(super) struct Route {
-    #[expect(dead_code, reason = "the description of the API reads it")]
+    #[cfg_attr(not(test), expect(dead_code, reason = "the table of roles reads it"))]
     pub(super) method: Method,
     pub(super) path: &'static str,
     /// What somebody has to be for all of it. A dry run asks for less.
@@ -95,6 +95,14 @@ fn writes() -> Vec<Route> {
         Route::change(post.clone(), "/v1/apply", changes::apply),
         Route::change(post.clone(), "/v1/set", changes::set),
         Route::change(post, "/v1/rollback/{generation}", changes::rollback),
+        Route::new(Method::GET, "/v1/tokens", Role::Admin, tokens::list),
+        Route::new(Method::POST, "/v1/tokens", Role::Admin, tokens::create),
+        Route::new(
+            delete.clone(),
+            "/v1/tokens/{name}",
+            Role::Admin,
+            tokens::revoke,
+        ),
         Route::new(put, "/v1/secrets/{name}", Role::Admin, changes::put_secret),
         Route::new(
             delete,

@@ -6,7 +6,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ use crate::gate::{Generation, Outcome};
 use crate::plan::Impact;
 
 mod problems;
+mod roles;
+mod tcp;
 
 /// A folder with a configuration, and the daemon that serves it.
 struct Rig {
@@ -66,6 +68,14 @@ impl Rig {
         ApiClient::new(&self.path("socket"), "a test")
     }
 
+    /// As SIGHUP does, and waits for what comes of it.
+    fn reload(&self) {
+        let (told, done) = mpsc::channel();
+        let daemon = self.daemon.as_ref().unwrap();
+        daemon.reload(move |_| told.send(()).unwrap());
+        done.recv().unwrap();
+    }
+
     fn status(&self) -> Status {
         self.client()
             .ask(Method::GET, &ApiRequest::new("/v1/status"))
@@ -96,6 +106,12 @@ impl Drop for Rig {
             daemon.stop().unwrap();
         }
     }
+}
+
+/// Waits for what has no thread of its own, outside of a daemon's.
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(work)
 }
 
 /// Where nothing listens.
@@ -188,20 +204,14 @@ fn a_portal_that_is_taken_and_a_list_of_ports_that_is_spoilt_keep_no_daemon_down
 fn a_file_that_is_not_taken_at_a_signal_is_an_alarm_until_one_is() {
     let rig = Rig::new(&text());
     let good = rig.file();
-    let reload = || {
-        let (told, done) = std::sync::mpsc::channel();
-        let daemon = rig.daemon.as_ref().unwrap();
-        daemon.reload(move |_| told.send(()).unwrap());
-        done.recv().unwrap();
-    };
     fs::write(rig.path("lunar.toml"), "version = ").unwrap();
-    reload();
-    reload();
+    rig.reload();
+    rig.reload();
     let status = rig.status();
     assert!(status.edited && status.alarms.len() == 1, "{status:?}");
     assert!(status.alarms[0].starts_with("the file is not applied: "));
     fs::write(rig.path("lunar.toml"), format!("{good}# better\n")).unwrap();
-    reload();
+    rig.reload();
     assert!(rig.status().alarms.is_empty());
 }
 

@@ -9,14 +9,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use axum::Router;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::DaemonOptions;
-use crate::plane::Plane;
-use crate::{api, panics};
+use crate::api::{self, ApiSocket};
+use crate::panics;
 
 /// A runtime, and the socket that it listens to.
-pub(super) type Door = (tokio::runtime::Runtime, api::ApiSocket);
+pub(super) type Door = (Runtime, ApiSocket);
 
 pub(super) fn door(socket: &Path) -> Result<Door, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -35,7 +37,7 @@ pub(super) fn door(socket: &Path) -> Result<Door, String> {
 pub(super) fn start(
     options: &DaemonOptions,
     door: Door,
-    plane: Arc<Plane>,
+    router: Router,
 ) -> Result<(watch::Sender<bool>, JoinHandle<()>), String> {
     let (stop, stopped) = watch::channel(false);
     let (path, ended) = (options.socket.clone(), Arc::clone(&options.ended));
@@ -43,7 +45,11 @@ pub(super) fn start(
         .name("control".to_owned())
         .spawn(move || {
             panics::let_unwind();
-            let serve = |door| once(door, Arc::clone(&plane), stopped.clone());
+            let serve = |runtime: &Runtime, socket| {
+                let mut stopped = stopped.clone();
+                let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
+                runtime.block_on(api::serve(socket, router.clone(), stopped))
+            };
             if let Err(cause) = keep(&path, door, &stopped, serve) {
                 tracing::error!("the control plane has ended: {cause}");
             }
@@ -54,16 +60,18 @@ pub(super) fn start(
     Ok((stop, thread))
 }
 
-/// Serves the API at a path until it is stopped.
+/// Serves the API at a path until it is stopped. The runtime stays, and with it what listens on TCP.
 fn keep(
     path: &Path,
-    mut at: Door,
+    (runtime, mut socket): Door,
     stopped: &watch::Receiver<bool>,
-    serve: impl Fn(Door) -> std::io::Result<()>,
+    serve: impl Fn(&Runtime, ApiSocket) -> std::io::Result<()>,
 ) -> Result<(), String> {
     loop {
-        let done = panics::contained(|| serve(at));
+        let done = panics::contained(|| serve(&runtime, socket));
         if *stopped.borrow() || stopped.has_changed().is_err() {
+            // A request that hangs does not keep the server from ending.
+            runtime.shutdown_timeout(PATIENCE);
             return Ok(());
         }
         let cause = done.map_or("it has panicked".to_owned(), |done| match done {
@@ -72,21 +80,8 @@ fn keep(
         });
         tracing::error!("the control plane begins again: {cause}");
         thread::sleep(PAUSE);
-        at = door(path)?;
+        socket = runtime.block_on(api::listen(path))?;
     }
-}
-
-fn once(
-    (runtime, listener): Door,
-    plane: Arc<Plane>,
-    mut stopped: watch::Receiver<bool>,
-) -> std::io::Result<()> {
-    let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
-    let router = api::router(api::ApiState::new(plane));
-    let served = runtime.block_on(api::serve(listener, router, stopped));
-    // A request that hangs does not keep the server from ending.
-    runtime.shutdown_timeout(PATIENCE);
-    served
 }
 
 /// How many requests may block at once.

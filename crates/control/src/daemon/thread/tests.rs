@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::{door, keep};
@@ -13,7 +14,7 @@ fn it_begins_again_until_it_is_stopped_or_cannot() {
     let path = folder.path().join("socket");
     let (stop, stopped) = watch::channel(false);
     let times = Cell::new(0);
-    let serve = |_door| {
+    let serve = |_: &Runtime, _| {
         times.set(times.get() + 1);
         match times.get() {
             1 => panic!("the control plane of the tests"),
@@ -25,8 +26,8 @@ fn it_begins_again_until_it_is_stopped_or_cannot() {
     keep(&path, door(&path).unwrap(), &stopped, serve).unwrap();
     assert_eq!(times.get(), 3);
     stop.send(false).unwrap();
-    let serve = |door| {
-        drop(door);
+    let serve = |_: &Runtime, socket| {
+        drop(socket);
         std::fs::remove_dir_all(folder.path()).unwrap();
         Ok(())
     };

@@ -1,0 +1,218 @@
+//! The API over TCP: it opens and closes with the tree, with TLS and without.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use hyper::Method;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::{Rig, free_port, wait};
+use crate::api::connections::CONNECTIONS;
+use crate::api::{ShownToken, TokenInfo};
+use crate::client::ApiRequest;
+
+fn request(token: &str) -> String {
+    format!(
+        "GET /v1/status HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\n\
+         Authorization: Bearer {token}\r\n\r\n"
+    )
+}
+
+/// The first line of an answer; none where nothing listens, or nothing is answered.
+fn asked(port: u16, token: &str) -> Option<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    stream.write_all(request(token).as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.lines().next().map(str::to_owned)
+}
+
+fn token(rig: &Rig, name: &str) -> String {
+    let request = ApiRequest {
+        path: "/v1/tokens".to_owned(),
+        body: Some(format!("{{\"name\":{name:?},\"role\":\"view\"}}")),
+        based_on: None,
+    };
+    let shown: ShownToken = rig.client().ask(Method::POST, &request).unwrap();
+    shown.token
+}
+
+fn listening(port: u16) -> String {
+    format!("version = 1\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n")
+}
+
+#[test]
+fn a_listener_opens_and_closes_with_the_tree() {
+    let mut rig = Rig::new("version = 1\n");
+    let (port, token) = (free_port(), token(&rig, "one"));
+    assert_eq!(asked(port, &token), None);
+    rig.send(Method::PUT, "/v1/config", &listening(port))
+        .unwrap();
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 200 OK");
+    assert_eq!(
+        asked(port, "lunar_wrong").unwrap(),
+        "HTTP/1.1 401 Unauthorized"
+    );
+    // Both the listener and the token are there after a restart.
+    rig.restart();
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 200 OK");
+    rig.send(Method::PUT, "/v1/config", "version = 1\n")
+        .unwrap();
+    assert_eq!(asked(port, &token), None);
+}
+
+#[test]
+fn a_token_that_was_revoked_does_not_count() {
+    let port = free_port();
+    let rig = Rig::new(&listening(port));
+    let token = token(&rig, "one");
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 200 OK");
+    let tokens = ApiRequest::new("/v1/tokens");
+    let list: Vec<TokenInfo> = rig.client().ask(Method::GET, &tokens).unwrap();
+    assert!(list.len() == 1 && list[0].used.is_some(), "{list:?}");
+    let revoke = ApiRequest::new("/v1/tokens/one");
+    rig.client().text(Method::DELETE, &revoke).unwrap();
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 401 Unauthorized");
+}
+
+#[test]
+fn what_cannot_be_had_changes_nothing() {
+    let rig = Rig::new("version = 1\n");
+    let (taken, port) = (
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
+        free_port(),
+    );
+    let taken = taken.local_addr().unwrap();
+    let cert = rig.path("cert.pem");
+    fs::write(&cert, "no certificate").unwrap();
+    let tls = |cert: &str| {
+        format!(
+            "{}tls = {{ cert = {cert:?}, key = \"file:/no/such/key\" }}\n",
+            listening(port)
+        )
+    };
+    let stories = [
+        (listening(taken.port()), 409, "api.listen: cannot listen on"),
+        (
+            tls("/no/such/cert"),
+            409,
+            "api.tls.cert: cannot use /no/such/cert",
+        ),
+        (tls(cert.to_str().unwrap()), 409, "cannot use"),
+        (
+            listening(port).replace("127.0.0.1", "0.0.0.0"),
+            422,
+            "without TLS",
+        ),
+        (
+            listening(port).replace("127.0.0.1", "lunar"),
+            422,
+            "is not an address",
+        ),
+    ];
+    for (text, status, why) in stories {
+        let (code, told) = rig.refused(Method::PUT, "/v1/config", &text);
+        assert!(code == status && told.contains(why), "{code} {told}");
+        assert_eq!(asked(port, ""), None, "{text}");
+    }
+    assert_eq!(rig.status().generation, 1);
+}
+
+/// What it cannot listen to at the start does not keep it from serving disks.
+#[test]
+fn a_port_that_is_taken_at_the_start_is_an_alarm() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let rig = Rig::new(&listening(port));
+    let alarms = rig.status().alarms;
+    assert!(
+        alarms.len() == 1 && alarms[0].contains("cannot listen"),
+        "{alarms:?}"
+    );
+    drop(taken);
+    rig.reload();
+    let token = token(&rig, "one");
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 200 OK");
+}
+
+#[test]
+fn a_crowd_over_tcp_shuts_out_itself_alone() {
+    let port = free_port();
+    let rig = Rig::new(&listening(port));
+    let token = token(&rig, "one");
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let crowd: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let kept = request(&token).replace("close", "keep-alive");
+            stream.write_all(kept.as_bytes()).unwrap();
+            assert!(stream.read(&mut [0; 64]).unwrap() > 0);
+            stream
+        })
+        .collect();
+    assert_eq!(asked(port, &token), None);
+    assert_eq!(rig.status().generation, 1);
+    drop(crowd);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while asked(port, &token).is_none() {
+        assert!(std::time::Instant::now() < until);
+    }
+}
+
+/// The first line of an answer over TLS to a client that trusts this certificate.
+async fn asked_by_tls(port: u16, trusted: &CertificateDer<'static>, token: &str) -> Option<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await;
+    let name = ServerName::try_from("localhost").unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    let mut stream = connector.connect(name, stream.ok()?).await.ok()?;
+    stream.write_all(request(token).as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    // It may close without a word of TLS.
+    let _ = stream.read_to_string(&mut answer).await;
+    answer.lines().next().map(str::to_owned)
+}
+
+/// Writes a new certificate and its key.
+fn certificate(rig: &Rig) -> CertificateDer<'static> {
+    let names = vec!["localhost".to_owned()];
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
+    fs::write(rig.path("cert.pem"), cert.pem()).unwrap();
+    fs::write(rig.path("key.pem"), signing_key.serialize_pem()).unwrap();
+    cert.der().clone()
+}
+
+#[test]
+fn a_certificate_is_read_again_when_the_file_is_applied() {
+    let rig = Rig::new("version = 1\n");
+    let (port, token) = (free_port(), token(&rig, "one"));
+    let old = certificate(&rig);
+    let tls = format!(
+        "{}tls = {{ cert = {:?}, key = \"file:{}\" }}\n",
+        listening(port).replace("127.0.0.1", "0.0.0.0"),
+        rig.path("cert.pem"),
+        rig.path("key.pem").display()
+    );
+    rig.send(Method::PUT, "/v1/config", &tls).unwrap();
+    let ok = Some("HTTP/1.1 200 OK".to_owned());
+    assert_eq!(wait(asked_by_tls(port, &old, &token)), ok);
+    let plain = asked(port, &token).unwrap_or_default();
+    assert!(!plain.starts_with("HTTP"), "{plain:?}");
+    let new = certificate(&rig);
+    rig.reload();
+    assert_eq!(wait(asked_by_tls(port, &new, &token)), ok);
+    assert_eq!(wait(asked_by_tls(port, &old, &token)), None);
+}

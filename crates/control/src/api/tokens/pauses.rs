@@ -1,0 +1,112 @@
+//! Pauses before a wrong token is answered: each one from the same address takes longer.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+/// The first pause; each further one is twice as long.
+const FIRST: Duration = Duration::from_millis(250);
+
+/// The longest one.
+const LONGEST: Duration = Duration::from_secs(16);
+
+/// For how long a wrong token is remembered.
+const MEMORY: Duration = Duration::from_secs(600);
+
+/// How many addresses are remembered; of more, each wrong token is as the first.
+const ADDRESSES_MAX: usize = 1024;
+
+/// How many answers may wait at once. One more is given at once, and is as wrong: no token of 256
+/// bits is found by asking.
+const WAITING_MAX: usize = 16;
+
+/// Who has shown a wrong token lately.
+#[derive(Debug)]
+pub(in crate::api) struct Pauses {
+    wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+    waiting: Semaphore,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self {
+            wrong: Mutex::default(),
+            waiting: Semaphore::new(WAITING_MAX),
+        }
+    }
+}
+
+impl Pauses {
+    /// Waits, as this address has shown a wrong token.
+    pub(in crate::api) async fn pause(&self, address: IpAddr) {
+        let pause = self.wrong(address, Instant::now());
+        if let Ok(_place) = self.waiting.try_acquire() {
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// How long the answer to a wrong token has to wait.
+    fn wrong(&self, address: IpAddr, now: Instant) -> Duration {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |at: &Instant| now.saturating_duration_since(*at) < MEMORY;
+        if wrong.len() >= ADDRESSES_MAX {
+            wrong.retain(|_, (at, _)| is_fresh(at));
+        }
+        let network = network(address);
+        let before = wrong.get(&network).filter(|(at, _)| is_fresh(at));
+        let count = before.map_or(0, |(_, count)| *count);
+        if wrong.len() < ADDRESSES_MAX || wrong.contains_key(&network) {
+            wrong.insert(network, (now, count.saturating_add(1)));
+        }
+        let doubled = FIRST.checked_mul(1 << count.min(16));
+        doubled.map_or(LONGEST, |pause| pause.min(LONGEST))
+    }
+}
+
+/// A host has a whole /64 of IPv6 to itself.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(six) => IpAddr::V6((u128::from(six) >> 64 << 64).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_wrong_token_of_an_address_waits_longer_to_a_bound() {
+        let (pauses, now) = (Pauses::default(), Instant::now());
+        let waits = || pauses.wrong([192, 0, 2, 1].into(), now).as_millis();
+        let told: Vec<_> = (0..9).map(|_| waits()).collect();
+        assert_eq!(
+            told,
+            [250, 500, 1000, 2000, 4000, 8000, 16000, 16000, 16000]
+        );
+        let other = pauses.wrong([192, 0, 2, 2].into(), now);
+        assert_eq!(other, FIRST);
+        let later = pauses.wrong([192, 0, 2, 1].into(), now + MEMORY);
+        assert_eq!(later, FIRST);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let (pauses, now) = (Pauses::default(), Instant::now());
+        for (host, pause) in [("2001:db8::1", FIRST), ("2001:db8::2", 2 * FIRST)] {
+            assert_eq!(pauses.wrong(host.parse().unwrap(), now), pause);
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let (pauses, now) = (Pauses::default(), Instant::now());
+        for number in 0..2 * ADDRESSES_MAX as u32 {
+            pauses.wrong(IpAddr::V4(number.into()), now);
+        }
+        assert_eq!(pauses.wrong.lock().unwrap().len(), ADDRESSES_MAX);
+    }
+}
