@@ -13,6 +13,7 @@
 //! | `/v1/tokens`, `/v1/tokens/NAME` | GET, POST, DELETE | what clients over TCP show |
 //! | `/v1/secrets/NAME` | PUT | keeps a secret, which a tree names `state:NAME` |
 //! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
+//! | `/v1/events` | GET | what happens, as it does |
 //! | `/v1/sessions`, `/v1/sessions/ID` | GET, DELETE | sessions, and the end of one |
 //!
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
@@ -22,6 +23,7 @@ mod body;
 mod caller;
 mod changes;
 mod connections;
+mod events;
 mod listeners;
 mod problem;
 mod routes;
@@ -42,9 +44,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Json, Response};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use crate::gate::Generation;
-use crate::metrics::{ScrapeRequest, VolumeStats};
+use crate::metrics::ScrapeRequest;
 use crate::plane::{Plane, Session};
 pub use body::BODY_BYTES;
 use body::Segment;
@@ -80,11 +83,17 @@ pub struct Status {
 pub(crate) struct ApiState {
     plane: Arc<Plane>,
     tokens: Arc<Tokens>,
+    /// Room for readers of events.
+    readers: Arc<Semaphore>,
 }
 
 impl ApiState {
     pub(crate) fn new(plane: Arc<Plane>, tokens: Arc<Tokens>) -> Self {
-        Self { plane, tokens }
+        Self {
+            plane,
+            tokens,
+            readers: Arc::new(Semaphore::new(events::READERS)),
+        }
     }
 }
 
@@ -182,10 +191,6 @@ async fn generation(State(plane): Shared, Segment(number): Segment<u64>) -> Answ
 
 async fn sessions(State(plane): Shared) -> Answer<Json<Vec<Session>>> {
     blocking(move || Json(plane.sessions())).await
-}
-
-async fn stats(State(plane): Shared) -> Answer<Json<Vec<VolumeStats>>> {
-    blocking(move || Json(plane.stats())).await
 }
 
 async fn metrics(

@@ -46,6 +46,8 @@ pub struct Caller {
     who: String,
     by: String,
     role: Role,
+    /// The name of the token that was shown, if one was.
+    token: Option<String>,
 }
 
 impl Caller {
@@ -71,6 +73,12 @@ impl Caller {
         }
     }
 
+    /// Whether its token, if it has shown one, still counts: answers may go on for days.
+    pub(super) fn still_counts(&self, tokens: &Tokens) -> bool {
+        let token = self.token.as_deref();
+        token.is_none_or(|name| tokens.counts(name, SystemTime::now()))
+    }
+
     /// A line for those who want to know who did what.
     pub fn audit(&self, what: &str) {
         tracing::info!("{} ({}) {what}", self.who, self.by);
@@ -92,7 +100,10 @@ pub(super) async fn authenticate(
                 Some(token) => {
                     keep_use(&state.tokens);
                     let who = format!("token {} from {address}", token.name);
-                    caller(&request, &who, token.role)
+                    Caller {
+                        token: Some(token.name),
+                        ..caller(&request, &who, token.role)
+                    }
                 }
                 None => {
                     state.tokens.pauses.pause(address).await;
@@ -130,6 +141,7 @@ fn caller(request: &Request, who: &str, role: Role) -> Caller {
         who: who.to_owned(),
         by: by.unwrap_or("HTTP").chars().take(64).collect(),
         role,
+        token: None,
     }
 }
 

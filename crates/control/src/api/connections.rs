@@ -35,6 +35,9 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long a peer may leave an answer unread.
 pub(super) const UNREAD_TIME: Duration = Duration::from_secs(30);
 
+/// How long requests that are under way have when they have to end. Events would never.
+pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
 /// Serves one connection until its peer leaves, or `stop` is told and the request under way is
 /// answered.
 pub(super) async fn serve(
@@ -57,7 +60,7 @@ pub(super) async fn serve(
         ended = connection.as_mut() => drop(ended),
         _ = stop.changed() => {
             connection.as_mut().graceful_shutdown();
-            drop(connection.await);
+            drop(tokio::time::timeout(LAST_REQUESTS, connection).await);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! TCP listeners of the API. They follow the tree: what can fail is done before a change counts, and
-//! then they open and close without a restart.
+//! TCP listeners of the API. They follow the tree: what can fail is done before a change counts,
+//! and then they open and close without a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpListener};

@@ -95,6 +95,12 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
+    pub(super) fn crowded(most: usize) -> Self {
+        let what = format!("{most} readers of events are there already");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "crowded", &what)
+            .way_out("end one of them, or ask again later")
+    }
+
     pub(super) fn kind(detail: &str) -> Self {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         Self::new(status, "unsupported media type", detail)

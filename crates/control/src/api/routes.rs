@@ -6,7 +6,7 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::caller::Role;
-use super::{ApiState, changes, rows, tokens};
+use super::{ApiState, changes, events, rows, tokens};
 
 /// A method of a path.
 pub(super) struct Route {
@@ -81,7 +81,8 @@ fn looks() -> Vec<Route> {
             Role::View,
             super::generation,
         ),
-        Route::new(get.clone(), "/v1/stats", Role::View, super::stats),
+        Route::new(get.clone(), "/v1/stats", Role::View, events::stats),
+        Route::new(get.clone(), "/v1/events", Role::View, events::events),
         Route::new(get.clone(), "/v1/sessions", Role::View, super::sessions),
         Route::new(get, "/metrics", Role::View, super::metrics),
     ]

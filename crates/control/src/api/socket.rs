@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::caller::{Peer, Role};
-use super::connections::{self, CONNECTIONS, Impatient, UNREAD_TIME};
+use super::connections::{self, CONNECTIONS, Impatient, LAST_REQUESTS, UNREAD_TIME};
 use super::users::{PeerCredentials, Users};
 
 /// How many of those may be there that are only told that they may not.
@@ -85,9 +85,6 @@ impl ApiSocket {
         });
     }
 }
-
-/// How long requests that are under way have when the daemon stops.
-const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// How long it waits where the kernel gives no connection.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);

@@ -21,6 +21,7 @@ use crate::plan::Impact;
 
 mod problems;
 mod roles;
+mod streams;
 mod tcp;
 
 /// A folder with a configuration, and the daemon that serves it.

@@ -1,5 +1,5 @@
-//! Tokens: what a client over TCP shows. A token is shown once, when it is made; what is kept is its
-//! SHA-256, in a file that only the daemon's user can read.
+//! Tokens: what a client over TCP shows. A token is shown once, when it is made; what is kept is
+//! its SHA-256, in a file that only the daemon's user can read.
 
 mod pauses;
 mod requests;
@@ -160,6 +160,17 @@ impl Tokens {
         }
         found.info.used = Some(now);
         Some(found.info.clone())
+    }
+
+    /// Whether the token of this name counts at this time.
+    pub(super) fn counts(&self, name: &str, now: SystemTime) -> bool {
+        let kept = self.kept();
+        let token = kept.tokens.get(name);
+        token.is_some_and(|one| {
+            one.info
+                .expires
+                .is_none_or(|expires| expires > seconds(now))
+        })
     }
 
     /// Keeps when tokens were used, if that is behind.

@@ -34,7 +34,7 @@ fn asked(port: u16, token: &str) -> Option<String> {
     answer.lines().next().map(str::to_owned)
 }
 
-fn token(rig: &Rig, name: &str) -> String {
+pub(super) fn token(rig: &Rig, name: &str) -> String {
     let request = ApiRequest {
         path: "/v1/tokens".to_owned(),
         body: Some(format!("{{\"name\":{name:?},\"role\":\"view\"}}")),
@@ -44,7 +44,7 @@ fn token(rig: &Rig, name: &str) -> String {
     shown.token
 }
 
-fn listening(port: u16) -> String {
+pub(super) fn listening(port: u16) -> String {
     format!("version = 1\n[api]\nlisten = [\"127.0.0.1:{port}\"]\n")
 }
 

@@ -1,0 +1,86 @@
+//! What is told of two looks.
+
+use super::*;
+
+fn session(id: u16, initiator: &str, age_s: u64) -> ((Option<u16>, String), Session) {
+    let session = Session {
+        id: Some(id),
+        initiator: initiator.to_owned(),
+        isid: Some("800000000000".to_owned()),
+        target: None,
+        address: "192.0.2.7:40000".to_owned(),
+        portal: "192.0.2.1:3260".to_owned(),
+        user: None,
+        proof: "none".to_owned(),
+        digests: "none".to_owned(),
+        core: 0,
+        age_s,
+        commands: 0,
+        read_bytes: 0,
+        written_bytes: 0,
+    };
+    ((session.id, session.address.clone()), session)
+}
+
+fn kinds(before: &Facts, now: &Facts) -> Vec<&'static str> {
+    let told = happened(before, now).into_iter();
+    told.map(|(kind, _)| kind).collect()
+}
+
+#[test]
+fn where_nothing_has_happened_nothing_is_told() {
+    let facts = |age| Facts {
+        sessions: [session(1, "iqn.a", age)].into(),
+        ..Facts::default()
+    };
+    assert_eq!(kinds(&facts(1), &facts(2)), [""; 0]);
+}
+
+#[test]
+fn each_thing_is_told_in_its_own_words() {
+    let names = |name: &str| [name.to_owned()].into();
+    let before = Facts {
+        generation: 1,
+        sessions: [session(1, "iqn.a", 5), session(2, "iqn.b", 5)].into(),
+        absent: names("old"),
+        alarms: names("it is late"),
+    };
+    let now = Facts {
+        generation: 2,
+        sessions: [session(2, "iqn.c", 0)].into(),
+        absent: names("new"),
+        alarms: names("it is dark"),
+    };
+    let told: Vec<_> = happened(&before, &now)
+        .iter()
+        .map(|(kind, data)| {
+            let what = ["initiator", "volume", "detail", "generation"];
+            let what = what.iter().find_map(|key| data.get(key)).unwrap();
+            format!("{kind} {what}")
+        })
+        .collect();
+    let expected = [
+        "applied 2",
+        "session-out \"iqn.a\"",
+        "session-out \"iqn.b\"",
+        "session-in \"iqn.c\"",
+        "volume-absent \"new\"",
+        "volume-back \"old\"",
+        "alarm \"it is dark\"",
+        "alarm-over \"it is late\"",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn an_interval_is_from_a_second_to_an_hour() {
+    let every = |query: &str| {
+        let uri: Uri = format!("/v1/stats{query}").parse().unwrap();
+        every(&uri).map(|every| every.as_secs()).map_err(|_| ())
+    };
+    let good = ["", "?every=5", "?every=5s", "?every=3600"].map(every);
+    assert_eq!(good, [Ok(1), Ok(5), Ok(5), Ok(3600)]);
+    for bad in ["?every=0", "?every=3601", "?every=x", "?every", "?each=5"] {
+        assert_eq!(every(bad), Err(()), "{bad}");
+    }
+}
