@@ -13,12 +13,14 @@
 //! | `/v1/tokens`, `/v1/tokens/NAME` | GET, POST, DELETE | what clients over TCP show |
 //! | `/v1/secrets/NAME` | PUT | keeps a secret, which a tree names `state:NAME` |
 //! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
+//! | `/v1/alarms` | GET | what somebody should look at |
 //! | `/v1/events` | GET | what happens, as it does |
 //! | `/v1/sessions`, `/v1/sessions/ID` | GET, DELETE | sessions, and the end of one |
 //!
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
 //! `If-Match: GENERATION`, and answers with the plan. Errors are problems of RFC 9457.
 
+mod alarms;
 mod body;
 mod caller;
 mod changes;
@@ -49,6 +51,7 @@ use tokio::sync::Semaphore;
 use crate::gate::Generation;
 use crate::metrics::ScrapeRequest;
 use crate::plane::{Plane, Session};
+pub use alarms::Alarm;
 pub use body::BODY_BYTES;
 use body::Segment;
 pub use caller::{Caller, Role};

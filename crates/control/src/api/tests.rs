@@ -83,6 +83,15 @@ impl Rig {
             .unwrap()
     }
 
+    /// Kind and place of each alarm.
+    fn alarms(&self) -> Vec<(String, Option<String>)> {
+        let alarms = self
+            .client()
+            .ask(Method::GET, &ApiRequest::new("/v1/alarms"));
+        let alarms: Vec<super::Alarm> = alarms.unwrap();
+        alarms.into_iter().map(|one| (one.kind, one.at)).collect()
+    }
+
     fn send(&self, method: Method, path: &str, body: &str) -> Result<Outcome, ApiError> {
         let request = ApiRequest {
             path: path.to_owned(),
@@ -363,6 +372,8 @@ fn a_file_that_was_spoilt_does_not_take_the_server_down() {
         "{:?}",
         status.alarms
     );
+    let kinds: Vec<_> = rig.alarms().into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["start", "edited"]);
     // What is edited by hand is not overwritten, and can be dropped.
     let (code, _) = rig.refused(Method::PUT, "/v1/volumes/b", "{\"address\":\"null:1G\"}");
     assert_eq!(code, 409);
@@ -408,6 +419,10 @@ fn a_volume_whose_file_is_missing_at_the_start_is_absent_until_it_is_back() {
             .unwrap()
     };
     assert!(stats()[0].absent && !disk.exists());
+    assert_eq!(
+        rig.alarms(),
+        [("absent".to_owned(), Some("volume.f".to_owned()))]
+    );
     // Another change does not make it either.
     rig.send(Method::PUT, "/v1/volumes/n", "{\"address\":\"null:1G\"}")
         .unwrap();
@@ -419,6 +434,7 @@ fn a_volume_whose_file_is_missing_at_the_start_is_absent_until_it_is_back() {
         thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(stats()[0].capacity_bytes, 1 << 20);
+    assert_eq!(rig.alarms(), []);
 }
 
 /// A file that a row has left can be that of another, in the same change or a later one.
