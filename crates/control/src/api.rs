@@ -123,7 +123,7 @@ pub(crate) fn router(state: ApiState) -> Router {
     let mut router = Router::new();
     #[cfg(test)]
     {
-        router = router.route("/v1/panic", axum::routing::get(tests::panics));
+        router = router.route("/v1/panic", axum::routing::get(tests::problems::panics));
     }
     for route in routes::all() {
         let may = from_fn_with_state(route.entry(), caller::require);

@@ -1,8 +1,8 @@
 //! What happens, as server-sent events: `/v1/events`, and `/v1/stats` for those that ask so.
 //!
 //! Each reader has its own last look, with which the next one is compared when it has read what
-//! came of the last: nothing is queued for a slow reader, and nothing is missed by it. One that does not
-//! read at all loses its connection.
+//! came of the last: nothing is queued for a slow reader, and nothing is missed by it. One that
+//! does not read at all loses its connection.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;

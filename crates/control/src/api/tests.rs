@@ -19,7 +19,7 @@ use crate::daemon::{Daemon, DaemonError, DaemonOptions};
 use crate::gate::{Generation, Outcome};
 use crate::plan::Impact;
 
-mod problems;
+pub(super) mod problems;
 mod roles;
 mod streams;
 mod tcp;
@@ -137,23 +137,6 @@ fn text() -> String {
          luns = {{ 0 = \"a\" }}\nallow = [\"*\"]\n",
         free_port()
     )
-}
-
-/// What a route of the tests does.
-pub(super) async fn panics() {
-    panic!("a handler of the tests");
-}
-
-#[test]
-fn a_handler_that_panics_costs_one_request() {
-    let rig = Rig::new(&text());
-    for _ in 0..3 {
-        let (status, said) = rig.refused(Method::GET, "/v1/panic", "");
-        assert_eq!(status, 500, "{said}");
-        assert!(said.contains("what is served goes on"), "{said}");
-    }
-    assert_eq!(rig.status().generation, 1);
-    assert!(rig.daemon.as_ref().unwrap().plane().is_alive());
 }
 
 #[test]

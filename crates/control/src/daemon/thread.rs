@@ -60,7 +60,8 @@ pub(super) fn start(
     Ok((stop, thread))
 }
 
-/// Serves the API at a path until it is stopped. The runtime stays, and with it what listens on TCP.
+/// Serves the API at a path until it is stopped. The runtime stays, and with it what listens on
+/// TCP.
 fn keep(
     path: &Path,
     (runtime, mut socket): Door,

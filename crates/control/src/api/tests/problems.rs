@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use super::Rig;
 use crate::api::{BODY_BYTES, Problem};
+use crate::client::Method;
 
 /// Sends the bytes of a request; returns the head and the body of its answer.
 fn exchange(rig: &Rig, request: &[u8]) -> (String, String) {
@@ -160,4 +161,21 @@ fn a_body_that_is_too_large_takes_no_memory() {
     let endless = request("PUT", "/v1/config", TOML, usize::MAX / 2, b"version = 1");
     let (head, _) = exchange(&rig, &endless);
     assert!(head.starts_with("http/1.1 413 "), "{head}");
+}
+
+/// What a route of the tests does.
+pub(in crate::api) async fn panics() {
+    panic!("a handler of the tests");
+}
+
+#[test]
+fn a_handler_that_panics_costs_one_request() {
+    let rig = Rig::new(&super::text());
+    for _ in 0..3 {
+        let (status, said) = rig.refused(Method::GET, "/v1/panic", "");
+        assert_eq!(status, 500, "{said}");
+        assert!(said.contains("what is served goes on"), "{said}");
+    }
+    assert_eq!(rig.status().generation, 1);
+    assert!(rig.daemon.as_ref().unwrap().plane().is_alive());
 }

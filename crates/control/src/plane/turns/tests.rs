@@ -1,0 +1,45 @@
+use super::*;
+
+fn author(by: &str) -> Author {
+    Author {
+        who: "root".to_owned(),
+        from: "socket".to_owned(),
+        by: by.to_owned(),
+    }
+}
+
+#[test]
+fn who_cannot_wait_is_told_what_is_under_way() {
+    let turns = Turns::default();
+    let first = turns.take(&author("lunar set"), Duration::ZERO).unwrap();
+    let Err(refused) = turns.take(&author("lunar apply"), Duration::ZERO) else {
+        panic!("two changes at once");
+    };
+    assert_eq!(
+        refused.to_string(),
+        "a change by root (lunar set) since 0 s is not done yet, and another has to wait for \
+         it: try again later, lunar status answers meanwhile"
+    );
+    drop(first);
+    turns.take(&author("lunar apply"), Duration::ZERO).unwrap();
+}
+
+#[test]
+fn no_more_wait_than_there_are_threads_for() {
+    let turns = Turns::default();
+    let first = turns.take(&author("1"), Duration::ZERO).unwrap();
+    std::thread::scope(|scope| {
+        let wait = || {
+            let turn = turns.take(&author("2"), Duration::MAX);
+            assert!(turn.is_ok());
+        };
+        for _ in 0..MOST_WAITING {
+            scope.spawn(wait);
+        }
+        while turns.state().waiting < MOST_WAITING {
+            std::thread::yield_now();
+        }
+        assert!(turns.take(&author("3"), Duration::MAX).is_err());
+        drop(first);
+    });
+}
