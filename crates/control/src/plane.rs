@@ -5,6 +5,7 @@
 
 mod turns;
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -236,10 +237,24 @@ impl Plane {
     pub fn put_secret(&self, name: &str, secret: &str, author: &Author) -> Result<(), GateError> {
         let what = format!("set the secret state:{name}");
         let _turn = self.turns.take(author, PATIENCE)?;
+        self.audited(author, what, || self.gate().put_secret(name, secret))?
+    }
+
+    /// Does something that no tree has, once the audit log has its line.
+    ///
+    /// # Errors
+    ///
+    /// The line cannot be written, and nothing was done.
+    pub(crate) fn audited<T, E: Display>(
+        &self,
+        author: &Author,
+        what: String,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Result<T, E>, GateError> {
         let told = self.audit.act(author, what.clone());
         told.map_err(GateError::Store)?;
-        let failed = |error: &GateError| self.audit.failed(author, what, &error.to_string());
-        self.gate().put_secret(name, secret).inspect_err(failed)
+        let failed = |error: &E| self.audit.failed(author, what, &error.to_string());
+        Ok(work().inspect_err(failed))
     }
 
     /// Whether the file says something that is not served. What is just being applied is in the
@@ -350,15 +365,12 @@ impl Plane {
         if !sessions.any(|session| session.tsih == id) {
             return Ok(false);
         }
-        let what = format!("end session {id}");
-        let told = self.audit.act(author, what.clone());
-        told.map_err(GateError::Store)?;
-        let has_ended = self.server.drop_session(id);
-        if !has_ended {
-            self.audit
-                .failed(author, what, "it has not ended within 5 s");
-        }
-        Ok(has_ended)
+        let end = || match self.server.drop_session(id) {
+            true => Ok(()),
+            false => Err("it has not ended within 5 s"),
+        };
+        let ended = self.audited(author, format!("end session {id}"), end)?;
+        Ok(ended.is_ok())
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) enum Peer {
 #[derive(Clone, Debug)]
 pub struct Caller {
     who: String,
+    from: String,
     by: String,
     role: Role,
     /// The name of the token that was shown, if one was.
@@ -68,7 +69,7 @@ impl Caller {
     pub fn author(&self) -> Author {
         Author {
             who: self.who.clone(),
-            from: "unix socket".to_owned(),
+            from: self.from.clone(),
             by: self.by.clone(),
         }
     }
@@ -81,7 +82,7 @@ impl Caller {
 
     /// A line for those who want to know who did what.
     pub fn audit(&self, what: &str) {
-        tracing::info!("{} ({}) {what}", self.who, self.by);
+        tracing::info!("{} from {} ({}) {what}", self.who, self.from, self.by);
     }
 }
 
@@ -99,9 +100,10 @@ pub(super) async fn authenticate(
             match state.tokens.shown(token, SystemTime::now()) {
                 Some(token) => {
                     keep_use(&state.tokens);
-                    let who = format!("token {} from {address}", token.name);
+                    let who = format!("token {}", token.name);
                     Caller {
                         token: Some(token.name),
+                        from: address.to_string(),
                         ..caller(&request, &who, token.role)
                     }
                 }
@@ -139,6 +141,7 @@ fn caller(request: &Request, who: &str, role: Role) -> Caller {
     let by = agent.and_then(|agent| agent.to_str().ok());
     Caller {
         who: who.to_owned(),
+        from: "unix socket".to_owned(),
         by: by.unwrap_or("HTTP").chars().take(64).collect(),
         role,
         token: None,

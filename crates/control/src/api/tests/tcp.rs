@@ -16,6 +16,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::{Rig, free_port, wait};
 use crate::api::connections::CONNECTIONS;
 use crate::api::{ShownToken, TokenInfo};
+use crate::audit::AuditEntry;
 use crate::client::ApiRequest;
 
 fn request(token: &str) -> String {
@@ -35,9 +36,13 @@ fn asked(port: u16, token: &str) -> Option<String> {
 }
 
 pub(super) fn token(rig: &Rig, name: &str) -> String {
+    token_of(rig, name, "view")
+}
+
+fn token_of(rig: &Rig, name: &str, role: &str) -> String {
     let request = ApiRequest {
         path: "/v1/tokens".to_owned(),
-        body: Some(format!("{{\"name\":{name:?},\"role\":\"view\"}}")),
+        body: Some(format!("{{\"name\":{name:?},\"role\":{role:?}}}")),
         based_on: None,
     };
     let shown: ShownToken = rig.client().ask(Method::POST, &request).unwrap();
@@ -66,6 +71,39 @@ fn a_listener_opens_and_closes_with_the_tree() {
     rig.send(Method::PUT, "/v1/config", "version = 1\n")
         .unwrap();
     assert_eq!(asked(port, &token), None);
+}
+
+#[test]
+fn the_audit_log_tells_which_token_has_changed_what_from_where() {
+    let port = free_port();
+    let rig = Rig::new(&listening(port));
+    let token = token_of(&rig, "robot", "operate");
+    let body = "{\"address\":\"null:1G\"}";
+    let put = format!(
+        "PUT /v1/volumes/b HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\n\
+         Authorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    stream.write_all(put.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let revoke = ApiRequest::new("/v1/tokens/robot");
+    rig.client().text(Method::DELETE, &revoke).unwrap();
+    let log = fs::read_to_string(rig.path("state/audit.jsonl")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<AuditEntry> = lines.collect();
+    let told: Vec<_> = lines.iter().map(|one| (&*one.what, &*one.from)).collect();
+    let expected = [
+        ("make the token robot (Operate)", "unix socket"),
+        ("change rows", "127.0.0.1"),
+        ("revoke the token \"robot\"", "unix socket"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(lines[1].who, "token robot");
+    assert!(!log.contains(&token), "{log}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{TokenError, TokenInfo, Tokens, seconds};
 use crate::api::body::{JsonBody, Segment};
 use crate::api::caller::Role;
-use crate::api::{Answer, Caller, Problem, blocking};
+use crate::api::{Answer, Caller, Problem, Shared, blocking};
 use crate::check::is_row_name;
 
 /// A wish for a token.
@@ -41,13 +41,16 @@ type Store = State<Arc<Tokens>>;
 
 pub(in crate::api) async fn create(
     State(tokens): Store,
+    State(plane): Shared,
     caller: Caller,
     JsonBody(wish): JsonBody<NewToken>,
 ) -> Answer<(StatusCode, Json<ShownToken>)> {
     let info = info(wish)?;
-    caller.audit(&format!("makes the token {} ({:?})", info.name, info.role));
-    let made = blocking(move || Ok((tokens.create(info.clone())?, info)));
-    let (token, info) = made.await?.map_err(refused)?;
+    let what = format!("make the token {} ({:?})", info.name, info.role);
+    let author = caller.author();
+    let make = move || plane.audited(&author, what, || Ok((tokens.create(info.clone())?, info)));
+    let made = blocking(make).await?.map_err(Problem::from)?;
+    let (token, info) = made.map_err(refused)?;
     let token = token.to_string();
     Ok((StatusCode::CREATED, Json(ShownToken { token, info })))
 }
@@ -82,12 +85,15 @@ pub(in crate::api) async fn list(State(tokens): Store) -> Json<Vec<TokenInfo>> {
 
 pub(in crate::api) async fn revoke(
     State(tokens): Store,
+    State(plane): Shared,
     caller: Caller,
     Segment(name): Segment<String>,
 ) -> Answer<StatusCode> {
-    caller.audit(&format!("revokes the token {name:?}"));
-    let revoked = blocking(move || tokens.revoke(&name));
-    revoked.await?.map_err(refused)?;
+    let author = caller.author();
+    let what = format!("revoke the token {name:?}");
+    let revoke = move || plane.audited(&author, what, || tokens.revoke(&name));
+    let revoked = blocking(revoke).await?.map_err(Problem::from)?;
+    revoked.map_err(refused)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
