@@ -151,4 +151,5 @@ const PAGES: &[(&str, &str)] = &[
         include_str!("../../../docs/manual/configuration.md"),
     ),
     ("api", include_str!("../../../docs/manual/api.md")),
+    ("metrics", include_str!("../../../docs/manual/metrics.md")),
 ];

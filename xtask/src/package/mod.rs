@@ -6,6 +6,7 @@
 mod archive;
 mod needs;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,6 +78,15 @@ fn host() -> Result<Platform> {
 fn build(platform: &Platform) -> Result<PathBuf> {
     let is_other = !platform.tools.is_empty();
     let mut command = Command::new("cargo");
+    // What cargo tells this program of itself would make build scripts run again.
+    let is_told = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"CARGO_PKG_") || name.starts_with(b"CARGO_MANIFEST_")
+    };
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(is_told) {
+        command.env_remove(name);
+    }
     command.args(["build", "--release", "--locked", "-p", "lunar"]);
     if is_other {
         let upper = platform.triple.to_uppercase().replace('-', "_");

@@ -29,6 +29,17 @@ fn section<'a>(page: &'a str, title: &str) -> &'a str {
 }
 
 #[test]
+fn every_file_of_the_manual_is_printed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/manual");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let file = file.unwrap().file_name().into_string().unwrap();
+        let name = file.strip_suffix(".md").unwrap();
+        let name = if name == "lunar" { "" } else { name };
+        assert!(page(name).starts_with(".TH LUNAR"), "{file}");
+    }
+}
+
+#[test]
 fn every_page_has_the_sections_of_a_page() {
     for verb in VERBS {
         let page = page(verb);
