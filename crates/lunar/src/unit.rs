@@ -33,7 +33,7 @@ After=network-online.target local-fs.target
 
 [Service]
 Type=notify
-ExecStartPre=+/usr/bin/install -d -o lunar -g lunar /etc/lunar
+ExecStartPre=+/usr/bin/install -d -m 0750 -o lunar -g lunar /etc/lunar
 ExecStart=BINARY daemon --socket /run/lunar/control.sock
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
