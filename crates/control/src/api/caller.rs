@@ -95,7 +95,8 @@ pub(super) async fn authenticate(
     let caller = match request.extensions().get::<Peer>() {
         Some(Peer::User(user)) => caller(&request, &user.name, user.role),
         Some(Peer::Address(address)) => {
-            let address = address.ip();
+            // An IPv4 address that came by a socket of IPv6 is itself.
+            let address = address.ip().to_canonical();
             let token = token(&request).ok_or_else(Problem::no_token)?;
             match state.tokens.shown(token, SystemTime::now()) {
                 Some(token) => {

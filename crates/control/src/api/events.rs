@@ -197,13 +197,16 @@ fn happened(before: &Facts, now: &Facts) -> Vec<Happening> {
     told
 }
 
-/// Whether two looks have seen one session. Its age has grown.
+/// Whether two looks have seen one session. Its age and its counters have grown.
 fn is_same(one: &Session, other: &Session) -> bool {
-    let without_age = |session: &Session| Session {
+    let what_stays = |session: &Session| Session {
         age_s: 0,
+        commands: 0,
+        read_bytes: 0,
+        written_bytes: 0,
         ..session.clone()
     };
-    without_age(one) == without_age(other)
+    what_stays(one) == what_stays(other)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ fn session(id: u16, initiator: &str, age_s: u64) -> ((Option<u16>, String), Sess
         digests: "none".to_owned(),
         core: 0,
         age_s,
-        commands: 0,
-        read_bytes: 0,
-        written_bytes: 0,
+        commands: 10 * age_s,
+        read_bytes: 4096 * age_s,
+        written_bytes: 512 * age_s,
     };
     ((session.id, session.address.clone()), session)
 }

@@ -91,7 +91,11 @@ pub(in crate::api) async fn revoke(
 ) -> Answer<StatusCode> {
     let author = caller.author();
     let what = format!("revoke the token {name:?}");
-    let revoke = move || plane.audited(&author, what, || tokens.revoke(&name));
+    // A token that has leaked is taken back first: its line may fail where the disk is full.
+    let revoke = move || {
+        let revoked = tokens.revoke(&name);
+        plane.audited(&author, what, || revoked)
+    };
     let revoked = blocking(revoke).await?.map_err(Problem::from)?;
     revoked.map_err(refused)?;
     Ok(StatusCode::NO_CONTENT)
