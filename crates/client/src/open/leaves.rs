@@ -135,8 +135,8 @@ fn place(leaf: &Address) -> Address {
 /// Hosts see at once how long a file is, and may write to all of it. Had it grown before it is sure
 /// that the change is made, it could not be cut off again without what they have written since. So
 /// room is taken first, without a byte more in the file, which is all that can well fail; the file
-/// grows when the change is kept, before hosts are told of it. What is killed in between has kept
-/// the change and noted nobody who was served it, so the next start extends the file.
+/// grows when the change is kept, before hosts are told of it. A server that is killed in between
+/// has kept the change and not noted that it was served, so the next start extends the file.
 #[derive(Clone, Debug, Default)]
 pub struct Growth(Vec<GrownFile>);
 
