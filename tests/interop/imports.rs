@@ -139,7 +139,7 @@ fn serve(rig: &Rig, case: &Case) {
         assert!(text.contains(from), "{from} ({why}) is not in\n{text}");
         text = text.replace(from, to);
     }
-    fs::write(rig.path("lunar.toml"), in_folder(rig, &text)).unwrap();
+    fs::write(rig.path("etc/lunar.toml"), in_folder(rig, &text)).unwrap();
     rig.says(&["apply"]);
 }
 

@@ -51,7 +51,8 @@ impl Rig {
     }
 
     fn begin_with(folder: tempfile::TempDir, port: u16, network: String, text: &str) -> Self {
-        fs::write(folder.path().join("lunar.toml"), text).unwrap();
+        fs::create_dir(folder.path().join("etc")).unwrap();
+        fs::write(folder.path().join("etc/lunar.toml"), text).unwrap();
         let mut rig = Self {
             folder,
             port,
@@ -73,7 +74,7 @@ impl Rig {
             .open(self.path("log"))
             .unwrap();
         let mut daemon = self.begin_in_network();
-        let paths = [("--config", "lunar.toml"), ("--state-dir", "state")];
+        let paths = [("--config", "etc/lunar.toml"), ("--state-dir", "state")];
         daemon.arg("daemon");
         for (option, name) in paths {
             daemon.arg(option).arg(self.path(name));
@@ -132,7 +133,7 @@ impl Rig {
     }
 
     pub(super) fn file(&self) -> String {
-        fs::read_to_string(self.path("lunar.toml")).unwrap()
+        fs::read_to_string(self.path("etc/lunar.toml")).unwrap()
     }
 
     pub(super) fn lunar(&self, args: &[&str]) -> Ran {

@@ -1,7 +1,7 @@
 //! Why volumes cannot be opened, and how errors of the kernel become errors of the medium.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
@@ -84,6 +84,13 @@ pub enum VolumeError {
     /// A directory, socket, pipe or the like.
     #[error("this is neither a file nor a block device; name one that is")]
     Neither,
+    /// It is one of the files of this program, or lies among them.
+    #[error(
+        "it lies in {}, where the daemon keeps files of its own (configuration, tokens, secrets), \
+         which no host may have; name one in another folder",
+        .0.display()
+    )]
+    Reserved(PathBuf),
     /// Another program, or this one by another address, has it.
     #[error("{0}")]
     Locked(FileHolder),

@@ -12,6 +12,7 @@ mod holder;
 mod identity;
 mod lock;
 mod open;
+mod reserved;
 mod undo;
 mod warnings;
 
@@ -28,6 +29,7 @@ use crate::error::VolumeError;
 use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::FileHolder;
+pub use reserved::ReservedPlaces;
 pub use undo::{UndoEntries, UndoLog};
 
 /// How a file is to be opened.
@@ -49,6 +51,8 @@ pub struct FileOptions {
     pub as_is: bool,
     /// Keep the identity with the file, in an extended attribute, where it may be written.
     pub keep_identity: bool,
+    /// Where it must not be.
+    pub reserved: ReservedPlaces,
     /// Where it is noted that the file was created or extended.
     pub undo: Option<UndoLog>,
     /// Bytes in a logical block; `None`: 512, or what direct I/O needs at least.

@@ -14,6 +14,7 @@ mod oracle;
 mod parts;
 mod places;
 mod ram;
+mod reserved;
 mod rig;
 mod sketch;
 mod stats;

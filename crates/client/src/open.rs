@@ -13,7 +13,7 @@ use address::{
 };
 use block::device::{DeviceOptions, DeviceVolume};
 use block::fault::FaultVolume;
-use block::file::{FileOptions, FileVolume, UndoLog};
+use block::file::{FileOptions, FileVolume, ReservedPlaces, UndoLog};
 pub use block::identity::Details;
 use block::limit::{Delay, Limit};
 use block::null::Null;
@@ -52,6 +52,8 @@ pub struct OpenOptions {
     /// Files keep their identity in an extended attribute from now on: they are to be served. So
     /// their block size must not depend on the kernel either.
     pub keep_identity: bool,
+    /// Where no file may be that is a volume.
+    pub reserved: ReservedPlaces,
     /// Where it is noted which files were created or extended, so that it can be undone.
     pub undo: Option<UndoLog>,
     /// What all RAM volumes take their memory from.
@@ -85,6 +87,7 @@ impl OpenOptions {
             read_only: false,
             as_is: false,
             keep_identity: false,
+            reserved: ReservedPlaces::default(),
             undo: None,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
             initiator,
@@ -322,6 +325,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         read_only,
         as_is: read_only || options.as_is,
         keep_identity: options.keep_identity && !options.read_only,
+        reserved: options.reserved.clone(),
         undo: options.undo.clone(),
         block_size: options.block_size,
         lasting_block_size: options.keep_identity,

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use address::Size;
-use block::file::UndoLog;
+use block::file::{ReservedPlaces, UndoLog};
 use engine::server::{Server, ServerConfig, ServerHandle};
 use io::memory::MemoryLimit;
 use io::ring::RingKind;
@@ -209,10 +209,28 @@ fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, S
     config.threads = threads.and_then(NonZeroUsize::new);
     config.ring = options.ring;
     config.portals_may_be_missing = true;
+    config.open.reserved = reserved(options);
     config.state_dir = Some(options.state.clone());
     let ended = Arc::clone(&options.ended);
     config.ended = Arc::new(move |_| ended("a core"));
     Ok(config)
+}
+
+/// Where no volume may be: who may change what is served would have tokens, secrets and the
+/// configuration itself by it.
+fn reserved(options: &DaemonOptions) -> ReservedPlaces {
+    let folder = match options.config.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // The file may be a link to one that lies elsewhere.
+    let (folder, file) = (folder.to_owned(), options.config.clone());
+    let credentials = options.credentials.clone().into_iter();
+    ReservedPlaces::new(
+        [options.state.clone(), folder, file]
+            .into_iter()
+            .chain(credentials),
+    )
 }
 
 /// The file counts if it is valid. If not, the last applied generation is served: a typo does not

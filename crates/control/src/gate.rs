@@ -150,6 +150,8 @@ pub struct ChangeRequest {
     pub based_on: Option<u64>,
     /// What may come of it.
     pub allowed: Allowed,
+    /// It may change where and how the API listens.
+    pub api_too: bool,
     /// Volumes that come may be absent.
     pub absent_ok: bool,
     /// Only say what would come of it.
@@ -255,6 +257,9 @@ impl<S: Store, E: Engine> Gate<S, E> {
             let refreshed = self.engine.refresh(&self.tree);
             refreshed.map_err(GateError::Failed)?;
             return Ok(considered.outcome);
+        }
+        if considered.tree.api != self.tree.api && !request.api_too {
+            return Err(GateError::Api);
         }
         permit(&considered.outcome, &request.allowed)?;
         let outcome = self.make(&considered, request, author, now)?;

@@ -211,6 +211,7 @@ impl Plane {
             candidate: Candidate::File,
             based_on: None,
             allowed: Allowed::default(),
+            api_too: true,
             absent_ok: false,
             dry_run: false,
         };

@@ -3,7 +3,8 @@
 mod ports;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::inventory::Inventory;
@@ -99,10 +100,10 @@ impl Places {
     ///
     /// # Errors
     ///
-    /// There are no credentials.
+    /// There are no credentials, or a file of the state directory is named by its path.
     pub fn path(&self, source: &SecretSource) -> Result<PathBuf, String> {
         match source {
-            SecretSource::File(path) => Ok(Path::new(path).to_owned()),
+            SecretSource::File(path) => self.outside(path),
             SecretSource::State(name) => Ok(self.state.join("secrets").join(name)),
             SecretSource::Credential(name) => match &self.credentials {
                 Some(folder) => Ok(folder.join(name)),
@@ -112,6 +113,18 @@ impl Places {
                 )),
             },
         }
+    }
+
+    /// A path that does not lead to what the daemon keeps for itself, such as tokens.
+    fn outside(&self, path: &str) -> Result<PathBuf, String> {
+        let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let state = fs::canonicalize(&self.state).unwrap_or_else(|_| self.state.clone());
+        if resolved.starts_with(state) {
+            return Err(format!(
+                "file:{path} lies in the state directory: name a secret of it as state:NAME"
+            ));
+        }
+        Ok(resolved)
     }
 
     /// Keeps a secret as `state:NAME`; whoever serves the tree reads it afterwards.

@@ -11,6 +11,7 @@ use std::time::Instant;
 use ::io::memory::MemoryLimit;
 
 use crate::server::{Server, ServerConfig};
+use block::file::ReservedPlaces;
 use client::open::{OpenOptions, REPLACEMENT, secret};
 use options::{ReadyLun, ServeError, ServeOptions};
 use orders::ServerOrder;
@@ -74,6 +75,7 @@ fn open_options(options: &ServeOptions) -> Result<OpenOptions, ServeError> {
         read_only: false,
         as_is: false,
         keep_identity: true,
+        reserved: ReservedPlaces::default(),
         undo: None,
         memory: Arc::new(MemoryLimit::new(limit)),
         initiator: format!("{}:initiator", options.iqn),

@@ -1,6 +1,7 @@
 //! Opens, creates and extends files.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ fn open_with(
     let (file, created) = open_or_create(options)?;
     check_type(&file)?;
     let path = &options.path;
+    options.reserved.refuse(&file)?;
     match lock(&file, options.read_only) {
         Ok(()) => {}
         // Another program that found the file between its creation and this lock owns it now.
@@ -115,15 +117,28 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), VolumeError>
             VolumeError::NoFile
         });
     }
+    create(options).map(|file| (file, true))
+}
+
+/// Creates the file in a folder that was opened and looked at before: nothing is made where none
+/// may be, not even for a moment.
+fn create(options: &FileOptions) -> Result<OwnedFd, VolumeError> {
+    let not_created = |error| match error {
+        Errno::NOENT => VolumeError::NoDirectory,
+        Errno::ACCESS | Errno::PERM => VolumeError::DeniedToCreate,
+        Errno::ROFS => VolumeError::NoneCreated,
+        error => refused(error, options),
+    };
+    let path = options.path.as_os_str().as_bytes();
+    let name = path.iter().rposition(|&byte| byte == b'/');
+    let (folder, name) = path.split_at(name.map_or(0, |at| at + 1));
+    let folder = if folder.is_empty() { b"." } else { folder };
+    let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, look, Mode::empty()).map_err(not_created)?;
+    options.reserved.refuse(&folder)?;
     let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
     // Whatever the initiators store is private to them.
-    match rustix::fs::open(&options.path, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => Ok((file, true)),
-        Err(Errno::NOENT) => Err(VolumeError::NoDirectory),
-        Err(Errno::ACCESS | Errno::PERM) => Err(VolumeError::DeniedToCreate),
-        Err(Errno::ROFS) => Err(VolumeError::NoneCreated),
-        Err(error) => Err(refused(error, options)),
-    }
+    rustix::fs::openat(&folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(not_created)
 }
 
 /// Without waiting for the other end, should it be a FIFO.

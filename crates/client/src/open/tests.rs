@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use block::file::ReservedPlaces;
 use io::memory::MemoryLimit;
 use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, HASHES};
@@ -28,6 +29,7 @@ pub(crate) fn options() -> OpenOptions {
         read_only: false,
         as_is: false,
         keep_identity: false,
+        reserved: ReservedPlaces::default(),
         undo: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
     }

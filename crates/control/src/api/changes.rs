@@ -138,6 +138,7 @@ pub(crate) async fn change(
         candidate,
         based_on: terms.based_on,
         allowed: terms.allowed,
+        api_too: caller.must_be(Role::Admin).is_ok(),
         absent_ok: terms.absent_ok,
         dry_run: terms.dry_run,
     };

@@ -152,6 +152,7 @@ impl From<GateError> for Problem {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid")
             }
             GateError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            GateError::Api => (StatusCode::FORBIDDEN, "forbidden"),
             GateError::NoRow(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
             GateError::Refused { .. } => (StatusCode::CONFLICT, "refused"),
             GateError::NoGeneration(_) => (StatusCode::NOT_FOUND, "not found"),
@@ -169,6 +170,9 @@ impl From<GateError> for Problem {
                 [one] => problem.in_tree(one),
                 _ => problem,
             },
+            GateError::Api => problem
+                .at("api")
+                .way_out("leave [api] as it is, or ask as root or with a token of the role admin"),
             _ => problem,
         }
     }

@@ -19,6 +19,7 @@ use crate::daemon::{Daemon, DaemonError, DaemonOptions};
 use crate::gate::{Generation, Outcome};
 use crate::plan::Impact;
 
+mod escalation;
 pub(super) mod problems;
 mod roles;
 mod streams;
@@ -33,7 +34,8 @@ struct Rig {
 impl Rig {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("lunar.toml"), text).unwrap();
+        fs::create_dir(folder.path().join("etc")).unwrap();
+        fs::write(folder.path().join("etc/lunar.toml"), text).unwrap();
         let daemon = Some(Self::start(&folder).unwrap());
         Self { folder, daemon }
     }
@@ -41,7 +43,7 @@ impl Rig {
     fn start(folder: &TempDir) -> Result<Daemon, DaemonError> {
         let path = |name: &str| folder.path().join(name);
         Daemon::start(&DaemonOptions {
-            config: path("lunar.toml"),
+            config: path("etc/lunar.toml"),
             state: path("state"),
             socket: path("socket"),
             credentials: None,
@@ -62,7 +64,7 @@ impl Rig {
     }
 
     fn file(&self) -> String {
-        fs::read_to_string(self.path("lunar.toml")).unwrap()
+        fs::read_to_string(self.path("etc/lunar.toml")).unwrap()
     }
 
     fn client(&self) -> ApiClient {
@@ -177,7 +179,7 @@ fn a_portal_that_is_taken_and_a_list_of_ports_that_is_spoilt_keep_no_daemon_down
     let spoilt = rig.path("state/ports.json");
     fs::write(&spoilt, "[[").unwrap();
     let edited = rig.file().replace("portals = [", &portal);
-    fs::write(rig.path("lunar.toml"), edited).unwrap();
+    fs::write(rig.path("etc/lunar.toml"), edited).unwrap();
     rig.daemon = Some(Rig::start(&rig.folder).unwrap());
     let alarms = rig.status().alarms;
     let is_told = |of: &str| alarms.iter().any(|alarm| alarm.contains(of));
@@ -197,13 +199,13 @@ fn a_portal_that_is_taken_and_a_list_of_ports_that_is_spoilt_keep_no_daemon_down
 fn a_file_that_is_not_taken_at_a_signal_is_an_alarm_until_one_is() {
     let rig = Rig::new(&text());
     let good = rig.file();
-    fs::write(rig.path("lunar.toml"), "version = ").unwrap();
+    fs::write(rig.path("etc/lunar.toml"), "version = ").unwrap();
     rig.reload();
     rig.reload();
     let status = rig.status();
     assert!(status.edited && status.alarms.len() == 1, "{status:?}");
     assert!(status.alarms[0].starts_with("the file is not applied: "));
-    fs::write(rig.path("lunar.toml"), format!("{good}# better\n")).unwrap();
+    fs::write(rig.path("etc/lunar.toml"), format!("{good}# better\n")).unwrap();
     rig.reload();
     assert!(rig.status().alarms.is_empty());
 }
@@ -343,7 +345,7 @@ fn what_was_changed_is_there_after_a_restart() {
 fn a_file_that_was_spoilt_does_not_take_the_server_down() {
     let mut rig = Rig::new(&text());
     fs::write(
-        rig.path("lunar.toml"),
+        rig.path("etc/lunar.toml"),
         "version = 1\n[volume.a]\naddres = \"ram:1M\"\n",
     )
     .unwrap();
@@ -373,7 +375,7 @@ fn a_file_that_was_spoilt_does_not_take_the_server_down() {
 #[test]
 fn a_file_that_has_gone_does_not_take_the_targets_with_it() {
     let mut rig = Rig::new(&text());
-    fs::remove_file(rig.path("lunar.toml")).unwrap();
+    fs::remove_file(rig.path("etc/lunar.toml")).unwrap();
     rig.restart();
     let status = rig.status();
     assert_eq!(
@@ -461,7 +463,8 @@ fn a_secret_that_has_gone_shuts_out_its_group_and_nobody_else() {
 #[test]
 fn without_a_file_that_was_ever_valid_nothing_is_served() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("lunar.toml"), "version = ").unwrap();
+    fs::create_dir(folder.path().join("etc")).unwrap();
+    fs::write(folder.path().join("etc/lunar.toml"), "version = ").unwrap();
     assert!(matches!(
         Rig::start(&folder),
         Err(DaemonError::Config { .. })

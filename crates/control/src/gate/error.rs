@@ -35,6 +35,9 @@ pub enum GateError {
         /// The options that allow it.
         way_out: String,
     },
+    /// It changes where tokens are shown, which the author may not.
+    #[error("[api] is changed by the role admin alone: tokens are shown there")]
+    Api,
     /// Another change is under way.
     #[error(
         "{0} is not done yet, and another has to wait for it: try again later, lunar status \

@@ -121,6 +121,7 @@ fn wish(candidate: Candidate) -> ChangeRequest {
         candidate,
         based_on: None,
         allowed: Allowed::default(),
+        api_too: true,
         absent_ok: false,
         dry_run: false,
     }
