@@ -48,10 +48,10 @@ use axum::response::{IntoResponse, Json, Response};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
+pub use crate::alarm::Alarm;
 use crate::gate::Generation;
 use crate::metrics::ScrapeRequest;
 use crate::plane::{Plane, Session};
-pub use alarms::Alarm;
 pub use body::BODY_BYTES;
 use body::Segment;
 pub use caller::{Caller, Role};
@@ -159,7 +159,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
             volumes: served.tree.volume.len(),
             targets: served.tree.target.len(),
             sessions: plane.sessions().len(),
-            alarms: plane.alarms(),
+            alarms: plane.alarms().iter().map(Alarm::to_string).collect(),
         })
     })
     .await

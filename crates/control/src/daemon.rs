@@ -22,6 +22,7 @@ use io::memory::MemoryLimit;
 use io::ring::RingKind;
 use tokio::sync::watch;
 
+use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::api::{self, ApiListeners, ApiState, PreparedListeners, Tokens};
 use crate::audit::Audit;
 use crate::check::{TreeProblem, check};
@@ -30,7 +31,7 @@ use crate::gate::{Gate, Generation, Store};
 use crate::panics;
 use crate::plan::{Impact, plan};
 use crate::plane::Plane;
-use crate::serving::{Places, ServedTree};
+use crate::serving::{Places, ServedTree, api_alarm};
 use crate::store::{FileStore, RealFiles};
 use crate::tree::{Tree, VolumeRow};
 
@@ -88,7 +89,7 @@ struct First {
     generation: u64,
     text: String,
     tree: Tree,
-    alarms: Vec<String>,
+    alarms: Vec<Alarm>,
     /// The volumes that were served last: their files are there, or missed.
     known: BTreeMap<String, VolumeRow>,
     /// It is not in the history yet.
@@ -118,11 +119,9 @@ impl Daemon {
         };
         let inventory = places.first_inventory(&first.tree, &first.known);
         let (inventory, alarms) = inventory.map_err(|causes| failed(causes.join("\n")))?;
-        first.alarms.extend(alarms);
-        first
-            .alarms
-            .iter()
-            .for_each(|alarm| tracing::error!("{alarm}"));
+        let board = Arc::new(AlarmBoard::default());
+        let alarms = first.alarms.drain(..).chain(alarms);
+        alarms.for_each(|alarm| board.raise(alarm));
         let config = server_config(&first.tree, options).map_err(failed)?;
         let undo = UndoLog::default();
         let server = Server::start(config, inventory, &undo);
@@ -133,19 +132,24 @@ impl Daemon {
             .then(|| store.commit(&generation(&first), &first.text));
         kept.unwrap_or(Ok(()))
             .and_then(|()| store.serves(first.generation))
-            .unwrap_or_else(|cause| tracing::warn!("{cause}"));
+            .unwrap_or_else(|cause| board.raise(Alarm::new(AlarmKind::History, cause)));
         let listeners = Arc::new(ApiListeners::new(door.0.handle().clone()));
-        let doors = listeners.prepare(&first.tree.api, &places);
-        let doors = doors.unwrap_or_else(|cause| {
-            first.alarms.push(unreached(&cause));
+        let prepared = listeners.prepare(&first.tree.api, &places);
+        let prepared = prepared.unwrap_or_else(|cause| {
+            board.raise(api_alarm(&cause));
             PreparedListeners::default()
         });
-        let tree = &first.tree;
-        let engine = ServedTree::new(Arc::clone(&server), places, tree, Arc::clone(&listeners));
+        let engine = ServedTree::new(
+            Arc::clone(&server),
+            places,
+            &first.tree,
+            Arc::clone(&listeners),
+            Arc::clone(&board),
+        );
         let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
-        let plane = Arc::new(Plane::new(gate, Arc::clone(&server), first.alarms, audit));
+        let plane = Arc::new(Plane::new(gate, Arc::clone(&server), board, audit));
         let router = api::router(ApiState::new(Arc::clone(&plane), Arc::new(tokens)));
-        listeners.start(router.clone(), doors);
+        listeners.start(router.clone(), prepared);
         let started = thread::start(options, door, router);
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {
@@ -267,7 +271,9 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let Some((generation, tree, text)) = last else {
         return Err(DaemonError::Config { file, cause: wrong });
     };
-    let alarm = format!("{file} is not valid, and generation {generation} is served: {wrong}");
+    let detail = format!("{file} is not valid, and generation {generation} is served: {wrong}");
+    let way_out = format!("correct it and lunar apply it, or lunar rollback {generation} drops it");
+    let alarm = Alarm::new(AlarmKind::Configuration, detail).way_out(way_out);
     Ok(First {
         generation,
         text,
@@ -299,10 +305,4 @@ fn generation(first: &First) -> Generation {
         impact: Impact::Quiet,
         differences: crate::gate::told(&plan),
     }
-}
-
-fn unreached(cause: &str) -> String {
-    let alarm = format!("{cause}; the API is reached by its socket alone until SIGHUP");
-    tracing::error!("{alarm}");
-    alarm
 }

@@ -2,6 +2,7 @@
 //!
 //! | file | duty |
 //! |---|---|
+//! | [`alarm`] | what somebody should look at |
 //! | [`tree`] | the rows: volumes, groups, targets |
 //! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
 //! | [`check`] | what does not fit together in a tree |
@@ -22,6 +23,7 @@
 //! | [`shell`] | the words and the grammar of targetcli over a tree |
 #![forbid(unsafe_code)]
 
+pub mod alarm;
 #[cfg(test)]
 mod any;
 pub mod api;

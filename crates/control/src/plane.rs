@@ -16,6 +16,7 @@ use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
 
+use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::audit::Audit;
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
 use crate::metrics::VolumeStats;
@@ -131,7 +132,7 @@ pub struct Plane {
     store: FileStore,
     engine: ServedTree,
     server: ServerHandle,
-    alarms: Mutex<Vec<String>>,
+    alarms: Arc<AlarmBoard>,
     audit: Arc<Audit>,
 }
 
@@ -144,7 +145,7 @@ impl Plane {
     pub fn new(
         gate: Gate<FileStore, ServedTree>,
         server: ServerHandle,
-        alarms: Vec<String>,
+        alarms: Arc<AlarmBoard>,
         audit: Arc<Audit>,
     ) -> Self {
         Self {
@@ -154,7 +155,7 @@ impl Plane {
             engine: gate.engine().onlooker(),
             gate: Mutex::new(gate),
             server,
-            alarms: Mutex::new(alarms),
+            alarms,
             audit,
         }
     }
@@ -186,7 +187,9 @@ impl Plane {
         let outcome = result?;
         let now = Arc::new(served(&gate));
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = now;
-        self.stored_alarms().clear();
+        // The file is what is served, and in the history.
+        self.alarms.clear(AlarmKind::Configuration);
+        self.alarms.clear(AlarmKind::History);
         Ok(outcome)
     }
 
@@ -220,12 +223,12 @@ impl Plane {
                 generation, worst, ..
             }) => tracing::info!("generation {generation} is served ({worst})"),
             Err(error) => {
-                let alarm = format!("the file is not applied: {error}");
-                tracing::error!("{alarm}");
-                let mut alarms = self.stored_alarms();
-                if !alarms.contains(&alarm) {
-                    alarms.push(alarm);
-                }
+                let kind = match self.is_edited() {
+                    true => AlarmKind::Configuration,
+                    false => AlarmKind::Reload,
+                };
+                let detail = format!("the file is not applied: {error}");
+                self.alarms.raise(Alarm::new(kind, detail));
             }
         }
     }
@@ -289,17 +292,30 @@ impl Plane {
 
     /// What somebody should look at.
     #[must_use]
-    pub fn alarms(&self) -> Vec<String> {
-        let mut alarms = self.stored_alarms().clone();
+    pub fn alarms(&self) -> Vec<Alarm> {
+        let served = self.served();
+        if self.store.file().as_ref() == Ok(&served.text) {
+            self.alarms.clear(AlarmKind::Configuration);
+        }
+        let mut alarms = self.alarms.list();
+        let is_told = |kind| alarms.iter().any(|alarm: &Alarm| alarm.kind == kind);
+        if !is_told(AlarmKind::Configuration) && self.is_edited() {
+            alarms.push(edited(served.generation));
+        }
         let missing = self.server.missing_portals().into_iter();
         alarms.extend(missing.map(|(portal, cause)| {
-            format!("nothing listens on {portal} ({cause}): it is tried again every few seconds")
+            let detail = format!("nothing listens on {portal} ({cause})");
+            Alarm::new(AlarmKind::Portal, detail)
+                .at(portal.to_string())
+                .way_out("it is tried again every few seconds")
         }));
+        let absent = self
+            .server
+            .units()
+            .into_iter()
+            .filter(|unit| unit.is_absent);
+        alarms.extend(absent.map(|unit| absent_alarm(&unit.name)));
         alarms
-    }
-
-    fn stored_alarms(&self) -> MutexGuard<'_, Vec<String>> {
-        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate<FileStore, ServedTree>> {
@@ -373,6 +389,21 @@ impl Plane {
         let ended = self.audited(author, format!("end session {id}"), end)?;
         Ok(ended.is_ok())
     }
+}
+
+fn edited(generation: u64) -> Alarm {
+    let detail = "the configuration file was edited and not applied";
+    Alarm::new(AlarmKind::Edited, detail).way_out(format!(
+        "lunar plan shows what has changed, lunar apply takes it, lunar rollback {generation} \
+         drops it"
+    ))
+}
+
+fn absent_alarm(volume: &str) -> Alarm {
+    let detail = "what holds its blocks cannot be opened, and hosts are told NOT READY";
+    Alarm::new(AlarmKind::Absent, format!("volume {volume}: {detail}"))
+        .at(format!("volume.{volume}"))
+        .way_out("bring it back: it is tried again every 5 s")
 }
 
 fn served(gate: &Gate<FileStore, ServedTree>) -> Served {

@@ -13,12 +13,13 @@ use engine::server::ServerHandle;
 use runtime::secret;
 use zeroize::Zeroizing;
 
-use crate::api::ApiListeners;
+use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
+use crate::api::{ApiListeners, PreparedListeners};
 use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
 use crate::plan::SessionFact;
 use crate::secret::SecretSource;
-use crate::tree::{Tree, VolumeRow};
+use crate::tree::{ApiRow, Tree, VolumeRow};
 
 /// Where this machine keeps what a tree only names.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl Places {
     ) -> Result<Inventory, Vec<String>> {
         let (secrets, problems) = self.secrets(tree);
         if !problems.is_empty() {
-            return Err(problems);
+            return Err(problems.into_iter().map(|(_, cause)| cause).collect());
         }
         let ports = ports::given(&self.state, tree).map_err(|cause| vec![cause])?;
         self.with_secrets(tree, known, (secrets, ports))
@@ -61,20 +62,24 @@ impl Places {
         &self,
         tree: &Tree,
         known: &BTreeMap<String, VolumeRow>,
-    ) -> Result<(Inventory, Vec<String>), Vec<String>> {
+    ) -> Result<(Inventory, Vec<Alarm>), Vec<String>> {
         let (mut secrets, problems) = self.secrets(tree);
         for source in sources(tree) {
             // Nobody knows it.
             let closed = || secret::generate(32).as_bytes().to_vec().into();
             secrets.entry(source).or_insert_with(closed);
         }
-        let alarm = |cause| format!("{cause}: who has to know it cannot log in");
+        let alarm = |(source, cause): (SecretSource, String)| {
+            let detail = format!("{cause}: who has to know it cannot log in");
+            Alarm::new(AlarmKind::Secret, detail)
+                .at(source.to_string())
+                .way_out("put it back, then systemctl reload lunar")
+        };
         let mut alarms: Vec<_> = problems.into_iter().map(alarm).collect();
         let ports = ports::given(&self.state, tree).unwrap_or_else(|cause| {
-            alarms.push(format!(
-                "{cause}: ports have new identifiers until it is put back or removed, and nothing \
-                 can be changed"
-            ));
+            let detail = format!("{cause}: ports have new identifiers, and nothing can be changed");
+            let alarm = Alarm::new(AlarmKind::PortIds, detail);
+            alarms.push(alarm.way_out("put it back or remove it, then systemctl reload lunar"));
             ports::anew(tree)
         });
         let inventory = self.with_secrets(tree, known, (secrets, ports))?;
@@ -139,14 +144,14 @@ impl Places {
     }
 
     /// The secrets that can be read, and why others cannot.
-    fn secrets(&self, tree: &Tree) -> (Secrets, Vec<String>) {
+    fn secrets(&self, tree: &Tree) -> (Secrets, Vec<(SecretSource, String)>) {
         let (mut secrets, mut problems) = (Secrets::new(), Vec::new());
         for source in sources(tree) {
             let path = self.path(&source);
             let read = path.and_then(|path| secret::read(&path).map_err(|error| error.to_string()));
             match read {
                 Ok(secret) => drop(secrets.insert(source, secret)),
-                Err(cause) => problems.push(cause),
+                Err(cause) => problems.push((source, cause)),
             }
         }
         (secrets, problems)
@@ -164,7 +169,9 @@ pub struct ServedTree {
     server: ServerHandle,
     places: Places,
     volumes: BTreeMap<String, VolumeRow>,
+    api: ApiRow,
     listeners: Arc<ApiListeners>,
+    alarms: Arc<AlarmBoard>,
 }
 
 impl ServedTree {
@@ -175,11 +182,14 @@ impl ServedTree {
         places: Places,
         tree: &Tree,
         listeners: Arc<ApiListeners>,
+        alarms: Arc<AlarmBoard>,
     ) -> Self {
         Self {
             server,
             places,
             listeners,
+            alarms,
+            api: tree.api.clone(),
             volumes: tree.volume.clone(),
         }
     }
@@ -192,8 +202,28 @@ impl ServedTree {
             self.places.clone(),
             &Tree::default(),
             Arc::clone(&self.listeners),
+            Arc::clone(&self.alarms),
         )
     }
+
+    /// The listeners of a tree. What has nothing to do with them is not refused because they
+    /// cannot be had any more: those that there are stay.
+    fn prepare_api(&self, row: &ApiRow) -> Result<Option<PreparedListeners>, Vec<String>> {
+        match self.listeners.prepare(row, &self.places) {
+            Ok(prepared) => Ok(Some(prepared)),
+            Err(cause) if *row == self.api => {
+                self.alarms.raise(api_alarm(&cause));
+                Ok(None)
+            }
+            Err(cause) => Err(vec![cause]),
+        }
+    }
+}
+
+/// What of `[api]` cannot be had.
+pub(crate) fn api_alarm(cause: &str) -> Alarm {
+    let detail = format!("{cause}; the API stays as it is, and its socket is always there");
+    Alarm::new(AlarmKind::Api, detail).way_out("mend it, then systemctl reload lunar")
 }
 
 impl Engine for ServedTree {
@@ -218,8 +248,7 @@ impl Engine for ServedTree {
         persist: Persist<'_>,
     ) -> Result<(), Vec<String>> {
         let inventory = self.places.inventory(tree, &self.volumes)?;
-        let doors = self.listeners.prepare(&tree.api, &self.places);
-        let doors = doors.map_err(|cause| vec![cause])?;
+        let listeners = self.prepare_api(&tree.api)?;
         let units = self.server.units().into_iter();
         let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
         let is_there: BTreeSet<_> = is_there.collect();
@@ -233,7 +262,15 @@ impl Engine for ServedTree {
         let applied = self.server.apply_after(inventory, &required, &mut persist);
         applied.map_err(|error| vec![error.to_string()])?;
         self.volumes.clone_from(&tree.volume);
-        self.listeners.switch(doors);
+        self.api.clone_from(&tree.api);
+        if let Some(prepared) = listeners {
+            self.listeners.switch(prepared);
+            self.alarms.clear(AlarmKind::Api);
+        }
+        // All that the tree names was read.
+        for kind in [AlarmKind::Secret, AlarmKind::PortIds, AlarmKind::Reload] {
+            self.alarms.clear(kind);
+        }
         Ok(())
     }
 }

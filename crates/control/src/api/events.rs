@@ -20,6 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{Answer, ApiState, Caller, Problem, blocking};
+use crate::alarm::Alarm;
 use crate::plane::{Plane, Session};
 
 /// How many readers of events there can be, on all listeners.
@@ -146,7 +147,7 @@ struct Facts {
     generation: u64,
     sessions: Sessions,
     absent: BTreeSet<String>,
-    alarms: BTreeSet<String>,
+    alarms: BTreeSet<Alarm>,
 }
 
 impl Facts {
@@ -192,8 +193,13 @@ fn happened(before: &Facts, now: &Facts) -> Vec<Happening> {
         "volume",
     ));
     told.extend(names(&now.absent, &before.absent, "volume-back", "volume"));
-    told.extend(names(&before.alarms, &now.alarms, "alarm", "detail"));
-    told.extend(names(&now.alarms, &before.alarms, "alarm-over", "detail"));
+    let alarms = |old: &BTreeSet<Alarm>, new: &BTreeSet<Alarm>, kind| {
+        let new = new.difference(old);
+        new.map(|alarm| (kind, json!(alarm)))
+            .collect::<Vec<Happening>>()
+    };
+    told.extend(alarms(&before.alarms, &now.alarms, "alarm"));
+    told.extend(alarms(&now.alarms, &before.alarms, "alarm-over"));
     told
 }
 

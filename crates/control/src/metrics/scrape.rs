@@ -10,6 +10,7 @@ use super::exposition::Exposition;
 pub use super::exposition::Format;
 use super::series::{self, Family};
 use super::volume::{OperationStats, VolumeStats};
+use crate::alarm::Alarm;
 use crate::plane::{Plane, Session};
 
 /// What is asked for.
@@ -60,7 +61,7 @@ pub(super) struct Numbers {
     pub(super) memory: Vec<(&'static str, u64)>,
     pub(super) memory_limit: u64,
     pub(super) generation: u64,
-    pub(super) alarms: Vec<String>,
+    pub(super) alarms: Vec<Alarm>,
 }
 
 /// All metrics of a server, as text.
@@ -145,7 +146,12 @@ impl Numbers {
         out.number(&series::GENERATION, &[], self.generation);
         out.family(&series::ALARM);
         for alarm in &self.alarms {
-            let labels = [("name", &**alarm), ("severity", "warning")];
+            let at = alarm.at.as_deref().unwrap_or_default();
+            let labels = [
+                ("name", alarm.kind.name()),
+                ("at", at),
+                ("severity", "warning"),
+            ];
             out.number(&series::ALARM, &labels, 1);
         }
     }

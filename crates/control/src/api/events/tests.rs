@@ -1,6 +1,7 @@
 //! What is told of two looks.
 
 use super::*;
+use crate::alarm::AlarmKind;
 
 fn session(id: u16, initiator: &str, age_s: u64) -> ((Option<u16>, String), Session) {
     let session = Session {
@@ -39,17 +40,18 @@ fn where_nothing_has_happened_nothing_is_told() {
 #[test]
 fn each_thing_is_told_in_its_own_words() {
     let names = |name: &str| [name.to_owned()].into();
+    let alarms = |what: &str| [Alarm::new(AlarmKind::Reload, what)].into();
     let before = Facts {
         generation: 1,
         sessions: [session(1, "iqn.a", 5), session(2, "iqn.b", 5)].into(),
         absent: names("old"),
-        alarms: names("it is late"),
+        alarms: alarms("it is late"),
     };
     let now = Facts {
         generation: 2,
         sessions: [session(2, "iqn.c", 0)].into(),
         absent: names("new"),
-        alarms: names("it is dark"),
+        alarms: alarms("it is dark"),
     };
     let told: Vec<_> = happened(&before, &now)
         .iter()

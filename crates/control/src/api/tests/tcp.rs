@@ -233,17 +233,50 @@ fn certificate(rig: &Rig) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
+/// `[api]` with a certificate of the rig.
+fn with_certificate(rig: &Rig, port: u16) -> String {
+    format!(
+        "{}tls = {{ cert = {:?}, key = \"file:{}\" }}\n",
+        listening(port).replace("127.0.0.1", "0.0.0.0"),
+        rig.path("cert.pem"),
+        rig.path("key.pem").display()
+    )
+}
+
+#[test]
+fn a_certificate_that_has_gone_keeps_back_nothing_that_has_no_need_of_it() {
+    let rig = Rig::new("version = 1\n");
+    let (port, token) = (free_port(), token(&rig, "one"));
+    let old = certificate(&rig);
+    let tls = with_certificate(&rig, port);
+    rig.send(Method::PUT, "/v1/config", &tls).unwrap();
+    fs::remove_file(rig.path("cert.pem")).unwrap();
+    let put = |name: &str| {
+        let path = format!("/v1/volumes/{name}");
+        rig.send(Method::PUT, &path, "{\"address\":\"null:1G\"}")
+    };
+    put("b").unwrap();
+    assert_eq!(rig.alarms(), [("api".to_owned(), None)]);
+    let ok = Some("HTTP/1.1 200 OK".to_owned());
+    assert_eq!(wait(asked_by_tls(port, &old, &token)), ok);
+    // What has need of it is refused.
+    let other = rig
+        .file()
+        .replace(&port.to_string(), &free_port().to_string());
+    let (status, told) = rig.refused(Method::PUT, "/v1/config", &other);
+    assert!(status == 409 && told.contains("api.tls.cert"), "{told}");
+    let new = certificate(&rig);
+    put("c").unwrap();
+    assert_eq!(rig.alarms(), []);
+    assert_eq!(wait(asked_by_tls(port, &new, &token)), ok);
+}
+
 #[test]
 fn a_certificate_is_read_again_when_the_file_is_applied() {
     let rig = Rig::new("version = 1\n");
     let (port, token) = (free_port(), token(&rig, "one"));
     let old = certificate(&rig);
-    let tls = format!(
-        "{}tls = {{ cert = {:?}, key = \"file:{}\" }}\n",
-        listening(port).replace("127.0.0.1", "0.0.0.0"),
-        rig.path("cert.pem"),
-        rig.path("key.pem").display()
-    );
+    let tls = with_certificate(&rig, port);
     rig.send(Method::PUT, "/v1/config", &tls).unwrap();
     let ok = Some("HTTP/1.1 200 OK".to_owned());
     assert_eq!(wait(asked_by_tls(port, &old, &token)), ok);
