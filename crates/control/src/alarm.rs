@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -107,32 +108,67 @@ impl fmt::Display for Alarm {
 
 /// Alarms that were raised, and are not over.
 #[derive(Debug, Default)]
-pub(crate) struct AlarmBoard(Mutex<BTreeMap<(AlarmKind, Option<String>), Alarm>>);
+pub(crate) struct AlarmBoard(Mutex<BTreeMap<AlarmPlace, Raised>>);
+
+/// A kind, and where.
+type AlarmPlace = (AlarmKind, Option<String>);
+
+#[derive(Debug)]
+struct Raised {
+    alarm: Alarm,
+    /// It is over when this is gone.
+    cause: Option<PathBuf>,
+}
 
 impl AlarmBoard {
     /// Raises an alarm, in place of the one of this kind and place. The log has it once.
     pub(crate) fn raise(&self, alarm: Alarm) {
+        self.insert(alarm, None);
+    }
+
+    /// The same, which is over when there is nothing at this path.
+    pub(crate) fn raise_while(&self, alarm: Alarm, cause: PathBuf) {
+        self.insert(alarm, Some(cause));
+    }
+
+    fn insert(&self, alarm: Alarm, cause: Option<PathBuf>) {
+        let line = alarm.to_string();
         let place = (alarm.kind, alarm.at.clone());
-        if self.board().insert(place, alarm.clone()).as_ref() != Some(&alarm) {
-            tracing::error!("{alarm}");
+        let before = self.board().insert(place, Raised { alarm, cause });
+        if before.is_none_or(|before| before.alarm.to_string() != line) {
+            tracing::error!("{line}");
         }
     }
 
     /// The cause of all alarms of a kind is gone.
     pub(crate) fn clear(&self, kind: AlarmKind) {
-        self.board().retain(|(one, _), alarm| {
-            if *one == kind {
-                tracing::info!("the alarm is over: {}", alarm.detail);
+        self.keep(|raised| raised.alarm.kind != kind);
+    }
+
+    /// The cause of the alarm of a kind and a place is gone.
+    pub(crate) fn clear_at(&self, kind: AlarmKind, at: &str) {
+        let is_it = |alarm: &Alarm| alarm.kind == kind && alarm.at.as_deref() == Some(at);
+        self.keep(|raised| !is_it(&raised.alarm));
+    }
+
+    /// Those that are not over.
+    pub(crate) fn list(&self) -> Vec<Alarm> {
+        self.keep(|raised| raised.cause.as_ref().is_none_or(|cause| cause.exists()));
+        let board = self.board();
+        board.values().map(|raised| raised.alarm.clone()).collect()
+    }
+
+    fn keep(&self, stays: impl Fn(&Raised) -> bool) {
+        self.board().retain(|_, raised| {
+            let stays = stays(raised);
+            if !stays {
+                tracing::info!("the alarm is over: {}", raised.alarm.detail);
             }
-            *one != kind
+            stays
         });
     }
 
-    pub(crate) fn list(&self) -> Vec<Alarm> {
-        self.board().values().cloned().collect()
-    }
-
-    fn board(&self) -> MutexGuard<'_, BTreeMap<(AlarmKind, Option<String>), Alarm>> {
+    fn board(&self) -> MutexGuard<'_, BTreeMap<AlarmPlace, Raised>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

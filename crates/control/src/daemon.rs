@@ -111,7 +111,8 @@ impl Daemon {
         let audit = Arc::new(Audit::new(&options.state));
         let mut store = store.map_err(failed)?.audited(Arc::clone(&audit));
         let mut first = first(&mut store, &options.config)?;
-        let tokens = Tokens::read(options.state.join("tokens.json")).map_err(failed)?;
+        let board = Arc::new(AlarmBoard::default());
+        let tokens = Tokens::read(options.state.join("tokens.json"), Arc::clone(&board));
         let places = Places {
             state: options.state.clone(),
             credentials: options.credentials.clone(),
@@ -119,7 +120,6 @@ impl Daemon {
         };
         let inventory = places.first_inventory(&first.tree, &first.known);
         let (inventory, alarms) = inventory.map_err(|causes| failed(causes.join("\n")))?;
-        let board = Arc::new(AlarmBoard::default());
         let alarms = first.alarms.drain(..).chain(alarms);
         alarms.for_each(|alarm| board.raise(alarm));
         let config = server_config(&first.tree, options).map_err(failed)?;

@@ -177,7 +177,7 @@ pub struct ServedTree {
 impl ServedTree {
     /// A server that serves this tree.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         server: ServerHandle,
         places: Places,
         tree: &Tree,

@@ -1,8 +1,8 @@
 //! What asks, and what it may do.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -12,8 +12,10 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
-use super::tokens::Tokens;
+use super::tokens::{TokenKey, Tokens};
+#[cfg(test)]
 use super::users::User;
+use super::users::{FRESH, LocalPeer};
 use super::{Answer, ApiState};
 use crate::gate::Author;
 
@@ -34,7 +36,11 @@ pub enum Role {
 /// The other end of a connection.
 #[derive(Clone, Debug)]
 pub(super) enum Peer {
-    /// A user of this machine.
+    /// A process of this machine. What its user may do is looked up with each request, because it
+    /// can change while a connection is open.
+    Local(LocalPeer),
+    /// A user that is known.
+    #[cfg(test)]
     User(User),
     /// A host, which has to show a token.
     Address(SocketAddr),
@@ -47,8 +53,17 @@ pub struct Caller {
     from: String,
     by: String,
     role: Role,
-    /// The name of the token that was shown, if one was.
-    token: Option<String>,
+    /// By what it may.
+    proof: Proof,
+}
+
+/// By what somebody may do things.
+#[derive(Clone, Debug)]
+enum Proof {
+    /// By what it is taken for, for as long as the request takes.
+    None,
+    Token(TokenKey),
+    Local(LocalPeer),
 }
 
 impl Caller {
@@ -74,10 +89,17 @@ impl Caller {
         }
     }
 
-    /// Whether its token, if it has shown one, still counts: answers may go on for days.
-    pub(super) fn still_counts(&self, tokens: &Tokens) -> bool {
-        let token = self.token.as_deref();
-        token.is_none_or(|name| tokens.counts(name, SystemTime::now()))
+    /// Waits until it may not even look any more: answers may go on for days.
+    pub(super) async fn ended(&self, tokens: &Tokens) {
+        match &self.proof {
+            Proof::Token(key) => tokens.ended(key).await,
+            Proof::Local(peer) => {
+                while peer.user().await.role >= Role::View {
+                    tokio::time::sleep(FRESH).await;
+                }
+            }
+            Proof::None => std::future::pending().await,
+        }
     }
 
     /// A line for those who want to know who did what.
@@ -92,33 +114,58 @@ pub(super) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Answer<Response> {
-    let caller = match request.extensions().get::<Peer>() {
+    let peer = request.extensions().get::<Peer>().cloned();
+    let caller = match peer {
+        Some(Peer::Local(peer)) => {
+            let user = peer.user().await;
+            Caller {
+                proof: Proof::Local(peer),
+                ..caller(&request, &user.name, user.role)
+            }
+        }
+        #[cfg(test)]
         Some(Peer::User(user)) => caller(&request, &user.name, user.role),
+        // An IPv4 address that came by a socket of IPv6 is itself.
         Some(Peer::Address(address)) => {
-            // An IPv4 address that came by a socket of IPv6 is itself.
             let address = address.ip().to_canonical();
             let token = token(&request).ok_or_else(Problem::no_token)?;
-            match state.tokens.shown(token, SystemTime::now()) {
-                Some(token) => {
-                    keep_use(&state.tokens);
-                    let who = format!("token {}", token.name);
-                    Caller {
-                        token: Some(token.name),
-                        from: address.to_string(),
-                        ..caller(&request, &who, token.role)
-                    }
-                }
+            match by_token(&state.tokens, &request, token, address) {
+                Some(caller) => caller,
                 None => {
                     state.tokens.pauses.pause(address).await;
-                    tracing::warn!("{address} has shown a token that does not count");
                     return Err(Problem::wrong_token());
                 }
             }
         }
-        None => caller(&request, "nobody", Role::None),
+        None => caller(&request, "a peer that is not known", Role::None),
     };
     request.extensions_mut().insert(caller);
     Ok(next.run(request).await)
+}
+
+/// Who has shown a token, if that counts.
+fn by_token(
+    tokens: &Arc<Tokens>,
+    request: &Request,
+    token: &str,
+    address: IpAddr,
+) -> Option<Caller> {
+    let Some(info) = tokens.shown(token, SystemTime::now()) else {
+        match tokens.pauses.may_tell(Instant::now()) {
+            Some(0) => tracing::warn!("{address} has shown a token that does not count"),
+            Some(untold) => tracing::warn!(
+                "{address} has shown a token that does not count, as was done {untold} times more"
+            ),
+            None => {}
+        }
+        return None;
+    };
+    keep_use(tokens);
+    Some(Caller {
+        proof: Proof::Token(TokenKey::of(token)),
+        from: address.to_string(),
+        ..caller(request, &format!("token {}", info.name), info.role)
+    })
 }
 
 /// `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
@@ -145,7 +192,7 @@ fn caller(request: &Request, who: &str, role: Role) -> Caller {
         from: "unix socket".to_owned(),
         by: by.unwrap_or("HTTP").chars().take(64).collect(),
         role,
-        token: None,
+        proof: Proof::None,
     }
 }
 

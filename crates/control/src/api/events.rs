@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What can happen, as a reader is told of it.
 type Happening = (&'static str, Value);
 
-/// A reader of events, until it leaves or its token counts no more.
+/// A reader of events, until it leaves or may not look any more.
 struct Reader<L> {
     api: ApiState,
     caller: Caller,
@@ -128,9 +128,10 @@ async fn next<T: Send + 'static, L: FnMut(T) -> Vec<Happening>>(
             let event = Event::default().event(kind).data(data.to_string());
             return Some((Ok(event), reader));
         }
-        reader.ticks.tick().await;
-        if !reader.caller.still_counts(&reader.api.tokens) {
-            return None;
+        tokio::select! {
+            biased;
+            () = reader.caller.ended(&reader.api.tokens) => return None,
+            _ = reader.ticks.tick() => {}
         }
         let plane = Arc::clone(&reader.api.plane);
         let facts = blocking(move || read(&plane)).await.ok()?;

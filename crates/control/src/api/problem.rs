@@ -95,6 +95,11 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 
+    /// It was done, and does not outlive the daemon yet.
+    pub(super) fn not_kept(detail: &str) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not kept", detail)
+    }
+
     pub(super) fn crowded(most: usize) -> Self {
         let what = format!("{most} readers of events are there already");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "crowded", &what)

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::caller::{Peer, Role};
 use super::connections::{self, CONNECTIONS, Impatient, LAST_REQUESTS, UNREAD_TIME};
-use super::users::{PeerCredentials, Users};
+use super::users::{LocalPeer, PeerCredentials, Users};
 
 /// How many of those may be there that are only told that they may not.
 const STRANGERS: usize = 4;
@@ -66,10 +66,10 @@ impl ApiSocket {
         let Ok(arriving) = Arc::clone(&self.arriving).try_acquire_owned() else {
             return;
         };
-        let users = Arc::clone(&self.users);
+        let peer = LocalPeer::new(peer, Arc::clone(&self.users));
         let (room, strangers) = (Arc::clone(&self.room), Arc::clone(&self.strangers));
         tokio::spawn(async move {
-            let user = users.user(peer).await;
+            let user = peer.user().await;
             drop(arriving);
             // A user that may not even look takes no place from those that may.
             let room = if user.role >= Role::View {
@@ -81,7 +81,7 @@ impl ApiSocket {
                 return;
             };
             let io = Impatient::new(stream, UNREAD_TIME);
-            connections::serve(io, Peer::User(user), router, stopped).await;
+            connections::serve(io, Peer::Local(peer), router, stopped).await;
         });
     }
 }

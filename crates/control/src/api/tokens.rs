@@ -1,23 +1,26 @@
 //! Tokens: what a client over TCP shows. A token is shown once, when it is made; what is kept is
 //! its SHA-256, in a file that only the daemon's user can read.
 
+mod file;
 mod pauses;
 mod requests;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use runtime::secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
 use zeroize::Zeroizing;
 
 use super::caller::Role;
+use crate::alarm::AlarmBoard;
+use file::TokenFile;
 pub(super) use pauses::Pauses;
 pub use requests::{NewToken, ShownToken};
 pub(super) use requests::{create, list, revoke};
@@ -51,17 +54,26 @@ struct KeptToken {
 /// The tokens of a daemon.
 #[derive(Debug)]
 pub(crate) struct Tokens {
-    path: PathBuf,
+    /// Held by whoever writes it. Requests that only show a token do not wait for that.
+    file: Mutex<TokenFile>,
     kept: Mutex<Kept>,
+    /// Told when one counts no more.
+    revoked: watch::Sender<()>,
+    /// A task tries to write what was revoked.
+    is_retried: AtomicBool,
     pub(super) pauses: Pauses,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     tokens: BTreeMap<String, KeptToken>,
-    /// When the file was written, in seconds since 1970.
-    written: u64,
+    /// When the file was written, or could not be, in seconds since 1970.
+    tried: u64,
 }
+
+/// Tells a token from others, also from a later one of the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TokenKey(String);
 
 /// Why a token cannot be made or revoked.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +86,11 @@ pub(super) enum TokenError {
     Full,
     #[error("{0}")]
     Store(String),
+    #[error(
+        "the token is revoked, but counts again after the next start of the daemon if it stays \
+         so: {0}"
+    )]
+    NotKept(String),
 }
 
 /// How many tokens there can be.
@@ -89,47 +106,46 @@ const LETTERS: usize = 43;
 /// a write otherwise.
 const BEHIND: u64 = 600;
 
+/// How often it is tried again to write what was revoked.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// How long a token is taken to count that has no end, before it is looked at again.
+const LONG: Duration = Duration::from_secs(3600);
+
 impl Tokens {
-    /// The tokens that are kept in a file.
-    ///
-    /// # Errors
-    ///
-    /// The file is there and cannot be read.
-    pub(crate) fn read(path: PathBuf) -> Result<Self, String> {
-        let cannot = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
-        let tokens: Vec<KeptToken> = match fs::read_to_string(&path) {
-            Err(cause) if cause.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(cause) => return Err(cannot(&cause)),
-            Ok(text) => serde_json::from_str(&text).map_err(|cause| cannot(&cause))?,
-        };
+    /// The tokens that are kept in a file. Without those that cannot be read there is the socket.
+    pub(crate) fn read(path: PathBuf, alarms: Arc<AlarmBoard>) -> Self {
+        let (file, tokens) = TokenFile::read(path, alarms);
         let tokens = tokens.into_iter().map(|one| (one.info.name.clone(), one));
         let kept = Kept {
             tokens: tokens.collect(),
-            written: 0,
+            tried: 0,
         };
-        Ok(Self {
-            path,
+        Self {
+            file: Mutex::new(file),
             kept: Mutex::new(kept),
+            revoked: watch::Sender::default(),
+            is_retried: AtomicBool::default(),
             pauses: Pauses::default(),
-        })
+        }
     }
 
-    /// Makes a token; returns what it is shown by.
+    /// Makes a token; returns what it is shown by. It counts when it is kept.
     fn create(&self, info: TokenInfo) -> Result<Zeroizing<String>, TokenError> {
-        let mut kept = self.kept();
-        if kept.tokens.contains_key(&info.name) {
+        let mut file = self.file();
+        let mut tokens = self.kept().tokens.clone();
+        if tokens.contains_key(&info.name) {
             return Err(TokenError::Taken(info.name));
         }
-        if kept.tokens.len() >= TOKENS_MAX {
+        if tokens.len() >= TOKENS_MAX {
             return Err(TokenError::Full);
         }
         let token = Zeroizing::new(format!("{PREFIX}{}", *secret::generate(LETTERS)));
-        let (name, sha256) = (info.name.clone(), hex(&digest(&token)));
-        kept.tokens.insert(name.clone(), KeptToken { info, sha256 });
-        if let Err(error) = self.write(&mut kept) {
-            kept.tokens.remove(&name);
-            return Err(error);
-        }
+        let (name, TokenKey(sha256)) = (info.name.clone(), TokenKey::of(&token));
+        let made = KeptToken { info, sha256 };
+        tokens.insert(name.clone(), made.clone());
+        file.write(&tokens).map_err(TokenError::Store)?;
+        self.kept().tokens.insert(name, made);
         Ok(token)
     }
 
@@ -141,18 +157,45 @@ impl Tokens {
 
     /// Takes a token back, also where the file cannot be written.
     fn revoke(&self, name: &str) -> Result<(), TokenError> {
-        let mut kept = self.kept();
-        let revoked = kept.tokens.remove(name);
-        revoked.ok_or_else(|| TokenError::Unknown(name.to_owned()))?;
-        self.write(&mut kept)
+        let mut file = self.file();
+        let tokens = {
+            let mut kept = self.kept();
+            let revoked = kept.tokens.remove(name);
+            revoked.ok_or_else(|| TokenError::Unknown(name.to_owned()))?;
+            kept.tokens.clone()
+        };
+        self.revoked.send_replace(());
+        file.write(&tokens).map_err(|cause| {
+            file.is_behind(name, &cause);
+            TokenError::NotKept(cause)
+        })
+    }
+
+    /// Has a task write what was revoked until that is done.
+    fn retry(self: &Arc<Self>) {
+        if self.is_retried.swap(true, SeqCst) {
+            return;
+        }
+        let tokens = Arc::clone(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(AGAIN).await;
+                let again = Arc::clone(&tokens);
+                let written = tokio::task::spawn_blocking(move || again.write()).await;
+                if written.is_ok_and(|written| written.is_ok()) {
+                    break;
+                }
+            }
+            tokens.is_retried.store(false, SeqCst);
+        });
     }
 
     /// What a token is good for at this time, if it is one.
     pub(super) fn shown(&self, token: &str, now: SystemTime) -> Option<TokenInfo> {
-        let (digest, now) = (hex(&digest(token)), seconds(now));
+        let (TokenKey(key), now) = (TokenKey::of(token), seconds(now));
         let mut kept = self.kept();
         // All are compared, and each in the same time.
-        let is_it = |one: &KeptToken| bool::from(one.sha256.as_bytes().ct_eq(digest.as_bytes()));
+        let is_it = |one: &KeptToken| bool::from(one.sha256.as_bytes().ct_eq(key.as_bytes()));
         let found = kept.tokens.values_mut().filter(|one| is_it(one));
         let found = found.reduce(|_, last| last)?;
         if found.info.expires.is_some_and(|expires| expires <= now) {
@@ -162,54 +205,65 @@ impl Tokens {
         Some(found.info.clone())
     }
 
-    /// Whether the token of this name counts at this time.
-    pub(super) fn counts(&self, name: &str, now: SystemTime) -> bool {
+    /// For how long a token counts still, or will at least; `None`: it does not.
+    fn time_left(&self, key: &TokenKey, now: SystemTime) -> Option<Duration> {
         let kept = self.kept();
-        let token = kept.tokens.get(name);
-        token.is_some_and(|one| {
-            one.info
-                .expires
-                .is_none_or(|expires| expires > seconds(now))
-        })
+        let token = kept.tokens.values().find(|one| one.sha256 == key.0)?;
+        let Some(expires) = token.info.expires else {
+            return Some(LONG);
+        };
+        let left = expires.checked_sub(seconds(now)).filter(|left| *left > 0)?;
+        Some(Duration::from_secs(left).min(LONG))
     }
 
-    /// Keeps when tokens were used, if that is behind.
+    /// Waits until a token counts no more.
+    pub(super) async fn ended(&self, key: &TokenKey) {
+        let mut revoked = self.revoked.subscribe();
+        while let Some(left) = self.time_left(key, SystemTime::now()) {
+            let _ = tokio::time::timeout(left, revoked.changed()).await;
+        }
+    }
+
+    /// Keeps when tokens were used, if that is behind and nothing else is just being written.
     pub(super) fn keep_use(&self, now: SystemTime) {
-        let mut kept = self.kept();
-        if kept.written + BEHIND <= seconds(now)
-            && let Err(error) = self.write(&mut kept)
+        if let Ok(mut file) = self.file.try_lock()
+            && self.is_behind(now)
         {
-            tracing::warn!("{error}");
+            let tokens = {
+                let mut kept = self.kept();
+                kept.tried = seconds(now);
+                kept.tokens.clone()
+            };
+            let written = file.write(&tokens);
+            written.unwrap_or_else(|cause| tracing::warn!("{cause}"));
         }
     }
 
     /// Whether the last use is too new for the file.
     pub(super) fn is_behind(&self, now: SystemTime) -> bool {
-        self.kept().written + BEHIND <= seconds(now)
+        self.kept().tried + BEHIND <= seconds(now)
     }
 
-    fn write(&self, kept: &mut Kept) -> Result<(), TokenError> {
-        let tokens: Vec<_> = kept.tokens.values().collect();
-        let text = serde_json::to_string_pretty(&tokens).unwrap_or_default();
-        let written = crate::secret::keep(&self.path, &text);
-        written.map_err(|cause| {
-            TokenError::Store(format!("cannot write {}: {cause}", self.path.display()))
-        })?;
-        kept.written = seconds(SystemTime::now());
-        Ok(())
+    fn write(&self) -> Result<(), String> {
+        let mut file = self.file();
+        let tokens = self.kept().tokens.clone();
+        file.write(&tokens)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn file(&self) -> MutexGuard<'_, TokenFile> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+impl TokenKey {
+    pub(super) fn of(token: &str) -> Self {
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
 }
 
 fn seconds(time: SystemTime) -> u64 {

@@ -1,7 +1,7 @@
 //! Users of this machine: of the other end of a Unix socket the kernel says which one it is.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::net::UnixStream;
@@ -26,6 +26,24 @@ pub(super) struct User {
     pub(super) role: Role,
 }
 
+/// The process at the other end of a Unix socket.
+#[derive(Clone, Debug)]
+pub(super) struct LocalPeer {
+    credentials: PeerCredentials,
+    users: Arc<Users>,
+}
+
+impl LocalPeer {
+    pub(super) fn new(credentials: PeerCredentials, users: Arc<Users>) -> Self {
+        Self { credentials, users }
+    }
+
+    /// Its user, as it is now, or was within [`FRESH`].
+    pub(super) async fn user(&self) -> User {
+        self.users.user(self.credentials).await
+    }
+}
+
 /// Users whose names and groups were looked up lately. A look-up may ask a directory over the
 /// network, so it has a thread of its own, and is not repeated for each connection.
 #[derive(Debug, Default)]
@@ -33,8 +51,8 @@ pub(super) struct Users {
     known: Mutex<HashMap<PeerCredentials, (Instant, User)>>,
 }
 
-/// For how long a look-up counts. A user that has left a group is let in for as long.
-const FRESH: Duration = Duration::from_secs(10);
+/// For how long a look-up counts. A user that has left a group may what it did for as long.
+pub(super) const FRESH: Duration = Duration::from_secs(10);
 
 /// How many users are remembered.
 const KNOWN_MAX: usize = 256;

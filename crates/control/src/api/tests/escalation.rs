@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
@@ -16,8 +17,8 @@ use crate::api::{ApiState, Problem, Tokens, router};
 /// What an operator is answered: a status, and what is wrong.
 fn operator(rig: &Rig, method: Method, path: &str, body: &str) -> (u16, String) {
     let plane = rig.daemon.as_ref().unwrap().plane();
-    let tokens = Tokens::read(rig.path("other.json")).unwrap();
-    let state = ApiState::new(std::sync::Arc::clone(plane), tokens.into());
+    let tokens = Tokens::read(rig.path("other.json"), Arc::default());
+    let state = ApiState::new(Arc::clone(plane), tokens.into());
     let request = Request::builder().method(method).uri(path);
     let mut request = request.body(Body::from(body.to_owned())).unwrap();
     let user = User {

@@ -1,5 +1,7 @@
 //! Every route by everybody who could ask.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use futures_util::future::join_all;
@@ -141,8 +143,8 @@ fn path(route: &Route) -> String {
 
 fn state(rig: &Rig) -> ApiState {
     let plane = rig.daemon.as_ref().unwrap().plane();
-    let tokens = Tokens::read(rig.path("tokens.json")).unwrap();
-    ApiState::new(std::sync::Arc::clone(plane), tokens.into())
+    let tokens = Tokens::read(rig.path("tokens.json"), Arc::default());
+    ApiState::new(Arc::clone(plane), tokens.into())
 }
 
 #[test]

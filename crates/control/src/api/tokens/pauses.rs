@@ -10,6 +10,9 @@ use tokio::sync::Semaphore;
 /// The first pause; each further one is twice as long.
 const FIRST: Duration = Duration::from_millis(250);
 
+/// For how long lines of the log are counted.
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// The longest one.
 const LONGEST: Duration = Duration::from_secs(16);
 
@@ -27,13 +30,26 @@ const WAITING_MAX: usize = 16;
 #[derive(Debug)]
 pub(in crate::api) struct Pauses {
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+    lines: Mutex<Lines>,
     waiting: Semaphore,
 }
+
+/// What the log was told of wrong tokens in this minute.
+#[derive(Debug, Default)]
+struct Lines {
+    since: Option<Instant>,
+    told: u32,
+    untold: u64,
+}
+
+/// How many lines a minute the log has of wrong tokens, from all addresses together.
+const LINES: u32 = 10;
 
 impl Default for Pauses {
     fn default() -> Self {
         Self {
             wrong: Mutex::default(),
+            lines: Mutex::default(),
             waiting: Semaphore::new(WAITING_MAX),
         }
     }
@@ -46,6 +62,21 @@ impl Pauses {
         if let Ok(_place) = self.waiting.try_acquire() {
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Whether the log may have a line of a wrong token, and how many had none before it.
+    pub(in crate::api) fn may_tell(&self, now: Instant) -> Option<u64> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |since: Instant| now.saturating_duration_since(since) < MINUTE;
+        if !lines.since.is_some_and(is_fresh) {
+            (lines.since, lines.told) = (Some(now), 0);
+        }
+        if lines.told == LINES {
+            lines.untold += 1;
+            return None;
+        }
+        lines.told += 1;
+        Some(std::mem::take(&mut lines.untold))
     }
 
     /// How long the answer to a wrong token has to wait.

@@ -92,12 +92,21 @@ pub(in crate::api) async fn revoke(
     let author = caller.author();
     let what = format!("revoke the token {name:?}");
     // A token that has leaked is taken back first: its line may fail where the disk is full.
-    let revoke = move || {
-        let revoked = tokens.revoke(&name);
-        plane.audited(&author, what, || revoked)
-    };
-    let revoked = blocking(revoke).await?.map_err(Problem::from)?;
+    let store = Arc::clone(&tokens);
+    let revoked = blocking(move || {
+        let revoked = store.revoke(&name);
+        let told = plane.audited(&author, what, || {
+            revoked.as_ref().map_err(TokenError::to_string)
+        });
+        let told = told.map(|_| ());
+        (revoked, told)
+    });
+    let (revoked, told) = revoked.await?;
+    if matches!(revoked, Err(TokenError::NotKept(_))) {
+        tokens.retry();
+    }
     revoked.map_err(refused)?;
+    told.map_err(Problem::from)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -113,5 +122,7 @@ fn refused(error: TokenError) -> Problem {
             .way_out("/v1/tokens lists those that there are"),
         TokenError::Full => Problem::conflict(&what).way_out("revoke one that is not used"),
         TokenError::Store(_) => Problem::conflict(&what),
+        TokenError::NotKept(_) => Problem::not_kept(&what)
+            .way_out("make room in the state directory; it is tried again every 10 s"),
     }
 }

@@ -31,3 +31,14 @@ fn what_is_remembered_is_bounded() {
     }
     assert_eq!(pauses.wrong.lock().unwrap().len(), ADDRESSES_MAX);
 }
+
+/// However many wrong tokens come, from however many addresses.
+#[test]
+fn the_log_has_few_lines_a_minute_and_counts_the_others() {
+    let (pauses, start) = (Pauses::default(), Instant::now());
+    let told = |after: u64| pauses.may_tell(start + Duration::from_secs(after));
+    let lines = (0..1000).filter(|_| told(1).is_some()).count();
+    assert_eq!(lines, LINES as usize);
+    assert_eq!(told(62), Some(1000 - u64::from(LINES)));
+    assert_eq!(told(62), Some(0));
+}
