@@ -51,7 +51,7 @@ use tokio::sync::Semaphore;
 pub use crate::alarm::Alarm;
 use crate::gate::Generation;
 use crate::metrics::ScrapeRequest;
-use crate::plane::{Plane, Session};
+use crate::plane::{Plane, Session, SessionEnd, Unanswered};
 pub use body::BODY_BYTES;
 use body::Segment;
 pub use caller::{Caller, Role};
@@ -75,8 +75,9 @@ pub struct Status {
     pub volumes: usize,
     /// How many targets there are.
     pub targets: usize,
-    /// How many sessions there are.
-    pub sessions: usize,
+    /// How many sessions there are; missing where the cores do not tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sessions: Option<usize>,
     /// What somebody should look at.
     pub alarms: Vec<String>,
 }
@@ -158,7 +159,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
             edited: plane.is_edited(),
             volumes: served.tree.volume.len(),
             targets: served.tree.target.len(),
-            sessions: plane.sessions().len(),
+            sessions: plane.sessions().ok().map(|sessions| sessions.len()),
             alarms: plane.alarms().iter().map(Alarm::to_string).collect(),
         })
     })
@@ -193,7 +194,8 @@ async fn generation(State(plane): Shared, Segment(number): Segment<u64>) -> Answ
 }
 
 async fn sessions(State(plane): Shared) -> Answer<Json<Vec<Session>>> {
-    blocking(move || Json(plane.sessions())).await
+    let sessions = blocking(move || plane.sessions()).await?;
+    Ok(Json(sessions?))
 }
 
 async fn metrics(
@@ -219,9 +221,14 @@ async fn drop_session(
     let what = format!("ends session {id}");
     caller.audit(&what);
     match blocking(move || plane.drop_session(id, &caller.author())).await?? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Problem::not_found(&format!("there is no session {id}"))
+        SessionEnd::Ended => Ok(StatusCode::NO_CONTENT),
+        SessionEnd::Unknown => Err(Problem::not_found(&format!("there is no session {id}"))
             .way_out("lunar sessions lists those that there are")),
+        SessionEnd::Late => Err(
+            Problem::late(&format!("session {id} has not ended within 5 s"))
+                .way_out("it ends when its commands do: lunar sessions tells whether it is there"),
+        ),
+        SessionEnd::Unanswered => Err(Unanswered.into()),
     }
 }
 

@@ -122,6 +122,24 @@ impl Session {
     }
 }
 
+/// The cores have not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("core 0 has not told within 5 s which sessions there are")]
+pub struct Unanswered;
+
+/// What came of an order to end a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// It has ended.
+    Ended,
+    /// There is none of this number.
+    Unknown,
+    /// It has not ended within 5 s. It ends when its commands do.
+    Late,
+    /// Nobody knows whether there is one.
+    Unanswered,
+}
+
 /// The control plane.
 pub struct Plane {
     turns: Turns,
@@ -342,14 +360,21 @@ impl Plane {
 
     /// The sessions that there are, and logins by Fibre Channel, in the order of their targets and
     /// initiators.
-    #[must_use]
-    pub fn sessions(&self) -> Vec<Session> {
+    ///
+    /// # Errors
+    ///
+    /// The core that knows them has not answered within 5 s, of which there is an alarm.
+    pub fn sessions(&self) -> Result<Vec<Session>, Unanswered> {
         self.sessions_of(&self.survey())
     }
 
     /// The same, with what has been counted of them.
-    #[must_use]
-    pub fn sessions_of(&self, survey: &Survey) -> Vec<Session> {
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::sessions`].
+    pub fn sessions_of(&self, survey: &Survey) -> Result<Vec<Session>, Unanswered> {
+        let told = self.told_sessions()?;
         let uptime = self.server.uptime();
         let counts = |info: &SessionInfo| survey.sessions.get(&info.tsih).copied();
         let session = |info: SessionInfo| {
@@ -358,12 +383,26 @@ impl Plane {
         };
         let by_fc = survey.fc_logins.iter().cloned();
         let by_fc = by_fc.map(|login| Session::of_fc(login, uptime));
-        let sessions = self.server.sessions().into_iter().map(session);
+        let sessions = told.into_iter().map(session);
         let mut sessions: Vec<_> = sessions.chain(by_fc).collect();
         sessions.sort_by(|one, other| {
             (&one.target, &one.initiator, one.id).cmp(&(&other.target, &other.initiator, other.id))
         });
-        sessions
+        Ok(sessions)
+    }
+
+    fn told_sessions(&self) -> Result<Vec<SessionInfo>, Unanswered> {
+        let told = self.server.ask_sessions();
+        match &told {
+            Some(_) => self.alarms.clear(AlarmKind::Core),
+            None => {
+                let alarm = Alarm::new(AlarmKind::Core, Unanswered.to_string());
+                self.alarms.raise(alarm.way_out(
+                    "read the log; if it stays so, restart the daemon: hosts are not served either",
+                ));
+            }
+        }
+        told.ok_or(Unanswered)
     }
 
     /// Whether every core that serves answers within 5 s.
@@ -372,22 +411,24 @@ impl Plane {
         self.server.is_alive()
     }
 
-    /// Ends a session, whatever its peer does; returns whether there was one.
+    /// Ends a session, whatever its peer does.
     ///
     /// # Errors
     ///
     /// The audit log cannot be written; the session goes on.
-    pub fn drop_session(&self, id: u16, author: &Author) -> Result<bool, GateError> {
-        let mut sessions = self.server.sessions().into_iter();
-        if !sessions.any(|session| session.tsih == id) {
-            return Ok(false);
+    pub fn drop_session(&self, id: u16, author: &Author) -> Result<SessionEnd, GateError> {
+        let Ok(sessions) = self.told_sessions() else {
+            return Ok(SessionEnd::Unanswered);
+        };
+        if !sessions.iter().any(|session| session.tsih == id) {
+            return Ok(SessionEnd::Unknown);
         }
         let end = || match self.server.drop_session(id) {
-            true => Ok(()),
+            true => Ok(SessionEnd::Ended),
             false => Err("it has not ended within 5 s"),
         };
         let ended = self.audited(author, format!("end session {id}"), end)?;
-        Ok(ended.is_ok())
+        Ok(ended.unwrap_or(SessionEnd::Late))
     }
 }
 

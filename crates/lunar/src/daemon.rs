@@ -113,8 +113,11 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
 
 /// Tells the service manager; without one nobody listens.
 fn notify(plane: &Plane, state: NotifyState<'_>) {
-    let (generation, sessions) = (plane.served().generation, plane.sessions().len());
-    let status = format!("generation {generation}, {sessions} sessions");
+    let generation = plane.served().generation;
+    let status = match plane.sessions() {
+        Ok(sessions) => format!("generation {generation}, {} sessions", sessions.len()),
+        Err(cause) => format!("generation {generation}; {cause}"),
+    };
     let _ = sd_notify::notify(&[state, NotifyState::Status(&status)]);
 }
 

@@ -44,7 +44,11 @@ struct Reader<L> {
 
 pub(super) async fn events(State(api): State<ApiState>, caller: Caller) -> Answer<Response> {
     let mut before: Option<Facts> = None;
-    let look = move |now: Facts| {
+    let look = move |mut now: Facts| {
+        if let (None, Some(before)) = (&now.sessions, &before) {
+            // That nobody tells is not that all have left.
+            now.sessions.clone_from(&before.sessions);
+        }
         let told = match &before {
             None => vec![("served", json!({ "generation": now.generation }))],
             Some(before) => happened(before, &now),
@@ -139,30 +143,44 @@ async fn next<T: Send + 'static, L: FnMut(T) -> Vec<Happening>>(
     }
 }
 
-/// By number; logins of Fibre Channel have none, so by their address too.
-type Sessions = BTreeMap<(Option<u16>, String), Session>;
+/// What tells sessions apart: a number; logins of Fibre Channel have none, so their initiator, port
+/// and interface do.
+type SessionKey = (Option<u16>, String, Option<String>, String);
+
+type Sessions = BTreeMap<SessionKey, Session>;
 
 /// What is compared.
 #[derive(Debug, Default)]
 struct Facts {
     generation: u64,
-    sessions: Sessions,
+    /// `None`: the cores have not told.
+    sessions: Option<Sessions>,
     absent: BTreeSet<String>,
     alarms: BTreeSet<Alarm>,
 }
 
 impl Facts {
     fn of(plane: &Plane) -> Self {
-        let sessions = plane.sessions().into_iter();
-        let sessions = sessions.map(|one| ((one.id, one.address.clone()), one));
+        let sessions = plane.sessions().ok();
+        let keyed = |one: Session| (key(&one), one);
+        let sessions = sessions.map(|all| all.into_iter().map(keyed).collect());
         let volumes = plane.stats().into_iter().filter(|volume| volume.absent);
         Self {
             generation: plane.served().generation,
-            sessions: sessions.collect(),
+            sessions,
             absent: volumes.map(|volume| volume.volume).collect(),
             alarms: plane.alarms().into_iter().collect(),
         }
     }
+}
+
+fn key(one: &Session) -> SessionKey {
+    (
+        one.id,
+        one.address.clone(),
+        one.target.clone(),
+        one.portal.clone(),
+    )
 }
 
 /// What has happened between two looks.
@@ -180,8 +198,10 @@ fn happened(before: &Facts, now: &Facts) -> Vec<Happening> {
         let tell = |(_, one): (&_, &Session)| (kind, json!(one));
         gone.map(tell).collect::<Vec<Happening>>()
     };
-    told.extend(gone(&before.sessions, &now.sessions, "session-out"));
-    told.extend(gone(&now.sessions, &before.sessions, "session-in"));
+    if let (Some(before), Some(now)) = (&before.sessions, &now.sessions) {
+        told.extend(gone(before, now, "session-out"));
+        told.extend(gone(now, before, "session-in"));
+    }
     let names = |old: &BTreeSet<String>, new: &BTreeSet<String>, kind, key: &str| {
         let new = new.difference(old);
         new.map(|name| (kind, json!({ key: name })))

@@ -9,6 +9,7 @@ use super::caller::Role;
 use crate::check::TreeProblem;
 use crate::document::{DocumentProblem, SetError};
 use crate::gate::{GateError, Outcome};
+use crate::plane::Unanswered;
 
 /// What is wrong, where, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +94,11 @@ impl Problem {
 
     pub(super) fn conflict(detail: &str) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
+    /// What is asked of the cores has not come in time.
+    pub(super) fn late(detail: &str) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "too late", detail)
     }
 
     /// It was done, and does not outlive the daemon yet.
@@ -201,6 +207,12 @@ impl Problem {
             detail: found.what.clone(),
             ..self.at(&found.at).way_out(&found.way_out)
         }
+    }
+}
+
+impl From<Unanswered> for Problem {
+    fn from(cause: Unanswered) -> Self {
+        Self::late(&cause.to_string()).way_out("ask again; /v1/alarms tells whether it stays so")
     }
 }
 

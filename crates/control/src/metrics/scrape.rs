@@ -75,7 +75,8 @@ pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
     memory.extend(resident().map(|bytes| ("resident", bytes)));
     let numbers = Numbers {
         volumes: plane.stats(),
-        sessions: plane.sessions_of(&survey),
+        // Series that are missing are seen; zeros would be a lie.
+        sessions: plane.sessions_of(&survey).unwrap_or_default(),
         memory,
         memory_limit: plane.memory().limit(),
         generation: plane.served().generation,

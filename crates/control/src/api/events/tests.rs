@@ -3,7 +3,7 @@
 use super::*;
 use crate::alarm::AlarmKind;
 
-fn session(id: u16, initiator: &str, age_s: u64) -> ((Option<u16>, String), Session) {
+fn session(id: u16, initiator: &str, age_s: u64) -> (SessionKey, Session) {
     let session = Session {
         id: Some(id),
         initiator: initiator.to_owned(),
@@ -20,7 +20,7 @@ fn session(id: u16, initiator: &str, age_s: u64) -> ((Option<u16>, String), Sess
         read_bytes: 4096 * age_s,
         written_bytes: 512 * age_s,
     };
-    ((session.id, session.address.clone()), session)
+    (key(&session), session)
 }
 
 fn kinds(before: &Facts, now: &Facts) -> Vec<&'static str> {
@@ -31,10 +31,40 @@ fn kinds(before: &Facts, now: &Facts) -> Vec<&'static str> {
 #[test]
 fn where_nothing_has_happened_nothing_is_told() {
     let facts = |age| Facts {
-        sessions: [session(1, "iqn.a", age)].into(),
+        sessions: Some([session(1, "iqn.a", age)].into()),
         ..Facts::default()
     };
     assert_eq!(kinds(&facts(1), &facts(2)), [""; 0]);
+}
+
+/// One initiator at two ports of Fibre Channel has two logins, neither of which has a number.
+#[test]
+fn logins_at_two_ports_are_two() {
+    let login = |target: &str| {
+        let (_, session) = session(1, "20:00:00:00:5e:00:53:00", 5);
+        let login = Session {
+            id: None,
+            target: Some(target.to_owned()),
+            ..session
+        };
+        (key(&login), login)
+    };
+    let facts = |sessions: Vec<_>| Facts {
+        sessions: Some(sessions.into_iter().collect()),
+        ..Facts::default()
+    };
+    let both = facts(vec![login("port 1"), login("port 2")]);
+    assert_eq!(kinds(&both, &facts(vec![login("port 2")])), ["session-out"]);
+}
+
+#[test]
+fn sessions_that_nobody_tells_of_have_not_left() {
+    let known = Facts {
+        sessions: Some([session(1, "iqn.a", 5)].into()),
+        ..Facts::default()
+    };
+    assert_eq!(kinds(&known, &Facts::default()), [""; 0]);
+    assert_eq!(kinds(&Facts::default(), &known), [""; 0]);
 }
 
 #[test]
@@ -43,13 +73,13 @@ fn each_thing_is_told_in_its_own_words() {
     let alarms = |what: &str| [Alarm::new(AlarmKind::Reload, what)].into();
     let before = Facts {
         generation: 1,
-        sessions: [session(1, "iqn.a", 5), session(2, "iqn.b", 5)].into(),
+        sessions: Some([session(1, "iqn.a", 5), session(2, "iqn.b", 5)].into()),
         absent: names("old"),
         alarms: alarms("it is late"),
     };
     let now = Facts {
         generation: 2,
-        sessions: [session(2, "iqn.c", 0)].into(),
+        sessions: Some([session(2, "iqn.c", 0)].into()),
         absent: names("new"),
         alarms: alarms("it is dark"),
     };
