@@ -21,7 +21,7 @@ use crate::gate::{Author, Candidate, Generation};
 pub enum AuditOutcome {
     /// It is being done; nothing but a line after this one says otherwise.
     Made,
-    /// There was nothing to do.
+    /// No row changes; what the tree only names is read again.
     Unchanged,
     /// It was not begun.
     Refused,
@@ -90,13 +90,37 @@ impl Audit {
 
     /// A change begins. The gate makes one at a time.
     pub fn begin(&self, author: &Author, candidate: &Candidate) {
-        let what = match candidate {
-            Candidate::File => "apply the file".to_owned(),
-            Candidate::Text(_) => "apply a document".to_owned(),
-            Candidate::Tree(_) => "change rows".to_owned(),
-            Candidate::Generation(number) => format!("roll back to generation {number}"),
+        self.state().pending = Some((author.clone(), asked(candidate), false));
+    }
+
+    /// A change that does not begin, as another one is under way.
+    pub fn refused(&self, author: &Author, what: String, reason: &str) {
+        self.tell(author, what, AuditOutcome::Refused, reason);
+    }
+
+    /// The process was killed before it had kept this generation, whatever a line says.
+    pub fn killed(&self, author: &Author, generation: u64) {
+        let entry = AuditEntry {
+            generation: Some(generation),
+            reason: Some("the daemon has ended before it was kept".to_owned()),
+            ..entry(author, "start".to_owned(), AuditOutcome::Failed)
         };
-        self.state().pending = Some((author.clone(), what, false));
+        if let Err(cause) = self.append(&mut self.state(), &entry) {
+            tracing::error!("{cause}");
+        }
+    }
+
+    /// The change that has begun makes no generation: its line, before it does what it does.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; then nothing may be done.
+    pub fn announce(&self, outcome: AuditOutcome, plan: Vec<String>) -> Result<(), String> {
+        self.pending_line(|entry| AuditEntry {
+            plan,
+            outcome,
+            ..entry
+        })
     }
 
     /// All is decided for this generation: its line. Changes that did not begin have none.
@@ -105,16 +129,20 @@ impl Audit {
     ///
     /// It cannot be written; then nothing may change.
     pub fn commit(&self, generation: &Generation) -> Result<(), String> {
+        self.pending_line(|entry| AuditEntry {
+            generation: Some(generation.number),
+            plan: generation.differences.clone(),
+            ..entry
+        })
+    }
+
+    /// Writes the line of the change that has begun.
+    fn pending_line(&self, line: impl FnOnce(AuditEntry) -> AuditEntry) -> Result<(), String> {
         let mut state = self.state();
         let Some((author, what, _)) = state.pending.clone() else {
             return Ok(());
         };
-        let entry = AuditEntry {
-            generation: Some(generation.number),
-            plan: generation.differences.clone(),
-            ..entry(&author, what, AuditOutcome::Made)
-        };
-        self.append(&mut state, &entry)?;
+        self.append(&mut state, &line(entry(&author, what, AuditOutcome::Made)))?;
         if let Some((.., has_line)) = &mut state.pending {
             *has_line = true;
         }
@@ -155,9 +183,13 @@ impl Audit {
 
     /// What [`Self::act`] told has failed. That it is told nowhere else is no reason to fail more.
     pub fn failed(&self, author: &Author, what: String, reason: &str) {
+        self.tell(author, what, AuditOutcome::Failed, reason);
+    }
+
+    fn tell(&self, author: &Author, what: String, outcome: AuditOutcome, reason: &str) {
         let entry = AuditEntry {
             reason: Some(reason.to_owned()),
-            ..entry(author, what, AuditOutcome::Failed)
+            ..entry(author, what, outcome)
         };
         if let Err(cause) = self.append(&mut self.state(), &entry) {
             tracing::error!("{cause}");
@@ -223,6 +255,16 @@ impl Audit {
 
     fn state(&self) -> MutexGuard<'_, AuditState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a change is asked for, in words.
+pub(crate) fn asked(candidate: &Candidate) -> String {
+    match candidate {
+        Candidate::File => "apply the file".to_owned(),
+        Candidate::Text(_) => "apply a document".to_owned(),
+        Candidate::Tree(_) => "change rows".to_owned(),
+        Candidate::Generation(number) => format!("roll back to generation {number}"),
     }
 }
 

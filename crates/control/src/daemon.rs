@@ -27,7 +27,7 @@ use crate::api::{self, ApiListeners, ApiState, PreparedListeners, Tokens};
 use crate::audit::Audit;
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, write};
-use crate::gate::{Gate, Generation, Store};
+use crate::gate::{Author, Candidate, Gate, Generation, Store};
 use crate::panics;
 use crate::plan::{Impact, plan};
 use crate::plane::Plane;
@@ -94,6 +94,8 @@ struct First {
     known: BTreeMap<String, VolumeRow>,
     /// It is not in the history yet.
     is_new: bool,
+    /// A generation that was never made.
+    dropped: Option<u64>,
 }
 
 impl Daemon {
@@ -127,12 +129,8 @@ impl Daemon {
         let server = Server::start(config, inventory, &undo);
         let server = server.map_err(|error| failed(error.to_string()))?;
         undo.forget();
-        let kept = first
-            .is_new
-            .then(|| store.commit(&generation(&first), &first.text));
-        kept.unwrap_or(Ok(()))
-            .and_then(|()| store.serves(first.generation))
-            .unwrap_or_else(|cause| board.raise(Alarm::new(AlarmKind::History, cause)));
+        let kept = keep(&first, &mut store, &audit);
+        kept.unwrap_or_else(|cause| board.raise(Alarm::new(AlarmKind::History, cause)));
         let listeners = Arc::new(ApiListeners::new(door.0.handle().clone()));
         let prepared = listeners.prepare(&first.tree.api, &places);
         let prepared = prepared.unwrap_or_else(|cause| {
@@ -260,6 +258,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
                 alarms: Vec::new(),
                 known,
                 is_new,
+                dropped: found.dropped,
             });
         }
         Err(wrong) => wrong,
@@ -281,6 +280,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
         alarms: vec![alarm],
         known,
         is_new: false,
+        dropped: found.dropped,
     })
 }
 
@@ -292,6 +292,25 @@ fn read(text: &str) -> Result<Tree, String> {
     }
     let lines: Vec<_> = problems.iter().map(TreeProblem::to_string).collect();
     Err(lines.join("\n"))
+}
+
+/// Keeps what is served first, where it is new, with its line in the audit log.
+fn keep(first: &First, store: &mut FileStore, audit: &Audit) -> Result<(), String> {
+    let author = Author {
+        who: "root".to_owned(),
+        from: "start".to_owned(),
+        by: "start".to_owned(),
+    };
+    if let Some(number) = first.dropped {
+        audit.killed(&author, number);
+    }
+    if first.is_new {
+        audit.begin(&author, &Candidate::File);
+        let kept = store.commit(&generation(first), &first.text);
+        let told = audit.end(kept.as_ref().err().map(String::as_str));
+        kept.and(told)?;
+    }
+    store.serves(first.generation)
 }
 
 fn generation(first: &First) -> Generation {

@@ -75,6 +75,17 @@ pub trait Store {
     /// It cannot be read.
     fn file(&self) -> Result<String, String>;
 
+    /// Is told of what is about to be done without a new generation: names are read again, and an
+    /// edit of the file may be dropped.
+    ///
+    /// # Errors
+    ///
+    /// It must not be done.
+    fn announce(&mut self, drops_edit: bool) -> Result<(), String> {
+        let _ = drops_edit;
+        Ok(())
+    }
+
     /// Makes a generation the one that counts: first the history, then the file.
     ///
     /// # Errors
@@ -251,7 +262,11 @@ impl<S: Store, E: Engine> Gate<S, E> {
             return Ok(considered.outcome);
         }
         if considered.text == self.text {
-            if request.candidate == Candidate::Generation(self.generation) && self.is_edited() {
+            let back = Candidate::Generation(self.generation);
+            let drops_edit = request.candidate == back && self.is_edited();
+            let announced = self.store.announce(drops_edit);
+            announced.map_err(GateError::Store)?;
+            if drops_edit {
                 self.drop_edit()?;
             }
             let refreshed = self.engine.refresh(&self.tree);

@@ -17,14 +17,14 @@ use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
-use crate::audit::Audit;
+use crate::audit::{Audit, asked};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
 use crate::metrics::VolumeStats;
 use crate::plan::Allowed;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
-use turns::Turns;
+use turns::{Turn, Turns};
 
 /// What is served: one generation, whole.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 impl Plane {
     /// The control plane of a server that serves what is behind the gate.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         gate: Gate<FileStore, ServedTree>,
         server: ServerHandle,
         alarms: Arc<AlarmBoard>,
@@ -194,7 +194,7 @@ impl Plane {
         if request.dry_run {
             return self.look(request, author);
         }
-        let _turn = self.turns.take(author, PATIENCE)?;
+        let _turn = self.turn(author, || asked(&request.candidate))?;
         let mut gate = self.gate();
         self.audit.begin(author, &request.candidate);
         let result = gate.change(request, author, SystemTime::now());
@@ -207,8 +207,16 @@ impl Plane {
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = now;
         // The file is what is served, and in the history.
         self.alarms.clear(AlarmKind::Configuration);
-        self.alarms.clear(AlarmKind::History);
+        if outcome.generation > outcome.from {
+            self.alarms.clear(AlarmKind::History);
+        }
         Ok(outcome)
+    }
+
+    /// Waits for a turn. That there is none is told as every other refusal is.
+    fn turn(&self, author: &Author, what: impl Fn() -> String) -> Result<Turn<'_>, GateError> {
+        let turn = self.turns.take(author, PATIENCE);
+        turn.inspect_err(|error| self.audit.refused(author, what(), &error.to_string()))
     }
 
     /// Tells what would come of a change, of what is served now.
@@ -258,7 +266,7 @@ impl Plane {
     /// It is not a secret, or cannot be kept.
     pub fn put_secret(&self, name: &str, secret: &str, author: &Author) -> Result<(), GateError> {
         let what = format!("set the secret state:{name}");
-        let _turn = self.turns.take(author, PATIENCE)?;
+        let _turn = self.turn(author, || what.clone())?;
         self.audited(author, what, || self.gate().put_secret(name, secret))?
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 pub use files::{Files, NoSteps, RealFiles};
 
-use crate::audit::Audit;
+use crate::audit::{Audit, AuditOutcome};
 use crate::gate::{Generation, Store};
 
 /// How many generations are kept.
@@ -49,6 +49,8 @@ pub struct Found {
     pub last: Option<(u64, String)>,
     /// The document of the last generation of which it is sure that hosts were served it.
     pub served: Option<String>,
+    /// A generation that was never made, as its apply was killed before the commit.
+    pub dropped: Option<u64>,
 }
 
 impl<F: Files> FileStore<F> {
@@ -98,17 +100,23 @@ impl<F: Files> FileStore<F> {
         };
         let reached = self.reached();
         let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached);
-        let last = if is(&before) && !is(&last) && !was_served {
-            last.iter().for_each(|(number, _)| self.forget(*number));
-            before
-        } else {
-            last
-        };
+        let is_dropped = is(&before) && !is(&last) && !was_served;
+        let dropped = last.as_ref().filter(|_| is_dropped);
+        let dropped = dropped.map(|(number, _)| *number);
+        if let Some(number) = dropped {
+            self.forget(number);
+        }
+        let last = if is_dropped { before } else { last };
         let served = match &last {
             Some((number, text)) if *number <= reached => Some(text.clone()),
             _ => self.text(reached),
         };
-        Ok(Found { text, last, served })
+        Ok(Found {
+            text,
+            last,
+            served,
+            dropped,
+        })
     }
 
     /// The last generation that hosts were served; 0 where none is known.
@@ -168,9 +176,25 @@ impl<F: Files> Store for FileStore<F> {
             .map_err(|cause| self.cannot("read", &cause))
     }
 
+    fn announce(&mut self, drops_edit: bool) -> Result<(), String> {
+        let Some(audit) = &self.audit else {
+            return Ok(());
+        };
+        match drops_edit {
+            true => audit.announce(
+                AuditOutcome::Made,
+                vec!["- the edit of the file".to_owned()],
+            ),
+            false => audit.announce(AuditOutcome::Unchanged, Vec::new()),
+        }
+    }
+
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {
         let kept = self.remember(generation, text);
-        kept.map_err(|cause| format!("cannot keep the history: {cause}"))?;
+        kept.map_err(|cause| {
+            self.forget(generation.number);
+            format!("cannot keep the history: {cause}")
+        })?;
         if let Some(audit) = &self.audit {
             let told = audit.commit(generation);
             told.inspect_err(|_| self.forget(generation.number))?;

@@ -77,6 +77,7 @@ fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
         text: Some(text(number)),
         last: Some((number, text(number))),
         served: Some(text(served)),
+        dropped: None,
     };
     let (old, kept, new) = (found(1, 1), found(2, 1), found(2, 2));
     let mut seen = [0, 0, 0];
@@ -84,7 +85,10 @@ fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
         let folder = folder();
         let (mut store_, left) = kill_after(&folder, steps);
         let done = apply(&mut store_, 2);
-        let now = store(&folder).find().unwrap();
+        let mut now = store(&folder).find().unwrap();
+        // Of a generation that was dropped the audit log is told.
+        let dropped = now.dropped.take();
+        assert!(dropped.is_none_or(|number| number == 2 && now == old));
         // The commit is the rename: after it the generation is new, whoever was told so.
         let which = [&old, &kept, &new].into_iter().position(|one| *one == now);
         let which = which.unwrap_or_else(|| panic!("killed after {steps}: {now:?}"));
@@ -130,6 +134,7 @@ fn what_was_edited_is_seen_beside_what_was_applied() {
         text: Some("by hand".to_owned()),
         last: Some((1, text(1))),
         served: Some(text(1)),
+        dropped: None,
     };
     assert_eq!(store(&folder).find(), Ok(found));
 }
@@ -141,6 +146,7 @@ fn a_store_that_is_empty_has_no_file() {
         text: None,
         last: None,
         served: None,
+        dropped: None,
     };
     assert_eq!(store(&folder).find(), Ok(none));
 }

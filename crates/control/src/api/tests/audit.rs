@@ -17,6 +17,81 @@ fn put_secret(rig: &Rig) -> Result<String, crate::client::ApiError> {
     rig.client().text(Method::PUT, &request)
 }
 
+/// The lines of a log, but for those of starts.
+fn lines(log: &str) -> Vec<AuditEntry> {
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.filter(|one: &AuditEntry| one.by != "start").collect()
+}
+
+fn log(rig: &Rig) -> String {
+    fs::read_to_string(rig.path("state/audit.jsonl")).unwrap()
+}
+
+#[test]
+fn a_start_with_a_file_that_was_edited_has_a_line() {
+    let mut rig = Rig::new(&text());
+    let edited = format!("{}[volume.b]\naddress = \"null:1G\"\n", rig.file());
+    fs::write(rig.path("etc/lunar.toml"), edited).unwrap();
+    rig.restart();
+    // One whose file is the same has none.
+    rig.restart();
+    let log = log(&rig);
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let told = lines.map(|one: AuditEntry| (one.by, one.what, one.outcome, one.generation));
+    let made = |number| {
+        let (by, what) = ("start".to_owned(), "apply the file".to_owned());
+        (by, what, AuditOutcome::Made, Some(number))
+    };
+    assert_eq!(told.collect::<Vec<_>>(), [made(1), made(2)]);
+}
+
+/// The line of an apply says that it is made; a kill before its commit is found at the next start.
+#[test]
+fn a_generation_that_was_never_made_has_a_second_line() {
+    let mut rig = Rig::new(&text());
+    let history = rig.path("state/history");
+    for ending in ["json", "toml"] {
+        let kept = history.join(format!("000001.{ending}"));
+        let text = fs::read_to_string(kept).unwrap();
+        let text = text.replace("\"number\": 1", "\"number\": 2") + "\n";
+        fs::write(history.join(format!("000002.{ending}")), text).unwrap();
+    }
+    rig.restart();
+    let log = log(&rig);
+    let last: AuditEntry = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (last.outcome, last.generation),
+        (AuditOutcome::Failed, Some(2))
+    );
+    assert_eq!(rig.status().generation, 1);
+}
+
+/// What makes no generation and does something all the same has its line before.
+#[test]
+fn an_edit_that_is_dropped_and_names_that_are_read_again_have_lines() {
+    let mut rig = Rig::new(&text());
+    let good = rig.file();
+    rig.send(Method::POST, "/v1/apply", &good).unwrap();
+    fs::write(rig.path("etc/lunar.toml"), format!("{good}# edited\n")).unwrap();
+    rig.send(Method::POST, "/v1/rollback/1", "").unwrap();
+    let told = lines(&log(&rig));
+    let told: Vec<_> = told.iter().map(|one| (one.outcome, &*one.plan)).collect();
+    let dropped = ["- the edit of the file".to_owned()];
+    let expected: [(_, &[String]); 2] = [
+        (AuditOutcome::Unchanged, &[]),
+        (AuditOutcome::Made, &dropped),
+    ];
+    assert_eq!(told, expected);
+    // And are not done without.
+    fs::remove_file(rig.path("state/audit.jsonl")).unwrap();
+    fs::create_dir(rig.path("state/audit.jsonl")).unwrap();
+    rig.restart();
+    let edited = format!("{good}# edited\n");
+    fs::write(rig.path("etc/lunar.toml"), &edited).unwrap();
+    rig.refused(Method::POST, "/v1/rollback/1", "");
+    assert_eq!(rig.file(), edited);
+}
+
 #[test]
 fn each_changing_call_has_a_line_and_no_secret_is_in_it() {
     let rig = Rig::new(&text());
@@ -36,10 +111,7 @@ fn each_changing_call_has_a_line_and_no_secret_is_in_it() {
     );
     let log = fs::read_to_string(rig.path("state/audit.jsonl")).unwrap();
     assert!(!log.contains(SECRET), "{log}");
-    let lines: Vec<AuditEntry> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = lines(&log);
     let told: Vec<_> = lines
         .iter()
         .map(|line| (&*line.what, line.outcome, line.generation))
@@ -61,8 +133,10 @@ fn each_changing_call_has_a_line_and_no_secret_is_in_it() {
 
 #[test]
 fn what_cannot_be_told_is_not_done() {
-    let rig = Rig::new(&text());
+    let mut rig = Rig::new(&text());
+    fs::remove_file(rig.path("state/audit.jsonl")).unwrap();
     fs::create_dir(rig.path("state/audit.jsonl")).unwrap();
+    rig.restart();
     let before = rig.file();
     let (status, cause) = rig.refused(Method::PUT, "/v1/volumes/b", "{\"address\":\"null:1G\"}");
     assert!(
