@@ -1,13 +1,13 @@
 //! Secrets by reference: a tree, a history and an answer never hold one.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
+use runtime::files::{self, Replacement};
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 /// Where a secret is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,18 +78,15 @@ impl TryFrom<String> for SecretSource {
 ///
 /// As the file system has it; the old file is there.
 pub(crate) fn keep(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = folder.join(format!(".{name}.new"));
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&new)?;
-    writeln!(file, "{text}")?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    File::open(folder)?.sync_all()
+    files::make(path.parent().unwrap_or(Path::new(".")))?;
+    // No secret has such a name.
+    let new = path.with_file_name(format!(".{name}.new"));
+    let replacement = Replacement {
+        path,
+        new: &new,
+        mode: files::PRIVATE,
+    };
+    let line = Zeroizing::new(format!("{text}\n"));
+    replacement.make(line.as_bytes(), |_| Ok(()), |_| Ok(()))
 }

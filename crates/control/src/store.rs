@@ -156,6 +156,19 @@ impl<F: Files> FileStore<F> {
         }
     }
 
+    /// What was refused may be in place: the sync after its rename can fail.
+    fn put_back(&mut self, before: Option<String>, refused: &str) {
+        let is_in_place = |text: String| text == refused && before.as_deref() != Some(refused);
+        if !self.files.read(&self.config).is_ok_and(is_in_place) {
+            return;
+        }
+        // What cannot be put back is told as an edit.
+        let _ = match before {
+            Some(before) => self.files.replace(&self.config, &before),
+            None => self.files.remove(&self.config),
+        };
+    }
+
     fn cannot(&self, what: &str, cause: &io::Error) -> String {
         format!("cannot {what} {}: {cause}", self.config.display())
     }
@@ -199,7 +212,9 @@ impl<F: Files> Store for FileStore<F> {
             let told = audit.commit(generation);
             told.inspect_err(|_| self.forget(generation.number))?;
         }
+        let before = self.files.read(&self.config).ok();
         if let Err(cause) = self.files.replace(&self.config, text) {
+            self.put_back(before, text);
             self.forget(generation.number);
             return Err(self.cannot("write", &cause));
         }

@@ -141,7 +141,9 @@ fn machine(state: &Path) -> Result<String, VerbError> {
         "" | "uninitialized" => runtime::secret::generate(32).to_string(),
         id => id.to_owned(),
     };
-    let kept = fs::create_dir_all(state).and_then(|()| fs::write(&path, format!("{id}\n")));
+    let text = format!("{id}\n");
+    let kept = fs::create_dir_all(state)
+        .and_then(|()| runtime::files::replace(state, "machine", text.as_bytes()));
     kept.map_err(|cause| VerbError::failed(format!("cannot write {}: {cause}", path.display())))?;
     Ok(id)
 }

@@ -21,27 +21,86 @@ pub fn make(dir: &Path) -> io::Result<()> {
     new.iter().try_for_each(|dir| Ok(sync_parent(dir)?))
 }
 
-/// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
-/// power cut there is the old state or the new one.
+/// Puts bytes in place of a file that only its owner can read, as [`Replacement`] does.
 pub fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = dir.join(name);
     let new = path.with_extension("new");
-    let mut file = create(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, &path)?;
-    File::open(dir)?.sync_all()
+    let replacement = Replacement {
+        path: &path,
+        new: &new,
+        mode: PRIVATE,
+    };
+    replacement.make(bytes, |_| Ok(()), |_| Ok(()))
+}
+
+/// Of a file that only its owner can read.
+pub const PRIVATE: u32 = 0o600;
+
+/// A file that takes the place of another: after a power cut there is the old one or the new one.
+#[derive(Clone, Copy, Debug)]
+pub struct Replacement<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// Where the new one is written, in the same directory.
+    pub new: &'a Path,
+    /// Permission bits of the new one.
+    pub mode: u32,
+}
+
+impl Replacement<'_> {
+    /// Writes a new file, has `dress` give it what else it needs, syncs it, puts it in the old
+    /// one's place, and syncs the directory. `step` is told of each step before it is made, and can
+    /// have it fail.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it. Nothing is left of the new file, unless it is the sync of the
+    /// directory that fails: then the new one is in place, and a power cut may bring back the old.
+    pub fn make(
+        &self,
+        bytes: &[u8],
+        dress: impl FnOnce(&File) -> io::Result<()>,
+        mut step: impl FnMut(&'static str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let written = self.write(bytes, dress, &mut step);
+        written.inspect_err(|_| drop(fs::remove_file(self.new)))?;
+        step("sync folder")?;
+        let dir = self.path.parent();
+        let dir = dir.filter(|dir| !dir.as_os_str().is_empty());
+        File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    fn write(
+        &self,
+        bytes: &[u8],
+        dress: impl FnOnce(&File) -> io::Result<()>,
+        step: &mut impl FnMut(&'static str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        step("create")?;
+        let mut file = create_as(self.new, self.mode)?;
+        dress(&file)?;
+        step("write")?;
+        file.write_all(bytes)?;
+        step("sync")?;
+        file.sync_all()?;
+        step("rename")?;
+        fs::rename(self.new, self.path)
+    }
 }
 
 /// A new file that only its owner can read. What is there already, from a crash or of another
 /// else, is removed: it may be a link, and what was there may be open to others.
 pub fn create(path: &Path) -> io::Result<File> {
+    create_as(path, PRIVATE)
+}
+
+fn create_as(path: &Path, mode: u32) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let mut options = File::options();
-    options.write(true).create_new(true).mode(0o600).open(path)
+    options.write(true).create_new(true).mode(mode).open(path)
 }
 
 /// What a file holds. A link is not followed, and what is not a regular file is not waited for.

@@ -1,9 +1,11 @@
 //! The few things that a store does with files, each of which a crash may follow.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
+
+use runtime::files::Replacement;
 
 /// Files of a store.
 pub trait Files {
@@ -32,7 +34,7 @@ pub trait Files {
     ///
     /// # Errors
     ///
-    /// As the file system has it; the old file is there.
+    /// As the file system has it. The old file is there, unless what failed came after the rename.
     fn replace(&mut self, path: &Path, text: &str) -> io::Result<()>;
 
     /// Removes a file.
@@ -74,27 +76,6 @@ impl<S: Steps> RealFiles<S> {
     pub fn with(step: S) -> Self {
         Self { step }
     }
-
-    fn write(&mut self, path: &Path, text: &str, beside: Option<&fs::Metadata>) -> io::Result<()> {
-        self.step.step("create")?;
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(MODE)
-            .open(path)?;
-        if let Some(old) = beside {
-            file.set_permissions(old.permissions())?;
-            let owner = (Some(old.uid()), Some(old.gid()));
-            // Without the privilege it belongs to who writes it.
-            let _ = fchown(&file, owner.0, owner.1);
-        }
-        self.step.step("write")?;
-        file.write_all(text.as_bytes())?;
-        self.step.step("sync")?;
-        file.sync_all()
-    }
 }
 
 /// The mode of a new file: a document tells who may log in where.
@@ -118,22 +99,27 @@ impl<S: Steps> Files for RealFiles<S> {
     fn replace(&mut self, path: &Path, text: &str) -> io::Result<()> {
         // A link stays one: what it leads to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let new = beside(&path);
+        let replacement = Replacement {
+            path: &path,
+            new: &beside(&path),
+            mode: MODE,
+        };
         let old = fs::metadata(&path).ok();
-        self.write(&new, text, old.as_ref())?;
-        self.step.step("rename")?;
-        fs::rename(&new, &path)?;
-        self.step.step("sync folder")?;
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        let dress = |file: &File| old.map_or(Ok(()), |old| dress_as(file, &old));
+        replacement.make(text.as_bytes(), dress, |what| self.step.step(what))
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {
         self.step.step("remove")?;
         fs::remove_file(path)
     }
+}
+
+fn dress_as(file: &File, old: &fs::Metadata) -> io::Result<()> {
+    file.set_permissions(old.permissions())?;
+    // Without the privilege it belongs to who writes it.
+    let _ = fchown(file, Some(old.uid()), Some(old.gid()));
+    Ok(())
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -26,6 +26,20 @@ impl Steps for Killed {
     }
 }
 
+/// Has one step fail, as a full or broken disk does, and all others be made.
+struct FailsOnce(Rc<Cell<usize>>);
+
+impl Steps for FailsOnce {
+    fn step(&mut self, what: &'static str) -> io::Result<()> {
+        let left = self.0.get();
+        self.0.set(left.wrapping_sub(1));
+        match left {
+            0 => Err(io::Error::other(format!("no space left: {what}"))),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn generation(number: u64) -> Generation {
     Generation {
         number,
@@ -191,4 +205,36 @@ fn a_folder_that_cannot_be_written_is_named_and_nothing_changes() {
     let refused = store.commit(&generation(2), &text(2)).unwrap_err();
     assert!(refused.contains("no/lunar.toml"), "{refused}");
     assert_eq!(store.generations().len(), 1);
+}
+
+/// The sync after the rename fails too: the file must not say what nobody is served.
+#[test]
+fn whatever_step_fails_a_commit_that_is_refused_leaves_nothing() {
+    let mut refused = 0;
+    for step in 0.. {
+        let folder = folder();
+        let left = Rc::new(Cell::new(step));
+        let files = RealFiles::with(FailsOnce(Rc::clone(&left)));
+        let (config, state) = (
+            folder.path().join("lunar.toml"),
+            folder.path().join("state"),
+        );
+        let mut failing = FileStore::new(&config, &state, files).unwrap();
+        if failing.commit(&generation(2), &text(2)).is_ok() {
+            break;
+        }
+        refused += 1;
+        assert_eq!(failing.file(), Ok(text(1)), "{step}");
+        assert_eq!(failing.generations(), [generation(1)], "{step}");
+        for place in [folder.path().to_owned(), state.join("history")] {
+            let names = fs::read_dir(place)
+                .unwrap()
+                .map(|one| one.unwrap().file_name());
+            let left: Vec<_> = names
+                .filter(|name| name.to_string_lossy().ends_with("new"))
+                .collect();
+            assert_eq!(left, [""; 0], "{step}");
+        }
+    }
+    assert!(refused >= 15, "{refused}");
 }
