@@ -228,7 +228,7 @@ impl From<SetError> for Problem {
                 detail: cause,
                 ..problem.at(&path)
             },
-            SetError::NotSet(_) | SetError::Path(_) => problem,
+            SetError::NotSet(_) | SetError::Path(_) | SetError::NewTarget(_) => problem,
         }
     }
 }

@@ -11,6 +11,9 @@ pub enum SetError {
     /// No path.
     #[error("{0:?} is not a path: write SECTION.ROW.KEY, as in volume.db.readonly")]
     Path(String),
+    /// A target that is not there yet, whose name is not told from the key behind it.
+    #[error("there is no target of this name: quote that of a new one, as in '{0}'")]
+    NewTarget(String),
     /// Nothing stands there that could be taken away.
     #[error("{0} is not set")]
     NotSet(String),
@@ -82,10 +85,33 @@ fn names(tree: &Tree, path: &str) -> Result<Vec<String>, SetError> {
                 .chain(below)
                 .collect());
         }
+        if !rest.starts_with(['"', '\'']) {
+            return Err(SetError::NewTarget(quoted(rest)));
+        }
     }
     let keys = Key::parse(path).map_err(|_| wrong())?;
     Ok(keys.iter().map(|key| key.get().to_owned()).collect())
 }
+
+/// The path of a value of a target, its name in quotes. It ends before the first key of such a row.
+fn quoted(rest: &str) -> String {
+    let at = TARGET_KEYS.iter().filter_map(|key| {
+        let ends = |at: &usize| {
+            let behind = &rest[at + 1 + key.len()..];
+            behind.is_empty() || behind.starts_with('.')
+        };
+        let dotted = format!(".{key}");
+        let mut found = rest.match_indices(&dotted).map(|(at, _)| at);
+        found.find(ends)
+    });
+    match at.min() {
+        Some(at) => format!("target.\"{}\"{}", &rest[..at], &rest[at..]),
+        None => format!("target.\"{rest}\".portals"),
+    }
+}
+
+/// What the row of a target has.
+const TARGET_KEYS: [&str; 6] = ["alias", "portals", "luns", "allow", "view", "login"];
 
 fn put(table: &mut dyn TableLike, names: &[String], value: Value) {
     match names {
