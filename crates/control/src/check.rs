@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
+pub(crate) use target::overlaps;
 pub use target::{Portal, portal};
 pub use volume::address_of;
 pub(crate) use volume::{naa_bytes, parts};

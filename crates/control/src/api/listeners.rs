@@ -2,12 +2,13 @@
 //! and then they open and close without a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -21,6 +22,9 @@ use super::connections::{self, CONNECTIONS, Impatient, UNREAD_TIME};
 use super::socket::PAUSE;
 use crate::serving::Places;
 use crate::tree::{ApiRow, TlsRow};
+
+/// Connections that wait to be taken; more than are served at once.
+const BACKLOG: u32 = 128;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -76,13 +80,16 @@ impl ApiListeners {
             ..PreparedListeners::default()
         };
         let open: BTreeSet<_> = self.state().open.keys().copied().collect();
+        let wanted: BTreeSet<SocketAddr> = row.listen.iter().flat_map(|one| one.parse()).collect();
+        let closing: Vec<_> = open.difference(&wanted).copied().collect();
         for written in &row.listen {
             let cannot = |cause: &dyn std::fmt::Display| {
                 format!("api.listen: cannot listen on {written}: {cause}")
             };
             let address = written.parse().map_err(|cause| cannot(&cause))?;
             if prepared.wanted.insert(address) && !open.contains(&address) {
-                let listener = bind(address).map_err(|cause| cannot(&cause))?;
+                let listener = self.bind(address, &closing);
+                let listener = listener.map_err(|cause| cannot(&cause))?;
                 prepared.new.push((address, listener));
             }
         }
@@ -119,15 +126,31 @@ impl ApiListeners {
         *self.state() = Listening::default();
     }
 
+    /// Listens beside a listener of ours that is to be closed: that of a wildcard can give way to
+    /// that of an address, or the other way round, while both are there. So all of them share
+    /// their ports, once it is sure that no other process has them.
+    fn bind(&self, address: SocketAddr, closing: &[SocketAddr]) -> io::Result<TcpListener> {
+        let is_ours = || closing.iter().any(|old| old.port() == address.port());
+        match TcpListener::bind(address) {
+            Err(cause) if cause.kind() != io::ErrorKind::AddrInUse || !is_ours() => {
+                return Err(cause);
+            }
+            probed => drop(probed),
+        }
+        let _inside = self.runtime.enter();
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        socket.set_reuseport(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)?.into_std()
+    }
+
     fn state(&self) -> MutexGuard<'_, Listening> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 /// Takes connections until the sender of `how` has gone. Each listener has room of its own, so that

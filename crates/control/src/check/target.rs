@@ -1,14 +1,14 @@
 //! Targets: their names, portals, LUNs, and who may log in.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use address::{ISCSI_PORT, LUN_MAX};
 use engine::inventory::FcoePort;
 use fc::wire::names::Wwn;
 
-use super::Findings;
 use super::access::{check_allowed, check_twice};
+use super::{Findings, TreeProblem, found};
 use crate::tree::{LunRows, TargetRow, Tree};
 
 /// Where a target is reached.
@@ -48,6 +48,38 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             findings.warning(format_args!("{at}.login"), what, "nothing has to be done");
         }
     }
+    findings.warnings.extend(overlaps(tree));
+}
+
+/// Addresses beside the wildcard of their port, of whatever targets: one socket alone can have a
+/// port of an address, so that the other portal cannot be opened.
+pub(crate) fn overlaps(tree: &Tree) -> Vec<TreeProblem> {
+    let mut problems = Vec::new();
+    let mut portals = Vec::new();
+    for (name, row) in &tree.target {
+        for (_, written) in row.portals.iter() {
+            if let Ok(Portal::Tcp(address)) = portal(written) {
+                portals.push((address, name));
+            }
+        }
+    }
+    let wildcards = portals.iter().filter(|(at, _)| at.ip().is_unspecified());
+    let wildcards: BTreeMap<_, _> = wildcards.copied().collect();
+    for (address, name) in portals.iter().filter(|(at, _)| !at.ip().is_unspecified()) {
+        let all: IpAddr = match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let wildcard = SocketAddr::new(all, address.port());
+        if let Some(other) = wildcards.get(&wildcard) {
+            problems.push(found(
+                format_args!("target.{name:?}.portals"),
+                format_args!("{address} is among the addresses of {wildcard}, of target {other}"),
+                "write the same address in both, or give one of them another port",
+            ));
+        }
+    }
+    problems
 }
 
 /// What kind of target a name is of; `None`: of none. Names have one spelling, so that a row has

@@ -37,6 +37,37 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 #[test]
+fn an_address_beside_its_wildcard_is_told_with_the_other_target() {
+    let with = |portal: &str| {
+        let text = format!(
+            "{GOOD}[target.\"iqn.2026-11.org.example:all\"]\nportals = [\"{portal}\"]\n\
+             allow = [\"*\"]\n"
+        );
+        check(&parse(&text).unwrap()).warnings
+    };
+    for apart in ["0.0.0.0:3261", "[::]:3262", "192.0.2.1"] {
+        assert_eq!(with(apart), [], "{apart}");
+    }
+    let told = |portal| {
+        with(portal)
+            .iter()
+            .map(|one| one.to_string())
+            .collect::<Vec<_>>()
+    };
+    let [line] = &told("0.0.0.0")[..] else {
+        panic!("one warning");
+    };
+    assert_eq!(
+        line,
+        "target.\"iqn.2026-11.org.example:san\".portals: 192.0.2.1:3260 is among the addresses of \
+         0.0.0.0:3260, of target iqn.2026-11.org.example:all: write the same address in both, or \
+         give one of them another port"
+    );
+    assert_eq!(told("[::]:3260").len(), 1);
+    assert_eq!(told("[::]:3261").len(), 1);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1

@@ -272,6 +272,27 @@ fn a_certificate_that_has_gone_keeps_back_nothing_that_has_no_need_of_it() {
 }
 
 #[test]
+fn a_listener_moves_from_all_addresses_to_one_and_back() {
+    let rig = Rig::new("version = 1\n");
+    let (port, token) = (free_port(), token(&rig, "one"));
+    let trusted = certificate(&rig);
+    let all = with_certificate(&rig, port);
+    let one = all.replace("0.0.0.0", "127.0.0.1");
+    for text in [&all, &one, &all, &one] {
+        rig.send(Method::PUT, "/v1/config", text).unwrap();
+        let answer = wait(asked_by_tls(port, &trusted, &token));
+        assert_eq!(answer.as_deref(), Some("HTTP/1.1 200 OK"), "{text}");
+    }
+    // Another process has no part in it.
+    let second = Rig::new("version = 1\n");
+    certificate(&second);
+    for text in [with_certificate(&second, port), listening(port)] {
+        let (status, told) = second.refused(Method::PUT, "/v1/config", &text);
+        assert!(status == 409 && told.contains("in use"), "{told}");
+    }
+}
+
+#[test]
 fn a_certificate_is_read_again_when_the_file_is_applied() {
     let rig = Rig::new("version = 1\n");
     let (port, token) = (free_port(), token(&rig, "one"));
@@ -286,4 +307,25 @@ fn a_certificate_is_read_again_when_the_file_is_applied() {
     rig.reload();
     assert_eq!(wait(asked_by_tls(port, &new, &token)), ok);
     assert_eq!(wait(asked_by_tls(port, &old, &token)), None);
+}
+
+/// What keeps a portal from being opened is named where it is the daemon's own.
+#[test]
+fn a_portal_beside_the_wildcard_of_another_target_is_told_with_that() {
+    let port = free_port();
+    let target = |name: &str, address: &str| {
+        format!(
+            "[target.\"iqn.2026-11.org.example:{name}\"]\nportals = [\"{address}:{port}\"]\n\
+             allow = [\"*\"]\n"
+        )
+    };
+    let all = format!("version = 1\n{}", target("all", "0.0.0.0"));
+    let rig = Rig::new(&all);
+    let both = format!("{all}{}", target("one", "127.0.0.1"));
+    let (status, told) = rig.refused(Method::PUT, "/v1/config", &both);
+    assert_eq!(status, 409);
+    assert!(
+        told.contains("of target iqn.2026-11.org.example:all"),
+        "{told}"
+    );
 }
