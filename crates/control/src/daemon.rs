@@ -107,7 +107,7 @@ impl Daemon {
     pub fn start(options: &DaemonOptions) -> Result<Self, DaemonError> {
         let failed = DaemonError::Failed;
         // The socket first: a second daemon changes nothing of what the first one has.
-        let door = thread::door(&options.socket).map_err(failed)?;
+        let socket = thread::listen(&options.socket).map_err(failed)?;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
         let audit = Arc::new(Audit::new(&options.state));
@@ -131,7 +131,7 @@ impl Daemon {
         undo.forget();
         let kept = keep(&first, &mut store, &audit);
         kept.unwrap_or_else(|cause| board.raise(Alarm::new(AlarmKind::History, cause)));
-        let listeners = Arc::new(ApiListeners::new(door.0.handle().clone()));
+        let listeners = Arc::new(ApiListeners::new(socket.0.handle().clone()));
         let prepared = listeners.prepare(&first.tree.api, &places);
         let prepared = prepared.unwrap_or_else(|cause| {
             board.raise(api_alarm(&cause));
@@ -148,7 +148,7 @@ impl Daemon {
         let plane = Arc::new(Plane::new(gate, Arc::clone(&server), board, audit));
         let router = api::router(ApiState::new(Arc::clone(&plane), Arc::new(tokens)));
         listeners.start(router.clone(), prepared);
-        let started = thread::start(options, door, router);
+        let started = thread::start(options, socket, router);
         let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
         Ok(Self {
             plane,

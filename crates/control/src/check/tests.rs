@@ -51,7 +51,7 @@ fn an_address_beside_its_wildcard_is_told_with_the_other_target() {
     let told = |portal| {
         with(portal)
             .iter()
-            .map(|one| one.to_string())
+            .map(ToString::to_string)
             .collect::<Vec<_>>()
     };
     let [line] = &told("0.0.0.0")[..] else {

@@ -18,9 +18,9 @@ use crate::api::{self, ApiSocket};
 use crate::panics;
 
 /// A runtime, and the socket that it listens to.
-pub(super) type Door = (Runtime, ApiSocket);
+pub(super) type ControlSocket = (Runtime, ApiSocket);
 
-pub(super) fn door(socket: &Path) -> Result<Door, String> {
+pub(super) fn listen(socket: &Path) -> Result<ControlSocket, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -36,7 +36,7 @@ pub(super) fn door(socket: &Path) -> Result<Door, String> {
 /// cannot, the daemon is told, because a server that cannot be asked must not go unnoticed.
 pub(super) fn start(
     options: &DaemonOptions,
-    door: Door,
+    socket: ControlSocket,
     router: Router,
 ) -> Result<(watch::Sender<bool>, JoinHandle<()>), String> {
     let (stop, stopped) = watch::channel(false);
@@ -50,7 +50,7 @@ pub(super) fn start(
                 let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
                 runtime.block_on(api::serve(socket, router.clone(), stopped))
             };
-            if let Err(cause) = keep(&path, door, &stopped, serve) {
+            if let Err(cause) = keep(&path, socket, &stopped, serve) {
                 tracing::error!("the control plane has ended: {cause}");
             }
             let _ = std::fs::remove_file(path);
@@ -64,7 +64,7 @@ pub(super) fn start(
 /// TCP.
 fn keep(
     path: &Path,
-    (runtime, mut socket): Door,
+    (runtime, mut socket): ControlSocket,
     stopped: &watch::Receiver<bool>,
     serve: impl Fn(&Runtime, ApiSocket) -> std::io::Result<()>,
 ) -> Result<(), String> {

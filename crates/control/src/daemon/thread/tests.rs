@@ -6,7 +6,7 @@ use std::io;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::{door, keep};
+use super::{keep, listen};
 
 #[test]
 fn it_begins_again_until_it_is_stopped_or_cannot() {
@@ -23,7 +23,7 @@ fn it_begins_again_until_it_is_stopped_or_cannot() {
         }
         Ok(())
     };
-    keep(&path, door(&path).unwrap(), &stopped, serve).unwrap();
+    keep(&path, listen(&path).unwrap(), &stopped, serve).unwrap();
     assert_eq!(times.get(), 3);
     stop.send(false).unwrap();
     let serve = |_: &Runtime, socket| {
@@ -31,6 +31,6 @@ fn it_begins_again_until_it_is_stopped_or_cannot() {
         std::fs::remove_dir_all(folder.path()).unwrap();
         Ok(())
     };
-    let cause = keep(&path, door(&path).unwrap(), &stopped, serve).unwrap_err();
+    let cause = keep(&path, listen(&path).unwrap(), &stopped, serve).unwrap_err();
     assert!(cause.contains("cannot listen on"), "{cause}");
 }
