@@ -189,8 +189,11 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
 #[test]
 fn who_interrupts_a_copy_while_its_target_is_away_is_told_what_it_waits_for() {
     let stage = Stage::new("copies-away", &[]);
-    let child = stage.begin_to(&format!("{}?replacement=4s", stage.unit()), |_| true);
+    let unit = format!("{}?replacement=4s", stage.unit());
+    let child = stage.begin_to(&unit, |copied| copied > 0);
     stage.server.kill().unwrap();
+    // With nothing in flight yet it would end at once.
+    thread::sleep(Duration::from_secs(1));
     interrupt(&child);
     let said = ends(child, 130);
     let words = [

@@ -18,7 +18,7 @@ main() {
     make_root
     run=$(mktemp -d "$folder/run.XXXX")
     trap 'rm -rf "$run"' EXIT
-    mkdir "$run/upper" "$run/work" "$run/root"
+    mkdir "$run/layer" "$run/root"
     cp "$deb" "$run/old.deb"
     make_newer
     # Nothing of the story is left when its first process ends: mounts, daemons, loopback.
@@ -58,7 +58,10 @@ make_newer() {
 inside() {
     lower=$1 run=$2
     mount --make-rprivate /
-    layers=lowerdir=$lower,upperdir=$run/upper,workdir=$run/work
+    # In memory, because this folder may be a layer itself, where no other can be written.
+    mount -t tmpfs tmpfs "$run/layer"
+    mkdir "$run/layer/upper" "$run/layer/work"
+    layers=lowerdir=$lower,upperdir=$run/layer/upper,workdir=$run/layer/work
     mount -t overlay overlay -o "$layers" "$run/root"
     mount -t proc proc "$run/root/proc"
     mount --rbind /dev "$run/root/dev"
