@@ -7,6 +7,7 @@ mod check;
 mod cycle;
 mod diff;
 mod fcoe_port;
+mod placed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ pub use check::{InventoryError, MOST_LUNS};
 pub use cycle::LocalNode;
 pub use diff::{Step, diff};
 pub use fcoe_port::{FcoePort, NotAPort};
+pub use placed::PlacedInventory;
 
 /// Everything that a server serves.
 #[derive(Clone, Debug, Default, PartialEq)]

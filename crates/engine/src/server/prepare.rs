@@ -14,7 +14,7 @@ use block::volume::Volume;
 use client::open::{self, Growth, LeafReuse, OpenError, OpenLeaves, OpenOptions};
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
-use iscsi::target::{TargetConfig, TargetNode};
+use iscsi::target::TargetConfig;
 use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
@@ -23,7 +23,7 @@ use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
 use super::views::views;
 use super::{Served, ServerConfig, portals};
 use crate::change::{Change, NewUnit, NewVolume};
-use crate::inventory::{Inventory, LocalNode, Step, TargetRow, UnitRow, diff};
+use crate::inventory::{Inventory, LocalNode, Step, UnitRow, diff};
 use crate::serve::options::ServeError;
 use crate::state::StateDir;
 
@@ -350,20 +350,9 @@ impl Preparing<'_> {
     }
 
     fn target_config(&self, served: &Served) -> TargetConfig {
-        let node = |(name, row): (&String, &TargetRow)| {
-            Arc::new(TargetNode {
-                name: name.clone(),
-                alias: row.alias.clone(),
-                access: row.access.clone(),
-                portal_groups: served.portal_groups(row).into(),
-            })
-        };
-        TargetConfig {
-            nodes: served.inventory.targets.iter().map(node).collect(),
-            portals: served.portals.iter().map(|portal| portal.bound).collect(),
-            advertise: served.inventory.advertise.clone(),
-            limits: self.config.limits,
-        }
+        let portals = served.portals.iter().map(|portal| portal.bound).collect();
+        let limits = self.config.limits;
+        served.placed(&served.inventory, |placed| placed.config(portals, limits))
     }
 }
 
