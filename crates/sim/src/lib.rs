@@ -15,6 +15,7 @@ mod wire;
 
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -98,6 +99,9 @@ impl Default for EventWeights {
         }
     }
 }
+
+/// Where initiators connect from, if nothing else is said.
+const PEER: ([u8; 4], u16) = ([127, 0, 0, 1], 40_000);
 
 /// What a core puts off waits no longer than this.
 const MOMENT: Duration = Duration::from_nanos(1);
@@ -183,7 +187,7 @@ impl World {
     /// # Errors
     /// When no core listens.
     pub fn connect(&mut self) -> io::Result<SimWire> {
-        self.connect_from([127, 0, 0, 1])
+        self.connect_from(PEER.0)
     }
 
     /// An initiator connects from this address.
@@ -192,7 +196,19 @@ impl World {
     /// When no server listens.
     pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<SimWire> {
         let wire = SimWire::default();
-        self.kernels[0].connect(&wire, (peer, 40_000).into())?;
+        self.kernels[0].connect(&wire, (peer, PEER.1).into())?;
+        self.turn(0);
+        Ok(wire)
+    }
+
+    /// An initiator connects to this address, at the portal of this number.
+    ///
+    /// # Errors
+    /// When nothing listens there.
+    pub fn connect_to(&mut self, portal: u32, address: SocketAddr) -> io::Result<SimWire> {
+        let wire = SimWire::to(address);
+        let token = engine::core::accept_token(portal);
+        self.kernels[0].connect_at(token, &wire, PEER.into())?;
         self.turn(0);
         Ok(wire)
     }

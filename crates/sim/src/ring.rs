@@ -63,10 +63,22 @@ pub(super) enum PendingEvent {
 impl Kernel {
     /// A connection comes in, over this wire.
     pub(super) fn connect(&self, wire: &SimWire, peer: SocketAddr) -> io::Result<()> {
+        let first = self.state.borrow().listeners.first().copied();
+        let token = first.ok_or(io::ErrorKind::ConnectionRefused)?;
+        self.connect_at(token, wire, peer)
+    }
+
+    /// The same at one of several listeners.
+    pub(super) fn connect_at(
+        &self,
+        token: Token,
+        wire: &SimWire,
+        peer: SocketAddr,
+    ) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
-        let Some(token) = state.listeners.first().copied() else {
+        if !state.listeners.contains(&token) {
             return Err(io::ErrorKind::ConnectionRefused.into());
-        };
+        }
         let socket = wire::socket(wire)?;
         state.events.push_back(RingEvent::Accepted {
             token,

@@ -78,7 +78,7 @@ pub(super) fn control(
         flushes: Arc::clone(flushes),
         cores: setup.cores,
         random: Box::new(move || rng.bytes()),
-        local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
+        local_address: super::wire::local_address,
     })
 }
 

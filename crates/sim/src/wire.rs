@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -40,6 +41,8 @@ struct Directions {
     between: Option<InTransit>,
     /// What an initiator that has a ring sends goes through this.
     to_target_between: Option<InTransit>,
+    /// The address that the initiator has connected to, if that matters.
+    portal: Option<SocketAddr>,
 }
 
 /// What becomes of bytes.
@@ -49,6 +52,13 @@ type InTransit = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 const WINDOW: usize = 64 << 10;
 
 impl SimWire {
+    /// A connection to this address.
+    pub(super) fn to(portal: SocketAddr) -> Self {
+        let wire = Self::default();
+        wire.inner.borrow_mut().portal = Some(portal);
+        wire
+    }
+
     /// The initiator sends.
     pub fn put(&self, bytes: &[u8]) {
         let mut wire = self.inner.borrow_mut();
@@ -255,6 +265,15 @@ pub(super) fn let_loose(socket: OwnedFd, wire: SimWire, end: UnixStream) -> Owne
 pub(super) fn adopt(socket: &OwnedFd) -> io::Result<(SimWire, UnixStream)> {
     let adopted = LOOSE.with_borrow_mut(|loose| loose.remove(&socket.as_raw_fd()));
     Ok(adopted.ok_or(io::ErrorKind::NotConnected)?)
+}
+
+/// Our own address of a connection that no ring has adopted.
+pub(super) fn local_address(socket: &OwnedFd) -> io::Result<SocketAddr> {
+    let portal = LOOSE.with_borrow(|loose| {
+        let (wire, _) = loose.get(&socket.as_raw_fd())?;
+        wire.inner.borrow().portal
+    });
+    Ok(portal.unwrap_or_else(|| ([127, 0, 0, 1], 3260).into()))
 }
 
 /// Closes the wires whose descriptors were dropped, as the kernel would.
