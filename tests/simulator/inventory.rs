@@ -1,10 +1,6 @@
 //! A server whose LUNs, volumes and rules change while hosts use it, over several cores with
 //! messages that take their time: no write reaches a volume that is not served any more, no read
 //! sees the wrong one, and every host is told what has changed.
-//!
-//! Every block tells which disk it was of at the beginning, or which write it is of; a write tells
-//! on which disk it has landed. So a read tells which disk it came from, and whatever changes on a
-//! disk that is not served any more is seen at once.
 
 mod hosts;
 mod orders;
@@ -16,17 +12,15 @@ use std::sync::{Arc, Mutex};
 use engine::change::ChangeError;
 use iscsi::target::{NodeAccess, TargetConfig, TargetLimits};
 use scsi::unit::UnitId;
-use sim::{Disk, DiskKind, POOL_BYTES, Rng, World, WorldConfig};
+use sim::{POOL_BYTES, Rng, World, WorldConfig};
 
 use self::hosts::Host;
 use crate::lab;
 use crate::oracle::Tick;
 use crate::seeds::with_seeds;
+use crate::watch::Watch;
 
 const TARGET: &str = "iqn.2026-11.org.lunar:inventory";
-const BLOCK: usize = 512;
-/// Blocks that hosts use; disks may have more.
-const BLOCKS: u64 = 8;
 
 /// LUNs that there can be.
 const LUNS: u16 = 4;
@@ -39,8 +33,7 @@ struct Site {
     rng: Rng,
     world: World,
     tick: Tick,
-    disks: Vec<WatchedDisk>,
-    writes: Vec<Write>,
+    watch: Watch,
     hosts: Vec<Host>,
     /// The units that there are, by number, and the disks behind them.
     units: BTreeMap<UnitId, usize>,
@@ -53,18 +46,10 @@ struct Site {
     /// Hosts that may not log in.
     revoked: Vec<usize>,
     order: Option<Order>,
-    dropping: Option<(Vec<usize>, Receiver<()>)>,
+    dropping: Option<(Vec<u32>, Receiver<()>)>,
     /// How many orders were carried out, and how many were refused.
     made: [usize; 2],
     trace: bool,
-}
-
-struct WatchedDisk {
-    disk: Disk,
-    /// What it held when it was looked at last.
-    shadow: Vec<Vec<u8>>,
-    /// It is served, or about to be.
-    is_in: bool,
 }
 
 /// A LUN that led to a disk, from when it may have done so, until when.
@@ -73,26 +58,6 @@ struct Mapping {
     disk: usize,
     from: Tick,
     until: Tick,
-}
-
-struct Write {
-    host: usize,
-    lun: u16,
-    /// The disk that has a block of it.
-    landed: Option<usize>,
-    /// It was answered, or its session has ended.
-    is_over: bool,
-}
-
-impl Write {
-    const fn none() -> Self {
-        Self {
-            host: usize::MAX,
-            lun: 0,
-            landed: None,
-            is_over: true,
-        }
-    }
 }
 
 /// What core 0 was told to change, and what is so when it has.
@@ -114,52 +79,23 @@ struct Next {
     told: Vec<u16>,
 }
 
-/// What a block holds: a stamp, and what tells of a disk at its beginning.
-fn content(stamp: u32, disk: u32) -> Vec<u8> {
-    let sum = stamp.wrapping_mul(0x9e37_79b9) ^ disk;
-    let words = [stamp, disk, sum, !sum];
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-    bytes.repeat(BLOCK / 16)
-}
-
-/// The stamp of a block, or the disk that it was of at the beginning; `None` of a mixture.
-fn parse(block: &[u8]) -> Option<(u32, u32)> {
-    let word = |at: usize| Some(u32::from_be_bytes(*block.get(at..)?.first_chunk()?));
-    let (stamp, disk) = (word(0)?, word(4)?);
-    (content(stamp, disk) == block).then_some((stamp, disk))
-}
-
 impl Site {
     /// A server with two LUNs, and so many hosts.
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x696e_7665);
-        let kinds = [DiskKind::Apart, DiskKind::Apart, DiskKind::Memory];
-        let disks = (0..DISKS).map(|number| {
-            // A volume that takes another one's place may be longer or shorter.
-            let blocks = BLOCKS + number as u64 % 2;
-            let disk = Disk::new(*rng.pick(&kinds), BLOCK as u32, blocks);
-            let first = content(0, number as u32);
-            (0..BLOCKS).for_each(|lba| disk.fill(lba, &first));
-            WatchedDisk {
-                disk,
-                shadow: vec![first; BLOCKS as usize],
-                is_in: number < 2,
-            }
-        });
-        let disks: Vec<_> = disks.collect();
+        let watch = Watch::new(&mut rng, DISKS, 2);
+        let units = watch.disks[..2].iter();
         let setup = WorldConfig {
             seed,
             cores: 1 + rng.below(4) as u16,
             config: config(NodeAccess::default()),
-            units: disks[..2].iter().map(|one| one.disk.clone()).collect(),
+            units: units.map(|one| one.disk.clone()).collect(),
             pool_bytes: POOL_BYTES,
         };
         let mut site = Self {
             world: World::new(&setup).expect("a world"),
             tick: 0,
-            disks,
-            // Stamp 0 is of no write.
-            writes: vec![Write::none()],
+            watch,
             hosts: Vec::new(),
             units: (0..2).map(|n| (UnitId::first(n), n as usize)).collect(),
             free: Vec::new(),
@@ -232,7 +168,7 @@ impl Site {
     /// Something has happened.
     fn look(&mut self) {
         self.tick += 1;
-        self.look_at_disks();
+        self.watch.look();
         self.look_at_orders();
     }
 
@@ -244,35 +180,6 @@ impl Site {
         self.world.pass(patience);
         self.look();
         true
-    }
-
-    /// Whatever has changed on a disk was written by somebody who could.
-    fn look_at_disks(&mut self) {
-        for number in 0..self.disks.len() {
-            let one = &mut self.disks[number];
-            for lba in 0..BLOCKS {
-                let (block, before) = (one.disk.block(lba), &mut one.shadow[lba as usize]);
-                if block == *before {
-                    continue;
-                }
-                assert!(
-                    one.is_in,
-                    "disk {number}, LBA {lba} changes while it is not served"
-                );
-                before.clone_from(&block);
-                let Some((stamp, _)) = parse(&block) else {
-                    continue;
-                };
-                let Some(write) = self.writes.get_mut(stamp as usize) else {
-                    panic!("disk {number}, LBA {lba}: {stamp} was never written");
-                };
-                let (host, lun) = (write.host, write.lun);
-                let named = format!("write {stamp} of host {host} to LUN {lun}");
-                assert!(!write.is_over, "{named} lands after it was over");
-                let landed = *write.landed.get_or_insert(number);
-                assert_eq!(landed, number, "{named} lands on two disks");
-            }
-        }
     }
 
     fn check_end(&self) {

@@ -11,6 +11,7 @@ mod lab;
 mod liar;
 mod oracle;
 mod ports;
+mod watch;
 
 /// One story a file.
 mod stories {

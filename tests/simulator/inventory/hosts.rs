@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use tests::initiator::{Data, Reply, Settings};
 
-use super::{BLOCK, BLOCKS, LUNS, Site, TARGET, Write, content, parse};
+use super::{LUNS, Site, TARGET};
 use crate::host::{self, out};
 use crate::lab::sense_key;
 use crate::oracle::Tick;
+use crate::watch::{BLOCK, BLOCKS};
 
 /// A host.
 pub(super) struct Host {
@@ -152,14 +153,7 @@ impl Site {
             1 => (cdb(0x35), Data::None, What::Other),
             2..=4 => (cdb(0x28), Data::In(bytes as u32), What::Read),
             _ => {
-                let stamp = self.writes.len() as u32;
-                self.writes.push(Write {
-                    host: number,
-                    lun,
-                    landed: None,
-                    is_over: false,
-                });
-                let data = content(stamp, u32::MAX).repeat(blocks as usize);
+                let (stamp, data) = self.watch.write(number, lun, blocks);
                 (cdb(0x2a), out(data), What::Write(stamp))
             }
         };
@@ -176,7 +170,7 @@ impl Site {
         };
         let (lun, Asked { begun, what }) = (task.unit as u16, task.what);
         if let What::Write(stamp) = what {
-            self.writes[stamp as usize].is_over = true;
+            self.watch.over(stamp);
         }
         let named = format!("host {number}, LUN {lun}, begun {begun}");
         if sense_key(sense) == UNIT_ATTENTION {
@@ -197,23 +191,7 @@ impl Site {
             "{named}: GOOD of a LUN that is not there"
         );
         if matches!(what, What::Read) {
-            self.is_of(&possible, data, &named);
-        }
-    }
-
-    /// Each block that was read is of one of these disks.
-    fn is_of(&self, possible: &[usize], data: &[u8], named: &str) {
-        // A block of a RAM disk that is being written is whatever has come.
-        for (stamp, disk) in data.chunks(BLOCK).filter_map(parse) {
-            let disk = match stamp {
-                0 => Some(disk as usize),
-                stamp => self.writes[stamp as usize].landed,
-            };
-            let is_right = disk.is_some_and(|disk| possible.contains(&disk));
-            assert!(
-                is_right,
-                "{named}: read of disk {disk:?}, not of {possible:?}"
-            );
+            self.watch.is_of(&possible, data, &named);
         }
     }
 

@@ -50,7 +50,7 @@ impl Site {
         if self.luns != next.luns {
             return next.luns.keys().copied().collect();
         }
-        let capacity = |disk: usize| self.disks[disk].disk.traits().blocks;
+        let capacity = |disk: usize| self.watch.disks[disk].disk.traits().blocks;
         let resized = |unit: &UnitId| capacity(self.units[unit]) != capacity(next.units[unit]);
         let luns = next.luns.iter().filter(|(_, unit)| resized(unit));
         luns.map(|(lun, _)| *lun).collect()
@@ -58,7 +58,8 @@ impl Site {
 
     fn spare(&mut self, next: &Next) -> Option<usize> {
         let used: BTreeSet<usize> = next.units.values().copied().collect();
-        let free = (0..self.disks.len()).filter(|n| !self.disks[*n].is_in && !used.contains(n));
+        let free = (0..self.watch.disks.len())
+            .filter(|n| !self.watch.disks[*n].is_in && !used.contains(n));
         let free: Vec<_> = free.collect();
         (!free.is_empty()).then(|| *self.rng.pick(&free))
     }
@@ -114,7 +115,7 @@ impl Site {
         next.units.insert(unit, disk);
         Some(NewVolume {
             unit,
-            volume: self.disks[disk].disk.volume(),
+            volume: self.watch.disks[disk].disk.volume(),
             name: format!("disk {disk}"),
             is_absent: false,
         })
@@ -132,7 +133,7 @@ impl Site {
         swaps.retain(|swap| next.units.contains_key(&swap.unit));
         let arrived = next.arrived.iter();
         let arrivals = arrived.filter_map(|unit| {
-            let disk = &self.disks[*next.units.get(unit)?].disk;
+            let disk = &self.watch.disks[*next.units.get(unit)?].disk;
             Some(sim::new_unit(*unit, disk))
         });
         let map = next.luns.iter();
@@ -159,7 +160,7 @@ impl Site {
         };
         let begun = self.tick;
         for disk in next.units.values() {
-            self.disks[*disk].is_in = true;
+            self.watch.disks[*disk].is_in = true;
         }
         for (number, host) in self.hosts.iter_mut().enumerate() {
             host.revoked_at = host.revoked_at.filter(|_| next.revoked.contains(&number));
@@ -175,7 +176,7 @@ impl Site {
             begun,
         });
         self.world.change(change);
-        self.look_at_disks();
+        self.watch.look();
         self.look_at_orders();
     }
 
@@ -191,10 +192,10 @@ impl Site {
                 Err(error) => panic!("{error}"),
             }
         }
-        let is_over = |(_, told): &mut (Vec<usize>, Receiver<()>)| told.try_recv().is_ok();
+        let is_over = |(_, told): &mut (Vec<u32>, Receiver<()>)| told.try_recv().is_ok();
         if let Some((stamps, _)) = self.dropping.take_if(is_over) {
             for stamp in stamps {
-                self.writes[stamp].is_over = true;
+                self.watch.over(stamp);
             }
         }
     }
@@ -223,7 +224,7 @@ impl Site {
         self.note_revoked();
         for number in self.revoked.clone() {
             for stamp in self.hosts[number].stamps() {
-                self.writes[stamp as usize].is_over = true;
+                self.watch.over(stamp);
             }
         }
     }
@@ -253,7 +254,7 @@ impl Site {
 
     /// Disks that are behind no unit must not change.
     fn leave_unused(&mut self) {
-        for (number, one) in self.disks.iter_mut().enumerate() {
+        for (number, one) in self.watch.disks.iter_mut().enumerate() {
             one.is_in = self.units.values().any(|disk| *disk == number);
         }
     }
@@ -268,7 +269,6 @@ impl Site {
         let mut hosts = self.hosts.iter();
         let host = hosts.find(|host| host.port.settings.name == session.initiator.name);
         let stamps = host.map_or_else(Vec::new, super::Host::stamps);
-        let stamps = stamps.into_iter().map(|stamp| stamp as usize).collect();
         let told = self.world.drop_session(session.tsih);
         self.dropping = Some((stamps, told));
     }
