@@ -71,7 +71,7 @@ pub struct Difference {
 /// All differences between two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Each row that is not the same.
+    /// Each row that is not the same. One by which sessions end comes again where others are told.
     pub differences: Vec<Difference>,
     /// How many rows are the same.
     pub stays: usize,

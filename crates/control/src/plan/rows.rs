@@ -58,7 +58,7 @@ pub(super) fn groups(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan)
             |fact: &SessionFact| has(old, name, &fact.initiator) || has(new, name, &fact.initiator);
         let row = format!("group.{name}");
         plan.differences
-            .push(seen(row, before, after, sight, concerns));
+            .extend(seen(&row, before, after, sight, concerns));
     }
 }
 
@@ -70,11 +70,11 @@ pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan
         }
         let row = format!("target.{name}");
         let concerns = |fact: &SessionFact| fact.target == *name;
-        let mut difference = seen(row, before, after, sight, concerns);
+        let mut differences = seen(&row, before, after, sight, concerns);
         if name.parse::<Wwn>().is_ok() {
-            unseen(before, after, &mut difference);
+            unseen(before, after, &mut differences[0]);
         }
-        plan.differences.push(difference);
+        plan.differences.extend(differences);
     }
 }
 
@@ -101,28 +101,46 @@ fn unseen(before: Option<&TargetRow>, after: Option<&TargetRow>, difference: &mu
     difference.effect = Some(effect.to_owned());
 }
 
-/// A row by which initiators see LUNs, or do not.
+/// A row by which initiators see LUNs, or do not. Where sessions end, what others are told of the
+/// same row follows.
 fn seen<T: Serialize>(
-    row: String,
+    row: &str,
     before: Option<&T>,
     after: Option<&T>,
     sight: &Sight<'_>,
     concerns: impl Fn(&SessionFact) -> bool,
-) -> Difference {
-    let (cut, told) = (sight.cut(&concerns), sight.told_of_luns(&concerns));
-    let (impact, effect, hosts) = match (&cut[..], &told[..]) {
-        ([], []) => (Impact::Quiet, None, Vec::new()),
-        ([], _) => (Impact::Told, Some("LUNs have changed"), told),
-        _ => (Impact::Cuts, Some("sessions end"), cut),
-    };
-    Difference {
+) -> Vec<Difference> {
+    let cut = sight.cut(&concerns);
+    let cut = (!cut.is_empty()).then_some((Impact::Cuts, "sessions end", cut));
+    let noticed = cut.into_iter().chain(told(sight.told(&concerns)));
+    let difference = |impact, effect, hosts| Difference {
         change: change(before, after),
-        row,
-        what: between(before, after),
+        row: row.to_owned(),
+        what: Vec::new(),
         impact,
-        effect: effect.map(str::to_owned),
+        effect,
         hosts,
+    };
+    let mut all: Vec<_> = noticed
+        .map(|(impact, effect, hosts)| difference(impact, Some(effect.to_owned()), hosts))
+        .collect();
+    if all.is_empty() {
+        all.push(difference(Impact::Quiet, None, Vec::new()));
     }
+    all[0].what = between(before, after);
+    all
+}
+
+/// Which initiators are told of LUNs, and of what.
+fn told([luns, access]: [Vec<String>; 2]) -> Option<(Impact, &'static str, Vec<String>)> {
+    let effect = match (luns.is_empty(), access.is_empty()) {
+        (true, true) => return None,
+        (false, true) => "LUNs have changed",
+        (true, false) => "write protection has changed",
+        (false, false) => "LUNs and write protection have changed",
+    };
+    let hosts: BTreeSet<_> = luns.into_iter().chain(access).collect();
+    Some((Impact::Told, effect, hosts.into_iter().collect()))
 }
 
 pub(super) fn change<T>(before: Option<&T>, after: Option<&T>) -> RowChange {

@@ -39,12 +39,16 @@ impl<'a> Sight<'a> {
         self.hosts(|seen| seen.after.is_none() && matches(seen.fact))
     }
 
-    /// Initiators that see other LUNs than before, of those that match.
-    pub(super) fn told_of_luns(&self, matches: impl Fn(&SessionFact) -> bool) -> Vec<String> {
-        self.hosts(|seen| {
-            let differs = |after: &View<'_>| *after != seen.before;
-            seen.after.as_ref().is_some_and(differs) && matches(seen.fact)
-        })
+    /// Initiators that see other LUNs than before, of those that match, and those that may do
+    /// something else with what they see.
+    pub(super) fn told(&self, matches: impl Fn(&SessionFact) -> bool) -> [Vec<String>; 2] {
+        let is_told = |differs: fn(&View<'_>, &View<'_>) -> bool| {
+            self.hosts(|seen| {
+                let differs = |after| differs(&seen.before, after);
+                seen.after.as_ref().is_some_and(differs) && matches(seen.fact)
+            })
+        };
+        [is_told(has_other_luns), is_told(has_other_access)]
     }
 
     /// Initiators that see a volume before and after.
@@ -58,6 +62,21 @@ impl<'a> Sight<'a> {
         let names: BTreeSet<_> = seen.map(|seen| seen.fact.initiator.clone()).collect();
         names.into_iter().collect()
     }
+}
+
+fn has_other_luns(before: &View<'_>, after: &View<'_>) -> bool {
+    fn volumes<'a>(view: &'a View<'_>) -> impl Iterator<Item = (u16, &'a str)> {
+        view.iter().map(|(lun, (volume, _))| (*lun, *volume))
+    }
+    !volumes(before).eq(volumes(after))
+}
+
+/// On a LUN that stays what it is.
+fn has_other_access(before: &View<'_>, after: &View<'_>) -> bool {
+    after.iter().any(|(lun, (volume, access))| {
+        let was = before.get(lun);
+        was.is_some_and(|(before, was)| before == volume && was != access)
+    })
 }
 
 /// What an initiator sees; `None`: it may not log in. Its own name counts before everybody's.
@@ -85,17 +104,22 @@ fn view<'a>(tree: &'a Tree, fact: &SessionFact) -> Option<View<'a>> {
 }
 
 /// Whether a group, or a name itself, names an initiator: not by naming everybody.
-fn names(tree: &Tree, group: &str, name: &str) -> bool {
-    let row = tree.group.get(group);
-    let members = row.map_or(&[][..], |row| &row.initiators);
-    let itself = row.is_none().then_some(group);
-    let mut all = members.iter().map(String::as_str).chain(itself);
-    all.any(|one| one != EVERYBODY && is_called(one, name))
+fn names(tree: &Tree, entry: &str, name: &str) -> bool {
+    let mut members = members(tree, entry);
+    members.any(|one| one != EVERYBODY && is_called(one, name))
 }
 
 fn admits(tree: &Tree, target: &TargetRow, name: &str) -> bool {
-    let mut allowed = target.allow.iter();
-    allowed.any(|allowed| has(tree, allowed, name) || is_called(allowed, name))
+    let mut members = target.allow.iter().flat_map(|entry| members(tree, entry));
+    members.any(|one| is_called(one, name))
+}
+
+/// The initiators of a group, or a name itself. What is the name of a group is no initiator's.
+fn members<'a>(tree: &'a Tree, entry: &'a str) -> impl Iterator<Item = &'a str> {
+    let row = tree.group.get(entry);
+    let members = row.map_or(&[][..], |row| &row.initiators);
+    let itself = row.is_none().then_some(entry);
+    members.iter().map(String::as_str).chain(itself)
 }
 
 /// Whether a group has an initiator in it.

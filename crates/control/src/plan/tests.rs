@@ -111,6 +111,20 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "LUNs that stay, for reading",
+        &[(
+            "1 = \"db\" }\nallow",
+            "1 = { volume = \"db\", access = \"ro\" } }\nallow",
+        )],
+    ),
+    (
+        "one name is revoked, and others see other LUNs",
+        &[
+            (", \"iqn.2026-11.org.example:guest\"", ""),
+            ("2 = \"scratch\"", "3 = \"scratch\""),
+        ],
+    ),
+    (
         "a name is revoked",
         &[(", \"iqn.2026-11.org.example:node2\"", "")],
     ),
@@ -202,6 +216,53 @@ fn a_name_is_one_name_however_it_is_spelt() {
     let group = new.group.get_mut("cluster").unwrap();
     group.initiators[0] = "IQN.2026-11.org.example:NODE1".to_owned();
     assert_eq!(plan(&tree(), &new, &sessions()).worst(), Impact::Quiet);
+}
+
+/// What stays where it is is not lost, whatever is around it.
+#[test]
+fn a_wrapper_in_place_of_another_is_quiet() {
+    let with = |address: &str| {
+        let mut tree = tree();
+        tree.volume.get_mut("db").unwrap().address = address.to_owned();
+        tree
+    };
+    for (before, after, impact) in [
+        ("file:/srv/db.img", "stats(file:/srv/db.img)", Impact::Quiet),
+        (
+            "stats(file:/srv/db.img)",
+            "verify(file:/srv/db.img)",
+            Impact::Quiet,
+        ),
+        (
+            "stats(file:/srv/db.img)",
+            "readonly(file:/srv/db.img)",
+            Impact::Told,
+        ),
+        (
+            "stats(file:/srv/db.img)",
+            "stats(file:/srv/new.img)",
+            Impact::Loses,
+        ),
+    ] {
+        let plan = plan(&with(before), &with(after), &sessions());
+        assert_eq!(plan.worst(), impact, "{before} to {after}");
+    }
+}
+
+/// A group can be called as an initiator is. That does not let the initiator in.
+#[test]
+fn the_name_of_a_group_is_no_initiators() {
+    let with = |members: &str| {
+        let text = TEXT.replace("\"iqn.2026-11.org.example:guest\"", "\"iqn.2026-11.org\"");
+        let group = format!("[group.\"iqn.2026-11.org\"]\ninitiators = [{members}]\n");
+        parse(&format!("{text}{group}")).unwrap()
+    };
+    let session = SessionFact {
+        initiator: "iqn.2026-11.org".to_owned(),
+        ..session("", SAN, "192.0.2.1:3260")
+    };
+    let plan = plan(&with("\"iqn.2026-11.org\""), &with(""), &[session]);
+    assert_eq!(plan.worst(), Impact::Cuts);
 }
 
 proptest! {

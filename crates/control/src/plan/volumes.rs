@@ -78,18 +78,26 @@ fn changed(before: &VolumeRow, after: &VolumeRow) -> Effect {
     if before.block_size != after.block_size {
         return (Impact::Loses, Some("other blocks are other data"));
     }
-    let of_address = match (address_of(before), address_of(after)) {
-        (Ok(before), Ok(after)) => of_address(&before, &after),
-        _ => (Impact::Loses, Some("other data")),
+    let (Ok(old), Ok(new)) = (address_of(before), address_of(after)) else {
+        return (Impact::Loses, Some("other data"));
     };
-    if before.readonly == after.readonly {
-        of_address
-    } else {
-        of_address.max((Impact::Told, Some("write protection has changed")))
+    let protected = [
+        before.readonly || is_protected(&old),
+        after.readonly || is_protected(&new),
+    ];
+    let of_data = of_data(inside(&old), inside(&new), protected[1]);
+    match of_data {
+        _ if protected[0] == protected[1] => of_data,
+        (Impact::Told, _) => (
+            Impact::Told,
+            Some("capacity and write protection have changed"),
+        ),
+        _ => of_data.max((Impact::Told, Some("write protection has changed"))),
     }
 }
 
-fn of_address(before: &Address, after: &Address) -> Effect {
+/// What becomes of data when what holds it is named otherwise.
+fn of_data(before: &Address, after: &Address, is_protected: bool) -> Effect {
     if before == after {
         return (Impact::Quiet, None);
     }
@@ -97,13 +105,11 @@ fn of_address(before: &Address, after: &Address) -> Effect {
         (Address::Null(_), Address::Null(_)) => (Impact::Told, Some("capacity has changed")),
         (Address::File(old), Address::File(new)) if old.path == new.path => {
             match (grown(old.size, new.size), old.size > new.size) {
-                (true, _) => (Impact::Told, Some("capacity has changed")),
-                (_, true) => (Impact::Quiet, Some("the file stays as long as it is")),
-                _ => (Impact::Quiet, None),
+                // What can only be read is not made longer.
+                (true, _) if !is_protected => (Impact::Told, Some("capacity has changed")),
+                (false, false) => (Impact::Quiet, None),
+                _ => (Impact::Quiet, Some("the file stays as long as it is")),
             }
-        }
-        _ if is_around(before, after) || is_around(after, before) => {
-            (Impact::Told, Some("parameters have changed"))
         }
         _ if before.leaves().any(|leaf| matches!(leaf, Address::Ram(_))) => {
             (Impact::Loses, Some("its data is in memory alone"))
@@ -120,9 +126,9 @@ fn grown(old: Option<Size>, new: Option<Size>) -> bool {
     new.is_some_and(|new| old.is_none_or(|old| old < new))
 }
 
-/// Whether one address is the other with something around it that leaves data where it is.
-fn is_around(inner: &Address, outer: &Address) -> bool {
-    let mut at = outer;
+/// An address without what leaves data where it is and tells hosts nothing.
+fn inside(address: &Address) -> &Address {
+    let mut at = address;
     while let Address::Limit { volume, .. }
     | Address::Delay { volume, .. }
     | Address::Fault { volume, .. }
@@ -131,9 +137,21 @@ fn is_around(inner: &Address, outer: &Address) -> bool {
     | Address::Readonly(volume) = at
     {
         at = volume;
-        if at == inner {
-            return true;
-        }
     }
-    false
+    at
+}
+
+/// Whether a volume at this address can only be read.
+fn is_protected(address: &Address) -> bool {
+    match address {
+        Address::Readonly(_) => true,
+        Address::File(file) => file.read_only,
+        Address::Block(device) => device.read_only,
+        Address::Limit { volume, .. }
+        | Address::Delay { volume, .. }
+        | Address::Fault { volume, .. }
+        | Address::Verify(volume)
+        | Address::Stats(volume) => is_protected(volume),
+        _ => false,
+    }
 }
