@@ -5,6 +5,7 @@
 //! `LUNAR_SEEDS=n` tells each story with n seeds, `LUNAR_SEED=x` with that one, and `LUNAR_TRACE=1`
 //! says what happens on the way.
 
+mod gate;
 mod host;
 mod inventory;
 mod lab;
