@@ -5,7 +5,7 @@
 //! |---|---|
 //! | no write reaches what is not served, or by a LUN that leads elsewhere | each step |
 //! | no read is of the wrong disk, no write of what may only be read is GOOD | each answer |
-//! | sessions end, and unit attentions are told, as the plan has said, and to no one else | [`told`] |
+//! | sessions end and unit attentions are told as the plan has said, to no one else | [`told`] |
 //! | LUNs, identities and SendTargets are what the tree says | [`sight`] |
 //! | the tree that was applied is the one that is served: its plan is empty | each change |
 

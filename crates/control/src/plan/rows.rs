@@ -6,7 +6,7 @@ use fc::wire::names::Wwn;
 use serde::Serialize;
 use toml_edit::Item;
 
-use super::sight::{Sight, has};
+use super::sight::{Sight, has, is_called};
 use super::{Difference, Impact, Plan, RowChange, SessionFact};
 use crate::tree::{TargetRow, Tree};
 
@@ -54,8 +54,12 @@ pub(super) fn groups(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan)
             plan.stays += 1;
             continue;
         }
-        let concerns =
-            |fact: &SessionFact| has(old, name, &fact.initiator) || has(new, name, &fact.initiator);
+        // Where `allow` names an initiator that is called so, it names the group as soon as that is
+        // there, and no longer than that.
+        let concerns = |fact: &SessionFact| {
+            let is_in = |tree| has(tree, name, &fact.initiator);
+            is_in(old) || is_in(new) || is_called(name, &fact.initiator)
+        };
         let row = format!("group.{name}");
         plan.differences
             .extend(seen(&row, before, after, sight, concerns));

@@ -133,7 +133,7 @@ pub(super) fn has(tree: &Tree, group: &str, name: &str) -> bool {
 }
 
 /// Names have several spellings.
-fn is_called(allowed: &str, name: &str) -> bool {
+pub(super) fn is_called(allowed: &str, name: &str) -> bool {
     allowed == EVERYBODY
         || allowed == name
         || initiator(allowed).is_some_and(|allowed| Some(allowed) == initiator(name))

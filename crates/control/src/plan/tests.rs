@@ -1,5 +1,7 @@
 //! Plans, as they are printed.
 
+use std::slice;
+
 use proptest::prelude::*;
 
 use super::{Allowed, Impact, SessionFact, plan};
@@ -261,8 +263,17 @@ fn the_name_of_a_group_is_no_initiators() {
         initiator: "iqn.2026-11.org".to_owned(),
         ..session("", SAN, "192.0.2.1:3260")
     };
-    let plan = plan(&with("\"iqn.2026-11.org\""), &with(""), &[session]);
-    assert_eq!(plan.worst(), Impact::Cuts);
+    let told = plan(
+        &with("\"iqn.2026-11.org\""),
+        &with(""),
+        slice::from_ref(&session),
+    );
+    assert_eq!(told.worst(), Impact::Cuts);
+    // Nor does it stay in when a group comes that is called as it is.
+    let mut without = with("");
+    without.group.remove("iqn.2026-11.org");
+    let told = plan(&without, &with(""), &[session]);
+    assert_eq!(told.worst(), Impact::Cuts);
 }
 
 proptest! {
