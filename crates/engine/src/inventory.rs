@@ -16,7 +16,7 @@ use address::Address;
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
 use iscsi::names::PORTAL_GROUP;
-use iscsi::target::NodeAccess;
+use iscsi::target::{NodeAccess, NodeLogin};
 
 pub use check::{InventoryError, MOST_LUNS};
 pub use cycle::LocalNode;
@@ -105,6 +105,8 @@ pub struct TargetRow {
     pub groups: Vec<(BTreeSet<String>, LunRows)>,
     /// Which initiators may log in.
     pub access: NodeAccess,
+    /// What it negotiates with them; a change counts from the next login on.
+    pub login: NodeLogin,
     /// Where they may: portals of the inventory, each with the tag of its portal group. If there is
     /// none, at every portal of the inventory, with tag 1.
     pub portals: Vec<(u16, SocketAddr)>,

@@ -15,9 +15,7 @@ use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
-use crate::parameters::{
-    DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionProof, SessionPurpose,
-};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionProof};
 use crate::pdu_sink::PduSink;
 use crate::session::Session;
 use crate::target::{AdmissionWish, Endpoints, InitiatorPort, TargetConfig, TargetNode};
@@ -368,7 +366,7 @@ impl<L: Lease> Login<L> {
         }
         let stage = match dialogue.take(request, stage.current(), data)? {
             RequestProgress::Part => stage,
-            RequestProgress::Whole(text) => self.text(dialogue, stage, &text)?,
+            RequestProgress::Whole(text) => self.text(dialogue, stage, (&text, request.transit))?,
         };
         let current = stage.current();
         let segment = dialogue.segment();
@@ -396,7 +394,7 @@ impl<L: Lease> Login<L> {
         &self,
         dialogue: &mut Dialogue,
         stage: NegotiationStage,
-        text: &[u8],
+        text: (&[u8], bool),
     ) -> Result<NegotiationStage, LoginFault> {
         let mut answer = Text::default();
         let random = self.random.first_chunk().unwrap_or(&[0; 33]);
@@ -413,6 +411,7 @@ impl<L: Lease> Login<L> {
         if proof.is_some_and(|proof| proof.hash == Hash::Md5) {
             self.events.push_back(LoginEvent::Remark(WEAK_HASH));
         }
+        let node = asking.agreed.purpose.node().cloned();
         self.events.push_back(LoginEvent::Session {
             wish: AdmissionWish {
                 initiator: InitiatorPort {
@@ -424,11 +423,9 @@ impl<L: Lease> Login<L> {
                 user: proof.map(|proof| proof.user.clone()),
                 tsih: first.tsih,
                 cid: first.cid,
+                most: node.as_ref().and_then(|node| node.login.sessions),
             },
-            node: match &asking.agreed.purpose {
-                SessionPurpose::Normal(node) => Some(node.clone()),
-                SessionPurpose::Discovery(_) => None,
-            },
+            node,
         });
         self.state = LoginState::Asking(Box::new(asking));
     }

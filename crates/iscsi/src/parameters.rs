@@ -42,10 +42,7 @@ impl Parameters {
     /// The node that a normal session is with.
     #[must_use]
     pub fn node(&self) -> Option<&Arc<TargetNode>> {
-        match &self.purpose {
-            SessionPurpose::Normal(node) => Some(node),
-            SessionPurpose::Discovery(_) => None,
-        }
+        self.purpose.node()
     }
 
     /// RELATIVE TARGET PORT IDENTIFIER of the SCSI target port that a normal session is with.
@@ -122,6 +119,17 @@ pub enum SessionPurpose {
     Normal(Arc<TargetNode>),
     /// SendTargets only; these are the nodes that this initiator may be told of.
     Discovery(Vec<Arc<TargetNode>>),
+}
+
+impl SessionPurpose {
+    /// The node of a normal session.
+    #[must_use]
+    pub const fn node(&self) -> Option<&Arc<TargetNode>> {
+        match self {
+            Self::Normal(node) => Some(node),
+            Self::Discovery(_) => None,
+        }
+    }
 }
 
 /// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in bytes.

@@ -8,10 +8,12 @@ use crate::parameters::{FIRST_WINDOW, Operational};
 use crate::wire::bhs::MAX_DATA_LEN;
 
 mod access;
+mod login;
 mod node;
 mod registry;
 
 pub use access::{AccessGroup, ChapUser, Initiators, NodeAccess, TargetChap};
+pub use login::NodeLogin;
 pub(crate) use node::plain;
 pub use node::{PortalGroup, TargetNode, listens};
 pub use registry::{AdmissionDecision, AdmissionWish, Registry, SessionIdentity};
@@ -111,6 +113,13 @@ impl Default for TargetLimits {
 }
 
 impl TargetLimits {
+    /// The longest FirstBurstLength: the first commands may all bring as much unasked, and it is
+    /// held until the device server lends memory.
+    #[must_use]
+    pub const fn most_first_burst(&self) -> u32 {
+        self.held_bytes / FIRST_WINDOW
+    }
+
     /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
     /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
     /// the speed, and as much of it can be held as the first commands may bring; order of data does
@@ -125,7 +134,7 @@ impl TargetLimits {
             immediate_data: true,
             own_data_segment: length(self.data_segment),
             max_burst: length(self.max_burst),
-            first_burst: length(self.first_burst.min(self.held_bytes / FIRST_WINDOW)),
+            first_burst: length(self.first_burst.min(self.most_first_burst())),
             time2wait: 0,
             time2retain: 0,
             outstanding_r2t: self.outstanding_r2t.max(1),

@@ -1,9 +1,11 @@
 //! One side's part in the negotiation of operational keys: answers what the other side proposes.
 
 use super::{
-    Admitted, IrrelevantWhen, KeyMisuse, KeyRow, KeyRule, LoginKey, NegotiatedValue, find,
+    Admitted, IrrelevantWhen, KeyMisuse, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE, find,
+    first,
 };
 use crate::parameters::Operational;
+use crate::target::NodeLogin;
 use crate::text::Text;
 
 /// What is agreed upon so far, and what we would choose.
@@ -12,6 +14,12 @@ pub struct TargetNegotiation {
     ours: Operational,
     agreed: Operational,
     discovery: bool,
+    /// The keys for which the node has a value of its own, which is that of `ours`.
+    node: NodeLogin,
+    /// The keys that were sent, by either side, and of those what we proposed and have no answer
+    /// to: bits by [`LoginKey`].
+    sent: u64,
+    proposed: u64,
 }
 
 impl TargetNegotiation {
@@ -24,16 +32,31 @@ impl TargetNegotiation {
             ours,
             agreed,
             discovery,
+            node: NodeLogin::default(),
+            sent: 0,
+            proposed: 0,
+        }
+    }
+
+    /// Begins a normal session with a node, whose values count before those of `ours`.
+    #[must_use]
+    pub fn with(ours: Operational, node: NodeLogin) -> Self {
+        Self {
+            node,
+            ..Self::new(ours, false)
         }
     }
 
     /// Goes on in the full-feature phase from what was agreed upon there.
     #[must_use]
-    pub const fn resume(agreed: Operational, discovery: bool) -> Self {
+    pub fn resume(agreed: Operational, discovery: bool) -> Self {
         Self {
             ours: agreed,
             agreed,
             discovery,
+            node: NodeLogin::default(),
+            sent: 0,
+            proposed: 0,
         }
     }
 
@@ -69,6 +92,15 @@ impl TargetNegotiation {
         offered: &str,
         out: &mut Text,
     ) -> Result<(), KeyMisuse> {
+        let bit = 1 << row.key as u32;
+        self.sent |= bit;
+        if self.proposed & bit != 0 {
+            self.proposed &= !bit;
+            if let Some(value) = self.result(row, offered) {
+                self.agreed.store(row.key, value);
+            }
+            return Ok(());
+        }
         match row.rule {
             KeyRule::DeclareNumber(..) => {
                 self.agreed.peer_data_segment =
@@ -92,14 +124,63 @@ impl TargetNegotiation {
     }
 
     fn select(&mut self, row: &'static KeyRow, offered: &str, out: &mut Text) {
-        let selected = self
-            .preference(row.key)
-            .and_then(|ours| row.select(offered, ours));
-        let Some(value) = selected else {
+        let Some(value) = self.result(row, offered) else {
             return out.put(row.name, "Reject");
         };
         self.agreed.store(row.key, value);
         out.put(row.name, &value.to_string());
+    }
+
+    /// What comes of a value that the initiator has sent; `None`: nothing that we allow.
+    fn result(&self, row: &KeyRow, offered: &str) -> Option<NegotiatedValue> {
+        let ours = self.preference(row.key)?;
+        match (row.rule, ours) {
+            // Without a value of the node, the initiator's order decides on digests.
+            (KeyRule::First(_), NegotiatedValue::Choice(only)) if self.node.sets(row.key) => {
+                first(offered, &[only]).map(NegotiatedValue::Choice)
+            }
+            _ => row.select(offered, ours),
+        }
+    }
+
+    /// Proposes the keys that were not sent and have defaults that the node does not allow:
+    /// "default values should not be relied upon" (RFC 7143 §6.2). Returns whether there are any.
+    pub fn propose(&mut self, out: &mut Text) -> bool {
+        let before = self.sent;
+        while let Some((row, value)) = self.unmet_beside(self.sent) {
+            let bit = 1 << row.key as u32;
+            self.sent |= bit;
+            self.proposed |= bit;
+            // Where what we say decides, an answer is optional (§6.2.2).
+            if let NegotiatedValue::Flag(_) = value {
+                self.agreed.store(row.key, value);
+            }
+            out.put(row.name, &value.to_string());
+        }
+        self.sent != before
+    }
+
+    /// The first key of the node whose value, negotiated or not, is one that the node does not
+    /// allow.
+    #[must_use]
+    pub fn unmet(&self) -> Option<&'static KeyRow> {
+        Some(self.unmet_beside(0)?.0)
+    }
+
+    /// The same, but for these keys, and with what we would choose.
+    fn unmet_beside(&self, but: u64) -> Option<(&'static KeyRow, NegotiatedValue)> {
+        if self.node == NodeLogin::default() {
+            return None;
+        }
+        let outcome = self.outcome();
+        let mut rows = TABLE.iter().filter(|row| self.node.sets(row.key));
+        rows.find_map(|row| {
+            let value = outcome.value(row.key)?;
+            let is_met = self.is_irrelevant(row)
+                || but & (1 << row.key as u32) != 0
+                || self.result(row, &value.to_string()) == Some(value);
+            (!is_met).then_some((row, self.preference(row.key)?))
+        })
     }
 
     fn preference(&self, key: LoginKey) -> Option<NegotiatedValue> {

@@ -9,7 +9,7 @@ use crate::auth::{AdmittedNode, AuthRequirement, chap::ChapProof};
 use crate::keys::{Admitted, LoginKey};
 use crate::names;
 use crate::parameters::SessionPurpose;
-use crate::target::{Endpoints, SessionScope, TargetConfig};
+use crate::target::{Endpoints, NodeLogin, SessionScope, TargetConfig};
 use crate::text;
 
 /// What the first text told.
@@ -131,6 +131,16 @@ impl LoginIdentity {
             None
         } else {
             self.candidates.first()?.node.alias.as_deref()
+        }
+    }
+
+    /// What the node negotiates, for normal sessions: the answer to a discovery session is the
+    /// server's.
+    pub(super) fn node_login(&self) -> Option<NodeLogin> {
+        if self.discovery {
+            None
+        } else {
+            Some(self.candidates.first()?.node.login)
         }
     }
 

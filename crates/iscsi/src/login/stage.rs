@@ -40,6 +40,8 @@ pub(super) struct Negotiating {
     proof: Option<ChapProof>,
     negotiation: TargetNegotiation,
     declared: bool,
+    /// What the target proposes is in the answer to this text.
+    proposes: bool,
     seen: SeenKeys,
 }
 
@@ -94,10 +96,11 @@ impl NegotiationStage {
         }
     }
 
-    /// Takes a whole text that came to our address `local`, and writes the answer.
+    /// Takes a whole text that came to our address `local`, and writes the answer. `leaving`: the
+    /// initiator asks for the next stage.
     pub(super) fn text(
         self,
-        bytes: &[u8],
+        (bytes, leaving): (&[u8], bool),
         (config, local): (&TargetConfig, SocketAddr),
         random: &[u8; 33],
         out: &mut Text,
@@ -107,8 +110,11 @@ impl NegotiationStage {
             Self::Start(phase) => {
                 let mut seen = SeenKeys::default();
                 let admitted = seen.admit(&pairs, phase, KeySide::Initiator, out)?;
-                begin((phase, seen), &admitted, (config, local), out)?
-                    .answer(&admitted, random, out)
+                begin((phase, seen), &admitted, (config, local), out)?.answer(
+                    (&admitted, leaving),
+                    random,
+                    out,
+                )
             }
             Self::Security(mut stage) => {
                 let admitted =
@@ -116,20 +122,20 @@ impl NegotiationStage {
                         .seen
                         .admit(&pairs, KeyPhase::Security, KeySide::Initiator, out)?;
                 stage.identity.confirm(&admitted)?;
-                Self::Security(stage).answer(&admitted, random, out)
+                Self::Security(stage).answer((&admitted, leaving), random, out)
             }
             Self::Operational(mut stage) => {
                 let phase = KeyPhase::Operational;
                 let admitted = stage.seen.admit(&pairs, phase, KeySide::Initiator, out)?;
                 stage.identity.confirm(&admitted)?;
-                Self::Operational(stage).answer(&admitted, random, out)
+                Self::Operational(stage).answer((&admitted, leaving), random, out)
             }
         }
     }
 
     fn answer(
         self,
-        admitted: &[Admitted<'_>],
+        (admitted, leaving): (&[Admitted<'_>], bool),
         random: &[u8; 33],
         out: &mut Text,
     ) -> Result<Self, LoginFault> {
@@ -145,6 +151,7 @@ impl NegotiationStage {
                     stage.declared = true;
                 }
                 stage.negotiation.answer(admitted, out)?;
+                stage.proposes = leaving && stage.negotiation.propose(out);
                 Self::Operational(stage)
             }
         })
@@ -155,6 +162,9 @@ impl NegotiationStage {
         match self {
             Self::Start(_) => Ok(StageExit::Stay(self)),
             Self::Security(stage) => stage.leave(next, config),
+            Self::Operational(stage) if stage.proposes => {
+                Ok(StageExit::Stay(Self::Operational(stage)))
+            }
             Self::Operational(stage) => stage.over(),
         }
     }
@@ -216,12 +226,16 @@ impl Negotiating {
         seen: SeenKeys,
         config: &TargetConfig,
     ) -> Self {
-        let negotiation = TargetNegotiation::new(config.limits.preferences(), identity.discovery);
+        let negotiation = match identity.node_login() {
+            Some(node) => TargetNegotiation::with(node.preferences(&config.limits), node),
+            None => TargetNegotiation::new(config.limits.preferences(), identity.discovery),
+        };
         Self {
             identity,
             proof,
             negotiation,
             declared: false,
+            proposes: false,
             seen,
         }
     }
@@ -234,6 +248,10 @@ impl Negotiating {
             negotiation,
             ..
         } = self;
+        if let Some(row) = negotiation.unmet() {
+            let rule = "a key at a value that the target does not allow";
+            return Err(LoginFault::new(status::INITIATOR_ERROR, rule, row.clause));
+        }
         let keys = negotiation.outcome();
         Ok(StageExit::Over(Box::new(LoginResult {
             identity,

@@ -60,7 +60,10 @@ impl LoginFault {
             SESSION_DOES_NOT_EXIST => ("an unknown session", "RFC 7143 §6.3.1"),
             AUTHORIZATION_FAILURE => ("a login to replace another user's session", "RFC 7143 §9.2"),
             SERVICE_UNAVAILABLE => ("a login during shutdown", "RFC 7143 §11.13.5"),
-            OUT_OF_RESOURCES => ("no room for another session", "--max-sessions"),
+            OUT_OF_RESOURCES => (
+                "no room for another session",
+                "--max-sessions, or max-sessions of the target",
+            ),
             _ => ("the session was refused", "RFC 7143 §11.13.5"),
         };
         Self::new(status, rule, clause)

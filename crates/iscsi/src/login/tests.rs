@@ -8,6 +8,7 @@ use std::time::Duration;
 use scsi::medium::HeapLease;
 
 use super::*;
+use crate::parameters::SessionPurpose;
 use crate::target::{
     AccessGroup, ChapUser, Initiators, NodeAccess, SessionScope, TargetChap, TargetLimits,
 };
@@ -20,6 +21,7 @@ mod bad_peers;
 mod captures;
 mod groups;
 mod logins;
+mod nodes;
 mod portals;
 mod stories;
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::NodeAccess;
+use super::{NodeAccess, NodeLogin};
 use crate::names::PORTAL_GROUP;
 
 #[cfg(test)]
@@ -18,6 +18,8 @@ pub struct TargetNode {
     pub alias: Option<String>,
     /// Which initiators may log in.
     pub access: NodeAccess,
+    /// What it negotiates with them.
+    pub login: NodeLogin,
     /// Where they may, by portal group tag.
     pub portal_groups: Arc<[PortalGroup]>,
 }
@@ -41,6 +43,7 @@ impl TargetNode {
             name,
             alias: None,
             access,
+            login: NodeLogin::default(),
             portal_groups: [PortalGroup::everywhere()].into(),
         }
     }

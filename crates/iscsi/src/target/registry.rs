@@ -41,6 +41,8 @@ pub struct AdmissionWish {
     pub tsih: u16,
     /// Connection id.
     pub cid: u16,
+    /// How many sessions there may be with the node at once; `None`: as many as with all.
+    pub most: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -106,7 +108,7 @@ impl Registry {
                 AdmissionDecision::Refuse(AUTHORIZATION_FAILURE)
             };
         }
-        if self.sessions.len() >= self.limit {
+        if self.sessions.len() >= self.limit || !self.has_room(wish) {
             return AdmissionDecision::Refuse(OUT_OF_RESOURCES);
         }
         self.enter(RegisteredSession {
@@ -121,6 +123,20 @@ impl Registry {
     fn may_replace(&self, tsih: u16, wish: &AdmissionWish) -> bool {
         let user = self.sessions.get(&tsih).and_then(|old| old.user.as_ref());
         user.is_none_or(|user| wish.user.as_ref() == Some(user))
+    }
+
+    /// Whether its node may have one more session. They are counted where a node has a limit: that
+    /// takes a look at each, and needs no memory.
+    fn has_room(&self, wish: &AdmissionWish) -> bool {
+        let (Some(most), SessionScope::Node(name, _)) = (wish.most, &wish.scope) else {
+            return true;
+        };
+        let is_with_it = |scope: &SessionScope| match scope {
+            SessionScope::Node(other, _) => other == name,
+            SessionScope::Portal(_) => false,
+        };
+        let there = self.handles.keys().filter(|(_, scope)| is_with_it(scope));
+        (there.count() as u64) < most.into()
     }
 
     /// Handles are used in turn, so that one is not given out again soon.

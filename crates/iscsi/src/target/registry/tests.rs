@@ -9,6 +9,7 @@ fn wish(port: &InitiatorPort, scope: &SessionScope, tsih: u16) -> AdmissionWish 
         user: None,
         tsih,
         cid: 0,
+        most: None,
     }
 }
 
@@ -169,4 +170,29 @@ fn a_session_is_reinstated_by_its_own_user_alone() {
         proven,
         "who proved nothing holds nothing"
     );
+}
+
+#[test]
+fn a_node_has_no_more_sessions_than_it_may() {
+    let mut registry = Registry::new(10);
+    let login = |isid: u8, letter: char, tag: u16| AdmissionWish {
+        scope: SessionScope::Node(format!("iqn.2026-11.org.lunar:{letter}"), tag),
+        most: (letter == 'a').then_some(2),
+        ..wish(&port(isid), &target(letter), 0)
+    };
+    assert_eq!(registry.decide(&login(1, 'a', 1)), Admit(1));
+    assert_eq!(
+        registry.decide(&login(1, 'a', 2)),
+        Admit(2),
+        "another portal group"
+    );
+    assert_eq!(registry.decide(&login(2, 'a', 1)), Refuse(OUT_OF_RESOURCES));
+    assert_eq!(registry.decide(&login(2, 'b', 1)), Admit(3), "another node");
+    assert_eq!(
+        registry.decide(&login(1, 'a', 1)),
+        Reinstate(1),
+        "its own place"
+    );
+    registry.ended(1);
+    assert_eq!(registry.decide(&login(2, 'a', 1)), Admit(4));
 }
