@@ -1,14 +1,14 @@
 //! Any trees, for tests of properties.
 
-use address::{ByteRate, ItemCount};
+use address::{ByteRate, ItemCount, Size};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
 use crate::secret::SecretSource;
 use crate::tree::{
-    Access, ChapRow, GroupRow, HashName, LimitRow, LunNumber, LunRow, LunRows, PortalGroupTag,
-    Portals, TargetRow, Tree, VolumeRow,
+    Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
+    PortalGroupTag, Portals, TargetRow, Tree, VolumeRow,
 };
 
 const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
@@ -107,8 +107,9 @@ fn target() -> impl Strategy<Value = TargetRow> {
         .prop_map(Portals::Groups),
     ];
     let view = btree_map(prop::sample::select(&GROUPS[..]), luns(), 0..2);
-    (portals, luns(), names(), view, option::of("[a-z ]{1,6}")).prop_map(
-        |(portals, luns, allow, view, alias)| TargetRow {
+    let alias = option::of("[a-z ]{1,6}");
+    (portals, luns(), names(), view, alias, option::of(login())).prop_map(
+        |(portals, luns, allow, view, alias, login)| TargetRow {
             alias,
             portals,
             luns,
@@ -117,7 +118,19 @@ fn target() -> impl Strategy<Value = TargetRow> {
                 .into_iter()
                 .map(|(name, luns)| (name.to_owned(), luns))
                 .collect(),
-            login: None,
+            login,
+        },
+    )
+}
+
+fn login() -> impl Strategy<Value = LoginRow> {
+    (any::<bool>(), option::of(9_u64..15), option::of(1_u16..200)).prop_map(
+        |(digest, burst, outstanding)| LoginRow {
+            data_digest: digest.then_some(DigestUse::Crc32c),
+            immediate_data: Some(digest),
+            max_burst_length: burst.map(|power| Size(1 << power)),
+            max_outstanding_r2t: outstanding,
+            ..LoginRow::default()
         },
     )
 }

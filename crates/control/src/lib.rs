@@ -10,6 +10,7 @@
 //! | [`plan`] | what a difference between two trees does to whom |
 //! | [`gate`] | the one way in which a tree takes the place of another |
 //! | [`store`] | the document and its history in files |
+//! | `login_keys` | the login keys that a target may have of its own |
 //! | [`lower`] | from a tree to what the engine serves |
 //! | [`serving`] | the engine behind the gate |
 //! | [`plane`] | what all front ends of a running server use |
@@ -34,6 +35,7 @@ pub mod daemon;
 pub mod document;
 pub mod gate;
 pub mod import;
+mod login_keys;
 pub mod lower;
 pub mod metrics;
 pub mod panics;

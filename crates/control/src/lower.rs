@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use address::{Address, FileAddress};
+use address::{Address, FileAddress, Size};
 use block::identity;
 use engine::inventory::{
     FcPortRow, Inventory, LunRow as UnitLun, TargetRow as ServedTarget, UnitRow,
 };
 use fc::wire::names::Wwn;
+use iscsi::target::NodeLogin;
 use zeroize::Zeroizing;
 
 use crate::check::{Portal, address_of, naa_bytes, parts, portal};
 use crate::secret::SecretSource;
-use crate::tree::{Access, LunRows, TargetRow, Tree, VolumeRow};
+use crate::tree::{Access, DigestUse, LoginRow, LunRows, TargetRow, Tree, VolumeRow};
 
 /// What a tree means on this machine.
 #[derive(Clone, Debug, Default)]
@@ -168,11 +169,32 @@ fn add_target(
         luns,
         groups,
         access: access::node(tree, machine, row)?,
+        login: row.login.as_ref().map(login).unwrap_or_default(),
         port_ids: machine.ports_of(name, &portals),
         portals,
     };
     inventory.targets.insert(name.to_owned(), target);
     Ok(())
+}
+
+/// What the target negotiates. Keys of which there is one value only need not be told.
+fn login(row: &LoginRow) -> NodeLogin {
+    let digest = |digest: Option<DigestUse>| digest.map(|digest| digest == DigestUse::Crc32c);
+    let bytes = |size: Option<Size>| size.and_then(|size| u32::try_from(size.0).ok());
+    NodeLogin {
+        header_digest: digest(row.header_digest),
+        data_digest: digest(row.data_digest),
+        initial_r2t: row.initial_r2t,
+        immediate_data: row.immediate_data,
+        data_segment: bytes(row.max_recv_data_segment_length),
+        max_burst: bytes(row.max_burst_length),
+        first_burst: bytes(row.first_burst_length),
+        time2wait: row.default_time2wait,
+        outstanding_r2t: row.max_outstanding_r2t,
+        pdu_in_order: row.data_pdu_in_order,
+        sequence_in_order: row.data_sequence_in_order,
+        sessions: row.max_sessions.map(u32::from),
+    }
 }
 
 /// Initiators by name, and what they see.

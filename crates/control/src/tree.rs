@@ -214,10 +214,24 @@ pub struct TargetRow {
 /// LUNs and what stands behind them.
 pub type LunRows = BTreeMap<LunNumber, LunRow>;
 
-/// Bounds of a target on what it negotiates at login (RFC 7143 §13).
+/// What a target negotiates at login (RFC 7143 §13), and how many sessions it has. What is `None`
+/// is what this program finds best. A change counts from the next login on. `login_keys` has which
+/// values there are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoginRow {
+    /// HeaderDigest; `None`: the initiator chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header_digest: Option<DigestUse>,
+    /// DataDigest, in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_digest: Option<DigestUse>,
+    /// InitialR2T: data comes only when it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_r2t: Option<bool>,
+    /// ImmediateData: commands may bring data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub immediate_data: Option<bool>,
     /// MaxRecvDataSegmentLength that is declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_recv_data_segment_length: Option<Size>,
@@ -230,9 +244,37 @@ pub struct LoginRow {
     /// MaxOutstandingR2T that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_outstanding_r2t: Option<u16>,
+    /// DataPDUInOrder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_pdu_in_order: Option<bool>,
+    /// DataSequenceInOrder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_sequence_in_order: Option<bool>,
+    /// DefaultTime2Wait, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_time2wait: Option<u16>,
+    /// DefaultTime2Retain, in seconds; always 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_time2retain: Option<u16>,
+    /// MaxConnections; always 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u16>,
+    /// ErrorRecoveryLevel; always 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_recovery_level: Option<u16>,
     /// Sessions with the target, at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_sessions: Option<u32>,
+    pub max_sessions: Option<u16>,
+}
+
+/// What a target wants of a digest (RFC 7143 §13.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DigestUse {
+    /// Every PDU has it.
+    Crc32c,
+    /// None has it.
+    None,
 }
 
 /// The portals of a target, in portal groups.

@@ -9,7 +9,8 @@ use fc::wire::names::Wwn;
 
 use super::access::{check_allowed, check_twice};
 use super::{Findings, TreeProblem, found};
-use crate::tree::{LunRows, TargetRow, Tree};
+use crate::login_keys;
+use crate::tree::{LoginRow, LunRows, TargetRow, Tree};
 
 /// Where a target is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +44,8 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
         check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
         check_views(tree, &at, row, findings);
         check_access(tree, &at, row, findings);
-        if row.login.is_some() {
-            let what = "this version keeps it and offers what it finds best";
-            findings.warning(format_args!("{at}.login"), what, "nothing has to be done");
+        if let Some(login) = &row.login {
+            check_login(&format!("{at}.login"), login, is_fc, findings);
         }
     }
     findings.warnings.extend(overlaps(tree));
@@ -80,6 +80,36 @@ pub(crate) fn overlaps(tree: &Tree) -> Vec<TreeProblem> {
         }
     }
     problems
+}
+
+fn check_login(at: &str, login: &LoginRow, is_fc: bool, findings: &mut Findings) {
+    for row in login_keys::all() {
+        if let (Some(misfit), Some(value)) = (row.misfit(login), row.get(login)) {
+            let what = format!("{} is {}, and not {value}", row.name, misfit.values);
+            findings.problem(format_args!("{at}.{}", row.key), what, misfit.why);
+        }
+    }
+    let (first, most) = (login.first_burst_length, login.max_burst_length);
+    if let (Some(first), Some(most)) = (first, most)
+        && first > most
+    {
+        findings.problem(
+            format_args!("{at}.first-burst-length"),
+            format_args!("the first burst has {first}, and no burst may have over {most}"),
+            "give max-burst-length as much, or this less (RFC 7143 §13.14)",
+        );
+    }
+    let is_solicited = login.initial_r2t == Some(true) && login.immediate_data == Some(false);
+    if is_solicited && first.is_some() {
+        findings.warning(
+            format_args!("{at}.first-burst-length"),
+            "there is no first burst, as all data is asked for",
+            "leave it out, or allow initial-r2t = false or immediate-data = true",
+        );
+    }
+    if is_fc {
+        findings.warning(at, "a WWPN has no login keys of iSCSI", "leave it out");
+    }
 }
 
 /// What kind of target a name is of; `None`: of none. Names have one spelling, so that a row has

@@ -46,6 +46,22 @@ portals = ["192.0.2.1", "[2001:db8::1]:3261"]
 luns = { 0 = "vm1" }
 allow = ["cluster", "iqn.2026-11.org.example:guest"]
 view.cluster = { 7 = "gold" }
+[target."iqn.2026-11.org.example:san".login]
+header-digest = "crc32c"
+data-digest = "none"
+initial-r2t = true
+immediate-data = false
+max-recv-data-segment-length = "64k"
+first-burst-length = "32k"
+max-burst-length = "128k"
+max-outstanding-r2t = 4
+data-pdu-in-order = true
+data-sequence-in-order = false
+default-time2wait = 3
+default-time2retain = 0
+max-connections = 1
+error-recovery-level = 0
+max-sessions = 7
 [target."20:00:ac:de:48:23:45:67"]
 portals = ["fcoe:int0"]
 luns = { 0 = "vm1" }

@@ -77,9 +77,22 @@ pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan
         let mut differences = seen(&row, before, after, sight, concerns);
         if name.parse::<Wwn>().is_ok() {
             unseen(before, after, &mut differences[0]);
+        } else if let (Some(before), Some(after)) = (before, after)
+            && before.login != after.login
+        {
+            negotiated(&mut differences[0]);
         }
         plan.differences.extend(differences);
     }
+}
+
+/// A session keeps what was negotiated at its login.
+fn negotiated(difference: &mut Difference) {
+    const WHEN: &str = "login keys count from the next login on";
+    difference.effect = Some(match difference.effect.take() {
+        None => WHEN.to_owned(),
+        Some(effect) => format!("{effect}; {WHEN}"),
+    });
 }
 
 /// Logins of Fibre Channel are not told of: what could end them or change their LUNs counts as if

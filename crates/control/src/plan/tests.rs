@@ -149,6 +149,23 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "login keys",
+        &[(
+            "192.0.2.2\"]\n",
+            "192.0.2.2\"]\nlogin = { header-digest = \"crc32c\", max-burst-length = \"64k\" }\n",
+        )],
+    ),
+    (
+        "login keys, and a name is revoked",
+        &[
+            (", \"iqn.2026-11.org.example:node2\"", ""),
+            (
+                "192.0.2.2\"]\n",
+                "192.0.2.2\"]\nlogin = { max-sessions = 2 }\n",
+            ),
+        ],
+    ),
+    (
         "a target goes",
         &[(
             "[target.\"iqn.2026-11.org.example:old\"]\nportals = [\"192.0.2.1\"]\n\

@@ -49,6 +49,7 @@ impl PlacedInventory<'_> {
                 name: name.clone(),
                 alias: row.alias.clone(),
                 access: row.access.clone(),
+                login: row.login,
                 portal_groups: self.portal_groups(row).into(),
             })
         };

@@ -245,9 +245,9 @@ const NODE_ACL: &[Attribute] = &[
     done("random_r2t_offsets", "0", "data is asked for in order"),
 ];
 
-const TIME: &str = "a lost session can come back at once, and keeps nothing for it (0 here)";
+const TIME: &str = "a lost session keeps nothing (0 here)";
 const MARKER: &str = "RFC 7143 §13.25 has no markers any more";
-const LENGTH: &str = "LIO's default; this program chooses its own";
+const OWN: &str = "LIO's default; this program chooses its own";
 
 const PARAMETER: &[Attribute] = &[
     done(
@@ -260,24 +260,16 @@ const PARAMETER: &[Attribute] = &[
         "CRC32C,None",
         "whether there are digests is the initiator's choice",
     ),
-    left(
-        "DataPDUInOrder",
-        "Yes",
-        "the order of data is the initiator's choice",
-    ),
-    left(
-        "DataSequenceInOrder",
-        "Yes",
-        "the order of data is the initiator's choice",
-    ),
+    left("DataPDUInOrder", "Yes", OWN),
+    left("DataSequenceInOrder", "Yes", OWN),
     other("DefaultTime2Retain", "20", Some("0"), TIME),
-    other("DefaultTime2Wait", "2", Some("0"), TIME),
+    left("DefaultTime2Wait", "2", OWN),
     done(
         "ErrorRecoveryLevel",
         "0",
         "a session that breaks a rule ends, and comes back",
     ),
-    left("FirstBurstLength", "65536", LENGTH),
+    left("FirstBurstLength", "65536", OWN),
     done(
         "HeaderDigest",
         "CRC32C,None",
@@ -290,16 +282,11 @@ const PARAMETER: &[Attribute] = &[
         "Yes",
         "immediate data is taken where an initiator offers it",
     ),
-    other(
-        "InitialR2T",
-        "Yes",
-        Some("No"),
-        "unsolicited data is taken (No here)",
-    ),
-    left("MaxBurstLength", "262144", LENGTH),
+    left("InitialR2T", "Yes", OWN),
+    left("MaxBurstLength", "262144", OWN),
     done("MaxConnections", "1", "a session has one connection"),
-    left("MaxOutstandingR2T", "1", LENGTH),
-    left("MaxRecvDataSegmentLength", "8192", LENGTH),
+    left("MaxOutstandingR2T", "1", OWN),
+    left("MaxRecvDataSegmentLength", "8192", OWN),
     left(
         "MaxXmitDataSegmentLength",
         "262144",

@@ -213,6 +213,8 @@ fn target_for_lio(
     groups: &[String],
 ) {
     row.alias = row.alias.take().filter(|alias| !alias.trim().is_empty());
+    // What LIO offers anyway does not come back.
+    row.login = None;
     if let Portals::Groups(tagged) = &row.portals
         && tagged.keys().all(|tag| tag.0 == 1)
     {

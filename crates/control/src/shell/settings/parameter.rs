@@ -1,27 +1,21 @@
 //! Parameters of a portal group: keys that a target offers at login.
 
-use address::Size;
-
+use crate::login_keys;
 use crate::shell::Refusal;
 use crate::shell::run::Run;
 use crate::tree::LoginRow;
 
-/// A parameter of the target of the node; empty where Lunar chooses.
+/// A parameter of the target of the node: its own, or what Lunar offers without one.
 pub(super) fn get(run: &Run<'_>, key: &str) -> String {
     let row = run.node.place().and_then(|place| place.row(run.tree()));
     let Some(row) = row else {
         return String::new();
     };
-    let login = row.login.clone().unwrap_or_default();
-    let bytes = |size: Option<Size>| size.map(|size| size.0.to_string());
-    let value = match key {
-        "TargetAlias" => row.alias.clone(),
-        "FirstBurstLength" => bytes(login.first_burst_length),
-        "MaxBurstLength" => bytes(login.max_burst_length),
-        "MaxOutstandingR2T" => login.max_outstanding_r2t.map(|number| number.to_string()),
-        _ => bytes(login.max_recv_data_segment_length),
+    let Some(known) = login_keys::find(key) else {
+        return row.alias.clone().unwrap_or_default();
     };
-    value.unwrap_or_default()
+    let own = row.login.as_ref().and_then(|login| known.get(login));
+    own.unwrap_or_else(|| login_keys::default(known.name))
 }
 
 /// Sets a parameter of the target of the node. An empty value restores Lunar's own choice.
@@ -31,12 +25,12 @@ pub(super) fn set(run: &mut Run<'_>, key: &str, value: &str) -> Result<String, R
         return Ok(String::new());
     };
     let (mut alias, mut login) = (row.alias.clone(), row.login.clone().unwrap_or_default());
-    match key {
-        "TargetAlias" => alias = Some(value.to_owned()).filter(|value| !value.is_empty()),
-        "FirstBurstLength" => login.first_burst_length = length(key, value)?,
-        "MaxBurstLength" => login.max_burst_length = length(key, value)?,
-        "MaxOutstandingR2T" => login.max_outstanding_r2t = number(key, value)?,
-        _ => login.max_recv_data_segment_length = length(key, value)?,
+    match login_keys::find(key) {
+        Some(known) => known.set(&mut login, value).map_err(|misfit| {
+            let what = format!("{key} is {}, and not '{value}'.", misfit.values);
+            Refusal::new(what).way_out(sentence(misfit.why))
+        })?,
+        None => alias = Some(value.to_owned()).filter(|value| !value.is_empty()),
     }
     if let Some(row) = run.edit().target.get_mut(&target) {
         row.alias = alias;
@@ -45,23 +39,13 @@ pub(super) fn set(run: &mut Run<'_>, key: &str, value: &str) -> Result<String, R
     Ok(get(run, key))
 }
 
-/// RFC 7143 §13.12 to §13.14 have 512 to 2^24 - 1 bytes.
-fn length(key: &str, value: &str) -> Result<Option<Size>, Refusal> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    let size = value.parse::<Size>().ok();
-    let size = size.filter(|size| (512..1 << 24).contains(&size.0));
-    let wrong = || Refusal::new(format!("{key} is from 512 to 16777215, and not '{value}'."));
-    size.map(Some).ok_or_else(wrong)
-}
-
-/// RFC 7143 §13.17 has 1 to 65535.
-fn number(key: &str, value: &str) -> Result<Option<u16>, Refusal> {
-    if value.is_empty() {
-        return Ok(None);
-    }
-    let number = value.parse::<u16>().ok().filter(|number| *number > 0);
-    let wrong = || Refusal::new(format!("{key} is from 1 to 65535, and not '{value}'."));
-    number.map(Some).ok_or_else(wrong)
+/// A reason, as the shell says it.
+fn sentence(why: &str) -> String {
+    let mut letters = why.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    format!(
+        "{}{}.",
+        first.map(String::from).unwrap_or_default(),
+        letters.as_str()
+    )
 }

@@ -224,18 +224,14 @@ pub(super) const PARAMETER: &[Setting] = &[
     ),
     setting(
         "DataDigest",
-        Always(&["CRC32C,None", "None,CRC32C"]),
-        "The initiator chooses.",
+        Tree,
+        "CRC32C: every PDU has it. None: none has. Both: the initiator chooses.",
     ),
-    setting(
-        "DataPDUInOrder",
-        Always(&["No"]),
-        "Lunar accepts PDUs in any order.",
-    ),
+    setting("DataPDUInOrder", Tree, "No: PDUs may come in any order."),
     setting(
         "DataSequenceInOrder",
-        Always(&["No"]),
-        "Lunar accepts sequences in any order.",
+        Tree,
+        "No: sequences may come in any order.",
     ),
     setting(
         "DefaultTime2Retain",
@@ -244,8 +240,8 @@ pub(super) const PARAMETER: &[Setting] = &[
     ),
     setting(
         "DefaultTime2Wait",
-        Always(NO),
-        "A session may be reinstated at once.",
+        Tree,
+        "Seconds that an initiator waits before it comes back.",
     ),
     setting(
         "ErrorRecoveryLevel",
@@ -259,8 +255,8 @@ pub(super) const PARAMETER: &[Setting] = &[
     ),
     setting(
         "HeaderDigest",
-        Always(&["CRC32C,None", "None,CRC32C"]),
-        "The initiator chooses.",
+        Tree,
+        "CRC32C: every PDU has it. None: none has. Both: the initiator chooses.",
     ),
     setting("IFMarker", Always(&["No"]), "Markers are not supported."),
     setting(
@@ -268,15 +264,11 @@ pub(super) const PARAMETER: &[Setting] = &[
         Always(&["Reject"]),
         "Markers are not supported.",
     ),
-    setting(
-        "ImmediateData",
-        Always(&["Yes"]),
-        "Immediate data is accepted.",
-    ),
+    setting("ImmediateData", Tree, "Yes: commands may bring data."),
     setting(
         "InitialR2T",
-        Always(&["No"]),
-        "Unsolicited data is accepted.",
+        Tree,
+        "Yes: data comes only when it is asked for.",
     ),
     setting(
         "MaxBurstLength",

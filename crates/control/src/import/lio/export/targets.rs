@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 use super::LeftOuts;
 use super::volumes::Objects;
 use crate::import::draft::short_name;
+use crate::login_keys;
 use crate::secret::SecretSource;
 use crate::tree::{
-    Access, ChapRow, GroupRow, HashName, LoginRow, LunRow, LunRows, PortalGroupTag, Portals,
-    TargetRow, Tree,
+    Access, ChapRow, GroupRow, HashName, LunRow, LunRows, PortalGroupTag, Portals, TargetRow, Tree,
 };
 
 type Secrets<'a> = &'a dyn Fn(&SecretSource) -> Option<Zeroizing<String>>;
@@ -299,33 +299,21 @@ impl Target<'_> {
 
     fn parameters(&mut self) -> Map<String, Value> {
         let mut parameters = Map::new();
-        let LoginRow {
-            max_recv_data_segment_length: segment,
-            first_burst_length: first,
-            max_burst_length: burst,
-            max_outstanding_r2t: outstanding,
-            max_sessions: sessions,
-        } = self.row.login.clone().unwrap_or_default();
-        for (key, value) in [
-            ("TargetAlias", self.row.alias.clone()),
-            (
-                "MaxRecvDataSegmentLength",
-                segment.map(|size| size.0.to_string()),
-            ),
-            ("FirstBurstLength", first.map(|size| size.0.to_string())),
-            ("MaxBurstLength", burst.map(|size| size.0.to_string())),
-            (
-                "MaxOutstandingR2T",
-                outstanding.map(|number| number.to_string()),
-            ),
-        ] {
-            if let Some(value) = value {
-                parameters.insert(key.to_owned(), json!(value));
-            }
+        if let Some(alias) = &self.row.alias {
+            parameters.insert("TargetAlias".to_owned(), json!(alias));
         }
-        if sessions.is_some() {
-            let path = format!("{}.login.max-sessions", self.path);
-            self.left.add(path, "LIO limits no sessions");
+        let Some(login) = &self.row.login else {
+            return parameters;
+        };
+        for key in login_keys::all() {
+            match key.get(login) {
+                Some(_) if key.name == "MaxSessions" => {
+                    let path = format!("{}.login.{}", self.path, key.key);
+                    self.left.add(path, "LIO limits no sessions");
+                }
+                Some(value) => drop(parameters.insert(key.name.to_owned(), json!(value))),
+                None => {}
+            }
         }
         parameters
     }
