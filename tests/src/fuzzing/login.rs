@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use iscsi::auth::Hash;
 use iscsi::login::{Login, LoginEvent};
-use iscsi::parameters::DEFAULT_DATA_SEGMENT;
+use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use iscsi::target::{
-    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, TargetChap, TargetConfig, TargetNode,
+    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, NodeLogin, TargetChap, TargetConfig,
+    TargetNode,
 };
 use iscsi::test_support::{Sink, limits, pdus};
 use iscsi::wire::bhs::Opcode;
@@ -195,11 +196,40 @@ impl Dialogue {
             return;
         };
         within_bounds(&parameters.keys);
+        if let Some(node) = parameters.node() {
+            as_allowed(&parameters.keys, &node.login);
+        }
         let login = std::mem::replace(&mut self.login, Dialogue::new(Arc::new(config(0))).login);
         let session = login.into_session(self.now);
         let mut session = session.expect("a login that is done leads to a session");
         session.receive(self.now, script.rest());
     }
+}
+
+/// Login keys of a node that differ from the defaults of RFC 7143.
+fn strict() -> NodeLogin {
+    NodeLogin {
+        header_digest: Some(true),
+        data_digest: Some(false),
+        immediate_data: Some(false),
+        max_burst: Some(8192),
+        first_burst: Some(4096),
+        time2wait: Some(3),
+        ..NodeLogin::default()
+    }
+}
+
+/// No session has a key at a value that its node does not allow, whoever negotiated what.
+fn as_allowed(keys: &Operational, node: &NodeLogin) {
+    let is = |set: Option<bool>, agreed: bool| set.is_none_or(|set| set == agreed);
+    assert!(is(node.header_digest, keys.header_digest), "{keys:?}");
+    assert!(is(node.data_digest, keys.data_digest), "{keys:?}");
+    assert!(is(node.immediate_data, keys.immediate_data), "{keys:?}");
+    assert!(node.max_burst.is_none_or(|most| keys.max_burst <= most));
+    assert!(node.first_burst.is_none_or(|most| {
+        keys.first_burst <= most || keys.initial_r2t && !keys.immediate_data
+    }));
+    assert!(node.time2wait.is_none_or(|least| keys.time2wait >= least));
 }
 
 /// Three nodes: one for everybody, one for a few, one with CHAP.
@@ -227,6 +257,11 @@ fn config(flags: u8) -> TargetConfig {
     let nodes = nodes[some].iter().map(|(name, access)| {
         Arc::new(TargetNode {
             alias: (flags & 32 != 0).then(|| "an alias".into()),
+            login: if flags & 64 != 0 {
+                strict()
+            } else {
+                NodeLogin::default()
+            },
             ..TargetNode::new(format!("iqn.2026-11.org.lunar:{name}"), access.clone())
         })
     });
