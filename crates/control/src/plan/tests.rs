@@ -83,6 +83,17 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
             "\"stats(file:/srv/db.img?size=200G&sparse)\"",
         )],
     ),
+    (
+        "a file is opened for reading",
+        &[("200G&sparse\"", "200G&sparse&readonly\"")],
+    ),
+    (
+        "a volume grows and is made read-only",
+        &[
+            ("vm1.img?sparse\"", "vm1.img?sparse&readonly\""),
+            ("size = \"100G\"", "size = \"150G\""),
+        ],
+    ),
     ("another file", &[("db.img", "new.img")]),
     ("RAM grows", &[("ram:1G", "ram:2G")]),
     (
