@@ -68,6 +68,7 @@ impl Trial {
             allowed: self.allowed(&old, &new),
             absent_ok: false,
             dry_run: false,
+            api_too: true,
         };
         let facts = self.site.borrow_mut().facts();
         self.site.borrow_mut().witness(&facts);
@@ -154,6 +155,7 @@ impl Trial {
             allowed: Allowed::default(),
             absent_ok: false,
             dry_run: true,
+            api_too: true,
         };
         let plan = self.ask(&request).expect("a dry run");
         assert!(plan.is_empty(), "{plan}");
