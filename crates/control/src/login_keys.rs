@@ -157,11 +157,12 @@ fn number(text: &str, (range, why): &Bounds) -> Result<Option<u64>, KeyMisfit> {
     let number = number.filter(|number| range.contains(number));
     let (low, high) = (range.start(), range.end());
     number.map(Some).ok_or_else(|| KeyMisfit {
-        values: match low == high {
-            true => format!("always {low}"),
-            false => format!("from {low} to {high}"),
+        values: if low == high {
+            format!("always {low}")
+        } else {
+            format!("from {low} to {high}")
         },
-        why: *why,
+        why,
     })
 }
 
