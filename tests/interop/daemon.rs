@@ -12,6 +12,7 @@ use tests::tool;
 use super::rig::{Rig, TARGET, load};
 use super::{LIMIT, must, run};
 
+mod asked;
 mod told;
 
 /// Ten times over, while a host is at work on LUN 0.

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use engine::mailbox::SessionInfo;
-use engine::server::ServerHandle;
+use engine::server::{LongOperationReport, ReservationReport, ServerHandle};
 use engine::survey::{FcLogin, Survey};
 use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::audit::Audit;
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
@@ -23,6 +24,7 @@ use crate::plan::Allowed;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
+pub use turns::TurnInfo;
 use turns::Turns;
 
 /// What is served: one generation, whole.
@@ -37,7 +39,7 @@ pub struct Served {
 }
 
 /// A session, as its users are told of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     /// Its number, by which it is ended; none for a login by Fibre Channel.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -290,11 +292,47 @@ impl Plane {
     #[must_use]
     pub fn alarms(&self) -> Vec<String> {
         let mut alarms = self.stored_alarms().clone();
-        let missing = self.server.missing_portals().into_iter();
+        let missing = self.missing_portals().into_iter();
         alarms.extend(missing.map(|(portal, cause)| {
             format!("nothing listens on {portal} ({cause}): it is tried again every few seconds")
         }));
         alarms
+    }
+
+    /// Portals on which nothing listens though it should, and why.
+    #[must_use]
+    pub fn missing_portals(&self) -> Vec<(String, String)> {
+        let missing = self.server.missing_portals().into_iter();
+        missing
+            .map(|(portal, cause)| (portal.to_string(), cause))
+            .collect()
+    }
+
+    /// The change that is made now, and those that wait for it.
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnInfo> {
+        self.turns.all()
+    }
+
+    /// Volumes that cannot be used, and for how long.
+    #[must_use]
+    pub fn absent(&self) -> Vec<(String, Duration)> {
+        let units = self.server.units().into_iter();
+        units
+            .filter_map(|unit| Some((unit.name, unit.absent_for?)))
+            .collect()
+    }
+
+    /// What hosts format or sanitize; `None` where the cores do not answer.
+    #[must_use]
+    pub fn long_operations(&self) -> Option<Vec<LongOperationReport>> {
+        self.server.long_operations()
+    }
+
+    /// The volumes that are reserved, or may be; `None` where the cores do not answer.
+    #[must_use]
+    pub fn reservations(&self) -> Option<Vec<ReservationReport>> {
+        self.server.reservations()
     }
 
     fn stored_alarms(&self) -> MutexGuard<'_, Vec<String>> {

@@ -16,7 +16,9 @@ use std::str::FromStr;
 
 use address::{ByteRate, ItemCount, Size};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use crate::schema::{NumberKey, Quantity};
 use crate::secret::SecretSource;
 
 /// The version of the document that this program writes, and the highest that it reads.
@@ -97,13 +99,14 @@ pub struct DiscoveryRow {
 
 /// A logical unit, however many targets show it: its identity, reservations, settings and
 /// statistics are its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VolumeRow {
     /// What holds its blocks; may name other rows (`vol:NAME`).
     pub address: String,
     /// The size of a volume of RAM, `null:` or a file that is made; part of the address there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub size: Option<Size>,
     /// UNIT SERIAL NUMBER; `None`: it follows from machine and row name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,19 +136,21 @@ pub struct VolumeRow {
 }
 
 /// What all hosts together may do to a volume in a second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitRow {
     /// Operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub iops: Option<ItemCount>,
     /// Bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub rate: Option<ByteRate>,
 }
 
 /// Initiators that are treated alike.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GroupRow {
     /// IQNs and WWPNs; `*` is everybody.
@@ -163,17 +168,18 @@ pub struct GroupRow {
 }
 
 /// A name and a secret of CHAP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChapRow {
     /// CHAP_N.
     pub user: String,
     /// Where the secret is.
+    #[schema(value_type = String)]
     pub secret: SecretSource,
 }
 
 /// A hash of CHAP, from the weakest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HashName {
     /// MD5, which RFC 7143 §12.1.3 asks for.
@@ -188,7 +194,7 @@ pub enum HashName {
 }
 
 /// A target: an IQN over TCP, or a WWPN over Fibre Channel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TargetRow {
     /// TargetAlias.
@@ -199,12 +205,14 @@ pub struct TargetRow {
     pub portals: Portals,
     /// What initiators see.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<NumberKey, LunRow>)]
     pub luns: LunRows,
     /// The groups and initiators that may log in; empty lets nobody in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
     /// What the initiators of a group see in place of `luns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, BTreeMap<NumberKey, LunRow>>)]
     pub view: BTreeMap<String, LunRows>,
     /// What it offers at login; `None`: what this program finds best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,17 +223,20 @@ pub struct TargetRow {
 pub type LunRows = BTreeMap<LunNumber, LunRow>;
 
 /// Bounds of a target on what it negotiates at login (RFC 7143 §13).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoginRow {
     /// MaxRecvDataSegmentLength that is declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub max_recv_data_segment_length: Option<Size>,
     /// FirstBurstLength that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub first_burst_length: Option<Size>,
     /// MaxBurstLength that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub max_burst_length: Option<Size>,
     /// MaxOutstandingR2T that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,12 +247,13 @@ pub struct LoginRow {
 }
 
 /// The portals of a target, in portal groups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Portals {
     /// Portal group 1: `HOST[:PORT]`, `fcoe:IFACE` each.
     One(Vec<String>),
     /// Portal groups by their tags.
+    #[schema(value_type = BTreeMap<NumberKey, Vec<String>>)]
     Groups(BTreeMap<PortalGroupTag, Vec<String>>),
 }
 
@@ -272,7 +284,7 @@ impl Portals {
 }
 
 /// A LUN's volume, and what may be done with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum LunRow {
     /// The name of a volume, which can be written.
@@ -307,7 +319,7 @@ impl LunRow {
 }
 
 /// How a LUN may be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Access {
     /// It can be read and written.
     #[default]

@@ -3,12 +3,13 @@
 use axum::extract::State;
 use axum::response::Json;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Answer, Shared, blocking};
 use crate::plane::Plane;
 
 /// Something that somebody should look at. It goes by itself when its cause does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alarm {
     /// What kind it is: `start`, `edited` or `absent`.
     pub kind: String,
