@@ -1,12 +1,17 @@
 //! Every route with the least role that may use it. The router and the description of the API are
 //! made of this one table.
 
+use std::collections::BTreeMap;
+
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::caller::Role;
 use super::{ApiState, alarms, changes, events, rows, tokens};
+use crate::tree::{GroupRow, TargetRow, Tree, VolumeRow};
 
 /// A method of a path.
 pub(super) struct Route {
@@ -117,9 +122,13 @@ fn writes() -> Vec<Route> {
 
 /// A section of the tree, as paths name it and as documents do.
 pub(super) trait Section: Send + Sync + 'static {
+    type Row: Serialize + DeserializeOwned;
     const KEY: &'static str;
     const ALL: &'static str;
     const ONE: &'static str;
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, Self::Row>;
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, Self::Row>;
 }
 
 struct Volumes;
@@ -127,21 +136,48 @@ struct Groups;
 struct Targets;
 
 impl Section for Volumes {
+    type Row = VolumeRow;
     const KEY: &'static str = "volume";
     const ALL: &'static str = "/v1/volumes";
     const ONE: &'static str = "/v1/volumes/{name}";
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, VolumeRow> {
+        &tree.volume
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, VolumeRow> {
+        &mut tree.volume
+    }
 }
 
 impl Section for Groups {
+    type Row = GroupRow;
     const KEY: &'static str = "group";
     const ALL: &'static str = "/v1/groups";
     const ONE: &'static str = "/v1/groups/{name}";
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, GroupRow> {
+        &tree.group
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, GroupRow> {
+        &mut tree.group
+    }
 }
 
 impl Section for Targets {
+    type Row = TargetRow;
     const KEY: &'static str = "target";
     const ALL: &'static str = "/v1/targets";
     const ONE: &'static str = "/v1/targets/{name}";
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, TargetRow> {
+        &tree.target
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, TargetRow> {
+        &mut tree.target
+    }
 }
 
 fn section<S: Section>() -> Vec<Route> {
