@@ -2,7 +2,7 @@
 
 mod ports;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -207,12 +207,9 @@ impl Engine for ServedTree {
         let inventory = self.places.inventory(tree, &self.volumes)?;
         let doors = self.listeners.prepare(&tree.api, &self.places);
         let doors = doors.map_err(|cause| vec![cause])?;
-        let units = self.server.units().into_iter();
-        let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
-        let is_there: BTreeSet<_> = is_there.collect();
         // What works does not give way to what cannot be opened, whatever is allowed.
         let needed = |(name, row): &(&String, &VolumeRow)| {
-            self.volumes.get(*name) != Some(row) && (!absent_ok || is_there.contains(*name))
+            self.volumes.get(*name) != Some(row) && (!absent_ok || self.server.has_volume(name))
         };
         let needed = tree.volume.iter().filter(needed);
         let required = needed.map(|(name, _)| name.clone()).collect();

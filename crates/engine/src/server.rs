@@ -121,7 +121,7 @@ pub struct Server {
 /// What is served now.
 #[derive(Clone, Default)]
 struct Served {
-    inventory: Inventory,
+    inventory: Arc<Inventory>,
     units: BTreeMap<String, ServedUnit>,
     /// Numbers for units in slots that were used before.
     free: Vec<UnitId>,
