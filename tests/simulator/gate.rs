@@ -94,7 +94,7 @@ impl Site {
     fn new(seed: u64, defect: Option<Defect>) -> Self {
         let mut rng = Rng::new(seed ^ 0x6761_7465);
         let watch = Watch::new(&mut rng, DISKS, 0);
-        let mut config = tests::target_config("", NodeAccess::default(), server::limits());
+        let mut config = tests::target_config("", NodeAccess::default(), lab::short_limits());
         config.nodes.clear();
         let setup = WorldConfig {
             seed,

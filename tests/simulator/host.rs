@@ -7,7 +7,7 @@ use std::rc::Rc;
 use iscsi::wire::bhs::Itt;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
-use sim::SimWire;
+use sim::{Rng, SimWire};
 use tests::initiator::{Data, Initiator, Reply, Settings};
 
 use crate::oracle::{Stamp, Tick};
@@ -212,6 +212,19 @@ impl<W> Host<W> {
             let taken = link.initiator.receive(&bytes);
             taken.unwrap_or_else(|error| panic!("{}: {error}", self.settings.name));
         }
+    }
+
+    /// Sends some of what it has to say, or takes some of what has arrived; whether it has taken
+    /// something.
+    pub(crate) fn exchange(&mut self, rng: &mut Rng) -> bool {
+        let (unsent, arrived) = (self.unsent(), self.arrived());
+        let sends = unsent > 0 && (arrived == 0 || rng.one_in(2));
+        if sends {
+            self.send(1 + rng.below(unsent));
+        } else {
+            self.take(1 + rng.below(arrived));
+        }
+        !sends
     }
 
     /// Whether it has something to send or to take, or is to notice that its connection is gone.

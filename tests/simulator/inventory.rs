@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use engine::change::ChangeError;
-use iscsi::target::{NodeAccess, TargetConfig, TargetLimits};
+use iscsi::target::{NodeAccess, TargetConfig};
 use scsi::unit::UnitId;
 use sim::{POOL_BYTES, Rng, World, WorldConfig};
 
@@ -198,15 +198,7 @@ impl Site {
 }
 
 fn config(access: NodeAccess) -> TargetConfig {
-    let limits = TargetLimits {
-        data_segment: 1024,
-        first_burst: 1024,
-        max_burst: 2048,
-        window: 16,
-        held_bytes: 1 << 16,
-        ..TargetLimits::default()
-    };
-    tests::target_config(TARGET, access, limits)
+    tests::target_config(TARGET, access, lab::short_limits())
 }
 
 #[test]

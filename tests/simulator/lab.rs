@@ -95,6 +95,18 @@ fn limits() -> TargetLimits {
     }
 }
 
+/// Short segments and bursts, so that everything takes several PDUs.
+pub(crate) fn short_limits() -> TargetLimits {
+    TargetLimits {
+        data_segment: 1024,
+        first_burst: 1024,
+        max_burst: 2048,
+        window: 16,
+        held_bytes: 1 << 16,
+        ..TargetLimits::default()
+    }
+}
+
 /// Things happen more or less often.
 pub(crate) fn any_pace(rng: &mut Rng) -> EventWeights {
     let mut weight = || *rng.pick(&[1, 1, 4, 16]);

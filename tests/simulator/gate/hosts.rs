@@ -163,16 +163,10 @@ impl Site {
         }
         let number = *self.rng.pick(&ready);
         let port = &mut self.hosts[number].port;
-        let (unsent, arrived) = (port.unsent(), port.arrived());
         if port.is_cut_off() {
             self.tell(|| format!("host {number} is cut off"));
             self.hosts[number].hang_up();
-        } else if unsent > 0 && (arrived == 0 || self.rng.one_in(2)) {
-            let len = 1 + self.rng.below(unsent);
-            self.hosts[number].port.send(len);
-        } else {
-            let len = 1 + self.rng.below(arrived);
-            self.hosts[number].port.take(len);
+        } else if port.exchange(&mut self.rng) {
             self.hear(number);
         }
         true

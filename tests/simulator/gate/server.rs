@@ -20,11 +20,12 @@ use control::plan::SessionFact;
 use control::tree::Tree;
 use engine::change::{Change, NewUnit, NewVolume};
 use engine::inventory::{Inventory, LocalNode, PlacedInventory, Step, UnitRow, diff};
-use iscsi::target::{NodeAccess, TargetLimits};
+use iscsi::target::NodeAccess;
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 
 use super::Site;
 use super::trees::number;
+use crate::lab;
 use crate::watch::Watch;
 
 /// What tells this machine from others.
@@ -164,7 +165,7 @@ impl Served {
         };
         let portals = self.portals.values().copied().collect();
         change.views = Arc::new(placed.views());
-        change.config = Arc::new(placed.config(portals, limits()));
+        change.config = Arc::new(placed.config(portals, lab::short_limits()));
     }
 }
 
@@ -225,23 +226,15 @@ fn empty_change() -> Change {
         swaps: Vec::new(),
         departures: Vec::new(),
         views: Arc::default(),
-        config: Arc::new(tests::target_config("", NodeAccess::default(), limits())),
+        config: Arc::new(tests::target_config(
+            "",
+            NodeAccess::default(),
+            lab::short_limits(),
+        )),
         partners: Vec::new(),
         listen: Vec::new(),
         close: Vec::new(),
         done: Box::new(|_| ()),
-    }
-}
-
-/// Short segments and bursts, so that everything takes several PDUs.
-pub(super) fn limits() -> TargetLimits {
-    TargetLimits {
-        data_segment: 1024,
-        first_burst: 1024,
-        max_burst: 2048,
-        window: 16,
-        held_bytes: 1 << 16,
-        ..TargetLimits::default()
     }
 }
 
