@@ -20,7 +20,6 @@
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
 //! `If-Match: GENERATION`, and answers with the plan. Errors are problems of RFC 9457.
 
-mod alarms;
 mod body;
 mod caller;
 mod changes;
@@ -191,6 +190,10 @@ async fn generation(State(plane): Shared, Segment(number): Segment<u64>) -> Answ
             .way_out("lunar history lists those that are")
     })?;
     Ok(document(number, text))
+}
+
+async fn alarms(State(plane): Shared) -> Answer<Json<Vec<Alarm>>> {
+    blocking(move || Json(plane.alarms())).await
 }
 
 async fn sessions(State(plane): Shared) -> Answer<Json<Vec<Session>>> {

@@ -320,12 +320,13 @@ impl Plane {
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         let served = self.served();
-        if self.store.file().as_ref() == Ok(&served.text) {
+        let is_as_served = self.store.file().as_ref() == Ok(&served.text);
+        if is_as_served {
             self.alarms.clear(AlarmKind::Configuration);
         }
         let mut alarms = self.alarms.list();
         let is_told = |kind| alarms.iter().any(|alarm: &Alarm| alarm.kind == kind);
-        if !is_told(AlarmKind::Configuration) && self.is_edited() {
+        if !is_as_served && !is_told(AlarmKind::Configuration) && self.is_edited() {
             alarms.push(edited(served.generation));
         }
         let missing = self.server.missing_portals().into_iter();

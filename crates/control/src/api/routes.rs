@@ -6,7 +6,7 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::caller::Role;
-use super::{ApiState, alarms, changes, events, rows, tokens};
+use super::{ApiState, changes, events, rows, tokens};
 
 /// A method of a path.
 pub(super) struct Route {
@@ -82,7 +82,7 @@ fn looks() -> Vec<Route> {
             super::generation,
         ),
         Route::new(get.clone(), "/v1/stats", Role::View, events::stats),
-        Route::new(get.clone(), "/v1/alarms", Role::View, alarms::alarms),
+        Route::new(get.clone(), "/v1/alarms", Role::View, super::alarms),
         Route::new(get.clone(), "/v1/events", Role::View, events::events),
         Route::new(get.clone(), "/v1/sessions", Role::View, super::sessions),
         Route::new(get, "/metrics", Role::View, super::metrics),
