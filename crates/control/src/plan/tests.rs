@@ -85,7 +85,7 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "a file is opened for reading",
-        &[("200G&sparse\"", "200G&sparse&readonly\"")],
+        &[("vm1.img?sparse\"", "vm1.img?sparse&readonly\"")],
     ),
     (
         "a volume grows and is made read-only",
