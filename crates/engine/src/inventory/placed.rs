@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use iscsi::target::{PortalGroup, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{NodeAccess, PortalGroup, TargetConfig, TargetLimits, TargetNode};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
@@ -23,19 +23,24 @@ pub struct PlacedInventory<'a> {
 }
 
 impl PlacedInventory<'_> {
-    /// What everybody sees of iSCSI targets.
+    /// What everybody sees of iSCSI targets. An initiator that may not log in sees nothing: where a
+    /// change has revoked it, its sessions end after the views have been switched, and must not
+    /// meet what is new meanwhile.
     #[must_use]
     pub fn views(&self) -> Views {
         let mut views = Views::default();
         for (name, row) in &self.inventory.targets {
-            let map = |luns: &[LunRow]| self.lun_map(luns);
-            let groups: Vec<(BTreeSet<String>, LunMap)> = row
+            let mut groups: Vec<(BTreeSet<String>, LunMap)> = row
                 .groups
                 .iter()
-                .map(|(who, luns)| (who.clone(), map(luns)))
+                .map(|(who, luns)| (admitted(who, &row.access), self.lun_map(luns)))
                 .collect();
+            let mut usual = self.lun_map(&row.luns);
+            if let Some(names) = row.access.admitted() {
+                groups.push((names, std::mem::take(&mut usual)));
+            }
             let ports = self.portal_groups(row);
-            let target = TargetViews::iscsi(name, &ports, &map(&row.luns), &groups);
+            let target = TargetViews::iscsi(name, &ports, &usual, &groups);
             views.insert(name.clone(), target);
         }
         views
@@ -86,3 +91,11 @@ impl PlacedInventory<'_> {
         row.ports().into_iter().map(group).collect()
     }
 }
+
+fn admitted(names: &BTreeSet<String>, access: &NodeAccess) -> BTreeSet<String> {
+    let names = names.iter().filter(|name| access.admits(name));
+    names.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -97,6 +97,13 @@ impl NodeAccess {
         self.named.get(initiator).copied().or(self.everybody)
     }
 
+    /// The initiators that may log in, by their normalised names; `None`: everybody may.
+    #[must_use]
+    pub fn admitted(&self) -> Option<BTreeSet<String>> {
+        let names = || self.named.keys().cloned().collect();
+        self.everybody.is_none().then(names)
+    }
+
     /// Whether an initiator, whose name is normalised, may log in.
     #[must_use]
     pub fn admits(&self, initiator: &str) -> bool {
