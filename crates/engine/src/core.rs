@@ -387,6 +387,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::OpenFcPort(attachment) => self.open_fc_port(now, *attachment),
             CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
             CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
+            CoreMessage::UnitStates(reply) => self.tell_unit_states(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
             CoreMessage::Survey(reply) => self.tell_survey(now, &reply),
             CoreMessage::Echo(reply) => drop(reply.send(())),

@@ -97,7 +97,7 @@ impl Server {
             return;
         }
         let name = name.clone();
-        unit.absence = Some(Absence::Vanished);
+        unit.absence = Some(Absence::Vanished(Instant::now()));
         unit.volume = Arc::new(Absent::of(unit.volume.traits()));
         // They are closed, so that they can be opened again.
         unit.leaves = OpenLeaves::default();

@@ -287,7 +287,7 @@ impl Preparing<'_> {
             Err(error) if row.may_be_absent && !self.required.contains(name) => {
                 tracing::warn!("{error}: its LUN is not ready until the volume is there");
                 let absent = Absent::new(row.block_size);
-                Ok((Arc::new(absent), Some(Absence::Unknown)))
+                Ok((Arc::new(absent), Some(Absence::Unknown(Instant::now()))))
             }
             Err(error) => Err(error),
         }

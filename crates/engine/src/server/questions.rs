@@ -20,6 +20,8 @@ pub struct UnitReport {
     pub name: String,
     /// Its volume cannot be used now.
     pub is_absent: bool,
+    /// For how long that has been so.
+    pub absent_for: Option<Duration>,
     /// Bytes in a logical block.
     pub block_size: u32,
     /// Its capacity; 0 where it was never known.
@@ -93,7 +95,7 @@ impl Server {
         (0..self.cores).all(|_| answers.recv_timeout(ANSWER).is_ok())
     }
 
-    fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
+    pub(super) fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
         let (reply, answer): (_, Receiver<T>) = channel();
         self.to_control(question(reply));
         answer.recv_timeout(ANSWER).ok()
@@ -108,6 +110,7 @@ impl Server {
             UnitReport {
                 name: name.clone(),
                 is_absent: unit.absence.is_some(),
+                absent_for: unit.absence.map(|absence| absence.since().elapsed()),
                 block_size: traits.block_size,
                 blocks: traits.blocks,
                 classes: OperationClass::ALL.map(|class| unit.statistics.class(class)),

@@ -32,13 +32,21 @@ pub(super) struct ServedUnit {
     pub(super) leaves: OpenLeaves,
 }
 
-/// Why a unit is without its volume.
+/// Why a unit is without its volume, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It could not be opened yet, so that nobody knows what it is.
-    Unknown,
+    Unknown(Instant),
     /// It went while it was served.
-    Vanished,
+    Vanished(Instant),
+}
+
+impl Absence {
+    pub(super) const fn since(self) -> Instant {
+        match self {
+            Self::Unknown(since) | Self::Vanished(since) => since,
+        }
+    }
 }
 
 /// What a unit calls itself: as it was told, else as its volume is known.
