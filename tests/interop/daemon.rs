@@ -12,6 +12,7 @@ use tests::tool;
 use super::rig::{Rig, TARGET, load};
 use super::{LIMIT, must, run};
 
+mod asked;
 mod login_keys;
 mod told;
 

@@ -19,6 +19,7 @@ mod error;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::check::{TreeProblem, check};
 use crate::document::{parse, rewrite_from};
@@ -112,7 +113,7 @@ pub trait Store {
 }
 
 /// What is remembered of a generation beside its document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Generation {
     /// Its number, from 1.
     pub number: u64,
@@ -170,7 +171,7 @@ pub struct ChangeRequest {
 }
 
 /// What has come, or would come, of a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outcome {
     /// The generation before.
     pub from: u64,

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use engine::mailbox::SessionInfo;
-use engine::server::ServerHandle;
+use engine::server::{LongOperationReport, ReservationReport, ServerHandle};
 use engine::survey::{FcLogin, Survey};
 use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::audit::{Audit, asked};
@@ -24,6 +25,7 @@ use crate::plan::Allowed;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
+pub use turns::TurnInfo;
 use turns::{Turn, Turns};
 
 /// What is served: one generation, whole.
@@ -38,7 +40,7 @@ pub struct Served {
 }
 
 /// A session, as its users are told of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     /// Its number, by which it is ended; none for a login by Fibre Channel.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,9 +124,9 @@ impl Session {
     }
 }
 
-/// The cores have not told.
+/// The cores have not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("core 0 has not told within 5 s which sessions there are")]
+#[error("core 0 has not answered within 5 s")]
 pub struct Unanswered;
 
 /// What came of an order to end a session.
@@ -329,11 +331,11 @@ impl Plane {
         if !is_as_served && !is_told(AlarmKind::Configuration) && self.is_edited() {
             alarms.push(edited(served.generation));
         }
-        let missing = self.server.missing_portals().into_iter();
+        let missing = self.missing_portals().into_iter();
         alarms.extend(missing.map(|(portal, cause)| {
             let detail = format!("nothing listens on {portal} ({cause})");
             Alarm::new(AlarmKind::Portal, detail)
-                .at(portal.to_string())
+                .at(portal)
                 .way_out("it is tried again every few seconds")
         }));
         let absent = self
@@ -343,6 +345,48 @@ impl Plane {
             .filter(|unit| unit.is_absent);
         alarms.extend(absent.map(|unit| absent_alarm(&unit.name)));
         alarms
+    }
+
+    /// Portals on which nothing listens though it should, and why.
+    #[must_use]
+    pub fn missing_portals(&self) -> Vec<(String, String)> {
+        let missing = self.server.missing_portals().into_iter();
+        missing
+            .map(|(portal, cause)| (portal.to_string(), cause))
+            .collect()
+    }
+
+    /// The change that is made now, and those that wait for it.
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnInfo> {
+        self.turns.all()
+    }
+
+    /// Volumes that cannot be used, and for how long.
+    #[must_use]
+    pub fn absent(&self) -> Vec<(String, Duration)> {
+        let units = self.server.units().into_iter();
+        units
+            .filter_map(|unit| Some((unit.name, unit.absent_for?)))
+            .collect()
+    }
+
+    /// What hosts format or sanitize.
+    ///
+    /// # Errors
+    ///
+    /// The cores do not answer.
+    pub fn long_operations(&self) -> Result<Vec<LongOperationReport>, Unanswered> {
+        self.answered(self.server.long_operations())
+    }
+
+    /// The volumes that are reserved, or may be.
+    ///
+    /// # Errors
+    ///
+    /// The cores do not answer.
+    pub fn reservations(&self) -> Result<Vec<ReservationReport>, Unanswered> {
+        self.answered(self.server.reservations())
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate<FileStore, ServedTree>> {
@@ -401,7 +445,11 @@ impl Plane {
     }
 
     fn told_sessions(&self) -> Result<Vec<SessionInfo>, Unanswered> {
-        let told = self.server.ask_sessions();
+        self.answered(self.server.ask_sessions())
+    }
+
+    /// What the cores have told, if they have.
+    fn answered<T>(&self, told: Option<T>) -> Result<T, Unanswered> {
         match &told {
             Some(_) => self.alarms.clear(AlarmKind::Core),
             None => {

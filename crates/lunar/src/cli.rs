@@ -76,6 +76,11 @@ pub(crate) enum Verb {
     Export(ExportArgs),
     Unit(UnitFileArgs),
 
+    /// Print the description of the daemon's API, as OpenAPI 3.1
+    ///
+    /// The daemon serves the same at /openapi.json.
+    Api,
+
     /// Print a completion script for a shell
     ///
     /// For bash: lunar completion bash > /etc/bash_completion.d/lunar

@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::problem::Problem;
 use super::tokens::{TokenKey, Tokens};
@@ -20,7 +21,7 @@ use super::{Answer, ApiState};
 use crate::gate::Author;
 
 /// What somebody may do, from the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Nothing.
@@ -31,6 +32,18 @@ pub enum Role {
     Operate,
     /// Everything, tokens and secrets among it.
     Admin,
+}
+
+impl Role {
+    /// As it is written.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::View => "view",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// The other end of a connection.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
+use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::caller::Role;
@@ -26,7 +27,7 @@ pub use requests::{NewToken, ShownToken};
 pub(super) use requests::{create, list, revoke};
 
 /// A token, without what it is shown by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenInfo {
     /// Its name, by which history and log call those that show it.
     pub name: String,

@@ -5,9 +5,10 @@ use std::time::Duration;
 use engine::server::UnitReport;
 use scsi::statistics::ClassCount;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What a volume is and has done since it is served.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VolumeStats {
     /// The name of its row.
     pub volume: String,
@@ -38,7 +39,7 @@ pub struct VolumeStats {
 }
 
 /// Commands of one class, those that failed among them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationStats {
     /// Commands that ended with a status.
     pub operations: u64,
