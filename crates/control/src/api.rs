@@ -178,7 +178,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
 
 async fn config(State(plane): Shared) -> Answer<Response> {
     let served = plane.served();
-    Ok(document(served.generation, served.text.clone()))
+    Ok(document(served.generation, served.text.to_string()))
 }
 
 /// A document, with the generation by which it can be changed.

@@ -34,9 +34,9 @@ pub struct Served {
     /// Its number.
     pub generation: u64,
     /// Its document.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its tree.
-    pub tree: Tree,
+    pub tree: Arc<Tree>,
 }
 
 /// A session, as its users are told of it.
@@ -225,7 +225,7 @@ impl Plane {
     fn look(&self, request: &ChangeRequest, author: &Author) -> Result<Outcome, GateError> {
         let served = self.served();
         let (store, engine) = (self.store.clone(), self.engine.onlooker());
-        let (text, tree) = (served.text.clone(), served.tree.clone());
+        let (text, tree) = (Arc::clone(&served.text), Arc::clone(&served.tree));
         let mut gate = Gate::new(store, engine, served.generation, text, tree);
         gate.change(request, author, SystemTime::now())
     }
@@ -299,7 +299,7 @@ impl Plane {
             next.as_ref() == Some(file)
         };
         let file = self.store.file();
-        file.is_ok_and(|file| file != served.text && !is_coming(&file))
+        file.is_ok_and(|file| *file != *served.text && !is_coming(&file))
     }
 
     /// The generations that are kept, from the first.
@@ -313,7 +313,7 @@ impl Plane {
     pub fn text_of(&self, generation: u64) -> Option<String> {
         let served = self.served();
         if generation == served.generation {
-            return Some(served.text.clone());
+            return Some(served.text.to_string());
         }
         self.store.text(generation)
     }
@@ -322,7 +322,7 @@ impl Plane {
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         let served = self.served();
-        let is_as_served = self.store.file().as_ref() == Ok(&served.text);
+        let is_as_served = self.store.file().is_ok_and(|file| *file == *served.text);
         if is_as_served {
             self.alarms.clear(AlarmKind::Configuration);
         }
@@ -505,9 +505,10 @@ fn absent_alarm(volume: &str) -> Alarm {
 }
 
 fn served(gate: &Gate<FileStore, ServedTree>) -> Served {
+    let (text, tree) = gate.shared();
     Served {
         generation: gate.generation(),
-        text: gate.text().to_owned(),
-        tree: gate.tree().clone(),
+        text,
+        tree,
     }
 }

@@ -239,7 +239,13 @@ pub(super) async fn set(
 ) -> Answer<Json<Outcome>> {
     let served = plane.served();
     terms.made_from(served.generation);
-    let tree = changed(served.tree.clone(), &request)?;
+    let mut tree = Tree::clone(&served.tree);
+    for path in &request.unset {
+        unset(&mut tree, path)?;
+    }
+    for (path, value) in &request.set {
+        set_value(&mut tree, path, value)?;
+    }
     change(plane, Candidate::Tree(tree.into()), terms).await
 }
 
@@ -266,14 +272,4 @@ pub(super) async fn put_secret(
     let text = Zeroizing::new(text.to_owned());
     blocking(move || plane.put_secret(&name, &text, &caller.author())).await??;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn changed(mut tree: Tree, request: &SetRequest) -> Answer<Tree> {
-    for path in &request.unset {
-        tree = unset(&tree, path)?;
-    }
-    for (path, value) in &request.set {
-        tree = set_value(&tree, path, value)?;
-    }
-    Ok(tree)
 }

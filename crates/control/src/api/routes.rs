@@ -1,9 +1,13 @@
 //! Every route with the least role that may use it, and with what it takes and answers. The router
 //! and the description of the API are made of this one table.
 
+use std::collections::BTreeMap;
+
 use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -17,7 +21,7 @@ use super::{
 use crate::gate::Generation;
 use crate::metrics::VolumeStats;
 use crate::plane::Session;
-use crate::tree::{GroupRow, TargetRow, VolumeRow};
+use crate::tree::{GroupRow, TargetRow, Tree, VolumeRow};
 
 /// A method of a path.
 pub(super) struct Route {
@@ -294,10 +298,13 @@ fn of_access() -> Vec<Route> {
 
 /// A section of the tree, as paths name it and as documents do.
 pub(super) trait Section: Send + Sync + 'static {
+    type Row: Serialize + DeserializeOwned + ToSchema;
     const KEY: &'static str;
     const ALL: &'static str;
     const ONE: &'static str;
-    type Row: ToSchema;
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, Self::Row>;
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, Self::Row>;
 }
 
 struct Volumes;
@@ -305,24 +312,48 @@ struct Groups;
 struct Targets;
 
 impl Section for Volumes {
+    type Row = VolumeRow;
     const KEY: &'static str = "volume";
     const ALL: &'static str = "/v1/volumes";
     const ONE: &'static str = "/v1/volumes/{name}";
-    type Row = VolumeRow;
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, VolumeRow> {
+        &tree.volume
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, VolumeRow> {
+        &mut tree.volume
+    }
 }
 
 impl Section for Groups {
+    type Row = GroupRow;
     const KEY: &'static str = "group";
     const ALL: &'static str = "/v1/groups";
     const ONE: &'static str = "/v1/groups/{name}";
-    type Row = GroupRow;
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, GroupRow> {
+        &tree.group
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, GroupRow> {
+        &mut tree.group
+    }
 }
 
 impl Section for Targets {
+    type Row = TargetRow;
     const KEY: &'static str = "target";
     const ALL: &'static str = "/v1/targets";
     const ONE: &'static str = "/v1/targets/{name}";
-    type Row = TargetRow;
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, TargetRow> {
+        &tree.target
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, TargetRow> {
+        &mut tree.target
+    }
 }
 
 fn section<S: Section>() -> Vec<Route> {
