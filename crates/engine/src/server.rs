@@ -125,7 +125,7 @@ pub struct Server {
 /// What is served now.
 #[derive(Clone, Default)]
 struct Served {
-    inventory: Inventory,
+    inventory: Arc<Inventory>,
     units: BTreeMap<String, ServedUnit>,
     /// Numbers for units in slots that were used before.
     free: Vec<UnitId>,

@@ -94,7 +94,7 @@ impl Preparing<'_> {
             cannot_extend(&error)
         })?;
         served.views = Arc::new(views(served, &inventory));
-        served.inventory = inventory;
+        served.inventory = Arc::new(inventory);
         Ok(self.prepared(served, steps))
     }
 
@@ -404,24 +404,25 @@ type Arrival = (
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.
 fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation>, ServeError> {
-    let mut known: HashMap<String, String> = HashMap::new();
-    for (name, unit) in &served.units {
-        let written = served.inventory.units.get(name).map(|row| &row.written);
-        let written = written.unwrap_or(name).clone();
-        known.insert(unit.called.serial.clone(), written);
+    let call = |(name, row, (volume, ..)): &Arrival| units::designation(name, row, &**volume);
+    let all: Vec<_> = arrivals.iter().map(call).collect();
+    if all.is_empty() {
+        return Ok(all);
     }
-    let mut all = Vec::new();
-    for (name, row, (volume, ..)) in arrivals {
-        let called = units::designation(name, row, &**volume);
-        if let Some(one) = known.insert(called.serial.clone(), row.written.clone()) {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for (name, unit) in &served.units {
+        let row = served.inventory.units.get(name);
+        known.insert(&unit.called.serial, row.map_or(name, |row| &row.written));
+    }
+    for ((name, row, _), called) in arrivals.iter().zip(&all) {
+        if let Some(one) = known.insert(&called.serial, &row.written) {
             return Err(ServeError::SameVolume {
-                one,
+                one: one.to_owned(),
                 other: row.written.clone(),
-                serial: called.serial,
+                serial: called.serial.clone(),
                 name: name.clone(),
             });
         }
-        all.push(called);
     }
     Ok(all)
 }

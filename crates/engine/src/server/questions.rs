@@ -120,6 +120,14 @@ impl Server {
         served.units.iter().map(report).collect()
     }
 
+    /// Whether a unit is served, with its volume.
+    #[must_use]
+    pub fn has_volume(&self, unit: &str) -> bool {
+        let served = self.served();
+        let unit = served.units.get(unit);
+        unit.is_some_and(|unit| unit.absence.is_none())
+    }
+
     /// A unit's LUNs, by the name of the unit: through iSCSI, and through each Fibre Channel
     /// port.
     #[must_use]
