@@ -1,10 +1,12 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
-//! instructions` counts those of the hot paths; `cargo xtask package` makes packages.
+//! instructions` counts those of the hot paths; `cargo xtask scale` measures what many LUNs cost;
+//! `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod instructions;
 mod package;
+mod scale;
 
 use std::process::ExitCode;
 
@@ -22,6 +24,7 @@ enum Chore {
     Bench(bench::Arguments),
     Instructions(instructions::Arguments),
     Package(package::Arguments),
+    Scale(scale::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Package(arguments) => package::run(&arguments),
+        Chore::Scale(arguments) => scale::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

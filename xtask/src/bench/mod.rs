@@ -30,7 +30,8 @@ use contenders::{Contender, Contenders};
 use figures::Column;
 use rows::Row;
 use serde::Serialize;
-use verdict::Verdict;
+pub(crate) use target::release_binary;
+pub(crate) use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd
 #[derive(Args)]
@@ -147,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Measures everything, and prints it as it comes.
 fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Vec<Finished>> {
-    let binary = target::release_binary()?;
+    let binary = release_binary()?;
     let mut contenders = Contenders::new(&binary, &arguments.beside);
     let mut finished = Vec::new();
     println!("{}", figures::head());

@@ -33,7 +33,7 @@ pub(super) struct Target {
 }
 
 /// The release binary, which is built unless `$LUNAR` names one.
-pub(super) fn release_binary() -> Result<PathBuf> {
+pub(crate) fn release_binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("LUNAR") {
         return Ok(path.into());
     }

@@ -30,16 +30,16 @@ pub(super) enum Want {
 
 /// Whether something was reached.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     value: f64,
     what: String,
     limit: f64,
-    pub(super) good: bool,
+    pub(crate) good: bool,
 }
 
 impl Verdict {
     /// Of a value that shall not exceed its limit.
-    pub(super) fn at_most(value: f64, what: impl Into<String>, limit: f64) -> Self {
+    pub(crate) fn at_most(value: f64, what: impl Into<String>, limit: f64) -> Self {
         Self {
             value,
             what: what.into(),
