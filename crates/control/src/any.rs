@@ -81,12 +81,13 @@ fn names() -> impl Strategy<Value = Vec<String>> {
 
 fn luns() -> impl Strategy<Value = LunRows> {
     let lun = (prop::sample::select(&VOLUMES[..]), any::<bool>()).prop_map(|(volume, limited)| {
-        match limited {
-            true => LunRow::Limited {
+        if limited {
+            LunRow::Limited {
                 volume: volume.to_owned(),
                 access: Access::ReadOnly,
-            },
-            false => LunRow::Volume(volume.to_owned()),
+            }
+        } else {
+            LunRow::Volume(volume.to_owned())
         }
     });
     btree_map((0_u16..12).prop_map(LunNumber), lun, 0..4)

@@ -91,9 +91,10 @@ impl Session {
             portal: info.endpoints.local.to_string(),
             user: info.user,
             proof: info.proof.to_string(),
-            digests: match digests.is_empty() {
-                true => "none".to_owned(),
-                false => digests.join(", "),
+            digests: if digests.is_empty() {
+                "none".to_owned()
+            } else {
+                digests.join(", ")
             },
             core: info.core.0,
             age_s: uptime.saturating_sub(info.since).as_secs(),
@@ -251,9 +252,10 @@ impl Plane {
                 generation, worst, ..
             }) => tracing::info!("generation {generation} is served ({worst})"),
             Err(error) => {
-                let kind = match self.is_edited() {
-                    true => AlarmKind::Configuration,
-                    false => AlarmKind::Reload,
+                let kind = if self.is_edited() {
+                    AlarmKind::Configuration
+                } else {
+                    AlarmKind::Reload
                 };
                 let detail = format!("the file is not applied: {error}");
                 self.alarms.raise(Alarm::new(kind, detail));
@@ -480,9 +482,12 @@ impl Plane {
         if !sessions.iter().any(|session| session.tsih == id) {
             return Ok(SessionEnd::Unknown);
         }
-        let end = || match self.server.drop_session(id) {
-            true => Ok(SessionEnd::Ended),
-            false => Err("it has not ended within 5 s"),
+        let end = || {
+            if self.server.drop_session(id) {
+                Ok(SessionEnd::Ended)
+            } else {
+                Err("it has not ended within 5 s")
+            }
         };
         let ended = self.audited(author, format!("end session {id}"), end)?;
         Ok(ended.unwrap_or(SessionEnd::Late))

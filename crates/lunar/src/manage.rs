@@ -47,9 +47,12 @@ pub(crate) fn failure(error: &ApiError) -> VerbError {
 /// A path segment of a URL.
 pub(crate) fn segment(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(byte);
-    let escaped = |byte: u8| match plain(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let escaped = |byte: u8| {
+        if plain(&byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     name.bytes().map(escaped).collect()
 }

@@ -143,9 +143,10 @@ impl Description {
 
     /// Its body is a text of one of these kinds.
     pub(super) fn takes_text(self, kinds: &[&str], is_needed: bool) -> Self {
-        let required = match is_needed {
-            true => Required::True,
-            false => Required::False,
+        let required = if is_needed {
+            Required::True
+        } else {
+            Required::False
         };
         self.body(kinds, required, text())
     }
@@ -248,9 +249,10 @@ impl Description {
         {
             self = self.in_path(name);
         }
-        let may_look = match is_change {
-            true => ", or view for a dry run",
-            false => "",
+        let may_look = if is_change {
+            ", or view for a dry run"
+        } else {
+            ""
         };
         let mut operation = OperationBuilder::new()
             .operation_id(Some(self.id))

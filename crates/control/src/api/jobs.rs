@@ -77,9 +77,10 @@ fn of(plane: &Plane) -> Result<Vec<Job>, Unanswered> {
 }
 
 fn change(turn: TurnInfo) -> Job {
-    let (state, does) = match turn.is_under_way {
-        true => (JobState::Running, "is made"),
-        false => (JobState::Waiting, "waits for the one before"),
+    let (state, does) = if turn.is_under_way {
+        (JobState::Running, "is made")
+    } else {
+        (JobState::Waiting, "waits for the one before")
     };
     let author = turn.author;
     Job {

@@ -104,9 +104,10 @@ fn look_up(peer: PeerCredentials) -> User {
     let user = uzers::get_user_by_uid(peer.uid);
     let name = user.as_ref().and_then(|user| user.name().to_str());
     let name = name.map_or_else(|| format!("uid {}", peer.uid), str::to_owned);
-    let role = match peer.uid == 0 || peer.uid == uzers::get_effective_uid() {
-        true => Role::Admin,
-        false => role_by_groups(&name, peer.gid),
+    let role = if peer.uid == 0 || peer.uid == uzers::get_effective_uid() {
+        Role::Admin
+    } else {
+        role_by_groups(&name, peer.gid)
     };
     User { name, role }
 }

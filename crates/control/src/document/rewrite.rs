@@ -90,9 +90,10 @@ fn without_equal_rows(one: &Tree, other: &Tree) -> (Tree, Tree) {
 /// The ends of lines are those of the first one.
 fn with_ends_of(document: &str, text: String) -> String {
     let first = document.split_once('\n');
-    match first.is_some_and(|(first, _)| first.ends_with('\r')) {
-        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-        false => text,
+    if first.is_some_and(|(first, _)| first.ends_with('\r')) {
+        text.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        text
     }
 }
 

@@ -193,9 +193,12 @@ proptest! {
     ) {
         let text: String = write(&old)
             .lines()
-            .map(|line| match line.starts_with('[') {
-                true => format!("# about {line}\n{line}\n"),
-                false => format!("{line}\n"),
+            .map(|line| {
+                if line.starts_with('[') {
+                    format!("# about {line}\n{line}\n")
+                } else {
+                    format!("{line}\n")
+                }
             })
             .collect();
         let changed = rewrite(&text, &new);

@@ -128,9 +128,12 @@ fn document(tree: &Tree, turned: bool, line_end: &str) -> String {
         parts[1..].reverse();
     }
     let lines = parts.concat();
-    let line = |line: &str| match line.starts_with('[') {
-        true => format!("# about {line}\n{line} # {line}\n"),
-        false => format!("{line}\n"),
+    let line = |line: &str| {
+        if line.starts_with('[') {
+            format!("# about {line}\n{line} # {line}\n")
+        } else {
+            format!("{line}\n")
+        }
     };
     let text: String = lines.lines().map(line).collect();
     text.replace('\n', line_end)

@@ -163,9 +163,10 @@ impl Target<'_> {
     }
 
     fn access(&self, lun: &LunRow) -> Access {
-        match self.objects.protected.contains(lun.volume()) {
-            true => Access::ReadOnly,
-            false => lun.access(),
+        if self.objects.protected.contains(lun.volume()) {
+            Access::ReadOnly
+        } else {
+            lun.access()
         }
     }
 
