@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Asks promtool whether what a daemon at work tells at /metrics is what Prometheus wants, and whether
-# the alert rules are.
+# Asks promtool whether Prometheus can read what a daemon at work tells at /metrics, and the alert
+# rules, and whether it finds something to say against them.
 #
 #   tests/api/promtool.sh
 #
@@ -11,11 +11,11 @@ cd "$(dirname "$0")/../.."
 
 lunar=${LUNAR:-target/release/lunar}
 
-# Unpacks promtool where there is none. Lists of packages may be missing, or too old to be had by.
+# Unpacks promtool where there is none. The lists of packages may be missing, or too old.
 unpacked() {
     local folder=target/promtool
     [[ -x $folder/usr/bin/promtool ]] && return
-    command -v apt-get dpkg >/dev/null || return
+    command -v apt-get >/dev/null && command -v dpkg >/dev/null || return
     mkdir -p "$folder"
     (cd "$folder" && { apt-get download prometheus ||
         { apt-get update && apt-get download prometheus; }; }) &&
@@ -36,13 +36,14 @@ folder=$(mktemp -d)
 daemon='' host=''
 end() {
     # One that has to be stopped ends with another code than 0.
-    kill $host $daemon || true
+    kill $host $daemon 2>/dev/null || true
     wait || true
     rm -rf "$folder"
 }
 trap end EXIT
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 san=iqn.2026-11.org.example:san
 cat >"$folder/lunar.toml" <<END
 version = 1
