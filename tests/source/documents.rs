@@ -20,12 +20,12 @@ fn help(verb: &str) -> String {
 /// The verbs that have a page in the manual.
 const VERBS: &[&str] = &[
     "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
-    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "unit",
-    "shell", "as", "import", "export", "api",
+    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "metrics",
+    "unit", "shell", "as", "import", "export", "api",
 ];
 
 /// Pages that are not of a verb.
-const TOPICS: &[&str] = &["configuration", "metrics"];
+const TOPICS: &[&str] = &["configuration"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))

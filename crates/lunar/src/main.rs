@@ -80,6 +80,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Unit(args) => unit::run(&args),
         Verb::Api => documents::print(control::api::openapi().as_bytes()),
         Verb::Stats(args) => manage::stats::stats(&args),
+        Verb::Metrics(args) => manage::metrics::metrics(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

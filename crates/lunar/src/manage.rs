@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod history;
+pub(crate) mod metrics;
 pub(crate) mod sessions;
 pub(crate) mod stats;
 
