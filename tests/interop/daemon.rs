@@ -14,6 +14,7 @@ use super::{LIMIT, must, run};
 
 mod asked;
 mod login_keys;
+mod measured;
 mod told;
 
 /// Ten times over, while a host is at work on LUN 0.
@@ -49,29 +50,6 @@ fn luns_come_and_change_and_go_while_a_host_works() {
     host.kill().unwrap();
     host.wait().unwrap();
     assert!(rig.file().contains("# the first"));
-}
-
-#[test]
-fn what_a_host_writes_is_in_the_metrics_and_in_those_for_ganglia() {
-    let rig = Rig::start();
-    let mut host = load(&rig.url(0));
-    let until = Instant::now() + LIMIT;
-    let series = "lunar_volume_latency_seconds_count{volume=\"a\",op=\"write\"}";
-    while !rig.says(&["metrics", "--volume", "a"]).contains(series) {
-        assert!(Instant::now() < until, "{}", rig.log());
-    }
-    let said = rig.says(&["metrics", "--gmetric"]);
-    assert_eq!(said.lines().count(), 8, "{said}");
-    let rate = |name: &str| -> u64 {
-        let begin = format!("gmetric -n {name} -v ");
-        let mut lines = said.lines();
-        let rest = lines.find_map(|line| line.strip_prefix(&*begin)).unwrap();
-        rest.split(' ').next().unwrap().parse().unwrap()
-    };
-    assert!(rate("diskio_writeblks_a") > 0, "{said}");
-    assert_eq!(rate("diskio_writeblks_b"), 0, "{said}");
-    host.kill().unwrap();
-    host.wait().unwrap();
 }
 
 /// What a plan says that it cuts is cut when it is allowed, and not before.

@@ -113,6 +113,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// How many commands it has sent again to a unit behind another target; `None` where it is not
+    /// there. A volume around others does not tell: ask what is inside.
+    fn retries(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a
     /// second or so.
     fn can_grow(&self) -> bool {

@@ -31,6 +31,14 @@ impl OpenLeaves {
         self.0.extend(others.0.into_iter().filter(is_file));
     }
 
+    /// How many commands were sent again to units behind other targets; `None` where there are no
+    /// such units among them.
+    #[must_use]
+    pub fn retries(&self) -> Option<u64> {
+        let remote = self.0.iter().filter_map(|leaf| leaf.volume.retries());
+        remote.reduce(|sum, more| sum + more)
+    }
+
     /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {

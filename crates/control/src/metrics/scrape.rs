@@ -235,23 +235,21 @@ fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Ex
         let is_used = of.read.operations + of.write.operations + of.other.operations > 0;
         is_used.then(|| queued.get(&of.volume).copied().unwrap_or(0))
     };
-    gauge(&series::QUEUE, volumes, depth, out);
-    gauge(
-        &series::CAPACITY,
-        volumes,
-        |of| Some(of.capacity_bytes),
-        out,
-    );
-    gauge(&series::USED, volumes, |of| of.used_bytes, out);
+    each(&series::QUEUE, volumes, depth, out);
+    let capacity = |of: &VolumeStats| Some(of.capacity_bytes);
+    each(&series::CAPACITY, volumes, capacity, out);
+    each(&series::USED, volumes, |of| of.used_bytes, out);
     out.family(&series::STATE);
     for volume in volumes {
         let state = if volume.absent { "absent" } else { "online" };
         let labels = [("volume", &*volume.volume), ("state", state)];
         out.number(&series::STATE, &labels, 1);
     }
+    each(&series::RETRIES, volumes, |of| of.retries, out);
 }
 
-fn gauge(
+/// A number of each volume that has it.
+fn each(
     family: &Family,
     volumes: &[&VolumeStats],
     value: impl Fn(&VolumeStats) -> Option<u64>,

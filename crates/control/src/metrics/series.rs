@@ -98,6 +98,11 @@ pub(super) const STATE: Family = Family::gauge(
     "",
     "1 for the state that the volume is in: online or absent.",
 );
+pub(super) const RETRIES: Family = Family::counter(
+    "lunar_retries",
+    "",
+    "Commands that were sent again to the target that has a volume's storage.",
+);
 pub(super) const SESSIONS: Family =
     Family::gauge("lunar_sessions", "", "Sessions, by their target.");
 pub(super) const SESSION_COMMANDS: Family = Family::counter(
@@ -159,7 +164,7 @@ pub(super) const ALARM: Family =
     Family::gauge("lunar_alarm", "", "1 for what somebody should look at.");
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Family; 21] = [
+pub const ALL: [Family; 22] = [
     OPERATIONS,
     ERRORS,
     BYTES,
@@ -168,6 +173,7 @@ pub const ALL: [Family; 21] = [
     CAPACITY,
     USED,
     STATE,
+    RETRIES,
     SESSIONS,
     SESSION_COMMANDS,
     SESSION_BYTES,

@@ -27,6 +27,7 @@ fn volume(name: &str, reads: u64) -> VolumeStats {
         absent: reads == 0,
         capacity_bytes: 1 << 30,
         used_bytes: (reads > 0).then_some(4096),
+        retries: (reads > 0).then_some(3),
         reads,
         writes: reads,
         read_bytes: reads * 512,

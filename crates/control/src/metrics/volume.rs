@@ -19,6 +19,9 @@ pub struct VolumeStats {
     /// What it uses of its storage, where that is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,
+    /// Commands that were sent again to the target that has its storage, where another one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
     /// Read commands that ended well.
     pub reads: u64,
     /// Write commands that ended well.
@@ -116,6 +119,7 @@ impl From<UnitReport> for VolumeStats {
         Self {
             absent: unit.is_absent,
             capacity_bytes: bytes(unit.blocks),
+            retries: unit.retries,
             used_bytes: unit.usage.map(|usage| bytes(usage.used)),
             reads: read.operations.saturating_sub(read.errors),
             writes: write.operations.saturating_sub(write.errors),

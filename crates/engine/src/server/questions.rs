@@ -30,6 +30,9 @@ pub struct UnitReport {
     pub classes: [ClassCount; OperationClass::ALL.len()],
     /// What it uses of its storage, where that is counted.
     pub usage: Option<SpaceUsage>,
+    /// Commands that were sent again to the targets that have its storage, since it was opened;
+    /// `None` where that is here.
+    pub retries: Option<u64>,
 }
 
 /// How long the cores have for an answer.
@@ -115,6 +118,7 @@ impl Server {
                 blocks: traits.blocks,
                 classes: OperationClass::ALL.map(|class| unit.statistics.class(class)),
                 usage: unit.statistics.usage(),
+                retries: unit.leaves.retries(),
             }
         };
         served.units.iter().map(report).collect()

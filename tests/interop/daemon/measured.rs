@@ -1,0 +1,73 @@
+//! What a daemon counts, as `lunar metrics` prints it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::LIMIT;
+use crate::rig::{Rig, TARGET, load};
+
+/// The number of a series, once it is there and more than 0.
+fn wait_for(rig: &Rig, series: &str) -> u64 {
+    let until = Instant::now() + LIMIT;
+    loop {
+        let said = rig.says(&["metrics", "--detail"]);
+        let mut lines = said.lines();
+        let number = lines.find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
+        if let Some(number) = number.filter(|number| *number > 0) {
+            return number;
+        }
+        assert!(Instant::now() < until, "{series}\n{said}\n{}", rig.log());
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_a_host_writes_is_in_the_metrics_and_in_those_for_ganglia() {
+    let rig = Rig::start();
+    let mut host = load(&rig.url(0));
+    let series = "lunar_volume_latency_seconds_count{volume=\"a\",op=\"write\"}";
+    wait_for(&rig, series);
+    let said = rig.says(&["metrics", "--gmetric"]);
+    assert_eq!(said.lines().count(), 8, "{said}");
+    let rate = |name: &str| -> u64 {
+        let begin = format!("gmetric -n {name} -v ");
+        let mut lines = said.lines();
+        let rest = lines.find_map(|line| line.strip_prefix(&*begin)).unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(rate("diskio_writeblks_a") > 0, "{said}");
+    assert_eq!(rate("diskio_writeblks_b"), 0, "{said}");
+    host.kill().unwrap();
+    host.wait().unwrap();
+}
+
+/// What was on its way to a target when that was killed is sent to it again.
+#[test]
+fn what_a_gateway_sends_again_is_counted() {
+    let mut target = Rig::start();
+    let disk = target.url(1);
+    let gateway = Rig::serving(|_, port| {
+        format!(
+            "version = 1\n\n[volume.disk]\naddress = \"stats({disk})\"\n\n[volume.here]\n\
+             address = \"null:1M\"\n\n[target.\"{TARGET}\"]\n\
+             portals = [\"127.0.0.1:{port}\"]\nluns = {{ 0 = \"disk\", 1 = \"here\" }}\n\
+             allow = [\"*\"]\n"
+        )
+    });
+    let mut host = load(&gateway.url(0));
+    wait_for(
+        &gateway,
+        "lunar_volume_latency_seconds_count{volume=\"disk\",op=\"write\"}",
+    );
+    target.kill();
+    target.begin();
+    wait_for(&gateway, "lunar_retries_total{volume=\"disk\"}");
+    let said = gateway.says(&["metrics"]);
+    assert!(
+        !said.contains("lunar_retries_total{volume=\"here\"}"),
+        "{said}"
+    );
+    assert!(host.try_wait().unwrap().is_none(), "{}", gateway.log());
+    host.kill().unwrap();
+    host.wait().unwrap();
+}
