@@ -14,6 +14,7 @@ use engine::server::{LongOperationReport, ReservationReport, ServerHandle};
 use engine::survey::{FcLogin, Survey};
 use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
+use scsi::statistics::CoarseLatency;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -74,6 +75,9 @@ pub struct Session {
     pub read_bytes: u64,
     /// Bytes that they asked to write.
     pub written_bytes: u64,
+    /// How long they took, for metrics.
+    #[serde(skip)]
+    pub latency: CoarseLatency,
 }
 
 impl Session {
@@ -98,7 +102,8 @@ impl Session {
             },
             core: info.core.0,
             age_s: uptime.saturating_sub(info.since).as_secs(),
-            commands: counts.commands,
+            commands: counts.commands(),
+            latency: counts.latency,
             read_bytes: counts.bytes_in,
             written_bytes: counts.bytes_out,
         }
@@ -118,7 +123,8 @@ impl Session {
             digests: "none".to_owned(),
             core: login.core.0,
             age_s: uptime.saturating_sub(login.since).as_secs(),
-            commands: login.counts.commands,
+            commands: login.counts.commands(),
+            latency: login.counts.latency,
             read_bytes: login.counts.bytes_in,
             written_bytes: login.counts.bytes_out,
         }

@@ -5,6 +5,7 @@
 //! between the cores. Readers add the cores up. Latencies have memory from the first command of
 //! their class on a core, so that units without I/O cost nothing.
 
+mod coarse;
 mod latency;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::medium::Now;
 use crate::unit::CoreId;
+pub use coarse::CoarseLatency;
 use latency::CoreLatency;
 pub use latency::{BUCKETS, Latency};
 

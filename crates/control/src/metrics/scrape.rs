@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use engine::survey::Survey;
+use scsi::statistics::CoarseLatency;
 
 use super::exposition::Exposition;
 pub use super::exposition::Format;
@@ -18,7 +19,8 @@ use crate::plane::{Plane, Session};
 pub struct ScrapeRequest {
     /// How it is written.
     pub format: Format,
-    /// 27 buckets of latencies in place of 12, and those of commands that neither read nor write.
+    /// 27 buckets of latencies of volumes in place of 12, and those of commands that neither read
+    /// nor write; latencies of sessions.
     pub detail: bool,
     /// Only what is of this volume.
     pub volume: Option<String>,
@@ -97,6 +99,9 @@ impl Numbers {
         of_volumes(&volumes, &self.survey.queued, request.detail, &mut out);
         if request.volume.is_none() {
             of_sessions(&self.sessions, &mut out);
+            if request.detail {
+                latency_of_sessions(&self.sessions, &mut out);
+            }
             self.of_peers(&mut out);
             self.of_cores(&mut out);
             self.of_configuration(&mut out);
@@ -216,18 +221,13 @@ fn active<'a>(
 
 /// 12 buckets of 4^n us, or 27 of 2^n: both are exact sums of ours.
 fn histogram(volume: &str, op: &str, stats: &OperationStats, detail: bool, out: &mut Exposition) {
-    let step = if detail { 1 } else { 2 };
-    for octave in (0..27).step_by(step).take(if detail { 27 } else { 12 }) {
-        let end = Duration::from_micros(1 << octave);
-        let le = end.as_secs_f64().to_string();
-        let labels = [("volume", volume), ("op", op), ("le", &le)];
-        out.sample(&series::LATENCY, "_bucket", &labels, stats.within(end));
-    }
-    let labels = [("volume", volume), ("op", op), ("le", "+Inf")];
-    out.sample(&series::LATENCY, "_bucket", &labels, stats.operations);
-    let sum = Duration::from_nanos(stats.sum_ns).as_secs_f64();
-    out.sample(&series::LATENCY, "_sum", &labels[..2], sum);
-    out.sample(&series::LATENCY, "_count", &labels[..2], stats.operations);
+    let (step, count) = if detail { (1, 27) } else { (2, 12) };
+    let ends = (0..27).step_by(step).take(count);
+    let ends = ends.map(|octave| Duration::from_micros(1 << octave));
+    let within = ends.map(|end| (end, stats.within(end)));
+    let total = (stats.operations, Duration::from_nanos(stats.sum_ns));
+    let labels = [("volume", volume), ("op", op)];
+    out.histogram(&series::LATENCY, &labels, within, total);
 }
 
 fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Exposition) {
@@ -297,6 +297,26 @@ fn of_sessions(sessions: &[Session], out: &mut Exposition) {
             let labels = [target, initiator, portal, ("op", op)];
             out.number(&series::SESSION_BYTES, &labels, bytes);
         }
+    }
+}
+
+/// Of all sessions of one initiator by one portal.
+fn latency_of_sessions(sessions: &[Session], out: &mut Exposition) {
+    let mut sums: BTreeMap<[&str; 2], CoarseLatency> = BTreeMap::new();
+    for session in sessions.iter().filter(|session| session.commands > 0) {
+        let sum = sums.entry([&*session.initiator, &*session.portal]);
+        sum.or_default().add(&session.latency);
+    }
+    out.family(&series::SESSION_LATENCY);
+    for ([initiator, portal], latency) in &sums {
+        let mut within = 0;
+        let buckets = latency.buckets().map(|(end, count)| {
+            within += count;
+            (end, within)
+        });
+        let labels = [("initiator", *initiator), ("portal", *portal)];
+        let total = (latency.operations(), latency.sum());
+        out.histogram(&series::SESSION_LATENCY, &labels, buckets, total);
     }
 }
 

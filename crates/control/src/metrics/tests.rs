@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use engine::survey::{CoreTime, LoginResult};
+use scsi::statistics::{ClockTicks, CoarseLatency};
 
 use super::scrape::{Format, Numbers, ScrapeRequest};
 use super::*;
@@ -55,7 +56,17 @@ fn session(portal: &str) -> Session {
         commands: 5,
         read_bytes: 512,
         written_bytes: 1024,
+        latency: latency(5),
     }
+}
+
+/// Times of 2 us, 8 us, and so on, one command each.
+fn latency(commands: u32) -> CoarseLatency {
+    let mut latency = CoarseLatency::default();
+    for at in 0..commands {
+        latency.count(ClockTicks(8 << (2 * at)));
+    }
+    latency
 }
 
 fn numbers(volumes: Vec<VolumeStats>) -> Numbers {
@@ -146,6 +157,44 @@ fn a_volume_alone_and_in_detail() {
     }
 }
 
+/// Sessions of one initiator by one portal are added up, with whichever target they are.
+#[test]
+fn histograms_of_sessions_add_up_to_their_commands() {
+    let mut numbers = numbers(Vec::new());
+    let other = Session {
+        target: Some("iqn.2026-11.org.example:other".to_owned()),
+        commands: 14,
+        latency: latency(14),
+        ..session("192.0.2.1:3260")
+    };
+    let idle = Session {
+        commands: 0,
+        latency: latency(0),
+        ..session("192.0.2.2:3260")
+    };
+    numbers.sessions.extend([other, idle]);
+    assert!(!text(&numbers).contains("session_latency"));
+    let request = ScrapeRequest {
+        detail: true,
+        ..ScrapeRequest::default()
+    };
+    let text = numbers.text(&request);
+    let of = |series: &str| {
+        let begin = format!("lunar_session_{series}{{");
+        let lines = text.lines().filter(move |line| line.starts_with(&begin));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+    };
+    let within: Vec<u64> = of("latency_seconds_bucket").collect();
+    // Of three sessions each, and after the fifth bucket of one alone, which has three beyond 4 s.
+    assert_eq!(
+        within,
+        [0, 3, 6, 9, 12, 15, 16, 17, 18, 19, 20, 21, 24],
+        "{text}"
+    );
+    let counts = ["latency_seconds_count", "commands_total"].map(|series| of(series).sum::<u64>());
+    assert_eq!(counts, [24, 24]);
+}
+
 #[test]
 fn open_metrics_is_told_where_it_is_asked_for() {
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
@@ -162,7 +211,11 @@ fn open_metrics_is_told_where_it_is_asked_for() {
 /// Each family is told whole, once, and is in the table; no series comes twice.
 #[test]
 fn families_and_series_come_once() {
-    let text = text(&numbers(vec![volume("db", 7), volume("vm1", 3)]));
+    let request = ScrapeRequest {
+        detail: true,
+        ..ScrapeRequest::default()
+    };
+    let text = numbers(vec![volume("db", 7), volume("vm1", 3)]).text(&request);
     let told: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))

@@ -215,7 +215,8 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         if !card.detached {
-            nexus.counts.commands += 1;
+            let took = ClockTicks(self.clock.0.wrapping_sub(card.begun.0));
+            nexus.counts.latency.count(took);
             nexus.counts.bytes_in += card.lengths.0;
             nexus.counts.bytes_out += card.lengths.1;
             nexus.remove(slot);

@@ -53,6 +53,23 @@ fn each_time_is_below_the_end_of_its_bucket_and_not_far_below() {
 }
 
 #[test]
+fn a_coarse_histogram_has_powers_of_four_as_bounds() {
+    let mut latency = CoarseLatency::default();
+    let took = [0, 1, 3, 4, 15, 16, (1 << 22) - 1, 1 << 22, 1 << 40];
+    took.iter().for_each(|took| latency.count(us(*took)));
+    let counted: Vec<_> = latency.buckets().map(|(_, count)| count).collect();
+    assert_eq!(counted, [1, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    let ends: Vec<_> = latency.buckets().map(|(end, _)| end.as_micros()).collect();
+    assert!(ends.is_sorted() && ends.iter().all(|end| end.is_power_of_two()));
+    assert_eq!((ends[0], ends[1], ends[11]), (1, 4, 1 << 22));
+    assert_eq!(latency.operations(), took.len() as u64);
+
+    let mut sum = latency;
+    sum.add(&latency);
+    assert_eq!(sum.operations(), 2 * latency.operations());
+}
+
+#[test]
 fn powers_of_two_are_exact_bounds() {
     let of_unit = UnitStatistics::default();
     for took in [0, 1, 3, 4, 63, 64, 1 << 26] {

@@ -48,6 +48,27 @@ fn what_is_aborted_was_never_answered() {
     assert_eq!(class(&rig, OperationClass::Read), ClassCount::default());
 }
 
+/// As many as there are commands, whatever came of them.
+#[test]
+fn a_nexus_has_a_histogram_of_all_its_commands() {
+    let mut rig = Rig::new().holding();
+    rig.server.set_time(Now::from_millis(1000));
+    rig.send(&cdb10(0x28, 0, 0, 3), 1536);
+    let aborted = rig.send(&cdb10(0x28, 0, 9, 1), 512);
+    rig.server.set_time(Now::from_millis(1003));
+    rig.answer(0);
+    rig.manage(NexusId(0), Function::AbortTask(aborted));
+    rig.server.set_time(Now::from_millis(1100));
+    rig.answer(0);
+    rig.send(&cdb10(0x28, 0, u32::MAX, 1), 512);
+    let counts = rig.server.nexus_counts(NexusId(0)).unwrap();
+    let ended: Vec<_> = counts.latency.buckets().map(|(_, count)| count).collect();
+    // At once, in 3 ms, and in 100 ms.
+    assert_eq!(ended, [1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0]);
+    assert_eq!(counts.latency.sum(), Duration::from_millis(103));
+    assert_eq!(counts.commands(), 3);
+}
+
 #[test]
 fn what_goes_on_in_the_background_took_until_it_was_answered() {
     let mut rig = Rig::new().holding();
