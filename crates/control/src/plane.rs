@@ -5,6 +5,7 @@
 
 mod turns;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -14,14 +15,14 @@ use engine::server::{LongOperationReport, ReservationReport, ServerHandle};
 use engine::survey::{FcLogin, Survey};
 use io::memory::MemoryLimit;
 use scsi::device::NexusCounts;
-use scsi::statistics::CoarseLatency;
+use scsi::statistics::{CoarseLatency, Latency};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::audit::{Audit, asked};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
-use crate::metrics::VolumeStats;
+use crate::metrics::{OperationStats, VolumeStats};
 use crate::plan::Allowed;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
@@ -405,6 +406,17 @@ impl Plane {
     #[must_use]
     pub fn stats(&self) -> Vec<VolumeStats> {
         self.server.units().into_iter().map(Into::into).collect()
+    }
+
+    /// How long commands were at their volumes, by the name of the volume: reads, writes, and all
+    /// else.
+    #[must_use]
+    pub(crate) fn medium_stats(&self) -> BTreeMap<String, [OperationStats; 3]> {
+        let latencies = self.server.medium_latencies().into_iter();
+        let stats = |classes: [Latency; 3]| classes.each_ref().map(Into::into);
+        latencies
+            .map(|(name, classes)| (name, stats(classes)))
+            .collect()
     }
 
     /// What the cores have counted beside volumes.

@@ -1,7 +1,12 @@
 //! What a daemon counts, as `lunar metrics` prints it.
 
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use scsi::wire::lun::Lun;
+use tests::client::Client;
+use tests::initiator::Settings;
 
 use crate::LIMIT;
 use crate::rig::{Rig, TARGET, load};
@@ -39,6 +44,44 @@ fn what_a_host_writes_is_in_the_metrics_and_in_those_for_ganglia() {
     assert_eq!(rate("diskio_writeblks_b"), 0, "{said}");
     host.kill().unwrap();
     host.wait().unwrap();
+}
+
+/// A host that is still there, so that all its commands are those of a session.
+#[test]
+fn histograms_add_up_to_what_a_host_did() {
+    let rig = Rig::start();
+    let portal = SocketAddr::from(([127, 0, 0, 1], rig.port));
+    let mut host = Client::connect(portal, Settings::new(1, TARGET)).unwrap();
+    host.lun = Lun::from_index(1);
+    let _ = host.keys();
+    for lba in 0..20 {
+        host.write(lba, vec![7; 512], false).unwrap();
+        host.read(lba, 1).unwrap();
+    }
+    let said = rig.says(&["metrics", "--detail"]);
+    let sum = |series: &str| -> u64 {
+        let numbers = said.lines().filter_map(|line| line.strip_prefix(series));
+        let number = |rest: &str| -> u64 { rest.rsplit(' ').next().unwrap().parse().unwrap() };
+        numbers.map(number).sum()
+    };
+    for (op, operations) in [("read", 20), ("write", 20)] {
+        let labels = format!("{{volume=\"b\",op=\"{op}\"");
+        let counted = sum(&format!("lunar_volume_operations_total{labels}}}"));
+        assert_eq!(counted, operations, "{said}");
+        for at in ["", ",at=\"medium\""] {
+            let count = format!("lunar_volume_latency_seconds_count{labels}{at}}}");
+            assert_eq!(sum(&count), operations, "{count}\n{said}");
+            let all = format!("lunar_volume_latency_seconds_bucket{labels}{at},le=\"+Inf\"}}");
+            assert_eq!(sum(&all), operations, "{all}\n{said}");
+        }
+    }
+    let commands = sum("lunar_session_commands_total{");
+    assert!(commands >= 40, "{said}");
+    assert_eq!(
+        sum("lunar_session_latency_seconds_count{"),
+        commands,
+        "{said}"
+    );
 }
 
 /// What was on its way to a target when that was killed is sent to it again.

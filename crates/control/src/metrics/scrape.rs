@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::survey::Survey;
 use scsi::statistics::CoarseLatency;
 
-use super::exposition::Exposition;
 pub use super::exposition::Format;
+use super::exposition::{Exposition, Labels};
 use super::series::{self, Family};
 use super::volume::{OperationStats, VolumeStats};
 use crate::alarm::Alarm;
@@ -19,8 +19,8 @@ use crate::plane::{Plane, Session};
 pub struct ScrapeRequest {
     /// How it is written.
     pub format: Format,
-    /// 27 buckets of latencies of volumes in place of 12, and those of commands that neither read
-    /// nor write; latencies of sessions.
+    /// 27 buckets of latencies of volumes in place of 12, those of commands that neither read nor
+    /// write, and the part of them that commands were at their media; latencies of sessions.
     pub detail: bool,
     /// Only what is of this volume.
     pub volume: Option<String>,
@@ -57,6 +57,8 @@ impl ScrapeRequest {
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     pub(super) volumes: Vec<VolumeStats>,
+    /// How long their commands were at their media, by class; of none where it is not asked for.
+    pub(super) media: BTreeMap<String, [OperationStats; OPERATIONS.len()]>,
     pub(super) survey: Survey,
     pub(super) sessions: Vec<Session>,
     /// Bytes of memory, by what they are for.
@@ -77,6 +79,11 @@ pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
     memory.extend(resident().map(|bytes| ("resident", bytes)));
     let numbers = Numbers {
         volumes: plane.stats(),
+        media: if request.detail {
+            plane.medium_stats()
+        } else {
+            BTreeMap::new()
+        },
         // Series that are missing are seen; zeros would be a lie.
         sessions: plane.sessions_of(&survey).unwrap_or_default(),
         memory,
@@ -96,7 +103,7 @@ impl Numbers {
             only.is_none_or(|only| *only == one.volume)
         };
         let volumes: Vec<_> = self.volumes.iter().filter(wanted).collect();
-        of_volumes(&volumes, &self.survey.queued, request.detail, &mut out);
+        self.of_volumes(&volumes, request.detail, &mut out);
         if request.volume.is_none() {
             of_sessions(&self.sessions, &mut out);
             if request.detail {
@@ -107,6 +114,29 @@ impl Numbers {
             self.of_configuration(&mut out);
         }
         out.into_text()
+    }
+
+    fn of_volumes(&self, volumes: &[&VolumeStats], detail: bool, out: &mut Exposition) {
+        counters(volumes, out);
+        out.family(&series::LATENCY);
+        for (volume, op, stats) in active(volumes) {
+            if detail || op != "other" {
+                let labels = [("volume", &*volume.volume), ("op", op)];
+                histogram(&labels, stats, detail, out);
+            }
+        }
+        let media = volumes.iter().filter_map(|volume| {
+            let (name, classes) = self.media.get_key_value(&volume.volume)?;
+            Some((&**name, classes))
+        });
+        for (volume, classes) in media {
+            let classes = OPERATIONS.iter().zip(classes);
+            for ((op, _), stats) in classes.filter(|(_, stats)| stats.operations > 0) {
+                let labels = [("volume", volume), ("op", *op), ("at", "medium")];
+                histogram(&labels, stats, detail, out);
+            }
+        }
+        gauges(volumes, &self.survey.queued, out);
     }
 
     fn of_peers(&self, out: &mut Exposition) {
@@ -178,12 +208,7 @@ const COUNTERS: [Counter; 2] = [
     (series::ERRORS, |of| of.errors),
 ];
 
-fn of_volumes(
-    volumes: &[&VolumeStats],
-    queued: &BTreeMap<String, u64>,
-    detail: bool,
-    out: &mut Exposition,
-) {
+fn counters(volumes: &[&VolumeStats], out: &mut Exposition) {
     for (family, value) in COUNTERS {
         out.family(&family);
         for (volume, op, stats) in active(volumes) {
@@ -198,13 +223,6 @@ fn of_volumes(
             out.number(&series::BYTES, &labels, bytes);
         }
     }
-    out.family(&series::LATENCY);
-    for (volume, op, stats) in active(volumes) {
-        if detail || op != "other" {
-            histogram(&volume.volume, op, stats, detail, out);
-        }
-    }
-    gauges(volumes, queued, out);
 }
 
 /// Classes of which a volume had any command.
@@ -220,14 +238,13 @@ fn active<'a>(
 }
 
 /// 12 buckets of 4^n us, or 27 of 2^n: both are exact sums of ours.
-fn histogram(volume: &str, op: &str, stats: &OperationStats, detail: bool, out: &mut Exposition) {
+fn histogram(labels: Labels<'_>, stats: &OperationStats, detail: bool, out: &mut Exposition) {
     let (step, count) = if detail { (1, 27) } else { (2, 12) };
     let ends = (0..27).step_by(step).take(count);
     let ends = ends.map(|octave| Duration::from_micros(1 << octave));
     let within = ends.map(|end| (end, stats.within(end)));
     let total = (stats.operations, Duration::from_nanos(stats.sum_ns));
-    let labels = [("volume", volume), ("op", op)];
-    out.histogram(&series::LATENCY, &labels, within, total);
+    out.histogram(&series::LATENCY, labels, within, total);
 }
 
 fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Exposition) {

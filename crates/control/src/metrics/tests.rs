@@ -137,7 +137,8 @@ fn histograms_add_up_to_the_counters() {
 
 #[test]
 fn a_volume_alone_and_in_detail() {
-    let numbers = numbers(vec![volume("db", 7), volume("vm1", 7)]);
+    let mut numbers = numbers(vec![volume("db", 7), volume("vm1", 7)]);
+    let medium = |count| operations(count, 0);
     let request = |query: &[(&str, &str)]| {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         ScrapeRequest::new(&query.iter().map(owned).collect::<Vec<_>>(), "")
@@ -147,10 +148,20 @@ fn a_volume_alone_and_in_detail() {
         !alone.contains("\"db\"") && !alone.contains("lunar_sessions"),
         "{alone}"
     );
+    numbers.media.insert("db".to_owned(), [7, 6, 0].map(medium));
     let detail = numbers.text(&request(&[("detail", "1")]).unwrap());
     let other = "lunar_volume_latency_seconds_bucket{volume=\"db\",op=\"other\"";
     let buckets = detail.lines().filter(|line| line.starts_with(other));
     assert_eq!(buckets.count(), 28);
+    let count = |labels: &str| {
+        let series = format!("lunar_volume_latency_seconds_count{{volume=\"db\",{labels}}}");
+        value(&detail, &series)
+    };
+    for (op, at_medium) in [("read", 7.0), ("write", 6.0)] {
+        let labels = format!("op=\"{op}\",at=\"medium\"");
+        assert_eq!(count(&labels).to_bits(), f64::to_bits(at_medium));
+    }
+    assert_eq!(detail.matches("_sum{volume=\"db\"").count(), 5, "{detail}");
     for wrong in [("detail", "2"), ("volumes", "db"), ("", "")] {
         let cause = request(&[wrong]).unwrap_err();
         assert!(cause.contains("give detail=1 or volume=NAME"), "{cause}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::server::UnitReport;
-use scsi::statistics::ClassCount;
+use scsi::statistics::{ClassCount, Latency};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -98,15 +98,24 @@ impl OperationStats {
     }
 }
 
+impl From<&Latency> for OperationStats {
+    fn from(latency: &Latency) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let buckets = latency.buckets();
+        Self {
+            operations: latency.count(),
+            errors: 0,
+            sum_ns: ns(latency.sum()),
+            buckets: buckets.map(|(end, count)| (ns(end), count)).collect(),
+        }
+    }
+}
+
 impl From<&ClassCount> for OperationStats {
     fn from(class: &ClassCount) -> Self {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let buckets = class.latency.buckets();
         Self {
-            operations: class.operations(),
             errors: class.errors,
-            sum_ns: ns(class.latency.sum()),
-            buckets: buckets.map(|(end, count)| (ns(end), count)).collect(),
+            ..Self::from(&class.latency)
         }
     }
 }

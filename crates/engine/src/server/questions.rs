@@ -1,11 +1,12 @@
 //! What is asked of a server that runs. Whoever asks waits for the cores, at most 5 s, and no core
 //! waits for whoever asks.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
-use scsi::statistics::{ClassCount, OperationClass, SpaceUsage};
+use scsi::statistics::{ClassCount, Latency, OperationClass, SpaceUsage};
 
 use super::Server;
 use super::units::ServedUnit;
@@ -122,6 +123,21 @@ impl Server {
             }
         };
         served.units.iter().map(report).collect()
+    }
+
+    /// How long the commands of units were at their volumes, by the name of the unit and the class
+    /// of the command, as in [`UnitReport::classes`]. Units that were not used yet are left out.
+    #[must_use]
+    pub fn medium_latencies(&self) -> BTreeMap<String, [Latency; OperationClass::ALL.len()]> {
+        let served = self.served();
+        let latencies = |(name, unit): (&String, &ServedUnit)| {
+            let classes = OperationClass::ALL.map(|class| unit.statistics.medium(class));
+            (name.clone(), classes)
+        };
+        let all = served.units.iter().map(latencies);
+        let is_used = |class: &Latency| class.count() > 0;
+        all.filter(|(_, classes)| classes.iter().any(is_used))
+            .collect()
     }
 
     /// Whether a unit is served, with its volume.

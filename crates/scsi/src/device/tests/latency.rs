@@ -27,6 +27,27 @@ fn a_read_takes_from_its_command_to_its_status() {
     assert_eq!(class(&rig, OperationClass::Write), ClassCount::default());
 }
 
+/// Two operations at once are one time at the medium; what is between two is none.
+#[test]
+fn what_a_command_waits_for_here_is_not_time_at_its_medium() {
+    let mut rig = Rig::new().holding();
+    rig.hold_data = true;
+    rig.server.set_time(Now::from_millis(1000));
+    rig.send(&cdb10(0x2a, 0, 0, 4), pattern(4, 1));
+    rig.server.set_time(Now::from_millis(1001));
+    rig.answer(0);
+    rig.server.set_time(Now::from_millis(1010));
+    rig.send_data();
+    rig.server.set_time(Now::from_millis(1014));
+    rig.answer(0);
+    let writes = class(&rig, OperationClass::Write);
+    assert_eq!(writes.latency.sum(), Duration::from_millis(14));
+    let owner = &rig.owners[UnitId::first(0).index()];
+    let at_medium = owner.state().statistics.medium(OperationClass::Write);
+    assert_eq!(at_medium.sum(), Duration::from_millis(5));
+    assert_eq!((at_medium.count(), writes.operations()), (1, 1));
+}
+
 #[test]
 fn what_fails_is_an_operation_and_an_error() {
     let mut rig = Rig::new();
