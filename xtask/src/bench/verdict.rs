@@ -47,6 +47,14 @@ impl Verdict {
             good: value <= limit,
         }
     }
+
+    /// Of a value that shall not stay below its limit.
+    pub(crate) fn at_least(value: f64, what: impl Into<String>, limit: f64) -> Self {
+        Self {
+            good: value >= limit,
+            ..Self::at_most(value, what, limit)
+        }
+    }
 }
 
 impl Want {
@@ -73,10 +81,7 @@ impl Want {
             Self::TimesLess(other, limit) => {
                 let value = cpu_us(other)? / own_us()?;
                 let what = format!("times less CPU an I/O than {other}");
-                Verdict {
-                    good: value >= limit,
-                    ..Verdict::at_most(value, what, limit)
-                }
+                Verdict::at_least(value, what, limit)
             }
             Self::P50(limit) => Verdict::at_most(own(|round| Some(round.p50_us))?, "us p50", limit),
             Self::P99(limit) => Verdict::at_most(own(|round| Some(round.p99_us))?, "us p99", limit),
