@@ -75,6 +75,7 @@ impl Server {
         for core in (0..self.cores).map_while(|_| answers.recv_timeout(ANSWER).ok()) {
             survey.add(core, &names);
         }
+        survey.is_whole = survey.times.len() == usize::from(self.cores);
         survey.times.sort_by_key(|time| time.core);
         survey
     }
