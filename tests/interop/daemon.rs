@@ -36,7 +36,7 @@ fn luns_come_and_change_and_go_while_a_host_works() {
         rig.says(&["unset", &lun(7), "volume.c"]);
         assert!(!run("iscsi-inq", &[&rig.url(7)]).good());
     }
-    // Growth is looked for once a second.
+    // Growth is looked for every two seconds.
     let until = Instant::now() + LIMIT;
     while rig.capacity(1) != (18 << 20).to_string() {
         assert!(Instant::now() < until, "{}", rig.log());

@@ -119,8 +119,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a
-    /// second or so.
+    /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked every
+    /// other second or so.
     fn can_grow(&self) -> bool {
         false
     }

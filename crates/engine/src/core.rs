@@ -278,7 +278,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     self.tell_volume(now, (node, slot), HandleEvent::File { result, buffer });
                 }
                 Some(EventKey::Persist(unit)) => self.persisted(now, unit, &result),
-                Some(EventKey::Watch(unit)) => self.looked_at(unit, &result),
+                Some(EventKey::Watch) => self.look_ended(),
                 _ => {}
             },
             RingEvent::Ready { token } => match EventKey::of(token) {
