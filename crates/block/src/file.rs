@@ -68,7 +68,8 @@ pub struct FileOptions {
 pub struct FileVolume {
     backing: Arc<Backing>,
     identity: Option<String>,
-    path: PathBuf,
+    /// How it was opened, without what that did to it.
+    options: FileOptions,
     /// When it had been written to last, as it was opened.
     written_before: (i64, u64),
 }
@@ -83,12 +84,30 @@ impl FileVolume {
         let (backing, written_before) = open::open(options)?;
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
-        let path = options.path.clone();
+        let options = FileOptions {
+            size: None,
+            undo: None,
+            ..options.clone()
+        };
         Ok(Self {
             backing,
             identity,
-            path,
+            options,
             written_before,
+        })
+    }
+
+    /// The lock belongs to what the kernel has open, which a duplicate of the descriptor shares.
+    fn in_blocks(&self, bytes: Option<u32>) -> Result<Self, VolumeError> {
+        let options = FileOptions {
+            block_size: bytes,
+            ..self.options.clone()
+        };
+        Ok(Self {
+            backing: open::again(&self.backing, &options)?,
+            identity: self.identity.clone(),
+            written_before: self.written_before,
+            options,
         })
     }
 }
@@ -122,7 +141,7 @@ impl Volume for FileVolume {
 
     fn is_removed(&self) -> bool {
         let ours = rustix::fs::fstat(self.backing.master());
-        match (std::fs::metadata(&self.path), ours) {
+        match (std::fs::metadata(&self.options.path), ours) {
             (Ok(found), Ok(ours)) => (found.dev(), found.ino()) != (ours.st_dev, ours.st_ino),
             (Err(error), _) => matches!(
                 error.kind(),
@@ -156,6 +175,10 @@ impl Volume for FileVolume {
 
     fn release(&self) {
         open::release(self.backing.master());
+    }
+
+    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        Some(self.in_blocks(bytes).map(|file| Arc::new(file) as _))
     }
 
     fn can_grow(&self) -> bool {

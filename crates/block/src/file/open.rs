@@ -69,6 +69,13 @@ fn open_with(
     Ok((backing, written))
 }
 
+/// The same file, still locked, to be treated as these options say.
+pub(super) fn again(backing: &Backing, options: &FileOptions) -> Result<Arc<Backing>, VolumeError> {
+    let file = backing.duplicate()?;
+    let (rules, blocks) = prepare(&file, len(&file)?, options)?;
+    Ok(Backing::new(file, rules, blocks))
+}
+
 /// What opening does to a file that has this length, and was written to last at this time.
 fn change(
     options: &FileOptions,

@@ -98,15 +98,7 @@ impl LeafReuse {
         open: impl FnOnce() -> Result<Arc<dyn Volume>, OpenCause>,
     ) -> Result<Arc<dyn Volume>, OpenCause> {
         let place = place(leaf);
-        let fits = |one: &OpenLeaf| {
-            let may_write = !one.read_only || options.read_only;
-            one.address == place && one.block_size == options.block_size && may_write
-        };
-        let known = {
-            let known = &mut self.lists().known.0;
-            let at = known.iter().position(fits);
-            at.map(|at| known.remove(at))
-        };
+        let known = self.lists().known.take(&place, options)?;
         let opened = match known {
             Some(known) => {
                 if !options.read_only && !options.as_is {
@@ -124,6 +116,37 @@ impl LeafReuse {
         let volume = Arc::clone(&opened.volume);
         self.lists().opened.0.push(opened);
         Ok(volume)
+    }
+}
+
+impl OpenLeaves {
+    /// Takes out what is open at a place, in blocks as they are to be. A file or device that has
+    /// others gets them, as nothing could open it anew beside what has it.
+    fn take(
+        &mut self,
+        place: &Address,
+        options: &OpenOptions,
+    ) -> Result<Option<OpenLeaf>, OpenCause> {
+        let fits = |one: &OpenLeaf| {
+            let may_write = !one.read_only || options.read_only;
+            one.address == *place && may_write
+        };
+        let is_same = |one: &OpenLeaf| one.block_size == options.block_size;
+        if let Some(at) = self.0.iter().position(|one| fits(one) && is_same(one)) {
+            return Ok(Some(self.0.remove(at)));
+        }
+        let Some(at) = self.0.iter().position(fits) else {
+            return Ok(None);
+        };
+        let Some(volume) = self.0[at].volume.with_block_size(options.block_size) else {
+            return Ok(None);
+        };
+        let (block_size, volume) = (options.block_size, volume?);
+        Ok(Some(OpenLeaf {
+            block_size,
+            volume,
+            ..self.0.remove(at)
+        }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod ports;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +20,7 @@ use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 
-use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
+use super::units::{self, Absence, Designation, Keeping, LeftLocks, ServedUnit, VolumeGauge};
 use super::views::views;
 use super::{Served, ServerConfig, portals};
 use crate::change::{Change, NewUnit, NewVolume};
@@ -60,6 +61,7 @@ struct Steps {
     swaps: Vec<NewVolume>,
     departures: Vec<UnitId>,
     gone: Vec<Arc<UnitStatistics>>,
+    locks: LeftLocks,
     growth: Growth,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
@@ -149,17 +151,15 @@ impl Preparing<'_> {
         let old = served.units.remove(name).ok_or_else(|| no_unit(name))?;
         let row = served.inventory.units.get(name).cloned();
         let row = row.ok_or_else(|| no_unit(name))?;
-        let mut steps = Steps {
-            departures: vec![old.id],
-            gone: vec![old.statistics],
-            ..Steps::default()
-        };
+        let id = old.id;
+        let mut steps = Steps::default();
+        steps.leave(old);
         self.admit(
             served,
             vec![(name.to_owned(), row, (volume, None, leaves))],
             &mut steps,
         )?;
-        served.free.push(old.id.successor());
+        served.free.push(id.successor());
         served.views = Arc::new(views(served, &served.inventory));
         Ok(self.prepared(served, steps))
     }
@@ -209,15 +209,11 @@ impl Preparing<'_> {
             match step {
                 Step::RemoveUnit(name) => {
                     if let Some(unit) = served.units.remove(&name) {
-                        made.departures.push(unit.id);
-                        made.gone.push(unit.statistics);
-                        left.add_files(unit.leaves);
+                        left.add_files(made.leave(unit));
                     }
                 }
                 Step::SwapVolume(name, row) => {
-                    let (swap, growth) = self.swap(served, &name, &row, open)?;
-                    made.swaps.extend(swap);
-                    made.growth.extend(growth);
+                    arrivals.extend(self.swap(served, (name, row), open, made)?);
                 }
                 Step::AddUnit(name, row) => {
                     // A file that one row leaves is open, and may be that of another.
@@ -252,8 +248,14 @@ impl Preparing<'_> {
             state.statistics.set_gauge(VolumeGauge::new(&volume));
             let statistics = Arc::clone(&state.statistics);
             let places = (&*name, &row);
-            let lock = units::restore(places, &mut state, &called, self.store, is_writable)?;
+            let keeping = Keeping {
+                store: self.store,
+                is_writable,
+                left: &made.locks,
+            };
+            let lock = units::restore(places, &mut state, &called, keeping)?;
             let id = served.new_id();
+            let held = lock.as_ref().map(Arc::downgrade);
             made.arrivals.push(NewUnit {
                 id,
                 state,
@@ -269,6 +271,7 @@ impl Preparing<'_> {
                 absence,
                 statistics,
                 leaves,
+                lock: held.unwrap_or_default(),
             };
             served.units.insert(name, unit);
         }
@@ -315,44 +318,59 @@ impl Preparing<'_> {
         Ok(volume)
     }
 
+    /// Puts another volume under a unit. Where its blocks have another size, what hosts know of
+    /// blocks is wrong from then on: another unit takes its place, which is returned.
     fn swap(
         &self,
         served: &mut Served,
-        name: &str,
-        row: &UnitRow,
+        (name, row): (String, UnitRow),
         open: &OpenOptions,
-    ) -> Result<(Option<NewVolume>, Growth), ServeError> {
-        let Some(unit) = served.units.get_mut(name) else {
-            return Err(no_unit(name));
+        made: &mut Steps,
+    ) -> Result<Option<Arrival>, ServeError> {
+        let Entry::Occupied(mut entry) = served.units.entry(name.clone()) else {
+            return Err(no_unit(&name));
         };
+        let unit = entry.get_mut();
         let reuse = LeafReuse::of(unit.leaves.clone());
-        let (volume, absence) = self.open(name, row, open, &reuse)?;
+        let (volume, absence) = self.open(&name, &row, open, &reuse)?;
+        made.growth.extend(reuse.growth());
         let (was, is) = (unit.volume.traits(), volume.traits());
-        if absence.is_none() && was.block_size != is.block_size {
-            return Err(ServeError::BlockSize {
-                volume: row.written.clone(),
-                is: is.block_size,
-                was: was.block_size,
-            });
+        // What is absent and is not told to have blocks may have those of before.
+        let is_known = absence.is_none() || row.block_size.is_some();
+        if is_known && was.block_size != is.block_size {
+            made.leave(entry.remove());
+            return Ok(Some((name, row, (volume, absence, reuse.opened()))));
         }
         unit.leaves = reuse.opened();
         unit.absence = absence;
         let before = std::mem::replace(&mut unit.volume, Arc::clone(&volume));
         // A file that has grown is the same volume, and is seen to be longer.
         let is_another = !Arc::ptr_eq(&before, &volume);
-        let swap = is_another.then(|| NewVolume {
+        made.swaps.extend(is_another.then(|| NewVolume {
             unit: unit.id,
             volume,
-            name: row.written.clone(),
+            name: row.written,
             is_absent: absence.is_some(),
-        });
-        Ok((swap, reuse.growth()))
+        }));
+        Ok(None)
     }
 
     fn target_config(&self, served: &Served) -> TargetConfig {
         let portals = served.portals.iter().map(|portal| portal.bound).collect();
         let limits = self.config.limits;
         served.placed(&served.inventory, |placed| placed.config(portals, limits))
+    }
+}
+
+impl Steps {
+    /// A unit goes. What it was made of may be that of one that comes, as may its lock.
+    fn leave(&mut self, unit: ServedUnit) -> OpenLeaves {
+        let lock = unit.lock.upgrade();
+        let key = units::key(&unit.called);
+        self.locks.extend(lock.map(|lock| (key, lock)));
+        self.departures.push(unit.id);
+        self.gone.push(unit.statistics);
+        unit.leaves
     }
 }
 

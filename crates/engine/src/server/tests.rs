@@ -34,6 +34,76 @@ fn disk(path: &Path, options: &str) -> Inventory {
     }
 }
 
+/// A change of a unit.
+type Edit = fn(&mut UnitRow);
+
+/// Its file is locked, and so are its reservations: by this server itself.
+#[test]
+fn a_disk_becomes_another_one_in_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, state) = (folder.path().join("disk"), folder.path().join("state"));
+    let config = ServerConfig {
+        state_dir: Some(state.clone()),
+        ..config()
+    };
+    let mut inventory = disk(&path, "size=1M");
+    let server = Server::start(config, inventory.clone(), &UndoLog::default()).unwrap();
+    let id = || server.served().units["disk"].id;
+    let edits: [Edit; 7] = [
+        |row| row.vendor = Some("LAB".to_owned()),
+        |row| row.removable = true,
+        |row| row.serial = Some("2".to_owned()),
+        |row| row.naa = Some(vec![0x3f; 8]),
+        |row| row.serial = Some("3".to_owned()),
+        |row| row.block_size = Some(4096),
+        |row| row.block_size = None,
+    ];
+    for edit in edits {
+        let before = id();
+        edit(inventory.units.get_mut("disk").unwrap());
+        assert!(!change(&server, &inventory, &mut || Err("no".to_owned())));
+        assert_eq!(id(), before, "the old one stays, with its locks");
+        server.apply(inventory.clone()).unwrap();
+        assert_ne!(id(), before, "hosts have to look again");
+        let unit = &server.units()[0];
+        let bytes = unit.blocks * u64::from(unit.block_size);
+        assert_eq!(bytes, 1 << 20);
+        assert_eq!(locks(&state), 1);
+    }
+    end(&server);
+    assert_eq!(locks(&state), 0);
+}
+
+/// Units whose reservations this server keeps others from.
+fn locks(state: &Path) -> usize {
+    let names = fs::read_dir(state).unwrap().map(|one| one.unwrap().path());
+    let is_lock = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "lock");
+    names.filter(is_lock).count()
+}
+
+#[test]
+fn two_disks_take_each_others_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut inventory = disk(&folder.path().join("a"), "size=1M");
+    let mut other = disk(&folder.path().join("b"), "size=2M").units;
+    let mut other = other.remove("disk").unwrap();
+    other.serial = Some("2".to_owned());
+    inventory.units.insert("other".to_owned(), other);
+    let config = ServerConfig {
+        state_dir: Some(folder.path().join("state")),
+        ..config()
+    };
+    let server = Server::start(config, inventory.clone(), &UndoLog::default()).unwrap();
+    for (name, serial) in [("disk", "2"), ("other", "1")] {
+        inventory.units.get_mut(name).unwrap().serial = Some(serial.to_owned());
+    }
+    server.apply(inventory).unwrap();
+    let served = server.served().units.clone();
+    let serial = |name: &str| served[name].called.serial.clone();
+    assert_eq!([serial("disk"), serial("other")], ["2", "1"]);
+    end(&server);
+}
+
 fn change(
     server: &ServerHandle,
     inventory: &Inventory,

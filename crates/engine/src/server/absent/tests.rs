@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use block::absent::Absent;
 use block::file::UndoLog;
 use scsi::unit::UnitId;
 
@@ -83,6 +85,27 @@ fn what_nobody_knew_is_another_unit_when_it_is_there() {
     server.try_absent(&mut BTreeMap::new());
     assert!(unit(&server).2, "it is still not there");
     fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    server.try_absent(&mut BTreeMap::new());
+    let (known, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (2048, false));
+    assert_ne!(known, unknown);
+    end(&server);
+}
+
+/// Nobody could know how long its blocks are, and its reservations are locked already.
+#[test]
+fn what_has_other_blocks_than_was_thought_is_another_unit_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, state) = (folder.path().join("disk"), folder.path().join("state"));
+    let server = serve_as(&file(&path), true, Some("1"), Some(&state));
+    let (unknown, ..) = unit(&server);
+    fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    {
+        // As of a device with blocks of 4096 bytes.
+        let mut served = server.served();
+        let unit = served.units.get_mut("disk").unwrap();
+        unit.volume = Arc::new(Absent::new(Some(4096)));
+    }
     server.try_absent(&mut BTreeMap::new());
     let (known, blocks, absent) = unit(&server);
     assert_eq!((blocks, absent), (2048, false));
