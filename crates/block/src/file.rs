@@ -13,6 +13,7 @@ mod identity;
 mod lock;
 mod open;
 mod reserved;
+mod room;
 mod undo;
 mod warnings;
 
@@ -30,6 +31,7 @@ use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::FileHolder;
 pub use reserved::ReservedPlaces;
+use room::ReservedRoom;
 pub use undo::{UndoEntries, UndoLog};
 
 /// How a file is to be opened.
@@ -68,6 +70,8 @@ pub struct FileOptions {
 pub struct FileVolume {
     backing: Arc<Backing>,
     identity: Option<String>,
+    /// Behind the end of the file, whatever its blocks.
+    room: Arc<ReservedRoom>,
     /// How it was opened, without what that did to it.
     options: FileOptions,
     /// When it had been written to last, as it was opened.
@@ -92,6 +96,7 @@ impl FileVolume {
         Ok(Self {
             backing,
             identity,
+            room: Arc::default(),
             options,
             written_before,
         })
@@ -106,6 +111,7 @@ impl FileVolume {
         Ok(Self {
             backing: open::again(&self.backing, &options)?,
             identity: self.identity.clone(),
+            room: Arc::clone(&self.room),
             written_before: self.written_before,
             options,
         })
@@ -166,15 +172,15 @@ impl Volume for FileVolume {
     }
 
     fn extend(&self, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
-        open::extend_to(self.backing.master(), bytes, sparse)
+        self.room.extend(self.backing.master(), bytes, sparse)
     }
 
     fn reserve(&self, bytes: u64) -> Result<(), VolumeError> {
-        open::reserve(self.backing.master(), bytes)
+        self.room.reserve(self.backing.master(), bytes)
     }
 
     fn release(&self) {
-        open::release(self.backing.master());
+        self.room.release(self.backing.master());
     }
 
     fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
@@ -186,6 +192,7 @@ impl Volume for FileVolume {
     }
 
     fn refresh(&self) -> io::Result<bool> {
+        let _held = self.room.hold();
         let stat = rustix::fs::fstat(self.backing.master())?;
         if stat.st_nlink == 0 {
             self.backing.is_removed();

@@ -220,7 +220,7 @@ pub(super) fn set_written(file: &OwnedFd, (seconds, nanoseconds): (i64, u64)) {
     let _ = rustix::fs::futimens(file, &times);
 }
 
-fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
+pub(super) fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(u64::try_from(stat(file)?.st_size).unwrap_or(0))
 }
 
@@ -321,18 +321,8 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
     }
 }
 
-/// Makes a file that is shorter this long, durably.
-pub(super) fn extend_to(file: &OwnedFd, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
-    let found = len(file)?;
-    if bytes <= found {
-        return Ok(());
-    }
-    extend(file, found, bytes, sparse)?;
-    rustix::fs::fsync(file).map_err(VolumeError::kernel("make it durable"))
-}
-
 /// Makes a file longer, or a part of that where it fails.
-fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
+pub(super) fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
     let extended = if sparse {
         rustix::fs::ftruncate(file, to)
     } else {
@@ -341,30 +331,12 @@ fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), Volume
     extended.map_err(|error| not_extended(error, from, to))
 }
 
-fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
+pub(super) fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
     match error {
         Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,
         Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { bytes: to - from },
         Errno::FBIG | Errno::INVAL => VolumeError::TooLong { bytes: to },
         error => VolumeError::kernel("extend it")(error),
-    }
-}
-
-/// Takes the room that a file of this many bytes has behind its end.
-pub(super) fn reserve(file: &OwnedFd, bytes: u64) -> Result<(), VolumeError> {
-    let found = len(file)?;
-    if bytes <= found {
-        return Ok(());
-    }
-    let reserved = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, found, bytes - found);
-    reserved.map_err(|error| not_extended(error, found, bytes))
-}
-
-/// Gives back what there is behind the end of a file.
-pub(super) fn release(file: &OwnedFd) {
-    if let Ok(len) = len(file) {
-        // What cannot be given back is given back when the file is cut off or goes.
-        let _ = rustix::fs::ftruncate(file, len);
     }
 }
 
