@@ -152,7 +152,7 @@ impl Server {
     /// Tries to listen where nothing does.
     pub(super) fn try_portals(&self) {
         for (asked, _) in self.missing_portals() {
-            let Ok((listener, _)) = portals::bind(asked, &self.config.limits) else {
+            let Ok((listener, _)) = portals::bind(asked, &[], &self.config.limits) else {
                 continue;
             };
             let _turn = self.turn();

@@ -5,6 +5,7 @@ mod ports;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,6 +66,8 @@ struct Steps {
     growth: Growth,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
+    /// Where those listen that are closed.
+    closing: Vec<SocketAddr>,
     open_fc: Vec<Attachment>,
     close_fc: Vec<Wwn>,
     partners: Vec<(Wwn, Partners)>,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use block::file::UndoLog;
 
@@ -165,6 +166,38 @@ fn a_portal_that_is_taken_at_the_start_is_listened_to_when_it_is_free() {
     server.try_portals();
     assert!(server.missing_portals().is_empty());
     TcpStream::connect(portal).unwrap();
+    end(&server);
+}
+
+/// All addresses, and one of them, cannot both be listened to by strangers.
+#[test]
+fn a_portal_moves_from_all_addresses_to_one_and_back() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let local = |last| SocketAddr::from(([127, 0, 0, last], port));
+    let at = |portal| Inventory {
+        portals: vec![portal],
+        ..Inventory::default()
+    };
+    let (all, one) = (at(([0; 4], port).into()), at(local(1)));
+    let reaches = |last| TcpStream::connect(local(last)).is_ok();
+    let server = serve(all.clone());
+    assert!(!change(&server, &one, &mut || Err("no".to_owned())));
+    assert!(reaches(2), "nothing has changed");
+    assert!(change(&server, &one, &mut || Ok(())));
+    assert!(reaches(1));
+    // The kernel may still be about to close it.
+    let until = Instant::now() + Duration::from_secs(20);
+    while reaches(2) {
+        assert!(Instant::now() < until);
+    }
+    let other = TcpListener::bind(local(2)).unwrap();
+    assert!(!change(&server, &all, &mut || Ok(())), "another program");
+    assert!(reaches(1));
+    drop(other);
+    assert!(change(&server, &all, &mut || Ok(())));
+    assert!(reaches(1) && reaches(2));
     end(&server);
 }
 
