@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Instant;
 
 use control::api::{Job, JobKind, JobState, NexusPorts, VolumeReservations};
-use control::client::{ApiClient, ApiRequest, Method};
+use control::client::{ApiClient, ApiError, ApiRequest, Method};
+use control::plane::Session;
 use scsi::wire::lun::Lun;
 use tests::cdb::Reserve;
 use tests::client::Client;
-use tests::initiator::Settings;
+use tests::initiator::{Data, Settings};
+use tests::server::Server;
 
 use crate::LIMIT;
 use crate::rig::{Rig, TARGET};
@@ -68,6 +71,52 @@ fn reservations_are_told_with_the_ports_of_those_that_hold_them() {
     assert!(*port >= 0x100, "{port}");
     one.reserve(Reserve::Clear, 0, 0xa1, 0).unwrap();
     assert_eq!(told(), []);
+}
+
+/// Its command is at a target that stands still, from which nothing can take it back.
+#[test]
+fn a_session_that_does_not_end_in_time_is_told_so() {
+    let behind = Server::start("stands-still", &["ram:8M"], &[]).unwrap();
+    let address = behind.address(0);
+    let rig = Rig::serving(|_, port| {
+        format!(
+            "version = 1\n[volume.a]\naddress = \"{address}\"\n[target.\"{TARGET}\"]\n\
+             portals = [\"127.0.0.1:{port}\"]\nluns = {{ 0 = \"a\" }}\nallow = [\"*\"]\n"
+        )
+    });
+    let client = ApiClient::new(&rig.path("socket"), "a test");
+    let mut host = log_in(&rig, 1);
+    let mut is_ready = || host.command(&[0; 6], Data::None).unwrap().status == 0;
+    assert!((0..8).any(|_| is_ready()));
+    let id = asked::<Vec<Session>>(&rig, "/v1/sessions")[0].id.unwrap();
+    behind.signal("-STOP").unwrap();
+    let reading = thread::spawn(move || host.read(0, 8).is_err());
+    let metrics = ApiRequest::new("/metrics?volume=a");
+    let is_there = "lunar_volume_queue_depth{volume=\"a\"} 1";
+    let until = Instant::now() + LIMIT;
+    while !client
+        .text(Method::GET, &metrics)
+        .unwrap()
+        .contains(is_there)
+    {
+        assert!(Instant::now() < until, "{}", rig.log());
+    }
+    let end = ApiRequest::new(format!("/v1/sessions/{id}"));
+    let Err(ApiError::Refused(late)) = client.text(Method::DELETE, &end) else {
+        panic!("it has ended");
+    };
+    assert_eq!(late.status, 504);
+    assert!(
+        late.detail.contains("has not ended within 5 s"),
+        "{}",
+        late.detail
+    );
+    behind.signal("-CONT").unwrap();
+    assert!(reading.join().unwrap(), "its connection was cut");
+    let until = Instant::now() + LIMIT;
+    while !asked::<Vec<Session>>(&rig, "/v1/sessions").is_empty() {
+        assert!(Instant::now() < until, "{}", rig.log());
+    }
 }
 
 #[test]

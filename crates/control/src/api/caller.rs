@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 
 use super::problem::Problem;
 use super::tokens::{TokenKey, Tokens};
+use super::users::LocalPeer;
 #[cfg(test)]
 use super::users::User;
-use super::users::{FRESH, LocalPeer};
 use super::{Answer, ApiState};
 use crate::gate::Author;
 
@@ -106,11 +106,7 @@ impl Caller {
     pub(super) async fn ended(&self, tokens: &Tokens) {
         match &self.proof {
             Proof::Token(key) => tokens.ended(key).await,
-            Proof::Local(peer) => {
-                while peer.user().await.role >= Role::View {
-                    tokio::time::sleep(FRESH).await;
-                }
-            }
+            Proof::Local(peer) => peer.loses(Role::View).await,
             Proof::None => std::future::pending().await,
         }
     }

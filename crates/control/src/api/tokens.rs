@@ -174,13 +174,17 @@ impl Tokens {
 
     /// Has a task write what was revoked until that is done.
     fn retry(self: &Arc<Self>) {
+        self.retry_every(AGAIN);
+    }
+
+    fn retry_every(self: &Arc<Self>, pause: Duration) {
         if self.is_retried.swap(true, SeqCst) {
             return;
         }
         let tokens = Arc::clone(self);
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(pause).await;
                 let again = Arc::clone(&tokens);
                 let written = tokio::task::spawn_blocking(move || again.write()).await;
                 if written.is_ok_and(|written| written.is_ok()) {
