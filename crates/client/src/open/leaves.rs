@@ -80,6 +80,12 @@ impl LeafReuse {
         self.lists().opened.clone()
     }
 
+    /// What was not gone on with.
+    #[must_use]
+    pub fn left(&self) -> OpenLeaves {
+        self.lists().known.clone()
+    }
+
     /// Which files that went on are to be longer now.
     #[must_use]
     pub fn growth(&self) -> Growth {

@@ -220,10 +220,10 @@ impl Preparing<'_> {
                 }
                 Step::AddUnit(name, row) => {
                     // A file that one row leaves is open, and may be that of another.
-                    let reuse = LeafReuse::of(left.clone());
-                    let (volume, absence) = self.open(&name, &row, open, &reuse)?;
-                    made.growth.extend(reuse.growth());
-                    arrivals.push((name, row, (volume, absence, reuse.opened())));
+                    let reuse = LeafReuse::of(std::mem::take(&mut left));
+                    let opened = self.open((&name, &row), open, &reuse, made)?;
+                    left = reuse.left();
+                    arrivals.push((name, row, opened));
                 }
                 _ => {}
             }
@@ -281,19 +281,25 @@ impl Preparing<'_> {
         Ok(())
     }
 
+    /// The volume of a row, or what stands for it. Of one that cannot be opened as a whole nothing
+    /// is kept open, so that it can be opened later.
     fn open(
         &self,
-        name: &str,
-        row: &UnitRow,
+        (name, row): (&str, &UnitRow),
         open: &OpenOptions,
         reuse: &LeafReuse,
-    ) -> Result<(Arc<dyn Volume>, Option<Absence>), ServeError> {
+        made: &mut Steps,
+    ) -> Result<ArrivedVolume, ServeError> {
         match self.open_volume(row, open, reuse) {
-            Ok(volume) => Ok((volume, None)),
+            Ok(volume) => {
+                made.growth.extend(reuse.growth());
+                Ok((volume, None, reuse.opened()))
+            }
             Err(error) if row.may_be_absent && !self.required.contains(name) => {
                 tracing::warn!("{error}: its LUN is not ready until the volume is there");
                 let absent = Absent::new(row.block_size);
-                Ok((Arc::new(absent), Some(Absence::Unknown(Instant::now()))))
+                let absence = Absence::Unknown(Instant::now());
+                Ok((Arc::new(absent), Some(absence), OpenLeaves::default()))
             }
             Err(error) => Err(error),
         }
@@ -335,16 +341,15 @@ impl Preparing<'_> {
         };
         let unit = entry.get_mut();
         let reuse = LeafReuse::of(unit.leaves.clone());
-        let (volume, absence) = self.open(&name, &row, open, &reuse)?;
-        made.growth.extend(reuse.growth());
+        let (volume, absence, leaves) = self.open((&name, &row), open, &reuse, made)?;
         let (was, is) = (unit.volume.traits(), volume.traits());
         // What is absent and is not told to have blocks may have those of before.
         let is_known = absence.is_none() || row.block_size.is_some();
         if is_known && was.block_size != is.block_size {
             made.leave(entry.remove());
-            return Ok(Some((name, row, (volume, absence, reuse.opened()))));
+            return Ok(Some((name, row, (volume, absence, leaves))));
         }
-        unit.leaves = reuse.opened();
+        unit.leaves = leaves;
         unit.absence = absence;
         let before = std::mem::replace(&mut unit.volume, Arc::clone(&volume));
         // A file that has grown is the same volume, and is seen to be longer.
@@ -415,12 +420,11 @@ pub(super) fn cannot_extend(error: &OpenError) -> ServeError {
 /// A volume, and what it is made of.
 pub(super) type OpenedVolume = (Arc<dyn Volume>, OpenLeaves);
 
-/// A unit that comes: its name, its row, and its volume or what stands for it, and why.
-type Arrival = (
-    String,
-    UnitRow,
-    (Arc<dyn Volume>, Option<Absence>, OpenLeaves),
-);
+/// A volume or what stands for it, and why, and what it is made of.
+type ArrivedVolume = (Arc<dyn Volume>, Option<Absence>, OpenLeaves);
+
+/// A unit that comes: its name, its row, and its volume.
+type Arrival = (String, UnitRow, ArrivedVolume);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.

@@ -82,6 +82,28 @@ fn locks(state: &Path) -> usize {
     names.filter(is_lock).count()
 }
 
+/// Both would write to it.
+#[test]
+fn a_file_that_one_disk_leaves_is_not_that_of_two_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("disk");
+    let mut next = disk(&path, "size=1M");
+    let server = serve(next.clone());
+    let row = next.units.remove("disk").unwrap();
+    for (name, serial) in [("one", "2"), ("other", "3")] {
+        let serial = Some(serial.to_owned());
+        let row = UnitRow {
+            serial,
+            ..row.clone()
+        };
+        next.units.insert(name.to_owned(), row);
+    }
+    assert!(!change(&server, &next, &mut || Ok(())));
+    next.units.remove("other");
+    assert!(change(&server, &next, &mut || Ok(())));
+    end(&server);
+}
+
 #[test]
 fn two_disks_take_each_others_names() {
     let folder = tempfile::tempdir().unwrap();

@@ -92,6 +92,23 @@ fn what_nobody_knew_is_another_unit_when_it_is_there() {
     end(&server);
 }
 
+/// The part that is there is not held meanwhile: it is opened again with the rest.
+#[test]
+fn a_volume_of_which_a_part_is_missing_is_there_when_all_of_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = ["one", "other"].map(|name| folder.path().join(name));
+    let make = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 20).unwrap();
+    make(&parts[0]);
+    let address = format!("concat({},{})", file(&parts[0]), file(&parts[1]));
+    let server = serve(&address, true);
+    assert!(unit(&server).2);
+    make(&parts[1]);
+    server.try_absent(&mut BTreeMap::new());
+    let (_, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (4096, false));
+    end(&server);
+}
+
 /// Nobody could know how long its blocks are, and its reservations are locked already.
 #[test]
 fn what_has_other_blocks_than_was_thought_is_another_unit_when_it_is_there() {
