@@ -52,7 +52,8 @@ fn open_with(
     let found = len(&file)?;
     let written = written(&file)?;
     let change = change(options, created, (found, written));
-    let prepared = prepare(&file, found, options).and_then(|prepared| {
+    let punches = |end| can_punch(&file, end).unwrap_or(false);
+    let prepared = prepare(&file, found, options, punches).and_then(|prepared| {
         change.map_or(Ok(()), |change| settle(&file, path, change, sync))?;
         Ok(prepared)
     });
@@ -72,7 +73,9 @@ fn open_with(
 /// The same file, still locked, to be treated as these options say.
 pub(super) fn again(backing: &Backing, options: &FileOptions) -> Result<Arc<Backing>, VolumeError> {
     let file = backing.duplicate()?;
-    let (rules, blocks) = prepare(&file, len(&file)?, options)?;
+    // It is in use, so nothing is tried behind its end: it may be longer by then.
+    let punches = |_| backing.traits().unmap_granularity.is_some();
+    let (rules, blocks) = prepare(&file, len(&file)?, options, punches)?;
     Ok(Backing::new(file, rules, blocks))
 }
 
@@ -225,11 +228,12 @@ pub(super) fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
 }
 
 /// Everything between a locked file of this many bytes and a volume: how it is to be treated, and
-/// its blocks.
+/// its blocks. `punches` tells whether holes can be made in a file of a length.
 fn prepare(
     file: &OwnedFd,
     found: u64,
     options: &FileOptions,
+    punches: impl FnOnce(u64) -> bool,
 ) -> Result<(BackingRules, u64), VolumeError> {
     let facts = facts(file)?;
     let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
@@ -251,6 +255,8 @@ fn prepare(
     }
     warnings::of_tail(&options.path, bytes, block_size);
     warnings::of_format(&options.path);
+    // What is read-only cannot be tried; it tells which holes it has all the same.
+    let unmaps = options.read_only || punches(bytes);
     let rules = BackingRules {
         name: format!("file:{}", options.path.display()),
         is_device: false,
@@ -260,7 +266,9 @@ fn prepare(
         write_cache: !options.sync,
         sync: options.sync,
         direct: direct.as_ref().map(|direct| direct.memory),
-        unmap_granularity: unmap_granularity(file, options, bytes, block_size),
+        unmap_granularity: unmaps
+            .then(|| unmap_granularity(file, block_size))
+            .flatten(),
         zeroing: if options.sparse {
             &[Zeroing::Punch, Zeroing::Range]
         } else {
@@ -340,24 +348,16 @@ pub(super) fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
     }
 }
 
-/// Blocks in the granule of UNMAP. Whether there is one is found by punching a hole behind the end,
-/// where nothing is. What is read-only cannot be tried; it tells which holes it has all the same.
-fn unmap_granularity(
-    file: &OwnedFd,
-    options: &FileOptions,
-    end: u64,
-    block_size: BlockSize,
-) -> Option<u32> {
-    if !options.read_only && !can_punch(file, end)? {
-        return None;
-    }
+/// Blocks in the granule of UNMAP.
+fn unmap_granularity(file: &OwnedFd, block_size: BlockSize) -> Option<u32> {
     let unit = rustix::fs::fstatvfs(file).map_or(u64::from(PAGE), |fs| fs.f_bsize);
     let blocks = unit / u64::from(block_size.bytes());
     u32::try_from(blocks.max(1)).ok()
 }
 
-/// `None` where no file can be so long. Nothing is written, so the file keeps its modification
-/// time, where we may set it: an interrupted copy onto it tells by that whether others wrote to it.
+/// Whether a hole can be punched behind the end, where nothing is; `None` where no file can be so
+/// long. Nothing is written, so the file keeps its modification time, where we may set it: an
+/// interrupted copy onto it tells by that whether others wrote to it.
 fn can_punch(file: &OwnedFd, end: u64) -> Option<bool> {
     let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
     let before = written(file);
