@@ -1,6 +1,8 @@
 //! Any trees, for tests of properties.
 
-use address::{ByteRate, ItemCount, Size};
+use std::time::Duration;
+
+use address::{ByteRate, ItemCount, Size, Time};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -139,10 +141,12 @@ fn volume() -> impl Strategy<Value = VolumeRow> {
         (1_u8..9).prop_map(|size| format!("null:{size}G")),
         (0_u8..3).prop_map(|number| format!("file:/srv/{number}.img?size=1G&sparse")),
     ];
-    let limit =
-        (option::of(1_u64..5000), option::of(1_u64..5000)).prop_map(|(iops, rate)| LimitRow {
+    let limit = [1_u64..5000, 1..5000, 0..5000]
+        .map(option::of)
+        .prop_map(|[iops, rate, burst]| LimitRow {
             iops: iops.map(ItemCount),
             rate: rate.map(|rate| ByteRate(rate << 10)),
+            burst: burst.map(|millis| Time(Duration::from_millis(millis))),
         });
     (
         address,

@@ -98,6 +98,7 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
         address = Address::Limit {
             iops: limit.iops,
             rate: limit.rate,
+            burst: limit.burst,
             volume: Box::new(address),
         };
     }

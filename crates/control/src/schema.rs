@@ -7,6 +7,9 @@ use utoipa::{PartialSchema, ToSchema};
 /// A number with a letter behind it or without.
 pub(crate) struct Quantity;
 
+/// A time: a number with a unit behind it, or one of seconds.
+pub(crate) struct TimeSpan;
+
 /// A number that is the key of an object.
 pub(crate) struct NumberKey;
 
@@ -23,6 +26,20 @@ impl PartialSchema for Quantity {
 }
 
 impl ToSchema for Quantity {}
+
+impl PartialSchema for TimeSpan {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("A number and a unit, us, ms, s or m: `250ms`"));
+        let seconds = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0));
+        AnyOfBuilder::new().item(text).item(seconds).into()
+    }
+}
+
+impl ToSchema for TimeSpan {}
 
 impl PartialSchema for NumberKey {
     fn schema() -> RefOr<Schema> {

@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use address::{ByteRate, ItemCount, Size};
+use address::{ByteRate, ItemCount, Size, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::schema::{NumberKey, Quantity};
+use crate::schema::{NumberKey, Quantity, TimeSpan};
 use crate::secret::SecretSource;
 
 /// The version of the document that this program writes, and the highest that it reads.
@@ -148,6 +148,10 @@ pub struct LimitRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Quantity>)]
     pub rate: Option<ByteRate>,
+    /// As much as in this time may be done at once after a pause; where missing, 10 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeSpan>)]
+    pub burst: Option<Time>,
 }
 
 /// Initiators that are treated alike.
