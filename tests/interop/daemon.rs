@@ -12,7 +12,9 @@ use tests::tool;
 use super::rig::{Rig, TARGET, load};
 use super::{LIMIT, must, run};
 
+mod asked;
 mod login_keys;
+mod measured;
 mod told;
 
 /// Ten times over, while a host is at work on LUN 0.
@@ -34,7 +36,7 @@ fn luns_come_and_change_and_go_while_a_host_works() {
         rig.says(&["unset", &lun(7), "volume.c"]);
         assert!(!run("iscsi-inq", &[&rig.url(7)]).good());
     }
-    // Growth is looked for once a second.
+    // Growth is looked for every two seconds.
     let until = Instant::now() + LIMIT;
     while rig.capacity(1) != (18 << 20).to_string() {
         assert!(Instant::now() < until, "{}", rig.log());

@@ -213,20 +213,30 @@ fn what_is_wrong_is_refused_and_what_was_served_stays() {
     let url = live.url(0);
     let twice: Edit<'_> = &|next| target_of(next).luns.push(LunRow::new(0, "0"));
     let nowhere: Edit<'_> = &|next| show(next, 1, "file:/nowhere/disk");
-    let larger: Edit<'_> = &|next| next.units.get_mut("0").unwrap().block_size = Some(4096);
     let wrong = [
         (twice, "has LUN 0 twice"),
         (nowhere, "cannot open file:/nowhere/disk"),
-        (
-            larger,
-            "cannot take the place of a volume with blocks of 512",
-        ),
     ];
     for (change, told) in wrong {
         let error = live.apply(change).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
         assert!(run("iscsi-inq", &[&url]).good());
     }
+}
+
+/// Another unit takes its place, so a host that is logged in is told to look again.
+#[test]
+fn a_disk_gets_other_blocks_and_its_host_is_told() {
+    let mut live = Live::start();
+    let mut host = Client::connect(live.portal(), Settings::new(1, TARGET)).unwrap();
+    assert_eq!(sense(&mut host, &TEST_UNIT_READY, &[]), (0, 0));
+    live.apply(|next| next.units.get_mut("0").unwrap().block_size = Some(4096))
+        .unwrap();
+    let told = sense(&mut host, &TEST_UNIT_READY, &[]);
+    assert_eq!(told, (UNIT_ATTENTION, 0x3f0e), "LUNs have changed");
+    let url = live.url(0);
+    let blocks = must("iscsi-readcapacity16", &[&url]);
+    assert!(blocks.contains("4096"), "{blocks}");
 }
 
 #[test]

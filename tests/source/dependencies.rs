@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "control",
         ],
     ),
-    ("xtask", &["io", "address", "bench", "tests"]),
+    ("xtask", &["io", "address", "bench", "control", "tests"]),
 ];
 
 fn metadata() -> Metadata {

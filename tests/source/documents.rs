@@ -20,12 +20,12 @@ fn help(verb: &str) -> String {
 /// The verbs that have a page in the manual.
 const VERBS: &[&str] = &[
     "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
-    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "unit",
-    "shell", "as", "import", "export",
+    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "metrics",
+    "unit", "shell", "as", "import", "export", "api",
 ];
 
 /// Pages that are not of a verb.
-const TOPICS: &[&str] = &["api", "configuration", "metrics"];
+const TOPICS: &[&str] = &["configuration"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -77,7 +77,7 @@ fn help_and_manual_have_the_same_options_and_defaults() {
     for &verb in VERBS {
         let page = format!("docs/manual/{verb}.md");
         let (help, manual) = (in_help(&help(verb)), in_manual(&read(&page)));
-        assert!(help.len() > 1, "{verb}: {help:?}");
+        assert!(help.contains_key("--help"), "{verb}: {help:?}");
         for (option, default) in &help {
             let told = manual.get(option);
             assert!(told.is_some(), "{option} is not in {page}");

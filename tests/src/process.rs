@@ -1,5 +1,6 @@
 //! What a process costs, as the kernel counts it.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result};
@@ -20,15 +21,47 @@ pub fn resident(pid: u32) -> Result<u64> {
 /// # Errors
 /// When it has ended.
 pub fn waits(pid: u32) -> Result<u64> {
-    let mut sum = 0;
+    let threads = switches(pid)?;
+    Ok(threads.values().map(|thread| thread.waits).sum())
+}
+
+/// How often a thread was switched away from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSwitches {
+    /// What the thread is called.
+    pub name: String,
+    /// It had to wait for something: as often it was woken.
+    pub waits: u64,
+    /// Another thread had its turn.
+    pub preemptions: u64,
+}
+
+/// The threads of a process by their ids, as far as they have not ended.
+///
+/// # Errors
+/// When the process has ended.
+pub fn switches(pid: u32) -> Result<BTreeMap<u32, ThreadSwitches>> {
+    let mut threads = BTreeMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let status = fs::read_to_string(task?.path().join("status"))?;
-        let mut lines = status.lines();
-        let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        sum += count
-            .context("no voluntary_ctxt_switches")?
-            .trim()
-            .parse::<u64>()?;
+        let task = task?;
+        let Ok(status) = fs::read_to_string(task.path().join("status")) else {
+            continue;
+        };
+        let id = task.file_name().to_string_lossy().parse()?;
+        threads.insert(id, of_thread(&status)?);
     }
-    Ok(sum)
+    Ok(threads)
+}
+
+fn of_thread(status: &str) -> Result<ThreadSwitches> {
+    let field = |name: &str| {
+        let mut lines = status.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value.map(str::trim).with_context(|| format!("no {name}"))
+    };
+    Ok(ThreadSwitches {
+        name: field("Name")?.to_owned(),
+        waits: field("voluntary_ctxt_switches")?.parse()?,
+        preemptions: field("nonvoluntary_ctxt_switches")?.parse()?,
+    })
 }

@@ -48,9 +48,10 @@ pub(crate) fn ipxe(dir: &Path, session: &Session) -> Result<Vec<OsString>> {
 }
 
 fn present(file: &str, package: &str) -> Result<()> {
-    match Path::new(file).exists() {
-        true => Ok(()),
-        false => bail!(NotRun(format!("no {file}, of the package {package}"))),
+    if Path::new(file).exists() {
+        Ok(())
+    } else {
+        bail!(NotRun(format!("no {file}, of the package {package}")))
     }
 }
 

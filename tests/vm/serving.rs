@@ -24,9 +24,10 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let disk = Disk::new(&dir)?;
     let portal = format!("{}:3260", scene.lane.host(0));
     // Discovery has to lead the guest to the damaged way, not past it.
-    let listen: &[&str] = match variation.damaged {
-        true => &["--listen", "127.0.0.1:0", "--advertise", &portal],
-        false => &["--listen", &portal],
+    let listen: &[&str] = if variation.damaged {
+        &["--listen", "127.0.0.1:0", "--advertise", &portal]
+    } else {
+        &["--listen", &portal]
     };
     let mut options = options(scene, &["--iqn", TARGET, "--allow", GUEST]);
     options.extend(listen.iter().map(|option| (*option).to_owned()));

@@ -1,10 +1,15 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
-//! instructions` counts those of the hot paths; `cargo xtask package` makes packages.
+//! instructions` counts those of the hot paths; `cargo xtask noise` measures what the control plane
+//! costs I/O; `cargo xtask scale` measures what many LUNs cost; `cargo xtask package` makes
+//! packages.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod daemon;
 mod instructions;
+mod noise;
 mod package;
+mod scale;
 
 use std::process::ExitCode;
 
@@ -21,14 +26,18 @@ struct Cli {
 enum Chore {
     Bench(bench::Arguments),
     Instructions(instructions::Arguments),
+    Noise(noise::Arguments),
     Package(package::Arguments),
+    Scale(scale::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
+        Chore::Noise(arguments) => noise::run(&arguments),
         Chore::Package(arguments) => package::run(&arguments),
+        Chore::Scale(arguments) => scale::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

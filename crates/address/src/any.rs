@@ -26,11 +26,14 @@ pub(super) fn any_address() -> impl Strategy<Value = Address> {
             (size(), several()).prop_map(|(chunk, volumes)| Address::Stripe { chunk, volumes }),
             several().prop_map(Address::Concat),
             several().prop_map(Address::Mirror),
-            (limits, one()).prop_map(|((iops, rate), volume)| Address::Limit {
-                iops: iops.map(ItemCount),
-                rate: rate.map(|rate| ByteRate(rate.max(1))),
-                volume,
-            }),
+            (limits, prop::option::of(any::<u32>()), one()).prop_map(
+                |((iops, rate), burst, volume)| Address::Limit {
+                    iops: iops.map(ItemCount),
+                    rate: rate.map(|rate| ByteRate(rate.max(1))),
+                    burst: burst.map(|micros| Time(Duration::from_micros(micros.into()))),
+                    volume,
+                }
+            ),
             (any::<u64>(), one()).prop_map(|(micros, volume)| Address::Delay {
                 time: Duration::from_micros(micros),
                 volume,

@@ -173,15 +173,25 @@ fn mirror(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
 }
 
 fn limit(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
-    let (mut iops, mut rate) = (None, None);
-    for (key, value) in arguments.pairs("limit", "iops=COUNT or rate=RATE", &["iops", "rate"])? {
+    let (mut iops, mut rate, mut burst) = (None, None, None);
+    let needs = "iops=COUNT or rate=RATE";
+    for (key, value) in arguments.pairs("limit", needs, &["iops", "rate", "burst"])? {
         match key.text {
             "iops" => iops = Some(ItemCount::parse(value)?),
-            _ => rate = Some(ByteRate::parse(value)?),
+            "rate" => rate = Some(ByteRate::parse(value)?),
+            _ => burst = Some(Time::parse(value)?),
         }
     }
+    if iops.is_none() && rate.is_none() {
+        return Err(arguments.missing("limit", needs));
+    }
     let volume = single(arguments, volumes)?;
-    Ok(Address::Limit { iops, rate, volume })
+    Ok(Address::Limit {
+        iops,
+        rate,
+        burst,
+        volume,
+    })
 }
 
 fn delay(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {

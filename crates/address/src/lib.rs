@@ -90,12 +90,14 @@ pub enum Address {
     Concat(Vec<Address>),
     /// `mirror(A,B)`, RAID-1.
     Mirror(Vec<Address>),
-    /// `limit:iops=10k,rate=100M(A)`; one of the two limits at least.
+    /// `limit:iops=10k,rate=100M,burst=1s(A)`; one of the two limits at least.
     Limit {
         /// Operations a second.
         iops: Option<ItemCount>,
         /// Bytes a second.
         rate: Option<ByteRate>,
+        /// As much as in this time may be done at once after a pause.
+        burst: Option<Time>,
         /// What is limited.
         volume: Box<Address>,
     },

@@ -52,6 +52,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "concat(ram:1G,file:/path?size=1G&direct)",
         "mirror(ram:1G,ram:1G)",
         "limit:iops=10k,rate=100M(null:1T)",
+        "limit:rate=100M,burst=500ms(null:1T)",
         "delay:5ms(ram:1G)",
         "fault:read=0.5,write=enospc@10G,flush=gone,torn,seed=7(ram:1G)",
         "verify(ram:1G)",
@@ -193,6 +194,8 @@ fn error_number() {
         "delay:ms(ram:1G)",
         "limit:iops=0(ram:1G)",
         "limit:rate=fast(ram:1G)",
+        "limit:burst=1s(ram:1G)",
+        "limit:iops=1,burst=long(ram:1G)",
         "stripe:0(ram:1G,ram:1G)",
     ]));
 }

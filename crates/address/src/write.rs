@@ -34,13 +34,18 @@ impl Address {
         f.write_str(self.name())?;
         match self {
             Self::Stripe { chunk, .. } => write!(f, ":{chunk}")?,
-            Self::Limit { iops, rate, .. } => {
+            Self::Limit {
+                iops, rate, burst, ..
+            } => {
                 let mut list = Separated::new(':', ',');
                 if let Some(iops) = iops {
                     list.item(f, format_args!("iops={iops}"))?;
                 }
                 if let Some(rate) = rate {
                     list.item(f, format_args!("rate={rate}"))?;
+                }
+                if let Some(burst) = burst {
+                    list.item(f, format_args!("burst={burst}"))?;
                 }
             }
             Self::Delay { time, .. } => {

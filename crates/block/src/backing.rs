@@ -99,6 +99,15 @@ impl Backing {
         &self.master
     }
 
+    /// Another descriptor of what is open. The lock holds until both are closed.
+    pub(crate) fn duplicate(&self) -> Result<OwnedFd, VolumeError> {
+        let duplicate = self.master.try_clone();
+        duplicate.map_err(|cause| VolumeError::Kernel {
+            what: "open it for other blocks",
+            cause,
+        })
+    }
+
     pub(crate) fn traits(&self) -> Traits {
         let rules = &self.rules;
         Traits {

@@ -34,6 +34,7 @@ pub struct DeviceOptions {
 #[derive(Debug)]
 pub struct DeviceVolume {
     backing: Arc<Backing>,
+    options: DeviceOptions,
 }
 
 impl DeviceVolume {
@@ -43,7 +44,18 @@ impl DeviceVolume {
     ///
     /// What does not fit, and what the kernel refuses.
     pub fn open(options: &DeviceOptions) -> Result<Self, VolumeError> {
-        open::open(options).map(|backing| Self { backing })
+        let options = options.clone();
+        open::open(&options).map(|backing| Self { backing, options })
+    }
+
+    /// The kernel lets this process have it for as long as one of both descriptors is open.
+    fn in_blocks(&self, bytes: Option<u32>) -> Result<Self, VolumeError> {
+        let options = DeviceOptions {
+            block_size: bytes,
+            ..self.options.clone()
+        };
+        let backing = open::of(self.backing.duplicate()?, &options)?;
+        Ok(Self { backing, options })
     }
 }
 
@@ -68,6 +80,10 @@ impl Volume for DeviceVolume {
         // One that is gone may not say so much.
         let bytes = ::io::files::device_size(self.backing.master()).unwrap_or(0);
         self.backing.shortened_to(bytes)
+    }
+
+    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        Some(self.in_blocks(bytes).map(|device| Arc::new(device) as _))
     }
 
     fn can_grow(&self) -> bool {

@@ -13,6 +13,7 @@ mod identity;
 mod lock;
 mod open;
 mod reserved;
+mod room;
 mod undo;
 mod warnings;
 
@@ -30,6 +31,7 @@ use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::FileHolder;
 pub use reserved::ReservedPlaces;
+use room::ReservedRoom;
 pub use undo::{UndoEntries, UndoLog};
 
 /// How a file is to be opened.
@@ -68,7 +70,10 @@ pub struct FileOptions {
 pub struct FileVolume {
     backing: Arc<Backing>,
     identity: Option<String>,
-    path: PathBuf,
+    /// Behind the end of the file, whatever its blocks.
+    room: Arc<ReservedRoom>,
+    /// How it was opened, without what that did to it.
+    options: FileOptions,
     /// When it had been written to last, as it was opened.
     written_before: (i64, u64),
 }
@@ -83,12 +88,32 @@ impl FileVolume {
         let (backing, written_before) = open::open(options)?;
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
-        let path = options.path.clone();
+        let options = FileOptions {
+            size: None,
+            undo: None,
+            ..options.clone()
+        };
         Ok(Self {
             backing,
             identity,
-            path,
+            room: Arc::default(),
+            options,
             written_before,
+        })
+    }
+
+    /// The lock belongs to what the kernel has open, which a duplicate of the descriptor shares.
+    fn in_blocks(&self, bytes: Option<u32>) -> Result<Self, VolumeError> {
+        let options = FileOptions {
+            block_size: bytes,
+            ..self.options.clone()
+        };
+        Ok(Self {
+            backing: open::again(&self.backing, &options)?,
+            identity: self.identity.clone(),
+            room: Arc::clone(&self.room),
+            written_before: self.written_before,
+            options,
         })
     }
 }
@@ -122,7 +147,7 @@ impl Volume for FileVolume {
 
     fn is_removed(&self) -> bool {
         let ours = rustix::fs::fstat(self.backing.master());
-        match (std::fs::metadata(&self.path), ours) {
+        match (std::fs::metadata(&self.options.path), ours) {
             (Ok(found), Ok(ours)) => (found.dev(), found.ino()) != (ours.st_dev, ours.st_ino),
             (Err(error), _) => matches!(
                 error.kind(),
@@ -147,15 +172,19 @@ impl Volume for FileVolume {
     }
 
     fn extend(&self, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
-        open::extend_to(self.backing.master(), bytes, sparse)
+        self.room.extend(self.backing.master(), bytes, sparse)
     }
 
     fn reserve(&self, bytes: u64) -> Result<(), VolumeError> {
-        open::reserve(self.backing.master(), bytes)
+        self.room.reserve(self.backing.master(), bytes)
     }
 
     fn release(&self) {
-        open::release(self.backing.master());
+        self.room.release(self.backing.master());
+    }
+
+    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        Some(self.in_blocks(bytes).map(|file| Arc::new(file) as _))
     }
 
     fn can_grow(&self) -> bool {
@@ -163,6 +192,7 @@ impl Volume for FileVolume {
     }
 
     fn refresh(&self) -> io::Result<bool> {
+        let _held = self.room.hold();
         let stat = rustix::fs::fstat(self.backing.master())?;
         if stat.st_nlink == 0 {
             self.backing.is_removed();

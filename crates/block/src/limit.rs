@@ -4,8 +4,8 @@
 //! # How it is measured
 //!
 //! By the generic cell rate algorithm: each limit knows the instant at which all that was let
-//! through until now is paid for. An operation begins when that is no more than 10 ms ahead, which
-//! is the burst after a pause, and adds its own cost. So it is known when an operation comes at
+//! through until now is paid for. An operation begins when that is no further ahead than the burst
+//! that is allowed after a pause, 10 ms unless told otherwise, and adds its own cost. So it is known when an operation comes at
 //! what instant it will begin; those of a core begin in the order in which they came. What is
 //! cancelled while it waits gives its cost back, and those behind it begin as much earlier.
 //!
@@ -21,6 +21,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use scsi::medium::{MediumOp, Now};
 
@@ -36,15 +37,41 @@ pub struct Limit {
     meter: Arc<TokenMeter>,
 }
 
+/// What a volume may do. `None` is no limit, and 0 is taken for 1.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitRates {
+    /// Operations a second.
+    pub iops: Option<u64>,
+    /// Bytes a second.
+    pub bytes: Option<u64>,
+    /// How far ahead of what is paid for may be let through: as much as in this time, at once.
+    pub burst: Duration,
+}
+
+impl LimitRates {
+    /// Enough that a timer that comes late, or commands that come in bunches, do not cost
+    /// throughput.
+    pub const BURST: Duration = Duration::from_millis(10);
+}
+
+impl Default for LimitRates {
+    fn default() -> Self {
+        Self {
+            iops: None,
+            bytes: None,
+            burst: Self::BURST,
+        }
+    }
+}
+
 impl Limit {
-    /// Limits a volume to `iops` operations and `rate` bytes a second; `None` is no limit, and 0
-    /// is taken for 1.
+    /// Limits a volume.
     #[must_use]
-    pub fn new(inside: Arc<dyn Volume>, iops: Option<u64>, rate: Option<u64>) -> Self {
+    pub fn new(inside: Arc<dyn Volume>, rates: LimitRates) -> Self {
         let meter = TokenMeter {
             block_size: inside.traits().block_size.into(),
-            iops,
-            rate,
+            rates,
+            burst: u64::try_from(rates.burst.as_nanos()).unwrap_or(u64::MAX),
             paid: Mutex::default(),
         };
         let meter = Arc::new(meter);
@@ -67,8 +94,9 @@ impl Filter for Limit {
 #[derive(Debug)]
 struct TokenMeter {
     block_size: u64,
-    iops: Option<u64>,
-    rate: Option<u64>,
+    rates: LimitRates,
+    /// In nanoseconds.
+    burst: u64,
     paid: Mutex<PaidUntil>,
 }
 
@@ -84,7 +112,7 @@ impl TokenMeter {
     fn costs(&self, op: &MediumOp<BlockLease>) -> Option<(u64, u64)> {
         let bytes = counted(op)?.saturating_mul(self.block_size);
         let of = |amount, limit: Option<u64>| limit.map_or(0, |a_second| cost(amount, a_second));
-        Some((of(1, self.iops), of(bytes, self.rate)))
+        Some((of(1, self.rates.iops), of(bytes, self.rates.bytes)))
     }
 }
 
@@ -94,12 +122,12 @@ impl StartPolicy for Arc<TokenMeter> {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Nothing between locking and unlocking panics.
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        let ahead = paid.operations.max(paid.bytes).saturating_sub(BURST);
+        let ahead = paid.operations.max(paid.bytes).saturating_sub(self.burst);
         let begin = now.max(ahead);
-        if self.iops.is_some() {
+        if self.rates.iops.is_some() {
             paid.operations = paid.operations.max(begin).saturating_add(operation);
         }
-        if self.rate.is_some() {
+        if self.rates.bytes.is_some() {
             paid.bytes = paid.bytes.max(begin).saturating_add(bytes);
         }
         Some(Now::from_nanos(begin))
@@ -137,10 +165,6 @@ fn cost(amount: u64, a_second: u64) -> u64 {
     let nanos = u128::from(amount) * 1_000_000_000;
     u64::try_from(nanos.div_ceil(a_second.max(1).into())).unwrap_or(u64::MAX)
 }
-
-/// How far ahead of what is paid for may be let through, in nanoseconds: enough that a timer that
-/// comes late, or commands that come in bunches, do not cost throughput.
-const BURST: u64 = 10_000_000;
 
 /// `delay:5ms(A)`: a slower volume.
 ///

@@ -91,6 +91,18 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// Gives back the room that was taken for an extension that does not come. May block.
     fn release(&self) {}
 
+    /// The same file or device in blocks of another size, or of its own; it stays locked, which it
+    /// could not be if it were opened anew beside this one. `None`: another kind of volume, which
+    /// is to be opened anew. May block.
+    ///
+    /// # Errors
+    ///
+    /// It cannot have such blocks.
+    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        let _ = bytes;
+        None
+    }
+
     /// When each file that it is made of was written to last, in seconds since 1970 and
     /// nanoseconds. Other media do not say.
     fn written(&self) -> Vec<(i64, u64)> {
@@ -113,8 +125,14 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a
-    /// second or so.
+    /// How many commands it has sent again to a unit behind another target; `None` where it is not
+    /// there. A volume around others does not tell: ask what is inside.
+    fn retries(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked every
+    /// other second or so.
     fn can_grow(&self) -> bool {
         false
     }

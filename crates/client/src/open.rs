@@ -15,7 +15,7 @@ use block::device::{DeviceOptions, DeviceVolume};
 use block::fault::FaultVolume;
 use block::file::{FileOptions, FileVolume, ReservedPlaces, UndoLog};
 pub use block::identity::Details;
-use block::limit::{Delay, Limit};
+use block::limit::{Delay, Limit, LimitRates};
 use block::null::Null;
 use block::parts::NamedPart;
 use block::ram::Ram;
@@ -242,9 +242,15 @@ fn open_filter(
     NamedPart { name, volume }: NamedPart,
 ) -> Result<Arc<dyn Volume>, OpenCause> {
     Ok(match filter {
-        Address::Limit { iops, rate, .. } => {
-            let (iops, rate) = (iops.map(|ItemCount(n)| n), rate.map(|ByteRate(n)| n));
-            Arc::new(Limit::new(volume, iops, rate))
+        Address::Limit {
+            iops, rate, burst, ..
+        } => {
+            let rates = LimitRates {
+                iops: iops.map(|ItemCount(n)| n),
+                bytes: rate.map(|ByteRate(n)| n),
+                burst: burst.map_or(LimitRates::BURST, |Time(time)| time),
+            };
+            Arc::new(Limit::new(volume, rates))
         }
         Address::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
         Address::Fault { faults, .. } => Arc::new(FaultVolume::new(volume, *faults)),

@@ -16,6 +16,7 @@
 //! | writes with unknown outcome | `indeterminate_writes` |
 //! | a link that one thread waits for: to open a unit, to discover, to log out | `inquiry` |
 //! | what is told of units and sessions | `details` |
+//! | why a unit cannot be used | `error` |
 //!
 //! # When a connection is lost
 //!
@@ -42,6 +43,7 @@
 
 mod connection;
 mod details;
+mod error;
 mod fcoe;
 mod handle;
 mod indeterminate_writes;
@@ -53,7 +55,7 @@ mod reconnect;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,15 +63,14 @@ use block::identity::{DetailGroup, Details};
 use block::volume::{CoreContext, Handle, Volume};
 use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
 pub use runtime::n_port::IdlePorts;
-use runtime::n_port::NoPort;
-use scsi::client::{Cache, Facts, UnitRefusal, UnitWishes};
+use scsi::client::{Cache, Facts, UnitWishes};
 use scsi::medium::Traits;
-use scsi::task::SenseBytes;
 use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 pub(crate) use self::connection::InitiatorConnection;
 use self::connection::RestingConnection;
+pub use self::error::RemoteError;
 pub(crate) use self::fcoe::FcoeLink;
 pub use self::fcoe::TargetPortAddress;
 use self::handle::RemoteHandle;
@@ -190,88 +191,6 @@ impl Default for SessionEnvironment {
     }
 }
 
-/// Why a remote unit cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// No connection.
-    #[error("cannot connect: {0}{way_out}", way_out = way_out(.0))]
-    Connect(io::Error),
-    /// No port of our own.
-    #[error(transparent)]
-    Port(#[from] NoPort),
-    /// No session.
-    #[error(transparent)]
-    Session(LinkEnd),
-    /// No unit that can be used.
-    #[error("LUN {lun}: {refusal}")]
-    Unit {
-        /// The number of the unit.
-        lun: String,
-        /// What the unit says.
-        refusal: UnitRefusal,
-    },
-    /// REPORT LUNS did not go well.
-    #[error(
-        "the target does not report its LUNs (status {status:#04x}, sense {sense:?}): see its log, \
-         and check that it admits this initiator"
-    )]
-    Luns {
-        /// SAM-5 §5.3.1.
-        status: u8,
-        /// Empty where there is none.
-        sense: SenseBytes,
-    },
-    /// The target moved us on again and again.
-    #[error("the target redirected the login {0} times; give the address of its final portal")]
-    Redirected(u8),
-    /// Nothing came of it.
-    #[error("the target did not answer within {0} s")]
-    Late(u64),
-    /// Room for some of the sessions, but not for all.
-    #[error(
-        "the target accepts {there} of {wanted} sessions, then: {cause}; give sessions={there}"
-    )]
-    Sessions {
-        /// How many there can be.
-        there: u16,
-        /// How many were asked for.
-        wanted: u16,
-        /// Why no more.
-        cause: Box<RemoteError>,
-    },
-    /// Our own machine.
-    #[error("cannot set up I/O to reach it: {0}")]
-    Ring(io::Error),
-}
-
-impl RemoteError {
-    /// Whether a later attempt may do better: the target, its unit or the way to it may come.
-    #[must_use]
-    pub const fn may_pass(&self) -> bool {
-        match self {
-            Self::Connect(_)
-            | Self::Port(_)
-            | Self::Session(_)
-            | Self::Unit { .. }
-            | Self::Luns { .. }
-            | Self::Late(_)
-            | Self::Sessions { .. } => true,
-            Self::Redirected(_) | Self::Ring(_) => false,
-        }
-    }
-}
-
-/// What to do about a connection that does not come about.
-fn way_out(cause: &io::Error) -> &'static str {
-    match cause.kind() {
-        io::ErrorKind::ConnectionRefused => ": no server listens there; check host and port",
-        io::ErrorKind::TimedOut
-        | io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable => "; check the host and the network to it",
-        _ => "",
-    }
-}
-
 /// A logical unit behind another target.
 #[derive(Debug)]
 pub struct RemoteVolume {
@@ -302,6 +221,8 @@ struct SharedUnit {
     caches: Vec<Arc<Cache>>,
     /// What may still change after it was told as failed.
     doubts: Arc<AllIndeterminateWrites>,
+    /// Commands that were sent again, by all sessions.
+    retries: Arc<AtomicU64>,
 }
 
 impl SharedUnit {
@@ -399,6 +320,7 @@ impl RemoteVolume {
                 resting: Mutex::new(resting),
                 now: Mutex::new(traits.clone()),
                 doubts: Arc::default(),
+                retries: Arc::default(),
             }),
             session,
             told: Mutex::new(traits.clone()),
@@ -470,6 +392,10 @@ impl Volume for RemoteVolume {
             groups,
             ..Details::new(self.traits(), identity)
         }
+    }
+
+    fn retries(&self) -> Option<u64> {
+        Some(self.shared.retries.load(SeqCst))
     }
 
     fn can_grow(&self) -> bool {

@@ -9,9 +9,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What kind an alarm is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlarmKind {
     /// The configuration file is not what is served, as it is not valid or was refused.
@@ -39,7 +40,7 @@ pub enum AlarmKind {
 }
 
 /// Something that somebody should look at. It goes by itself when its cause does.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct Alarm {
     /// What kind it is.
     pub kind: AlarmKind,

@@ -1,10 +1,13 @@
 //! Any trees, for tests of properties.
 
-use address::{ByteRate, ItemCount, Size};
+use std::time::Duration;
+
+use address::{ByteRate, ItemCount, Size, Time};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 
+use crate::check::check;
 use crate::secret::SecretSource;
 use crate::tree::{
     Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
@@ -36,16 +39,114 @@ pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
+/// Initiators of a [`tree_of_views`], and one that none of its rows names.
+pub(crate) const ISCSI_NAMES: &[&str] = &[
+    "iqn.2026-11.org.example:h0",
+    "iqn.2026-11.org.example:h1",
+    "iqn.2026-11.org.example:h2",
+    "iqn.2026-11.org.example:stranger",
+];
+pub(crate) const PORT_NAMES: &[&str] = &[
+    "20:00:00:00:5e:00:53:00",
+    "20:00:00:00:5e:00:53:0a",
+    "20:00:00:00:5e:00:53:ff",
+];
+
+/// The same as rows name them, in any spelling.
+const NAMED: [&str; 6] = [
+    "*",
+    "iqn.2026-11.org.example:h0",
+    "iqn.2026-11.org.example:H1",
+    "iqn.2026-11.org.example:h2",
+    "20:00:00:00:5e:00:53:00",
+    "20:00:00:00:5E:00:53:0A",
+];
+/// What a name of `allow` can be: a group, or one of [`NAMED`].
+const ALLOWED: [&str; 9] = [
+    GROUPS[0], GROUPS[1], GROUPS[2], NAMED[0], NAMED[1], NAMED[2], NAMED[3], NAMED[4], NAMED[5],
+];
+
+/// A tree in which nothing is wrong, with targets of both kinds that let initiators in, and show
+/// them LUNs, in all ways that there are.
+pub(crate) fn tree_of_views() -> impl Strategy<Value = Tree> {
+    let named = || vec(prop::sample::select(&NAMED[..]), 0..4);
+    let trees = (
+        [named(), named(), named()],
+        target_of_views(portals_of_iscsi()),
+        target_of_views(Just(Portals::One(vec!["fcoe:int0".to_owned()]))),
+    );
+    let trees = trees.prop_map(|(groups, iscsi, port)| {
+        let group = |(name, names): (&&str, Vec<&str>)| {
+            let row = GroupRow {
+                initiators: owned(&names),
+                ..GroupRow::default()
+            };
+            ((*name).to_owned(), row)
+        };
+        let volume = |name: &&str| ((*name).to_owned(), VolumeRow::new("null:1G".to_owned()));
+        Tree {
+            volume: SEEN.iter().map(volume).collect(),
+            group: GROUPS.iter().zip(groups).map(group).collect(),
+            target: [
+                ("iqn.2026-11.org.example:san".to_owned(), iscsi),
+                ("20:00:ac:de:48:23:45:67".to_owned(), port),
+            ]
+            .into(),
+            ..Tree::default()
+        }
+    });
+    trees.prop_filter("it has to pass", |tree| check(tree).problems.is_empty())
+}
+
+const SEEN: [&str; 2] = ["a", "b"];
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn target_of_views(portals: impl Strategy<Value = Portals>) -> impl Strategy<Value = TargetRow> {
+    let allow = vec(prop::sample::select(&ALLOWED[..]), 0..4);
+    let view = btree_map(prop::sample::select(&GROUPS[..]), luns_of(&SEEN), 0..3);
+    (portals, luns_of(&SEEN), allow, view).prop_map(|(portals, luns, allow, view)| {
+        let view = view.into_iter();
+        TargetRow {
+            portals,
+            luns,
+            allow: owned(&allow),
+            view: view.map(|(name, luns)| (name.to_owned(), luns)).collect(),
+            ..TargetRow::default()
+        }
+    })
+}
+
+fn portals_of_iscsi() -> impl Strategy<Value = Portals> {
+    const PORTALS: [&str; 5] = [
+        "127.0.0.1",
+        "127.0.0.2",
+        "0.0.0.0",
+        "[::1]:3261",
+        "[::]:3261",
+    ];
+    let own = vec(prop::sample::select(&PORTALS[..]), 1..3);
+    let groups = btree_map((1_u16..4).prop_map(PortalGroupTag), own, 1..3);
+    groups.prop_map(|groups| {
+        let groups = groups.into_iter();
+        Portals::Groups(groups.map(|(tag, own)| (tag, owned(&own))).collect())
+    })
+}
+
 fn volume() -> impl Strategy<Value = VolumeRow> {
     let address = prop_oneof![
         Just("ram:1M".to_owned()),
         (1_u8..9).prop_map(|size| format!("null:{size}G")),
         (0_u8..3).prop_map(|number| format!("file:/srv/{number}.img?size=1G&sparse")),
     ];
-    let limit =
-        (option::of(1_u64..5000), option::of(1_u64..5000)).prop_map(|(iops, rate)| LimitRow {
+    let limit = [1_u64..5000, 1..5000, 0..5000]
+        .map(option::of)
+        .prop_map(|[iops, rate, burst]| LimitRow {
             iops: iops.map(ItemCount),
             rate: rate.map(|rate| ByteRate(rate << 10)),
+            burst: burst.map(|millis| Time(Duration::from_millis(millis))),
         });
     (
         address,
@@ -80,13 +181,18 @@ fn names() -> impl Strategy<Value = Vec<String>> {
 }
 
 fn luns() -> impl Strategy<Value = LunRows> {
-    let lun = (prop::sample::select(&VOLUMES[..]), any::<bool>()).prop_map(|(volume, limited)| {
-        match limited {
-            true => LunRow::Limited {
+    luns_of(&VOLUMES)
+}
+
+fn luns_of(volumes: &'static [&'static str]) -> impl Strategy<Value = LunRows> {
+    let lun = (prop::sample::select(volumes), any::<bool>()).prop_map(|(volume, limited)| {
+        if limited {
+            LunRow::Limited {
                 volume: volume.to_owned(),
                 access: Access::ReadOnly,
-            },
-            false => LunRow::Volume(volume.to_owned()),
+            }
+        } else {
+            LunRow::Volume(volume.to_owned())
         }
     });
     btree_map((0_u16..12).prop_map(LunNumber), lun, 0..4)

@@ -15,6 +15,9 @@
 //! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
 //! | `/v1/alarms` | GET | what somebody should look at |
 //! | `/v1/events` | GET | what happens, as it does |
+//! | `/v1/reservations` | GET | which hosts have reserved volumes |
+//! | `/v1/jobs` | GET | what takes its time |
+//! | `/openapi.json` | GET | the description of all this |
 //! | `/v1/sessions`, `/v1/sessions/ID` | GET, DELETE | sessions, and the end of one |
 //!
 //! What changes something takes `?dry-run`, `?allow=cuts,loses=ROW`, `?absent-ok` and
@@ -24,9 +27,13 @@ mod body;
 mod caller;
 mod changes;
 mod connections;
+mod description;
 mod events;
+mod jobs;
 mod listeners;
+mod openapi;
 mod problem;
+mod reservations;
 mod routes;
 mod rows;
 mod socket;
@@ -46,6 +53,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Json, Response};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use utoipa::ToSchema;
 
 pub use crate::alarm::Alarm;
 use crate::gate::Generation;
@@ -55,14 +63,17 @@ pub use body::BODY_BYTES;
 use body::Segment;
 pub use caller::{Caller, Role};
 pub use changes::SetRequest;
+pub use jobs::{Job, JobKind, JobState};
 pub use listeners::{ApiListeners, PreparedListeners};
+pub use openapi::openapi;
 pub use problem::Problem;
+pub use reservations::{NexusPorts, NexusRegistration, VolumeReservation, VolumeReservations};
 pub(crate) use socket::{ApiSocket, listen, serve};
 pub(crate) use tokens::Tokens;
 pub use tokens::{NewToken, ShownToken, TokenInfo};
 
 /// How the daemon is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// The version of the program.
     pub version: String,
@@ -167,7 +178,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
 
 async fn config(State(plane): Shared) -> Answer<Response> {
     let served = plane.served();
-    Ok(document(served.generation, served.text.clone()))
+    Ok(document(served.generation, served.text.to_string()))
 }
 
 /// A document, with the generation by which it can be changed.

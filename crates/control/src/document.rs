@@ -1,19 +1,24 @@
 //! The document: a tree as TOML, with the comments and the order of who wrote it.
 //!
 //! A document is read whole or not at all, with the place of what is wrong. It is rewritten value
-//! by value: where the tree has not changed not a byte of the text does.
+//! by value: where the tree has not changed not a byte of the text does. Where only rows have, the
+//! lines of others are not looked at either.
 
+mod edit;
+mod layout;
 mod problem;
 mod rewrite;
 mod set;
 
+use serde::Deserialize;
+use toml_edit::de::Deserializer;
 use toml_edit::{Document, DocumentMut};
 
 use crate::tree::{Tree, VERSION};
+pub(crate) use edit::edit;
 pub(crate) use problem::one_line as in_words;
 pub use problem::{DocumentProblem, TextPlace};
 pub use rewrite::rewrite;
-pub(crate) use rewrite::rewrite_from;
 pub use set::{SetError, set, unset};
 
 /// The tree that a document describes. References between rows are not looked at.
@@ -22,10 +27,13 @@ pub use set::{SetError, set, unset};
 ///
 /// The first thing that is wrong, and where.
 pub fn parse(text: &str) -> Result<Tree, DocumentProblem> {
-    let document = Document::parse(text).map_err(|error| DocumentProblem::syntax(text, &error))?;
-    check_version(text, &document)?;
-    let read = toml_edit::de::from_str(text);
-    read.map_err(|error| DocumentProblem::meaning(text, &document, &error))
+    let document = || Document::parse(text).map_err(|error| DocumentProblem::syntax(text, &error));
+    let syntax = document()?;
+    check_version(text, &syntax)?;
+    Tree::deserialize(Deserializer::from(syntax)).or_else(|error| {
+        // Reading has used it up.
+        Err(DocumentProblem::meaning(text, &document()?, &error))
+    })
 }
 
 /// A tree as a document of its own.

@@ -16,12 +16,14 @@
 
 mod error;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::check::{TreeProblem, check};
-use crate::document::{parse, rewrite_from};
+use crate::document::{edit, parse};
 use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
 pub use error::GateError;
@@ -112,7 +114,7 @@ pub trait Store {
 }
 
 /// What is remembered of a generation beside its document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Generation {
     /// Its number, from 1.
     pub number: u64,
@@ -147,7 +149,7 @@ pub enum Candidate {
     /// A whole document.
     Text(String),
     /// Rows, which are written into the document.
-    Tree(Box<Tree>),
+    Tree(Arc<Tree>),
     /// An earlier generation.
     Generation(u64),
 }
@@ -170,7 +172,7 @@ pub struct ChangeRequest {
 }
 
 /// What has come, or would come, of a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Outcome {
     /// The generation before.
     pub from: u64,
@@ -189,16 +191,16 @@ pub struct Gate<S, E> {
     store: S,
     engine: E,
     generation: u64,
-    text: String,
-    tree: Tree,
+    text: Arc<str>,
+    tree: Arc<Tree>,
 }
 
 /// A change of which all is known but whether it succeeds.
 struct Considered {
     /// The file, when it was looked at.
     file: String,
-    text: String,
-    tree: Tree,
+    text: Arc<str>,
+    tree: Arc<Tree>,
     /// Those by which the plan was made.
     sessions: Vec<SessionFact>,
     outcome: Outcome,
@@ -206,13 +208,19 @@ struct Considered {
 
 impl<S: Store, E: Engine> Gate<S, E> {
     /// A gate before what is served: a document, its tree, and its generation.
-    pub fn new(store: S, engine: E, generation: u64, text: String, tree: Tree) -> Self {
+    pub fn new(
+        store: S,
+        engine: E,
+        generation: u64,
+        text: impl Into<Arc<str>>,
+        tree: impl Into<Arc<Tree>>,
+    ) -> Self {
         Self {
             store,
             engine,
             generation,
-            text,
-            tree,
+            text: text.into(),
+            tree: tree.into(),
         }
     }
 
@@ -224,6 +232,11 @@ impl<S: Store, E: Engine> Gate<S, E> {
     /// Its document.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Both, for those who keep them.
+    pub fn shared(&self) -> (Arc<str>, Arc<Tree>) {
+        (Arc::clone(&self.text), Arc::clone(&self.tree))
     }
 
     /// Its number.
@@ -243,7 +256,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
 
     /// Whether the file says something that is not served.
     pub fn is_edited(&self) -> bool {
-        self.store.file().is_ok_and(|file| file != self.text)
+        self.store.file().is_ok_and(|file| *file != *self.text)
     }
 
     /// Makes a change, or says what would come of it.
@@ -325,29 +338,35 @@ impl<S: Store, E: Engine> Gate<S, E> {
         candidate: &Candidate,
         file: &str,
         dry_run: bool,
-    ) -> Result<(String, Tree), GateError> {
+    ) -> Result<(Arc<str>, Arc<Tree>), GateError> {
         // What somebody has written into the file is not overwritten unseen.
         let overwrites = match candidate {
             Candidate::File => false,
             Candidate::Generation(number) => *number != self.generation,
             Candidate::Text(_) | Candidate::Tree(_) => true,
         };
-        if overwrites && !dry_run && file != self.text {
+        if overwrites && !dry_run && *file != *self.text {
             return Err(GateError::Edited(self.generation));
         }
         let text = match candidate {
             // What is kept has to be what is read at the next start.
-            Candidate::Tree(tree) => rewrite_from(&self.text, &self.tree, tree),
+            Candidate::Tree(tree) => {
+                let (text, tree) = edit(&self.text, &self.tree, tree)?;
+                return Ok((text.into(), tree));
+            }
             Candidate::File => self.store.file().map_err(GateError::Store)?,
             Candidate::Text(text) => text.clone(),
-            Candidate::Generation(number) if *number == self.generation => self.text.clone(),
+            Candidate::Generation(number) if *number == self.generation => self.text.to_string(),
             Candidate::Generation(number) => self
                 .store
                 .text(*number)
                 .ok_or(GateError::NoGeneration(*number))?,
         };
+        if *text == *self.text {
+            return Ok(self.shared());
+        }
         let tree = parse(&text)?;
-        Ok((text, tree))
+        Ok((text.into(), tree.into()))
     }
 
     /// Hosts come and go while volumes are opened: what was allowed has to hold for those that are
@@ -478,7 +497,5 @@ fn seconds(now: SystemTime) -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-#[cfg(test)]
-mod scale;
 #[cfg(test)]
 mod tests;

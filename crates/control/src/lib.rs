@@ -41,6 +41,7 @@ pub mod metrics;
 pub mod panics;
 pub mod plan;
 pub mod plane;
+mod schema;
 pub mod secret;
 pub mod serving;
 pub mod shell;

@@ -84,6 +84,16 @@ impl TargetKey {
         Ok(())
     }
 
+    /// Whether it has one value here, of which nothing follows.
+    pub(crate) fn is_fixed(&self) -> bool {
+        match &self.value {
+            KeyPlace::Bytes(_, (range, _)) | KeyPlace::Number(_, (range, _)) => {
+                range.start() == range.end()
+            }
+            KeyPlace::Digest(_) | KeyPlace::Flag(_) => false,
+        }
+    }
+
     /// Why the value of a row cannot be offered, if it cannot.
     pub(crate) fn misfit(&self, login: &LoginRow) -> Option<KeyMisfit> {
         self.set(&mut login.clone(), &self.get(login)?).err()
@@ -171,9 +181,6 @@ const EITHER: &str = "CRC32C,None";
 const RFC_LENGTH: &str = "RFC 7143 §13.12 to §13.14 have a length from 512 bytes";
 const HELD: &str = "a session holds 16M of data that comes unasked, for 16 commands";
 
-/// As many bytes as one command may bring unasked ([`TargetLimits::most_first_burst`]).
-const FIRST_BURST: u64 = 1 << 20;
-
 const KEYS: &[TargetKey] = &[
     TargetKey {
         name: "HeaderDigest",
@@ -211,7 +218,7 @@ const KEYS: &[TargetKey] = &[
         key: "first-burst-length",
         value: KeyPlace::Bytes(
             |login| &mut login.first_burst_length,
-            (512..=FIRST_BURST, HELD),
+            (512..=TargetLimits::DEFAULT.most_first_burst() as u64, HELD),
         ),
     },
     TargetKey {

@@ -65,9 +65,10 @@ pub fn inventory(
     {
         match unit(tree, machine, name, row) {
             Ok(unit) => {
-                let address = match makes(name) {
-                    true => unit.address,
-                    false => as_it_is(unit.address),
+                let address = if makes(name) {
+                    unit.address
+                } else {
+                    as_it_is(unit.address)
                 };
                 let unit = UnitRow {
                     address,
@@ -97,6 +98,7 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
         address = Address::Limit {
             iops: limit.iops,
             rate: limit.rate,
+            burst: limit.burst,
             volume: Box::new(address),
         };
     }

@@ -20,12 +20,13 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::tree::Tree;
 use sight::Sight;
 
 /// What a difference does to hosts, from the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Impact {
     /// No host can notice.
@@ -39,7 +40,7 @@ pub enum Impact {
 }
 
 /// What happens to a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowChange {
     /// It comes.
@@ -51,7 +52,7 @@ pub enum RowChange {
 }
 
 /// One row that is not the same.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Difference {
     /// What happens to it.
     pub change: RowChange,
@@ -69,7 +70,7 @@ pub struct Difference {
 }
 
 /// All differences between two trees.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// Each row that is not the same. One by which sessions end comes again where others are told.
     pub differences: Vec<Difference>,

@@ -3,27 +3,30 @@
 //! A change may take as long as a volume takes to be opened. Who only looks never waits for it: it
 //! reads the files of the store, asks the cores, and takes what is served as a whole.
 
+mod session;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use engine::mailbox::SessionInfo;
-use engine::server::ServerHandle;
-use engine::survey::{FcLogin, Survey};
+use engine::server::{LongOperationReport, ReservationReport, ServerHandle};
+use engine::survey::Survey;
 use io::memory::MemoryLimit;
-use scsi::device::NexusCounts;
-use serde::{Deserialize, Serialize};
+use scsi::statistics::Latency;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::audit::{Audit, asked};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
-use crate::metrics::VolumeStats;
+use crate::metrics::{OperationStats, VolumeStats};
 use crate::plan::Allowed;
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
+pub use session::Session;
+pub use turns::TurnInfo;
 use turns::{Turn, Turns};
 
 /// What is served: one generation, whole.
@@ -32,99 +35,14 @@ pub struct Served {
     /// Its number.
     pub generation: u64,
     /// Its document.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its tree.
-    pub tree: Tree,
+    pub tree: Arc<Tree>,
 }
 
-/// A session, as its users are told of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
-    /// Its number, by which it is ended; none for a login by Fibre Channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<u16>,
-    /// The initiator.
-    pub initiator: String,
-    /// The initiator's ISID, in hexadecimal digits; none by Fibre Channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isid: Option<String>,
-    /// The target; none for discovery.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// The initiator's address; by Fibre Channel its port name.
-    pub address: String,
-    /// The portal, as the initiator has addressed it; by Fibre Channel the interface.
-    pub portal: String,
-    /// The CHAP user that was proven.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// How the initiator proved who it is: `none`, `chap sha256`, `mutual chap sha256`.
-    pub proof: String,
-    /// What is guarded by a CRC32C of its own: `none`, `header`, `data` or `header, data`.
-    pub digests: String,
-    /// The core that it lives on.
-    pub core: u16,
-    /// For how long there has been a session, in seconds.
-    pub age_s: u64,
-    /// Commands that have ended.
-    pub commands: u64,
-    /// Bytes that they asked to read.
-    pub read_bytes: u64,
-    /// Bytes that they asked to write.
-    pub written_bytes: u64,
-}
-
-impl Session {
-    fn of(info: SessionInfo, counts: NexusCounts, uptime: Duration) -> Self {
-        let isid = info.initiator.isid.iter();
-        let digests = [(info.header_digest, "header"), (info.data_digest, "data")];
-        let digests: Vec<_> = digests.iter().filter(|(is_on, _)| *is_on).collect();
-        let digests: Vec<_> = digests.iter().map(|(_, name)| *name).collect();
-        Self {
-            id: Some(info.tsih),
-            initiator: info.initiator.name,
-            isid: Some(isid.map(|byte| format!("{byte:02x}")).collect()),
-            target: info.target,
-            address: info.endpoints.peer.to_string(),
-            portal: info.endpoints.local.to_string(),
-            user: info.user,
-            proof: info.proof.to_string(),
-            digests: match digests.is_empty() {
-                true => "none".to_owned(),
-                false => digests.join(", "),
-            },
-            core: info.core.0,
-            age_s: uptime.saturating_sub(info.since).as_secs(),
-            commands: counts.commands,
-            read_bytes: counts.bytes_in,
-            written_bytes: counts.bytes_out,
-        }
-    }
-
-    /// Fibre Channel guards each frame by a CRC, and has no proof of names.
-    fn of_fc(login: FcLogin, uptime: Duration) -> Self {
-        Self {
-            id: None,
-            isid: None,
-            target: Some(login.port),
-            address: login.initiator.clone(),
-            initiator: login.initiator,
-            portal: login.interface,
-            user: None,
-            proof: "none".to_owned(),
-            digests: "none".to_owned(),
-            core: login.core.0,
-            age_s: uptime.saturating_sub(login.since).as_secs(),
-            commands: login.counts.commands,
-            read_bytes: login.counts.bytes_in,
-            written_bytes: login.counts.bytes_out,
-        }
-    }
-}
-
-/// The cores have not told.
+/// The cores have not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("core 0 has not told within 5 s which sessions there are")]
+#[error("core 0 has not answered within 5 s")]
 pub struct Unanswered;
 
 /// What came of an order to end a session.
@@ -223,7 +141,7 @@ impl Plane {
     fn look(&self, request: &ChangeRequest, author: &Author) -> Result<Outcome, GateError> {
         let served = self.served();
         let (store, engine) = (self.store.clone(), self.engine.onlooker());
-        let (text, tree) = (served.text.clone(), served.tree.clone());
+        let (text, tree) = (Arc::clone(&served.text), Arc::clone(&served.tree));
         let mut gate = Gate::new(store, engine, served.generation, text, tree);
         gate.change(request, author, SystemTime::now())
     }
@@ -249,9 +167,10 @@ impl Plane {
                 generation, worst, ..
             }) => tracing::info!("generation {generation} is served ({worst})"),
             Err(error) => {
-                let kind = match self.is_edited() {
-                    true => AlarmKind::Configuration,
-                    false => AlarmKind::Reload,
+                let kind = if self.is_edited() {
+                    AlarmKind::Configuration
+                } else {
+                    AlarmKind::Reload
                 };
                 let detail = format!("the file is not applied: {error}");
                 self.alarms.raise(Alarm::new(kind, detail));
@@ -297,7 +216,7 @@ impl Plane {
             next.as_ref() == Some(file)
         };
         let file = self.store.file();
-        file.is_ok_and(|file| file != served.text && !is_coming(&file))
+        file.is_ok_and(|file| *file != *served.text && !is_coming(&file))
     }
 
     /// The generations that are kept, from the first.
@@ -311,7 +230,7 @@ impl Plane {
     pub fn text_of(&self, generation: u64) -> Option<String> {
         let served = self.served();
         if generation == served.generation {
-            return Some(served.text.clone());
+            return Some(served.text.to_string());
         }
         self.store.text(generation)
     }
@@ -320,7 +239,7 @@ impl Plane {
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         let served = self.served();
-        let is_as_served = self.store.file().as_ref() == Ok(&served.text);
+        let is_as_served = self.store.file().is_ok_and(|file| *file == *served.text);
         if is_as_served {
             self.alarms.clear(AlarmKind::Configuration);
         }
@@ -329,11 +248,11 @@ impl Plane {
         if !is_as_served && !is_told(AlarmKind::Configuration) && self.is_edited() {
             alarms.push(edited(served.generation));
         }
-        let missing = self.server.missing_portals().into_iter();
+        let missing = self.missing_portals().into_iter();
         alarms.extend(missing.map(|(portal, cause)| {
             let detail = format!("nothing listens on {portal} ({cause})");
             Alarm::new(AlarmKind::Portal, detail)
-                .at(portal.to_string())
+                .at(portal)
                 .way_out("it is tried again every few seconds")
         }));
         let absent = self
@@ -345,6 +264,48 @@ impl Plane {
         alarms
     }
 
+    /// Portals on which nothing listens though it should, and why.
+    #[must_use]
+    pub fn missing_portals(&self) -> Vec<(String, String)> {
+        let missing = self.server.missing_portals().into_iter();
+        missing
+            .map(|(portal, cause)| (portal.to_string(), cause))
+            .collect()
+    }
+
+    /// The change that is made now, and those that wait for it.
+    #[must_use]
+    pub fn turns(&self) -> Vec<TurnInfo> {
+        self.turns.all()
+    }
+
+    /// Volumes that cannot be used, and for how long.
+    #[must_use]
+    pub fn absent(&self) -> Vec<(String, Duration)> {
+        let units = self.server.units().into_iter();
+        units
+            .filter_map(|unit| Some((unit.name, unit.absent_for?)))
+            .collect()
+    }
+
+    /// What hosts format or sanitize.
+    ///
+    /// # Errors
+    ///
+    /// The cores do not answer.
+    pub fn long_operations(&self) -> Result<Vec<LongOperationReport>, Unanswered> {
+        self.answered(self.server.long_operations())
+    }
+
+    /// The volumes that are reserved, or may be.
+    ///
+    /// # Errors
+    ///
+    /// The cores do not answer.
+    pub fn reservations(&self) -> Result<Vec<ReservationReport>, Unanswered> {
+        self.answered(self.server.reservations())
+    }
+
     fn gate(&self) -> MutexGuard<'_, Gate<FileStore, ServedTree>> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -353,6 +314,17 @@ impl Plane {
     #[must_use]
     pub fn stats(&self) -> Vec<VolumeStats> {
         self.server.units().into_iter().map(Into::into).collect()
+    }
+
+    /// How long commands were at their volumes, by the name of the volume: reads, writes, and all
+    /// else.
+    #[must_use]
+    pub(crate) fn medium_stats(&self) -> BTreeMap<String, [OperationStats; 3]> {
+        let latencies = self.server.medium_latencies().into_iter();
+        let stats = |classes: [Latency; 3]| classes.each_ref().map(Into::into);
+        latencies
+            .map(|(name, classes)| (name, stats(classes)))
+            .collect()
     }
 
     /// What the cores have counted beside volumes.
@@ -401,7 +373,11 @@ impl Plane {
     }
 
     fn told_sessions(&self) -> Result<Vec<SessionInfo>, Unanswered> {
-        let told = self.server.ask_sessions();
+        self.answered(self.server.ask_sessions())
+    }
+
+    /// What the cores have told, if they have.
+    fn answered<T>(&self, told: Option<T>) -> Result<T, Unanswered> {
         match &told {
             Some(_) => self.alarms.clear(AlarmKind::Core),
             None => {
@@ -414,10 +390,16 @@ impl Plane {
         told.ok_or(Unanswered)
     }
 
-    /// Whether every core that serves answers within 5 s.
+    /// How many sessions and logins by Fibre Channel there are, if every core that serves answers
+    /// within 5 s. Each is woken once for it.
     #[must_use]
-    pub fn is_alive(&self) -> bool {
-        self.server.is_alive()
+    pub fn pulse(&self) -> Option<usize> {
+        let survey = self.survey();
+        if !survey.is_whole {
+            return None;
+        }
+        self.alarms.clear(AlarmKind::Core);
+        Some(survey.sessions.len() + survey.fc_logins.len())
     }
 
     /// Ends a session, whatever its peer does.
@@ -432,9 +414,12 @@ impl Plane {
         if !sessions.iter().any(|session| session.tsih == id) {
             return Ok(SessionEnd::Unknown);
         }
-        let end = || match self.server.drop_session(id) {
-            true => Ok(SessionEnd::Ended),
-            false => Err("it has not ended within 5 s"),
+        let end = || {
+            if self.server.drop_session(id) {
+                Ok(SessionEnd::Ended)
+            } else {
+                Err("it has not ended within 5 s")
+            }
         };
         let ended = self.audited(author, format!("end session {id}"), end)?;
         Ok(ended.unwrap_or(SessionEnd::Late))
@@ -457,9 +442,10 @@ fn absent_alarm(volume: &str) -> Alarm {
 }
 
 fn served(gate: &Gate<FileStore, ServedTree>) -> Served {
+    let (text, tree) = gate.shared();
     Served {
         generation: gate.generation(),
-        text: gate.text().to_owned(),
-        tree: gate.tree().clone(),
+        text,
+        tree,
     }
 }

@@ -2,7 +2,7 @@
 
 mod ports;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -251,12 +251,9 @@ impl Engine for ServedTree {
     ) -> Result<(), Vec<String>> {
         let inventory = self.places.inventory(tree, &self.volumes)?;
         let listeners = self.prepare_api(&tree.api)?;
-        let units = self.server.units().into_iter();
-        let is_there = units.filter(|unit| !unit.is_absent).map(|unit| unit.name);
-        let is_there: BTreeSet<_> = is_there.collect();
         // What works does not give way to what cannot be opened, whatever is allowed.
         let needed = |(name, row): &(&String, &VolumeRow)| {
-            self.volumes.get(*name) != Some(row) && (!absent_ok || is_there.contains(*name))
+            self.volumes.get(*name) != Some(row) && (!absent_ok || self.server.has_volume(name))
         };
         let needed = tree.volume.iter().filter(needed);
         let required = needed.map(|(name, _)| name.clone()).collect();

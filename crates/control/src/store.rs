@@ -193,12 +193,13 @@ impl<F: Files> Store for FileStore<F> {
         let Some(audit) = &self.audit else {
             return Ok(());
         };
-        match drops_edit {
-            true => audit.announce(
+        if drops_edit {
+            audit.announce(
                 AuditOutcome::Made,
                 vec!["- the edit of the file".to_owned()],
-            ),
-            false => audit.announce(AuditOutcome::Unchanged, Vec::new()),
+            )
+        } else {
+            audit.announce(AuditOutcome::Unchanged, Vec::new())
         }
     }
 

@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use address::{ByteRate, ItemCount, Size};
+use address::{ByteRate, ItemCount, Size, Time};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use crate::schema::{NumberKey, Quantity, TimeSpan};
 use crate::secret::SecretSource;
 
 /// The version of the document that this program writes, and the highest that it reads.
@@ -52,13 +54,14 @@ pub struct Tree {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DaemonRow {
-    /// How many cores serve; `None`: as many as the process may use.
+    /// How many cores serve; where missing, as many as the process may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
-    /// Bytes that all RAM volumes may take together; `None`: by what is available at the start.
+    /// Bytes that all RAM volumes may take together; where missing, by what is available at the
+    /// start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<Size>,
-    /// The InitiatorName by which this machine opens volumes of other targets; `None`: the
+    /// The InitiatorName by which this machine opens volumes of other targets; where missing, the
     /// machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator_name: Option<String>,
@@ -97,19 +100,20 @@ pub struct DiscoveryRow {
 
 /// A logical unit, however many targets show it: its identity, reservations, settings and
 /// statistics are its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VolumeRow {
     /// What holds its blocks; may name other rows (`vol:NAME`).
     pub address: String,
     /// The size of a volume of RAM, `null:` or a file that is made; part of the address there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub size: Option<Size>,
-    /// UNIT SERIAL NUMBER; `None`: it follows from machine and row name.
+    /// UNIT SERIAL NUMBER; where missing, it follows from machine and row name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// The NAA designator of VPD page 83h, 16 or 32 hexadecimal digits; `None`: it follows from
-    /// the serial number.
+    /// The NAA designator of VPD page 83h, 16 or 32 hexadecimal digits; where missing, it follows
+    /// from the serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub naa: Option<String>,
     /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.
@@ -118,7 +122,7 @@ pub struct VolumeRow {
     /// PRODUCT IDENTIFICATION, up to 16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub product: Option<String>,
-    /// Bytes in a logical block, 512 or 4096; `None`: the volume's own.
+    /// Bytes in a logical block, 512 or 4096; where missing, the volume's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_size: Option<u32>,
     /// No host can write.
@@ -133,47 +137,54 @@ pub struct VolumeRow {
 }
 
 /// What all hosts together may do to a volume in a second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitRow {
     /// Operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub iops: Option<ItemCount>,
     /// Bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub rate: Option<ByteRate>,
+    /// As much as in this time may be done at once after a pause; where missing, 10 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TimeSpan>)]
+    pub burst: Option<Time>,
 }
 
 /// Initiators that are treated alike.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GroupRow {
     /// IQNs and WWPNs; `*` is everybody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initiators: Vec<String>,
-    /// What they log in with; `None`: CHAP is not asked for.
+    /// What they log in with; where missing, CHAP is not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chap: Option<ChapRow>,
     /// What the target proves itself with, to initiators that ask for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutual: Option<ChapRow>,
-    /// The weakest hash that will do; `None`: SHA-256.
+    /// The weakest hash that will do; where missing, SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chap_min: Option<HashName>,
 }
 
 /// A name and a secret of CHAP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChapRow {
     /// CHAP_N.
     pub user: String,
     /// Where the secret is.
+    #[schema(value_type = String)]
     pub secret: SecretSource,
 }
 
 /// A hash of CHAP, from the weakest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HashName {
     /// MD5, which RFC 7143 §12.1.3 asks for.
@@ -188,7 +199,7 @@ pub enum HashName {
 }
 
 /// A target: an IQN over TCP, or a WWPN over Fibre Channel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TargetRow {
     /// TargetAlias.
@@ -199,14 +210,16 @@ pub struct TargetRow {
     pub portals: Portals,
     /// What initiators see.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<NumberKey, LunRow>)]
     pub luns: LunRows,
     /// The groups and initiators that may log in; empty lets nobody in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
     /// What the initiators of a group see in place of `luns`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, BTreeMap<NumberKey, LunRow>>)]
     pub view: BTreeMap<String, LunRows>,
-    /// What it offers at login; `None`: what this program finds best.
+    /// What it offers at login; where missing, what this program finds best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginRow>,
 }
@@ -214,13 +227,13 @@ pub struct TargetRow {
 /// LUNs and what stands behind them.
 pub type LunRows = BTreeMap<LunNumber, LunRow>;
 
-/// What a target negotiates at login (RFC 7143 §13), and how many sessions it has. What is `None`
-/// is what this program finds best. A change counts from the next login on. `login_keys` has which
-/// values there are.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+// The module `login_keys` has which values there are.
+/// What a target negotiates at login (RFC 7143 §13), and how many sessions it has. For a key that
+/// is missing this program chooses what it finds best. A change counts from the next login on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoginRow {
-    /// HeaderDigest; `None`: the initiator chooses.
+    /// HeaderDigest; where missing, the initiator chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header_digest: Option<DigestUse>,
     /// DataDigest, in the same way.
@@ -234,12 +247,15 @@ pub struct LoginRow {
     pub immediate_data: Option<bool>,
     /// MaxRecvDataSegmentLength that is declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub max_recv_data_segment_length: Option<Size>,
     /// FirstBurstLength that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub first_burst_length: Option<Size>,
     /// MaxBurstLength that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Quantity>)]
     pub max_burst_length: Option<Size>,
     /// MaxOutstandingR2T that is offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,7 +284,7 @@ pub struct LoginRow {
 }
 
 /// What a target wants of a digest (RFC 7143 §13.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigestUse {
     /// Every PDU has it.
@@ -278,12 +294,13 @@ pub enum DigestUse {
 }
 
 /// The portals of a target, in portal groups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Portals {
     /// Portal group 1: `HOST[:PORT]`, `fcoe:IFACE` each.
     One(Vec<String>),
     /// Portal groups by their tags.
+    #[schema(value_type = BTreeMap<NumberKey, Vec<String>>)]
     Groups(BTreeMap<PortalGroupTag, Vec<String>>),
 }
 
@@ -314,7 +331,7 @@ impl Portals {
 }
 
 /// A LUN's volume, and what may be done with it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum LunRow {
     /// The name of a volume, which can be written.
@@ -349,7 +366,7 @@ impl LunRow {
 }
 
 /// How a LUN may be used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub enum Access {
     /// It can be read and written.
     #[default]
@@ -421,6 +438,47 @@ impl Default for Tree {
             target: BTreeMap::new(),
         }
     }
+}
+
+impl Tree {
+    /// The same without rows, but for one.
+    pub(crate) fn with_row_alone(&self, section: &str, name: &str) -> Self {
+        Self {
+            version: self.version,
+            daemon: self.daemon.clone(),
+            api: self.api.clone(),
+            discovery: self.discovery.clone(),
+            volume: alone(&self.volume, name, section == "volume"),
+            group: alone(&self.group, name, section == "group"),
+            target: alone(&self.target, name, section == "target"),
+        }
+    }
+
+    /// What [`Self::with_row_alone`] gave comes back with that row changed, or without it.
+    pub(crate) fn take_row(&mut self, section: &str, name: &str, part: Self) {
+        fn take<T>(rows: &mut BTreeMap<String, T>, name: &str, part: BTreeMap<String, T>) {
+            rows.remove(name);
+            rows.extend(part);
+        }
+        match section {
+            "volume" => take(&mut self.volume, name, part.volume),
+            "group" => take(&mut self.group, name, part.group),
+            "target" => take(&mut self.target, name, part.target),
+            _ => {}
+        }
+        self.version = part.version;
+        (self.daemon, self.api, self.discovery) = (part.daemon, part.api, part.discovery);
+    }
+}
+
+fn alone<T: Clone>(
+    rows: &BTreeMap<String, T>,
+    name: &str,
+    is_section: bool,
+) -> BTreeMap<String, T> {
+    let row = rows.get_key_value(name).filter(|_| is_section);
+    let row = row.map(|(name, row)| (name.clone(), row.clone()));
+    row.into_iter().collect()
 }
 
 impl VolumeRow {

@@ -69,8 +69,9 @@ pub struct NewUnit {
     pub name: String,
     /// Where its reservations are kept: a part of a file's name.
     pub key: String,
-    /// Keeps other servers from its reservations.
-    pub lock: Option<LockFile>,
+    /// Keeps other servers from its reservations. A unit that goes in the same change may have it
+    /// too, when the one that comes goes on with its reservations.
+    pub lock: Option<Arc<LockFile>>,
 }
 
 /// A volume that takes the place of a unit's.

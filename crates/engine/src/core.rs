@@ -278,7 +278,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     self.tell_volume(now, (node, slot), HandleEvent::File { result, buffer });
                 }
                 Some(EventKey::Persist(unit)) => self.persisted(now, unit, &result),
-                Some(EventKey::Watch(unit)) => self.looked_at(unit, &result),
+                Some(EventKey::Watch) => self.look_ended(),
                 _ => {}
             },
             RingEvent::Ready { token } => match EventKey::of(token) {
@@ -387,6 +387,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::OpenFcPort(attachment) => self.open_fc_port(now, *attachment),
             CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
             CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
+            CoreMessage::UnitStates(reply) => self.tell_unit_states(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
             CoreMessage::Survey(reply) => self.tell_survey(now, &reply),
             CoreMessage::Echo(reply) => drop(reply.send(())),

@@ -14,7 +14,7 @@ use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus};
 use scsi::owner::{OwnerRequest, Publication};
 use scsi::task::CommandFailure;
-use scsi::unit::{CoreId, UnitId};
+use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::change::{Change, ChangeError, Preparation, Retirement, Switch};
 use crate::survey::CoreSurvey;
@@ -60,6 +60,8 @@ pub enum CoreMessage {
     CloseFcPort(Wwn),
     /// Tell which sessions there are; for core 0.
     Sessions(Sender<Vec<SessionInfo>>),
+    /// Tell the state of each unit; for core 0.
+    UnitStates(Sender<Vec<(UnitId, Arc<UnitState>)>>),
     /// End the session with this TSIH, and tell when it has ended; for core 0.
     Drop(u16, Sender<()>),
     /// Tell what was counted.

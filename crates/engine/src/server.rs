@@ -11,6 +11,7 @@ mod luns;
 mod portals;
 mod prepare;
 mod questions;
+mod unit_states;
 mod units;
 mod views;
 
@@ -47,6 +48,9 @@ use absent::Notice;
 use fc_ports::FcPortName;
 use prepare::{Prepared, Preparing};
 pub use questions::UnitReport;
+pub use unit_states::{
+    LongOperationReport, NexusReport, RegistrationReport, ReservationKind, ReservationReport,
+};
 use units::ServedUnit;
 pub use units::VolumeGauge;
 
@@ -121,7 +125,7 @@ pub struct Server {
 /// What is served now.
 #[derive(Clone, Default)]
 struct Served {
-    inventory: Inventory,
+    inventory: Arc<Inventory>,
     units: BTreeMap<String, ServedUnit>,
     /// Numbers for units in slots that were used before.
     free: Vec<UnitId>,

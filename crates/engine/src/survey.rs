@@ -78,6 +78,8 @@ pub struct FcLogin {
 /// What all cores together tell.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
+    /// Every core has told.
+    pub is_whole: bool,
     /// How each core spent its time.
     pub times: Vec<CoreTime>,
     /// Commands that have not ended, by the name of the unit; units without any are not named.

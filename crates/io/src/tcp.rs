@@ -88,9 +88,23 @@ pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
 ///
 /// Of socket, bind, listen, and [`TcpOptions::apply`].
 pub fn listen(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
+    listen_in_time(portal, options, false)
+}
+
+/// The same where this process listens on the port already: at all addresses while this is one of
+/// them, or at one of them while this is all. Both get connections until one of them is closed.
+///
+/// # Errors
+///
+/// As [`listen`]; another program listens on the port.
+pub fn listen_beside(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
+    listen_in_time(portal, options, true)
+}
+
+fn listen_in_time(portal: SocketAddr, options: &TcpOptions, beside: bool) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + BIND_PATIENCE;
     loop {
-        match listen_once(portal, options) {
+        match listen_once(portal, options, beside) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 if Instant::now() >= deadline {
                     return Err(error);
@@ -102,7 +116,7 @@ pub fn listen(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
     }
 }
 
-fn listen_once(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
+fn listen_once(portal: SocketAddr, options: &TcpOptions, beside: bool) -> io::Result<OwnedFd> {
     let socket = Socket::new(
         Domain::for_address(portal),
         Type::STREAM,
@@ -114,9 +128,13 @@ fn listen_once(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> 
     // Connections of a former process that linger in TIME-WAIT do not keep the port.
     socket.set_reuse_address(true)?;
     options.apply(&socket)?;
+    socket.set_reuse_port(beside)?;
     socket.bind(&portal.into())?;
     // Two can be bound to one port before either listens; the second is told only now.
     socket.listen(BACKLOG)?;
+    // From now on another one of this user may listen beside it, if it asks for that as this does:
+    // before, this one would have been let in beside others.
+    socket.set_reuse_port(true)?;
     Ok(socket.into())
 }
 

@@ -96,23 +96,26 @@ pub struct Endpoints {
 
 impl Default for TargetLimits {
     fn default() -> Self {
-        Self {
-            login_timeout: Duration::from_secs(15),
-            nop_interval: Duration::from_secs(30),
-            nop_timeout: Duration::from_secs(60),
-            logins: 256,
-            sessions: 16_384,
-            data_segment: 256 << 10,
-            first_burst: 256 << 10,
-            max_burst: 1 << 20,
-            outstanding_r2t: 8,
-            window: 256,
-            held_bytes: 16 << 20,
-        }
+        Self::DEFAULT
     }
 }
 
 impl TargetLimits {
+    /// Those of a server that is told nothing else.
+    pub const DEFAULT: Self = Self {
+        login_timeout: Duration::from_secs(15),
+        nop_interval: Duration::from_secs(30),
+        nop_timeout: Duration::from_secs(60),
+        logins: 256,
+        sessions: 16_384,
+        data_segment: 256 << 10,
+        first_burst: 256 << 10,
+        max_burst: 1 << 20,
+        outstanding_r2t: 8,
+        window: 256,
+        held_bytes: 16 << 20,
+    };
+
     /// The longest FirstBurstLength: the first commands may all bring as much unasked, and it is
     /// held until the device server lends memory.
     #[must_use]

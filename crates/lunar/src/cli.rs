@@ -21,6 +21,7 @@ use crate::info::InfoArgs;
 use crate::ls::LsArgs;
 use crate::manage::change::{ApplyArgs, PlanArgs, RollbackArgs, SetArgs, UnsetArgs};
 use crate::manage::history::{DiffArgs, HistoryArgs};
+use crate::manage::metrics::MetricsArgs;
 use crate::manage::sessions::{DropArgs, SessionsArgs};
 use crate::manage::stats::StatsArgs;
 use crate::race::RaceArgs;
@@ -70,11 +71,17 @@ pub(crate) enum Verb {
     Sessions(SessionsArgs),
     Drop(DropArgs),
     Stats(StatsArgs),
+    Metrics(MetricsArgs),
     Shell(ShellArgs),
     As(AsArgs),
     Import(ImportArgs),
     Export(ExportArgs),
     Unit(UnitFileArgs),
+
+    /// Print the description of the daemon's API, as OpenAPI 3.1
+    ///
+    /// The daemon serves the same at /openapi.json.
+    Api,
 
     /// Print a completion script for a shell
     ///

@@ -165,12 +165,12 @@ impl CopyArgs {
             ),
         };
         let (a, b) = (quoted(&self.a), quoted(&self.b));
-        let way_out = match copied.resumable {
-            true => self.resume(),
-            false if copied.changed => {
-                format!("A was written to during the copy, start over with: lunar copy {a} {b}")
-            }
-            false => format!("start over with: lunar copy {a} {b}"),
+        let way_out = if copied.resumable {
+            self.resume()
+        } else if copied.changed {
+            format!("A was written to during the copy, start over with: lunar copy {a} {b}")
+        } else {
+            format!("start over with: lunar copy {a} {b}")
         };
         let line = format!("{why}; {state}; {way_out}");
         Some(VerbError { line, code })

@@ -8,7 +8,7 @@ use std::{env, fs, io, process, thread};
 
 use clap::Args;
 use control::daemon::{Daemon, DaemonError, DaemonOptions};
-use control::plane::Plane;
+use control::plane::{Plane, Unanswered};
 use engine::serve::options::RingKind;
 use rustix::process::geteuid;
 use sd_notify::NotifyState;
@@ -90,7 +90,8 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
 
 /// Waits for the order to stop, and meanwhile tells the service manager that all is well.
 fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
-    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 3);
+    // Half of it, as sd_watchdog_enabled(3) says; without a service manager nobody is woken.
+    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     loop {
         let next = match watchdog {
             Some(interval) => heard.recv_timeout(interval),
@@ -103,19 +104,24 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
             }
             Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Heard::Ended(what)) => return Err(format!("{what} has ended")),
-            Err(RecvTimeoutError::Timeout) if daemon.plane().is_alive() => {
-                notify(daemon.plane(), NotifyState::Watchdog);
-            }
-            Err(RecvTimeoutError::Timeout) => tracing::error!("a core does not answer"),
+            Err(RecvTimeoutError::Timeout) => match daemon.plane().pulse() {
+                Some(sessions) => tell(daemon.plane(), NotifyState::Watchdog, Ok(sessions)),
+                None => tracing::error!("a core does not answer"),
+            },
         }
     }
 }
 
 /// Tells the service manager; without one nobody listens.
 fn notify(plane: &Plane, state: NotifyState<'_>) {
+    let sessions = plane.sessions().map(|sessions| sessions.len());
+    tell(plane, state, sessions);
+}
+
+fn tell(plane: &Plane, state: NotifyState<'_>, sessions: Result<usize, Unanswered>) {
     let generation = plane.served().generation;
-    let status = match plane.sessions() {
-        Ok(sessions) => format!("generation {generation}, {} sessions", sessions.len()),
+    let status = match sessions {
+        Ok(sessions) => format!("generation {generation}, {sessions} sessions"),
         Err(cause) => format!("generation {generation}; {cause}"),
     };
     let _ = sd_notify::notify(&[state, NotifyState::Status(&status)]);

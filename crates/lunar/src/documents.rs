@@ -84,7 +84,9 @@ fn page(verb: Option<&str>) -> Option<String> {
     }
     section("Exit status", &page.exit_codes);
     for title in ["Environment", "Files"] {
-        section(title, common.section(title).unwrap_or_default());
+        let own = page.section(title).filter(|_| name != LUNAR);
+        let texts = own.into_iter().chain(common.section(title));
+        section(title, &texts.collect::<String>());
     }
     match page.section("Examples") {
         Some(examples) => section("Examples", examples),
@@ -102,8 +104,11 @@ fn title(name: &str) -> String {
     }
 }
 
-/// The first line of `--help`.
+/// The first line of `--help`, which pages that are not of a verb do not have.
 fn about(name: &str) -> String {
+    if let Some((_, about)) = TOPICS.iter().find(|(topic, _)| *topic == name) {
+        return (*about).to_owned();
+    }
     let lunar = Cli::command();
     let command = lunar.find_subcommand(name).unwrap_or(&lunar);
     let about = command.get_about().map(ToString::to_string);
@@ -117,6 +122,12 @@ fn see_also(name: &str) -> String {
 }
 
 const LUNAR: &str = "lunar";
+
+/// Pages that are not of a verb.
+const TOPICS: &[(&str, &str)] = &[
+    ("configuration", "What a daemon serves, as one file"),
+    ("metrics", "What a daemon tells Prometheus"),
+];
 
 /// The page of lunar itself, and those of verbs.
 const PAGES: &[(&str, &str)] = &[

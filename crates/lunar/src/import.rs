@@ -41,7 +41,8 @@ pub(crate) struct ImportArgs {
 
 /// Print the configuration of a daemon as one of another target
 ///
-/// FORMAT is lio (saveconfig.json). What has no counterpart there is named on standard error.
+/// FORMAT is lio (saveconfig.json). What has no counterpart there is named on standard error, and
+/// so is each secret, with its place: a daemon shows none.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// What the file shall be of

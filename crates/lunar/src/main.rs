@@ -78,7 +78,9 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Import(args) => import::run(&args),
         Verb::Export(args) => import::export(&args),
         Verb::Unit(args) => unit::run(&args),
+        Verb::Api => documents::print(control::api::openapi().as_bytes()),
         Verb::Stats(args) => manage::stats::stats(&args),
+        Verb::Metrics(args) => manage::metrics::metrics(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod history;
+pub(crate) mod metrics;
 pub(crate) mod sessions;
 pub(crate) mod stats;
 
@@ -47,9 +48,12 @@ pub(crate) fn failure(error: &ApiError) -> VerbError {
 /// A path segment of a URL.
 pub(crate) fn segment(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:".contains(byte);
-    let escaped = |byte: u8| match plain(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let escaped = |byte: u8| {
+        if plain(&byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     name.bytes().map(escaped).collect()
 }

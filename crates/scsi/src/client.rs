@@ -27,6 +27,7 @@ mod wishes;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use slab::Slab;
@@ -123,6 +124,8 @@ pub struct Client<L> {
     /// A conflict was told.
     conflicts: bool,
     doubts: Vec<Extent>,
+    /// Commands that were sent again.
+    retries: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -168,6 +171,7 @@ impl<L: Lease> Default for Client<L> {
             departures: 0,
             conflicts: false,
             doubts: Vec::new(),
+            retries: Arc::default(),
         }
     }
 }
@@ -182,6 +186,15 @@ impl<L: Lease> Client<L> {
             book: CacheView::of(cache),
             ..Self::default()
         }
+    }
+
+    /// Counts there what it has to ask for again: commands of operations that a transport has taken
+    /// before, and that did not go well because of BUSY, a unit attention, an abort, or the loss of
+    /// the nexus. Several clients may share the counter.
+    #[must_use]
+    pub fn counting(mut self, retries: Arc<AtomicU64>) -> Self {
+        self.retries = retries;
+        self
     }
 
     /// What the unit said of itself; `None` before it was asked.
@@ -235,8 +248,9 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
-        (operation.active, operation.sent) = (false, false);
+        operation.active = false;
         let verdict = answer.verdict();
+        operation.is_retry |= std::mem::take(&mut operation.sent) && verdict.is_again();
         // What is aborted may have been done in part.
         operation.begun |= matches!(verdict, AnswerAction::Good | AnswerAction::Again);
         match verdict {

@@ -363,7 +363,7 @@ impl<L: Lease> DeviceServer<L> {
         if task.operations == 0 {
             return;
         }
-        task.operations -= 1;
+        task.leave_medium(self.clock);
         match (task.ending, result) {
             (None, Ok(outcome)) => self.progressed(slot, piece, outcome),
             (None, Err(error)) => self.failed(slot, error),

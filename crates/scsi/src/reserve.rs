@@ -116,6 +116,19 @@ impl ReservationType {
         self as u8
     }
 
+    /// What SPC-5 calls it, in one word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WriteExclusive => "write-exclusive",
+            Self::ExclusiveAccess => "exclusive-access",
+            Self::WriteExclusiveRegistrantsOnly => "write-exclusive-registrants-only",
+            Self::ExclusiveAccessRegistrantsOnly => "exclusive-access-registrants-only",
+            Self::WriteExclusiveAllRegistrants => "write-exclusive-all-registrants",
+            Self::ExclusiveAccessAllRegistrants => "exclusive-access-all-registrants",
+        }
+    }
+
     /// Whether every registrant is a holder.
     #[must_use]
     pub const fn all_registrants(self) -> bool {

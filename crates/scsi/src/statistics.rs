@@ -5,6 +5,7 @@
 //! between the cores. Readers add the cores up. Latencies have memory from the first command of
 //! their class on a core, so that units without I/O cost nothing.
 
+mod coarse;
 mod latency;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::medium::Now;
 use crate::unit::CoreId;
+pub use coarse::CoarseLatency;
 use latency::CoreLatency;
 pub use latency::{BUCKETS, Latency};
 
@@ -40,7 +42,17 @@ pub trait UsageGauge: fmt::Debug + Send + Sync {
 struct CoreCounters {
     blocks: [AtomicU64; OperationClass::ALL.len()],
     errors: [AtomicU64; OperationClass::ALL.len()],
-    latency: [OnceLock<Box<CoreLatency>>; OperationClass::ALL.len()],
+    latency: [OnceLock<Box<ClassLatency>>; OperationClass::ALL.len()],
+}
+
+/// How long commands of one class took on one core. The difference of the two is what they waited
+/// for here: for locks, for others of their task set, for their turn, and for their data.
+#[derive(Debug, Default)]
+struct ClassLatency {
+    /// From the command to its status.
+    front: CoreLatency,
+    /// At the volume.
+    medium: CoreLatency,
 }
 
 /// What commands are counted as.
@@ -62,6 +74,23 @@ impl OperationClass {
 /// A point in time as a number of [`CLOCK_NS`], which costs less to keep and to subtract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockTicks(pub u64);
+
+/// How long a command took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandTime {
+    /// From its arrival to its status.
+    pub front: ClockTicks,
+    /// How much of that anything of it was at the volume; nothing for one that needs no volume.
+    pub medium: ClockTicks,
+}
+
+impl ClockTicks {
+    /// The time that has passed since then.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.wrapping_sub(earlier.0))
+    }
+}
 
 /// Nanoseconds in a tick: a quarter of a microsecond, the finest step of [`Latency`].
 pub const CLOCK_NS: u32 = 250;
@@ -117,7 +146,7 @@ impl ClassCount {
 
 impl UnitStatistics {
     /// Counts a command that ended well, on its core.
-    pub fn count(&self, core: CoreId, class: OperationClass, blocks: u64, took: ClockTicks) {
+    pub fn count(&self, core: CoreId, class: OperationClass, blocks: u64, took: CommandTime) {
         let core = self.core(core);
         add(&core.blocks[class as usize], blocks);
         core.latency(class).count(took);
@@ -125,7 +154,7 @@ impl UnitStatistics {
 
     /// Counts a command that ended with an error, on its core.
     #[cold]
-    pub fn count_error(&self, core: CoreId, class: OperationClass, took: ClockTicks) {
+    pub fn count_error(&self, core: CoreId, class: OperationClass, took: CommandTime) {
         let core = self.core(core);
         add(&core.errors[class as usize], 1);
         core.latency(class).count(took);
@@ -139,8 +168,20 @@ impl UnitStatistics {
             sum.errors += core.errors[class as usize].load(Relaxed);
             sum.blocks += core.blocks[class as usize].load(Relaxed);
             if let Some(latency) = core.latency[class as usize].get() {
-                latency.add_to(&mut sum.latency);
+                latency.front.add_to(&mut sum.latency);
             }
+        }
+        sum
+    }
+
+    /// How long commands of a class were at the volume, all that are in [`Self::class`]: adds the
+    /// cores up, too.
+    #[must_use]
+    pub fn medium(&self, class: OperationClass) -> Latency {
+        let mut sum = Latency::default();
+        let latencies = self.cores.iter().map(|core| &core.latency[class as usize]);
+        for latency in latencies.filter_map(OnceLock::get) {
+            latency.medium.add_to(&mut sum);
         }
         sum
     }
@@ -192,8 +233,15 @@ impl UnitStatistics {
     }
 }
 
+impl ClassLatency {
+    fn count(&self, took: CommandTime) {
+        self.front.count(took.front);
+        self.medium.count(took.medium);
+    }
+}
+
 impl CoreCounters {
-    fn latency(&self, class: OperationClass) -> &CoreLatency {
+    fn latency(&self, class: OperationClass) -> &ClassLatency {
         self.latency[class as usize].get_or_init(Box::default)
     }
 }

@@ -169,7 +169,7 @@ fn a_volume_grows_and_is_limited(rig: &Rig, host: &mut Host) {
         told.contains("told: ") && told.contains("capacity has changed"),
         "{told}"
     );
-    // Growth is looked for once a second.
+    // Growth is looked for every two seconds.
     assert_eq!(host.is_soon_told(1), CAPACITY_CHANGED);
     assert_eq!(host.capacity(1), 16 << 11);
     let told = rig.says(&["set", "volume.a.limit.iops=50k"]);

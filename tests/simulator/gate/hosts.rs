@@ -27,6 +27,8 @@ pub(super) struct Host {
     /// LUNs that it asks until they have nothing to tell.
     probes: VecDeque<u16>,
     is_probing: bool,
+    /// The question under way is from before the LUNs were to be asked anew, and tells nothing.
+    is_outdated: bool,
     /// All LUNs had nothing to tell when they were asked last, in this session.
     pub(super) is_clean: bool,
     /// The unit attentions that it has heard since it was told to listen, by LUN.
@@ -69,6 +71,7 @@ impl Host {
             left: None,
             probes: VecDeque::new(),
             is_probing: false,
+            is_outdated: false,
             is_clean: false,
             heard: BTreeMap::new(),
             looks: BTreeMap::new(),
@@ -94,6 +97,7 @@ impl Host {
     /// It asks all LUNs until none has anything to tell.
     pub(super) fn probe(&mut self) {
         self.probes = (0..LUNS).collect();
+        self.is_outdated = self.is_probing;
         self.is_clean = false;
     }
 
@@ -117,7 +121,7 @@ impl Host {
         self.port.hang_up();
         self.port.lost.clear();
         self.probes.clear();
-        (self.is_probing, self.is_clean) = (false, false);
+        (self.is_probing, self.is_outdated, self.is_clean) = (false, false, false);
     }
 
     /// Sends the next question, if there is one and it can.
@@ -286,7 +290,8 @@ impl Site {
             What::Look => drop(host.looks.insert(lun, data)),
             What::Probe => {
                 host.is_probing = false;
-                if attention.is_none() {
+                let is_outdated = std::mem::take(&mut host.is_outdated);
+                if attention.is_none() && !is_outdated {
                     host.probes.pop_front();
                     host.is_clean = host.probes.is_empty();
                 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use address::Address;
-use block::limit::Limit;
+use block::limit::{Limit, LimitRates};
 use block::null::Null;
 use block::readonly::Readonly;
 use block::stats::Stats;
@@ -184,8 +184,11 @@ impl Workshop<'_> {
             Address::Readonly(inner) => Arc::new(Readonly::new(self.volume(inner)?)),
             Address::Stats(inner) => Arc::new(Stats::new(self.volume(inner)?, String::new())),
             Address::Limit { iops, volume, .. } => {
-                let iops = iops.map(|count| count.0);
-                Arc::new(Limit::new(self.volume(volume)?, iops, None))
+                let rates = LimitRates {
+                    iops: iops.map(|count| count.0),
+                    ..LimitRates::default()
+                };
+                Arc::new(Limit::new(self.volume(volume)?, rates))
             }
             Address::Null(size) => {
                 Arc::new(Null::new(size.0, 512).map_err(|error| error.to_string())?)

@@ -130,7 +130,7 @@ impl Trial {
         let tree = trees::after(&mut self.rng, self.gate.tree());
         let candidate = match self.rng.below(4) {
             0 => Candidate::Text(write(&tree)),
-            _ => Candidate::Tree(Box::new(tree.clone())),
+            _ => Candidate::Tree(tree.clone().into()),
         };
         (candidate, tree)
     }

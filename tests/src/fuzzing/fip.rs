@@ -204,9 +204,10 @@ impl World {
         let own = FcId(u32::from(u16::from_be_bytes([high, low])));
         let reply = script.flag();
         let (kind, payload) = payload(script, &from, own, reply);
-        let (operation, r_ctl) = match reply {
-            true => (FipOperation::ElsReply, RCtl::ELS_REPLY),
-            false => (FipOperation::ElsRequest, RCtl::ELS_REQUEST),
+        let (operation, r_ctl) = if reply {
+            (FipOperation::ElsReply, RCtl::ELS_REPLY)
+        } else {
+            (FipOperation::ElsRequest, RCtl::ELS_REQUEST)
         };
         let to = mostly(script, self.said, &[FcId::FABRIC_F, FcId(2)]);
         let ox_id = mostly(script, self.asked, &[OxId(0), OxId(1)]);

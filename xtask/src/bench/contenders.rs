@@ -136,22 +136,8 @@ impl Contenders {
         })
     }
 
-    /// Runs a verb of `lunar` to its end on the CPU of the load generator.
     fn run(&self, verb: &str, words: &[String]) -> Result<Vec<ResultRow>> {
-        let output = Command::new("taskset")
-            .args(["-c", GENERATOR_CPU])
-            .arg(&self.binary)
-            .args([verb, "--json"])
-            .args(words)
-            .stdin(Stdio::null())
-            .output()
-            .context("cannot start taskset")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "lunar {verb}: {}", said.trim());
-        let printed: serde_json::Result<RunResult> = serde_json::from_slice(&output.stdout);
-        Ok(printed
-            .with_context(|| format!("lunar {verb} --json"))?
-            .rows)
+        generate(&self.binary, verb, words)
     }
 
     /// How it is reached. It is started, and its volume filled, when it is first asked for.
@@ -207,7 +193,25 @@ impl Contender {
     }
 }
 
+/// Runs a verb of `lunar` that measures to its end, on the CPU of the load generator.
+pub(crate) fn generate(binary: &Path, verb: &str, words: &[String]) -> Result<Vec<ResultRow>> {
+    let output = Command::new("taskset")
+        .args(["-c", GENERATOR_CPU])
+        .arg(binary)
+        .args([verb, "--json"])
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start taskset")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "lunar {verb}: {}", said.trim());
+    let printed: serde_json::Result<RunResult> = serde_json::from_slice(&output.stdout);
+    Ok(printed
+        .with_context(|| format!("lunar {verb} --json"))?
+        .rows)
+}
+
 /// The words of a command.
-pub(super) fn split(words: &str) -> Vec<String> {
+pub(crate) fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }

@@ -11,7 +11,7 @@ mod contenders;
 mod figures;
 mod footprint;
 mod media;
-mod namespace;
+pub(crate) mod namespace;
 mod rows;
 mod target;
 mod verdict;
@@ -27,10 +27,12 @@ use bench::outcome::HostFacts;
 use clap::Args;
 use committed::Committed;
 use contenders::{Contender, Contenders};
+pub(crate) use contenders::{generate, split};
 use figures::Column;
 use rows::Row;
 use serde::Serialize;
-use verdict::Verdict;
+pub(crate) use target::{release_binary, rest};
+pub(crate) use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd
 #[derive(Args)]
@@ -74,7 +76,7 @@ impl Arguments {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds >= 0.01);
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.ok_or_else(|| "give a time of 0.01 s or more, such as 0.4".to_owned())
@@ -147,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Measures everything, and prints it as it comes.
 fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Vec<Finished>> {
-    let binary = target::release_binary()?;
+    let binary = release_binary()?;
     let mut contenders = Contenders::new(&binary, &arguments.beside);
     let mut finished = Vec::new();
     println!("{}", figures::head());

@@ -13,13 +13,13 @@ use tests::tool;
 const MARK: &str = "LUNAR_BENCH_NAMESPACE";
 
 /// Whether this process runs in it.
-pub(super) fn entered() -> bool {
+pub(crate) fn entered() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
 /// Runs this very command again inside. Comes back only with an error. Root stays root: inside a
 /// user namespace the kernel makes no loop devices.
-pub(super) fn enter() -> Result<()> {
+pub(crate) fn enter() -> Result<()> {
     let options: &[_] = if geteuid().is_root() {
         &["--net"]
     } else {
@@ -48,7 +48,7 @@ pub(super) fn enter() -> Result<()> {
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// Brings the loopback up and takes bbr, which paces even that, away.
-pub(super) fn prepare() -> Result<()> {
+pub(crate) fn prepare() -> Result<()> {
     tool::must(Command::new("ip").args(["link", "set", "lo", "up"]))?;
     fs::write(CONGESTION, "reno").context("cannot choose reno")
 }

@@ -33,7 +33,7 @@ pub(super) struct Target {
 }
 
 /// The release binary, which is built unless `$LUNAR` names one.
-pub(super) fn release_binary() -> Result<PathBuf> {
+pub(crate) fn release_binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("LUNAR") {
         return Ok(path.into());
     }
@@ -120,22 +120,24 @@ impl Target {
         Ok(Self::new(floor.place().address.to_string(), floor))
     }
 
-    /// Waits until a server has done what it does by itself after its volume was filled: a RAM disk
-    /// gets huge pages.
+    /// Waits until it has done what it does by itself, as [`rest`] does.
     pub(super) fn rest(&self) -> Result<()> {
-        const WINDOW: Duration = Duration::from_secs(2);
-        let Some(pid) = self.pid else {
-            return Ok(());
-        };
-        for _ in 0..30 {
-            let before = cpu::time_of(pid)?;
-            thread::sleep(WINDOW);
-            if cpu::time_of(pid)? - before < WINDOW / 50 {
-                break;
-            }
-        }
-        Ok(())
+        self.pid.map_or(Ok(()), rest)
     }
+}
+
+/// Waits until a server has done what it does by itself after its volume was filled: a RAM disk
+/// gets huge pages.
+pub(crate) fn rest(pid: u32) -> Result<()> {
+    const WINDOW: Duration = Duration::from_secs(2);
+    for _ in 0..30 {
+        let before = cpu::time_of(pid)?;
+        thread::sleep(WINDOW);
+        if cpu::time_of(pid)? - before < WINDOW / 50 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 const TGTD_PORT: u16 = 3270;

@@ -30,21 +30,29 @@ pub(super) enum Want {
 
 /// Whether something was reached.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     value: f64,
     what: String,
     limit: f64,
-    pub(super) good: bool,
+    pub(crate) good: bool,
 }
 
 impl Verdict {
     /// Of a value that shall not exceed its limit.
-    pub(super) fn at_most(value: f64, what: impl Into<String>, limit: f64) -> Self {
+    pub(crate) fn at_most(value: f64, what: impl Into<String>, limit: f64) -> Self {
         Self {
             value,
             what: what.into(),
             limit,
             good: value <= limit,
+        }
+    }
+
+    /// Of a value that shall not stay below its limit.
+    pub(crate) fn at_least(value: f64, what: impl Into<String>, limit: f64) -> Self {
+        Self {
+            good: value >= limit,
+            ..Self::at_most(value, what, limit)
         }
     }
 }
@@ -73,10 +81,7 @@ impl Want {
             Self::TimesLess(other, limit) => {
                 let value = cpu_us(other)? / own_us()?;
                 let what = format!("times less CPU an I/O than {other}");
-                Verdict {
-                    good: value >= limit,
-                    ..Verdict::at_most(value, what, limit)
-                }
+                Verdict::at_least(value, what, limit)
             }
             Self::P50(limit) => Verdict::at_most(own(|round| Some(round.p50_us))?, "us p50", limit),
             Self::P99(limit) => Verdict::at_most(own(|round| Some(round.p99_us))?, "us p99", limit),

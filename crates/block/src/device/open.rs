@@ -20,10 +20,15 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
         return Err(VolumeError::Unwritable);
     }
     let device = open_exclusively(options)?;
-    let stat = rustix::fs::fstat(&device).map_err(VolumeError::kernel("inspect it"))?;
-    if stat.st_rdev != number {
+    if number_of(&device)? != number {
         return Err(VolumeError::NoDevice);
     }
+    of(device, options)
+}
+
+/// The volume of a device that is open, exclusively.
+pub(super) fn of(device: OwnedFd, options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError> {
+    let attributes = Attributes::of(number_of(&device)?);
     let bytes = ::io::files::device_size(&device).map_err(|cause| VolumeError::Kernel {
         what: "determine its size",
         cause,
@@ -34,6 +39,11 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
     let rules = rules(&device, options, &attributes)?;
     let blocks = rules.block_size.capacity(bytes)?;
     Ok(Backing::new(device, rules, blocks))
+}
+
+fn number_of(device: &OwnedFd) -> Result<u64, VolumeError> {
+    let stat = rustix::fs::fstat(device).map_err(VolumeError::kernel("inspect it"))?;
+    Ok(stat.st_rdev)
 }
 
 fn device_number(path: &Path) -> Result<u64, VolumeError> {

@@ -52,7 +52,8 @@ fn open_with(
     let found = len(&file)?;
     let written = written(&file)?;
     let change = change(options, created, (found, written));
-    let prepared = prepare(&file, found, options).and_then(|prepared| {
+    let punches = |end| can_punch(&file, end).unwrap_or(false);
+    let prepared = prepare(&file, found, options, punches).and_then(|prepared| {
         change.map_or(Ok(()), |change| settle(&file, path, change, sync))?;
         Ok(prepared)
     });
@@ -67,6 +68,15 @@ fn open_with(
         entries.add(&backing, path, change);
     }
     Ok((backing, written))
+}
+
+/// The same file, still locked, to be treated as these options say.
+pub(super) fn again(backing: &Backing, options: &FileOptions) -> Result<Arc<Backing>, VolumeError> {
+    let file = backing.duplicate()?;
+    // It is in use, so nothing is tried behind its end: it may be longer by then.
+    let punches = |_| backing.traits().unmap_granularity.is_some();
+    let (rules, blocks) = prepare(&file, len(&file)?, options, punches)?;
+    Ok(Backing::new(file, rules, blocks))
 }
 
 /// What opening does to a file that has this length, and was written to last at this time.
@@ -213,16 +223,17 @@ pub(super) fn set_written(file: &OwnedFd, (seconds, nanoseconds): (i64, u64)) {
     let _ = rustix::fs::futimens(file, &times);
 }
 
-fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
+pub(super) fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(u64::try_from(stat(file)?.st_size).unwrap_or(0))
 }
 
 /// Everything between a locked file of this many bytes and a volume: how it is to be treated, and
-/// its blocks.
+/// its blocks. `punches` tells whether holes can be made in a file of a length.
 fn prepare(
     file: &OwnedFd,
     found: u64,
     options: &FileOptions,
+    punches: impl FnOnce(u64) -> bool,
 ) -> Result<(BackingRules, u64), VolumeError> {
     let facts = facts(file)?;
     let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
@@ -244,6 +255,8 @@ fn prepare(
     }
     warnings::of_tail(&options.path, bytes, block_size);
     warnings::of_format(&options.path);
+    // What is read-only cannot be tried; it tells which holes it has all the same.
+    let unmaps = options.read_only || punches(bytes);
     let rules = BackingRules {
         name: format!("file:{}", options.path.display()),
         is_device: false,
@@ -253,7 +266,9 @@ fn prepare(
         write_cache: !options.sync,
         sync: options.sync,
         direct: direct.as_ref().map(|direct| direct.memory),
-        unmap_granularity: unmap_granularity(file, options, bytes, block_size),
+        unmap_granularity: unmaps
+            .then(|| unmap_granularity(file, block_size))
+            .flatten(),
         zeroing: if options.sparse {
             &[Zeroing::Punch, Zeroing::Range]
         } else {
@@ -314,18 +329,8 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
     }
 }
 
-/// Makes a file that is shorter this long, durably.
-pub(super) fn extend_to(file: &OwnedFd, bytes: u64, sparse: bool) -> Result<(), VolumeError> {
-    let found = len(file)?;
-    if bytes <= found {
-        return Ok(());
-    }
-    extend(file, found, bytes, sparse)?;
-    rustix::fs::fsync(file).map_err(VolumeError::kernel("make it durable"))
-}
-
 /// Makes a file longer, or a part of that where it fails.
-fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
+pub(super) fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
     let extended = if sparse {
         rustix::fs::ftruncate(file, to)
     } else {
@@ -334,7 +339,7 @@ fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), Volume
     extended.map_err(|error| not_extended(error, from, to))
 }
 
-fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
+pub(super) fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
     match error {
         Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,
         Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { bytes: to - from },
@@ -343,42 +348,16 @@ fn not_extended(error: Errno, from: u64, to: u64) -> VolumeError {
     }
 }
 
-/// Takes the room that a file of this many bytes has behind its end.
-pub(super) fn reserve(file: &OwnedFd, bytes: u64) -> Result<(), VolumeError> {
-    let found = len(file)?;
-    if bytes <= found {
-        return Ok(());
-    }
-    let reserved = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, found, bytes - found);
-    reserved.map_err(|error| not_extended(error, found, bytes))
-}
-
-/// Gives back what there is behind the end of a file.
-pub(super) fn release(file: &OwnedFd) {
-    if let Ok(len) = len(file) {
-        // What cannot be given back is given back when the file is cut off or goes.
-        let _ = rustix::fs::ftruncate(file, len);
-    }
-}
-
-/// Blocks in the granule of UNMAP. Whether there is one is found by punching a hole behind the end,
-/// where nothing is. What is read-only cannot be tried; it tells which holes it has all the same.
-fn unmap_granularity(
-    file: &OwnedFd,
-    options: &FileOptions,
-    end: u64,
-    block_size: BlockSize,
-) -> Option<u32> {
-    if !options.read_only && !can_punch(file, end)? {
-        return None;
-    }
+/// Blocks in the granule of UNMAP.
+fn unmap_granularity(file: &OwnedFd, block_size: BlockSize) -> Option<u32> {
     let unit = rustix::fs::fstatvfs(file).map_or(u64::from(PAGE), |fs| fs.f_bsize);
     let blocks = unit / u64::from(block_size.bytes());
     u32::try_from(blocks.max(1)).ok()
 }
 
-/// `None` where no file can be so long. Nothing is written, so the file keeps its modification
-/// time, where we may set it: an interrupted copy onto it tells by that whether others wrote to it.
+/// Whether a hole can be punched behind the end, where nothing is; `None` where no file can be so
+/// long. Nothing is written, so the file keeps its modification time, where we may set it: an
+/// interrupted copy onto it tells by that whether others wrote to it.
 fn can_punch(file: &OwnedFd, end: u64) -> Option<bool> {
     let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
     let before = written(file);

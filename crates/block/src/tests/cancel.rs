@@ -6,8 +6,8 @@ use scsi::medium::{MediumError, Now};
 
 use super::fake::FakeRing;
 use super::rig::{Rig, read};
-use super::sketch::ram;
-use crate::limit::{Delay, Limit};
+use super::sketch::{limit, ram};
+use crate::limit::Delay;
 use crate::parts::NamedPart;
 use crate::stats::{OperationKind, Stats};
 use crate::stripe;
@@ -68,7 +68,7 @@ fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
 
 #[test]
 fn what_is_given_up_gives_its_cost_back() {
-    let limit = Limit::new(ram(2048), Some(1000), None);
+    let limit = limit(Some(1000), None);
     let stats = Stats::new(Arc::new(limit), "limit".to_owned());
     let mut rig = Rig::fake(&stats);
     let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba, 1))).collect();

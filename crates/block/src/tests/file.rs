@@ -147,6 +147,32 @@ fn lock_keeps_a_second_writer_out() {
     reopen(|| FileVolume::open(&at(path.clone())));
 }
 
+/// It is never unlocked: another program finds it locked before, while both are there, and after.
+#[test]
+fn a_file_gets_other_blocks_and_stays_locked() {
+    let (_folder, path) = disk();
+    let is_locked = || {
+        let opened = FileVolume::open(&at(path.clone()));
+        matches!(opened, Err(VolumeError::Locked(_)))
+    };
+    let file = FileVolume::open(&sized(path.clone(), 1 << 20)).unwrap();
+    let larger = file.with_block_size(Some(4096)).unwrap().unwrap();
+    let traits = larger.traits();
+    assert_eq!((traits.block_size, traits.blocks), (4096, 256));
+    let mut rig = Rig::fake(&*larger);
+    assert!(is_done(&rig.write(1, 1, 7)));
+    drop(rig);
+    assert!(is_locked());
+    drop(file);
+    assert!(is_locked(), "it is the other one's now");
+    let usual = larger.with_block_size(None).unwrap().unwrap();
+    drop(larger);
+    assert_eq!(Rig::fake(&*usual).read(8, 8), [7; 4096]);
+    assert!(usual.with_block_size(Some(1024)).unwrap().is_err());
+    drop(usual);
+    reopen(|| FileVolume::open(&at(path.clone())));
+}
+
 /// QEMU locks byte 100 + n for what it does, and byte 200 + n for what others must not do.
 #[test]
 fn lock_keeps_to_those_of_qemu() {

@@ -1,13 +1,14 @@
 //! Operations that wait, on simulated time alone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 
 use super::fake::FakeRing;
 use super::rig::{FLUSH, Rig, is_done, read, same};
-use super::sketch::ram;
-use crate::limit::{Delay, Limit};
+use super::sketch::{limit, ram};
+use crate::limit::{Delay, Limit, LimitRates};
 
 const MS: Now = Now::from_millis(1);
 
@@ -61,7 +62,7 @@ fn delays_add_up() {
 
 #[test]
 fn operations_a_second_are_limited_after_a_burst() {
-    let limit = Limit::new(ram(2048), Some(1000), None);
+    let limit = limit(Some(1000), None);
     let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..100).map(|lba| rig.submit(0, read(lba, 1))).collect();
     // 10 ms ahead, and the one that is paid for then.
@@ -75,7 +76,7 @@ fn operations_a_second_are_limited_after_a_burst() {
 
 #[test]
 fn after_a_pause_there_is_no_more_than_a_burst() {
-    let limit = Limit::new(ram(2048), Some(1000), None);
+    let limit = limit(Some(1000), None);
     let mut rig = Rig::fake(&limit);
     rig.pass_to(Now::from_secs(3600));
     let ids: Vec<_> = (0..100).map(|lba| rig.submit(0, read(lba, 1))).collect();
@@ -84,8 +85,22 @@ fn after_a_pause_there_is_no_more_than_a_burst() {
 }
 
 #[test]
+fn a_longer_burst_lets_more_through_at_once_and_no_more_a_second() {
+    let rates = LimitRates {
+        iops: Some(1000),
+        burst: Duration::from_millis(50),
+        ..LimitRates::default()
+    };
+    let mut rig = Rig::fake(&Limit::new(ram(2048), rates));
+    let ids: Vec<_> = (0..100).map(|lba| rig.submit(0, read(lba, 1))).collect();
+    assert_eq!(ended(&mut rig, &ids, Now::ZERO), 51);
+    assert_eq!(ended(&mut rig, &ids, MS), 52);
+    assert_eq!(ended(&mut rig, &ids, 49 * MS), 100);
+}
+
+#[test]
 fn bytes_a_second_are_limited() {
-    let limit = Limit::new(ram(2048), None, Some(512_000));
+    let limit = limit(None, Some(512_000));
     let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..10).map(|lba| rig.submit(0, read(lba * 8, 8))).collect();
     // Each takes 8 ms.
@@ -97,7 +112,7 @@ fn bytes_a_second_are_limited() {
 
 #[test]
 fn both_limits_hold_together() {
-    let limit = Limit::new(ram(2048), Some(1000), Some(5_120_000));
+    let limit = limit(Some(1000), Some(5_120_000));
     let mut rig = Rig::fake(&limit);
     // Many short ones, then long ones that take 8 ms: no bytes are saved up while operations wait.
     let mut ids: Vec<_> = (0..110).map(|lba| rig.submit(0, read(lba, 1))).collect();
@@ -110,7 +125,7 @@ fn both_limits_hold_together() {
 
 #[test]
 fn the_limit_holds_over_all_cores() {
-    let limit = Limit::new(ram(2048), Some(1000), None);
+    let limit = limit(Some(1000), None);
     let mut rig = Rig::fake(&limit);
     let ids: Vec<_> = (0..100)
         .map(|n| rig.submit(n % 2, read(n as u64, 1)))
@@ -120,7 +135,7 @@ fn the_limit_holds_over_all_cores() {
 
 #[test]
 fn what_does_not_count_does_not_wait() {
-    let limit = Limit::new(ram(2048), Some(1), None);
+    let limit = limit(Some(1), None);
     let mut rig = Rig::fake(&limit);
     let extent = Extent::new(0, 8);
     assert!(is_done(&rig.write(0, 1, 1)));
@@ -145,7 +160,7 @@ fn what_does_not_count_does_not_wait() {
 
 #[test]
 fn a_huge_write_same_does_not_overflow() {
-    let limit = Limit::new(ram(2048), None, Some(1));
+    let limit = limit(None, Some(1));
     let mut rig = Rig::fake(&limit);
     let extent = Extent::new(0, 2048);
     for _ in 0..3 {

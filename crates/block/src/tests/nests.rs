@@ -12,7 +12,7 @@ use super::places::{Folder, sparse};
 use super::sketch;
 use crate::fault::{FaultVolume, Faults};
 use crate::file::FileVolume;
-use crate::limit::{Delay, Limit};
+use crate::limit::{Delay, Limit, LimitRates};
 use crate::parts::NamedPart;
 use crate::ram::Ram;
 use crate::readonly::Readonly;
@@ -85,7 +85,14 @@ impl Place {
 fn open_around(around: Around, volume: Arc<dyn Volume>) -> Arc<dyn Volume> {
     match around {
         Around::Readonly => Arc::new(Readonly::new(volume)),
-        Around::Limit => Arc::new(Limit::new(volume, Some(50), Some(1 << 20))),
+        Around::Limit => Arc::new(Limit::new(
+            volume,
+            LimitRates {
+                iops: Some(50),
+                bytes: Some(1 << 20),
+                ..LimitRates::default()
+            },
+        )),
         Around::Delay => Arc::new(Delay::new(volume, Now::from_millis(5))),
         Around::Verify => Arc::new(VerifyVolume::new(volume, "nest".into())),
         Around::Stats => Arc::new(Stats::new(volume, String::new())),

@@ -7,6 +7,7 @@ use ::io::memory::MemoryLimit;
 use scsi::medium::Traits;
 use scsi::statistics::SpaceUsage;
 
+use crate::limit::{Limit, LimitRates};
 use crate::parts::NamedPart;
 use crate::ram::Ram;
 use crate::volume::{CoreContext, Handle, Volume};
@@ -62,6 +63,16 @@ pub(super) fn parts(volumes: impl IntoIterator<Item = Arc<dyn Volume>>) -> Vec<N
 pub(super) fn sketches(volumes: &[Sketch]) -> Vec<NamedPart> {
     let volume = |volume: &Sketch| Arc::new(volume.clone()) as Arc<dyn Volume>;
     parts(volumes.iter().map(volume))
+}
+
+/// 1 MiB of RAM that does so many operations and bytes a second.
+pub(super) fn limit(iops: Option<u64>, bytes: Option<u64>) -> Limit {
+    let rates = LimitRates {
+        iops,
+        bytes,
+        ..LimitRates::default()
+    };
+    Limit::new(ram(2048), rates)
 }
 
 /// A RAM disk of so many blocks of 512.

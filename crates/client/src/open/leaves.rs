@@ -31,6 +31,14 @@ impl OpenLeaves {
         self.0.extend(others.0.into_iter().filter(is_file));
     }
 
+    /// How many commands were sent again to units behind other targets; `None` where there are no
+    /// such units among them.
+    #[must_use]
+    pub fn retries(&self) -> Option<u64> {
+        let remote = self.0.iter().filter_map(|leaf| leaf.volume.retries());
+        remote.reduce(|sum, more| sum + more)
+    }
+
     /// How many there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
@@ -72,6 +80,12 @@ impl LeafReuse {
         self.lists().opened.clone()
     }
 
+    /// What was not gone on with.
+    #[must_use]
+    pub fn left(&self) -> OpenLeaves {
+        self.lists().known.clone()
+    }
+
     /// Which files that went on are to be longer now.
     #[must_use]
     pub fn growth(&self) -> Growth {
@@ -90,15 +104,7 @@ impl LeafReuse {
         open: impl FnOnce() -> Result<Arc<dyn Volume>, OpenCause>,
     ) -> Result<Arc<dyn Volume>, OpenCause> {
         let place = place(leaf);
-        let fits = |one: &OpenLeaf| {
-            let may_write = !one.read_only || options.read_only;
-            one.address == place && one.block_size == options.block_size && may_write
-        };
-        let known = {
-            let known = &mut self.lists().known.0;
-            let at = known.iter().position(fits);
-            at.map(|at| known.remove(at))
-        };
+        let known = self.lists().known.take(&place, options)?;
         let opened = match known {
             Some(known) => {
                 if !options.read_only && !options.as_is {
@@ -116,6 +122,37 @@ impl LeafReuse {
         let volume = Arc::clone(&opened.volume);
         self.lists().opened.0.push(opened);
         Ok(volume)
+    }
+}
+
+impl OpenLeaves {
+    /// Takes out what is open at a place, in blocks as they are to be. A file or device that has
+    /// others gets them, as nothing could open it anew beside what has it.
+    fn take(
+        &mut self,
+        place: &Address,
+        options: &OpenOptions,
+    ) -> Result<Option<OpenLeaf>, OpenCause> {
+        let fits = |one: &OpenLeaf| {
+            let may_write = !one.read_only || options.read_only;
+            one.address == *place && may_write
+        };
+        let is_same = |one: &OpenLeaf| one.block_size == options.block_size;
+        if let Some(at) = self.0.iter().position(|one| fits(one) && is_same(one)) {
+            return Ok(Some(self.0.remove(at)));
+        }
+        let Some(at) = self.0.iter().position(fits) else {
+            return Ok(None);
+        };
+        let Some(volume) = self.0[at].volume.with_block_size(options.block_size) else {
+            return Ok(None);
+        };
+        let (block_size, volume) = (options.block_size, volume?);
+        Ok(Some(OpenLeaf {
+            block_size,
+            volume,
+            ..self.0.remove(at)
+        }))
     }
 }
 

@@ -347,6 +347,19 @@ fn a_volume_stays_open_while_what_is_around_it_changes() {
     growth.release();
     growth.make().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 3 << 20);
+    // It gets other blocks without being opened.
+    let blocks = LeafReuse::of(first.opened());
+    let larger = OpenOptions {
+        reuse: Some(blocks.clone()),
+        block_size: Some(4096),
+        ..options()
+    };
+    let larger = open::volume(&file.parse().unwrap(), &larger).unwrap();
+    assert_eq!(
+        (larger.traits().block_size, blocks.opened().len()),
+        (4096, 1)
+    );
+    drop((larger, blocks));
     // One RAM disk more is another one.
     let more = LeafReuse::of(first.opened());
     opened(&format!("concat({ram},{ram},{ram})"), &more);

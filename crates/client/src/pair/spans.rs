@@ -84,18 +84,14 @@ impl RemainingSpans {
         let number = (0..QUESTIONS).find(|number| !in_use(*number))?;
         let known: usize = self.windows.iter().map(|window| window.known.len()).sum();
         let is_idle = |window: &StatusWindow| window.asked.is_none() && !window.unknown.is_empty();
-        let place = match known < AHEAD {
-            true => self
-                .windows
-                .iter()
-                .position(is_idle)
-                .or_else(|| self.split()),
+        let place = if known < AHEAD {
+            let idle = self.windows.iter().position(is_idle);
+            idle.or_else(|| self.split())?
+        } else {
             // Nothing can be given out before the first is known.
-            false => {
-                let first = self.windows.front()?;
-                (first.known.is_empty() && is_idle(first)).then_some(0)
-            }
-        }?;
+            let first = self.windows.front()?;
+            (first.known.is_empty() && is_idle(first)).then_some(0)?
+        };
         let end = self.contiguous_end(place);
         let window = &mut self.windows[place];
         window.asked = Some(number);

@@ -62,7 +62,9 @@ impl<L: Link> RemoteHandle<L> {
             shared: Arc::clone(shared),
             number: number.wrapping_add(place),
             link,
-            client: Client::of(facts.clone(), cache).wishing(shared.settings.wishes),
+            client: Client::of(facts.clone(), cache)
+                .wishing(shared.settings.wishes)
+                .counting(Arc::clone(&shared.retries)),
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
             unaccounted: false,

@@ -10,17 +10,18 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::problem::Problem;
 use super::tokens::{TokenKey, Tokens};
+use super::users::LocalPeer;
 #[cfg(test)]
 use super::users::User;
-use super::users::{FRESH, LocalPeer};
 use super::{Answer, ApiState};
 use crate::gate::Author;
 
 /// What somebody may do, from the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Nothing.
@@ -31,6 +32,18 @@ pub enum Role {
     Operate,
     /// Everything, tokens and secrets among it.
     Admin,
+}
+
+impl Role {
+    /// As it is written.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::View => "view",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// The other end of a connection.
@@ -93,11 +106,7 @@ impl Caller {
     pub(super) async fn ended(&self, tokens: &Tokens) {
         match &self.proof {
             Proof::Token(key) => tokens.ended(key).await,
-            Proof::Local(peer) => {
-                while peer.user().await.role >= Role::View {
-                    tokio::time::sleep(FRESH).await;
-                }
-            }
+            Proof::Local(peer) => peer.loses(Role::View).await,
             Proof::None => std::future::pending().await,
         }
     }

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::response::Json;
 use runtime::secret::SECRET_BYTES;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::body::{JsonBody, Segment, Text};
@@ -116,10 +117,15 @@ fn based_on(parts: &Parts) -> Result<Option<u64>, Problem> {
     let Some(written) = parts.headers.get("if-match") else {
         return Ok(None);
     };
-    let number = written
-        .to_str()
-        .ok()
-        .and_then(|text| text.trim_matches('"').parse().ok());
+    let number = written.to_str().ok().and_then(|text| {
+        let quoted = text
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        let number = quoted.unwrap_or(text);
+        // `parse` takes a sign, too.
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| is_plain)
+    });
     number.map(Some).ok_or_else(|| {
         Problem::malformed("If-Match is not the number of a generation")
             .at("If-Match")
@@ -214,7 +220,7 @@ pub(super) async fn rollback(
 }
 
 /// One value of the tree.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {
     /// Values to set, in this order: paths such as `volume.db.limit.iops`, and what stands there
@@ -233,7 +239,13 @@ pub(super) async fn set(
 ) -> Answer<Json<Outcome>> {
     let served = plane.served();
     terms.made_from(served.generation);
-    let tree = changed(served.tree.clone(), &request)?;
+    let mut tree = Tree::clone(&served.tree);
+    for path in &request.unset {
+        unset(&mut tree, path)?;
+    }
+    for (path, value) in &request.set {
+        set_value(&mut tree, path, value)?;
+    }
     change(plane, Candidate::Tree(tree.into()), terms).await
 }
 
@@ -260,14 +272,4 @@ pub(super) async fn put_secret(
     let text = Zeroizing::new(text.to_owned());
     blocking(move || plane.put_secret(&name, &text, &caller.author())).await??;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn changed(mut tree: Tree, request: &SetRequest) -> Answer<Tree> {
-    for path in &request.unset {
-        tree = unset(&tree, path)?;
-    }
-    for (path, value) in &request.set {
-        tree = set_value(&tree, path, value)?;
-    }
-    Ok(tree)
 }

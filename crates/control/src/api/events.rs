@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Json, Response};
 use futures_util::stream::unfold;
+use scsi::statistics::CoarseLatency;
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -231,6 +232,7 @@ fn is_same(one: &Session, other: &Session) -> bool {
         commands: 0,
         read_bytes: 0,
         written_bytes: 0,
+        latency: CoarseLatency::default(),
         ..session.clone()
     };
     what_stays(one) == what_stays(other)

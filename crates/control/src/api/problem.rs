@@ -4,6 +4,7 @@ use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::caller::Role;
 use crate::check::TreeProblem;
@@ -12,7 +13,7 @@ use crate::gate::{GateError, Outcome};
 use crate::plane::Unanswered;
 
 /// What is wrong, where, and the way out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The status code.
     pub status: u16,
@@ -28,8 +29,50 @@ pub struct Problem {
     pub way_out: Option<String>,
     /// What the change would have done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schema(value_type = Option<Outcome>)]
     pub outcome: Option<Box<Outcome>>,
 }
+
+/// What each status means that is not a success.
+pub(super) const STATUSES: &[(u16, &str)] = &[
+    (400, "malformed: the request is"),
+    (
+        401,
+        "unauthorized: there is no token, or one that does not count",
+    ),
+    (403, "forbidden: the role does less than this"),
+    (404, "not found: there is nothing of this name"),
+    (408, "too slow: the body has not come within 30 s"),
+    (
+        409,
+        "refused: more would come of it than was allowed, as `outcome` tells. edited: the file \
+         was, by hand. failed, conflict, cannot be kept: something cannot be had",
+    ),
+    (
+        412,
+        "stale: another generation is served than that of If-Match",
+    ),
+    (413, "too large: the body has more than 4 MiB"),
+    (
+        415,
+        "unsupported media type: the body says that it is something else",
+    ),
+    (422, "invalid: the document or a row does not fit together"),
+    (
+        500,
+        "failed: the handler has; what is served goes on. not kept: a token is revoked, and comes \
+         back at the next start if it cannot be kept until then",
+    ),
+    (
+        503,
+        "crowded: there are 16 readers of events already. busy: another change has been under way \
+         for 20 s",
+    ),
+    (
+        504,
+        "too late: the cores have not answered within 5 s, or a session has not ended in that time",
+    ),
+];
 
 impl Problem {
     fn new(status: StatusCode, title: &str, detail: &str) -> Self {

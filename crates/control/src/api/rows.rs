@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::body::{JsonBody, Segment};
@@ -17,8 +18,7 @@ use crate::tree::Tree;
 
 pub(super) async fn all<S: Section>(State(plane): Shared) -> Answer<Response> {
     let served = plane.served();
-    let rows = rows(&served.tree, S::KEY);
-    Ok(tagged(&served, Value::Object(rows)))
+    Ok(tagged(&served, value(S::rows(&served.tree))))
 }
 
 pub(super) async fn one<S: Section>(
@@ -26,8 +26,9 @@ pub(super) async fn one<S: Section>(
     Segment(name): Segment<String>,
 ) -> Answer<Response> {
     let served = plane.served();
-    let row = rows(&served.tree, S::KEY).remove(&name);
-    Ok(tagged(&served, row.ok_or_else(|| no_row(S::KEY, &name))?))
+    let row = S::rows(&served.tree).get(&name);
+    let row = row.ok_or_else(|| no_row(S::KEY, &name))?;
+    Ok(tagged(&served, value(row)))
 }
 
 pub(super) async fn put<S: Section>(
@@ -37,7 +38,7 @@ pub(super) async fn put<S: Section>(
     JsonBody(row): JsonBody<Value>,
 ) -> Answer<Json<Outcome>> {
     let edit = RowEdit::<S>::begin(plane.served(), name, terms);
-    let tree = edit.with(|rows, name| drop(rows.insert(name, row)))?;
+    let tree = edit.with(row)?;
     change(plane, tree, edit.terms).await
 }
 
@@ -51,7 +52,7 @@ pub(super) async fn patch<S: Section>(
     let edit = RowEdit::<S>::begin(plane.served(), name, terms);
     let mut row = edit.there()?;
     merge(&mut row, &changes, 0);
-    let tree = edit.with(|rows, name| drop(rows.insert(name, row)))?;
+    let tree = edit.with(row)?;
     change(plane, tree, edit.terms).await
 }
 
@@ -62,7 +63,7 @@ pub(super) async fn remove<S: Section>(
 ) -> Answer<Json<Outcome>> {
     let edit = RowEdit::<S>::begin(plane.served(), name, terms);
     edit.there()?;
-    let tree = edit.with(|rows, name| drop(rows.remove(&name)))?;
+    let tree = edit.without();
     change(plane, tree, edit.terms).await
 }
 
@@ -87,25 +88,30 @@ impl<S: Section> RowEdit<S> {
 
     /// The row as it is.
     fn there(&self) -> Answer<Value> {
-        let row = rows(&self.served.tree, S::KEY).remove(&self.name);
-        row.ok_or_else(|| no_row(S::KEY, &self.name))
+        let row = S::rows(&self.served.tree).get(&self.name);
+        row.map(value).ok_or_else(|| no_row(S::KEY, &self.name))
     }
 
-    /// The tree with other rows in the section.
-    fn with(&self, change: impl FnOnce(&mut Map<String, Value>, String)) -> Answer<Candidate> {
-        let mut rows = rows(&self.served.tree, S::KEY);
-        change(&mut rows, self.name.clone());
-        let mut tree = serde_json::to_value(&self.served.tree).unwrap_or_default();
-        tree[S::KEY] = Value::Object(rows);
-        let read = serde_json::from_value::<Tree>(tree);
-        let tree = read.map_err(|error| {
+    /// The tree with this row. No other is looked at.
+    fn with(&self, row: Value) -> Answer<Candidate> {
+        let read = serde_json::from_value::<S::Row>(row);
+        let row = read.map_err(|error| {
             Problem::malformed(&crate::document::in_words(&error.to_string())).at(&format!(
                 "{}.{}",
                 S::KEY,
                 self.name
             ))
         })?;
+        let mut tree = Tree::clone(&self.served.tree);
+        S::rows_mut(&mut tree).insert(self.name.clone(), row);
         Ok(Candidate::Tree(tree.into()))
+    }
+
+    /// The tree without the row.
+    fn without(&self) -> Candidate {
+        let mut tree = Tree::clone(&self.served.tree);
+        S::rows_mut(&mut tree).remove(&self.name);
+        Candidate::Tree(tree.into())
     }
 }
 
@@ -114,12 +120,9 @@ fn no_row(key: &str, name: &str) -> Problem {
         .way_out(&format!("/v1/{key}s lists those that there are"))
 }
 
-fn rows(tree: &Tree, key: &str) -> Map<String, Value> {
-    let mut tree = serde_json::to_value(tree).unwrap_or_default();
-    match tree.get_mut(key).map(Value::take) {
-        Some(Value::Object(rows)) => rows,
-        _ => Map::new(),
-    }
+fn value(row: &impl Serialize) -> Value {
+    // Keys are texts, and numbers are finite.
+    serde_json::to_value(row).unwrap_or_default()
 }
 
 /// Deeper is no row.

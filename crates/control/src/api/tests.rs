@@ -25,6 +25,7 @@ pub(super) mod problems;
 mod roles;
 mod streams;
 mod tcp;
+mod users;
 
 /// A folder with a configuration, and the daemon that serves it.
 struct Rig {

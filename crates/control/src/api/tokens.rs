@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
+use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::caller::Role;
@@ -26,7 +27,7 @@ pub use requests::{NewToken, ShownToken};
 pub(super) use requests::{create, list, revoke};
 
 /// A token, without what it is shown by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenInfo {
     /// Its name, by which history and log call those that show it.
     pub name: String,
@@ -173,13 +174,17 @@ impl Tokens {
 
     /// Has a task write what was revoked until that is done.
     fn retry(self: &Arc<Self>) {
+        self.retry_every(AGAIN);
+    }
+
+    fn retry_every(self: &Arc<Self>, pause: Duration) {
         if self.is_retried.swap(true, SeqCst) {
             return;
         }
         let tokens = Arc::clone(self);
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(pause).await;
                 let again = Arc::clone(&tokens);
                 let written = tokio::task::spawn_blocking(move || again.write()).await;
                 if written.is_ok_and(|written| written.is_ok()) {

@@ -42,17 +42,26 @@ impl LocalPeer {
     pub(super) async fn user(&self) -> User {
         self.users.user(self.credentials).await
     }
+
+    /// Waits until its user may not do this any more.
+    pub(super) async fn loses(&self, role: Role) {
+        while self.user().await.role >= role {
+            tokio::time::sleep(self.users.fresh).await;
+        }
+    }
 }
 
 /// Users whose names and groups were looked up lately. A look-up may ask a directory over the
 /// network, so it has a thread of its own, and is not repeated for each connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Users {
     known: Mutex<HashMap<PeerCredentials, (Instant, User)>>,
+    look_up: fn(PeerCredentials) -> User,
+    fresh: Duration,
 }
 
 /// For how long a look-up counts. A user that has left a group may what it did for as long.
-pub(super) const FRESH: Duration = Duration::from_secs(10);
+const FRESH: Duration = Duration::from_secs(10);
 
 /// How many users are remembered.
 const KNOWN_MAX: usize = 256;
@@ -67,12 +76,28 @@ impl PeerCredentials {
     }
 }
 
+impl Default for Users {
+    fn default() -> Self {
+        Self::looked_up_by(look_up, FRESH)
+    }
+}
+
 impl Users {
+    /// Users that are looked up so, each when it was not for as long as that.
+    pub(super) fn looked_up_by(look_up: fn(PeerCredentials) -> User, fresh: Duration) -> Self {
+        Self {
+            known: Mutex::default(),
+            look_up,
+            fresh,
+        }
+    }
+
     /// The user with these credentials; one that cannot be looked up may do nothing.
     pub(super) async fn user(&self, peer: PeerCredentials) -> User {
         if let Some(user) = self.fresh(peer) {
             return user;
         }
+        let look_up = self.look_up;
         let found = tokio::task::spawn_blocking(move || look_up(peer)).await;
         let user = found.unwrap_or_else(|_| User {
             name: format!("uid {}", peer.uid),
@@ -85,13 +110,13 @@ impl Users {
     fn fresh(&self, peer: PeerCredentials) -> Option<User> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, user) = known.get(&peer)?;
-        (at.elapsed() < FRESH).then(|| user.clone())
+        (at.elapsed() < self.fresh).then(|| user.clone())
     }
 
     fn remember(&self, peer: PeerCredentials, user: User) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX {
-            known.retain(|_, (at, _)| at.elapsed() < FRESH);
+            known.retain(|_, (at, _)| at.elapsed() < self.fresh);
         }
         if known.len() < KNOWN_MAX {
             known.insert(peer, (Instant::now(), user));
@@ -104,9 +129,10 @@ fn look_up(peer: PeerCredentials) -> User {
     let user = uzers::get_user_by_uid(peer.uid);
     let name = user.as_ref().and_then(|user| user.name().to_str());
     let name = name.map_or_else(|| format!("uid {}", peer.uid), str::to_owned);
-    let role = match peer.uid == 0 || peer.uid == uzers::get_effective_uid() {
-        true => Role::Admin,
-        false => role_by_groups(&name, peer.gid),
+    let role = if peer.uid == 0 || peer.uid == uzers::get_effective_uid() {
+        Role::Admin
+    } else {
+        role_by_groups(&name, peer.gid)
     };
     User { name, role }
 }

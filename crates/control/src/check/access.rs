@@ -108,16 +108,7 @@ pub(super) fn check_allowed(tree: &Tree, at: &str, allow: &[String], findings: &
 pub(super) fn check_twice(tree: &Tree, at: &str, allow: &[String], findings: &mut Findings) {
     let mut known: BTreeMap<InitiatorName, &String> = BTreeMap::new();
     for entry in allow {
-        let members = tree
-            .group
-            .get(entry)
-            .map(|row| row.initiators.iter().collect());
-        let names: Vec<&String> = members.unwrap_or_else(|| vec![entry]);
-        let names: BTreeSet<_> = names
-            .into_iter()
-            .filter_map(|name| initiator(name))
-            .collect();
-        for name in names {
+        for name in named(tree, entry) {
             if let Some(other) = known.insert(name.clone(), entry) {
                 findings.problem(
                     at,
@@ -127,6 +118,28 @@ pub(super) fn check_twice(tree: &Tree, at: &str, allow: &[String], findings: &mu
             }
         }
     }
+}
+
+/// Those whom an entry of `allow` names.
+fn named(tree: &Tree, entry: &String) -> BTreeSet<InitiatorName> {
+    let members = tree.group.get(entry).map(|row| &row.initiators[..]);
+    let names = members.unwrap_or(std::slice::from_ref(entry)).iter();
+    names.filter_map(|name| initiator(name)).collect()
+}
+
+/// Whether `allow` lets in somebody of a group, without naming the group itself. Who is meant by
+/// everybody alone sees the view of no group that is not allowed.
+pub(super) fn lets_in(tree: &Tree, allow: &[String], group: &GroupRow, is_fc: bool) -> bool {
+    let allowed: BTreeSet<_> = allow.iter().flat_map(|entry| named(tree, entry)).collect();
+    let names = group.initiators.iter();
+    let is_own = |name: &InitiatorName| match name {
+        InitiatorName::Everybody => false,
+        InitiatorName::Iscsi(_) => !is_fc,
+        InitiatorName::Port(_) => is_fc,
+    };
+    let mut names = names.filter_map(|name| initiator(name)).filter(is_own);
+    let for_all = allowed.contains(&InitiatorName::Everybody);
+    names.any(|name| for_all || allowed.contains(&name))
 }
 
 impl fmt::Display for InitiatorName {

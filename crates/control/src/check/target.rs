@@ -7,7 +7,7 @@ use address::{ISCSI_PORT, LUN_MAX};
 use engine::inventory::FcoePort;
 use fc::wire::names::Wwn;
 
-use super::access::{check_allowed, check_twice};
+use super::access::{check_allowed, check_twice, lets_in};
 use super::{Findings, TreeProblem, found};
 use crate::login_keys;
 use crate::tree::{LoginRow, LunRows, TargetRow, Tree};
@@ -42,7 +42,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
         let is_fc = matches!(kind, Some(TargetKind::FibreChannel));
         check_portals(&at, row, is_fc, &mut interfaces, findings);
         check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
-        check_views(tree, &at, row, findings);
+        check_views(tree, &at, (row, is_fc), findings);
         check_access(tree, &at, row, findings);
         if let Some(login) = &row.login {
             check_login(&format!("{at}.login"), login, is_fc, findings);
@@ -229,23 +229,28 @@ fn check_luns(tree: &Tree, at: &str, luns: &LunRows, findings: &mut Findings) {
     }
 }
 
-fn check_views(tree: &Tree, at: &str, row: &TargetRow, findings: &mut Findings) {
+fn check_views(tree: &Tree, at: &str, (row, is_fc): (&TargetRow, bool), findings: &mut Findings) {
     for (group, luns) in &row.view {
         let at = format!("{at}.view.{group}");
         check_luns(tree, &at, luns, findings);
-        if !tree.group.contains_key(group) {
+        let Some(members) = tree.group.get(group) else {
             let near = address::nearest(group, tree.group.keys().map(String::as_str));
             findings.problem(
                 &at,
                 format_args!("there is no group {group:?}"),
                 &super::access::did_you_mean(near),
             );
-        } else if !row.allow.contains(group) {
-            findings.warning(
-                &at,
-                format_args!("{group} may not log in, so it never sees this"),
-                "add it to allow",
-            );
+            continue;
+        };
+        if row.allow.contains(group) {
+            continue;
+        }
+        if !lets_in(tree, &row.allow, members, is_fc) {
+            let never = format_args!("{group} may not log in, so it never sees this");
+            findings.warning(&at, never, "add it to allow");
+        } else if members.chap.is_some() && !is_fc {
+            let open = format_args!("{group} is let in by another name, without its chap");
+            findings.warning(&at, open, "add it to allow");
         }
     }
 }

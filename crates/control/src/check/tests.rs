@@ -68,6 +68,36 @@ fn an_address_beside_its_wildcard_is_told_with_the_other_target() {
 }
 
 #[test]
+fn a_view_is_seen_by_those_who_get_in_by_whatever_name() {
+    let with = |allow: &str, group: &str| {
+        let text = format!(
+            "version = 1\n[volume.a]\naddress = \"null:1G\"\n[group.g]\n{group}\n\
+             [group.other]\ninitiators = [\"iqn.2026-11.org.example:h2\"]\n\
+             [target.\"iqn.2026-11.org.example:san\"]\nportals = [\"192.0.2.1\"]\n\
+             allow = {allow}\nview = {{ g = {{ 0 = \"a\" }} }}\n"
+        );
+        let warnings = check(&parse(&text).unwrap()).warnings;
+        let told = warnings.iter().map(|one| one.what.clone());
+        told.collect::<Vec<_>>()
+    };
+    const NEVER: &str = "g may not log in, so it never sees this";
+    let h1 = "initiators = [\"iqn.2026-11.org.example:H1\", \"20:00:00:00:5e:00:53:00\"]";
+    for allow in ["\"g\"", "\"*\"", "\"iqn.2026-11.org.example:h1\""] {
+        assert_eq!(with(&format!("[{allow}]"), h1), [""; 0], "{allow}");
+    }
+    assert_eq!(with("[\"other\"]", h1), [NEVER]);
+    // Only those of `allow` see the view of a group for being anybody, and no port logs in here.
+    let nobodys = ["\"*\"", "\"20:00:00:00:5e:00:53:00\""];
+    for group in nobodys.map(|name| format!("initiators = [{name}]")) {
+        assert_eq!(with("[\"*\"]", &group), [NEVER]);
+    }
+    let chap = format!("{h1}\nchap = {{ user = \"g\", secret = \"state:g\" }}");
+    assert_eq!(with("[\"g\", \"*\"]", &chap), [""; 0]);
+    let told = with("[\"*\"]", &chap);
+    assert_eq!(told, ["g is let in by another name, without its chap"]);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1

@@ -9,10 +9,19 @@ use crate::tree::{LunRow, Tree, VolumeRow};
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     let mut serials: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut named = NamedRows::new();
     for (name, row) in &tree.volume {
         check_row_name("volume", name, findings);
-        match address_of(row) {
-            Ok(address) => check_address(tree, name, &address, findings),
+        // It is read once: reading 10,000 of them is most of what a look at a tree costs.
+        let address = parse(row);
+        if let Ok(address) = &address {
+            let rows: Vec<_> = rows_of(address).map(str::to_owned).collect();
+            if !rows.is_empty() {
+                named.insert(name, rows);
+            }
+        }
+        match address.and_then(|address| with_size(address, row)) {
+            Ok(_) => check_address(tree, name, named.get(&**name), findings),
             Err(cause) => findings.problem(
                 format_args!("volume.{name}.address"),
                 cause,
@@ -31,30 +40,35 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             );
         }
     }
-    check_parts(tree, findings);
-    check_cycles(tree, findings);
+    if !named.is_empty() {
+        check_parts(tree, &named, findings);
+        check_cycles(&named, findings);
+    }
 }
 
+/// The rows that the addresses of volumes name, of those that name any.
+type NamedRows<'a> = BTreeMap<&'a str, Vec<String>>;
+
 /// A volume is opened once: it is a disk of its own, or a part of one other volume.
-fn check_parts(tree: &Tree, findings: &mut Findings) {
+fn check_parts(tree: &Tree, named: &NamedRows<'_>, findings: &mut Findings) {
     let shown: BTreeSet<&str> = tree
         .target
         .values()
         .flat_map(|row| row.view.values().chain([&row.luns]))
         .flat_map(|luns| luns.values().map(LunRow::volume))
         .collect();
-    let mut users: BTreeMap<String, String> = BTreeMap::new();
-    for name in tree.volume.keys() {
-        for part in named_by(tree, name) {
+    let mut users: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, parts) in named {
+        for part in parts {
             let at = format!("volume.{name}.address");
-            if shown.contains(&*part) {
+            if shown.contains(&**part) {
                 findings.problem(
                     &at,
                     format_args!("{part} is a LUN itself"),
                     "a volume is a disk of its own, or a part of one other: show one of the two",
                 );
             }
-            if let Some(other) = users.insert(part.clone(), name.clone()) {
+            if let Some(other) = users.insert(part, name) {
                 findings.problem(
                     &at,
                     format_args!("{part} is a part of volume.{other} already"),
@@ -67,11 +81,16 @@ fn check_parts(tree: &Tree, findings: &mut Findings) {
 
 /// The volumes that are parts of others, and so no disks of their own.
 pub(crate) fn parts(tree: &Tree) -> BTreeSet<String> {
-    tree.volume
-        .keys()
-        .flat_map(|name| named_by(tree, name))
-        .collect()
+    let rows = tree.volume.values();
+    // No other address names a row.
+    let rows = rows.filter(|row| row.address.contains(ROW_SCHEME));
+    let addresses: Vec<_> = rows.filter_map(|row| parse(row).ok()).collect();
+    let parts = addresses.iter().flat_map(rows_of);
+    parts.map(str::to_owned).collect()
 }
+
+/// How [`Address::Row`] is written.
+const ROW_SCHEME: &str = "vol:";
 
 /// The address of a volume, with the size that its row gives.
 ///
@@ -79,10 +98,15 @@ pub(crate) fn parts(tree: &Tree) -> BTreeSet<String> {
 ///
 /// What is wrong with it, in a line.
 pub fn address_of(row: &VolumeRow) -> Result<Address, String> {
-    let address: Address = row
-        .address
-        .parse()
-        .map_err(|error: address::ParseError| format!("{:?}: {}", row.address, error.one_line()))?;
+    with_size(parse(row)?, row)
+}
+
+fn parse(row: &VolumeRow) -> Result<Address, String> {
+    let address = row.address.parse();
+    address.map_err(|error: address::ParseError| format!("{:?}: {}", row.address, error.one_line()))
+}
+
+fn with_size(address: Address, row: &VolumeRow) -> Result<Address, String> {
     let Some(size) = row.size else {
         return Ok(address);
     };
@@ -102,11 +126,9 @@ pub fn address_of(row: &VolumeRow) -> Result<Address, String> {
     }
 }
 
-fn check_address(tree: &Tree, name: &str, address: &Address, findings: &mut Findings) {
-    for leaf in address.leaves() {
-        if let Address::Row(other) = leaf
-            && !tree.volume.contains_key(other)
-        {
+fn check_address(tree: &Tree, name: &str, rows: Option<&Vec<String>>, findings: &mut Findings) {
+    for other in rows.into_iter().flatten() {
+        if !tree.volume.contains_key(other) {
             let near = address::nearest(other, tree.volume.keys().map(String::as_str));
             findings.problem(
                 format_args!("volume.{name}.address"),
@@ -189,11 +211,11 @@ fn check_numbers(name: &str, row: &VolumeRow, findings: &mut Findings) {
 }
 
 /// A volume that is made of itself. Each cycle is told once.
-fn check_cycles(tree: &Tree, findings: &mut Findings) {
+fn check_cycles(named: &NamedRows<'_>, findings: &mut Findings) {
     let mut done = BTreeSet::new();
-    for start in tree.volume.keys() {
-        let (mut path, mut at) = (Vec::new(), Some(start.clone()));
-        let mut left: Vec<(usize, String)> = Vec::new();
+    for start in named.keys() {
+        let (mut path, mut at) = (Vec::new(), Some(*start));
+        let mut left: Vec<(usize, &str)> = Vec::new();
         while let Some(name) = at.take() {
             if path.contains(&name) {
                 findings.problem(
@@ -203,9 +225,10 @@ fn check_cycles(tree: &Tree, findings: &mut Findings) {
                 );
                 return;
             }
-            if done.insert(name.clone()) {
+            if done.insert(name) {
                 let depth = path.len() + 1;
-                left.extend(named_by(tree, &name).map(|inner| (depth, inner)));
+                let inner = named.get(name).into_iter().flatten();
+                left.extend(inner.map(|inner| (depth, &**inner)));
                 path.push(name);
             }
             if let Some((depth, next)) = left.pop() {
@@ -216,13 +239,10 @@ fn check_cycles(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// The rows that a volume's address names.
-fn named_by(tree: &Tree, name: &str) -> impl Iterator<Item = String> {
-    let row = tree.volume.get(name);
-    let address = row.and_then(|row| row.address.parse::<Address>().ok());
-    let leaves: Vec<_> = address.iter().flat_map(Address::leaves).cloned().collect();
-    leaves.into_iter().filter_map(|leaf| match leaf {
-        Address::Row(name) => Some(name),
+/// The rows that an address names.
+fn rows_of(address: &Address) -> impl Iterator<Item = &str> {
+    address.leaves().filter_map(|leaf| match leaf {
+        Address::Row(name) => Some(&**name),
         _ => None,
     })
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
+use super::edit::edit_rows;
 use super::{canonical, parse};
 use crate::tree::Tree;
 
@@ -14,14 +15,16 @@ use crate::tree::Tree;
 #[must_use]
 pub fn rewrite(document: &str, tree: &Tree) -> String {
     match parse(document) {
-        Ok(old) => rewrite_from(document, &old, tree),
+        Ok(old) => {
+            edit_rows(document, &old, tree).unwrap_or_else(|| rewrite_from(document, &old, tree))
+        }
         Err(_) => rewrite_from("", &Tree::default(), tree),
     }
 }
 
 /// The same of a document whose tree is known. What it costs beside reading the text follows from
 /// how many rows are not the same.
-pub(crate) fn rewrite_from(document: &str, old: &Tree, tree: &Tree) -> String {
+pub(super) fn rewrite_from(document: &str, old: &Tree, tree: &Tree) -> String {
     let mut text: DocumentMut = document.parse().unwrap_or_default();
     let (old, new) = without_equal_rows(old, tree);
     let (old, new) = (canonical(&old), canonical(&new));
@@ -87,9 +90,10 @@ fn without_equal_rows(one: &Tree, other: &Tree) -> (Tree, Tree) {
 /// The ends of lines are those of the first one.
 fn with_ends_of(document: &str, text: String) -> String {
     let first = document.split_once('\n');
-    match first.is_some_and(|(first, _)| first.ends_with('\r')) {
-        true => text.replace("\r\n", "\n").replace('\n', "\r\n"),
-        false => text,
+    if first.is_some_and(|(first, _)| first.ends_with('\r')) {
+        text.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        text
     }
 }
 

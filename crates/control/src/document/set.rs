@@ -27,37 +27,57 @@ pub enum SetError {
     },
 }
 
-/// The tree with another value at a path: TOML, or a text without its quotes.
+/// Sets the value at a path: TOML, or a text without its quotes.
 ///
 /// # Errors
 ///
-/// The path leads nowhere, or the value does not fit.
-pub fn set(tree: &Tree, path: &str, value: &str) -> Result<Tree, SetError> {
+/// The path leads nowhere, or the value does not fit; the tree is as it was.
+pub fn set(tree: &mut Tree, path: &str, value: &str) -> Result<(), SetError> {
     let names = names(tree, path)?;
     let text = Value::from(value);
     let values = value.parse::<Value>().ok().into_iter().chain([text]);
     let mut first = None;
     for value in values {
-        let mut document = canonical(tree);
+        let mut document = canonical(&part(tree, &names));
         put(document.as_table_mut(), &names, value);
         match read(path, document) {
-            Ok(tree) => return Ok(tree),
+            Ok(part) => {
+                put_back(tree, &names, part);
+                return Ok(());
+            }
             Err(error) => drop(first.get_or_insert(error)),
         }
     }
     Err(first.unwrap_or_else(|| SetError::Path(path.to_owned())))
 }
 
-/// The tree without what stands at a path.
+/// Takes away what stands at a path.
 ///
 /// # Errors
 ///
-/// Nothing stands there, or something has to.
-pub fn unset(tree: &Tree, path: &str) -> Result<Tree, SetError> {
+/// Nothing stands there, or something has to; the tree is as it was.
+pub fn unset(tree: &mut Tree, path: &str) -> Result<(), SetError> {
     let names = names(tree, path)?;
-    let mut document = canonical(tree);
+    let mut document = canonical(&part(tree, &names));
     take(document.as_table_mut(), &names).ok_or_else(|| SetError::NotSet(path.to_owned()))?;
-    read(path, document)
+    let part = read(path, document)?;
+    put_back(tree, &names, part);
+    Ok(())
+}
+
+/// The part of a tree that a path leads into: of all rows one.
+fn part(tree: &Tree, names: &[String]) -> Tree {
+    match names {
+        [section, row, ..] => tree.with_row_alone(section, row),
+        _ => tree.clone(),
+    }
+}
+
+fn put_back(tree: &mut Tree, names: &[String], part: Tree) {
+    match names {
+        [section, row, ..] => tree.take_row(section, row, part),
+        _ => *tree = part,
+    }
 }
 
 fn read(path: &str, document: DocumentMut) -> Result<Tree, SetError> {

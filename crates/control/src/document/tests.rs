@@ -123,30 +123,43 @@ fn one_value_is_set_by_its_path() {
         ("target.iqn.2026-11.org.example:san.allow", "[\"*\"]"),
         ("target.\"iqn.2026-11.org.example:two\".alias", "second"),
     ] {
-        tree = set(&tree, path, value).unwrap();
+        set(&mut tree, path, value).unwrap();
     }
-    tree = unset(&tree, "volume.vm1").unwrap();
-    tree = unset(&tree, "volume.db.limit.rate").unwrap();
+    unset(&mut tree, "volume.vm1").unwrap();
+    unset(&mut tree, "volume.db.limit.rate").unwrap();
     insta::assert_snapshot!(rewrite(TEXT, &tree));
 }
 
 #[test]
 fn what_cannot_be_set_is_refused() {
-    let tree = tree();
+    let mut changed = tree();
     let said = [
-        set(&tree, "volume.db.redonly", "true"),
-        set(&tree, "volume.db.readonly", "maybe"),
-        set(&tree, "volume.db.limit.iops", "0"),
-        set(&tree, "", "1"),
-        set(&tree, "volume..x", "1"),
-        set(&tree, "target.iqn.2026-11.org.example:new.portals", "[]"),
-        set(&tree, "target.iqn.2026-11.org.example:view.luns.0", "a"),
-        set(&tree, "target.20:00:ac:de:48:23:45:67.view.lab.0", "a"),
-        unset(&tree, "volume.db.serial"),
-        unset(&tree, "volume.db.address"),
-        unset(&tree, "target.iqn.2026-11.org.example:sanx"),
+        set(&mut changed, "volume.db.redonly", "true"),
+        set(&mut changed, "volume.db.readonly", "maybe"),
+        set(&mut changed, "volume.db.limit.iops", "0"),
+        set(&mut changed, "", "1"),
+        set(&mut changed, "volume..x", "1"),
+        set(
+            &mut changed,
+            "target.iqn.2026-11.org.example:new.portals",
+            "[]",
+        ),
+        set(
+            &mut changed,
+            "target.iqn.2026-11.org.example:view.luns.0",
+            "a",
+        ),
+        set(
+            &mut changed,
+            "target.20:00:ac:de:48:23:45:67.view.lab.0",
+            "a",
+        ),
+        unset(&mut changed, "volume.db.serial"),
+        unset(&mut changed, "volume.db.address"),
+        unset(&mut changed, "target.iqn.2026-11.org.example:sanx"),
     ];
     let said = said.map(|result| result.unwrap_err().to_string());
+    assert_eq!(changed, tree());
     insta::assert_snapshot!(said.join("\n"));
 }
 
@@ -180,9 +193,12 @@ proptest! {
     ) {
         let text: String = write(&old)
             .lines()
-            .map(|line| match line.starts_with('[') {
-                true => format!("# about {line}\n{line}\n"),
-                false => format!("{line}\n"),
+            .map(|line| {
+                if line.starts_with('[') {
+                    format!("# about {line}\n{line}\n")
+                } else {
+                    format!("{line}\n")
+                }
             })
             .collect();
         let changed = rewrite(&text, &new);

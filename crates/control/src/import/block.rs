@@ -50,9 +50,10 @@ impl Node {
     /// As the list of what is left out shows it, without secrets.
     pub(super) fn shown(&self) -> String {
         let words = super::words::shown(&self.words.join(" "));
-        match self.has_block {
-            true => format!("{words} {{…}}"),
-            false => words,
+        if self.has_block {
+            format!("{words} {{…}}")
+        } else {
+            words
         }
     }
 }

@@ -267,15 +267,16 @@ pub(super) fn lun_row(volume: String, access: Access) -> LunRow {
 
 /// The address of what other targets name by its path alone.
 pub(super) fn path_address(path: &str) -> Address {
-    match path.starts_with("/dev/") {
-        true => Address::Block(BlockAddress {
+    if path.starts_with("/dev/") {
+        Address::Block(BlockAddress {
             device: PathBuf::from(path),
             read_only: false,
-        }),
-        false => Address::File(FileAddress {
+        })
+    } else {
+        Address::File(FileAddress {
             path: PathBuf::from(path),
             ..FileAddress::default()
-        }),
+        })
     }
 }
 
@@ -298,9 +299,10 @@ pub(super) fn path_name(path: &str) -> &str {
 /// out.
 pub(super) fn portal(host: &str, port: Option<&str>) -> Option<String> {
     let bare = host.matches(':').count() > 1 && !host.starts_with('[');
-    let host = match bare {
-        true => format!("[{host}]"),
-        false => host.to_owned(),
+    let host = if bare {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
     };
     let text = match port {
         Some(port) => format!("{host}:{port}"),
@@ -356,9 +358,10 @@ fn row_name(wish: &str) -> String {
         .chars()
         .map(|c| if is_wrong(c) { '-' } else { c });
     let name: String = kept.take(NAME_CHARS).collect();
-    match name.is_empty() {
-        true => "unnamed".to_owned(),
-        false => name,
+    if name.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        name
     }
 }
 

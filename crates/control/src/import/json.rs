@@ -145,10 +145,11 @@ impl Reader<'_> {
         let end = |c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c);
         let text = self.until(end);
         let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
-        match is_number && !text.ends_with('.') {
-            true => Ok(Kind::Number(text)),
+        if is_number && !text.ends_with('.') {
+            Ok(Kind::Number(text))
+        } else {
             // The text is not shown, as it may be a secret without its quotes.
-            false => Err(self.wrong("this is not a number")),
+            Err(self.wrong("this is not a number"))
         }
     }
 
@@ -231,9 +232,10 @@ impl Reader<'_> {
     }
 
     fn expect(&mut self, c: char, what: &str) -> Parsed<()> {
-        match self.accept(c) {
-            true => Ok(()),
-            false => Err(self.wrong(format!("{what} is expected"))),
+        if self.accept(c) {
+            Ok(())
+        } else {
+            Err(self.wrong(format!("{what} is expected")))
         }
     }
 

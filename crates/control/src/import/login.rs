@@ -6,7 +6,7 @@
 //! | those of [`login_keys`] | the target's `login` |
 //! | MaxSessions | the same; 0 means without a limit |
 //! | HeaderDigest, DataDigest with both `None` and `CRC32C` | no row: the initiator chooses |
-//! | MaxConnections=1, ErrorRecoveryLevel=0, DefaultTime2Retain=0, no markers | done anyway |
+//! | those of them that have one value here, and no markers | done anyway, so no row |
 //! | other values of these, other keys | left out |
 
 use super::draft::Draft;
@@ -37,7 +37,9 @@ impl LoginKey<'_> {
         let Some(key) = login_keys::find(self.name) else {
             return false;
         };
-        if let Err(misfit) = key.set(login, &self.written(key.name)) {
+        let mut unsaid = LoginRow::default();
+        let row = if key.is_fixed() { &mut unsaid } else { login };
+        if let Err(misfit) = key.set(row, &self.written(key.name)) {
             let why = format!("{} is {}: {}", key.name, misfit.values, misfit.why);
             draft.leave(self.line, self.text, why);
         }
@@ -60,23 +62,8 @@ const NOP: &str = "NOP-Ins are sent as --nop-interval says, the same for every t
 const QUEUE: &str = "how many commands a host may send follows from --connection-memory";
 const MARKER: &str = "RFC 7143 §13.25 has no markers any more";
 
-/// Keys that have one value here, which no target says, and why.
+/// Keys that no target of ours says, what comes to the same here, and why.
 const FIXED: &[(&str, &str, &str)] = &[
-    (
-        "MaxConnections",
-        "1",
-        "a session has one connection here: let the host use several sessions",
-    ),
-    (
-        "ErrorRecoveryLevel",
-        "0",
-        "a session that breaks a rule ends, and comes back (0 here)",
-    ),
-    (
-        "DefaultTime2Retain",
-        "0",
-        "a lost session keeps nothing (0 here)",
-    ),
     ("IFMarker", "No", MARKER),
     ("OFMarker", "No", MARKER),
     ("IFMarkInt", "Reject", MARKER),

@@ -88,6 +88,23 @@ fn files_become_trees() {
     }
 }
 
+/// They say what is done anyway, or what cannot be done.
+#[test]
+fn login_keys_of_one_value_become_no_row() {
+    let target = |keys: &str| {
+        let text = format!("<target iqn.2026-11.org.example:t>\n{keys}</target>\n");
+        import(Format::Tgt, &text).unwrap()
+    };
+    let same = target("MaxConnections 1\nErrorRecoveryLevel 0\nDefaultTime2Retain 0\n");
+    let rows = same.tree.target.values();
+    assert!(rows.clone().count() == 1 && rows.clone().all(|row| row.login.is_none()));
+    assert_eq!(same.left_out, []);
+    let others = target("MaxConnections 8\nErrorRecoveryLevel 2\nDefaultTime2Retain 20\n");
+    let left: Vec<_> = others.left_out.iter().map(ToString::to_string).collect();
+    let always = left.iter().filter(|line| line.contains(" is always "));
+    assert_eq!(always.count(), 3, "{left:?}");
+}
+
 #[test]
 fn defaults_of_lio_are_named() {
     let (format, text) = sample("lio-targetcli");

@@ -54,9 +54,17 @@ fn bounds_are_within_those_of_the_rfc() {
 }
 
 #[test]
-fn a_first_burst_is_as_long_as_the_engine_can_hold_it() {
-    let most = TargetLimits::default().most_first_burst();
-    assert_eq!(u64::from(most), FIRST_BURST);
+fn keys_of_one_value_are_those_of_sessions_that_are_not_recovered() {
+    let fixed: Vec<_> = all().filter(|row| row.is_fixed()).collect();
+    let names: Vec<_> = fixed.iter().map(|row| row.name).collect();
+    let expected = ["DefaultTime2Retain", "MaxConnections", "ErrorRecoveryLevel"];
+    assert_eq!(names, expected);
+    for row in fixed {
+        assert!(
+            row.set(&mut LoginRow::default(), &default(row.name))
+                .is_ok()
+        );
+    }
 }
 
 #[test]

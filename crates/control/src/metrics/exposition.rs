@@ -1,6 +1,7 @@
 //! The text that scrapers read: that of Prometheus (version 0.0.4), and OpenMetrics 1.0.
 
 use std::fmt::{Display, Write};
+use std::time::Duration;
 
 use super::series::{Family, Kind};
 
@@ -63,14 +64,26 @@ impl Exposition {
         self.sample(family, suffix, labels, value);
     }
 
-    /// One line.
-    pub(super) fn sample(
+    /// A histogram: how many took less than each of these times, and how many there were, and how
+    /// long all of them took together.
+    pub(super) fn histogram(
         &mut self,
         family: &Family,
-        suffix: &str,
         labels: Labels<'_>,
-        value: impl Display,
+        within: impl Iterator<Item = (Duration, u64)>,
+        (count, sum): (u64, Duration),
     ) {
+        let within = within.map(|(end, count)| (end.as_secs_f64().to_string(), count));
+        for (end, count) in within.chain([("+Inf".to_owned(), count)]) {
+            let labels: Vec<_> = labels.iter().copied().chain([("le", &*end)]).collect();
+            self.sample(family, "_bucket", &labels, count);
+        }
+        self.sample(family, "_sum", labels, sum.as_secs_f64());
+        self.sample(family, "_count", labels, count);
+    }
+
+    /// One line.
+    fn sample(&mut self, family: &Family, suffix: &str, labels: Labels<'_>, value: impl Display) {
         self.text.push_str(family.name);
         self.text.push_str(suffix);
         for (at, (label, value)) in labels.iter().enumerate() {

@@ -5,9 +5,10 @@ use std::fs;
 use std::time::Duration;
 
 use engine::survey::Survey;
+use scsi::statistics::CoarseLatency;
 
-use super::exposition::Exposition;
 pub use super::exposition::Format;
+use super::exposition::{Exposition, Labels};
 use super::series::{self, Family};
 use super::volume::{OperationStats, VolumeStats};
 use crate::alarm::Alarm;
@@ -18,7 +19,8 @@ use crate::plane::{Plane, Session};
 pub struct ScrapeRequest {
     /// How it is written.
     pub format: Format,
-    /// 27 buckets of latencies in place of 12, and those of commands that neither read nor write.
+    /// 27 buckets of latencies of volumes in place of 12, those of commands that neither read nor
+    /// write, and the part of them that commands were at their media; latencies of sessions.
     pub detail: bool,
     /// Only what is of this volume.
     pub volume: Option<String>,
@@ -55,6 +57,8 @@ impl ScrapeRequest {
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     pub(super) volumes: Vec<VolumeStats>,
+    /// How long their commands were at their media, by class; of none where it is not asked for.
+    pub(super) media: BTreeMap<String, [OperationStats; OPERATIONS.len()]>,
     pub(super) survey: Survey,
     pub(super) sessions: Vec<Session>,
     /// Bytes of memory, by what they are for.
@@ -75,6 +79,11 @@ pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
     memory.extend(resident().map(|bytes| ("resident", bytes)));
     let numbers = Numbers {
         volumes: plane.stats(),
+        media: if request.detail {
+            plane.medium_stats()
+        } else {
+            BTreeMap::new()
+        },
         // Series that are missing are seen; zeros would be a lie.
         sessions: plane.sessions_of(&survey).unwrap_or_default(),
         memory,
@@ -94,14 +103,40 @@ impl Numbers {
             only.is_none_or(|only| *only == one.volume)
         };
         let volumes: Vec<_> = self.volumes.iter().filter(wanted).collect();
-        of_volumes(&volumes, &self.survey.queued, request.detail, &mut out);
+        self.of_volumes(&volumes, request.detail, &mut out);
         if request.volume.is_none() {
             of_sessions(&self.sessions, &mut out);
+            if request.detail {
+                latency_of_sessions(&self.sessions, &mut out);
+            }
             self.of_peers(&mut out);
             self.of_cores(&mut out);
             self.of_configuration(&mut out);
         }
         out.into_text()
+    }
+
+    fn of_volumes(&self, volumes: &[&VolumeStats], detail: bool, out: &mut Exposition) {
+        counters(volumes, out);
+        out.family(&series::LATENCY);
+        for (volume, op, stats) in active(volumes) {
+            if detail || op != "other" {
+                let labels = [("volume", &*volume.volume), ("op", op)];
+                histogram(&labels, stats, detail, out);
+            }
+        }
+        let media = volumes.iter().filter_map(|volume| {
+            let (name, classes) = self.media.get_key_value(&volume.volume)?;
+            Some((&**name, classes))
+        });
+        for (volume, classes) in media {
+            let classes = OPERATIONS.iter().zip(classes);
+            for ((op, _), stats) in classes.filter(|(_, stats)| stats.operations > 0) {
+                let labels = [("volume", volume), ("op", *op), ("at", "medium")];
+                histogram(&labels, stats, detail, out);
+            }
+        }
+        gauges(volumes, &self.survey.queued, out);
     }
 
     fn of_peers(&self, out: &mut Exposition) {
@@ -173,12 +208,7 @@ const COUNTERS: [Counter; 2] = [
     (series::ERRORS, |of| of.errors),
 ];
 
-fn of_volumes(
-    volumes: &[&VolumeStats],
-    queued: &BTreeMap<String, u64>,
-    detail: bool,
-    out: &mut Exposition,
-) {
+fn counters(volumes: &[&VolumeStats], out: &mut Exposition) {
     for (family, value) in COUNTERS {
         out.family(&family);
         for (volume, op, stats) in active(volumes) {
@@ -193,13 +223,6 @@ fn of_volumes(
             out.number(&series::BYTES, &labels, bytes);
         }
     }
-    out.family(&series::LATENCY);
-    for (volume, op, stats) in active(volumes) {
-        if detail || op != "other" {
-            histogram(&volume.volume, op, stats, detail, out);
-        }
-    }
-    gauges(volumes, queued, out);
 }
 
 /// Classes of which a volume had any command.
@@ -215,19 +238,13 @@ fn active<'a>(
 }
 
 /// 12 buckets of 4^n us, or 27 of 2^n: both are exact sums of ours.
-fn histogram(volume: &str, op: &str, stats: &OperationStats, detail: bool, out: &mut Exposition) {
-    let step = if detail { 1 } else { 2 };
-    for octave in (0..27).step_by(step).take(if detail { 27 } else { 12 }) {
-        let end = Duration::from_micros(1 << octave);
-        let le = end.as_secs_f64().to_string();
-        let labels = [("volume", volume), ("op", op), ("le", &le)];
-        out.sample(&series::LATENCY, "_bucket", &labels, stats.within(end));
-    }
-    let labels = [("volume", volume), ("op", op), ("le", "+Inf")];
-    out.sample(&series::LATENCY, "_bucket", &labels, stats.operations);
-    let sum = Duration::from_nanos(stats.sum_ns).as_secs_f64();
-    out.sample(&series::LATENCY, "_sum", &labels[..2], sum);
-    out.sample(&series::LATENCY, "_count", &labels[..2], stats.operations);
+fn histogram(labels: Labels<'_>, stats: &OperationStats, detail: bool, out: &mut Exposition) {
+    let (step, count) = if detail { (1, 27) } else { (2, 12) };
+    let ends = (0..27).step_by(step).take(count);
+    let ends = ends.map(|octave| Duration::from_micros(1 << octave));
+    let within = ends.map(|end| (end, stats.within(end)));
+    let total = (stats.operations, Duration::from_nanos(stats.sum_ns));
+    out.histogram(&series::LATENCY, labels, within, total);
 }
 
 fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Exposition) {
@@ -235,23 +252,21 @@ fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Ex
         let is_used = of.read.operations + of.write.operations + of.other.operations > 0;
         is_used.then(|| queued.get(&of.volume).copied().unwrap_or(0))
     };
-    gauge(&series::QUEUE, volumes, depth, out);
-    gauge(
-        &series::CAPACITY,
-        volumes,
-        |of| Some(of.capacity_bytes),
-        out,
-    );
-    gauge(&series::USED, volumes, |of| of.used_bytes, out);
+    each(&series::QUEUE, volumes, depth, out);
+    let capacity = |of: &VolumeStats| Some(of.capacity_bytes);
+    each(&series::CAPACITY, volumes, capacity, out);
+    each(&series::USED, volumes, |of| of.used_bytes, out);
     out.family(&series::STATE);
     for volume in volumes {
         let state = if volume.absent { "absent" } else { "online" };
         let labels = [("volume", &*volume.volume), ("state", state)];
         out.number(&series::STATE, &labels, 1);
     }
+    each(&series::RETRIES, volumes, |of| of.retries, out);
 }
 
-fn gauge(
+/// A number of each volume that has it.
+fn each(
     family: &Family,
     volumes: &[&VolumeStats],
     value: impl Fn(&VolumeStats) -> Option<u64>,
@@ -299,6 +314,26 @@ fn of_sessions(sessions: &[Session], out: &mut Exposition) {
             let labels = [target, initiator, portal, ("op", op)];
             out.number(&series::SESSION_BYTES, &labels, bytes);
         }
+    }
+}
+
+/// Of all sessions of one initiator by one portal.
+fn latency_of_sessions(sessions: &[Session], out: &mut Exposition) {
+    let mut sums: BTreeMap<[&str; 2], CoarseLatency> = BTreeMap::new();
+    for session in sessions.iter().filter(|session| session.commands > 0) {
+        let sum = sums.entry([&*session.initiator, &*session.portal]);
+        sum.or_default().add(&session.latency);
+    }
+    out.family(&series::SESSION_LATENCY);
+    for ([initiator, portal], latency) in &sums {
+        let mut within = 0;
+        let buckets = latency.buckets().map(|(end, count)| {
+            within += count;
+            (end, within)
+        });
+        let labels = [("initiator", *initiator), ("portal", *portal)];
+        let total = (latency.operations(), latency.sum());
+        out.histogram(&series::SESSION_LATENCY, &labels, buckets, total);
     }
 }
 

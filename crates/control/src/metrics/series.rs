@@ -53,6 +53,15 @@ impl Family {
         }
     }
 
+    const fn histogram(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Histogram,
+            unit: "seconds",
+            help,
+        }
+    }
+
     /// The name by which it is asked for.
     #[must_use]
     pub fn told(&self) -> String {
@@ -78,12 +87,10 @@ pub(super) const BYTES: Family = Family::counter(
     "bytes",
     "Bytes that commands which ended well have read and written.",
 );
-pub(super) const LATENCY: Family = Family {
-    name: "lunar_volume_latency_seconds",
-    kind: Kind::Histogram,
-    unit: "seconds",
-    help: "Time from a command to its status.",
-};
+pub(super) const LATENCY: Family = Family::histogram(
+    "lunar_volume_latency_seconds",
+    "Time from a command to its status.",
+);
 pub(super) const QUEUE: Family = Family::gauge(
     "lunar_volume_queue_depth",
     "",
@@ -98,6 +105,11 @@ pub(super) const STATE: Family = Family::gauge(
     "",
     "1 for the state that the volume is in: online or absent.",
 );
+pub(super) const RETRIES: Family = Family::counter(
+    "lunar_retries",
+    "",
+    "Commands that were sent again to the target that has a volume's storage.",
+);
 pub(super) const SESSIONS: Family =
     Family::gauge("lunar_sessions", "", "Sessions, by their target.");
 pub(super) const SESSION_COMMANDS: Family = Family::counter(
@@ -109,6 +121,10 @@ pub(super) const SESSION_BYTES: Family = Family::counter(
     "lunar_session_bytes",
     "bytes",
     "Bytes that commands of sessions that are there asked to move.",
+);
+pub(super) const SESSION_LATENCY: Family = Family::histogram(
+    "lunar_session_latency_seconds",
+    "Time from a command of a session that is there to its end.",
 );
 pub(super) const LOGINS: Family = Family::counter(
     "lunar_logins",
@@ -159,7 +175,7 @@ pub(super) const ALARM: Family =
     Family::gauge("lunar_alarm", "", "1 for what somebody should look at.");
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Family; 21] = [
+pub const ALL: [Family; 23] = [
     OPERATIONS,
     ERRORS,
     BYTES,
@@ -168,9 +184,11 @@ pub const ALL: [Family; 21] = [
     CAPACITY,
     USED,
     STATE,
+    RETRIES,
     SESSIONS,
     SESSION_COMMANDS,
     SESSION_BYTES,
+    SESSION_LATENCY,
     LOGINS,
     VIOLATIONS,
     DIGEST_ERRORS,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use engine::survey::{CoreTime, LoginResult};
+use scsi::statistics::{ClockTicks, CoarseLatency};
 
 use super::scrape::{Format, Numbers, ScrapeRequest};
 use super::*;
@@ -27,6 +28,7 @@ fn volume(name: &str, reads: u64) -> VolumeStats {
         absent: reads == 0,
         capacity_bytes: 1 << 30,
         used_bytes: (reads > 0).then_some(4096),
+        retries: (reads > 0).then_some(3),
         reads,
         writes: reads,
         read_bytes: reads * 512,
@@ -54,7 +56,17 @@ fn session(portal: &str) -> Session {
         commands: 5,
         read_bytes: 512,
         written_bytes: 1024,
+        latency: latency(5),
     }
+}
+
+/// Times of 2 us, 8 us, and so on, one command each.
+fn latency(commands: u32) -> CoarseLatency {
+    let mut latency = CoarseLatency::default();
+    for at in 0..commands {
+        latency.count(ClockTicks(8 << (2 * at)));
+    }
+    latency
 }
 
 fn numbers(volumes: Vec<VolumeStats>) -> Numbers {
@@ -125,7 +137,8 @@ fn histograms_add_up_to_the_counters() {
 
 #[test]
 fn a_volume_alone_and_in_detail() {
-    let numbers = numbers(vec![volume("db", 7), volume("vm1", 7)]);
+    let mut numbers = numbers(vec![volume("db", 7), volume("vm1", 7)]);
+    let medium = |count| operations(count, 0);
     let request = |query: &[(&str, &str)]| {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         ScrapeRequest::new(&query.iter().map(owned).collect::<Vec<_>>(), "")
@@ -135,14 +148,62 @@ fn a_volume_alone_and_in_detail() {
         !alone.contains("\"db\"") && !alone.contains("lunar_sessions"),
         "{alone}"
     );
+    numbers.media.insert("db".to_owned(), [7, 6, 0].map(medium));
     let detail = numbers.text(&request(&[("detail", "1")]).unwrap());
     let other = "lunar_volume_latency_seconds_bucket{volume=\"db\",op=\"other\"";
     let buckets = detail.lines().filter(|line| line.starts_with(other));
     assert_eq!(buckets.count(), 28);
+    let count = |labels: &str| {
+        let series = format!("lunar_volume_latency_seconds_count{{volume=\"db\",{labels}}}");
+        value(&detail, &series)
+    };
+    for (op, at_medium) in [("read", 7.0), ("write", 6.0)] {
+        let labels = format!("op=\"{op}\",at=\"medium\"");
+        assert_eq!(count(&labels).to_bits(), f64::to_bits(at_medium));
+    }
+    assert_eq!(detail.matches("_sum{volume=\"db\"").count(), 5, "{detail}");
     for wrong in [("detail", "2"), ("volumes", "db"), ("", "")] {
         let cause = request(&[wrong]).unwrap_err();
         assert!(cause.contains("give detail=1 or volume=NAME"), "{cause}");
     }
+}
+
+/// Sessions of one initiator by one portal are added up, with whichever target they are.
+#[test]
+fn histograms_of_sessions_add_up_to_their_commands() {
+    let mut numbers = numbers(Vec::new());
+    let other = Session {
+        target: Some("iqn.2026-11.org.example:other".to_owned()),
+        commands: 14,
+        latency: latency(14),
+        ..session("192.0.2.1:3260")
+    };
+    let idle = Session {
+        commands: 0,
+        latency: latency(0),
+        ..session("192.0.2.2:3260")
+    };
+    numbers.sessions.extend([other, idle]);
+    assert!(!text(&numbers).contains("session_latency"));
+    let request = ScrapeRequest {
+        detail: true,
+        ..ScrapeRequest::default()
+    };
+    let text = numbers.text(&request);
+    let of = |series: &str| {
+        let begin = format!("lunar_session_{series}{{");
+        let lines = text.lines().filter(move |line| line.starts_with(&begin));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+    };
+    let within: Vec<u64> = of("latency_seconds_bucket").collect();
+    // Of three sessions each, and after the fifth bucket of one alone, which has three beyond 4 s.
+    assert_eq!(
+        within,
+        [0, 3, 6, 9, 12, 15, 16, 17, 18, 19, 20, 21, 24],
+        "{text}"
+    );
+    let counts = ["latency_seconds_count", "commands_total"].map(|series| of(series).sum::<u64>());
+    assert_eq!(counts, [24, 24]);
 }
 
 #[test]
@@ -161,7 +222,11 @@ fn open_metrics_is_told_where_it_is_asked_for() {
 /// Each family is told whole, once, and is in the table; no series comes twice.
 #[test]
 fn families_and_series_come_once() {
-    let text = text(&numbers(vec![volume("db", 7), volume("vm1", 3)]));
+    let request = ScrapeRequest {
+        detail: true,
+        ..ScrapeRequest::default()
+    };
+    let text = numbers(vec![volume("db", 7), volume("vm1", 3)]).text(&request);
     let told: Vec<_> = text
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use engine::server::UnitReport;
-use scsi::statistics::ClassCount;
+use scsi::statistics::{ClassCount, Latency};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What a volume is and has done since it is served.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VolumeStats {
     /// The name of its row.
     pub volume: String,
@@ -18,6 +19,9 @@ pub struct VolumeStats {
     /// What it uses of its storage, where that is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,
+    /// Commands that were sent again to the target that has its storage, where another one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
     /// Read commands that ended well.
     pub reads: u64,
     /// Write commands that ended well.
@@ -38,7 +42,7 @@ pub struct VolumeStats {
 }
 
 /// Commands of one class, those that failed among them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationStats {
     /// Commands that ended with a status.
     pub operations: u64,
@@ -94,15 +98,24 @@ impl OperationStats {
     }
 }
 
+impl From<&Latency> for OperationStats {
+    fn from(latency: &Latency) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let buckets = latency.buckets();
+        Self {
+            operations: latency.count(),
+            errors: 0,
+            sum_ns: ns(latency.sum()),
+            buckets: buckets.map(|(end, count)| (ns(end), count)).collect(),
+        }
+    }
+}
+
 impl From<&ClassCount> for OperationStats {
     fn from(class: &ClassCount) -> Self {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let buckets = class.latency.buckets();
         Self {
-            operations: class.operations(),
             errors: class.errors,
-            sum_ns: ns(class.latency.sum()),
-            buckets: buckets.map(|(end, count)| (ns(end), count)).collect(),
+            ..Self::from(&class.latency)
         }
     }
 }
@@ -115,6 +128,7 @@ impl From<UnitReport> for VolumeStats {
         Self {
             absent: unit.is_absent,
             capacity_bytes: bytes(unit.blocks),
+            retries: unit.retries,
             used_bytes: unit.usage.map(|usage| bytes(usage.used)),
             reads: read.operations.saturating_sub(read.errors),
             writes: write.operations.saturating_sub(write.errors),

@@ -203,9 +203,10 @@ fn of_list(key: &str, before: &[String], after: &[String]) -> String {
         .filter(|one| !before.contains(one))
         .map(|one| format!(" + {one}"));
     let all: String = gone.chain(come).collect();
-    match all.is_empty() {
-        true => format!("{key} in another order"),
-        false => format!("{key}:{all}"),
+    if all.is_empty() {
+        format!("{key} in another order")
+    } else {
+        format!("{key}:{all}")
     }
 }
 

@@ -161,3 +161,6 @@ fn takes(portal: SocketAddr, address: SocketAddr) -> bool {
     let is_wildcard = own.is_unspecified() && (own.is_ipv6() || ip.is_ipv4());
     portal.port() == address.port() && (own.to_canonical() == ip || is_wildcard)
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,12 +53,13 @@ fn removed(row: &VolumeRow, old: &Tree, new: &Tree) -> Effect {
         .iter()
         .filter(|(name, _)| !old.volume.contains_key(*name));
     let is_renamed = row.serial.is_none() && come.any(|(_, other)| other.address == row.address);
-    match is_renamed {
-        true => (
+    if is_renamed {
+        (
             Impact::Loses,
             Some("hosts see another disk: keep its serial to rename it"),
-        ),
-        false => (Impact::Quiet, None),
+        )
+    } else {
+        (Impact::Quiet, None)
     }
 }
 

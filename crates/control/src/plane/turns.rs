@@ -1,5 +1,6 @@
 //! Turns: changes follow one another, and each waits for a while. Those that only look take none.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,20 @@ pub(super) struct Turns {
 #[derive(Debug, Default)]
 struct State {
     under_way: Option<(Author, Instant)>,
-    waiting: usize,
+    /// By their numbers, in the order in which they came.
+    waiting: BTreeMap<u64, (Author, Instant)>,
+    next: u64,
+}
+
+/// A change that is made or waits, as those are told that look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnInfo {
+    /// Who asks for it.
+    pub author: Author,
+    /// For how long it has been made, or has waited.
+    pub age: Duration,
+    /// It is made now.
+    pub is_under_way: bool,
 }
 
 /// A turn, until it is dropped.
@@ -33,20 +47,39 @@ impl Turns {
     /// What is under way, where it takes longer than that, or others wait already.
     pub(super) fn take(&self, author: &Author, patience: Duration) -> Result<Turn<'_>, GateError> {
         let mut state = self.state();
-        if state.under_way.is_some() && state.waiting >= MOST_WAITING {
+        if state.under_way.is_some() && state.waiting.len() >= MOST_WAITING {
             return Err(state.busy());
         }
-        state.waiting += 1;
+        let number = state.next;
+        state.next += 1;
+        let asks = (author.clone(), Instant::now());
+        state.waiting.insert(number, asks);
         let waited = self
             .ended
             .wait_timeout_while(state, patience, |state| state.under_way.is_some());
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        state.waiting -= 1;
+        state.waiting.remove(&number);
         if state.under_way.is_some() {
             return Err(state.busy());
         }
         state.under_way = Some((author.clone(), Instant::now()));
         Ok(Turn(self))
+    }
+
+    /// The change that is made, and those that wait for it.
+    pub(super) fn all(&self) -> Vec<TurnInfo> {
+        let state = self.state();
+        let info = |is_under_way| {
+            move |(author, since): &(Author, Instant)| TurnInfo {
+                author: author.clone(),
+                age: since.elapsed(),
+                is_under_way,
+            }
+        };
+        let under_way = state.under_way.iter().map(info(true));
+        under_way
+            .chain(state.waiting.values().map(info(false)))
+            .collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -80,9 +80,10 @@ pub(super) fn entry<'a>(tree: &Tree, row: &'a TargetRow, shown: &str) -> Option<
 
 /// An entry of `allow` as part of a sentence.
 pub(super) fn in_words(tree: &Tree, entry: &str) -> String {
-    match is_everybody(tree, entry) {
-        true => "initiators without an ACL".to_owned(),
-        false => label(tree, entry),
+    if is_everybody(tree, entry) {
+        "initiators without an ACL".to_owned()
+    } else {
+        label(tree, entry)
     }
 }
 

@@ -55,14 +55,13 @@ fn warn_of_chap(run: &mut Run<'_>, place: &TpgPlace, name: &str) {
 
 /// The name of an initiator. A path names a file that contains its InitiatorName.
 fn initiator(run: &Run<'_>, place: &TpgPlace, text: &str) -> Result<String, Refusal> {
-    let name = match text.starts_with('/') {
-        true => {
-            let read = run.machine().initiator_name(text);
-            read.map_err(|why| {
-                Refusal::new(format!("Cannot read an InitiatorName from {text}: {why}."))
-            })?
-        }
-        false => text.to_owned(),
+    let name = if text.starts_with('/') {
+        let read = run.machine().initiator_name(text);
+        read.map_err(|why| {
+            Refusal::new(format!("Cannot read an InitiatorName from {text}: {why}."))
+        })?
+    } else {
+        text.to_owned()
     };
     let fabric = Fabric::of(&place.target);
     fabric.normal_name(&name).ok_or_else(|| {

@@ -99,13 +99,12 @@ fn size(text: &str) -> Result<Size, Refusal> {
 }
 
 fn absolute(path: &str) -> Result<PathBuf, Refusal> {
-    match path.starts_with('/') {
-        true => Ok(path.into()),
-        false => {
-            let what = format!("{path} is not an absolute path.");
-            Err(Refusal::new(what)
-                .way_out("The daemon does not share the working directory of the shell."))
-        }
+    if path.starts_with('/') {
+        Ok(path.into())
+    } else {
+        let what = format!("{path} is not an absolute path.");
+        Err(Refusal::new(what)
+            .way_out("The daemon does not share the working directory of the shell."))
     }
 }
 

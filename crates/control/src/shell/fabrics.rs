@@ -91,9 +91,10 @@ fn known_ports(run: &Run<'_>) -> String {
     let interfaces = run.machine().interfaces().into_iter();
     let rows = interfaces.map(|(name, mac)| format!("{name} has {}", wwpn_of(mac)));
     let known: Vec<_> = rows.collect();
-    match known.is_empty() {
-        true => "This machine has no Ethernet interface.".to_owned(),
-        false => format!("{}. Use interface=NAME to choose one.", known.join(", ")),
+    if known.is_empty() {
+        "This machine has no Ethernet interface.".to_owned()
+    } else {
+        format!("{}. Use interface=NAME to choose one.", known.join(", "))
     }
 }
 

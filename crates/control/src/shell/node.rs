@@ -79,9 +79,10 @@ impl Fabric {
     #[must_use]
     pub fn of(target: &str) -> Self {
         let is_iscsi = address::normalise_iscsi_name(target).is_ok();
-        match is_iscsi {
-            true => Self::Iscsi,
-            false => Self::FibreChannel,
+        if is_iscsi {
+            Self::Iscsi
+        } else {
+            Self::FibreChannel
         }
     }
 

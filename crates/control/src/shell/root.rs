@@ -27,8 +27,8 @@ pub(super) fn restoreconfig(_: &mut Run<'_>, args: &Args) -> Done {
         .unwrap_or("/etc/target/saveconfig.json");
     let what = "The shell cannot restore a file.";
     let way_out = format!(
-        "Use lunar import lio {file} --apply for a file of targetcli, \
-         or lunar rollback N for an earlier generation."
+        "Use lunar import lio {file} > lunar.toml and lunar apply lunar.toml for a file of \
+         targetcli, or lunar rollback N for an earlier generation."
     );
     Err(Refusal::new(what).way_out(way_out))
 }

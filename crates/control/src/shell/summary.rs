@@ -39,9 +39,10 @@ fn volume(context: &Context<'_>, name: &str) -> String {
     let row = context.tree.volume.get(name);
     let medium = row.map(BackstoreKind::medium).unwrap_or_default();
     let fact = context.machine.volume(name);
-    let state = match fact.is_none_or(|fact| fact.is_present) {
-        true => "activated",
-        false => "absent",
+    let state = if fact.is_none_or(|fact| fact.is_present) {
+        "activated"
+    } else {
+        "absent"
     };
     format!("{medium} {state}")
 }
@@ -52,12 +53,11 @@ fn acl(tree: &Tree, place: &TpgPlace, label: &str, luns: usize) -> String {
         .row(tree)
         .and_then(|row| access::entry(tree, row, label))
         .is_some_and(|entry| entry == label && tree.group.contains_key(entry));
-    match is_group {
-        true => {
-            let members = access::members(tree, label).len();
-            format!("{}, {luns}", counted(members, "initiator"))
-        }
-        false => luns,
+    if is_group {
+        let members = access::members(tree, label).len();
+        format!("{}, {luns}", counted(members, "initiator"))
+    } else {
+        luns
     }
 }
 

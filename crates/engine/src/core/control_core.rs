@@ -42,7 +42,7 @@ pub struct ControlUnit {
     /// Where its reservations are kept.
     pub(super) key: String,
     #[expect(dead_code, reason = "held")]
-    lock: Option<LockFile>,
+    lock: Option<Arc<LockFile>>,
 }
 
 impl ControlUnit {

@@ -21,8 +21,8 @@ pub(super) enum EventKey {
     Persist(UnitId),
     /// Watching a Fibre Channel port.
     FcPort(u32),
-    /// Looking at the volume of a unit.
-    Watch(UnitId),
+    /// Looking at volumes.
+    Watch,
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -44,7 +44,7 @@ impl EventKey {
             Self::Send(key) => (3, key.generation, key.slot),
             Self::Persist(unit) => (4, unit.generation, unit.slot),
             Self::FcPort(fc_port) => (5, 0, fc_port),
-            Self::Watch(unit) => (6, unit.generation, unit.slot),
+            Self::Watch => (6, 0, 0),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -67,7 +67,7 @@ impl EventKey {
             3 => Self::Send(key),
             4 => Self::Persist(unit),
             5 => Self::FcPort(index),
-            6 => Self::Watch(unit),
+            6 => Self::Watch,
             _ => return None,
         })
     }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use ::io::ring::{BlockingLane, FileOp, Ring};
 use scsi::medium::Now;
 use scsi::owner::{Input, OwnerOutput, OwnerRequest};
-use scsi::unit::{CoreId, UnitId};
+use scsi::unit::{CoreId, UnitId, UnitState};
 
 use super::Core;
 use super::event_key::EventKey;
@@ -20,6 +21,13 @@ pub trait Store: Send + Sync {
 }
 
 impl<R: Ring, P: Mailer> Core<R, P> {
+    /// As their owners have them. Who asked may have left.
+    pub(super) fn tell_unit_states(&self, reply: &Sender<Vec<(UnitId, Arc<UnitState>)>>) {
+        let units = self.control.iter().flat_map(|control| control.units());
+        let states = units.map(|unit| (unit.id, Arc::clone(unit.owner.state())));
+        let _ = reply.send(states.collect());
+    }
+
     pub(super) fn asked(&mut self, unit: UnitId, request: OwnerRequest) {
         let control = self.control.as_ref();
         if control.is_some_and(|control| control.unit(unit).is_some()) {

@@ -1,23 +1,25 @@
 //! What goes to the volumes of a core, and those that grow while they are served, or change in what
 //! else is told of them.
 
+mod looks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
 use ::io::ring::{BlockingLane, FileOp, Ring};
-use block::volume::{Context, Handle, HandleEvent, HandleId, Volume};
+use block::volume::{Context, Handle, HandleEvent, HandleId};
 use block::volumes::SharedResources;
 use rustix::io::Errno;
 use scsi::medium::Now;
 use scsi::owner::{Input, OwnerRequest, UnitChange};
-use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 
 use super::event_key::EventKey;
 use super::timers::Timer;
 use super::{ControlCore, ControlUnit, Core};
 use crate::mailbox::Mailer;
+use looks::{DueLook, LookQueue};
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets a volume act.
@@ -61,27 +63,31 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
 /// How often they are looked at: a few system calls for each. What could tell of a change of a file
 /// also tells of our own writes, so waking up for it would cost more than this; of block devices
-/// nothing tells but events of the whole machine.
-const INTERVAL: Now = Now::from_secs(1);
+/// nothing tells but events of the whole machine. However many they are, this core wakes up twice
+/// for it, and a thread once: less than twice a second.
+const INTERVAL: Now = Now::from_secs(2);
+
+/// Threads that look at the same time, at the most: more would wait for room in their lane.
+const THREADS: u32 = 4;
 
 /// Looks at volumes, each known by its unit.
 #[derive(Debug, Default)]
 pub(super) struct VolumeWatch {
+    /// Those that are to be looked at, or are, or were and have not been told of.
     in_flight: BTreeSet<UnitId>,
     /// Why volumes cannot be looked at, as the log has told.
     failed: BTreeMap<UnitId, String>,
     /// The timer is set.
     is_set: bool,
+    /// What threads are to do.
+    queue: Arc<LookQueue>,
+    /// How many threads do it.
+    threads: u32,
 }
 
 impl VolumeWatch {
-    /// Returns false if one is already in progress.
-    fn begin(&mut self, unit: UnitId) -> bool {
-        self.in_flight.insert(unit)
-    }
-
     /// Returns the cause if the look has failed, and the one before it had not for the same cause:
-    /// there is one each second.
+    /// there is one each two seconds.
     fn end(&mut self, unit: UnitId, failed: Option<&io::Error>) -> Option<String> {
         self.in_flight.remove(&unit);
         let Some(cause) = failed.map(io::Error::to_string) else {
@@ -114,32 +120,56 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Has threads look at the volumes, each when it has answered the last time: a file system
-    /// whose server is away can take any time for it.
+    /// Has a thread look at all volumes, each when it has answered the last time: a file system
+    /// whose server is away can take any time for it. The next thread then does what it has left.
     pub(super) fn watch_expired(&mut self, now: Now) {
+        // Of a thread that waits for such a one.
+        self.take_looks();
         let Some(control) = &mut self.control else {
             return;
         };
         control.looks.is_set = false;
-        for (unit, volume, statistics) in control.growing() {
-            if !control.looks.begin(unit) {
-                continue;
-            }
+        let due = control.growing();
+        let looks = &mut control.looks;
+        let due = due
+            .into_iter()
+            .filter(|look| looks.in_flight.insert(look.unit));
+        looks.queue.add(due);
+        if looks.threads < THREADS && looks.queue.is_any_due() {
+            looks.threads += 1;
+            let queue = Arc::clone(&looks.queue);
             let look = move || {
-                statistics.look();
-                volume.refresh().map(u64::from)
+                queue.work();
+                Ok(0)
             };
             let op = FileOp::Apart {
                 lane: BlockingLane::Watch,
                 call: Box::new(look),
             };
-            self.ring.file(EventKey::Watch(unit).token(), op);
+            self.ring.file(EventKey::Watch.token(), op);
         }
         self.watch(now);
     }
 
+    /// A thread has nothing to look at any more.
+    pub(super) fn look_ended(&mut self) {
+        if let Some(control) = &mut self.control {
+            control.looks.threads = control.looks.threads.saturating_sub(1);
+        }
+        self.take_looks();
+    }
+
+    /// Takes what threads have seen.
+    fn take_looks(&mut self) {
+        let control = self.control.as_ref();
+        let seen = control.map(|control| control.looks.queue.take_seen());
+        for (unit, result) in seen.into_iter().flatten() {
+            self.looked_at(unit, &result);
+        }
+    }
+
     /// A volume was looked at: tells the owner of its unit if it has changed.
-    pub(super) fn looked_at(&mut self, unit: UnitId, result: &io::Result<u64>) {
+    fn looked_at(&mut self, unit: UnitId, result: &io::Result<bool>) {
         let Some(control) = &mut self.control else {
             return;
         };
@@ -153,7 +183,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(entry) = control.unit(unit) else {
             return;
         };
-        if matches!(result, Ok(changed) if *changed != 0) {
+        if matches!(result, Ok(true)) {
             let change = UnitChange::Medium(entry.volume.traits());
             let request = OwnerRequest {
                 core: self.id,
@@ -174,11 +204,12 @@ fn is_gone(error: &io::Error) -> bool {
 
 impl ControlCore {
     /// The units whose volumes can grow, and what counts for them.
-    fn growing(&self) -> Vec<(UnitId, Arc<dyn Volume>, Arc<UnitStatistics>)> {
+    fn growing(&self) -> Vec<DueLook> {
         let growing = self.units().filter(|unit| unit.volume.can_grow());
-        let growing = growing.map(|unit| {
-            let statistics = Arc::clone(&unit.owner.state().statistics);
-            (unit.id, Arc::clone(&unit.volume), statistics)
+        let growing = growing.map(|unit| DueLook {
+            unit: unit.id,
+            volume: Arc::clone(&unit.volume),
+            statistics: Arc::clone(&unit.owner.state().statistics),
         });
         growing.collect()
     }

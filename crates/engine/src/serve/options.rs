@@ -243,19 +243,6 @@ pub enum ServeError {
         /// The name of the other's unit.
         name: String,
     },
-    /// A volume cannot take the place of another one.
-    #[error(
-        "{volume} has blocks of {is} bytes, and cannot take the place of a volume with blocks of \
-         {was}: hosts would read wrong blocks"
-    )]
-    BlockSize {
-        /// The address of the new one.
-        volume: String,
-        /// Bytes in a block of it.
-        is: u32,
-        /// Bytes in a block of the old one.
-        was: u32,
-    },
     /// What is to be served contradicts itself; nothing was tried.
     #[error(transparent)]
     Inventory(#[from] InventoryError),

@@ -97,7 +97,7 @@ impl Server {
             return;
         }
         let name = name.clone();
-        unit.absence = Some(Absence::Vanished);
+        unit.absence = Some(Absence::Vanished(Instant::now()));
         unit.volume = Arc::new(Absent::of(unit.volume.traits()));
         // They are closed, so that they can be opened again.
         unit.leaves = OpenLeaves::default();
@@ -152,7 +152,7 @@ impl Server {
     /// Tries to listen where nothing does.
     pub(super) fn try_portals(&self) {
         for (asked, _) in self.missing_portals() {
-            let Ok((listener, _)) = portals::bind(asked, &self.config.limits) else {
+            let Ok((listener, _)) = portals::bind(asked, &[], &self.config.limits) else {
                 continue;
             };
             let _turn = self.turn();

@@ -70,9 +70,18 @@ fn leads_here(ip: &IpAddr) -> bool {
     !ip.is_loopback() && !is_link_local
 }
 
-/// Binds a portal; also tells the port that was picked.
+/// Whether one of these is the wildcard among whose addresses the other one is: one socket alone
+/// can have the port, unless both share it.
+pub(super) fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_wildcard = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.is_ipv4() == other.is_ipv4() && is_wildcard
+}
+
+/// Binds a portal; also tells the port that was picked. It may overlap one of `closing`, which are
+/// portals that are closed when this one is served: until then both listen.
 pub(super) fn bind(
     portal: SocketAddr,
+    closing: &[SocketAddr],
     limits: &TargetLimits,
 ) -> Result<(OwnedFd, SocketAddr), ServeError> {
     let sockets = tcp::TcpOptions {
@@ -85,7 +94,12 @@ pub(super) fn bind(
         portal,
         cause: cannot_listen(&cause),
     };
-    let listener = tcp::listen(portal, &sockets).map_err(failed)?;
+    let listener = if closing.iter().any(|old| overlap(*old, portal)) {
+        tcp::listen_beside(portal, &sockets)
+    } else {
+        tcp::listen(portal, &sockets)
+    };
+    let listener = listener.map_err(failed)?;
     let bound = tcp::local_address(&listener).map_err(failed)?;
     Ok((listener, bound))
 }

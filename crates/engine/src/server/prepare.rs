@@ -2,8 +2,10 @@
 
 mod ports;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +21,7 @@ use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 
-use super::units::{self, Absence, Designation, ServedUnit, VolumeGauge};
+use super::units::{self, Absence, Designation, Keeping, LeftLocks, ServedUnit, VolumeGauge};
 use super::views::views;
 use super::{Served, ServerConfig, portals};
 use crate::change::{Change, NewUnit, NewVolume};
@@ -60,9 +62,12 @@ struct Steps {
     swaps: Vec<NewVolume>,
     departures: Vec<UnitId>,
     gone: Vec<Arc<UnitStatistics>>,
+    locks: LeftLocks,
     growth: Growth,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
+    /// Where those listen that are closed.
+    closing: Vec<SocketAddr>,
     open_fc: Vec<Attachment>,
     close_fc: Vec<Wwn>,
     partners: Vec<(Wwn, Partners)>,
@@ -94,7 +99,7 @@ impl Preparing<'_> {
             cannot_extend(&error)
         })?;
         served.views = Arc::new(views(served, &inventory));
-        served.inventory = inventory;
+        served.inventory = Arc::new(inventory);
         Ok(self.prepared(served, steps))
     }
 
@@ -149,17 +154,15 @@ impl Preparing<'_> {
         let old = served.units.remove(name).ok_or_else(|| no_unit(name))?;
         let row = served.inventory.units.get(name).cloned();
         let row = row.ok_or_else(|| no_unit(name))?;
-        let mut steps = Steps {
-            departures: vec![old.id],
-            gone: vec![old.statistics],
-            ..Steps::default()
-        };
+        let id = old.id;
+        let mut steps = Steps::default();
+        steps.leave(old);
         self.admit(
             served,
             vec![(name.to_owned(), row, (volume, None, leaves))],
             &mut steps,
         )?;
-        served.free.push(old.id.successor());
+        served.free.push(id.successor());
         served.views = Arc::new(views(served, &served.inventory));
         Ok(self.prepared(served, steps))
     }
@@ -209,22 +212,18 @@ impl Preparing<'_> {
             match step {
                 Step::RemoveUnit(name) => {
                     if let Some(unit) = served.units.remove(&name) {
-                        made.departures.push(unit.id);
-                        made.gone.push(unit.statistics);
-                        left.add_files(unit.leaves);
+                        left.add_files(made.leave(unit));
                     }
                 }
                 Step::SwapVolume(name, row) => {
-                    let (swap, growth) = self.swap(served, &name, &row, open)?;
-                    made.swaps.extend(swap);
-                    made.growth.extend(growth);
+                    arrivals.extend(self.swap(served, (name, row), open, made)?);
                 }
                 Step::AddUnit(name, row) => {
                     // A file that one row leaves is open, and may be that of another.
-                    let reuse = LeafReuse::of(left.clone());
-                    let (volume, absence) = self.open(&name, &row, open, &reuse)?;
-                    made.growth.extend(reuse.growth());
-                    arrivals.push((name, row, (volume, absence, reuse.opened())));
+                    let reuse = LeafReuse::of(std::mem::take(&mut left));
+                    let opened = self.open((&name, &row), open, &reuse, made)?;
+                    left = reuse.left();
+                    arrivals.push((name, row, opened));
                 }
                 _ => {}
             }
@@ -252,8 +251,14 @@ impl Preparing<'_> {
             state.statistics.set_gauge(VolumeGauge::new(&volume));
             let statistics = Arc::clone(&state.statistics);
             let places = (&*name, &row);
-            let lock = units::restore(places, &mut state, &called, self.store, is_writable)?;
+            let keeping = Keeping {
+                store: self.store,
+                is_writable,
+                left: &made.locks,
+            };
+            let lock = units::restore(places, &mut state, &called, keeping)?;
             let id = served.new_id();
+            let held = lock.as_ref().map(Arc::downgrade);
             made.arrivals.push(NewUnit {
                 id,
                 state,
@@ -269,25 +274,32 @@ impl Preparing<'_> {
                 absence,
                 statistics,
                 leaves,
+                lock: held.unwrap_or_default(),
             };
             served.units.insert(name, unit);
         }
         Ok(())
     }
 
+    /// The volume of a row, or what stands for it. Of one that cannot be opened as a whole nothing
+    /// is kept open, so that it can be opened later.
     fn open(
         &self,
-        name: &str,
-        row: &UnitRow,
+        (name, row): (&str, &UnitRow),
         open: &OpenOptions,
         reuse: &LeafReuse,
-    ) -> Result<(Arc<dyn Volume>, Option<Absence>), ServeError> {
+        made: &mut Steps,
+    ) -> Result<ArrivedVolume, ServeError> {
         match self.open_volume(row, open, reuse) {
-            Ok(volume) => Ok((volume, None)),
+            Ok(volume) => {
+                made.growth.extend(reuse.growth());
+                Ok((volume, None, reuse.opened()))
+            }
             Err(error) if row.may_be_absent && !self.required.contains(name) => {
                 tracing::warn!("{error}: its LUN is not ready until the volume is there");
                 let absent = Absent::new(row.block_size);
-                Ok((Arc::new(absent), Some(Absence::Unknown)))
+                let absence = Absence::Unknown(Instant::now());
+                Ok((Arc::new(absent), Some(absence), OpenLeaves::default()))
             }
             Err(error) => Err(error),
         }
@@ -315,44 +327,58 @@ impl Preparing<'_> {
         Ok(volume)
     }
 
+    /// Puts another volume under a unit. Where its blocks have another size, what hosts know of
+    /// blocks is wrong from then on: another unit takes its place, which is returned.
     fn swap(
         &self,
         served: &mut Served,
-        name: &str,
-        row: &UnitRow,
+        (name, row): (String, UnitRow),
         open: &OpenOptions,
-    ) -> Result<(Option<NewVolume>, Growth), ServeError> {
-        let Some(unit) = served.units.get_mut(name) else {
-            return Err(no_unit(name));
+        made: &mut Steps,
+    ) -> Result<Option<Arrival>, ServeError> {
+        let Entry::Occupied(mut entry) = served.units.entry(name.clone()) else {
+            return Err(no_unit(&name));
         };
+        let unit = entry.get_mut();
         let reuse = LeafReuse::of(unit.leaves.clone());
-        let (volume, absence) = self.open(name, row, open, &reuse)?;
+        let (volume, absence, leaves) = self.open((&name, &row), open, &reuse, made)?;
         let (was, is) = (unit.volume.traits(), volume.traits());
-        if absence.is_none() && was.block_size != is.block_size {
-            return Err(ServeError::BlockSize {
-                volume: row.written.clone(),
-                is: is.block_size,
-                was: was.block_size,
-            });
+        // What is absent and is not told to have blocks may have those of before.
+        let is_known = absence.is_none() || row.block_size.is_some();
+        if is_known && was.block_size != is.block_size {
+            made.leave(entry.remove());
+            return Ok(Some((name, row, (volume, absence, leaves))));
         }
-        unit.leaves = reuse.opened();
+        unit.leaves = leaves;
         unit.absence = absence;
         let before = std::mem::replace(&mut unit.volume, Arc::clone(&volume));
         // A file that has grown is the same volume, and is seen to be longer.
         let is_another = !Arc::ptr_eq(&before, &volume);
-        let swap = is_another.then(|| NewVolume {
+        made.swaps.extend(is_another.then(|| NewVolume {
             unit: unit.id,
             volume,
-            name: row.written.clone(),
+            name: row.written,
             is_absent: absence.is_some(),
-        });
-        Ok((swap, reuse.growth()))
+        }));
+        Ok(None)
     }
 
     fn target_config(&self, served: &Served) -> TargetConfig {
         let portals = served.portals.iter().map(|portal| portal.bound).collect();
         let limits = self.config.limits;
         served.placed(&served.inventory, |placed| placed.config(portals, limits))
+    }
+}
+
+impl Steps {
+    /// A unit goes. What it was made of may be that of one that comes, as may its lock.
+    fn leave(&mut self, unit: ServedUnit) -> OpenLeaves {
+        let lock = unit.lock.upgrade();
+        let key = units::key(&unit.called);
+        self.locks.extend(lock.map(|lock| (key, lock)));
+        self.departures.push(unit.id);
+        self.gone.push(unit.statistics);
+        unit.leaves
     }
 }
 
@@ -394,34 +420,34 @@ pub(super) fn cannot_extend(error: &OpenError) -> ServeError {
 /// A volume, and what it is made of.
 pub(super) type OpenedVolume = (Arc<dyn Volume>, OpenLeaves);
 
-/// A unit that comes: its name, its row, and its volume or what stands for it, and why.
-type Arrival = (
-    String,
-    UnitRow,
-    (Arc<dyn Volume>, Option<Absence>, OpenLeaves),
-);
+/// A volume or what stands for it, and why, and what it is made of.
+type ArrivedVolume = (Arc<dyn Volume>, Option<Absence>, OpenLeaves);
+
+/// A unit that comes: its name, its row, and its volume.
+type Arrival = (String, UnitRow, ArrivedVolume);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.
 fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation>, ServeError> {
-    let mut known: HashMap<String, String> = HashMap::new();
-    for (name, unit) in &served.units {
-        let written = served.inventory.units.get(name).map(|row| &row.written);
-        let written = written.unwrap_or(name).clone();
-        known.insert(unit.called.serial.clone(), written);
+    let call = |(name, row, (volume, ..)): &Arrival| units::designation(name, row, &**volume);
+    let all: Vec<_> = arrivals.iter().map(call).collect();
+    if all.is_empty() {
+        return Ok(all);
     }
-    let mut all = Vec::new();
-    for (name, row, (volume, ..)) in arrivals {
-        let called = units::designation(name, row, &**volume);
-        if let Some(one) = known.insert(called.serial.clone(), row.written.clone()) {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for (name, unit) in &served.units {
+        let row = served.inventory.units.get(name);
+        known.insert(&unit.called.serial, row.map_or(name, |row| &row.written));
+    }
+    for ((name, row, _), called) in arrivals.iter().zip(&all) {
+        if let Some(one) = known.insert(&called.serial, &row.written) {
             return Err(ServeError::SameVolume {
-                one,
+                one: one.to_owned(),
                 other: row.written.clone(),
-                serial: called.serial,
+                serial: called.serial.clone(),
                 name: name.clone(),
             });
         }
-        all.push(called);
     }
     Ok(all)
 }

@@ -1,11 +1,12 @@
 //! What is asked of a server that runs. Whoever asks waits for the cores, at most 5 s, and no core
 //! waits for whoever asks.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
-use scsi::statistics::{ClassCount, OperationClass, SpaceUsage};
+use scsi::statistics::{ClassCount, Latency, OperationClass, SpaceUsage};
 
 use super::Server;
 use super::units::ServedUnit;
@@ -20,6 +21,8 @@ pub struct UnitReport {
     pub name: String,
     /// Its volume cannot be used now.
     pub is_absent: bool,
+    /// For how long that has been so.
+    pub absent_for: Option<Duration>,
     /// Bytes in a logical block.
     pub block_size: u32,
     /// Its capacity; 0 where it was never known.
@@ -28,6 +31,9 @@ pub struct UnitReport {
     pub classes: [ClassCount; OperationClass::ALL.len()],
     /// What it uses of its storage, where that is counted.
     pub usage: Option<SpaceUsage>,
+    /// Commands that were sent again to the targets that have its storage, since it was opened;
+    /// `None` where that is here.
+    pub retries: Option<u64>,
 }
 
 /// How long the cores have for an answer.
@@ -69,6 +75,7 @@ impl Server {
         for core in (0..self.cores).map_while(|_| answers.recv_timeout(ANSWER).ok()) {
             survey.add(core, &names);
         }
+        survey.is_whole = survey.times.len() == usize::from(self.cores);
         survey.times.sort_by_key(|time| time.core);
         survey
     }
@@ -93,7 +100,7 @@ impl Server {
         (0..self.cores).all(|_| answers.recv_timeout(ANSWER).is_ok())
     }
 
-    fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
+    pub(super) fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {
         let (reply, answer): (_, Receiver<T>) = channel();
         self.to_control(question(reply));
         answer.recv_timeout(ANSWER).ok()
@@ -108,13 +115,38 @@ impl Server {
             UnitReport {
                 name: name.clone(),
                 is_absent: unit.absence.is_some(),
+                absent_for: unit.absence.map(|absence| absence.since().elapsed()),
                 block_size: traits.block_size,
                 blocks: traits.blocks,
                 classes: OperationClass::ALL.map(|class| unit.statistics.class(class)),
                 usage: unit.statistics.usage(),
+                retries: unit.leaves.retries(),
             }
         };
         served.units.iter().map(report).collect()
+    }
+
+    /// How long the commands of units were at their volumes, by the name of the unit and the class
+    /// of the command, as in [`UnitReport::classes`]. Units that were not used yet are left out.
+    #[must_use]
+    pub fn medium_latencies(&self) -> BTreeMap<String, [Latency; OperationClass::ALL.len()]> {
+        let served = self.served();
+        let latencies = |(name, unit): (&String, &ServedUnit)| {
+            let classes = OperationClass::ALL.map(|class| unit.statistics.medium(class));
+            (name.clone(), classes)
+        };
+        let all = served.units.iter().map(latencies);
+        let is_used = |class: &Latency| class.count() > 0;
+        all.filter(|(_, classes)| classes.iter().any(is_used))
+            .collect()
+    }
+
+    /// Whether a unit is served, with its volume.
+    #[must_use]
+    pub fn has_volume(&self, unit: &str) -> bool {
+        let served = self.served();
+        let unit = served.units.get(unit);
+        unit.is_some_and(|unit| unit.absence.is_none())
     }
 
     /// A unit's LUNs, by the name of the unit: through iSCSI, and through each Fibre Channel

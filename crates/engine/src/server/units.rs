@@ -2,7 +2,7 @@
 //! that outlived the last server.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -30,15 +30,25 @@ pub(super) struct ServedUnit {
     pub(super) statistics: Arc<UnitStatistics>,
     /// What its volume was made of.
     pub(super) leaves: OpenLeaves,
+    /// What keeps other servers from its reservations, for as long as core 0 has the unit.
+    pub(super) lock: Weak<LockFile>,
 }
 
-/// Why a unit is without its volume.
+/// Why a unit is without its volume, and since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     /// It could not be opened yet, so that nobody knows what it is.
-    Unknown,
+    Unknown(Instant),
     /// It went while it was served.
-    Vanished,
+    Vanished(Instant),
+}
+
+impl Absence {
+    pub(super) const fn since(self) -> Instant {
+        match self {
+            Self::Unknown(since) | Self::Vanished(since) => since,
+        }
+    }
 }
 
 /// What a unit calls itself: as it was told, else as its volume is known.
@@ -134,20 +144,35 @@ pub(super) fn key(called: &Designation) -> String {
     hex(&called.naa)
 }
 
-/// Gives a unit the reservations that outlived the last server. What keeps other servers from
-/// writing others in their place is returned. A unit that is another one after a restart has none.
+/// The locks of units that go, by the keys of their reservations: a unit that comes in the same
+/// change, and is known by the same designator, goes on with both.
+pub(super) type LeftLocks = BTreeMap<String, Arc<LockFile>>;
+
+/// Where units that come find their reservations.
+#[derive(Clone, Copy)]
+pub(super) struct Keeping<'a> {
+    pub(super) store: &'a StateDir,
+    pub(super) is_writable: bool,
+    pub(super) left: &'a LeftLocks,
+}
+
+/// Gives a unit the reservations that outlived the last server, or the unit before it. What keeps
+/// other servers from writing others in their place is returned. A unit that is another one after a
+/// restart has none.
 pub(super) fn restore(
     (name, row): (&str, &UnitRow),
     state: &mut UnitState,
     called: &Designation,
-    store: &StateDir,
-    is_writable: bool,
-) -> Result<Option<LockFile>, ServeError> {
-    let key = key(called);
-    state.persistence = is_writable && called.lasts;
+    keeping: Keeping<'_>,
+) -> Result<Option<Arc<LockFile>>, ServeError> {
+    let (key, store) = (key(called), keeping.store);
+    state.persistence = keeping.is_writable && called.lasts;
     let mut held = None;
     if state.persistence {
-        held = Some(lock((name, row), called, store, &key)?);
+        held = Some(match keeping.left.get(&key) {
+            Some(lock) => Arc::clone(lock),
+            None => Arc::new(lock((name, row), called, store, &key)?),
+        });
     }
     // A gateway without reservations must not be bound by earlier ones: no host could end them.
     if called.lasts && !state.traits.shared {

@@ -44,9 +44,8 @@ impl Free {
     fn take(&mut self) -> Option<u16> {
         let id = self.ids.pop()?;
         self.idle = self.idle.min(self.ids.len());
-        match &mut self.resident[usize::from(id)] {
-            true => self.spare -= 1,
-            first_use => *first_use = true,
+        if std::mem::replace(&mut self.resident[usize::from(id)], true) {
+            self.spare -= 1;
         }
         Some(id)
     }

@@ -28,6 +28,27 @@ fn both_wildcards_share_a_port() {
 }
 
 #[test]
+fn one_address_is_listened_on_beside_all_of_them_and_all_beside_one() {
+    let listen = |portal| listen(portal, &TcpOptions::default());
+    let beside = |portal| listen_beside(portal, &TcpOptions::default());
+    let all = listen(any("0.0.0.0")).unwrap();
+    let port = local_address(&all).unwrap().port();
+    let one = SocketAddr::from(([127, 0, 0, 1], port));
+    let taken = listen(one).unwrap_err();
+    assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+    let own = beside(one).unwrap();
+    drop(all);
+    let all = beside(([0, 0, 0, 0], port).into()).unwrap();
+    TcpStream::connect(one).unwrap();
+    drop((own, all));
+    // Other programs do not share their ports.
+    let other = TcpListener::bind(one).unwrap();
+    let taken = beside(([0, 0, 0, 0], port).into()).unwrap_err();
+    assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+    drop(other);
+}
+
+#[test]
 fn accepted_connections_inherit_the_options() {
     let options = TcpOptions {
         congestion: Some("reno".into()),

@@ -69,9 +69,10 @@ fn print_stats(
             let since = of(volume).saturating_sub(known.map_or(0, of));
             (since as f64 / per).round() as u64
         };
-        let size = match volume.absent {
-            true => "absent".to_owned(),
-            false => human_size(volume.capacity_bytes),
+        let size = if volume.absent {
+            "absent".to_owned()
+        } else {
+            human_size(volume.capacity_bytes)
         };
         let counts = [number(|of| of.reads), number(|of| of.writes)].map(|count| count.to_string());
         let moved = [number(|of| of.read_bytes), number(|of| of.written_bytes)].map(human_size);

@@ -121,6 +121,8 @@ fn each_wrong_command_line_says_what_would_be_right() {
         ("serve ram:1M --listen *:3260", "0.0.0.0"),
         ("serve ram:1M --listen iscsi://h", "HOST:PORT"),
         ("serve --block-size 1", "choose from 512, 4096 (see"),
+        ("metrics --gmetric --detail", "cannot be used with"),
+        ("metrics --gmetric=db", "lunar metrics --help"),
         ("bench --iodepth 0", "give a number from 1 to 4096"),
         ("bench --numjobs x", "give a number from 1 to 256"),
         ("bench --randseed x", "give a whole number (see"),

@@ -73,6 +73,29 @@ fn every_page_has_the_sections_of_a_page() {
     }
 }
 
+/// They have no help, whose first line is the name of a page.
+#[test]
+fn pages_that_are_not_of_a_verb_say_what_they_are_about() {
+    for topic in ["configuration", "metrics"] {
+        let (page, lunars) = (page(topic), page(""));
+        let about = |page| {
+            let (_, about) = section(page, "NAME").split_once(" \\- ").unwrap();
+            about.to_owned()
+        };
+        assert_ne!(about(&page), about(&lunars), "{topic}");
+        assert!(section(&page, "NAME").contains("daemon"), "{page}");
+    }
+}
+
+#[test]
+fn files_of_a_verb_stand_beside_those_of_all() {
+    let page = page("shell");
+    let files = section(&page, "FILES");
+    for file in [".lunar_history", "/etc/machine\\-id"] {
+        assert!(files.contains(file), "{files}");
+    }
+}
+
 /// `###  --option VALUE` of the help, which tests of the source compare with the manual.
 #[test]
 fn every_option_is_on_its_page() {

@@ -37,6 +37,13 @@ pub(super) enum AnswerAction {
     Unable,
 }
 
+impl AnswerAction {
+    /// Whether the command is to be repeated, be it after a while.
+    pub(super) const fn is_again(self) -> bool {
+        matches!(self, Self::Again | Self::Attention(_) | Self::Later(_))
+    }
+}
+
 /// What a unit attention announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttentionKind {
@@ -64,8 +71,7 @@ impl CommandStatus<'_> {
     /// Whether the command may go well when it is repeated, be it after a while.
     #[must_use]
     pub fn wants_again(&self) -> bool {
-        let verdict = self.verdict();
-        self.is_busy() || matches!(verdict, AnswerAction::Again | AnswerAction::Attention(_))
+        self.verdict().is_again()
     }
 
     /// Whether it is to be repeated after a while.

@@ -32,6 +32,7 @@ impl<L: Lease> Client<L> {
         if let Some(operation) = self.operations.get_mut(id as usize) {
             operation.sent = false;
             operation.begun |= fate != Fate::NeverSent;
+            operation.is_retry |= fate != Fate::NeverSent;
         }
     }
 
@@ -141,7 +142,9 @@ impl<L: Lease> Client<L> {
             operation.tries += if operation.active { counts } else { 0 };
             operation.active = false;
             operation.busy = None;
-            operation.begun |= std::mem::take(&mut operation.sent);
+            let was_sent = std::mem::take(&mut operation.sent);
+            operation.begun |= was_sent;
+            operation.is_retry |= was_sent;
             if operation.work.restart() {
                 operation.restarts = operation.tries;
             }

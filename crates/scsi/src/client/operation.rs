@@ -1,5 +1,7 @@
 //! Operations on their way through commands to their result.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::answer::CommandStatus;
 use super::command::OperationWork;
 use super::{BUSY, Client, ClientOutput, ClientStage, Data, TRIES, UnitRequest, pause};
@@ -18,6 +20,8 @@ pub(super) struct ClientOperation<L> {
     pub(super) active: bool,
     /// ... and the transport has it.
     pub(super) sent: bool,
+    /// Its next command was sent before, in vain.
+    pub(super) is_retry: bool,
     /// A command before it may have been carried out, in part too, or may still be.
     pub(super) begun: bool,
     /// Its result is not wanted any more.
@@ -40,6 +44,7 @@ impl<L: Lease> Client<L> {
             busy: None,
             active: false,
             sent: false,
+            is_retry: false,
             begun: false,
             cancelled: false,
             resets: self.book.resets(),
@@ -62,6 +67,9 @@ impl<L: Lease> Client<L> {
         }
         if let Some((cdb, data)) = operation.work.next(facts, self.book.keeps_all()) {
             operation.active = true;
+            if std::mem::take(&mut operation.is_retry) {
+                self.retries.fetch_add(1, Relaxed);
+            }
             operation.covers = self.book.written();
             operation.given = match &data {
                 Data::Out(from) => from.len(),

@@ -170,7 +170,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     fn operate_on(&mut self, slot: TaskSlot, unit: UnitId, op: MediumOp<L>) {
-        self.tasks[slot as usize].operations += 1;
+        self.tasks[slot as usize].enter_medium(self.clock);
         let id = OpId::new(slot, 0);
         self.outputs
             .push_back(DeviceOutput::Medium { id, unit, op });

@@ -12,7 +12,7 @@ use crate::medium::{Lease, MediumError, MediumOutcome};
 use crate::nexus::NexusId;
 use crate::order::EarlierTasks;
 use crate::owner::UnitChange;
-use crate::statistics::ClockTicks;
+use crate::statistics::CommandTime;
 use crate::task::{Attribute, CommandFailure, Completed, SenseBytes};
 use crate::unit::UnitId;
 use crate::wire::asc;
@@ -190,7 +190,10 @@ impl<L: Lease> DeviceServer<L> {
     /// Counts a task that ends with a status.
     pub(super) fn count(&self, task: &DeviceTask<L>, ending: TaskEnd) {
         let statistics = &self.state(task.unit).statistics;
-        let took = ClockTicks(self.clock.0.wrapping_sub(task.begun.0));
+        let took = CommandTime {
+            front: self.clock.since(task.begun),
+            medium: task.at_medium,
+        };
         match ending {
             TaskEnd::Good | TaskEnd::ConditionMet => {
                 statistics.count(self.core, task.row.class, task.extent.blocks, took);
@@ -215,7 +218,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         if !card.detached {
-            nexus.counts.commands += 1;
+            nexus.counts.latency.count(self.clock.since(card.begun));
             nexus.counts.bytes_in += card.lengths.0;
             nexus.counts.bytes_out += card.lengths.1;
             nexus.remove(slot);

@@ -13,6 +13,7 @@ use super::flow::DataFlow;
 use super::tasks::TaskSlot;
 use crate::medium::Lease;
 use crate::nexus::{AttentionHistory, Nexus, NexusId, TargetDevice};
+use crate::statistics::CoarseLatency;
 use crate::task::Tag;
 use crate::unit::UnitId;
 use crate::wire::asc;
@@ -40,12 +41,21 @@ pub(super) struct NexusSlot {
 /// What a nexus has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NexusCounts {
-    /// Commands that entered a task set, and have ended.
-    pub commands: u64,
+    /// How long commands took that entered a task set and have ended, aborted or not. That they are
+    /// counted by it alone costs an I/O no more than a number of them would.
+    pub latency: CoarseLatency,
     /// Bytes that they asked to move to the initiator.
     pub bytes_in: u64,
     /// Bytes that they asked to move from the initiator.
     pub bytes_out: u64,
+}
+
+impl NexusCounts {
+    /// Commands that entered a task set, and have ended.
+    #[must_use]
+    pub fn commands(&self) -> u64 {
+        self.latency.operations()
+    }
 }
 
 /// A task of a nexus.

@@ -35,6 +35,10 @@ pub(super) struct DeviceTask<L> {
     pub(super) is_cut_off: bool,
     /// Medium operations in flight.
     pub(super) operations: u32,
+    /// Since when there are any, ...
+    medium_since: ClockTicks,
+    /// ... and how long there were some before.
+    pub(super) at_medium: ClockTicks,
     /// Bytes that the medium was asked for and that were not sent.
     pub(super) reading: usize,
     /// Bytes of memory that are set aside for its Data-Out.
@@ -116,6 +120,8 @@ impl<L> DeviceTask<L> {
             detached: false,
             is_cut_off: false,
             operations: 0,
+            medium_since: ClockTicks::default(),
+            at_medium: ClockTicks::default(),
             reading: 0,
             writing: 0,
             turn: ReadTurn::None,
@@ -130,6 +136,22 @@ impl<L> DeviceTask<L> {
             cdb: command.cdb,
             ending: None,
             job: TaskJob::Idle,
+        }
+    }
+
+    /// An operation of it goes to the medium.
+    pub(super) const fn enter_medium(&mut self, now: ClockTicks) {
+        if self.operations == 0 {
+            self.medium_since = now;
+        }
+        self.operations += 1;
+    }
+
+    /// One has come back.
+    pub(super) const fn leave_medium(&mut self, now: ClockTicks) {
+        self.operations -= 1;
+        if self.operations == 0 {
+            self.at_medium.0 += now.since(self.medium_since).0;
         }
     }
 
@@ -194,6 +216,7 @@ impl<L> DeviceTask<L> {
             tag: self.tag,
             at: self.at,
             unit: self.unit,
+            begun: self.begun,
             phase: self.phase,
             rank: self.rank(),
             detached: self.detached,
@@ -209,6 +232,7 @@ pub(super) struct TaskSummary {
     pub(super) tag: Tag,
     pub(super) at: u32,
     pub(super) unit: UnitId,
+    pub(super) begun: ClockTicks,
     pub(super) phase: TaskPhase,
     pub(super) rank: OrderKey,
     pub(super) detached: bool,

@@ -109,7 +109,7 @@ impl<L: Lease> DeviceServer<L> {
     /// Starts a medium operation for a task.
     pub(super) fn operate(&mut self, slot: TaskSlot, piece: u32, op: MediumOp<L>) {
         let task = &mut self.tasks[slot as usize];
-        task.operations += 1;
+        task.enter_medium(self.clock);
         self.outputs.push_back(DeviceOutput::Medium {
             id: OpId::new(slot, piece),
             unit: task.unit,

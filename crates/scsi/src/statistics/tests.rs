@@ -4,8 +4,17 @@ use std::time::Duration;
 
 use super::*;
 
-fn us(us: u64) -> ClockTicks {
+fn ticks(us: u64) -> ClockTicks {
     Now::from_micros(us).into()
+}
+
+/// Of a command that was at its volume for half of the time.
+fn us(us: u64) -> CommandTime {
+    let front = ticks(us);
+    CommandTime {
+        front,
+        medium: ClockTicks(front.0 / 2),
+    }
 }
 
 #[test]
@@ -21,6 +30,9 @@ fn cores_are_added_up() {
     let writes = of_unit.class(OperationClass::Write);
     assert_eq!((writes.operations(), writes.errors), (2, 1));
     assert_eq!(writes.latency.sum(), Duration::from_micros(12));
+    let at_medium = of_unit.medium(OperationClass::Write);
+    assert_eq!(at_medium.sum(), Duration::from_micros(6));
+    assert_eq!(at_medium.count(), writes.operations());
     assert_eq!(of_unit.class(OperationClass::Other), ClassCount::default());
 }
 
@@ -50,6 +62,23 @@ fn each_time_is_below_the_end_of_its_bucket_and_not_far_below() {
         assert_eq!(buckets, [(Duration::from_nanos(end_ns), 1)], "{took} us");
     }
     assert_eq!(Latency::default().buckets().count(), 0);
+}
+
+#[test]
+fn a_coarse_histogram_has_powers_of_four_as_bounds() {
+    let mut latency = CoarseLatency::default();
+    let took = [0, 1, 3, 4, 15, 16, (1 << 22) - 1, 1 << 22, 1 << 40];
+    took.iter().for_each(|took| latency.count(ticks(*took)));
+    let counted: Vec<_> = latency.buckets().map(|(_, count)| count).collect();
+    assert_eq!(counted, [1, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    let ends: Vec<_> = latency.buckets().map(|(end, _)| end.as_micros()).collect();
+    assert!(ends.is_sorted() && ends.iter().all(|end| end.is_power_of_two()));
+    assert_eq!((ends[0], ends[1], ends[11]), (1, 4, 1 << 22));
+    assert_eq!(latency.operations(), took.len() as u64);
+
+    let mut sum = latency;
+    sum.add(&latency);
+    assert_eq!(sum.operations(), 2 * latency.operations());
 }
 
 #[test]

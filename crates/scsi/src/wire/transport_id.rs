@@ -86,6 +86,31 @@ pub fn lower_case(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
+/// An initiator port, as its TransportID names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitiatorPortName<'a> {
+    /// Its port name.
+    Fcp([u8; 8]),
+    /// The initiator's name and ISID.
+    Iscsi(&'a str, [u8; 6]),
+}
+
+/// The port of a whole TransportID in its one form; `None` where it names none.
+#[must_use]
+pub fn port_name(id: &[u8]) -> Option<InitiatorPortName<'_>> {
+    match *id.first()? {
+        FCP => {
+            let name = id.get(8..16)?.first_chunk()?;
+            Some(InitiatorPortName::Fcp(*name))
+        }
+        first if first == 0x40 | ISCSI => {
+            let (name, isid) = port(id.get(4..)?)?;
+            Some(InitiatorPortName::Iscsi(name, isid))
+        }
+        _ => None,
+    }
+}
+
 fn take_fcp(list: &[u8]) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
     let (id, rest) = list.split_first_chunk::<24>().ok_or(Truncated)?;
     let (_, after) = id.split_at(8);

@@ -1,9 +1,13 @@
 //! What is told of two looks.
 
+use scsi::statistics::ClockTicks;
+
 use super::*;
 use crate::alarm::AlarmKind;
 
 fn session(id: u16, initiator: &str, age_s: u64) -> (SessionKey, Session) {
+    let mut latency = CoarseLatency::default();
+    (0..10 * age_s).for_each(|_| latency.count(ClockTicks(1)));
     let session = Session {
         id: Some(id),
         initiator: initiator.to_owned(),
@@ -19,6 +23,7 @@ fn session(id: u16, initiator: &str, age_s: u64) -> (SessionKey, Session) {
         commands: 10 * age_s,
         read_bytes: 4096 * age_s,
         written_bytes: 512 * age_s,
+        latency,
     };
     (key(&session), session)
 }

@@ -1,6 +1,9 @@
 //! What the audit log has of calls to the API, and what comes of it when it cannot be written.
 
 use std::fs;
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::{Rig, text};
 use crate::audit::{AuditEntry, AuditOutcome};
@@ -129,6 +132,53 @@ fn each_changing_call_has_a_line_and_no_secret_is_in_it() {
             .iter()
             .all(|line| line.by == "a test" && line.from == "unix socket")
     );
+}
+
+/// A target that does not answer holds up a change; three more may wait for it.
+#[test]
+fn a_change_that_finds_no_turn_has_a_line() {
+    let rig = Rig::new("version = 1\n");
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = silent.local_addr().unwrap();
+    let slow = format!("iscsi://{portal}/iqn.2026-11.org.example:t/0");
+    let plane = rig.daemon.as_ref().unwrap().plane();
+    let (status, told) = thread::scope(|scope| {
+        for (number, name) in ["slow", "a", "b", "c"].into_iter().enumerate() {
+            let address = if number == 0 { &*slow } else { "null:1G" };
+            let (client, request) = (rig.client(), put_volume(name, address));
+            scope.spawn(move || client.text(Method::PUT, &request).is_ok());
+            let until = Instant::now() + Duration::from_secs(20);
+            while plane.turns().len() <= number {
+                assert!(Instant::now() < until, "{name}");
+                thread::yield_now();
+            }
+        }
+        let one_more = put_volume("d", "null:1G");
+        let refused = rig.refused(Method::PUT, &one_more.path, &one_more.body.unwrap());
+        drop(silent);
+        refused
+    });
+    assert_eq!(status, 503);
+    let lines = lines(&log(&rig));
+    let busy = lines
+        .iter()
+        .find(|line| line.reason.as_ref() == Some(&told));
+    let busy = busy.unwrap_or_else(|| panic!("{told}: {lines:?}"));
+    assert_eq!(
+        (&*busy.what, busy.outcome),
+        ("change rows", AuditOutcome::Refused)
+    );
+    assert_eq!((busy.generation, &busy.plan[..]), (None, &[][..]));
+    assert!(told.starts_with("a change by "), "{told}");
+    assert!(!rig.file().contains("volume.d"));
+}
+
+fn put_volume(name: &str, address: &str) -> ApiRequest {
+    ApiRequest {
+        path: format!("/v1/volumes/{name}"),
+        body: Some(format!("{{\"address\":{address:?}}}")),
+        based_on: None,
+    }
 }
 
 #[test]

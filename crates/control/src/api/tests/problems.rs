@@ -147,11 +147,20 @@ fn whatever_is_wrong_is_answered_in_one_way() {
 #[test]
 fn if_match_has_to_be_a_generation() {
     let rig = Rig::new("version = 1\n");
-    let plan = "POST /v1/plan HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\nIf-Match: x\r\n\r\n";
-    let (head, text) = exchange(&rig, plan.as_bytes());
-    assert!(head.starts_with("http/1.1 400 "), "{head}");
-    let problem: Problem = serde_json::from_str(&text).unwrap();
-    assert_eq!(problem.at.as_deref(), Some("If-Match"));
+    let plan = |tag: &str| {
+        let head = "POST /v1/plan HTTP/1.1\r\nHost: lunar\r\nConnection: close\r\n";
+        exchange(&rig, format!("{head}If-Match: {tag}\r\n\r\n").as_bytes())
+    };
+    for wrong in ["x", "", "\"1", "+1", "*", "\"\"1\"\""] {
+        let (head, text) = plan(wrong);
+        assert!(head.starts_with("http/1.1 400 "), "{wrong}: {head}");
+        let problem: Problem = serde_json::from_str(&text).unwrap();
+        assert_eq!(problem.at.as_deref(), Some("If-Match"));
+    }
+    for right in ["1", "\"1\""] {
+        let (head, _) = plan(right);
+        assert!(head.starts_with("http/1.1 200 "), "{right}: {head}");
+    }
 }
 
 /// It is refused before it is sent, and however large it says it is.
@@ -177,5 +186,5 @@ fn a_handler_that_panics_costs_one_request() {
         assert!(said.contains("what is served goes on"), "{said}");
     }
     assert_eq!(rig.status().generation, 1);
-    assert!(rig.daemon.as_ref().unwrap().plane().is_alive());
+    assert!(rig.daemon.as_ref().unwrap().plane().pulse().is_some());
 }

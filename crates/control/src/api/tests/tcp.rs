@@ -73,6 +73,30 @@ fn a_listener_opens_and_closes_with_the_tree() {
     assert_eq!(asked(port, &token), None);
 }
 
+/// Nobody gets in by what it had; the socket is there, and new tokens count.
+#[test]
+fn a_list_of_tokens_that_is_spoilt_keeps_no_daemon_down() {
+    let port = free_port();
+    let mut rig = Rig::new(&listening(port));
+    let (list, aside) = (
+        rig.path("state/tokens.json"),
+        rig.path("state/tokens.json.spoilt"),
+    );
+    let lost = token(&rig, "one");
+    rig.daemon.take().unwrap().stop().unwrap();
+    let spoilt = format!("{}]", fs::read_to_string(&list).unwrap());
+    fs::write(&list, &spoilt).unwrap();
+    rig.daemon = Some(Rig::start(&rig.folder).unwrap());
+    assert_eq!(asked(port, &lost).unwrap(), "HTTP/1.1 401 Unauthorized");
+    let told = ("tokens".to_owned(), Some(aside.display().to_string()));
+    assert_eq!(rig.alarms(), [told]);
+    assert_eq!(fs::read_to_string(&aside).unwrap(), spoilt);
+    let token = token(&rig, "one");
+    assert_eq!(asked(port, &token).unwrap(), "HTTP/1.1 200 OK");
+    fs::remove_file(aside).unwrap();
+    assert_eq!(rig.alarms(), []);
+}
+
 #[test]
 fn the_audit_log_tells_which_token_has_changed_what_from_where() {
     let port = free_port();

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Json;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{TokenError, TokenInfo, Tokens, seconds};
 use crate::api::body::{JsonBody, Segment};
@@ -15,7 +16,7 @@ use crate::api::{Answer, Caller, Problem, Shared, blocking};
 use crate::check::is_row_name;
 
 /// A wish for a token.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// What it shall be called.
@@ -28,7 +29,7 @@ pub struct NewToken {
 }
 
 /// A token that was made, and what it is shown by, which is never told again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ShownToken {
     /// What stands behind `Authorization: Bearer`.
     pub token: String,

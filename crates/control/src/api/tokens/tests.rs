@@ -130,6 +130,36 @@ fn what_is_revoked_and_not_kept_is_told_and_written_later() {
     assert_eq!(Tokens::read(path, Arc::default()).list(), []);
 }
 
+/// Each time anew, and by one task however often that is asked for.
+#[tokio::test]
+async fn what_is_revoked_and_not_kept_is_tried_until_it_is() {
+    const SOON: Duration = Duration::from_millis(1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.json");
+    let alarms = Arc::<AlarmBoard>::default();
+    let tokens = Arc::new(Tokens::read(path.clone(), Arc::clone(&alarms)));
+    for name in ["one", "other"] {
+        tokens.create(info(name, None)).unwrap();
+        let blocked = blocked(folder.path());
+        tokens.revoke(name).unwrap_err();
+        tokens.retry_every(SOON);
+        tokens.retry_every(SOON);
+        assert_eq!(Arc::strong_count(&tokens), 2);
+        tokio::time::sleep(10 * SOON).await;
+        assert_eq!(kinds(&alarms), [AlarmKind::Tokens], "in vain until now");
+        fs::remove_dir(blocked).unwrap();
+        let kept = async {
+            while tokens.is_retried.load(SeqCst) {
+                tokio::time::sleep(SOON).await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(20), kept).await;
+        assert!(in_time.is_ok(), "{name}");
+        assert_eq!(kinds(&alarms), []);
+        assert_eq!(Tokens::read(path.clone(), Arc::default()).list(), []);
+    }
+}
+
 #[test]
 fn a_token_that_cannot_be_kept_does_not_count() {
     let folder = tempfile::tempdir().unwrap();

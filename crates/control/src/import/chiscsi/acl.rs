@@ -69,9 +69,10 @@ fn luns(text: &str) -> Option<Vec<(Option<LunNumber>, Access)>> {
             Some((number, access)) => (number, Some(access)),
             None => (part, None),
         };
-        open.push(match number.eq_ignore_ascii_case("all") {
-            true => None,
-            false => Some(number.parse().ok().and_then(lun)?),
+        open.push(if number.eq_ignore_ascii_case("all") {
+            None
+        } else {
+            Some(number.parse().ok().and_then(lun)?)
         });
         let access = match access.map(str::to_ascii_uppercase).as_deref() {
             Some("R" | "RO") => Access::ReadOnly,

@@ -42,9 +42,10 @@ pub(super) fn read(draft: &mut Draft, rows: &mut LunRows, number: u64, line: &Li
             draft.leave(line.number, format!("TargetDevice: {word}"), why);
         }
     }
-    let access = match device.is("ro") {
-        true => Access::ReadOnly,
-        false => Access::ReadWrite,
+    let access = if device.is("ro") {
+        Access::ReadOnly
+    } else {
+        Access::ReadWrite
     };
     let volume = draft.volume(line.number, path_name(device.name), row);
     rows.insert(number, lun_row(volume, access));

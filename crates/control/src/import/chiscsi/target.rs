@@ -80,13 +80,14 @@ impl Target {
                 }
             }
             "auth_chap_initiator" | "auth_chap_target" => self.user(draft, line, key, value),
-            "auth_chap_policy" => match value.eq_ignore_ascii_case("oneway") {
-                true => {}
-                false => leave(
-                    draft,
-                    "whether a target has to prove itself is the initiator's choice",
-                ),
-            },
+            "auth_chap_policy" => {
+                if !value.eq_ignore_ascii_case("oneway") {
+                    leave(
+                        draft,
+                        "whether a target has to prove itself is the initiator's choice",
+                    );
+                }
+            }
             "acl_enable" => self.uses_acls = flag(value) != Some(false),
             "acl" => {
                 self.has_acl = true;
@@ -158,9 +159,10 @@ impl Target {
             return Err(ImportProblem::new(self.line, what, way_out));
         };
         self.row.login = (self.login != LoginRow::default()).then_some(self.login.clone());
-        self.row.portals = match self.has_portal {
-            true => portals(std::mem::take(&mut self.portals)),
-            false => everywhere(),
+        self.row.portals = if self.has_portal {
+            portals(std::mem::take(&mut self.portals))
+        } else {
+            everywhere()
         };
         self.check_users(draft);
         self.admit(draft);

@@ -98,12 +98,13 @@ fn users(draft: &mut Draft, node: &Node) -> Option<(User, Option<User>)> {
     if node.words.len() != 1 + if node.has_block { 0 } else { keys.len() } {
         return None;
     }
-    let of = |key: &str, at: usize| match node.has_block {
-        true => {
+    let of = |key: &str, at: usize| {
+        if node.has_block {
             let found = node.inner.iter().find(|one| one.key() == key);
             found.map_or("", Node::value)
+        } else {
+            node.word(at)
         }
-        false => node.word(at),
     };
     let user = |name: &str, secret: &str| {
         let is_there = !name.is_empty() && !secret.is_empty();

@@ -73,9 +73,10 @@ impl Parser<'_> {
             }
         }
         self.end();
-        match self.lists.is_empty() {
-            true => Ok(()),
-            false => Err(self.wrong("a list is not closed", "close it by ]")),
+        if self.lists.is_empty() {
+            Ok(())
+        } else {
+            Err(self.wrong("a list is not closed", "close it by ]"))
         }
     }
 

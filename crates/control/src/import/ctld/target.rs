@@ -123,12 +123,13 @@ impl<'a> Reader<'a> {
             let tag = known.and_then(|group| group.tag).unwrap_or(next);
             tagged.entry(tag).or_default().extend(all);
         }
-        self.row.portals = match self.portal_groups.is_empty() {
-            true => match self.parts.portals.get("default") {
+        self.row.portals = if self.portal_groups.is_empty() {
+            match self.parts.portals.get("default") {
                 Some(group) => Portals::One(group.portals.clone()),
                 None => everywhere(),
-            },
-            false => portals(tagged),
+            }
+        } else {
+            portals(tagged)
         };
     }
 
@@ -140,9 +141,10 @@ impl<'a> Reader<'a> {
             .any(|node| !node.word(2).is_empty());
         let name = self.auth_group.map_or("default", Node::value);
         let line = self.auth_group.map_or(node.line, |group| group.line);
-        let group = match self.own.is_there {
-            true => Some(&self.own),
-            false => self.parts.auth.get(name),
+        let group = if self.own.is_there {
+            Some(&self.own)
+        } else {
+            self.parts.auth.get(name)
         };
         let closed = Admission {
             is_closed: true,

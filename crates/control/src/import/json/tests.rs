@@ -72,10 +72,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn what_serde_writes_is_read(value in any_value(), pretty: bool) {
-        let text = match pretty {
-            true => format!("{value:#}"),
-            false => value.to_string(),
-        };
+        let text = if pretty { format!("{value:#}") } else { value.to_string() };
         prop_assert_eq!(plain(&parse(&text).unwrap()), value);
     }
 

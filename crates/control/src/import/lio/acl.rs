@@ -120,9 +120,10 @@ fn mapped_luns(draft: &mut Draft, rules: Rules, tpg: &TpgLuns, fields: &mut Fiel
         let unit = unit.and_then(|index| tpg.get(&index));
         let protected = inner.flag("write_protect");
         inner.leave_rest(draft, "Lunar has no such setting");
-        let access = match protected.unwrap_or(rules.prod_mode_write_protect) {
-            true => Access::ReadOnly,
-            false => Access::ReadWrite,
+        let access = if protected.unwrap_or(rules.prod_mode_write_protect) {
+            Access::ReadOnly
+        } else {
+            Access::ReadWrite
         };
         match (number, unit) {
             (None, _) => draft.leave(one.line, path, "a LUN is a number from 0 to 16383"),
@@ -139,9 +140,10 @@ fn mapped_luns(draft: &mut Draft, rules: Rules, tpg: &TpgLuns, fields: &mut Fiel
 /// but mappings is seen, so the LUNs of the target are the mapping that most ACLs have; of equally
 /// frequent ones it is that with the numbers of the TPG.
 pub(super) fn arrange(straight: &LunRows, rules: Rules, acls: Vec<Acl>) -> (LunRows, Vec<Entry>) {
-    let base = match rules.generate_node_acls {
-        true => straight.clone(),
-        false => most_frequent(straight, &acls).unwrap_or_else(|| straight.clone()),
+    let base = if rules.generate_node_acls {
+        straight.clone()
+    } else {
+        most_frequent(straight, &acls).unwrap_or_else(|| straight.clone())
     };
     let mut entries: Vec<Entry> = Vec::new();
     let mut tagged: BTreeMap<String, usize> = BTreeMap::new();

@@ -7,6 +7,8 @@
 mod targets;
 mod volumes;
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use zeroize::Zeroizing;
 
@@ -23,8 +25,9 @@ pub struct Exported {
     pub left_out: Vec<LeftOut>,
 }
 
-/// Writes a tree as `saveconfig.json`. `secrets` reads one; where it cannot, the user of CHAP is
-/// left out by name, and its initiators cannot log in until the secret is set.
+/// Writes a tree as `saveconfig.json`. `secrets` reads one; where it does not, the user of CHAP is
+/// written without, which LIO lets nobody log in by, and the secret is left out by name, with where
+/// it belongs.
 #[must_use]
 pub fn export_lio(
     tree: &Tree,
@@ -49,17 +52,28 @@ pub fn export_lio(
     });
     Exported {
         text: Zeroizing::new(format!("{root:#}\n")),
-        left_out: left.0,
+        left_out: left.all,
     }
 }
 
 /// What LIO has no counterpart for.
 #[derive(Default)]
-struct LeftOuts(Vec<LeftOut>);
+struct LeftOuts {
+    all: Vec<LeftOut>,
+    /// Paths of secrets among them.
+    secrets: BTreeSet<String>,
+}
 
 impl LeftOuts {
+    /// However many initiators and targets there are that need it.
+    fn add_secret(&mut self, path: String, why: String) {
+        if self.secrets.insert(path.clone()) {
+            self.add(path, why);
+        }
+    }
+
     fn add(&mut self, path: impl Into<String>, why: impl Into<String>) {
-        self.0.push(LeftOut {
+        self.all.push(LeftOut {
             line: 0,
             text: path.into(),
             why: why.into(),

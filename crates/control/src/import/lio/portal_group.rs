@@ -145,9 +145,10 @@ fn read_luns(draft: &mut Draft, units: &Units, fields: &mut Fields<'_>) -> TpgLu
 /// What an initiator without a mapping of its own sees. Numbers that no LUN has here are only
 /// there to be mapped.
 fn base(luns: &TpgLuns, rules: Rules) -> LunRows {
-    let access = match rules.generate_node_acls && rules.demo_mode_write_protect {
-        true => Access::ReadOnly,
-        false => Access::ReadWrite,
+    let access = if rules.generate_node_acls && rules.demo_mode_write_protect {
+        Access::ReadOnly
+    } else {
+        Access::ReadWrite
     };
     let rows = luns.iter();
     rows.filter_map(|(index, (unit, _))| Some((lun(*index)?, lun_row(unit.clone(), access))))

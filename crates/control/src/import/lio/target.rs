@@ -117,9 +117,10 @@ fn allow(draft: &mut Draft, target: &str, entry: Entry, row: &mut TargetRow) {
         row.allow.extend(entry.initiators);
         return;
     }
-    let wish = match entry.name.is_empty() {
-        true => short_name(target),
-        false => entry.name,
+    let wish = if entry.name.is_empty() {
+        short_name(target)
+    } else {
+        entry.name
     };
     let group = match &entry.user {
         Some(user) => draft.chap_group(entry.initiators, user, entry.mutual.as_ref()),

@@ -129,6 +129,44 @@ login = { max-sessions = 4 }
     insta::assert_snapshot!("written", &*exported.text);
 }
 
+/// Whoever exports has to know what is missing, and where it goes: each secret once.
+#[test]
+fn secrets_that_are_not_exported_are_named_with_their_places() {
+    let text = r#"
+version = 1
+[group.chap]
+initiators = ["iqn.2026-11.org.example:h1", "iqn.2026-11.org.example:h2"]
+chap = { user = "u", secret = "state:chap" }
+chap-min = "md5"
+mutual = { user = "san", secret = "file:/etc/lunar/san" }
+[target."iqn.2026-11.org.example:a"]
+portals = ["127.0.0.1"]
+allow = ["chap"]
+[target."iqn.2026-11.org.example:b"]
+portals = ["127.0.0.1"]
+allow = ["chap"]
+"#;
+    let tree = crate::document::parse(text).unwrap();
+    let exported = export_lio(&tree, &|_| None);
+    let left: Vec<_> = exported.left_out.iter().map(ToString::to_string).collect();
+    let place = |key: &str| format!("beside each \"{key}_userid\"");
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[0].contains("group.chap.chap.secret: state:chap is not exported"));
+    assert!(left[0].contains(&place("chap")) && left[0].contains("cannot log in"));
+    assert!(left[1].contains("group.chap.mutual.secret: file:/etc/lunar/san"));
+    assert!(left[1].contains(&place("chap_mutual")));
+    // LIO lets nobody in by a user without a password.
+    let written: Value = serde_json::from_str(&exported.text).unwrap();
+    for target in written["targets"].as_array().unwrap() {
+        let tpg = &target["tpgs"][0];
+        assert_eq!(tpg["attributes"]["authentication"], 1);
+        for acl in tpg["node_acls"].as_array().unwrap() {
+            assert_eq!(acl["chap_userid"], "u");
+            assert!(acl.get("chap_password").is_none());
+        }
+    }
+}
+
 /// What an initiator finds at a target: its LUNs, and what it logs in with.
 type Sight = Option<(BTreeMap<LunNumber, (String, Access)>, Option<String>)>;
 

@@ -38,9 +38,10 @@ pub(super) fn driver(draft: &mut Draft, devices: &Devices, node: &Node) {
 }
 
 fn name_of(text: &str, is_fc: bool) -> Option<String> {
-    match is_fc {
-        true => text.parse::<Wwn>().ok().map(|wwn| wwn.to_string()),
-        false => address::normalise_iscsi_name(text).ok(),
+    if is_fc {
+        text.parse::<Wwn>().ok().map(|wwn| wwn.to_string())
+    } else {
+        address::normalise_iscsi_name(text).ok()
     }
 }
 

@@ -30,9 +30,10 @@ fn a_line_that_changes_changes_the_import() {
                 continue;
             }
             let quote = bare.ends_with('"');
-            let changed = match quote {
-                true => format!("{}zz\"", bare.trim_end_matches('"')),
-                false => format!("{}zz", bare.trim_end_matches('\\')),
+            let changed = if quote {
+                format!("{}zz\"", bare.trim_end_matches('"'))
+            } else {
+                format!("{}zz", bare.trim_end_matches('\\'))
             };
             let mut lines: Vec<&str> = text.lines().collect();
             lines[number] = &changed;

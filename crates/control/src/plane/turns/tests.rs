@@ -39,10 +39,18 @@ fn no_more_wait_than_there_are_threads_for() {
         for _ in 0..MOST_WAITING {
             scope.spawn(wait);
         }
-        while turns.state().waiting < MOST_WAITING {
+        while turns.state().waiting.len() < MOST_WAITING {
             std::thread::yield_now();
         }
         assert!(turns.take(&author("3"), Duration::MAX).is_err());
+        let all: Vec<_> = turns
+            .all()
+            .into_iter()
+            .map(|one| (one.author.by, one.is_under_way))
+            .collect();
+        let waits = ("2".to_owned(), false);
+        assert_eq!(all[0], ("1".to_owned(), true));
+        assert_eq!(all[1..], vec![waits; MOST_WAITING]);
         drop(first);
     });
 }

@@ -81,14 +81,12 @@ fn check_chap(run: &Run<'_>, target: &str) -> Result<(), Refusal> {
     let mut entries = allow.into_iter().flatten();
     let path = run.node.path();
     let Some(entry) = entries.find(|entry| !access::has_chap(run.tree(), entry)) else {
-        return match allow.is_some_and(|allow| !allow.is_empty()) {
-            true => Ok(()),
-            false => {
-                let what = "CHAP needs credentials at an ACL, and this TPG has no ACL yet.";
-                let way_out =
-                    format!("Create one with {path}/acls create NAME, then set auth there.");
-                Err(Refusal::new(what).way_out(way_out))
-            }
+        return if allow.is_some_and(|allow| !allow.is_empty()) {
+            Ok(())
+        } else {
+            let what = "CHAP needs credentials at an ACL, and this TPG has no ACL yet.";
+            let way_out = format!("Create one with {path}/acls create NAME, then set auth there.");
+            Err(Refusal::new(what).way_out(way_out))
         };
     };
     let label = access::label(run.tree(), entry);
@@ -148,13 +146,15 @@ fn who_may(run: &Run<'_>) -> Option<String> {
              demo_mode_write_protect takes effect with generate_node_acls=1.";
         return Some(told.to_owned());
     };
-    let who = match access::has_chap(tree, entry) {
-        true => "Everybody with the CHAP secret",
-        false => "Everybody",
+    let who = if access::has_chap(tree, entry) {
+        "Everybody with the CHAP secret"
+    } else {
+        "Everybody"
     };
-    let what = match access::everybody_writes(tree, row) {
-        true => "may log in, and everybody may write",
-        false => "may log in, but only read",
+    let what = if access::everybody_writes(tree, row) {
+        "may log in, and everybody may write"
+    } else {
+        "may log in, but only read"
     };
     Some(format!("{who} {what}: {target}."))
 }

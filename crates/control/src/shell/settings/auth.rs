@@ -68,9 +68,10 @@ fn entry(run: &Run<'_>) -> Result<(TpgPlace, String), Refusal> {
 }
 
 fn row_of(group: &mut GroupRow, is_mutual: bool) -> &mut Option<ChapRow> {
-    match is_mutual {
-        true => &mut group.mutual,
-        false => &mut group.chap,
+    if is_mutual {
+        &mut group.mutual
+    } else {
+        &mut group.chap
     }
 }
 
@@ -85,9 +86,10 @@ pub(super) fn get(run: &Run<'_>, key: &str) -> String {
         return String::new();
     };
     let half = half(run, &chap_place(run, &place, &entry, key), &entry);
-    let value = match key.ends_with("password") {
-        true => half.secret.map(|source| source.to_string()),
-        false => half.user,
+    let value = if key.ends_with("password") {
+        half.secret.map(|source| source.to_string())
+    } else {
+        half.user
     };
     value.unwrap_or_default()
 }
@@ -175,9 +177,10 @@ pub(super) fn finish(run: &mut Run<'_>) {
         run.say("The credentials take effect once userid and password are both set.");
     }
     let who = access::in_words(run.tree(), &entry);
-    run.say(match access::has_chap(run.tree(), &entry) {
-        true => format!("CHAP is required for {who}{}.", weakest(run, &entry)),
-        false => format!("CHAP is not required for {who}."),
+    run.say(if access::has_chap(run.tree(), &entry) {
+        format!("CHAP is required for {who}{}.", weakest(run, &entry))
+    } else {
+        format!("CHAP is not required for {who}.")
     });
     let others = access::users(run.tree(), &entry).filter(|user| *user != place.target);
     let others: Vec<_> = others.map(str::to_owned).collect();

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use block::absent::Absent;
 use block::file::UndoLog;
 use scsi::unit::UnitId;
 
@@ -83,6 +85,44 @@ fn what_nobody_knew_is_another_unit_when_it_is_there() {
     server.try_absent(&mut BTreeMap::new());
     assert!(unit(&server).2, "it is still not there");
     fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    server.try_absent(&mut BTreeMap::new());
+    let (known, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (2048, false));
+    assert_ne!(known, unknown);
+    end(&server);
+}
+
+/// The part that is there is not held meanwhile: it is opened again with the rest.
+#[test]
+fn a_volume_of_which_a_part_is_missing_is_there_when_all_of_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = ["one", "other"].map(|name| folder.path().join(name));
+    let make = |path: &Path| fs::File::create(path).unwrap().set_len(1 << 20).unwrap();
+    make(&parts[0]);
+    let address = format!("concat({},{})", file(&parts[0]), file(&parts[1]));
+    let server = serve(&address, true);
+    assert!(unit(&server).2);
+    make(&parts[1]);
+    server.try_absent(&mut BTreeMap::new());
+    let (_, blocks, absent) = unit(&server);
+    assert_eq!((blocks, absent), (4096, false));
+    end(&server);
+}
+
+/// Nobody could know how long its blocks are, and its reservations are locked already.
+#[test]
+fn what_has_other_blocks_than_was_thought_is_another_unit_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, state) = (folder.path().join("disk"), folder.path().join("state"));
+    let server = serve_as(&file(&path), true, Some("1"), Some(&state));
+    let (unknown, ..) = unit(&server);
+    fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    {
+        // As of a device with blocks of 4096 bytes.
+        let mut served = server.served();
+        let unit = served.units.get_mut("disk").unwrap();
+        unit.volume = Arc::new(Absent::new(Some(4096)));
+    }
     server.try_absent(&mut BTreeMap::new());
     let (known, blocks, absent) = unit(&server);
     assert_eq!((blocks, absent), (2048, false));

@@ -25,6 +25,20 @@ fn a_wildcard_stands_for_the_addresses_of_its_family() {
 }
 
 #[test]
+fn a_wildcard_overlaps_the_addresses_of_its_family_and_port() {
+    let both = |one: &str, other: &str| {
+        let [one, other] = [one, other].map(|text| text.parse().unwrap());
+        assert_eq!(overlap(one, other), overlap(other, one));
+        overlap(one, other)
+    };
+    assert!(both("0.0.0.0:3260", "192.0.2.7:3260"));
+    assert!(both("[::]:3260", "[2001:db8::7]:3260"));
+    assert!(!both("0.0.0.0:3260", "192.0.2.7:3261"));
+    assert!(!both("[::]:3260", "192.0.2.7:3260"));
+    assert!(!both("192.0.2.7:3260", "192.0.2.8:3260"));
+}
+
+#[test]
 fn a_machine_without_a_network_shows_loopback() {
     assert_eq!(expanded(&["0.0.0.0:3260"], &OWN[..2]), ["127.0.0.1:3260"]);
     assert_eq!(expanded(&["[::]:3260"], &["127.0.0.1"]), ["[::]:3260"]);

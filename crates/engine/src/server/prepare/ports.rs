@@ -20,7 +20,7 @@ impl Preparing<'_> {
     ) -> Result<(), ServeError> {
         match step {
             Step::OpenPortal(asked) => {
-                let (listener, bound, missing) = self.bind(asked)?;
+                let (listener, bound, missing) = self.bind(asked, &made.closing)?;
                 let number = served.portal_count;
                 served.portal_count += 1;
                 served.portals.push(Portal {
@@ -36,8 +36,10 @@ impl Preparing<'_> {
                 let mut portals = served.portals.iter();
                 if let Some(at) = portals.position(|portal| portal.asked == asked) {
                     let portal = served.portals.remove(at);
-                    made.close
-                        .extend(portal.missing.is_none().then_some(portal.number));
+                    if portal.missing.is_none() {
+                        made.close.push(portal.number);
+                        made.closing.push(portal.bound);
+                    }
                 }
             }
             Step::OpenFcPort(row) => {
@@ -64,8 +66,8 @@ impl Preparing<'_> {
         Ok(())
     }
 
-    fn bind(&self, asked: SocketAddr) -> Result<Bound, ServeError> {
-        match portals::bind(asked, &self.config.limits) {
+    fn bind(&self, asked: SocketAddr, closing: &[SocketAddr]) -> Result<Bound, ServeError> {
+        match portals::bind(asked, closing, &self.config.limits) {
             Ok((listener, bound)) => Ok((Some(listener), bound, None)),
             Err(ServeError::Listen { portal, cause }) if self.may_miss_portals => {
                 tracing::error!("cannot listen on {portal} yet: {cause}");

@@ -1,5 +1,8 @@
 //! Nexuses that come and go, and what changes meanwhile.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use super::super::{CommandStatus, Fate};
 use super::unit::{BLOCK, Rig, Unit, flush, write, write_at, zeros};
 use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
@@ -169,6 +172,43 @@ fn given_up_after(op: MediumOp<HeapLease>, ends: impl Fn(&mut Rig, u32)) -> Medi
     rig.client.abandon();
     rig.run();
     rig.results.pop().unwrap().1.unwrap_err()
+}
+
+#[test]
+fn what_was_sent_in_vain_and_is_sent_again_is_a_retry() {
+    let mut rig = Rig::default();
+    let retries = Arc::new(AtomicU64::new(0));
+    rig.client = std::mem::take(&mut rig.client).counting(Arc::clone(&retries));
+    rig.unit.silent.push(0x2a);
+    rig.submit(write());
+    rig.run();
+
+    // What no transport has taken was not sent; a busy one has not taken it.
+    let id = rig.unanswered.pop().unwrap();
+    rig.answers(id, Status::Busy, 0);
+    rig.wait();
+    assert_eq!(retries.load(Relaxed), 0);
+
+    // Twice the unit asks for it again, and then the nexus is lost.
+    let id = rig.sent();
+    rig.answers(id, Status::Busy, 0);
+    assert_eq!(retries.load(Relaxed), 0, "it is waited first");
+    rig.wait();
+    let id = rig.sent();
+    rig.answers(id, Status::TaskAborted, 0);
+    assert_eq!(retries.load(Relaxed), 2);
+    rig.sent();
+    rig.client.lost();
+    rig.begin();
+    assert_eq!(retries.load(Relaxed), 3);
+
+    // It goes well, and the next one at once.
+    rig.unit.silent.clear();
+    let id = rig.sent();
+    rig.answers(id, Status::Good, BLOCK as usize);
+    assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
+    rig.go(write()).unwrap();
+    assert_eq!(retries.load(Relaxed), 3);
 }
 
 #[test]

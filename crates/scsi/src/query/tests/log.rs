@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::commands::QueryResult;
 use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, refuses, unit};
-use crate::statistics::{ClockTicks, OperationClass, SpaceUsage};
+use crate::statistics::{CommandTime, OperationClass, SpaceUsage};
 use crate::unit::CoreId;
 
 const fn log_sense(page: u8, subpage: u8, pointer: u8) -> [u8; 10] {
@@ -61,11 +61,15 @@ fn parameters_from_the_pointer_on() {
 fn general_statistics() {
     let unit = unit();
     unit.statistics
-        .count(CoreId(0), OperationClass::Read, 8, ClockTicks(0));
+        .count(CoreId(0), OperationClass::Read, 8, CommandTime::default());
     unit.statistics
-        .count(CoreId(1), OperationClass::Read, 8, ClockTicks(0));
-    unit.statistics
-        .count(CoreId(1), OperationClass::Write, 0x100, ClockTicks(0));
+        .count(CoreId(1), OperationClass::Read, 8, CommandTime::default());
+    unit.statistics.count(
+        CoreId(1),
+        OperationClass::Write,
+        0x100,
+        CommandTime::default(),
+    );
     let data = data(&log_sense(0x19, 0, 0), &unit);
     assert_eq!(data[..8], [0x99, 0, 0, 92, 0, 1, 3, 64]);
     assert_eq!(data[72..84], [0, 2, 3, 8, 0, 0, 0, 0, 0, 0, 0, 0]);

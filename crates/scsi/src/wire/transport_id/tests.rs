@@ -37,6 +37,21 @@ fn one_port_has_one_form() {
 }
 
 #[test]
+fn a_port_is_named_by_its_transport_id() {
+    let host = iscsi(NAME, ISID);
+    let port = fcp([7; 8]);
+    let named = [&host, &port].map(|id| port_name(id));
+    let expected = [
+        InitiatorPortName::Iscsi(NAME, ISID),
+        InitiatorPortName::Fcp([7; 8]),
+    ];
+    assert_eq!(named, expected.map(Some));
+    for cut in [&host[..3], &host[..24], &port[..15], &[], &[6; 24]] {
+        assert_eq!(port_name(cut), None, "{cut:?}");
+    }
+}
+
+#[test]
 fn what_follows_is_left() {
     let list = [&iscsi(NAME, ISID)[..], b"rest"].concat();
     assert_eq!(take(&list, ISCSI).map(|(_, rest)| rest), Ok(&b"rest"[..]));

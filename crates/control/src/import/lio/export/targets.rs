@@ -163,9 +163,10 @@ impl Target<'_> {
     }
 
     fn access(&self, lun: &LunRow) -> Access {
-        match self.objects.protected.contains(lun.volume()) {
-            true => Access::ReadOnly,
-            false => lun.access(),
+        if self.objects.protected.contains(lun.volume()) {
+            Access::ReadOnly
+        } else {
+            lun.access()
         }
     }
 
@@ -231,18 +232,17 @@ impl Target<'_> {
             return acl;
         };
         let users = [
-            ("chap_", Some(user)),
-            ("chap_mutual_", group.mutual.as_ref()),
+            ("chap", "chap_", Some(user)),
+            ("mutual", "chap_mutual_", group.mutual.as_ref()),
         ];
-        for (prefix, user) in users {
-            if let Some(ChapRow { user, secret }) = user {
-                acl[format!("{prefix}userid")] = json!(user);
-                match (self.secrets)(secret) {
+        for (key, prefix, user) in users {
+            if let Some(row) = user {
+                acl[format!("{prefix}userid")] = json!(row.user);
+                match (self.secrets)(&row.secret) {
                     Some(secret) => acl[format!("{prefix}password")] = json!(&**secret),
                     None => {
-                        let path = format!("group.{name}: {prefix}password");
-                        self.left
-                            .add(path, format!("{secret} cannot be read: set it there"));
+                        let path = format!("group.{name}.{key}.secret");
+                        self.left.add_secret(path, not_exported(prefix, row));
                     }
                 }
             }
@@ -325,4 +325,17 @@ impl Target<'_> {
             _ => name.to_owned(),
         }
     }
+}
+
+/// Where a secret belongs, and what is without it.
+fn not_exported(prefix: &str, ChapRow { user, secret }: &ChapRow) -> String {
+    let without = if prefix == "chap_" {
+        "until then its initiators cannot log in"
+    } else {
+        "until then the target does not prove itself"
+    };
+    format!(
+        "{secret} is not exported: before restoreconfig write it as \"{prefix}password\" beside \
+         each \"{prefix}userid\": {user:?}; {without}"
+    )
 }
