@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags};
@@ -28,10 +27,10 @@ super::on_every_ring! {
     files_and_sockets_do_not_wait_for_each_other
 }
 
-/// A file in memory, and one on the disk that the build is on.
+/// A file in memory, and one on the disk that the sources are on.
 fn temporaries() -> [(Arc<RingFile>, fs::File); 2] {
     let memory = rustix::fs::memfd_create("io-test", MemfdFlags::CLOEXEC).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let folder = env!("CARGO_MANIFEST_DIR");
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let disk = rustix::fs::open(folder, flags, Mode::RUSR).unwrap();
     [memory, disk].map(|fd| {
