@@ -8,7 +8,8 @@
 //!     |--- Change --------->|                               |
 //!     |                     |--- Prepare ------------------>|  attach units and spare volumes
 //!     |                     |<-- Stepped -------------------|
-//!     |                     |  locks all blocks of units that get another volume
+//!     |                     |  locks all blocks of units that get another volume, or leave theirs to
+//!     |                     |  units that come
 //!     |                     |--- Switch ------------------->|  swap volumes, remap nexuses
 //!     |                     |<-- Stepped -------------------|
 //!     |                     |  unlocks; ends sessions that may no longer be
@@ -40,6 +41,9 @@ pub struct Change {
     pub swaps: Vec<NewVolume>,
     /// Units that go.
     pub departures: Vec<UnitId>,
+    /// Those of them whose file or reservations are those of a unit that comes. They are not used
+    /// any more from the switch on.
+    pub inherited: Vec<UnitId>,
     /// What everybody sees from then on.
     pub views: Arc<Views>,
     /// What logins go by from then on.
@@ -97,7 +101,8 @@ pub enum ChangeError {
         /// Why.
         cause: String,
     },
-    /// Hosts owe data to a unit, or an operation goes on there that cannot be interrupted.
+    /// Hosts owe data to a unit or change its reservations, or an operation goes on there that
+    /// cannot be interrupted.
     Busy(String),
     /// The server stops.
     Stopping,
@@ -109,7 +114,8 @@ impl fmt::Display for ChangeError {
             Self::Attach { volume, cause } => write!(f, "cannot use {volume}: {cause}"),
             Self::Busy(volume) => write!(
                 f,
-                "{volume} cannot be exchanged now: a host owes it data, or formats or sanitizes it"
+                "{volume} cannot be exchanged now: a host owes it data, changes its reservations, or \
+                 formats or sanitizes it"
             ),
             Self::Stopping => f.write_str("the server is stopping"),
         }

@@ -390,7 +390,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::UnitStates(reply) => self.tell_unit_states(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
             CoreMessage::Survey(reply) => self.tell_survey(now, &reply),
-            CoreMessage::Echo(reply) => drop(reply.send(())),
             CoreMessage::Stop => self.stop(now),
             CoreMessage::Stopped(core) => self.stopped(now, core),
             CoreMessage::Leave => self.leave(now),

@@ -66,8 +66,6 @@ pub enum CoreMessage {
     Drop(u16, Sender<()>),
     /// Tell what was counted.
     Survey(Sender<CoreSurvey>),
-    /// Answer, to show that the core goes round.
-    Echo(Sender<()>),
     /// Ask every initiator to log out, and stop when they have or their time is over.
     Stop,
     /// The core has no sessions any more.

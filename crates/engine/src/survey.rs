@@ -78,8 +78,8 @@ pub struct FcLogin {
 /// What all cores together tell.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// Every core has told.
-    pub is_whole: bool,
+    /// Cores that have not answered, in order.
+    pub silent: Vec<u16>,
     /// How each core spent its time.
     pub times: Vec<CoreTime>,
     /// Commands that have not ended, by the name of the unit; units without any are not named.

@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use self::locks::Locks;
 use crate::alua::AccessState;
-use crate::long_operation::LongOperationStep;
+use crate::long_operation::{LongOperationStep, OperationState};
 use crate::medium::{Extent, Traits};
 use crate::nexus::NexusIdentity;
 use crate::reserve::Action;
@@ -184,6 +184,8 @@ pub struct UnitOwner {
     locks: Locks,
     /// What storage holds for sure.
     stored: Option<Vec<u8>>,
+    /// Another unit goes on with that: no command changes anything.
+    is_closed: bool,
     outputs: VecDeque<OwnerOutput>,
 }
 
@@ -230,8 +232,25 @@ impl UnitOwner {
             waiting: VecDeque::new(),
             change: None,
             locks: Locks::default(),
+            is_closed: false,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// What storage holds of the reservations, if that is sure, no change is being made or waits,
+    /// and no FORMAT UNIT or SANITIZE goes on or has failed.
+    #[must_use]
+    pub fn settled(&self) -> Option<&[u8]> {
+        let is_settled = self.change.is_none()
+            && self.waiting.is_empty()
+            && self.state.operation == OperationState::Idle;
+        self.stored.as_deref().filter(|_| is_settled)
+    }
+
+    /// Another unit goes on with the reservations in storage: commands that would change anything
+    /// end with BUSY from now on.
+    pub fn close(&mut self) {
+        self.is_closed = true;
     }
 
     /// The newest state.
@@ -269,11 +288,15 @@ impl UnitOwner {
         match request.change {
             UnitChange::Lock(extent) => self.lock(&request, extent),
             UnitChange::Unlock(id) => self.unlock(&request, id),
-            _ if self.waiting.len() >= MAX_WAITING && can_be_refused(&request.change) => {
+            _ if self.is_full() && can_be_refused(&request.change) => {
                 self.reply((request.core, request.id), Err(BUSY));
             }
             _ => self.waiting.push_back(request),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_closed || self.waiting.len() >= MAX_WAITING
     }
 
     /// Begins changes until one has to wait.

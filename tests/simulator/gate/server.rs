@@ -228,6 +228,7 @@ fn empty_change() -> Change {
         arrivals: Vec::new(),
         swaps: Vec::new(),
         departures: Vec::new(),
+        inherited: Vec::new(),
         views: Arc::default(),
         config: Arc::new(tests::target_config(
             "",

@@ -103,7 +103,7 @@ fn edit_volume(rng: &mut Rng, tree: &mut Tree) {
 fn wide_limit() -> LimitRow {
     LimitRow {
         iops: Some(ItemCount(1_000_000)),
-        rate: None,
+        ..LimitRow::default()
     }
 }
 

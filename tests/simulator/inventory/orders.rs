@@ -151,6 +151,7 @@ impl Site {
             arrivals: arrivals.collect(),
             swaps,
             departures: next.gone.clone(),
+            inherited: Vec::new(),
             views: Arc::new(views),
             config: Arc::new(config(access)),
             partners: Vec::new(),

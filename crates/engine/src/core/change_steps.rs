@@ -195,9 +195,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.set_step(Some(current));
     }
 
-    /// Locks all blocks of the units that get another volume.
+    /// Locks all blocks of the units that get another volume, or leave theirs to others.
     fn lock_all(&mut self, now: Now, mut current: InProgress, tries: u32) {
-        let units: Vec<_> = current.change.swaps.iter().map(|swap| swap.unit).collect();
+        let swapped = current.change.swaps.iter().map(|swap| swap.unit);
+        let units = swapped.chain(current.change.inherited.iter().copied());
+        let units: Vec<_> = units.collect();
         let mut requests = Vec::new();
         for unit in units {
             requests.push((unit, RESERVED | self.next_number(), false));
@@ -238,7 +240,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             && let Some(request) = locking.requests.iter_mut().find(|one| one.1 == id)
         {
             request.2 = granted;
-            if !locking.pauses && locking.requests.iter().all(|one| one.2) {
+            let is_locked = !locking.pauses && locking.requests.iter().all(|one| one.2);
+            let control = self.control.as_mut();
+            // Else the locks are given back when their time is over, and asked for again.
+            if is_locked && control.is_none_or(|control| control.hand_over(&current.change)) {
                 return self.switch_all(current);
             }
         }
@@ -275,7 +280,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.timers.set(now + PAUSE, Timer::Change);
             return self.unlock(&requests);
         }
-        let busy = requests.iter().find(|one| !one.2).map(|one| one.0);
+        let busy = requests.iter().find(|one| !one.2).or(requests.first());
+        let busy = busy.map(|one| one.0);
         let control = self.control.as_ref();
         let name = busy.and_then(|unit| Some(control?.unit(unit)?.name.clone()));
         self.give_up(current, ChangeError::Busy(name.unwrap_or_default()));
@@ -341,13 +347,19 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 unit.volume = swap.volume;
                 unit.name = swap.name;
             }
+            if let Some(control) = &mut self.control {
+                control.looks.forget(swap.unit);
+            }
             self.tell_volume_changed(swap.unit, traits, absent);
         }
         let locks = self
             .control
             .as_mut()
             .map(|control| std::mem::take(&mut control.locks));
-        self.unlock(&locks.unwrap_or_default());
+        let mut locks = locks.unwrap_or_default();
+        // What goes stays locked until nothing is left of it.
+        locks.retain(|(unit, ..)| !current.change.departures.contains(unit));
+        self.unlock(&locks);
         let ending = self.sessions_not_allowed();
         if ending.is_empty() {
             return self.retire_departures(current);
@@ -411,6 +423,31 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 }
 
 impl super::ControlCore {
+    /// Hands the reservations of units that go over to those that come. Returns whether it has:
+    /// what storage holds has to be what those that come were prepared with, and no host may be
+    /// about to change it.
+    fn hand_over(&mut self, change: &Change) -> bool {
+        let is_settled = change.inherited.iter().all(|unit| self.is_settled(*unit));
+        if is_settled {
+            for unit in &change.inherited {
+                if let Some(unit) = self.unit_mut(*unit) {
+                    unit.owner.close();
+                }
+            }
+        }
+        is_settled
+    }
+
+    fn is_settled(&self, unit: UnitId) -> bool {
+        let Some(old) = self.unit(unit) else {
+            return true;
+        };
+        let heirs = self.arriving.iter().filter_map(|unit| self.unit(*unit));
+        let stored = old.owner.settled();
+        let has_all = |heir: &ControlUnit| heir.owner.settled() == stored;
+        stored.is_some() && heirs.filter(|heir| heir.key == old.key).all(has_all)
+    }
+
     /// A unit comes: it has an owner from now on.
     fn admit_unit(&mut self, new: NewUnit) -> Arrival {
         self.arriving.push(new.id);

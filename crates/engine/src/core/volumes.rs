@@ -19,7 +19,7 @@ use super::event_key::EventKey;
 use super::timers::Timer;
 use super::{ControlCore, ControlUnit, Core};
 use crate::mailbox::Mailer;
-use looks::{DueLook, LookQueue};
+use looks::{DueLook, LookQueue, LookResult};
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets a volume act.
@@ -87,7 +87,7 @@ pub(super) struct VolumeWatch {
 
 impl VolumeWatch {
     /// Returns the cause if the look has failed, and the one before it had not for the same cause:
-    /// there is one each two seconds.
+    /// there is one every two seconds.
     fn end(&mut self, unit: UnitId, failed: Option<&io::Error>) -> Option<String> {
         self.in_flight.remove(&unit);
         let Some(cause) = failed.map(io::Error::to_string) else {
@@ -98,8 +98,9 @@ impl VolumeWatch {
         (before.as_ref() != Some(&cause)).then_some(cause)
     }
 
-    /// A unit is gone.
+    /// A unit is gone, or has another volume: a look at the one before tells nothing any more.
     pub(super) fn forget(&mut self, unit: UnitId) {
+        self.in_flight.remove(&unit);
         self.failed.remove(&unit);
     }
 }
@@ -123,7 +124,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Has a thread look at all volumes, each when it has answered the last time: a file system
     /// whose server is away can take any time for it. The next thread then does what it has left.
     pub(super) fn watch_expired(&mut self, now: Now) {
-        // Of a thread that waits for such a one.
+        // A thread that is stuck has left what it saw before.
         self.take_looks();
         let Some(control) = &mut self.control else {
             return;
@@ -163,28 +164,32 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     fn take_looks(&mut self) {
         let control = self.control.as_ref();
         let seen = control.map(|control| control.looks.queue.take_seen());
-        for (unit, result) in seen.into_iter().flatten() {
-            self.looked_at(unit, &result);
+        for seen in seen.into_iter().flatten() {
+            self.looked_at(&seen);
         }
     }
 
     /// A volume was looked at: tells the owner of its unit if it has changed.
-    fn looked_at(&mut self, unit: UnitId, result: &io::Result<bool>) {
+    fn looked_at(&mut self, seen: &LookResult) {
+        let (unit, failed) = (seen.unit, seen.has_changed.as_ref().err());
         let Some(control) = &mut self.control else {
             return;
         };
-        if result.as_ref().is_err_and(is_gone) {
-            (control.vanished)(unit);
-        }
-        if let Some(cause) = control.looks.end(unit, result.as_ref().err()) {
-            let name = control.unit(unit).map_or("a volume", |unit| &unit.name);
-            tracing::warn!("{name}: cannot be watched for changes: {cause}");
-        }
         let Some(entry) = control.unit(unit) else {
             return;
         };
-        if matches!(result, Ok(true)) {
-            let change = UnitChange::Medium(entry.volume.traits());
+        if !Arc::ptr_eq(&entry.volume, &seen.volume) {
+            return;
+        }
+        if failed.is_some_and(is_gone) {
+            (control.vanished)(unit);
+        }
+        if let Some(cause) = control.looks.end(unit, failed) {
+            let name = control.unit(unit).map_or("a volume", |unit| &unit.name);
+            tracing::warn!("{name}: cannot be watched for changes: {cause}");
+        }
+        if matches!(seen.has_changed, Ok(true)) {
+            let change = UnitChange::Medium(seen.volume.traits());
             let request = OwnerRequest {
                 core: self.id,
                 id: NOBODYS,

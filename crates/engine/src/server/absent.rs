@@ -17,9 +17,10 @@ use block::file::UndoLog;
 use client::open::OpenLeaves;
 use scsi::unit::UnitId;
 
+use super::portals::{self, OtherPortals};
 use super::prepare::{OpenedVolume, Preparing};
 use super::units::Absence;
-use super::{Served, Server, portals};
+use super::{Served, Server};
 use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 
@@ -152,7 +153,9 @@ impl Server {
     /// Tries to listen where nothing does.
     pub(super) fn try_portals(&self) {
         for (asked, _) in self.missing_portals() {
-            let Ok((listener, _)) = portals::bind(asked, &[], &self.config.limits) else {
+            let Ok((listener, _)) =
+                portals::bind(asked, OtherPortals::default(), &self.config.limits)
+            else {
                 continue;
             };
             let _turn = self.turn();

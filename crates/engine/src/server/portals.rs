@@ -77,11 +77,20 @@ pub(super) fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && one.is_ipv4() == other.is_ipv4() && is_wildcard
 }
 
-/// Binds a portal; also tells the port that was picked. It may overlap one of `closing`, which are
-/// portals that are closed when this one is served: until then both listen.
+/// The portals of this server while one is bound.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OtherPortals<'a> {
+    /// Those that are closed when the new one is served: it may overlap them, and both listen until
+    /// then. Who connects to it before is let in when it is served, or cut off if it never is.
+    pub(super) closing: &'a [SocketAddr],
+    /// Those that stay.
+    pub(super) staying: &'a [SocketAddr],
+}
+
+/// Binds a portal; also tells the port that was picked.
 pub(super) fn bind(
     portal: SocketAddr,
-    closing: &[SocketAddr],
+    others: OtherPortals<'_>,
     limits: &TargetLimits,
 ) -> Result<(OwnedFd, SocketAddr), ServeError> {
     let sockets = tcp::TcpOptions {
@@ -94,7 +103,14 @@ pub(super) fn bind(
         portal,
         cause: cannot_listen(&cause),
     };
-    let listener = if closing.iter().any(|old| overlap(*old, portal)) {
+    let overlaps = |other: &&SocketAddr| overlap(**other, portal);
+    if let Some(other) = others.staying.iter().find(overlaps) {
+        return Err(ServeError::Listen {
+            portal,
+            cause: format!("the portal {other} listens there already"),
+        });
+    }
+    let listener = if others.closing.iter().any(|old| overlap(*old, portal)) {
         tcp::listen_beside(portal, &sockets)
     } else {
         tcp::listen(portal, &sockets)

@@ -21,7 +21,9 @@ use runtime::n_port::Attachment;
 use scsi::statistics::UnitStatistics;
 use scsi::unit::UnitId;
 
-use super::units::{self, Absence, Designation, Keeping, LeftLocks, ServedUnit, VolumeGauge};
+use super::units::{
+    self, Absence, Designation, LocksOfDepartures, ReservationSource, ServedUnit, VolumeGauge,
+};
 use super::views::views;
 use super::{Served, ServerConfig, portals};
 use crate::change::{Change, NewUnit, NewVolume};
@@ -61,8 +63,9 @@ struct Steps {
     arrivals: Vec<NewUnit>,
     swaps: Vec<NewVolume>,
     departures: Vec<UnitId>,
+    inherited: BTreeSet<UnitId>,
     gone: Vec<Arc<UnitStatistics>>,
-    locks: LeftLocks,
+    locks: LocksOfDepartures,
     growth: Growth,
     listen: Vec<(u32, OwnedFd)>,
     close: Vec<u32>,
@@ -115,6 +118,7 @@ impl Preparing<'_> {
                 arrivals: steps.arrivals,
                 swaps: steps.swaps,
                 departures: steps.departures,
+                inherited: steps.inherited.into_iter().collect(),
                 views: Arc::clone(&served.views),
                 config: Arc::new(self.target_config(served)),
                 partners: steps.partners,
@@ -208,11 +212,15 @@ impl Preparing<'_> {
         made: &mut Steps,
     ) -> Result<(), ServeError> {
         let (mut arrivals, mut left) = (Vec::new(), OpenLeaves::default());
+        let mut leaving = Vec::new();
         for step in steps {
             match step {
                 Step::RemoveUnit(name) => {
                     if let Some(unit) = served.units.remove(&name) {
-                        left.add_files(made.leave(unit));
+                        let files = unit.leaves.files();
+                        leaving.push((unit.id, files.clone()));
+                        left.add(files);
+                        made.leave(unit);
                     }
                 }
                 Step::SwapVolume(name, row) => {
@@ -228,6 +236,9 @@ impl Preparing<'_> {
                 _ => {}
             }
         }
+        let is_taken = |(_, files): &(UnitId, OpenLeaves)| !left.has_all(files);
+        let taken = leaving.into_iter().filter(is_taken);
+        made.inherited.extend(taken.map(|(unit, _)| unit));
         self.admit(served, arrivals, made)?;
         // Their slots are free when the change has been made, so they are not for its arrivals.
         let gone = made.departures.iter().map(|unit| unit.successor());
@@ -251,12 +262,14 @@ impl Preparing<'_> {
             state.statistics.set_gauge(VolumeGauge::new(&volume));
             let statistics = Arc::clone(&state.statistics);
             let places = (&*name, &row);
-            let keeping = Keeping {
+            let keeping = ReservationSource {
                 store: self.store,
                 is_writable,
                 left: &made.locks,
             };
             let lock = units::restore(places, &mut state, &called, keeping)?;
+            let before = made.locks.get(&units::key(&called));
+            made.inherited.extend(before.map(|(unit, _)| *unit));
             let id = served.new_id();
             let held = lock.as_ref().map(Arc::downgrade);
             made.arrivals.push(NewUnit {
@@ -341,11 +354,16 @@ impl Preparing<'_> {
         };
         let unit = entry.get_mut();
         let reuse = LeafReuse::of(unit.leaves.clone());
-        let (volume, absence, leaves) = self.open((&name, &row), open, &reuse, made)?;
-        let (was, is) = (unit.volume.traits(), volume.traits());
-        // What is absent and is not told to have blocks may have those of before.
-        let is_known = absence.is_none() || row.block_size.is_some();
-        if is_known && was.block_size != is.block_size {
+        let was = unit.volume.traits().block_size;
+        let (mut volume, mut absence, leaves) = self.open((&name, &row), open, &reuse, made)?;
+        if let Some(now) = absence {
+            // What is absent and is not told to have blocks may have those of before.
+            volume = Arc::new(Absent::new(row.block_size.or(Some(was))));
+            let since = unit.absence.unwrap_or(now).since();
+            absence = Some(Absence::Unknown(since));
+        }
+        if was != volume.traits().block_size {
+            made.inherited.insert(unit.id);
             made.leave(entry.remove());
             return Ok(Some((name, row, (volume, absence, leaves))));
         }
@@ -371,14 +389,13 @@ impl Preparing<'_> {
 }
 
 impl Steps {
-    /// A unit goes. What it was made of may be that of one that comes, as may its lock.
-    fn leave(&mut self, unit: ServedUnit) -> OpenLeaves {
+    /// A unit goes. Its lock may be that of one that comes.
+    fn leave(&mut self, unit: ServedUnit) {
         let lock = unit.lock.upgrade();
         let key = units::key(&unit.called);
-        self.locks.extend(lock.map(|lock| (key, lock)));
+        self.locks.extend(lock.map(|lock| (key, (unit.id, lock))));
         self.departures.push(unit.id);
         self.gone.push(unit.statistics);
-        unit.leaves
     }
 }
 

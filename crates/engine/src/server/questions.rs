@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::io::memory::MemoryLimit;
 use scsi::statistics::{ClassCount, Latency, OperationClass, SpaceUsage};
@@ -72,11 +72,15 @@ impl Server {
             violations: self.journal.counts(),
             ..Survey::default()
         };
-        for core in (0..self.cores).map_while(|_| answers.recv_timeout(ANSWER).ok()) {
+        drop(reply);
+        let until = Instant::now() + ANSWER;
+        let next = || answers.recv_timeout(until.saturating_duration_since(Instant::now()));
+        for core in (0..self.cores).map_while(|_| next().ok()) {
             survey.add(core, &names);
         }
-        survey.is_whole = survey.times.len() == usize::from(self.cores);
         survey.times.sort_by_key(|time| time.core);
+        let has_answered = |core: &u16| survey.times.iter().any(|time| time.core == *core);
+        survey.silent = (0..self.cores).filter(|core| !has_answered(core)).collect();
         survey
     }
 
@@ -90,14 +94,6 @@ impl Server {
     /// of it comes later. Returns whether there was one, and it has ended.
     pub fn drop_session(&self, tsih: u16) -> bool {
         self.ask(|reply| CoreMessage::Drop(tsih, reply)).is_some()
-    }
-
-    /// Whether every core answers within 5 s.
-    #[must_use]
-    pub fn is_alive(&self) -> bool {
-        let (reply, answers) = channel();
-        self.to_all(|| CoreMessage::Echo(reply.clone()));
-        (0..self.cores).all(|_| answers.recv_timeout(ANSWER).is_ok())
     }
 
     pub(super) fn ask<T>(&self, question: impl FnOnce(Sender<T>) -> CoreMessage) -> Option<T> {

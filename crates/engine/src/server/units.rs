@@ -144,16 +144,16 @@ pub(super) fn key(called: &Designation) -> String {
     hex(&called.naa)
 }
 
-/// The locks of units that go, by the keys of their reservations: a unit that comes in the same
+/// Units that go with their locks, by the keys of their reservations: a unit that comes in the same
 /// change, and is known by the same designator, goes on with both.
-pub(super) type LeftLocks = BTreeMap<String, Arc<LockFile>>;
+pub(super) type LocksOfDepartures = BTreeMap<String, (UnitId, Arc<LockFile>)>;
 
 /// Where units that come find their reservations.
 #[derive(Clone, Copy)]
-pub(super) struct Keeping<'a> {
+pub(super) struct ReservationSource<'a> {
     pub(super) store: &'a StateDir,
     pub(super) is_writable: bool,
-    pub(super) left: &'a LeftLocks,
+    pub(super) left: &'a LocksOfDepartures,
 }
 
 /// Gives a unit the reservations that outlived the last server, or the unit before it. What keeps
@@ -163,14 +163,14 @@ pub(super) fn restore(
     (name, row): (&str, &UnitRow),
     state: &mut UnitState,
     called: &Designation,
-    keeping: Keeping<'_>,
+    keeping: ReservationSource<'_>,
 ) -> Result<Option<Arc<LockFile>>, ServeError> {
     let (key, store) = (key(called), keeping.store);
     state.persistence = keeping.is_writable && called.lasts;
     let mut held = None;
     if state.persistence {
         held = Some(match keeping.left.get(&key) {
-            Some(lock) => Arc::clone(lock),
+            Some((_, lock)) => Arc::clone(lock),
             None => Arc::new(lock((name, row), called, store, &key)?),
         });
     }

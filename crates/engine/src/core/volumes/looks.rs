@@ -17,14 +17,21 @@ pub(super) struct DueLook {
     pub(super) statistics: Arc<UnitStatistics>,
 }
 
-/// What a look has seen: whether the volume has changed.
-pub(super) type Seen = (UnitId, io::Result<bool>);
+/// What a look has seen.
+#[derive(Debug)]
+pub(super) struct LookResult {
+    pub(super) unit: UnitId,
+    /// The unit may have another one by now.
+    pub(super) volume: Arc<dyn Volume>,
+    /// Whether the volume has changed.
+    pub(super) has_changed: io::Result<bool>,
+}
 
 /// What the core shares with the threads that look. No lock is held during a look.
 #[derive(Debug, Default)]
 pub(super) struct LookQueue {
     due: Mutex<VecDeque<DueLook>>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<LookResult>>,
 }
 
 impl LookQueue {
@@ -40,7 +47,11 @@ impl LookQueue {
     pub(super) fn work(&self) {
         while let Some(look) = self.next() {
             look.statistics.look();
-            let seen = (look.unit, look.volume.refresh());
+            let seen = LookResult {
+                unit: look.unit,
+                has_changed: look.volume.refresh(),
+                volume: look.volume,
+            };
             lock(&self.seen).push(seen);
         }
     }
@@ -49,7 +60,7 @@ impl LookQueue {
         lock(&self.due).pop_front()
     }
 
-    pub(super) fn take_seen(&self) -> Vec<Seen> {
+    pub(super) fn take_seen(&self) -> Vec<LookResult> {
         mem::take(&mut *lock(&self.seen))
     }
 }

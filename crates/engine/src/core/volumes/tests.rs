@@ -88,7 +88,7 @@ fn where_a_thread_is_stuck_the_next_one_looks_at_the_rest() {
     ]);
     let seen = || {
         let seen = queue.take_seen().into_iter();
-        let seen = seen.map(|(unit, result)| (unit.slot, result.unwrap()));
+        let seen = seen.map(|look| (look.unit.slot, look.has_changed.unwrap()));
         seen.collect::<Vec<_>>()
     };
     thread::scope(|scope| {

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use super::super::{Portal, Served, fc_ports, portals};
+use super::super::portals::{self, OtherPortals};
+use super::super::{Portal, Served, fc_ports};
 use super::{Prepared, Preparing, Steps};
 use crate::inventory::Step;
 use crate::serve::options::ServeError;
@@ -20,7 +21,16 @@ impl Preparing<'_> {
     ) -> Result<(), ServeError> {
         match step {
             Step::OpenPortal(asked) => {
-                let (listener, bound, missing) = self.bind(asked, &made.closing)?;
+                let listening = served
+                    .portals
+                    .iter()
+                    .filter(|portal| portal.missing.is_none());
+                let staying: Vec<_> = listening.map(|portal| portal.bound).collect();
+                let others = OtherPortals {
+                    closing: &made.closing,
+                    staying: &staying,
+                };
+                let (listener, bound, missing) = self.bind(asked, others)?;
                 let number = served.portal_count;
                 served.portal_count += 1;
                 served.portals.push(Portal {
@@ -66,8 +76,8 @@ impl Preparing<'_> {
         Ok(())
     }
 
-    fn bind(&self, asked: SocketAddr, closing: &[SocketAddr]) -> Result<Bound, ServeError> {
-        match portals::bind(asked, closing, &self.config.limits) {
+    fn bind(&self, asked: SocketAddr, others: OtherPortals<'_>) -> Result<Bound, ServeError> {
+        match portals::bind(asked, others, &self.config.limits) {
             Ok((listener, bound)) => Ok((Some(listener), bound, None)),
             Err(ServeError::Listen { portal, cause }) if self.may_miss_portals => {
                 tracing::error!("cannot listen on {portal} yet: {cause}");

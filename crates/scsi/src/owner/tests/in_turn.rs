@@ -96,3 +96,27 @@ fn commands_beyond_the_limit_are_busy_and_resets_are_not() {
     owner.does(ask(0, 1, UnitChange::Release), [busy]);
     owner.does(ask(0, 2, UnitChange::Reset), []);
 }
+
+#[test]
+fn what_storage_holds_is_sure_when_nothing_is_being_changed() {
+    let mut owner = owner();
+    let before = owner.settled().unwrap().to_vec();
+    owner.does(ask(0, 1, register(7, true)), [Persist]);
+    assert_eq!(owner.settled(), None);
+    owner.does(Input::Persisted(true), [Publish(1)]);
+    assert_eq!(owner.settled(), None);
+    owner.handle(acknowledge(0, 1));
+    owner.does(acknowledge(1, 1), [Reply(0, 1, Ok(()))]);
+    assert_ne!(owner.settled(), Some(&*before));
+    owner.does(ask(0, 2, register(8, true)), [Persist]);
+    owner.handle(Input::Persisted(false));
+    assert_eq!(owner.settled(), None, "it may hold either");
+}
+
+#[test]
+fn an_owner_that_is_closed_refuses_what_a_host_can_try_again() {
+    let mut owner = owner();
+    owner.close();
+    owner.does(ask(0, 1, register(7, true)), [Reply(0, 1, Err(BUSY))]);
+    owner.does(ask(0, 2, UnitChange::Reset), [Publish(1)]);
+}

@@ -1,0 +1,65 @@
+//! A volume that becomes another disk in the same file: what hosts were promised of its reservations
+//! holds for that, too.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Instant;
+
+use scsi::wire::lun::Lun;
+use tests::cdb::{self, Reserve};
+use tests::client::Client;
+use tests::initiator::{Data, Settings};
+
+use crate::LIMIT;
+use crate::rig::{Rig, TARGET};
+
+/// REGISTER AND IGNORE EXISTING KEY with APTPL (SPC-5 §6.17.3). Returns whether it ended with GOOD.
+fn registers(host: &mut Client, key: u64) -> bool {
+    let (cdb, mut list) = cdb::reserve_out(Reserve::RegisterAndIgnore, 0, 0, key);
+    list[20] = 1;
+    let data = Data::Out(list.to_vec().into());
+    host.command(&cdb, data).unwrap().status == 0
+}
+
+/// The keys, once what the unit has to tell is told.
+fn keys(host: &mut Client) -> Vec<u64> {
+    let until = Instant::now() + LIMIT;
+    loop {
+        match host.keys() {
+            Ok(keys) => return keys,
+            Err(cause) => assert!(Instant::now() < until, "{cause}"),
+        }
+    }
+}
+
+/// A key that a host registers while its disk gets another name is refused, or kept.
+#[test]
+fn a_key_that_was_acknowledged_is_there_after_the_disk_has_another_name() {
+    let rig = Rig::start();
+    let portal = SocketAddr::from(([127, 0, 0, 1], rig.port));
+    let mut host = Client::connect(portal, Settings::new(1, TARGET)).unwrap();
+    host.lun = Lun::from_index(1);
+    keys(&mut host);
+    let (mut key, mut changes, mut meanwhile) = (1, 0, 0);
+    assert!(registers(&mut host, key));
+    for number in 0..24 {
+        let vendor = format!("volume.b.vendor=V{number}");
+        let set = ["set", &*vendor, "--allow", "loses=b"];
+        let ran = thread::scope(|scope| {
+            let changing = scope.spawn(|| rig.lunar(&set));
+            while !changing.is_finished() {
+                // Every other change has nothing in its way.
+                if number % 2 == 0 && registers(&mut host, key + 1) {
+                    key += 1;
+                    meanwhile += 1;
+                }
+            }
+            changing.join().unwrap()
+        });
+        let is_busy = ran.output.contains("changes its reservations");
+        assert!(ran.good() || is_busy, "{}\n{}", ran.output, rig.log());
+        changes += u32::from(ran.good());
+        assert_eq!(keys(&mut host), [key], "{number}\n{}", rig.log());
+    }
+    assert!(changes >= 12 && meanwhile >= 12, "{changes} {meanwhile}");
+}
