@@ -45,7 +45,7 @@ pub(crate) struct Backing {
     /// length is now: a write there would extend the file by zeros that were never written.
     end: AtomicU64,
     /// Data that was accepted is lost.
-    lost: AtomicBool,
+    lost: Arc<AtomicBool>,
     unsupported: space::Unsupported,
     notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
@@ -82,12 +82,26 @@ pub(crate) struct BackingRules {
 
 impl Backing {
     pub(crate) fn new(master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
+        Self::with_losses(master, rules, blocks, Arc::default())
+    }
+
+    /// The same file or device by another descriptor, in other blocks. What it has lost is lost.
+    pub(crate) fn again(&self, master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
+        Self::with_losses(master, rules, blocks, Arc::clone(&self.lost))
+    }
+
+    fn with_losses(
+        master: OwnedFd,
+        rules: BackingRules,
+        blocks: u64,
+        lost: Arc<AtomicBool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             master,
             rules,
             blocks: AtomicU64::new(blocks),
             end: AtomicU64::new(u64::MAX),
-            lost: AtomicBool::new(false),
+            lost,
             unsupported: space::Unsupported::default(),
             notices: notices::Notices::default(),
             told_to_unmap: AtomicBool::new(true),

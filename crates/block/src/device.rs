@@ -54,7 +54,7 @@ impl DeviceVolume {
             block_size: bytes,
             ..self.options.clone()
         };
-        let backing = open::of(self.backing.duplicate()?, &options)?;
+        let backing = open::again(&self.backing, &options)?;
         Ok(Self { backing, options })
     }
 }

@@ -23,22 +23,33 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
     if number_of(&device)? != number {
         return Err(VolumeError::NoDevice);
     }
-    of(device, options)
+    let (rules, blocks) = prepare(&device, options)?;
+    Ok(Backing::new(device, rules, blocks))
 }
 
-/// The volume of a device that is open, exclusively.
-pub(super) fn of(device: OwnedFd, options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError> {
-    let attributes = Attributes::of(number_of(&device)?);
-    let bytes = ::io::files::device_size(&device).map_err(|cause| VolumeError::Kernel {
+/// The same device, still exclusive, to be treated as these options say.
+pub(super) fn again(
+    backing: &Backing,
+    options: &DeviceOptions,
+) -> Result<Arc<Backing>, VolumeError> {
+    let device = backing.duplicate()?;
+    let (rules, blocks) = prepare(&device, options)?;
+    Ok(backing.again(device, rules, blocks))
+}
+
+/// How a device that is open is to be treated, and its capacity in blocks.
+fn prepare(device: &OwnedFd, options: &DeviceOptions) -> Result<(BackingRules, u64), VolumeError> {
+    let attributes = Attributes::of(number_of(device)?);
+    let bytes = ::io::files::device_size(device).map_err(|cause| VolumeError::Kernel {
         what: "determine its size",
         cause,
     })?;
     if bytes == 0 {
         return Err(VolumeError::NoMedium);
     }
-    let rules = rules(&device, options, &attributes)?;
+    let rules = rules(device, options, &attributes)?;
     let blocks = rules.block_size.capacity(bytes)?;
-    Ok(Backing::new(device, rules, blocks))
+    Ok((rules, blocks))
 }
 
 fn number_of(device: &OwnedFd) -> Result<u64, VolumeError> {

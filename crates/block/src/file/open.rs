@@ -76,7 +76,7 @@ pub(super) fn again(backing: &Backing, options: &FileOptions) -> Result<Arc<Back
     // It is in use, so nothing is tried behind its end: it may be longer by then.
     let punches = |_| backing.traits().unmap_granularity.is_some();
     let (rules, blocks) = prepare(&file, len(&file)?, options, punches)?;
-    Ok(Backing::new(file, rules, blocks))
+    Ok(backing.again(file, rules, blocks))
 }
 
 /// What opening does to a file that has this length, and was written to last at this time.

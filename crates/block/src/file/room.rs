@@ -51,27 +51,22 @@ impl ReservedRoom {
         bytes: u64,
         sparse: bool,
     ) -> Result<(), VolumeError> {
-        let _held = self.hold();
+        let mut taken = self.hold();
         let found = len(file)?;
         if bytes <= found {
             return Ok(());
         }
         extend(file, found, bytes, sparse)?;
+        *taken = None;
         rustix::fs::fsync(file).map_err(VolumeError::kernel("make it durable"))
     }
 
     /// Gives back what was taken. What cannot be given back is so when the file is cut off or goes.
     pub(super) fn release(&self, file: &OwnedFd) {
-        self.release_after(file, || ());
-    }
-
-    /// The same; `meanwhile` comes between the last look at the file and its end.
-    fn release_after(&self, file: &OwnedFd, meanwhile: impl FnOnce()) {
         let mut taken = self.hold();
         if let (Some(taken), Ok(found)) = (taken.take(), len(file))
             && taken.end == found
         {
-            meanwhile();
             let _ = rustix::fs::ftruncate(file, found);
         }
     }

@@ -23,12 +23,29 @@ struct OpenLeaf {
 }
 
 impl OpenLeaves {
-    /// Adds what of others is a file or a device, which is locked while it is open. What is in
-    /// memory goes with its unit.
-    pub fn add_files(&mut self, others: Self) {
+    /// Those that are files or devices, which are locked while they are open. What is in memory
+    /// goes with its unit.
+    #[must_use]
+    pub fn files(&self) -> Self {
         let is_file =
-            |leaf: &OpenLeaf| matches!(leaf.address, Address::File(_) | Address::Block(_));
-        self.0.extend(others.0.into_iter().filter(is_file));
+            |leaf: &&OpenLeaf| matches!(leaf.address, Address::File(_) | Address::Block(_));
+        Self(self.0.iter().filter(is_file).cloned().collect())
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Whether all of these are among them.
+    #[must_use]
+    pub fn has_all(&self, others: &Self) -> bool {
+        let has = |other: &OpenLeaf| {
+            self.0
+                .iter()
+                .any(|one| Arc::ptr_eq(&one.volume, &other.volume))
+        };
+        others.0.iter().all(has)
     }
 
     /// How many commands were sent again to units behind other targets; `None` where there are no
@@ -147,12 +164,14 @@ impl OpenLeaves {
         let Some(volume) = self.0[at].volume.with_block_size(options.block_size) else {
             return Ok(None);
         };
-        let (block_size, volume) = (options.block_size, volume?);
-        Ok(Some(OpenLeaf {
-            block_size,
-            volume,
-            ..self.0.remove(at)
-        }))
+        let again = volume?;
+        let mut leaf = self.0.remove(at);
+        leaf.block_size = options.block_size;
+        // It may have been told the size that it has.
+        if again.traits().block_size != leaf.volume.traits().block_size {
+            leaf.volume = again;
+        }
+        Ok(Some(leaf))
     }
 }
 
