@@ -68,10 +68,10 @@ fn histograms_add_up_to_what_a_host_did() {
         let labels = format!("{{volume=\"b\",op=\"{op}\"");
         let counted = sum(&format!("lunar_volume_operations_total{labels}}}"));
         assert_eq!(counted, operations, "{said}");
-        for at in ["", ",at=\"medium\""] {
-            let count = format!("lunar_volume_latency_seconds_count{labels}{at}}}");
+        for latency in ["latency", "medium_latency"] {
+            let count = format!("lunar_volume_{latency}_seconds_count{labels}}}");
             assert_eq!(sum(&count), operations, "{count}\n{said}");
-            let all = format!("lunar_volume_latency_seconds_bucket{labels}{at},le=\"+Inf\"}}");
+            let all = format!("lunar_volume_{latency}_seconds_bucket{labels},le=\"+Inf\"}}");
             assert_eq!(sum(&all), operations, "{all}\n{said}");
         }
     }

@@ -84,7 +84,6 @@ pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
         } else {
             BTreeMap::new()
         },
-        // Series that are missing are seen; zeros would be a lie.
         sessions: plane.sessions_of(&survey).unwrap_or_default(),
         memory,
         memory_limit: plane.memory().limit(),
@@ -105,10 +104,7 @@ impl Numbers {
         let volumes: Vec<_> = self.volumes.iter().filter(wanted).collect();
         self.of_volumes(&volumes, request.detail, &mut out);
         if request.volume.is_none() {
-            of_sessions(&self.sessions, &mut out);
-            if request.detail {
-                latency_of_sessions(&self.sessions, &mut out);
-            }
+            self.of_sessions(request.detail, &mut out);
             self.of_peers(&mut out);
             self.of_cores(&mut out);
             self.of_configuration(&mut out);
@@ -122,9 +118,17 @@ impl Numbers {
         for (volume, op, stats) in active(volumes) {
             if detail || op != "other" {
                 let labels = [("volume", &*volume.volume), ("op", op)];
-                histogram(&labels, stats, detail, out);
+                histogram(&series::LATENCY, &labels, stats, detail, out);
             }
         }
+        if detail {
+            self.at_media(volumes, out);
+        }
+        gauges(volumes, &self.survey.queued, out);
+    }
+
+    fn at_media(&self, volumes: &[&VolumeStats], out: &mut Exposition) {
+        out.family(&series::MEDIUM_LATENCY);
         let media = volumes.iter().filter_map(|volume| {
             let (name, classes) = self.media.get_key_value(&volume.volume)?;
             Some((&**name, classes))
@@ -132,11 +136,28 @@ impl Numbers {
         for (volume, classes) in media {
             let classes = OPERATIONS.iter().zip(classes);
             for ((op, _), stats) in classes.filter(|(_, stats)| stats.operations > 0) {
-                let labels = [("volume", volume), ("op", *op), ("at", "medium")];
-                histogram(&labels, stats, detail, out);
+                let labels = [("volume", volume), ("op", *op)];
+                histogram(&series::MEDIUM_LATENCY, &labels, stats, true, out);
             }
         }
-        gauges(volumes, &self.survey.queued, out);
+    }
+
+    fn of_sessions(&self, detail: bool, out: &mut Exposition) {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for session in &self.sessions {
+            *counts.entry(names(session)[0]).or_default() += 1;
+        }
+        out.family(&series::SESSIONS);
+        for (target, count) in counts {
+            out.number(&series::SESSIONS, &[("target", target)], count);
+        }
+        // Series that are missing are seen; zeros would be a lie.
+        let is_counted = |one: &&Session| !self.survey.silent.contains(&one.core);
+        let counted: Vec<_> = self.sessions.iter().filter(is_counted).collect();
+        counts_of_sessions(&counted, out);
+        if detail {
+            latency_of_sessions(&counted, out);
+        }
     }
 
     fn of_peers(&self, out: &mut Exposition) {
@@ -238,13 +259,19 @@ fn active<'a>(
 }
 
 /// 12 buckets of 4^n us, or 27 of 2^n: both are exact sums of ours.
-fn histogram(labels: Labels<'_>, stats: &OperationStats, detail: bool, out: &mut Exposition) {
+fn histogram(
+    family: &Family,
+    labels: Labels<'_>,
+    stats: &OperationStats,
+    detail: bool,
+    out: &mut Exposition,
+) {
     let (step, count) = if detail { (1, 27) } else { (2, 12) };
     let ends = (0..27).step_by(step).take(count);
     let ends = ends.map(|octave| Duration::from_micros(1 << octave));
     let within = ends.map(|end| (end, stats.within(end)));
     let total = (stats.operations, Duration::from_nanos(stats.sum_ns));
-    out.histogram(&series::LATENCY, labels, within, total);
+    out.histogram(family, labels, within, total);
 }
 
 fn gauges(volumes: &[&VolumeStats], queued: &BTreeMap<String, u64>, out: &mut Exposition) {
@@ -281,35 +308,33 @@ fn each(
 }
 
 /// Sessions of one initiator with one target by one portal are one series.
-fn of_sessions(sessions: &[Session], out: &mut Exposition) {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+fn names(session: &Session) -> [&str; 3] {
+    let target = session.target.as_deref().unwrap_or("discovery");
+    [target, &session.initiator, &session.portal]
+}
+
+fn session_labels([target, initiator, portal]: [&str; 3]) -> [(&'static str, &str); 3] {
+    [
+        ("target", target),
+        ("initiator", initiator),
+        ("portal", portal),
+    ]
+}
+
+fn counts_of_sessions(sessions: &[&Session], out: &mut Exposition) {
     let mut sums: BTreeMap<[&str; 3], [u64; 3]> = BTreeMap::new();
     for session in sessions {
-        let target = session.target.as_deref().unwrap_or("discovery");
-        *counts.entry(target).or_default() += 1;
-        let key = [target, &*session.initiator, &*session.portal];
-        let sum = sums.entry(key).or_default();
+        let sum = sums.entry(names(session)).or_default();
         let add = [session.commands, session.read_bytes, session.written_bytes];
         sum.iter_mut().zip(add).for_each(|(sum, more)| *sum += more);
     }
-    out.family(&series::SESSIONS);
-    for (target, count) in counts {
-        out.number(&series::SESSIONS, &[("target", target)], count);
-    }
-    let labels = |[target, initiator, portal]: [_; 3]| {
-        [
-            ("target", target),
-            ("initiator", initiator),
-            ("portal", portal),
-        ]
-    };
     out.family(&series::SESSION_COMMANDS);
-    for (key, [commands, ..]) in &sums {
-        out.number(&series::SESSION_COMMANDS, &labels(*key), commands);
+    for (names, [commands, ..]) in &sums {
+        out.number(&series::SESSION_COMMANDS, &session_labels(*names), commands);
     }
     out.family(&series::SESSION_BYTES);
-    for (key, [_, read, written]) in &sums {
-        let [target, initiator, portal] = labels(*key);
+    for (names, [_, read, written]) in &sums {
+        let [target, initiator, portal] = session_labels(*names);
         for (op, bytes) in [("read", read), ("write", written)] {
             let labels = [target, initiator, portal, ("op", op)];
             out.number(&series::SESSION_BYTES, &labels, bytes);
@@ -317,21 +342,20 @@ fn of_sessions(sessions: &[Session], out: &mut Exposition) {
     }
 }
 
-/// Of all sessions of one initiator by one portal.
-fn latency_of_sessions(sessions: &[Session], out: &mut Exposition) {
-    let mut sums: BTreeMap<[&str; 2], CoarseLatency> = BTreeMap::new();
+fn latency_of_sessions(sessions: &[&Session], out: &mut Exposition) {
+    let mut sums: BTreeMap<[&str; 3], CoarseLatency> = BTreeMap::new();
     for session in sessions.iter().filter(|session| session.commands > 0) {
-        let sum = sums.entry([&*session.initiator, &*session.portal]);
+        let sum = sums.entry(names(session));
         sum.or_default().add(&session.latency);
     }
     out.family(&series::SESSION_LATENCY);
-    for ([initiator, portal], latency) in &sums {
+    for (names, latency) in &sums {
         let mut within = 0;
         let buckets = latency.buckets().map(|(end, count)| {
             within += count;
             (end, within)
         });
-        let labels = [("initiator", *initiator), ("portal", *portal)];
+        let labels = session_labels(*names);
         let total = (latency.operations(), latency.sum());
         out.histogram(&series::SESSION_LATENCY, &labels, buckets, total);
     }

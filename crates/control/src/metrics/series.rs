@@ -91,6 +91,10 @@ pub(super) const LATENCY: Family = Family::histogram(
     "lunar_volume_latency_seconds",
     "Time from a command to its status.",
 );
+pub(super) const MEDIUM_LATENCY: Family = Family::histogram(
+    "lunar_volume_medium_latency_seconds",
+    "Time that commands were at the volume.",
+);
 pub(super) const QUEUE: Family = Family::gauge(
     "lunar_volume_queue_depth",
     "",
@@ -175,11 +179,12 @@ pub(super) const ALARM: Family =
     Family::gauge("lunar_alarm", "", "1 for what somebody should look at.");
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Family; 23] = [
+pub const ALL: [Family; 24] = [
     OPERATIONS,
     ERRORS,
     BYTES,
     LATENCY,
+    MEDIUM_LATENCY,
     QUEUE,
     CAPACITY,
     USED,

@@ -153,13 +153,10 @@ fn a_volume_alone_and_in_detail() {
     let other = "lunar_volume_latency_seconds_bucket{volume=\"db\",op=\"other\"";
     let buckets = detail.lines().filter(|line| line.starts_with(other));
     assert_eq!(buckets.count(), 28);
-    let count = |labels: &str| {
-        let series = format!("lunar_volume_latency_seconds_count{{volume=\"db\",{labels}}}");
-        value(&detail, &series)
-    };
     for (op, at_medium) in [("read", 7.0), ("write", 6.0)] {
-        let labels = format!("op=\"{op}\",at=\"medium\"");
-        assert_eq!(count(&labels).to_bits(), f64::to_bits(at_medium));
+        let labels = format!("{{volume=\"db\",op=\"{op}\"}}");
+        let count = format!("lunar_volume_medium_latency_seconds_count{labels}");
+        assert_eq!(value(&detail, &count).to_bits(), f64::to_bits(at_medium));
     }
     assert_eq!(detail.matches("_sum{volume=\"db\"").count(), 5, "{detail}");
     for wrong in [("detail", "2"), ("volumes", "db"), ("", "")] {
@@ -168,12 +165,11 @@ fn a_volume_alone_and_in_detail() {
     }
 }
 
-/// Sessions of one initiator by one portal are added up, with whichever target they are.
+/// Sessions of one initiator with one target by one portal are added up.
 #[test]
 fn histograms_of_sessions_add_up_to_their_commands() {
     let mut numbers = numbers(Vec::new());
     let other = Session {
-        target: Some("iqn.2026-11.org.example:other".to_owned()),
         commands: 14,
         latency: latency(14),
         ..session("192.0.2.1:3260")
@@ -204,6 +200,26 @@ fn histograms_of_sessions_add_up_to_their_commands() {
     );
     let counts = ["latency_seconds_count", "commands_total"].map(|series| of(series).sum::<u64>());
     assert_eq!(counts, [24, 24]);
+}
+
+/// A counter that fell to 0 for once would be taken for another start.
+#[test]
+fn sessions_of_a_core_that_does_not_answer_have_no_counts() {
+    let mut numbers = numbers(Vec::new());
+    let silent = Session {
+        target: Some("iqn.2026-11.org.example:other".to_owned()),
+        core: 1,
+        commands: 0,
+        ..session("192.0.2.1:3260")
+    };
+    numbers.sessions.push(silent);
+    numbers.survey.silent.push(1);
+    let text = text(&numbers);
+    assert!(text.contains("lunar_sessions{target=\"iqn.2026-11.org.example:other\"} 1\n"));
+    let counts = text
+        .lines()
+        .filter(|line| line.starts_with("lunar_session_commands_total{"));
+    assert_eq!(counts.count(), 1, "{text}");
 }
 
 #[test]

@@ -59,6 +59,12 @@ fn path(args: &MetricsArgs) -> String {
 
 /// What volumes do in a second, as commands.
 fn rates(client: &ApiClient, only: Option<&str>) -> Result<String, ApiError> {
+    if let Some(only) = only {
+        client.text(
+            Method::GET,
+            &ApiRequest::new(format!("/v1/volumes/{}", segment(only))),
+        )?;
+    }
     let request = ApiRequest::new("/v1/stats");
     let look = || client.ask::<Vec<VolumeStats>>(Method::GET, &request);
     let before = look()?;
