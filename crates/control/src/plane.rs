@@ -8,6 +8,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -206,6 +207,12 @@ impl Plane {
         Ok(work().inspect_err(failed))
     }
 
+    /// The configuration file.
+    #[must_use]
+    pub fn config(&self) -> &Path {
+        self.store.config()
+    }
+
     /// Whether the file says something that is not served. What is just being applied is in the
     /// history first, and no edit.
     #[must_use]
@@ -378,28 +385,39 @@ impl Plane {
 
     /// What the cores have told, if they have.
     fn answered<T>(&self, told: Option<T>) -> Result<T, Unanswered> {
-        match &told {
-            Some(_) => self.alarms.clear(AlarmKind::Core),
-            None => {
-                let alarm = Alarm::new(AlarmKind::Core, Unanswered.to_string());
-                self.alarms.raise(alarm.way_out(
-                    "read the log; if it stays so, restart the daemon: hosts are not served either",
-                ));
-            }
-        }
+        // The first core knows the sessions, and which units there are.
+        self.core_answered(0, told.is_some());
         told.ok_or(Unanswered)
     }
 
-    /// How many sessions and logins by Fibre Channel there are, if every core that serves answers
-    /// within 5 s. Each is woken once for it.
+    fn core_answered(&self, core: u16, has_answered: bool) {
+        let at = format!("core {core}");
+        if has_answered {
+            self.alarms.clear_at(AlarmKind::Core, &at);
+            return;
+        }
+        let alarm = Alarm::new(
+            AlarmKind::Core,
+            format!("core {core} has not answered within 5 s"),
+        );
+        self.alarms.raise(alarm.at(at).way_out(
+            "read the log; if it stays so, restart the daemon: hosts are not served either",
+        ));
+    }
+
+    /// How many sessions with targets and logins by Fibre Channel there are, if every core answers
+    /// within 5 s. Each is woken once for it; there is an alarm of each that does not answer.
     #[must_use]
     pub fn pulse(&self) -> Option<usize> {
         let survey = self.survey();
-        if !survey.is_whole {
-            return None;
+        for time in &survey.times {
+            self.core_answered(time.core, true);
         }
-        self.alarms.clear(AlarmKind::Core);
-        Some(survey.sessions.len() + survey.fc_logins.len())
+        for core in &survey.silent {
+            self.core_answered(*core, false);
+        }
+        let is_whole = survey.silent.is_empty();
+        is_whole.then(|| survey.sessions.len() + survey.fc_logins.len())
     }
 
     /// Ends a session, whatever its peer does.

@@ -4,11 +4,12 @@ use process::ExitCode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Instant;
 use std::{env, fs, io, process, thread};
 
 use clap::Args;
 use control::daemon::{Daemon, DaemonError, DaemonOptions};
-use control::plane::{Plane, Unanswered};
+use control::plane::{Plane, Session, Unanswered};
 use engine::serve::options::RingKind;
 use rustix::process::geteuid;
 use sd_notify::NotifyState;
@@ -17,7 +18,7 @@ use signal_hook::iterator::Signals;
 
 use crate::manage::SocketArgs;
 use crate::serve::args::RINGS;
-use crate::units::choice;
+use crate::units::{choice, counted};
 use crate::{VerbError, client, log};
 
 /// Serve what a configuration file says, until told to stop
@@ -75,10 +76,10 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
     let daemon = Daemon::start(&options).map_err(|error| failure(&error))?;
     let served = daemon.plane().served();
     tracing::info!(
-        "generation {} is served: {} volumes, {} targets; it listens to {}",
+        "generation {} is served: {}, {}; it listens to {}",
         served.generation,
-        served.tree.volume.len(),
-        served.tree.target.len(),
+        counted(served.tree.volume.len() as u64, "volume"),
+        counted(served.tree.target.len() as u64, "target"),
         options.socket.display()
     );
     notify(daemon.plane(), NotifyState::Ready);
@@ -90,11 +91,13 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<ExitCode, VerbError> {
 
 /// Waits for the order to stop, and meanwhile tells the service manager that all is well.
 fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
-    // Half of it, as sd_watchdog_enabled(3) says; without a service manager nobody is woken.
-    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
+    // A core may fail to answer once, for 5 s, and the next beat still comes in time. Without a
+    // service manager nothing wakes up for it.
+    let interval = sd_notify::watchdog_enabled().map(|limit| limit / 3);
+    let mut beat = interval.map(|interval| Instant::now() + interval);
     loop {
-        let next = match watchdog {
-            Some(interval) => heard.recv_timeout(interval),
+        let next = match beat {
+            Some(at) => heard.recv_timeout(at.saturating_duration_since(Instant::now())),
             None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match next {
@@ -104,24 +107,31 @@ fn wait(daemon: &Daemon, heard: &Receiver<Heard>) -> Result<(), String> {
             }
             Ok(Heard::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Heard::Ended(what)) => return Err(format!("{what} has ended")),
-            Err(RecvTimeoutError::Timeout) => match daemon.plane().pulse() {
-                Some(sessions) => tell(daemon.plane(), NotifyState::Watchdog, Ok(sessions)),
-                None => tracing::error!("a core does not answer"),
-            },
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(sessions) = daemon.plane().pulse() {
+                    tell(daemon.plane(), NotifyState::Watchdog, Ok(sessions));
+                }
+                beat = interval.map(|interval| Instant::now() + interval);
+            }
         }
     }
 }
 
 /// Tells the service manager; without one nobody listens.
 fn notify(plane: &Plane, state: NotifyState<'_>) {
-    let sessions = plane.sessions().map(|sessions| sessions.len());
+    let is_counted = |session: &Session| session.target.is_some();
+    let sessions = plane.sessions();
+    let sessions = sessions.map(|all| all.iter().filter(|one| is_counted(one)).count());
     tell(plane, state, sessions);
 }
 
 fn tell(plane: &Plane, state: NotifyState<'_>, sessions: Result<usize, Unanswered>) {
     let generation = plane.served().generation;
     let status = match sessions {
-        Ok(sessions) => format!("generation {generation}, {sessions} sessions"),
+        Ok(sessions) => format!(
+            "generation {generation}, {}",
+            counted(sessions as u64, "session")
+        ),
         Err(cause) => format!("generation {generation}; {cause}"),
     };
     let _ = sd_notify::notify(&[state, NotifyState::Status(&status)]);
