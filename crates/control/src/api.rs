@@ -79,6 +79,8 @@ pub struct Status {
     pub version: String,
     /// The generation that is served.
     pub generation: u64,
+    /// The configuration file.
+    pub config: String,
     /// The configuration file was edited and not applied.
     pub edited: bool,
     /// How many volumes there are.
@@ -166,6 +168,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
         Json(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             generation: served.generation,
+            config: plane.config().display().to_string(),
             edited: plane.is_edited(),
             volumes: served.tree.volume.len(),
             targets: served.tree.target.len(),
@@ -222,6 +225,11 @@ async fn metrics(
         .and_then(|accept| accept.to_str().ok());
     let request = ScrapeRequest::new(&query, accept.unwrap_or_default());
     let request = request.map_err(|cause| Problem::malformed(&cause))?;
+    if let Some(name) = &request.volume
+        && !plane.served().tree.volume.contains_key(name)
+    {
+        return Err(rows::no_row("volume", name));
+    }
     let kind = request.format.content_type();
     let text = blocking(move || crate::metrics::metrics(&plane, &request)).await?;
     Ok(([("content-type", kind)], text).into_response())
@@ -232,9 +240,12 @@ async fn drop_session(
     caller: Caller,
     Segment(id): Segment<u16>,
 ) -> Answer<StatusCode> {
-    let what = format!("ends session {id}");
-    caller.audit(&what);
-    match blocking(move || plane.drop_session(id, &caller.author())).await?? {
+    let author = caller.author();
+    let end = blocking(move || plane.drop_session(id, &author)).await??;
+    if end != SessionEnd::Unknown {
+        caller.audit(&format!("ends session {id}"));
+    }
+    match end {
         SessionEnd::Ended => Ok(StatusCode::NO_CONTENT),
         SessionEnd::Unknown => Err(Problem::not_found(&format!("there is no session {id}"))
             .way_out("lunar sessions lists those that there are")),

@@ -43,10 +43,12 @@ pub enum ApiError {
     Odd(String, String),
 }
 
-/// Place, cause and way out in one line. The way out of a plan is told below the plan.
+/// Place, cause and way out in one line; of a plan that is refused, the options that allow it.
 fn refusal(problem: &Problem) -> String {
+    if let Some(outcome) = &problem.outcome {
+        return format!("this needs {}", outcome.plan.way_out());
+    }
     let way_out = problem.way_out.as_deref();
-    let way_out = way_out.filter(|_| problem.outcome.is_none());
     let parts = [problem.at.as_deref(), Some(&*problem.detail), way_out];
     parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }

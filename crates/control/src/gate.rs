@@ -349,7 +349,6 @@ impl<S: Store, E: Engine> Gate<S, E> {
             return Err(GateError::Edited(self.generation));
         }
         let text = match candidate {
-            // What is kept has to be what is read at the next start.
             Candidate::Tree(tree) => {
                 let (text, tree) = edit(&self.text, &self.tree, tree)?;
                 return Ok((text.into(), tree));

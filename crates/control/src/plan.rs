@@ -133,17 +133,25 @@ impl Plan {
         })
     }
 
-    /// The options that allow all of it.
+    /// What has to be allowed for all of it: `cuts`, `loses=ROW`.
     #[must_use]
-    pub fn way_out(&self) -> String {
+    pub fn needs(&self) -> Vec<String> {
         let has = |impact| self.differences.iter().any(|one| one.impact == impact);
-        let cuts = has(Impact::Cuts).then(|| "--allow cuts".to_owned());
+        let cuts = has(Impact::Cuts).then(|| "cuts".to_owned());
         let losing = self
             .differences
             .iter()
             .filter(|one| one.impact == Impact::Loses);
-        let loses = losing.map(|one| format!("--allow loses={}", one.row));
-        cuts.into_iter().chain(loses).collect::<Vec<_>>().join(" ")
+        let loses = losing.map(|one| format!("loses={}", one.row));
+        cuts.into_iter().chain(loses).collect()
+    }
+
+    /// The options that allow all of it.
+    #[must_use]
+    pub fn way_out(&self) -> String {
+        let options = self.needs().into_iter();
+        let options = options.map(|one| format!("--allow {one}"));
+        options.collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -145,6 +145,12 @@ impl<F: Files> FileStore<F> {
         numbers
     }
 
+    /// The configuration file.
+    #[must_use]
+    pub fn config(&self) -> &Path {
+        &self.config
+    }
+
     fn path(&self, number: u64, ending: &str) -> PathBuf {
         self.history.join(format!("{number:06}.{ending}"))
     }

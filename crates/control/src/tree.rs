@@ -332,7 +332,7 @@ impl Portals {
 
 /// A LUN's volume, and what may be done with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum LunRow {
     /// The name of a volume, which can be written.
     Volume(String),
@@ -438,47 +438,6 @@ impl Default for Tree {
             target: BTreeMap::new(),
         }
     }
-}
-
-impl Tree {
-    /// The same without rows, but for one.
-    pub(crate) fn with_row_alone(&self, section: &str, name: &str) -> Self {
-        Self {
-            version: self.version,
-            daemon: self.daemon.clone(),
-            api: self.api.clone(),
-            discovery: self.discovery.clone(),
-            volume: alone(&self.volume, name, section == "volume"),
-            group: alone(&self.group, name, section == "group"),
-            target: alone(&self.target, name, section == "target"),
-        }
-    }
-
-    /// What [`Self::with_row_alone`] gave comes back with that row changed, or without it.
-    pub(crate) fn take_row(&mut self, section: &str, name: &str, part: Self) {
-        fn take<T>(rows: &mut BTreeMap<String, T>, name: &str, part: BTreeMap<String, T>) {
-            rows.remove(name);
-            rows.extend(part);
-        }
-        match section {
-            "volume" => take(&mut self.volume, name, part.volume),
-            "group" => take(&mut self.group, name, part.group),
-            "target" => take(&mut self.target, name, part.target),
-            _ => {}
-        }
-        self.version = part.version;
-        (self.daemon, self.api, self.discovery) = (part.daemon, part.api, part.discovery);
-    }
-}
-
-fn alone<T: Clone>(
-    rows: &BTreeMap<String, T>,
-    name: &str,
-    is_section: bool,
-) -> BTreeMap<String, T> {
-    let row = rows.get_key_value(name).filter(|_| is_section);
-    let row = row.map(|(name, row)| (name.clone(), row.clone()));
-    row.into_iter().collect()
 }
 
 impl VolumeRow {

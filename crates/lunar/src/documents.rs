@@ -124,10 +124,7 @@ fn see_also(name: &str) -> String {
 const LUNAR: &str = "lunar";
 
 /// Pages that are not of a verb.
-const TOPICS: &[(&str, &str)] = &[
-    ("configuration", "What a daemon serves, as one file"),
-    ("metrics", "What a daemon tells Prometheus"),
-];
+const TOPICS: &[(&str, &str)] = &[("configuration", "What a daemon serves, as one file")];
 
 /// The page of lunar itself, and those of verbs.
 const PAGES: &[(&str, &str)] = &[

@@ -219,7 +219,7 @@ pub(super) async fn rollback(
     change(plane, Candidate::Generation(generation), terms).await
 }
 
-/// One value of the tree.
+/// Values to set, and paths to take away.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {

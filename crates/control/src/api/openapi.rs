@@ -73,7 +73,7 @@ fn info() -> InfoBuilder {
 const ABOUT: &str = "The control plane of a storage area network. It is asked over the Unix socket \
                      of lunar daemon, where the kernel tells who asks, or over TCP with a token. \
                      Every answer that is not a success is a problem of RFC 9457; its title says \
-                     which one.";
+                     which one. A method that a path does not take is answered by 405.";
 
 fn token() -> utoipa::openapi::security::Http {
     HttpBuilder::new()

@@ -40,7 +40,10 @@ pub(super) const STATUSES: &[(u16, &str)] = &[
         401,
         "unauthorized: there is no token, or one that does not count",
     ),
-    (403, "forbidden: the role does less than this"),
+    (
+        403,
+        "forbidden: the role does less than this, or the change is one of `[api]`",
+    ),
     (404, "not found: there is nothing of this name"),
     (408, "too slow: the body has not come within 30 s"),
     (
@@ -215,10 +218,14 @@ impl From<GateError> for Problem {
         };
         let problem = Self::new(status, title, &error.to_string());
         match error {
-            GateError::Refused { outcome, way_out } => Self {
-                outcome: Some(outcome),
-                ..problem.way_out(&way_out)
-            },
+            GateError::Refused { outcome, .. } => {
+                let allow = outcome.plan.needs().join(",");
+                Self {
+                    detail: "more would come of it than is allowed".to_owned(),
+                    outcome: Some(outcome),
+                    ..problem.way_out(&format!("allow={allow} in the query"))
+                }
+            }
             GateError::Document(found) => problem.in_document(found),
             GateError::Tree(found) => match &*found {
                 [one] => problem.in_tree(one),
@@ -261,17 +268,15 @@ impl From<Unanswered> for Problem {
 
 impl From<SetError> for Problem {
     fn from(error: SetError) -> Self {
-        let status = match error {
-            SetError::NotSet(_) => StatusCode::NOT_FOUND,
-            _ => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        let problem = Self::new(status, "invalid", &error.to_string());
+        let what = error.to_string();
+        let invalid = || Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", &what);
         match error {
+            SetError::NotSet(_) => Self::not_found(&what),
             SetError::Value { path, cause } => Self {
                 detail: cause,
-                ..problem.at(&path)
+                ..invalid().at(&path)
             },
-            SetError::NotSet(_) | SetError::Path(_) | SetError::NewTarget(_) => problem,
+            SetError::Path(_) | SetError::NewTarget(_) => invalid(),
         }
     }
 }

@@ -141,9 +141,7 @@ fn looks() -> Vec<Route> {
         Route::look(
             "/v1/jobs",
             jobs::jobs,
-            told("listJobs", "What takes its time, while it does")
-                .lists::<Job>()
-                .problems(&[504]),
+            told("listJobs", "What takes its time, while it does").lists::<Job>(),
         ),
         Route::look(
             "/v1/events",
@@ -209,7 +207,8 @@ fn of_the_engine() -> Vec<Route> {
                 .query("detail", "`1` for more buckets of latencies", detail)
                 .query("volume", "Only what is of this volume", String::schema())
                 .answers_text(TEXT)
-                .answers_text("application/openmetrics-text"),
+                .answers_text("application/openmetrics-text")
+                .problems(&[404]),
         ),
     ]
 }

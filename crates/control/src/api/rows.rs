@@ -115,7 +115,7 @@ impl<S: Section> RowEdit<S> {
     }
 }
 
-fn no_row(key: &str, name: &str) -> Problem {
+pub(super) fn no_row(key: &str, name: &str) -> Problem {
     Problem::not_found(&format!("there is no {key} {name:?}"))
         .way_out(&format!("/v1/{key}s lists those that there are"))
 }

@@ -323,7 +323,10 @@ fn a_loss_is_refused_with_its_plan_until_it_is_allowed() {
         panic!("{refused:?}");
     };
     assert_eq!(problem.status, 409);
-    assert_eq!(problem.way_out.as_deref(), Some("--allow loses=volume.a"));
+    assert_eq!(
+        problem.way_out.as_deref(),
+        Some("allow=loses=volume.a in the query")
+    );
     assert_eq!(problem.outcome.unwrap().worst, Impact::Loses);
     rig.send(Method::PUT, "/v1/config?allow=loses=volume.a", without)
         .unwrap();

@@ -127,8 +127,8 @@ fn named(tree: &Tree, entry: &String) -> BTreeSet<InitiatorName> {
     names.filter_map(|name| initiator(name)).collect()
 }
 
-/// Whether `allow` lets in somebody of a group, without naming the group itself. Who is meant by
-/// everybody alone sees the view of no group that is not allowed.
+/// Whether `allow` lets in an initiator of a group without naming the group itself. One that only
+/// `*` admits sees the view of a group only if the group has its name.
 pub(super) fn lets_in(tree: &Tree, allow: &[String], group: &GroupRow, is_fc: bool) -> bool {
     let allowed: BTreeSet<_> = allow.iter().flat_map(|entry| named(tree, entry)).collect();
     let names = group.initiators.iter();

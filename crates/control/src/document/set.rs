@@ -1,5 +1,7 @@
 //! One value of a tree by its path: `volume.db.limit.iops=20k`.
 
+use std::collections::BTreeMap;
+
 use toml_edit::{DocumentMut, Item, Key, TableLike, Value};
 
 use super::canonical;
@@ -160,4 +162,45 @@ fn take(table: &mut dyn TableLike, names: &[String]) -> Option<Item> {
         [last] => table.remove(last),
         [first, rest @ ..] => take(table.get_mut(first)?.as_table_like_mut()?, rest),
     }
+}
+
+impl Tree {
+    /// The same without rows, but for one.
+    fn with_row_alone(&self, section: &str, name: &str) -> Self {
+        Self {
+            version: self.version,
+            daemon: self.daemon.clone(),
+            api: self.api.clone(),
+            discovery: self.discovery.clone(),
+            volume: alone(&self.volume, name, section == "volume"),
+            group: alone(&self.group, name, section == "group"),
+            target: alone(&self.target, name, section == "target"),
+        }
+    }
+
+    /// What [`Self::with_row_alone`] gave comes back with that row changed, or without it.
+    fn take_row(&mut self, section: &str, name: &str, part: Self) {
+        fn take<T>(rows: &mut BTreeMap<String, T>, name: &str, part: BTreeMap<String, T>) {
+            rows.remove(name);
+            rows.extend(part);
+        }
+        match section {
+            "volume" => take(&mut self.volume, name, part.volume),
+            "group" => take(&mut self.group, name, part.group),
+            "target" => take(&mut self.target, name, part.target),
+            _ => {}
+        }
+        self.version = part.version;
+        (self.daemon, self.api, self.discovery) = (part.daemon, part.api, part.discovery);
+    }
+}
+
+fn alone<T: Clone>(
+    rows: &BTreeMap<String, T>,
+    name: &str,
+    is_section: bool,
+) -> BTreeMap<String, T> {
+    let row = rows.get_key_value(name).filter(|_| is_section);
+    let row = row.map(|(name, row)| (name.clone(), row.clone()));
+    row.into_iter().collect()
 }

@@ -221,18 +221,15 @@ impl Change<'_> {
         match client.ask::<Outcome>(Method::POST, &request) {
             Ok(outcome) if self.common.json => documents::print_json(&outcome),
             Ok(outcome) => documents::print(told(&outcome, is_dry, &command).as_bytes()),
-            Err(ApiError::Refused(problem)) if problem.outcome.is_some() => {
-                let outcome = problem.outcome.as_deref();
-                let plan = outcome
-                    .map(|outcome| format!("{}\n", outcome.plan))
-                    .unwrap_or_default();
-                documents::print(plan.as_bytes())?;
-                Err(VerbError::failed(format!(
-                    "nothing has changed: {}",
-                    problem.detail
-                )))
+            Err(error) => {
+                if let ApiError::Refused(problem) = &error
+                    && let Some(outcome) = &problem.outcome
+                {
+                    documents::print(format!("{}\n", outcome.plan).as_bytes())?;
+                    return Err(VerbError::failed(format!("nothing has changed: {error}")));
+                }
+                Err(failure(&error))
             }
-            Err(error) => Err(failure(&error)),
         }
     }
 }

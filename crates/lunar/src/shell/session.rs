@@ -28,6 +28,8 @@ pub(super) struct ShellSession {
 #[derive(Clone)]
 struct Running {
     generation: u64,
+    /// The configuration file.
+    config: String,
     text: String,
     tree: Tree,
     /// A line has taken something away in so many words.
@@ -73,7 +75,7 @@ impl ShellSession {
             tree: &running.tree,
             machine: &machine,
             generation: running.generation,
-            config_path: "/etc/lunar/lunar.toml",
+            config_path: &running.config,
             width: 80,
         };
         let before = self.shell.clone();
@@ -128,6 +130,7 @@ impl ShellSession {
         let tree = parse(&text).map_err(VerbError::failed)?;
         Ok(Running {
             generation: status.generation,
+            config: status.config,
             text,
             tree,
             deletes: false,
@@ -161,12 +164,7 @@ impl ShellSession {
         }
         let mut allow = self.allow.clone();
         if running.deletes {
-            let needed = plan.plan.way_out();
-            let needed = needed
-                .split("--allow ")
-                .map(str::trim)
-                .filter(|one| !one.is_empty());
-            allow.extend(needed.map(str::to_owned));
+            allow.extend(plan.plan.needs());
         }
         let allow: Vec<_> = allow.iter().map(|one| segment(one)).collect();
         request.path = format!("/v1/apply?allow={}", allow.join(","));

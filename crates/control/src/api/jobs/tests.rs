@@ -10,7 +10,7 @@ fn told(progress: Option<f64>) -> LongOperationReport {
 
 #[test]
 fn a_host_that_formats_a_volume_is_a_job_with_its_progress() {
-    let running = operation(told(Some(0.25)));
+    let running = operation(&told(Some(0.25)));
     assert_eq!(
         (running.kind, running.state),
         (JobKind::Format, JobState::Running)
@@ -19,7 +19,7 @@ fn a_host_that_formats_a_volume_is_a_job_with_its_progress() {
         (running.at.as_deref(), running.progress),
         (Some("volume.a"), Some(0.25))
     );
-    let failed = operation(told(None));
+    let failed = operation(&told(None));
     assert_eq!((failed.state, failed.progress), (JobState::Failed, None));
     assert!(
         failed.detail.starts_with("FORMAT UNIT has failed"),

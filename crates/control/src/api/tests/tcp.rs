@@ -73,7 +73,7 @@ fn a_listener_opens_and_closes_with_the_tree() {
     assert_eq!(asked(port, &token), None);
 }
 
-/// Nobody gets in by what it had; the socket is there, and new tokens count.
+/// Tokens of a spoilt file count no more; the socket is served, and new tokens count.
 #[test]
 fn a_list_of_tokens_that_is_spoilt_keeps_no_daemon_down() {
     let port = free_port();

@@ -97,7 +97,7 @@ proptest! {
         let inventory = served(&tree);
         prop_assume!(inventory.is_some());
         let inventory = inventory.unwrap();
-        let views = placed(&inventory, |placed| placed.views());
+        let views = placed(&inventory, |placed: &PlacedInventory<'_>| placed.views());
         for target in tree.target.keys() {
             let is_port = target.parse::<Wwn>().is_ok();
             let initiators = if is_port { any::PORT_NAMES } else { any::ISCSI_NAMES };
