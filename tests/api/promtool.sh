@@ -89,7 +89,10 @@ told() {
 }
 
 told '^lunar_config_generation '
-! "$lunar" info "iscsi://127.0.0.1:$port/$san.closed/0" 2>/dev/null
+if "$lunar" info "iscsi://127.0.0.1:$port/$san.closed/0" 2>/dev/null; then
+    echo "a target that nobody may use let a host in"
+    exit 1
+fi
 # It is at work until the metrics are read: series of a session end with it.
 "$lunar" bench "iscsi://127.0.0.1:$port/$san/0" --rw randrw --iodepth 4 --runtime 10m >/dev/null &
 host=$!

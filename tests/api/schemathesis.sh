@@ -28,7 +28,10 @@ fi
 folder=$(mktemp -d)
 daemon=
 end() {
-    [[ -n $daemon ]] && kill "$daemon" && wait "$daemon"
+    if [[ -n $daemon ]]; then
+        kill "$daemon" 2>/dev/null || true
+        wait "$daemon" || true
+    fi
     rm -rf "$folder"
 }
 trap end EXIT

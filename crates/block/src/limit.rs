@@ -5,9 +5,10 @@
 //!
 //! By the generic cell rate algorithm: each limit knows the instant at which all that was let
 //! through until now is paid for. An operation begins when that is no further ahead than the burst
-//! that is allowed after a pause, 10 ms unless told otherwise, and adds its own cost. So it is known when an operation comes at
-//! what instant it will begin; those of a core begin in the order in which they came. What is
-//! cancelled while it waits gives its cost back, and those behind it begin as much earlier.
+//! that is allowed after a pause, 10 ms unless told otherwise, and adds its own cost. So it is
+//! known when an operation comes at what instant it will begin; those of a core begin in the order
+//! in which they came. What is cancelled while it waits gives its cost back, and those behind it
+//! begin as much earlier.
 //!
 //! Reads, writes, WRITE SAME, UNMAP and SANITIZE count as one operation each, and all but UNMAP by
 //! the bytes of their blocks. What asks for memory or for the state of blocks, and flushes, do not

@@ -197,12 +197,11 @@ impl StatusWindow {
         let told = end.min(limit);
         // What of a unit is no hole makes it data.
         let whole = told / unit * unit;
-        let stop = match hole {
-            true if whole > start => whole,
-            _ => {
-                hole = false;
-                told.next_multiple_of(unit).min(limit)
-            }
+        hole &= whole > start;
+        let stop = if hole {
+            whole
+        } else {
+            told.next_multiple_of(unit).min(limit)
         };
         self.unknown.start = stop;
         match self.known.back_mut() {
