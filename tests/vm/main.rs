@@ -4,7 +4,7 @@
 //! runs the starred ones and `./check vm` all of them, in a network namespace of its own, by
 //!
 //! ```text
-//! cargo test -p tests --test vm -- [--all] [--keep] [NAME…]
+//! cargo test --workspace --test vm -- [--all] [--keep] [NAME…]
 //! ```
 //!
 //! NAME is the beginning of a cell's name; `--keep` keeps the captures of cells that pass. A cell
