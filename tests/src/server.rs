@@ -55,16 +55,18 @@ pub fn binary() -> Result<PathBuf> {
     if let Some(path) = BUILT.get() {
         return Ok(path.clone());
     }
-    let top = crate::top();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // As the tests of the whole workspace are built, beside which it is, and not all of it anew.
     let build = Command::new(cargo)
-        .args(["build", "-q", "-p", "lunar"])
-        .current_dir(&top)
+        .args(["test", "-q", "--workspace", "--test", "program", "--no-run"])
+        .current_dir(crate::top())
         .status();
     if !build.context("cannot start cargo")?.success() {
         bail!("lunar does not build");
     }
-    Ok(BUILT.get_or_init(|| top.join("target/debug/lunar")).clone())
+    let test = std::env::current_exe()?;
+    let folder = test.ancestors().nth(2).context("not in a target folder")?;
+    Ok(BUILT.get_or_init(|| folder.join("lunar")).clone())
 }
 
 impl Server {

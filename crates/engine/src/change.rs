@@ -8,8 +8,8 @@
 //!     |--- Change --------->|                               |
 //!     |                     |--- Prepare ------------------>|  attach units and spare volumes
 //!     |                     |<-- Stepped -------------------|
-//!     |                     |  locks all blocks of units that get another volume, or leave theirs to
-//!     |                     |  units that come
+//!     |                     |  locks all blocks of units that get another
+//!     |                     |  volume, or leave theirs to units that come
 //!     |                     |--- Switch ------------------->|  swap volumes, remap nexuses
 //!     |                     |<-- Stepped -------------------|
 //!     |                     |  unlocks; ends sessions that may no longer be
@@ -114,8 +114,8 @@ impl fmt::Display for ChangeError {
             Self::Attach { volume, cause } => write!(f, "cannot use {volume}: {cause}"),
             Self::Busy(volume) => write!(
                 f,
-                "{volume} cannot be exchanged now: a host owes it data, changes its reservations, or \
-                 formats or sanitizes it"
+                "{volume} cannot be exchanged now: a host owes it data, changes its reservations, \
+                 or formats or sanitizes it"
             ),
             Self::Stopping => f.write_str("the server is stopping"),
         }

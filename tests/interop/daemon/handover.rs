@@ -1,5 +1,5 @@
-//! A volume that becomes another disk in the same file: what hosts were promised of its reservations
-//! holds for that, too.
+//! A volume that becomes another disk in the same file: what hosts were promised of its
+//! reservations holds for that, too.
 
 use std::net::SocketAddr;
 use std::thread;
