@@ -71,6 +71,11 @@ fn cdb() {
 }
 
 #[test]
+fn document() {
+    replay("document");
+}
+
+#[test]
 fn els() {
     replay("els");
 }

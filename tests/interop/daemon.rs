@@ -16,6 +16,7 @@ mod asked;
 mod handover;
 mod login_keys;
 mod measured;
+mod service_manager;
 mod told;
 
 /// Ten times over, while a host is at work on LUN 0.

@@ -6,6 +6,7 @@
 mod address;
 mod cdb;
 mod device;
+mod document;
 mod fcoe;
 mod fip;
 mod framer;
@@ -21,6 +22,7 @@ mod text;
 
 pub use address::address;
 pub use cdb::cdb;
+pub use document::document;
 pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
@@ -46,6 +48,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("address", address),
     target("cdb", cdb),
+    target("document", document),
     target("els", els),
     target("fcoe", fcoe),
     target("fip", fip),

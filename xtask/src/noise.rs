@@ -9,8 +9,8 @@
 //! All of it runs in a network namespace of its own, as `cargo xtask bench` does. The generator is
 //! on CPU 0; the daemon and the noise are where the kernel puts them.
 
-mod crowd;
 mod idle;
+mod noise_threads;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use bench::outcome::ResultRow;
 
 use crate::bench::{Verdict, generate, namespace, release_binary, rest, seconds, split};
 use crate::daemon::{LUNS, RunningDaemon, many_luns, name, target};
-use crowd::{Crowd, NoiseCounts};
+use noise_threads::{NoiseCounts, NoiseThreads};
 
 /// Measure what the control plane costs I/O, and how often an idle daemon wakes up
 #[derive(clap::Args)]
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return namespace::enter();
     }
     namespace::prepare()?;
-    let verdicts = Scene::start(arguments)?.with_witness(Scene::measure)?;
+    let verdicts = Setup::start(arguments)?.with_idle_session(Setup::measure)?;
     for verdict in &verdicts {
         println!("{verdict}");
     }
@@ -87,7 +87,7 @@ const LOAD: &str = "iqn.2026-11.org.example:load";
 const VOLUME: u64 = 512 << 20;
 
 /// A daemon that serves what is read from, and what is changed meanwhile.
-struct Scene<'a> {
+struct Setup<'a> {
     arguments: &'a Arguments,
     binary: PathBuf,
     daemon: RunningDaemon,
@@ -102,7 +102,7 @@ struct Turn {
     noise: Option<NoiseCounts>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Setup<'a> {
     /// Starts it. Each LUN is read once, so that the metrics have all series of it, and the volume
     /// of the load is filled.
     fn start(arguments: &'a Arguments) -> Result<Self> {
@@ -131,7 +131,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Has a session all the while that does nothing.
-    fn with_witness<T>(&self, measure: impl FnOnce(&Self, u16) -> Result<T>) -> Result<T> {
+    fn with_idle_session<T>(&self, measure: impl FnOnce(&Self, u16) -> Result<T>) -> Result<T> {
         let (over, (tell, told)) = (AtomicBool::new(false), channel());
         thread::scope(|scope| {
             let held = scope.spawn(|| hold(&self.load, tell, &over));
@@ -144,25 +144,25 @@ impl<'a> Scene<'a> {
         })
     }
 
-    fn measure(&self, witness: u16) -> Result<Vec<Verdict>> {
-        let turns = self.turns(witness)?;
+    fn measure(&self, idle_tsih: u16) -> Result<Vec<Verdict>> {
+        let turns = self.turns(idle_tsih)?;
         let (time, applies) = (self.arguments.seconds, self.arguments.applies);
         let mut verdicts = judge(&turns, time, applies);
         let wakeups = idle::measure(self.daemon.pid(), self.arguments.idle)?;
         let what = "wake-ups a second of an idle daemon";
         verdicts.push(Verdict::at_most(wakeups, what, 2.0));
-        session::is_there(&self.daemon, witness)?;
+        session::is_there(&self.daemon, idle_tsih)?;
         Ok(verdicts)
     }
 
-    fn turns(&self, witness: u16) -> Result<Vec<Turn>> {
-        let crowd = Crowd::new(&self.daemon, self.arguments);
+    fn turns(&self, idle_tsih: u16) -> Result<Vec<Turn>> {
+        let noise = NoiseThreads::new(&self.daemon, self.arguments);
         let mut turns = Vec::new();
         for round in 0..self.arguments.rounds {
             // Each kind comes first as often as the other.
             let is_even = round.is_multiple_of(2);
             for noisy in [!is_even, is_even] {
-                let turn = self.turn(noisy.then_some(&crowd), witness)?;
+                let turn = self.turn(noisy.then_some(&noise), idle_tsih)?;
                 println!("{:>2}  {turn}", round + 1);
                 turns.push(turn);
             }
@@ -170,12 +170,12 @@ impl<'a> Scene<'a> {
         Ok(turns)
     }
 
-    fn turn(&self, crowd: Option<&Crowd<'_>>, witness: u16) -> Result<Turn> {
+    fn turn(&self, noise: Option<&NoiseThreads<'_>>, idle_tsih: u16) -> Result<Turn> {
         let (over, (running, ended)) = (AtomicBool::new(false), channel());
         thread::scope(|scope| {
-            let noise = crowd.map(|crowd| crowd.start(scope, &over));
+            let noise = noise.map(|noise| noise.start(scope, &over));
             let time = self.arguments.seconds;
-            let looks = scope.spawn(move || session::stays(&self.daemon, witness, time, &ended));
+            let looks = scope.spawn(move || session::stays(&self.daemon, idle_tsih, time, &ended));
             let row = self.read();
             over.store(true, Relaxed);
             drop(running);

@@ -12,7 +12,8 @@ mod set;
 
 use serde::Deserialize;
 use toml_edit::de::Deserializer;
-use toml_edit::{Document, DocumentMut};
+use toml_edit::visit_mut::VisitMut;
+use toml_edit::{Document, DocumentMut, Formatted, Value};
 
 use crate::tree::{Tree, VERSION};
 pub(crate) use edit::edit;
@@ -64,7 +65,27 @@ fn check_version(text: &str, document: &Document<&str>) -> Result<(), DocumentPr
 /// A tree in the form that rewriting compares: tables and values, defaults left out.
 fn canonical(tree: &Tree) -> DocumentMut {
     // Rows are strings, numbers, lists and tables with text keys, all of which TOML has.
-    toml_edit::ser::to_document(tree).unwrap_or_default()
+    let mut document = toml_edit::ser::to_document(tree).unwrap_or_default();
+    OneLine.visit_document_mut(&mut document);
+    document
+}
+
+/// Writes each text on one line. As several they would end as the lines of the document do, and
+/// be read as another text.
+struct OneLine;
+
+impl VisitMut for OneLine {
+    fn visit_string_mut(&mut self, text: &mut Formatted<String>) {
+        if !text.value().contains(['\n', '\r']) {
+            return;
+        }
+        // What JSON escapes, TOML does in the same way; and DEL.
+        let escaped = serde_json::to_string(text.value()).unwrap_or_default();
+        let escaped = escaped.replace('\u{7f}', "\\u007f");
+        if let Ok(Value::String(escaped)) = escaped.parse() {
+            *text = escaped;
+        }
+    }
 }
 
 #[cfg(test)]

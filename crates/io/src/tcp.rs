@@ -91,12 +91,12 @@ pub fn listen(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
     listen_in_time(portal, options, false)
 }
 
-/// The same where this process listens on the port already: at all addresses while this is one of
-/// them, or at one of them while this is all. Both get connections until one of them is closed.
+/// Listens on a portal that overlaps one of this process: on one address where that has all, or on
+/// all where that has one. Both get connections until one of them is closed.
 ///
 /// # Errors
 ///
-/// As [`listen`]; another program listens on the port.
+/// As [`listen`]; a program of another user, or one that is not Lunar, listens on the port.
 pub fn listen_beside(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
     listen_in_time(portal, options, true)
 }

@@ -75,7 +75,7 @@ impl OperationClass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockTicks(pub u64);
 
-/// How long a command took.
+/// How long a command took, in ticks of [`CLOCK_NS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandTime {
     /// From its arrival to its status.
@@ -85,7 +85,7 @@ pub struct CommandTime {
 }
 
 impl ClockTicks {
-    /// The time that has passed since then.
+    /// The time from `earlier` to this instant, in ticks.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.wrapping_sub(earlier.0))

@@ -10,19 +10,19 @@ use control::plane::Session;
 use super::LOAD;
 use crate::daemon::RunningDaemon;
 
-/// Commands after which a session is that of a load, and not of one who looks what there is.
+/// Commands after which a session is that of a load, and not of a listing of LUNs.
 const AT_WORK: u64 = 100;
 
 /// Looks at the session of a load when it has begun, and again when the time of a turn is nearly
-/// over: it has to be the same. Once it has begun nobody logs in until it has ended by itself,
+/// over: it has to be the same. Once it has begun there is no login until it has ended by itself,
 /// which is when `ended` hangs up.
 pub(super) fn stays(
     daemon: &RunningDaemon,
-    witness: u16,
+    idle_tsih: u16,
     time: Duration,
     ended: &Receiver<()>,
 ) -> Result<()> {
-    let Some(first) = begun(daemon, witness, ended)? else {
+    let Some(first) = begun(daemon, idle_tsih, ended)? else {
         return Ok(());
     };
     let logins = logins(&daemon.text("/metrics")?)?;
@@ -43,9 +43,9 @@ pub(super) fn stays(
 }
 
 /// The session of the load, once it is at work; `None` if it has ended before.
-fn begun(daemon: &RunningDaemon, witness: u16, ended: &Receiver<()>) -> Result<Option<Session>> {
+fn begun(daemon: &RunningDaemon, idle_tsih: u16, ended: &Receiver<()>) -> Result<Option<Session>> {
     for _ in 0..1000 {
-        let session = of_load(daemon.get("/v1/sessions")?, witness);
+        let session = of_load(daemon.get("/v1/sessions")?, idle_tsih);
         if session.is_some() || ended.try_recv() == Err(TryRecvError::Disconnected) {
             return Ok(session);
         }
@@ -54,12 +54,12 @@ fn begun(daemon: &RunningDaemon, witness: u16, ended: &Receiver<()>) -> Result<O
     bail!("there is none after 20 s")
 }
 
-/// The session that reads; the witness only looks.
-pub(super) fn of_load(sessions: Vec<Session>, witness: u16) -> Option<Session> {
+/// The session that reads; the idle one has the TSIH that is given.
+pub(super) fn of_load(sessions: Vec<Session>, idle_tsih: u16) -> Option<Session> {
     let mut sessions = sessions.into_iter();
     sessions.find(|session| {
         let is_of_load = session.target.as_deref() == Some(LOAD);
-        is_of_load && session.id != Some(witness) && session.commands > AT_WORK
+        is_of_load && session.id != Some(idle_tsih) && session.commands > AT_WORK
     })
 }
 
@@ -82,10 +82,10 @@ pub(super) fn logins(metrics: &str) -> Result<u64> {
     counts.sum()
 }
 
-/// The witness has its session still.
-pub(super) fn is_there(daemon: &RunningDaemon, witness: u16) -> Result<()> {
+/// The idle session is there still.
+pub(super) fn is_there(daemon: &RunningDaemon, idle_tsih: u16) -> Result<()> {
     let sessions: Vec<Session> = daemon.get("/v1/sessions")?;
-    let is_there = sessions.iter().any(|session| session.id == Some(witness));
-    ensure!(is_there, "session {witness} has ended: {sessions:?}");
+    let is_there = sessions.iter().any(|session| session.id == Some(idle_tsih));
+    ensure!(is_there, "session {idle_tsih} has ended: {sessions:?}");
     Ok(())
 }

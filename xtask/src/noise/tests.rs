@@ -6,7 +6,7 @@ use std::time::Duration;
 use control::plane::Session;
 use tests::process::ThreadSwitches;
 
-use super::crowd::{NoiseCounts, change};
+use super::noise_threads::{NoiseCounts, change};
 use super::session::{is_same, logins, of_load};
 use super::{LOAD, Turn, idle, judge, median};
 

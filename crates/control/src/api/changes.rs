@@ -174,7 +174,10 @@ fn told(result: &Result<Outcome, crate::gate::GateError>) -> String {
                 lines.join("; ")
             )
         }
-        Err(error) => format!("is refused a change: {error}"),
+        Err(error) => {
+            let reasons = error.to_string().replace('\n', "; ");
+            format!("is refused a change: {reasons}")
+        }
     }
 }
 

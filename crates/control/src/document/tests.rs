@@ -175,6 +175,16 @@ fn lines_end_as_they_did() {
 }
 
 /// Lines of a document that are only comments.
+/// A fuzzer found it to be read with other ends than it was set with.
+#[test]
+fn a_text_of_several_lines_is_read_as_it_was_set() {
+    let text = "version = 1\r\n\r\n[volume.a]\r\naddress = \"ram:1M\"\r\n";
+    let mut tree = parse(text).unwrap();
+    set(&mut tree, "volume.a.vendor", "one\nanother\r\n\u{7f}").unwrap();
+    let rewritten = rewrite(text, &tree);
+    assert_eq!(parse(&rewritten).unwrap(), tree, "{rewritten}");
+}
+
 fn comments(text: &str) -> Vec<&str> {
     text.lines()
         .filter(|line| line.trim_start().starts_with('#'))

@@ -21,7 +21,7 @@ pub trait Store: Send + Sync {
 }
 
 impl<R: Ring, P: Mailer> Core<R, P> {
-    /// As their owners have them. Who asked may have left.
+    /// Reports the state of every unit, as its owner has it. The requester may have timed out.
     pub(super) fn tell_unit_states(&self, reply: &Sender<Vec<(UnitId, Arc<UnitState>)>>) {
         let units = self.control.iter().flat_map(|control| control.units());
         let states = units.map(|unit| (unit.id, Arc::clone(unit.owner.state())));

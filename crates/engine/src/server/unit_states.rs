@@ -33,7 +33,7 @@ pub struct NexusReport {
 /// A registered I_T nexus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistrationReport {
-    /// Which one.
+    /// The ports between which it is.
     pub nexus: NexusReport,
     /// Its reservation key.
     pub key: u64,

@@ -42,7 +42,8 @@ impl CoarseLatency {
         Duration::from_nanos(self.ticks.saturating_mul(CLOCK_NS as u64))
     }
 
-    /// Each bucket that has an end: what all in it took less than, and how many are in it.
+    /// Each bucket that has an end: what all in it took less than, and how many are in it alone.
+    /// Commands that took longer than the last end are in none of them.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let ends = (0..BOUNDED).map(|bucket| Duration::from_micros(1 << (2 * bucket)));
         ends.zip(self.buckets)

@@ -18,7 +18,7 @@ const PATHS: [&str; 4] = ["/v1/status", "/v1/sessions", "/v1/stats", "/v1/volume
 const SCRAPE_EVERY: Duration = Duration::from_secs(1);
 
 /// Those that make noise.
-pub(super) struct Crowd<'a> {
+pub(super) struct NoiseThreads<'a> {
     daemon: &'a RunningDaemon,
     arguments: &'a Arguments,
     /// The number of the next change. They go on from turn to turn.
@@ -36,7 +36,7 @@ pub(super) struct NoiseCounts {
     pub(super) time: Duration,
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> NoiseThreads<'a> {
     pub(super) fn new(daemon: &'a RunningDaemon, arguments: &'a Arguments) -> Self {
         Self {
             daemon,
