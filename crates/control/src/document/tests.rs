@@ -82,6 +82,8 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn nothing_changes_where_nothing_has() {
     assert_eq!(rewrite(TEXT, &tree()), TEXT);
+    let no_end = "version = 1";
+    assert_eq!(rewrite(no_end, &parse(no_end).unwrap()), no_end);
 }
 
 #[test]
