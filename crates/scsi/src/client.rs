@@ -188,9 +188,9 @@ impl<L: Lease> Client<L> {
         }
     }
 
-    /// Counts in `retries` what it has to ask for again: commands of operations that a transport has taken
-    /// before, and that did not go well because of BUSY, a unit attention, an abort, or the loss of
-    /// the nexus. Several clients may share the counter.
+    /// Counts in `retries` what it has to ask for again: commands of operations that a transport
+    /// has taken before, and that did not go well because of BUSY, a unit attention, an abort, or
+    /// the loss of the nexus. Several clients may share the counter.
     #[must_use]
     pub fn counting(mut self, retries: Arc<AtomicU64>) -> Self {
         self.retries = retries;
