@@ -13,15 +13,20 @@ pub(crate) struct TimeSpan;
 /// A number that is the key of an object.
 pub(crate) struct NumberKey;
 
+/// A text of this form, or a number without a unit.
+fn text_or_number(form: &str) -> RefOr<Schema> {
+    let text = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(form));
+    let number = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(0));
+    AnyOfBuilder::new().item(text).item(number).into()
+}
+
 impl PartialSchema for Quantity {
     fn schema() -> RefOr<Schema> {
-        let text = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some("A number and a letter: `4096`, `64k`, `1.5G`"));
-        let number = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(0));
-        AnyOfBuilder::new().item(text).item(number).into()
+        text_or_number("A number and a letter: `4096`, `64k`, `1.5G`")
     }
 }
 
@@ -29,13 +34,7 @@ impl ToSchema for Quantity {}
 
 impl PartialSchema for TimeSpan {
     fn schema() -> RefOr<Schema> {
-        let text = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some("A number and a unit, us, ms, s or m: `250ms`"));
-        let seconds = ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(0));
-        AnyOfBuilder::new().item(text).item(seconds).into()
+        text_or_number("A number and a unit, us, ms, s or m: `250ms`")
     }
 }
 

@@ -141,4 +141,4 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Impatient<I> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

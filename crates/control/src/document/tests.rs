@@ -176,7 +176,6 @@ fn lines_end_as_they_did() {
     assert_eq!(rewrite(text, &tree), more);
 }
 
-/// Lines of a document that are only comments.
 /// A fuzzer found it to be read with other ends than it was set with.
 #[test]
 fn a_text_of_several_lines_is_read_as_it_was_set() {
@@ -187,6 +186,7 @@ fn a_text_of_several_lines_is_read_as_it_was_set() {
     assert_eq!(parse(&rewritten).unwrap(), tree, "{rewritten}");
 }
 
+/// Lines of a document that are only comments.
 fn comments(text: &str) -> Vec<&str> {
     text.lines()
         .filter(|line| line.trim_start().starts_with('#'))

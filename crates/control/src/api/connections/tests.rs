@@ -42,13 +42,14 @@ fn connected(patience: Duration) -> (UnixStream, watch::Sender<()>, tokio::task:
     (other, stop, served)
 }
 
-async fn ask(stream: &mut UnixStream, path: &str) {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: lunar\r\n\r\n");
+/// Asks for a path; `headers` are lines with their ends.
+pub(in crate::api) async fn ask(stream: &mut UnixStream, path: &str, headers: &str) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: lunar\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 
 /// What comes until this is in it.
-async fn read_until(stream: &mut UnixStream, end: &str) -> String {
+pub(in crate::api) async fn read_until(stream: &mut UnixStream, end: &str) -> String {
     let mut text = String::new();
     while !text.contains(end) {
         let mut buffer = [0; 4096];
@@ -62,19 +63,19 @@ async fn read_until(stream: &mut UnixStream, end: &str) -> String {
 #[tokio::test]
 async fn a_handler_that_panics_costs_one_request() {
     let (mut stream, _stop, _) = connected(Duration::from_secs(30));
-    ask(&mut stream, "/panic").await;
+    ask(&mut stream, "/panic", "").await;
     let answer = read_until(&mut stream, "goes on").await;
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
     assert!(answer.contains("application/problem+json"), "{answer}");
     // Not even its connection ends.
-    ask(&mut stream, "/well").await;
+    ask(&mut stream, "/well", "").await;
     read_until(&mut stream, "well").await;
 }
 
 #[tokio::test]
 async fn a_peer_that_does_not_read_is_dropped() {
     let (mut stream, _stop, served) = connected(Duration::from_millis(100));
-    ask(&mut stream, "/much").await;
+    ask(&mut stream, "/much", "").await;
     served.await.unwrap();
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.unwrap();
@@ -84,7 +85,7 @@ async fn a_peer_that_does_not_read_is_dropped() {
 #[tokio::test]
 async fn one_that_reads_late_is_not() {
     let (mut stream, _stop, _) = connected(Duration::from_secs(30));
-    ask(&mut stream, "/much").await;
+    ask(&mut stream, "/much", "").await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     let mut read = 0;
     let mut buffer = vec![0; 1 << 20];
@@ -96,7 +97,7 @@ async fn one_that_reads_late_is_not() {
 #[tokio::test]
 async fn a_connection_that_waits_ends_when_the_daemon_stops() {
     let (mut stream, stop, served) = connected(Duration::from_secs(30));
-    ask(&mut stream, "/well").await;
+    ask(&mut stream, "/well", "").await;
     read_until(&mut stream, "well").await;
     stop.send(()).unwrap();
     served.await.unwrap();

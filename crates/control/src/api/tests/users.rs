@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
 use super::{Rig, wait};
 use crate::api::caller::{Peer, Role};
 use crate::api::connections::serve;
+use crate::api::connections::tests::{ask, read_until};
 use crate::api::users::{LocalPeer, PeerCredentials, User, Users};
 use crate::api::{ApiState, Tokens, router};
 
@@ -40,26 +41,9 @@ fn connect(router: &Router, users: &Arc<Users>) -> (UnixStream, watch::Sender<()
     (other, stop)
 }
 
-async fn send(stream: &mut UnixStream, path: &str, header: &str) {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: lunar\r\n{header}\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-}
-
-/// What comes until this is in it.
-async fn read_until(stream: &mut UnixStream, end: &str) -> String {
-    let mut text = String::new();
-    while !text.contains(end) {
-        let mut buffer = [0; 4096];
-        let length = stream.read(&mut buffer).await.unwrap();
-        assert!(length > 0, "it has ended: {text}");
-        text.push_str(&String::from_utf8_lossy(&buffer[..length]));
-    }
-    text
-}
-
 /// The status that the next answer has, which ends with its one object.
 async fn asked(stream: &mut UnixStream) -> String {
-    send(stream, "/v1/status", "").await;
+    ask(stream, "/v1/status", "").await;
     let answer = read_until(stream, "}").await;
     answer.split(' ').nth(1).unwrap().to_owned()
 }
@@ -76,7 +60,7 @@ fn a_user_that_leaves_its_group_may_nothing_more_on_connections_that_are_open() 
         let (mut reading, _too) = connect(&router, &users);
         assert_eq!(asked(&mut asking).await, "200");
         let header = "Accept: text/event-stream\r\nConnection: close\r\n";
-        send(&mut reading, "/v1/events", header).await;
+        ask(&mut reading, "/v1/events", header).await;
         read_until(&mut reading, "event: served").await;
         IS_MEMBER.store(false, SeqCst);
         let until = Instant::now() + Duration::from_secs(20);
