@@ -37,8 +37,9 @@ pub(crate) use space::{Zeroing, punch};
 /// Blocks behind a descriptor, for all cores.
 #[derive(Debug)]
 pub(crate) struct Backing {
-    /// Holds the lock; each core opens its own by it.
+    /// Holds the lock, unless `claim` does; each core opens its own by it.
     master: OwnedFd,
+    claim: Option<Claim>,
     rules: BackingRules,
     blocks: AtomicU64,
     /// The byte where a file ended when it was shortest. What was behind it is lost, whatever the
@@ -53,6 +54,17 @@ pub(crate) struct Backing {
     /// Opened for cores that have not attached it yet.
     prepared: Mutex<Vec<[OwnedFd; 2]>>,
 }
+
+/// What is open, and what keeps others away where that descriptor does not.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) master: OwnedFd,
+    pub(crate) claim: Option<Claim>,
+}
+
+/// What keeps others away from a file or device that was opened for reading first, and by another
+/// descriptor for writing. It goes with the last volume that has it.
+pub(crate) type Claim = Arc<dyn std::fmt::Debug + Send + Sync>;
 
 /// How a backing is to be treated; fixed when it is opened.
 #[derive(Debug)]
@@ -82,22 +94,31 @@ pub(crate) struct BackingRules {
 
 impl Backing {
     pub(crate) fn new(master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
-        Self::with_losses(master, rules, blocks, Arc::default())
+        Self::with_losses(
+            Opened {
+                master,
+                claim: None,
+            },
+            rules,
+            blocks,
+            Arc::default(),
+        )
     }
 
-    /// The same file or device by another descriptor, in other blocks. What it has lost is lost.
-    pub(crate) fn again(&self, master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
-        Self::with_losses(master, rules, blocks, Arc::clone(&self.lost))
+    /// The same file or device, opened another time. What it has lost is lost.
+    pub(crate) fn again(&self, opened: Opened, rules: BackingRules, blocks: u64) -> Arc<Self> {
+        Self::with_losses(opened, rules, blocks, Arc::clone(&self.lost))
     }
 
     fn with_losses(
-        master: OwnedFd,
+        Opened { master, claim }: Opened,
         rules: BackingRules,
         blocks: u64,
         lost: Arc<AtomicBool>,
     ) -> Arc<Self> {
         Arc::new(Self {
             master,
+            claim,
             rules,
             blocks: AtomicU64::new(blocks),
             end: AtomicU64::new(u64::MAX),
@@ -114,11 +135,14 @@ impl Backing {
     }
 
     /// Another descriptor of what is open. The lock holds until both are closed.
-    pub(crate) fn duplicate(&self) -> Result<OwnedFd, VolumeError> {
-        let duplicate = self.master.try_clone();
-        duplicate.map_err(|cause| VolumeError::Kernel {
-            what: "open it for other blocks",
-            cause,
+    pub(crate) fn duplicate(&self) -> Result<Opened, VolumeError> {
+        let master = self.master.try_clone();
+        Ok(Opened {
+            master: master.map_err(|cause| VolumeError::Kernel {
+                what: "open it another time",
+                cause,
+            })?,
+            claim: self.claim.clone(),
         })
     }
 

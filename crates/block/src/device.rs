@@ -47,16 +47,6 @@ impl DeviceVolume {
         let options = options.clone();
         open::open(&options).map(|backing| Self { backing, options })
     }
-
-    /// The kernel lets this process have it for as long as one of both descriptors is open.
-    fn in_blocks(&self, bytes: Option<u32>) -> Result<Self, VolumeError> {
-        let options = DeviceOptions {
-            block_size: bytes,
-            ..self.options.clone()
-        };
-        let backing = open::again(&self.backing, &options)?;
-        Ok(Self { backing, options })
-    }
 }
 
 impl Volume for DeviceVolume {
@@ -82,8 +72,22 @@ impl Volume for DeviceVolume {
         self.backing.shortened_to(bytes)
     }
 
-    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
-        Some(self.in_blocks(bytes).map(|device| Arc::new(device) as _))
+    fn again(
+        &self,
+        block_size: Option<u32>,
+        read_only: bool,
+    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        let options = DeviceOptions {
+            block_size,
+            read_only: self.options.read_only && read_only,
+            ..self.options.clone()
+        };
+        let backing = if self.options.read_only && !options.read_only {
+            open::for_writing(&self.backing, &options).transpose()?
+        } else {
+            open::again(&self.backing, &options)
+        };
+        Some(backing.map(|backing| Arc::new(Self { backing, options }) as _))
     }
 
     fn can_grow(&self) -> bool {

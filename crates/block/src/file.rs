@@ -102,19 +102,20 @@ impl FileVolume {
         })
     }
 
-    /// The lock belongs to what the kernel has open, which a duplicate of the descriptor shares.
-    fn in_blocks(&self, bytes: Option<u32>) -> Result<Self, VolumeError> {
-        let options = FileOptions {
-            block_size: bytes,
-            ..self.options.clone()
+    /// `None`: its name leads to another file.
+    fn with(&self, options: FileOptions) -> Result<Option<Self>, VolumeError> {
+        let backing = if self.options.read_only && !options.read_only {
+            open::for_writing(&self.backing, &options)?
+        } else {
+            Some(open::again(&self.backing, &options)?)
         };
-        Ok(Self {
-            backing: open::again(&self.backing, &options)?,
+        Ok(backing.map(|backing| Self {
+            backing,
             identity: self.identity.clone(),
             room: Arc::clone(&self.room),
             written_before: self.written_before,
             options,
-        })
+        }))
     }
 }
 
@@ -183,8 +184,17 @@ impl Volume for FileVolume {
         self.room.release(self.backing.master());
     }
 
-    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
-        Some(self.in_blocks(bytes).map(|file| Arc::new(file) as _))
+    fn again(
+        &self,
+        block_size: Option<u32>,
+        read_only: bool,
+    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        let file = self.with(FileOptions {
+            block_size,
+            read_only: self.options.read_only && read_only,
+            ..self.options.clone()
+        });
+        Some(file.transpose()?.map(|file| Arc::new(file) as _))
     }
 
     fn can_grow(&self) -> bool {

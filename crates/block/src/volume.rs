@@ -91,15 +91,20 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// Gives back the room that was taken for an extension that does not come. May block.
     fn release(&self) {}
 
-    /// The same file or device in blocks of another size, or of its own; it stays locked, which it
-    /// could not be if it were opened anew beside this one. `None`: another kind of volume, which
-    /// is to be opened anew. May block.
+    /// The same file or device in blocks of another size, or of its own, or for writing where this
+    /// one may only be read; it stays locked, which it could not be if it were opened anew beside
+    /// this one. `None`: another kind of volume, or its name leads to another file by now; it is to
+    /// be opened anew. May block.
     ///
     /// # Errors
     ///
-    /// It cannot have such blocks.
-    fn with_block_size(&self, bytes: Option<u32>) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
-        let _ = bytes;
+    /// It cannot have such blocks, or not be written.
+    fn again(
+        &self,
+        block_size: Option<u32>,
+        read_only: bool,
+    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        let _ = (block_size, read_only);
         None
     }
 

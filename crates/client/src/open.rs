@@ -203,8 +203,8 @@ pub fn volume(address: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume
             opened.map_err(cannot_open)?
         }
     };
-    let protect = options.read_only && !volume.traits().read_only;
-    Ok(if protect {
+    let read_only = options.read_only || leaves::is_read_only(address);
+    Ok(if read_only && !volume.traits().read_only {
         Arc::new(Readonly::new(volume))
     } else {
         volume

@@ -73,6 +73,16 @@ pub fn share_byte(file: impl AsFd, at: u64) -> io::Result<()> {
     control(file, libc::F_OFD_SETLK, &mut lock)
 }
 
+/// Unlocks a byte.
+///
+/// # Errors
+///
+/// What the kernel says where the file system has no locks.
+pub fn release_byte(file: impl AsFd, at: u64) -> io::Result<()> {
+    let mut lock = byte(at, libc::F_UNLCK)?;
+    control(file, libc::F_OFD_SETLK, &mut lock)
+}
+
 /// Whether another open file description has locked a byte, for reading or for writing.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! A volume that becomes another disk in the same file: what hosts were promised of its
-//! reservations holds for that, too.
+//! A volume that is opened another time while it is served: what hosts were promised holds, and
+//! nothing of what they have written is lost.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -62,4 +62,50 @@ fn a_key_that_was_acknowledged_is_there_after_the_disk_has_another_name() {
         assert_eq!(keys(&mut host), [key], "{number}\n{}", rig.log());
     }
     assert!(changes >= 12 && meanwhile >= 12, "{changes} {meanwhile}");
+}
+
+/// A file that was opened to be read is locked by ourselves, and a RAM disk has nothing but its
+/// memory.
+#[test]
+fn what_is_only_read_can_be_written_after_one_command_and_has_what_it_had() {
+    let mut rig = Rig::start();
+    let portal = SocketAddr::from(([127, 0, 0, 1], rig.port));
+    let connect = || {
+        [0, 1].map(|lun: u16| {
+            let mut host =
+                Client::connect(portal, Settings::new(1 + u32::from(lun), TARGET)).unwrap();
+            host.lun = Lun::from_index(lun);
+            keys(&mut host);
+            host
+        })
+    };
+    let mut hosts = connect();
+    let protect = |rig: &Rig, protected: bool| {
+        let settings = ["a", "b"].map(|name| format!("volume.{name}.readonly={protected}"));
+        rig.says(&["set", &settings[0], &settings[1]]);
+    };
+    for host in &mut hosts {
+        host.write(0, vec![7; 512], true).unwrap();
+    }
+    for turn in 0..3 {
+        protect(&rig, true);
+        for host in &mut hosts {
+            keys(host);
+            assert!(host.write(0, vec![8; 512], true).is_err());
+        }
+        if turn == 1 {
+            // The file is opened to be read and no more, and the RAM disk is a new one.
+            drop(hosts);
+            rig.kill();
+            rig.begin();
+            hosts = connect();
+        }
+        protect(&rig, false);
+        for (host, lun) in hosts.iter_mut().zip(0..) {
+            keys(host);
+            let had = if lun == 0 && turn == 1 { 0 } else { 7 };
+            assert_eq!(host.read(0, 1).unwrap(), [had; 512], "{lun} {turn}");
+            host.write(0, vec![7; 512], true).unwrap();
+        }
+    }
 }

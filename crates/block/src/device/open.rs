@@ -9,17 +9,15 @@ use rustix::io::Errno;
 
 use super::Attributes;
 use super::DeviceOptions;
-use crate::backing::{Backing, BackingRules, Zeroing};
+use crate::backing::{Backing, BackingRules, Opened, Zeroing};
 use crate::error::VolumeError;
 use crate::size::BlockSize;
 
 pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError> {
     let number = device_number(&options.path)?;
     let attributes = Attributes::of(number);
-    if !options.read_only && attributes.own("ro").as_deref() == Some("1") {
-        return Err(VolumeError::Unwritable);
-    }
-    let device = open_exclusively(options)?;
+    check_protection(options, &attributes)?;
+    let device = open_with(options, OFlags::EXCL)?;
     if number_of(&device)? != number {
         return Err(VolumeError::NoDevice);
     }
@@ -33,8 +31,32 @@ pub(super) fn again(
     options: &DeviceOptions,
 ) -> Result<Arc<Backing>, VolumeError> {
     let device = backing.duplicate()?;
-    let (rules, blocks) = prepare(&device, options)?;
+    let (rules, blocks) = prepare(&device.master, options)?;
     Ok(backing.again(device, rules, blocks))
+}
+
+/// The same device for writing, exclusive by the descriptor that reads it; `None`: its name leads
+/// to another one.
+pub(super) fn for_writing(
+    backing: &Backing,
+    options: &DeviceOptions,
+) -> Result<Option<Arc<Backing>>, VolumeError> {
+    let number = number_of(backing.master())?;
+    check_protection(options, &Attributes::of(number))?;
+    let master = open_with(options, OFlags::empty())?;
+    if number_of(&master)? != number {
+        return Ok(None);
+    }
+    let (rules, blocks) = prepare(&master, options)?;
+    let claim = Some(Arc::new(backing.duplicate()?) as _);
+    Ok(Some(backing.again(Opened { master, claim }, rules, blocks)))
+}
+
+fn check_protection(options: &DeviceOptions, device: &Attributes) -> Result<(), VolumeError> {
+    if !options.read_only && device.own("ro").as_deref() == Some("1") {
+        return Err(VolumeError::Unwritable);
+    }
+    Ok(())
 }
 
 /// How a device that is open is to be treated, and its capacity in blocks.
@@ -71,13 +93,14 @@ fn device_number(path: &Path) -> Result<u64, VolumeError> {
     }
 }
 
-fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, VolumeError> {
+/// Exclusively, or by the claim that this process has already.
+fn open_with(options: &DeviceOptions, exclusive: OFlags) -> Result<OwnedFd, VolumeError> {
     let access = if options.read_only {
         OFlags::RDONLY
     } else {
         OFlags::RDWR
     };
-    let flags = access | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let flags = access | exclusive | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {
         Errno::BUSY => VolumeError::Held,
         Errno::ROFS => VolumeError::Unwritable,

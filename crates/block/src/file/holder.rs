@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::Path;
 use std::process;
 
@@ -24,18 +24,22 @@ impl FileHolder {
     /// another one.
     pub(super) fn of(file: impl AsFd) -> Self {
         let file = file.as_fd();
-        let Ok(stat) = rustix::fs::fstat(file) else {
-            return Self(None);
-        };
-        let place = (stat.st_dev, stat.st_ino);
-        let own = process::id();
-        let id = if has_locked(own, place, Some(file.as_raw_fd())) {
-            Some(own)
-        } else {
-            processes().find(|id| *id != own && has_locked(*id, place, None))
-        };
+        let is_ours = || has_locked(process::id(), file, Some(file.as_raw_fd()));
+        Self::named(is_ours().then(process::id).or_else(|| other(file)))
+    }
+
+    /// Who has locked a file beside this process, which may have done so twice.
+    pub(super) fn beside_us(file: impl AsFd) -> Self {
+        Self::named(other(file.as_fd()).or_else(|| Some(process::id())))
+    }
+
+    fn named(id: Option<u32>) -> Self {
         Self(id.map(|id| Process { id, name: name(id) }))
     }
+}
+
+fn other(file: BorrowedFd<'_>) -> Option<u32> {
+    processes().find(|id| *id != process::id() && has_locked(*id, file, None))
 }
 
 fn processes() -> impl Iterator<Item = u32> {
@@ -43,16 +47,20 @@ fn processes() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process has a descriptor of this file (device and inode) with a lock, other than one
-/// to be left out. /proc/locks does not tell the processes of locks of open file descriptions.
-fn has_locked(process: u32, place: (u64, u64), but: Option<RawFd>) -> bool {
+/// Whether a process has a descriptor of this file with a lock, other than one to be left out.
+/// /proc/locks does not tell the processes of locks of open file descriptions.
+fn has_locked(process: u32, file: BorrowedFd<'_>, but: Option<RawFd>) -> bool {
+    let Ok(ours) = rustix::fs::fstat(file) else {
+        return false;
+    };
     let folder = Path::new("/proc").join(process.to_string());
     let entries = fs::read_dir(folder.join("fd")).into_iter().flatten();
     let names = entries.flatten().map(|entry| entry.file_name());
     let but = but.map(|fd| OsString::from(fd.to_string()));
     names.filter(|name| Some(name) != but.as_ref()).any(|name| {
         let stat = rustix::fs::stat(folder.join("fd").join(&name));
-        let is_this = stat.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == place);
+        let is_this =
+            stat.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (ours.st_dev, ours.st_ino));
         let facts = || fs::read_to_string(folder.join("fdinfo").join(&name)).unwrap_or_default();
         is_this && facts().lines().any(|line| line.starts_with("lock:"))
     })
@@ -74,7 +82,7 @@ impl fmt::Display for FileHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(Process { id, .. }) if *id == process::id() => {
-                write!(f, "it is given twice in this command")
+                write!(f, "it is given twice: another volume here has it open")
             }
             Some(Process { id, name }) if name.starts_with(OURS) => write!(
                 f,

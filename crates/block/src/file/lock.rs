@@ -45,6 +45,38 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
     }
 }
 
+/// The lock of a reader who writes as well, for as long as this is there: what reads the file may
+/// be there longer.
+#[derive(Debug)]
+pub(super) struct WriterLock(OwnedFd);
+
+impl WriterLock {
+    /// Has a duplicate of the descriptor that has locked a file for reading, and so its lock.
+    pub(super) fn of_reader(reader: OwnedFd) -> Result<Self, VolumeError> {
+        let upgraded = Self(reader);
+        match lock(&upgraded.0, false) {
+            Ok(()) => Ok(upgraded),
+            // That we have it is known; who else?
+            Err(VolumeError::Locked(_)) => {
+                Err(VolumeError::Locked(FileHolder::beside_us(&upgraded.0)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An attempt that failed has left no lock at all: the kernel gives the old one up first.
+impl Drop for WriterLock {
+    fn drop(&mut self) {
+        for permission in [WRITE, RESIZE] {
+            let _ = ::io::files::release_byte(&self.0, USED + permission);
+        }
+        if let Err(error) = rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockShared) {
+            tracing::warn!("a file that is read is no longer locked against writers: {error}");
+        }
+    }
+}
+
 /// Takes QEMU's locks for the use of these permissions, and tells whether others let us.
 fn is_shared(file: impl AsFd, used: &[u64]) -> io::Result<bool> {
     for permission in used {

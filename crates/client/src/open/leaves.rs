@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use address::{Address, FileAddress, Size};
+use address::{Address, BlockAddress, FileAddress, Size};
 use block::VolumeError;
 use block::volume::Volume;
 
@@ -17,9 +17,17 @@ pub struct OpenLeaves(Vec<OpenLeaf>);
 #[derive(Clone, Debug)]
 struct OpenLeaf {
     address: Address,
+    /// It was opened so; others are protected by what is around them.
     read_only: bool,
     block_size: Option<u32>,
     volume: Arc<dyn Volume>,
+}
+
+impl OpenLeaf {
+    /// Whether it can do what is to be done with it.
+    fn may(&self, read_only: bool) -> bool {
+        !self.read_only || read_only
+    }
 }
 
 impl OpenLeaves {
@@ -120,8 +128,12 @@ impl LeafReuse {
         options: &OpenOptions,
         open: impl FnOnce() -> Result<Arc<dyn Volume>, OpenCause>,
     ) -> Result<Arc<dyn Volume>, OpenCause> {
+        let read_only = options.read_only || is_read_only(leaf);
         let place = place(leaf);
-        let known = self.lists().known.take(&place, options)?;
+        let known = self
+            .lists()
+            .known
+            .take(&place, options.block_size, read_only)?;
         let opened = match known {
             Some(known) => {
                 if !options.read_only && !options.as_is {
@@ -129,12 +141,15 @@ impl LeafReuse {
                 }
                 known
             }
-            None => OpenLeaf {
-                address: place,
-                read_only: options.read_only,
-                block_size: options.block_size,
-                volume: open()?,
-            },
+            None => {
+                let volume = open()?;
+                OpenLeaf {
+                    address: place,
+                    read_only: read_only && volume.traits().read_only,
+                    block_size: options.block_size,
+                    volume,
+                }
+            }
         };
         let volume = Arc::clone(&opened.volume);
         self.lists().opened.0.push(opened);
@@ -143,46 +158,61 @@ impl LeafReuse {
 }
 
 impl OpenLeaves {
-    /// Takes out what is open at a place, in blocks as they are to be. A file or device that has
-    /// others gets them, as nothing could open it anew beside what has it.
+    /// Takes out what is open at a place, in blocks as they are to be, and for writing where it is
+    /// to be written. A file or device that is open in another way is opened another time beside
+    /// what has it, which nothing else could do.
     fn take(
         &mut self,
         place: &Address,
-        options: &OpenOptions,
+        block_size: Option<u32>,
+        read_only: bool,
     ) -> Result<Option<OpenLeaf>, OpenCause> {
-        let fits = |one: &OpenLeaf| {
-            let may_write = !one.read_only || options.read_only;
-            one.address == *place && may_write
-        };
-        let is_same = |one: &OpenLeaf| one.block_size == options.block_size;
-        if let Some(at) = self.0.iter().position(|one| fits(one) && is_same(one)) {
+        let is_there = |one: &OpenLeaf| one.address == *place;
+        let fits = |one: &OpenLeaf| one.block_size == block_size && one.may(read_only);
+        if let Some(at) = self.0.iter().position(|one| is_there(one) && fits(one)) {
             return Ok(Some(self.0.remove(at)));
         }
-        let Some(at) = self.0.iter().position(fits) else {
+        let Some(at) = self.0.iter().position(is_there) else {
             return Ok(None);
         };
-        let Some(volume) = self.0[at].volume.with_block_size(options.block_size) else {
+        let Some(volume) = self.0[at].volume.again(block_size, read_only) else {
             return Ok(None);
         };
         let again = volume?;
         let mut leaf = self.0.remove(at);
-        leaf.block_size = options.block_size;
+        leaf.block_size = block_size;
         // It may have been told the size that it has.
-        if again.traits().block_size != leaf.volume.traits().block_size {
+        let has_changed = again.traits().block_size != leaf.volume.traits().block_size;
+        if has_changed || !leaf.may(read_only) {
+            leaf.read_only &= read_only;
             leaf.volume = again;
         }
         Ok(Some(leaf))
     }
 }
 
-/// What a leaf is, however large it is to be.
+/// What a leaf is, however large it is to be, and whether it is to be written or not.
 fn place(leaf: &Address) -> Address {
-    match leaf {
+    match leaf.clone() {
         Address::File(file) => Address::File(FileAddress {
             size: None,
-            ..file.clone()
+            read_only: false,
+            ..file
         }),
-        leaf => leaf.clone(),
+        Address::Block(device) => Address::Block(BlockAddress {
+            read_only: false,
+            ..device
+        }),
+        leaf => leaf,
+    }
+}
+
+/// Whether an address says of itself that nothing is to be written there.
+pub(super) fn is_read_only(leaf: &Address) -> bool {
+    match leaf {
+        Address::File(file) => file.read_only,
+        Address::Block(device) => device.read_only,
+        _ => false,
     }
 }
 

@@ -367,3 +367,37 @@ fn a_volume_stays_open_while_what_is_around_it_changes() {
     assert!(!more.opened().is_same(&first.opened()));
     drop(whole);
 }
+
+/// What is only read, as its address says or for another reason, is written without being closed,
+/// and no RAM disk loses what it has.
+#[test]
+fn what_was_only_read_is_written_and_back() {
+    let folder = Folder::new();
+    traits(&folder.file("a?size=1M&sparse"), &options());
+    let (file, protected) = (folder.file("a"), folder.file("a?readonly"));
+    for (reads, read_only, writes) in [
+        (&*protected, false, &*file),
+        (&file, true, &file),
+        ("ram:1M", true, "ram:1M"),
+    ] {
+        let open = |address: &str, read_only, reuse: &LeafReuse| {
+            let options = OpenOptions {
+                reuse: Some(reuse.clone()),
+                read_only,
+                ..options()
+            };
+            open::volume(&address.parse().unwrap(), &options).unwrap()
+        };
+        let before = LeafReuse::default();
+        let reader = open(reads, read_only, &before);
+        let between = LeafReuse::of(before.opened());
+        let writer = open(writes, false, &between);
+        let after = LeafReuse::of(between.opened());
+        let again = open(reads, read_only, &after);
+        let protected = [&reader, &writer, &again].map(|volume| volume.traits().read_only);
+        assert_eq!(protected, [true, false, true], "{reads}");
+        assert!(after.opened().is_same(&between.opened()), "{reads}");
+        let is_ram = reads == "ram:1M";
+        assert_eq!(between.opened().is_same(&before.opened()), is_ram);
+    }
+}
