@@ -128,6 +128,12 @@ impl Rig {
         daemon.wait().unwrap();
     }
 
+    /// Stops it as it is: what it gets is neither done nor answered, and its connections stay.
+    pub(super) fn freeze(&self) {
+        let daemon = self.daemon.as_ref().unwrap().id().to_string();
+        must("kill", &["-STOP", &daemon]);
+    }
+
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }

@@ -26,6 +26,21 @@ fn wait_for(rig: &Rig, series: &str) -> u64 {
     }
 }
 
+/// Until a series stays the same for half a second.
+fn wait_for_rest(rig: &Rig, series: &str) {
+    let until = Instant::now() + LIMIT;
+    let mut last = 0;
+    loop {
+        let now = wait_for(rig, series);
+        if now == last {
+            return;
+        }
+        assert!(Instant::now() < until, "{series} {now}\n{}", rig.log());
+        last = now;
+        thread::sleep(Duration::from_millis(500));
+    }
+}
+
 #[test]
 fn what_a_host_writes_is_in_the_metrics_and_in_those_for_ganglia() {
     let rig = Rig::start();
@@ -98,10 +113,11 @@ fn what_a_gateway_sends_again_is_counted() {
         )
     });
     let mut host = load(&gateway.url(0));
-    wait_for(
-        &gateway,
-        "lunar_volume_latency_seconds_count{volume=\"disk\",op=\"write\"}",
-    );
+    let writes = "lunar_volume_latency_seconds_count{volume=\"disk\",op=\"write\"}";
+    wait_for(&gateway, writes);
+    // Killed as it runs, it may have answered all that it had got.
+    target.freeze();
+    wait_for_rest(&gateway, writes);
     target.kill();
     target.begin();
     wait_for(&gateway, "lunar_retries_total{volume=\"disk\"}");
