@@ -14,11 +14,13 @@ use crate::LIMIT;
 use crate::rig::{Rig, TARGET};
 
 /// REGISTER AND IGNORE EXISTING KEY with APTPL (SPC-5 §6.17.3). Returns whether it ended with GOOD.
-fn registers(host: &mut Client, key: u64) -> bool {
+fn registers(rig: &Rig, host: &mut Client, key: u64) -> bool {
     let (cdb, mut list) = cdb::reserve_out(Reserve::RegisterAndIgnore, 0, 0, key);
     list[20] = 1;
     let data = Data::Out(list.to_vec().into());
-    host.command(&cdb, data).unwrap().status == 0
+    let ended = host.command(&cdb, data);
+    let ended = ended.unwrap_or_else(|cause| panic!("{cause}\n{}", rig.log()));
+    ended.status == 0
 }
 
 /// The keys, once what the unit has to tell is told.
@@ -41,15 +43,15 @@ fn a_key_that_was_acknowledged_is_there_after_the_disk_has_another_name() {
     host.lun = Lun::from_index(1);
     keys(&mut host);
     let (mut key, mut changes, mut meanwhile) = (1, 0, 0);
-    assert!(registers(&mut host, key));
-    for number in 0..24 {
+    assert!(registers(&rig, &mut host, key));
+    for number in 0..12 {
         let vendor = format!("volume.b.vendor=V{number}");
         let set = ["set", &*vendor, "--allow", "loses=b"];
         let ran = thread::scope(|scope| {
             let changing = scope.spawn(|| rig.lunar(&set));
             while !changing.is_finished() {
                 // Every other change has nothing in its way.
-                if number % 2 == 0 && registers(&mut host, key + 1) {
+                if number % 2 == 0 && registers(&rig, &mut host, key + 1) {
                     key += 1;
                     meanwhile += 1;
                 }
@@ -61,7 +63,7 @@ fn a_key_that_was_acknowledged_is_there_after_the_disk_has_another_name() {
         changes += u32::from(ran.good());
         assert_eq!(keys(&mut host), [key], "{number}\n{}", rig.log());
     }
-    assert!(changes >= 12 && meanwhile >= 12, "{changes} {meanwhile}");
+    assert!(changes >= 6 && meanwhile >= 6, "{changes} {meanwhile}");
 }
 
 /// A file that was opened to be read is locked by ourselves, and a RAM disk has nothing but its
