@@ -10,6 +10,8 @@
 //! Rows are plain data: [`crate::check`] finds what does not fit together. What is not written is
 //! the default, and a default is not written.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -31,22 +33,46 @@ pub struct Tree {
     /// The version of the document.
     pub version: u32,
     /// What holds for the process.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(
+        default,
+        deserialize_with = "table::row",
+        skip_serializing_if = "is_default"
+    )]
     pub daemon: DaemonRow,
     /// How the control plane is reached beside its Unix socket.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(
+        default,
+        deserialize_with = "table::row",
+        skip_serializing_if = "is_default"
+    )]
     pub api: ApiRow,
     /// Who may ask which targets there are.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(
+        default,
+        deserialize_with = "table::row",
+        skip_serializing_if = "is_default"
+    )]
     pub discovery: DiscoveryRow,
     /// Logical units, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "table::by_name",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub volume: BTreeMap<String, VolumeRow>,
     /// Groups of initiators, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "table::by_name",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub group: BTreeMap<String, GroupRow>,
     /// Targets, by IQN or WWPN.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "table::by_name",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub target: BTreeMap<String, TargetRow>,
 }
 
@@ -75,7 +101,11 @@ pub struct ApiRow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<String>,
     /// The certificate and its key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "table::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tls: Option<TlsRow>,
 }
 
@@ -132,7 +162,11 @@ pub struct VolumeRow {
     #[serde(default, skip_serializing_if = "is_default")]
     pub removable: bool,
     /// What all hosts together may do in a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "table::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub limit: Option<LimitRow>,
 }
 
@@ -162,10 +196,18 @@ pub struct GroupRow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initiators: Vec<String>,
     /// What they log in with; where missing, CHAP is not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "table::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub chap: Option<ChapRow>,
     /// What the target proves itself with, to initiators that ask for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "table::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub mutual: Option<ChapRow>,
     /// The weakest hash that will do; where missing, SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,7 +262,11 @@ pub struct TargetRow {
     #[schema(value_type = BTreeMap<String, BTreeMap<NumberKey, LunRow>>)]
     pub view: BTreeMap<String, LunRows>,
     /// What it offers at login; where missing, what this program finds best.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "table::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub login: Option<LoginRow>,
 }
 
