@@ -49,17 +49,25 @@ fn check_version(text: &str, document: &Document<&str>) -> Result<(), DocumentPr
         return Ok(());
     };
     match version.as_integer() {
-        Some(number) if number > i64::from(VERSION) || number < 1 => {
+        Some(number) if !is_known(number) => {
             let place = version.span().map(|span| TextPlace::of(text, span.start));
             Err(DocumentProblem {
                 place,
                 key: "version".to_owned(),
-                what: format!("version {number} is not known to this program"),
+                what: unknown(number),
                 way_out: Some(format!("it reads version {VERSION}")),
             })
         }
         _ => Ok(()),
     }
+}
+
+fn is_known(version: i64) -> bool {
+    (1..=i64::from(VERSION)).contains(&version)
+}
+
+fn unknown(version: i64) -> String {
+    format!("version {version} is not known to this program")
 }
 
 /// A tree in the form that rewriting compares: tables and values, defaults left out.

@@ -83,10 +83,17 @@ fn put_back(tree: &mut Tree, names: &[String], part: Tree) {
 }
 
 fn read(path: &str, document: DocumentMut) -> Result<Tree, SetError> {
-    toml_edit::de::from_document(document).map_err(|error| SetError::Value {
+    let wrong = |cause| SetError::Value {
         path: path.to_owned(),
-        cause: super::problem::one_line(error.message()),
-    })
+        cause,
+    };
+    let tree: Tree = toml_edit::de::from_document(document)
+        .map_err(|error| wrong(super::problem::one_line(error.message())))?;
+    let version = tree.version.into();
+    if !super::is_known(version) {
+        return Err(wrong(super::unknown(version)));
+    }
+    Ok(tree)
 }
 
 /// The keys of a path. The names of rows need no quotes where the tree has such a row.

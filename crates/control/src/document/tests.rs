@@ -156,6 +156,7 @@ fn what_cannot_be_set_is_refused() {
             "target.20:00:ac:de:48:23:45:67.view.lab.0",
             "a",
         ),
+        set(&mut changed, "version", "2"),
         unset(&mut changed, "volume.db.serial"),
         unset(&mut changed, "volume.db.address"),
         unset(&mut changed, "target.iqn.2026-11.org.example:sanx"),
