@@ -51,18 +51,18 @@ pub(crate) struct Backing {
     notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
     told_to_unmap: AtomicBool,
-    /// Opened for cores that have not attached it yet.
+    /// LockedFile for cores that have not attached it yet.
     prepared: Mutex<Vec<[OwnedFd; 2]>>,
 }
 
-/// What is open, and what keeps others away where that descriptor does not.
+/// An open file or device, and what keeps others away where that descriptor does not.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct LockedFile {
     pub(crate) master: OwnedFd,
     pub(crate) claim: Option<Claim>,
 }
 
-/// What keeps others away from a file or device that was opened for reading first, and by another
+/// What keeps others away from a file or device that was opened for reading first, then by another
 /// descriptor for writing. It goes with the last volume that has it.
 pub(crate) type Claim = Arc<dyn std::fmt::Debug + Send + Sync>;
 
@@ -95,7 +95,7 @@ pub(crate) struct BackingRules {
 impl Backing {
     pub(crate) fn new(master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
         Self::with_losses(
-            Opened {
+            LockedFile {
                 master,
                 claim: None,
             },
@@ -106,12 +106,12 @@ impl Backing {
     }
 
     /// The same file or device, opened another time. What it has lost is lost.
-    pub(crate) fn again(&self, opened: Opened, rules: BackingRules, blocks: u64) -> Arc<Self> {
-        Self::with_losses(opened, rules, blocks, Arc::clone(&self.lost))
+    pub(crate) fn another(&self, file: LockedFile, rules: BackingRules, blocks: u64) -> Arc<Self> {
+        Self::with_losses(file, rules, blocks, Arc::clone(&self.lost))
     }
 
     fn with_losses(
-        Opened { master, claim }: Opened,
+        LockedFile { master, claim }: LockedFile,
         rules: BackingRules,
         blocks: u64,
         lost: Arc<AtomicBool>,
@@ -135,9 +135,9 @@ impl Backing {
     }
 
     /// Another descriptor of what is open. The lock holds until both are closed.
-    pub(crate) fn duplicate(&self) -> Result<Opened, VolumeError> {
+    pub(crate) fn duplicate(&self) -> Result<LockedFile, VolumeError> {
         let master = self.master.try_clone();
-        Ok(Opened {
+        Ok(LockedFile {
             master: master.map_err(|cause| VolumeError::Kernel {
                 what: "open it another time",
                 cause,
@@ -244,12 +244,18 @@ impl Backing {
 
     /// What a core uses: one for data, and one whose writes are durable when they end.
     fn core_files(&self) -> io::Result<[OwnedFd; 2]> {
-        Ok([self.reopen()?, self.reopen()?])
+        Ok([self.core_file()?, self.core_file()?])
     }
 
-    /// A file description of one's own. A program that the lock excludes is excluded already.
-    fn reopen(&self) -> io::Result<OwnedFd> {
-        let access = if self.rules.read_only {
+    fn core_file(&self) -> io::Result<OwnedFd> {
+        let file = self.reopen(self.rules.read_only);
+        file.map_err(|cause| self.not_reopened(cause))
+    }
+
+    /// A file description of one's own, whatever the name leads to by now. A program that the lock
+    /// excludes is excluded already.
+    pub(crate) fn reopen(&self, read_only: bool) -> rustix::io::Result<OwnedFd> {
+        let access = if read_only {
             OFlags::RDONLY
         } else {
             OFlags::RDWR
@@ -260,7 +266,7 @@ impl Backing {
         };
         let path = format!("/proc/self/fd/{}", self.master.as_raw_fd());
         let flags = access | direct | OFlags::CLOEXEC | OFlags::NOCTTY;
-        rustix::fs::open(path, flags, Mode::empty()).map_err(|cause| self.not_reopened(cause))
+        rustix::fs::open(path, flags, Mode::empty())
     }
 
     fn not_reopened(&self, cause: Errno) -> io::Error {

@@ -72,7 +72,7 @@ impl Volume for DeviceVolume {
         self.backing.shortened_to(bytes)
     }
 
-    fn again(
+    fn reopen(
         &self,
         block_size: Option<u32>,
         read_only: bool,
@@ -83,7 +83,7 @@ impl Volume for DeviceVolume {
             ..self.options.clone()
         };
         let backing = if self.options.read_only && !options.read_only {
-            open::for_writing(&self.backing, &options).transpose()?
+            open::for_writing(&self.backing, &options)
         } else {
             open::again(&self.backing, &options)
         };

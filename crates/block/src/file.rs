@@ -30,6 +30,7 @@ use crate::error::VolumeError;
 use crate::identity::Details;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::FileHolder;
+use lock::WriterLocks;
 pub use reserved::ReservedPlaces;
 use room::ReservedRoom;
 pub use undo::{UndoEntries, UndoLog};
@@ -72,6 +73,8 @@ pub struct FileVolume {
     identity: Option<String>,
     /// Behind the end of the file, whatever its blocks.
     room: Arc<ReservedRoom>,
+    /// Whose lock is that by which it is read.
+    writers: WriterLocks,
     /// How it was opened, without what that did to it.
     options: FileOptions,
     /// When it had been written to last, as it was opened.
@@ -97,25 +100,26 @@ impl FileVolume {
             backing,
             identity,
             room: Arc::default(),
+            writers: WriterLocks::default(),
             options,
             written_before,
         })
     }
 
-    /// `None`: its name leads to another file.
-    fn with(&self, options: FileOptions) -> Result<Option<Self>, VolumeError> {
+    fn with(&self, options: FileOptions) -> Result<Self, VolumeError> {
         let backing = if self.options.read_only && !options.read_only {
-            open::for_writing(&self.backing, &options)?
+            open::for_writing(&self.backing, &self.writers, &options)?
         } else {
-            Some(open::again(&self.backing, &options)?)
+            open::again(&self.backing, &options)?
         };
-        Ok(backing.map(|backing| Self {
+        Ok(Self {
             backing,
             identity: self.identity.clone(),
             room: Arc::clone(&self.room),
+            writers: self.writers.clone(),
             written_before: self.written_before,
             options,
-        }))
+        })
     }
 }
 
@@ -184,7 +188,7 @@ impl Volume for FileVolume {
         self.room.release(self.backing.master());
     }
 
-    fn again(
+    fn reopen(
         &self,
         block_size: Option<u32>,
         read_only: bool,
@@ -194,7 +198,7 @@ impl Volume for FileVolume {
             read_only: self.options.read_only && read_only,
             ..self.options.clone()
         });
-        Some(file.transpose()?.map(|file| Arc::new(file) as _))
+        Some(file.map(|file| Arc::new(file) as _))
     }
 
     fn can_grow(&self) -> bool {

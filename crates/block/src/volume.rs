@@ -92,14 +92,13 @@ pub trait Volume: Send + Sync + fmt::Debug {
     fn release(&self) {}
 
     /// The same file or device in blocks of another size, or of its own, or for writing where this
-    /// one may only be read; it stays locked, which it could not be if it were opened anew beside
-    /// this one. `None`: another kind of volume, or its name leads to another file by now; it is to
-    /// be opened anew. May block.
+    /// one may only be read. It stays locked, and would not be if it were closed before. `None`:
+    /// another kind of volume, which is to be opened anew. May block.
     ///
     /// # Errors
     ///
     /// It cannot have such blocks, or not be written.
-    fn again(
+    fn reopen(
         &self,
         block_size: Option<u32>,
         read_only: bool,

@@ -87,15 +87,16 @@ fn what_is_only_read_can_be_written_after_one_command_and_has_what_it_had() {
         rig.says(&["set", &settings[0], &settings[1]]);
     };
     for host in &mut hosts {
-        host.write(0, vec![7; 512], true).unwrap();
+        host.write(0, vec![1; 512], true).unwrap();
     }
-    for turn in 0..3 {
+    for turn in 1..4 {
         protect(&rig, true);
         for host in &mut hosts {
             keys(host);
-            assert!(host.write(0, vec![8; 512], true).is_err());
+            let refused = host.command(&cdb::write(0, 1, false), Data::Out(vec![9; 512].into()));
+            assert_eq!(refused.unwrap().sense[2] & 15, DATA_PROTECT);
         }
-        if turn == 1 {
+        if turn == 2 {
             // The file is opened to be read and no more, and the RAM disk is a new one.
             drop(hosts);
             rig.kill();
@@ -105,9 +106,12 @@ fn what_is_only_read_can_be_written_after_one_command_and_has_what_it_had() {
         protect(&rig, false);
         for (host, lun) in hosts.iter_mut().zip(0..) {
             keys(host);
-            let had = if lun == 0 && turn == 1 { 0 } else { 7 };
+            let had = if lun == 0 && turn == 2 { 0 } else { turn };
             assert_eq!(host.read(0, 1).unwrap(), [had; 512], "{lun} {turn}");
-            host.write(0, vec![7; 512], true).unwrap();
+            host.write(0, vec![turn + 1; 512], true).unwrap();
         }
     }
 }
+
+/// A sense key (SPC-5 §4.4.8).
+const DATA_PROTECT: u8 = 7;

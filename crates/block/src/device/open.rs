@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Attributes;
 use super::DeviceOptions;
-use crate::backing::{Backing, BackingRules, Opened, Zeroing};
+use crate::backing::{Backing, BackingRules, LockedFile, Zeroing};
 use crate::error::VolumeError;
 use crate::size::BlockSize;
 
@@ -17,7 +17,7 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError>
     let number = device_number(&options.path)?;
     let attributes = Attributes::of(number);
     check_protection(options, &attributes)?;
-    let device = open_with(options, OFlags::EXCL)?;
+    let device = open_exclusively(options)?;
     if number_of(&device)? != number {
         return Err(VolumeError::NoDevice);
     }
@@ -32,24 +32,20 @@ pub(super) fn again(
 ) -> Result<Arc<Backing>, VolumeError> {
     let device = backing.duplicate()?;
     let (rules, blocks) = prepare(&device.master, options)?;
-    Ok(backing.again(device, rules, blocks))
+    Ok(backing.another(device, rules, blocks))
 }
 
-/// The same device for writing, exclusive by the descriptor that reads it; `None`: its name leads
-/// to another one.
+/// The same device for writing, exclusive by the descriptor that reads it.
 pub(super) fn for_writing(
     backing: &Backing,
     options: &DeviceOptions,
-) -> Result<Option<Arc<Backing>>, VolumeError> {
-    let number = number_of(backing.master())?;
-    check_protection(options, &Attributes::of(number))?;
-    let master = open_with(options, OFlags::empty())?;
-    if number_of(&master)? != number {
-        return Ok(None);
-    }
+) -> Result<Arc<Backing>, VolumeError> {
+    check_protection(options, &Attributes::of(number_of(backing.master())?))?;
+    let reopened = backing.reopen(options.read_only);
+    let master = reopened.map_err(|error| refused(error, options))?;
     let (rules, blocks) = prepare(&master, options)?;
-    let claim = Some(Arc::new(backing.duplicate()?) as _);
-    Ok(Some(backing.again(Opened { master, claim }, rules, blocks)))
+    let claim = Some(Arc::new(backing.duplicate()?.master) as _);
+    Ok(backing.another(LockedFile { master, claim }, rules, blocks))
 }
 
 fn check_protection(options: &DeviceOptions, device: &Attributes) -> Result<(), VolumeError> {
@@ -93,15 +89,19 @@ fn device_number(path: &Path) -> Result<u64, VolumeError> {
     }
 }
 
-/// Exclusively, or by the claim that this process has already.
-fn open_with(options: &DeviceOptions, exclusive: OFlags) -> Result<OwnedFd, VolumeError> {
+fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, VolumeError> {
     let access = if options.read_only {
         OFlags::RDONLY
     } else {
         OFlags::RDWR
     };
-    let flags = access | exclusive | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
-    rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {
+    let flags = access | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = rustix::fs::open(&options.path, flags, Mode::empty());
+    opened.map_err(|error| refused(error, options))
+}
+
+fn refused(error: Errno, options: &DeviceOptions) -> VolumeError {
+    match error {
         Errno::BUSY => VolumeError::Held,
         Errno::ROFS => VolumeError::Unwritable,
         Errno::ACCESS | Errno::PERM => VolumeError::denied(&options.path, options.read_only),
@@ -109,7 +109,7 @@ fn open_with(options: &DeviceOptions, exclusive: OFlags) -> Result<OwnedFd, Volu
         Errno::NOMEDIUM => VolumeError::NoMedium,
         Errno::INVAL => VolumeError::NoDirect,
         error => VolumeError::kernel("open it")(error),
-    })
+    }
 }
 
 fn rules(

@@ -25,15 +25,16 @@ impl FileHolder {
     pub(super) fn of(file: impl AsFd) -> Self {
         let file = file.as_fd();
         let is_ours = || has_locked(process::id(), file, Some(file.as_raw_fd()));
-        Self::named(is_ours().then(process::id).or_else(|| other(file)))
+        Self::with_id(is_ours().then(process::id).or_else(|| other(file)))
     }
 
-    /// Who has locked a file beside this process, which may have done so twice.
+    /// The other program that has locked a file which this process has locked itself. Where none is
+    /// seen, it may be hidden, or be this process, which has locked the file twice.
     pub(super) fn beside_us(file: impl AsFd) -> Self {
-        Self::named(other(file.as_fd()).or_else(|| Some(process::id())))
+        Self::with_id(other(file.as_fd()))
     }
 
-    fn named(id: Option<u32>) -> Self {
+    fn with_id(id: Option<u32>) -> Self {
         Self(id.map(|id| Process { id, name: name(id) }))
     }
 }
@@ -94,8 +95,8 @@ impl fmt::Display for FileHolder {
             }
             None => write!(
                 f,
-                "another program has it open; stop it first, or use the address of its server \
-                 (lunar ls)"
+                "another program has it open, or another volume here; stop it first, or use the \
+                 address of its server (lunar ls)"
             ),
         }
     }

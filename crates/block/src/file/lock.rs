@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -16,6 +17,15 @@ use crate::error::VolumeError;
 
 /// Locks a file against writers, and for writing against readers too.
 pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
+    if try_lock(file, read_only)? {
+        Ok(())
+    } else {
+        Err(VolumeError::Locked(FileHolder::of(file)))
+    }
+}
+
+/// Returns whether nobody else has locked it in a way that excludes this.
+fn try_lock(file: &OwnedFd, read_only: bool) -> Result<bool, VolumeError> {
     let how = if read_only {
         FlockOperation::NonBlockingLockShared
     } else {
@@ -23,7 +33,7 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
     };
     match rustix::fs::flock(file, how) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(VolumeError::Locked(FileHolder::of(file))),
+        Err(Errno::WOULDBLOCK) => return Ok(false),
         Err(error) => return Err(VolumeError::kernel("lock it")(error)),
     }
     let used = if read_only {
@@ -32,48 +42,69 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
         &[CONSISTENT_READ, WRITE, RESIZE]
     };
     match is_shared(file, used) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(VolumeError::Locked(FileHolder::of(file))),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(VolumeError::Locked(FileHolder::of(file)))
-        }
+        Ok(shared) => Ok(shared),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
         // Lunar's own lock holds all the same.
         Err(error) => {
             tracing::debug!("no byte-range locks, so QEMU is not kept out: {error}");
-            Ok(())
+            Ok(true)
         }
     }
 }
 
-/// The lock of a reader who writes as well, for as long as this is there: what reads the file may
-/// be there longer.
+/// How many have made a writer's lock of a reader's. All share one open file description, which has
+/// one lock.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WriterLocks(Arc<Mutex<usize>>);
+
+/// Upgrades a reader's lock to a writer's. The reader may be there longer, and has its lock again
+/// when the last of these goes.
 #[derive(Debug)]
-pub(super) struct WriterLock(OwnedFd);
+pub(super) struct WriterLock {
+    /// A duplicate of the descriptor that reads the file.
+    reader: OwnedFd,
+    all: WriterLocks,
+}
 
-impl WriterLock {
-    /// Has a duplicate of the descriptor that has locked a file for reading, and so its lock.
-    pub(super) fn of_reader(reader: OwnedFd) -> Result<Self, VolumeError> {
-        let upgraded = Self(reader);
-        match lock(&upgraded.0, false) {
-            Ok(()) => Ok(upgraded),
-            // That we have it is known; who else?
-            Err(VolumeError::Locked(_)) => {
-                Err(VolumeError::Locked(FileHolder::beside_us(&upgraded.0)))
+impl WriterLocks {
+    pub(super) fn upgrade(&self, reader: OwnedFd) -> Result<WriterLock, VolumeError> {
+        let mut count = self.count();
+        if *count == 0 {
+            let locked = try_lock(&reader, false);
+            if !matches!(locked, Ok(true)) {
+                downgrade(&reader);
+                locked?;
+                return Err(VolumeError::Locked(FileHolder::beside_us(&reader)));
             }
-            Err(error) => Err(error),
         }
+        *count += 1;
+        let all = self.clone();
+        Ok(WriterLock { reader, all })
+    }
+
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An attempt that failed has left no lock at all: the kernel gives the old one up first.
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        for permission in [WRITE, RESIZE] {
-            let _ = ::io::files::release_byte(&self.0, USED + permission);
+        let mut count = self.all.count();
+        *count -= 1;
+        if *count == 0 {
+            downgrade(&self.reader);
         }
-        if let Err(error) = rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockShared) {
-            tracing::warn!("a file that is read is no longer locked against writers: {error}");
-        }
+    }
+}
+
+/// Gives a reader its lock back, also after an upgrade that failed: flock gives the old lock up
+/// before it tries for the new one.
+fn downgrade(reader: &OwnedFd) {
+    for permission in [WRITE, RESIZE] {
+        let _ = ::io::files::release_byte(reader, USED + permission);
+    }
+    if let Err(error) = rustix::fs::flock(reader, FlockOperation::NonBlockingLockShared) {
+        tracing::warn!("a file that is read is no longer locked against writers: {error}");
     }
 }
 

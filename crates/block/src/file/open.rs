@@ -14,10 +14,10 @@ use rustix::io::Errno;
 use scsi::medium::Atomic;
 
 use super::FileOptions;
-use super::lock::{WriterLock, lock};
+use super::lock::{WriterLocks, lock};
 use super::undo::{FileChange, UndoLog};
 use super::warnings;
-use crate::backing::{Backing, BackingRules, Opened, Zeroing, punch};
+use crate::backing::{Backing, BackingRules, LockedFile, Zeroing, punch};
 use crate::device::is_solid_state;
 use crate::error::{VolumeError, is_unsupported};
 use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
@@ -72,34 +72,35 @@ fn open_with(
 
 /// The same file, still locked, to be treated as these options say.
 pub(super) fn again(backing: &Backing, options: &FileOptions) -> Result<Arc<Backing>, VolumeError> {
-    beside(backing, backing.duplicate()?, options)
+    // It is in use, so nothing is tried behind its end: it may be longer by then.
+    let punches = |_: &OwnedFd, _| backing.traits().unmap_granularity.is_some();
+    beside(backing, backing.duplicate()?, options, punches)
 }
 
-/// The same file for writing, locked by the descriptor that reads it; `None`: its name leads to
-/// another one.
+/// The same file for writing, locked by the descriptor that reads it.
 pub(super) fn for_writing(
     backing: &Backing,
-    options: &FileOptions,
-) -> Result<Option<Arc<Backing>>, VolumeError> {
-    let master = open_existing(options).map_err(|error| refused(error, options))?;
-    let place = |file| stat(file).map(|stat| (stat.st_dev, stat.st_ino));
-    if place(&master)? != place(backing.master())? {
-        return Ok(None);
-    }
-    let lock = WriterLock::of_reader(backing.duplicate()?.master)?;
-    let claim = Some(Arc::new(lock) as _);
-    beside(backing, Opened { master, claim }, options).map(Some)
-}
-
-/// It is in use, so nothing is tried behind its end: it may be longer by then.
-fn beside(
-    backing: &Backing,
-    opened: Opened,
+    writers: &WriterLocks,
     options: &FileOptions,
 ) -> Result<Arc<Backing>, VolumeError> {
-    let punches = |_| backing.traits().unmap_granularity.is_some();
-    let (rules, blocks) = prepare(&opened.master, len(&opened.master)?, options, punches)?;
-    Ok(backing.again(opened, rules, blocks))
+    let reopened = backing.reopen(options.read_only);
+    let master = reopened.map_err(|error| refused(error, options))?;
+    let lock = writers.upgrade(backing.duplicate()?.master)?;
+    let claim = Some(Arc::new(lock) as _);
+    let punches = |file: &OwnedFd, end| can_punch(file, end).unwrap_or(false);
+    beside(backing, LockedFile { master, claim }, options, punches)
+}
+
+fn beside(
+    backing: &Backing,
+    file: LockedFile,
+    options: &FileOptions,
+    punches: impl FnOnce(&OwnedFd, u64) -> bool,
+) -> Result<Arc<Backing>, VolumeError> {
+    let master = &file.master;
+    let punches = |end| punches(master, end);
+    let (rules, blocks) = prepare(master, len(master)?, options, punches)?;
+    Ok(backing.another(file, rules, blocks))
 }
 
 /// What opening does to a file that has this length, and was written to last at this time.

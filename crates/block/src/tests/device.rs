@@ -125,6 +125,34 @@ fn read_only_device_must_be_asked_for_as_such() {
     let mut rig = Rig::new(ring(), &device);
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
     assert_eq!(rig.read(0, 8), [0; 4096]);
+    fails!(
+        device.reopen(None, false).unwrap(),
+        Err(VolumeError::Unwritable)
+    );
+}
+
+/// It is this process's all the time: by the descriptor that reads it.
+#[test]
+fn a_device_that_is_read_is_written_and_stays_ours() {
+    let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
+        return;
+    };
+    let read_only = DeviceOptions {
+        read_only: true,
+        ..at(disk.node.clone())
+    };
+    let reader = DeviceVolume::open(&read_only).unwrap();
+    let writer = reader.reopen(None, false).unwrap().unwrap();
+    drop(reader);
+    fails!(
+        DeviceVolume::open(&at(disk.node.clone())),
+        Err(VolumeError::Held)
+    );
+    let mut rig = Rig::new(ring(), &*writer);
+    assert!(is_done(&rig.write(0, 1, 7)));
+    assert_eq!(rig.read(0, 1), [7; 512]);
+    drop((rig, writer));
+    reopen(|| DeviceVolume::open(&at(disk.node.clone())));
 }
 
 #[test]

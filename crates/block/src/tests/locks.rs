@@ -47,7 +47,7 @@ fn a_file_gets_other_blocks_and_stays_locked() {
         matches!(opened, Err(VolumeError::Locked(_)))
     };
     let file = FileVolume::open(&sized(path.clone(), 1 << 20)).unwrap();
-    let larger = file.again(Some(4096), false).unwrap().unwrap();
+    let larger = file.reopen(Some(4096), false).unwrap().unwrap();
     let traits = larger.traits();
     assert_eq!((traits.block_size, traits.blocks), (4096, 256));
     let mut rig = Rig::fake(&*larger);
@@ -56,15 +56,15 @@ fn a_file_gets_other_blocks_and_stays_locked() {
     assert!(is_locked());
     drop(file);
     assert!(is_locked(), "it is the other one's now");
-    let usual = larger.again(None, false).unwrap().unwrap();
+    let usual = larger.reopen(None, false).unwrap().unwrap();
     drop(larger);
     assert_eq!(Rig::fake(&*usual).read(8, 8), [7; 4096]);
-    assert!(usual.again(Some(1024), false).unwrap().is_err());
+    assert!(usual.reopen(Some(1024), false).unwrap().is_err());
     drop(usual);
     reopen(|| FileVolume::open(&at(path.clone())));
 }
 
-/// A reader who is to write: who has come meanwhile is named, and finds it as it was.
+/// A reader that is to write. While another program reads the file, it cannot.
 #[test]
 fn a_file_that_is_read_is_written_and_stays_locked() {
     let (_folder, path) = disk();
@@ -79,7 +79,7 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
     let reader = FileVolume::open(&reading).unwrap();
     assert!(
         reader
-            .again(None, true)
+            .reopen(None, true)
             .unwrap()
             .unwrap()
             .traits()
@@ -88,7 +88,7 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
 
     let other = FileVolume::open(&reading).unwrap();
     fails!(
-        reader.again(None, false).unwrap(),
+        reader.reopen(None, false).unwrap(),
         Err(VolumeError::Locked(_))
     );
     drop(other);
@@ -99,20 +99,20 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
     );
     ::io::files::share_byte(&qemu, 201).unwrap();
     fails!(
-        reader.again(None, false).unwrap(),
+        reader.reopen(None, false).unwrap(),
         Err(VolumeError::Locked(_))
     );
     ::io::files::release_byte(&qemu, 201).unwrap();
 
     // One that is not kept leaves the reader as it was.
-    let writer = reopen(|| reader.again(None, false).unwrap());
+    let writer = reopen(|| reader.reopen(None, false).unwrap());
     assert!(is_locked(&reading) && is_used(1) && is_used(3));
     drop(writer);
     assert!(!is_used(1) && !is_used(3));
     drop(reopen(|| FileVolume::open(&reading)));
 
-    let writer = reopen(|| reader.again(None, false).unwrap());
-    let larger = writer.again(Some(4096), false).unwrap().unwrap();
+    let writer = reopen(|| reader.reopen(None, false).unwrap());
+    let larger = writer.reopen(Some(4096), false).unwrap().unwrap();
     drop((reader, writer));
     assert!(is_locked(&reading), "the lock is that of the last one");
     let mut rig = Rig::fake(&*larger);
@@ -123,15 +123,33 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
     reopen(|| FileVolume::open(&at(path.clone())));
 }
 
-/// The file of that name is another one, which nobody has locked.
 #[test]
-fn a_name_that_leads_elsewhere_is_to_be_opened_anew() {
+fn two_writers_of_one_reader_have_one_lock() {
+    let (_folder, path) = disk();
+    std::fs::write(&path, [1; 4096]).unwrap();
+    let reading = read_only(path.clone());
+    let reader = FileVolume::open(&reading).unwrap();
+    let first = reader.reopen(None, false).unwrap().unwrap();
+    let second = reader.reopen(None, false).unwrap().unwrap();
+    drop(first);
+    fails!(FileVolume::open(&reading), Err(VolumeError::Locked(_)));
+    drop(second);
+    drop(reopen(|| FileVolume::open(&reading)));
+}
+
+/// As for everything else that is done with a volume, its name does not count any more.
+#[test]
+fn a_file_that_was_replaced_is_written_itself() {
     let (_folder, path) = disk();
     std::fs::write(&path, [1; 4096]).unwrap();
     let reader = FileVolume::open(&read_only(path.clone())).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, [2; 4096]).unwrap();
-    assert!(reader.again(None, false).is_none());
+    let writer = reader.reopen(None, false).unwrap().unwrap();
+    let mut rig = Rig::fake(&*writer);
+    assert_eq!(rig.read(0, 1), [1; 512]);
+    assert!(is_done(&rig.write(0, 1, 7)));
+    assert_eq!(std::fs::read(&path).unwrap(), [2; 4096]);
 }
 
 /// QEMU locks byte 100 + n for what it does, and byte 200 + n for what others must not do.

@@ -17,7 +17,8 @@ pub struct OpenLeaves(Vec<OpenLeaf>);
 #[derive(Clone, Debug)]
 struct OpenLeaf {
     address: Address,
-    /// It was opened so; others are protected by what is around them.
+    /// Nothing can be written through it. What could be, and is only to be read, has `Readonly`
+    /// around it.
     read_only: bool,
     block_size: Option<u32>,
     volume: Arc<dyn Volume>,
@@ -25,7 +26,7 @@ struct OpenLeaf {
 
 impl OpenLeaf {
     /// Whether it can do what is to be done with it.
-    fn may(&self, read_only: bool) -> bool {
+    fn allows(&self, read_only: bool) -> bool {
         !self.read_only || read_only
     }
 }
@@ -159,8 +160,8 @@ impl LeafReuse {
 
 impl OpenLeaves {
     /// Takes out what is open at a place, in blocks as they are to be, and for writing where it is
-    /// to be written. A file or device that is open in another way is opened another time beside
-    /// what has it, which nothing else could do.
+    /// to be written. A file or device that is open in another way is opened another time by what
+    /// has it: opened anew it would be found locked.
     fn take(
         &mut self,
         place: &Address,
@@ -168,24 +169,24 @@ impl OpenLeaves {
         read_only: bool,
     ) -> Result<Option<OpenLeaf>, OpenCause> {
         let is_there = |one: &OpenLeaf| one.address == *place;
-        let fits = |one: &OpenLeaf| one.block_size == block_size && one.may(read_only);
+        let fits = |one: &OpenLeaf| one.block_size == block_size && one.allows(read_only);
         if let Some(at) = self.0.iter().position(|one| is_there(one) && fits(one)) {
             return Ok(Some(self.0.remove(at)));
         }
         let Some(at) = self.0.iter().position(is_there) else {
             return Ok(None);
         };
-        let Some(volume) = self.0[at].volume.again(block_size, read_only) else {
+        let Some(reopened) = self.0[at].volume.reopen(block_size, read_only) else {
             return Ok(None);
         };
-        let again = volume?;
+        let reopened = reopened?;
         let mut leaf = self.0.remove(at);
         leaf.block_size = block_size;
         // It may have been told the size that it has.
-        let has_changed = again.traits().block_size != leaf.volume.traits().block_size;
-        if has_changed || !leaf.may(read_only) {
+        let has_changed = reopened.traits().block_size != leaf.volume.traits().block_size;
+        if has_changed || !leaf.allows(read_only) {
             leaf.read_only &= read_only;
-            leaf.volume = again;
+            leaf.volume = reopened;
         }
         Ok(Some(leaf))
     }
