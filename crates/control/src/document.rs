@@ -10,7 +10,6 @@ mod problem;
 mod rewrite;
 mod set;
 
-use serde::Deserialize;
 use toml_edit::de::Deserializer;
 use toml_edit::visit_mut::VisitMut;
 use toml_edit::{Document, DocumentMut, Formatted, Value};
@@ -55,11 +54,16 @@ fn check_version(text: &str, document: &Document<&str>) -> Result<(), DocumentPr
                 place,
                 key: "version".to_owned(),
                 what: unknown(number),
-                way_out: Some(format!("it reads version {VERSION}")),
+                way_out: Some(known()),
             })
         }
         _ => Ok(()),
     }
+}
+
+/// The way out of a version that is not known.
+fn known() -> String {
+    format!("it reads version {VERSION}")
 }
 
 fn is_known(version: i64) -> bool {

@@ -28,57 +28,33 @@ pub const VERSION: u32 = 1;
 
 /// Everything that is configured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Tree {
     /// The version of the document.
     pub version: u32,
     /// What holds for the process.
-    #[serde(
-        default,
-        deserialize_with = "table::row",
-        skip_serializing_if = "is_default"
-    )]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub daemon: DaemonRow,
     /// How the control plane is reached beside its Unix socket.
-    #[serde(
-        default,
-        deserialize_with = "table::row",
-        skip_serializing_if = "is_default"
-    )]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub api: ApiRow,
     /// Who may ask which targets there are.
-    #[serde(
-        default,
-        deserialize_with = "table::row",
-        skip_serializing_if = "is_default"
-    )]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub discovery: DiscoveryRow,
     /// Logical units, by name.
-    #[serde(
-        default,
-        deserialize_with = "table::by_name",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub volume: BTreeMap<String, VolumeRow>,
     /// Groups of initiators, by name.
-    #[serde(
-        default,
-        deserialize_with = "table::by_name",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub group: BTreeMap<String, GroupRow>,
     /// Targets, by IQN or WWPN.
-    #[serde(
-        default,
-        deserialize_with = "table::by_name",
-        skip_serializing_if = "BTreeMap::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub target: BTreeMap<String, TargetRow>,
 }
 
 /// What holds for the process; a change of it counts at the next start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DaemonRow {
     /// How many cores serve; where missing, as many as the process may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,23 +71,19 @@ pub struct DaemonRow {
 
 /// How the control plane is reached beside its Unix socket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ApiRow {
     /// TCP addresses, `HOST:PORT`. Without TLS only loopback ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listen: Vec<String>,
     /// The certificate and its key.
-    #[serde(
-        default,
-        deserialize_with = "table::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsRow>,
 }
 
 /// A certificate and its key, in PEM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TlsRow {
     /// The path of the certificate chain.
     pub cert: String,
@@ -121,7 +93,7 @@ pub struct TlsRow {
 
 /// Who may ask which targets there are (SendTargets).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DiscoveryRow {
     /// What SendTargets answers with in place of the portals: `HOST:PORT` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -131,7 +103,7 @@ pub struct DiscoveryRow {
 /// A logical unit, however many targets show it: its identity, reservations, settings and
 /// statistics are its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VolumeRow {
     /// What holds its blocks; may name other rows (`vol:NAME`).
     pub address: String,
@@ -162,17 +134,13 @@ pub struct VolumeRow {
     #[serde(default, skip_serializing_if = "is_default")]
     pub removable: bool,
     /// What all hosts together may do in a second.
-    #[serde(
-        default,
-        deserialize_with = "table::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<LimitRow>,
 }
 
 /// What all hosts together may do to a volume in a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LimitRow {
     /// Operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,24 +158,16 @@ pub struct LimitRow {
 
 /// Initiators that are treated alike.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GroupRow {
     /// IQNs and WWPNs; `*` is everybody.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initiators: Vec<String>,
     /// What they log in with; where missing, CHAP is not asked for.
-    #[serde(
-        default,
-        deserialize_with = "table::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chap: Option<ChapRow>,
     /// What the target proves itself with, to initiators that ask for it.
-    #[serde(
-        default,
-        deserialize_with = "table::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutual: Option<ChapRow>,
     /// The weakest hash that will do; where missing, SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -216,7 +176,7 @@ pub struct GroupRow {
 
 /// A name and a secret of CHAP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChapRow {
     /// CHAP_N.
     pub user: String,
@@ -242,7 +202,7 @@ pub enum HashName {
 
 /// A target: an IQN over TCP, or a WWPN over Fibre Channel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TargetRow {
     /// TargetAlias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,11 +222,7 @@ pub struct TargetRow {
     #[schema(value_type = BTreeMap<String, BTreeMap<NumberKey, LunRow>>)]
     pub view: BTreeMap<String, LunRows>,
     /// What it offers at login; where missing, what this program finds best.
-    #[serde(
-        default,
-        deserialize_with = "table::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginRow>,
 }
 
@@ -277,7 +233,7 @@ pub type LunRows = BTreeMap<LunNumber, LunRow>;
 /// What a target negotiates at login (RFC 7143 §13), and how many sessions it has. For a key that
 /// is missing this program chooses what it finds best. A change counts from the next login on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoginRow {
     /// HeaderDigest; where missing, the initiator chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]

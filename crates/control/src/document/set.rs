@@ -91,7 +91,11 @@ fn read(path: &str, document: DocumentMut) -> Result<Tree, SetError> {
         .map_err(|error| wrong(super::problem::one_line(error.message())))?;
     let version = tree.version.into();
     if !super::is_known(version) {
-        return Err(wrong(super::unknown(version)));
+        return Err(wrong(format!(
+            "{}; {}",
+            super::unknown(version),
+            super::known()
+        )));
     }
     Ok(tree)
 }

@@ -95,10 +95,10 @@ pub(super) fn key_and_rest(text: &str) -> (&str, &str) {
 }
 
 /// A line as the list of what is left out shows it: what follows a word behind which a secret may
-/// stand is not shown.
+/// stand is not shown. Such a word may have been broken in two.
 pub(super) fn shown(text: &str) -> String {
     let is_inner = |c: char| "\"':".contains(c);
-    let mut from = 0;
+    let (mut from, mut before) = (0, "");
     for word in text.split_inclusive(|c: char| c.is_whitespace() || c == '=') {
         let mut parts = word
             .split(is_inner)
@@ -108,9 +108,11 @@ pub(super) fn shown(text: &str) -> String {
             .find(|part| !part.is_empty())
             .unwrap_or_default();
         let is_last = text.len() == from + word.len() && first == word;
-        if !is_last && (has_secret(word.trim()) || parts.any(has_secret)) {
+        let is_broken = || has_secret(&format!("{before}{first}"));
+        if !is_last && (has_secret(word.trim()) || parts.any(has_secret) || is_broken()) {
             return format!("{}{first} ***", &text[..from]);
         }
+        before = first;
         from += word.len();
     }
     text.to_owned()

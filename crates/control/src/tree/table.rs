@@ -1,58 +1,62 @@
-//! Tables of a document, and objects of JSON, as rows. A list in their place is refused: serde
+//! Rows are tables of a document, and objects of JSON. A list in their place is refused: serde
 //! would take it for the values of a row, in the order in which this program declares them.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::{Serialize, Serializer};
 
-/// A row.
-pub(super) fn row<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Table::deserialize(from).map(|Table(row)| row)
+use super::{
+    ApiRow, ChapRow, DaemonRow, DiscoveryRow, GroupRow, LimitRow, LoginRow, TargetRow, TlsRow,
+    Tree, VolumeRow,
+};
+
+/// What serde has derived for a row stands beside its traits (`remote = "Self"`), and is called by
+/// them.
+macro_rules! tables {
+    ($($row:ident),+) => {
+        $(impl<'de> Deserialize<'de> for $row {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                struct Row;
+
+                impl<'de> Visitor<'de> for Row {
+                    type Value = $row;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a table")
+                    }
+
+                    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<$row, M::Error> {
+                        $row::deserialize(MapAccessDeserializer::new(map))
+                    }
+                }
+
+                from.deserialize_map(Row)
+            }
+        }
+
+        impl Serialize for $row {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, to)
+            }
+        })+
+    };
 }
 
-/// A row that may be missing.
-pub(super) fn optional<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    let row = Option::<Table<T>>::deserialize(from)?;
-    Ok(row.map(|Table(row)| row))
-}
-
-/// Rows by their names.
-pub(super) fn by_name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<BTreeMap<String, T>, D::Error> {
-    let rows = BTreeMap::<String, Table<T>>::deserialize(from)?;
-    Ok(rows
-        .into_iter()
-        .map(|(name, Table(row))| (name, row))
-        .collect())
-}
-
-struct Table<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Table<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(TableVisitor(PhantomData))
-    }
-}
-
-struct TableVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for TableVisitor<T> {
-    type Value = Table<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a table")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Table<T>, M::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Table)
-    }
-}
+tables!(
+    Tree,
+    DaemonRow,
+    ApiRow,
+    TlsRow,
+    DiscoveryRow,
+    VolumeRow,
+    LimitRow,
+    GroupRow,
+    ChapRow,
+    TargetRow,
+    LoginRow
+);
 
 #[cfg(test)]
 mod tests;

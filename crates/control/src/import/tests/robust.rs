@@ -61,6 +61,15 @@ fn many_rows_of_one_name_take_little_time() {
     assert_eq!(imported.tree.group.len(), 16_000);
 }
 
+#[test]
+fn a_key_that_is_broken_in_two_hides_its_secret() {
+    let text = "auth-group a {\n  chap {\n    user = u\n    se cret = Node-Secret-0001\n  \
+                }\n}\n";
+    let imported = import(Format::Ctld, text).unwrap();
+    let left_out = format!("{:?}", imported.left_out);
+    assert!(left_out.contains("se cret ***"), "{left_out}");
+}
+
 proptest! {
     #[test]
     fn a_changed_file_shows_no_secret(

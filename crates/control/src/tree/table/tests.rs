@@ -5,6 +5,7 @@ use crate::tree::{GroupRow, TargetRow, Tree, VolumeRow};
 #[test]
 fn a_list_in_place_of_a_table_is_refused() {
     let refusals = [
+        serde_json::from_str::<VolumeRow>(r#"["ram:1M"]"#).unwrap_err(),
         serde_json::from_str::<VolumeRow>(r#"{"address": "ram:1M", "limit": ["20k"]}"#)
             .unwrap_err(),
         serde_json::from_str::<TargetRow>(r#"{"login": [null, null]}"#).unwrap_err(),
