@@ -73,7 +73,7 @@ fn a_target_that_dies_is_a_failure() {
 fn an_io_that_hangs_is_in_the_row() {
     let server = Server::start("bench-hangs", &["ram:16M"], &[]).unwrap();
     let child = begun(server.address(0));
-    server.signal("-STOP").unwrap();
+    server.freeze().unwrap();
     thread::sleep(Duration::from_millis(2000));
     server.signal("-CONT").unwrap();
     let (_, outcome) = ends(child, 0);

@@ -128,10 +128,9 @@ impl Rig {
         daemon.wait().unwrap();
     }
 
-    /// Stops it as it is: what it gets is neither done nor answered, and its connections stay.
+    /// What it gets from now on is neither done nor answered, and its connections stay.
     pub(super) fn freeze(&self) {
-        let daemon = self.daemon.as_ref().unwrap().id().to_string();
-        must("kill", &["-STOP", &daemon]);
+        tool::freeze(self.daemon.as_ref().unwrap().id()).unwrap();
     }
 
     pub(super) fn log(&self) -> String {

@@ -184,6 +184,14 @@ impl Server {
         Ok(())
     }
 
+    /// Has it stand still, until `-CONT`.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn freeze(&self) -> Result<()> {
+        crate::tool::freeze(self.pid())
+    }
+
     /// Asks it to stop (SIGTERM) and waits for its end.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Other people's programs, run with a time limit.
 
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -78,6 +79,36 @@ pub fn must(command: &mut Command) -> Result<String> {
         bail!("{command:?}: {:?}\n{}", ran.status, ran.output);
     }
     Ok(ran.output)
+}
+
+/// Stops a process as it is (SIGSTOP), and waits until it stands still: its threads go on until the
+/// one that takes the signal runs, which on a busy machine is later.
+///
+/// # Errors
+/// When it has ended, or goes on.
+pub fn freeze(process: u32) -> Result<()> {
+    must(Command::new("kill").args(["-STOP", &process.to_string()]))?;
+    let end = Instant::now() + Duration::from_secs(20);
+    while !stands_still(process)? {
+        if Instant::now() >= end {
+            bail!("process {process} goes on");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Whether all threads of a process are stopped.
+fn stands_still(process: u32) -> Result<bool> {
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let stat = fs::read_to_string(task?.path().join("stat"))?;
+        // The state stands behind the name, which is in parentheses.
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        if !state.is_some_and(|state| state.starts_with('T')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Waits for a child; kills it when `limit` has passed.
