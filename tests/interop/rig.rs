@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -173,9 +174,16 @@ impl Drop for Rig {
     }
 }
 
+/// A port where nobody listens, each time another one. The kernel gives none of these to a
+/// connection, as it does with one that it has chosen and gets back.
 pub(super) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let port = NEXT.fetch_add(1, Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// QEMU writes to a LUN for as long as it is let.
