@@ -174,8 +174,8 @@ impl Drop for Rig {
     }
 }
 
-/// A port where nobody listens, each time another one. The kernel gives none of these to a
-/// connection, as it does with one that it has chosen and gets back.
+/// A port where nobody listens, each time another one, below those that the kernel takes for the
+/// own ends of connections (ip_local_port_range): it would take one again that it gave us before.
 pub(super) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(20_000);
     loop {

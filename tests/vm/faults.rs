@@ -193,14 +193,14 @@ impl<'a> Served<'a> {
                 Ok(())
             }
             "kill" => self.server.take().context("no server")?.kill(),
-            "freeze" => self.signal("-STOP"),
-            "thaw" => self.signal("-CONT"),
+            "freeze" => self.server()?.freeze(),
+            "thaw" => self.server()?.signal("-CONT"),
             _ => self.disk.answer(asked),
         }
     }
 
-    fn signal(&self, signal: &str) -> Result<()> {
-        self.server.as_ref().context("no server")?.signal(signal)
+    fn server(&self) -> Result<&Server> {
+        self.server.as_ref().context("no server")
     }
 
     fn end(self, variation: &Variation) -> Result<()> {

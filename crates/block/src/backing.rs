@@ -37,9 +37,8 @@ pub(crate) use space::{Zeroing, punch};
 /// Blocks behind a descriptor, for all cores.
 #[derive(Debug)]
 pub(crate) struct Backing {
-    /// Holds the lock, unless `claim` does; each core opens its own by it.
-    master: OwnedFd,
-    claim: Option<Claim>,
+    /// Each core opens its own by the descriptor in it.
+    file: LockedFile,
     rules: BackingRules,
     blocks: AtomicU64,
     /// The byte where a file ended when it was shortest. What was behind it is lost, whatever the
@@ -51,13 +50,14 @@ pub(crate) struct Backing {
     notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
     told_to_unmap: AtomicBool,
-    /// LockedFile for cores that have not attached it yet.
+    /// Opened for cores that have not attached it yet.
     prepared: Mutex<Vec<[OwnedFd; 2]>>,
 }
 
-/// An open file or device, and what keeps others away where that descriptor does not.
+/// An open file or device that others are kept away from.
 #[derive(Debug)]
 pub(crate) struct LockedFile {
+    /// Holds the lock, unless `claim` does.
     pub(crate) master: OwnedFd,
     pub(crate) claim: Option<Claim>,
 }
@@ -94,15 +94,8 @@ pub(crate) struct BackingRules {
 
 impl Backing {
     pub(crate) fn new(master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
-        Self::with_losses(
-            LockedFile {
-                master,
-                claim: None,
-            },
-            rules,
-            blocks,
-            Arc::default(),
-        )
+        let claim = None;
+        Self::with_losses(LockedFile { master, claim }, rules, blocks, Arc::default())
     }
 
     /// The same file or device, opened another time. What it has lost is lost.
@@ -111,14 +104,13 @@ impl Backing {
     }
 
     fn with_losses(
-        LockedFile { master, claim }: LockedFile,
+        file: LockedFile,
         rules: BackingRules,
         blocks: u64,
         lost: Arc<AtomicBool>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            master,
-            claim,
+            file,
             rules,
             blocks: AtomicU64::new(blocks),
             end: AtomicU64::new(u64::MAX),
@@ -131,18 +123,18 @@ impl Backing {
     }
 
     pub(crate) fn master(&self) -> &OwnedFd {
-        &self.master
+        &self.file.master
     }
 
     /// Another descriptor of what is open. The lock holds until both are closed.
     pub(crate) fn duplicate(&self) -> Result<LockedFile, VolumeError> {
-        let master = self.master.try_clone();
+        let master = self.file.master.try_clone();
         Ok(LockedFile {
             master: master.map_err(|cause| VolumeError::Kernel {
                 what: "open it another time",
                 cause,
             })?,
-            claim: self.claim.clone(),
+            claim: self.file.claim.clone(),
         })
     }
 
@@ -169,8 +161,8 @@ impl Backing {
     /// What a file takes of its file system, and what that could still give it.
     pub(crate) fn usage(&self) -> Option<SpaceUsage> {
         self.rules.unmap_granularity?;
-        let file = rustix::fs::fstat(&self.master).ok()?;
-        let system = rustix::fs::fstatvfs(&self.master).ok()?;
+        let file = rustix::fs::fstat(&self.file.master).ok()?;
+        let system = rustix::fs::fstatvfs(&self.file.master).ok()?;
         let bytes = u64::from(self.rules.block_size.bytes());
         let used = u64::try_from(file.st_blocks).ok()? * ST_BLOCK / bytes;
         let holes = self.blocks.load(SeqCst).saturating_sub(used);
@@ -264,7 +256,7 @@ impl Backing {
             Some(_) => OFlags::DIRECT,
             None => OFlags::empty(),
         };
-        let path = format!("/proc/self/fd/{}", self.master.as_raw_fd());
+        let path = format!("/proc/self/fd/{}", self.file.master.as_raw_fd());
         let flags = access | direct | OFlags::CLOEXEC | OFlags::NOCTTY;
         rustix::fs::open(path, flags, Mode::empty())
     }
@@ -308,7 +300,7 @@ impl Backing {
     /// The file is shorter than the volume, which is recorded before a write extends it again.
     #[cold]
     fn ended_early(&self) -> MediumError {
-        if let Ok(file) = rustix::fs::fstat(&self.master) {
+        if let Ok(file) = rustix::fs::fstat(&self.file.master) {
             self.resize(u64::try_from(file.st_size).unwrap_or(0));
         }
         MediumError::Read
@@ -329,7 +321,8 @@ impl Backing {
     /// A device says so too of what lies behind its end.
     fn no_space(&self) -> MediumError {
         let has_shrunk = |bytes| bytes < self.bytes();
-        if self.rules.is_device && ::io::files::device_size(&self.master).is_ok_and(has_shrunk) {
+        if self.rules.is_device && ::io::files::device_size(&self.file.master).is_ok_and(has_shrunk)
+        {
             return MediumError::Gone;
         }
         self.notices.full(&self.rules);

@@ -73,7 +73,7 @@ pub struct FileVolume {
     identity: Option<String>,
     /// Behind the end of the file, whatever its blocks.
     room: Arc<ReservedRoom>,
-    /// Whose lock is that by which it is read.
+    /// Upgrades of the lock by which it is read.
     writers: WriterLocks,
     /// How it was opened, without what that did to it.
     options: FileOptions,
@@ -106,7 +106,7 @@ impl FileVolume {
         })
     }
 
-    fn with(&self, options: FileOptions) -> Result<Self, VolumeError> {
+    fn with_options(&self, options: FileOptions) -> Result<Self, VolumeError> {
         let backing = if self.options.read_only && !options.read_only {
             open::for_writing(&self.backing, &self.writers, &options)?
         } else {
@@ -193,7 +193,7 @@ impl Volume for FileVolume {
         block_size: Option<u32>,
         read_only: bool,
     ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
-        let file = self.with(FileOptions {
+        let file = self.with_options(FileOptions {
             block_size,
             read_only: self.options.read_only && read_only,
             ..self.options.clone()

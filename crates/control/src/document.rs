@@ -47,31 +47,24 @@ fn check_version(text: &str, document: &Document<&str>) -> Result<(), DocumentPr
     let Some(version) = document.get("version") else {
         return Ok(());
     };
-    match version.as_integer() {
-        Some(number) if !is_known(number) => {
-            let place = version.span().map(|span| TextPlace::of(text, span.start));
-            Err(DocumentProblem {
-                place,
-                key: "version".to_owned(),
-                what: unknown(number),
-                way_out: Some(known()),
-            })
-        }
-        _ => Ok(()),
-    }
+    let Some((what, way_out)) = version.as_integer().and_then(unknown_version) else {
+        return Ok(());
+    };
+    Err(DocumentProblem {
+        place: version.span().map(|span| TextPlace::of(text, span.start)),
+        key: "version".to_owned(),
+        what,
+        way_out: Some(way_out),
+    })
 }
 
-/// The way out of a version that is not known.
-fn known() -> String {
-    format!("it reads version {VERSION}")
-}
-
-fn is_known(version: i64) -> bool {
-    (1..=i64::from(VERSION)).contains(&version)
-}
-
-fn unknown(version: i64) -> String {
-    format!("version {version} is not known to this program")
+/// What is wrong with a version that cannot be read, and the way out.
+fn unknown_version(version: i64) -> Option<(String, String)> {
+    let is_known = (1..=i64::from(VERSION)).contains(&version);
+    (!is_known).then(|| {
+        let what = format!("version {version} is not known to this program");
+        (what, format!("it reads version {VERSION}"))
+    })
 }
 
 /// A tree in the form that rewriting compares: tables and values, defaults left out.

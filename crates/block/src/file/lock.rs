@@ -52,13 +52,13 @@ fn try_lock(file: &OwnedFd, read_only: bool) -> Result<bool, VolumeError> {
     }
 }
 
-/// How many have made a writer's lock of a reader's. All share one open file description, which has
-/// one lock.
+/// How often a reader's lock is upgraded to a writer's now: all descriptors of one open file
+/// description have one lock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriterLocks(Arc<Mutex<usize>>);
 
-/// Upgrades a reader's lock to a writer's. The reader may be there longer, and has its lock again
-/// when the last of these goes.
+/// A reader's lock that is upgraded to a writer's. Readers may outlive it: the lock is downgraded
+/// when the last of these is dropped.
 #[derive(Debug)]
 pub(super) struct WriterLock {
     /// A duplicate of the descriptor that reads the file.

@@ -1,23 +1,15 @@
-//! Files: created, extended, locked, grown, full.
+//! Files: created, extended, grown, full.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
 
 use scsi::medium::{Extent, MediumError, Provisioning};
 
 use super::fake::FakeRing;
-use super::places::{Folder, SmallDisk, at, fails, read_only, reopen, sized};
+use super::places::{Folder, SmallDisk, at, disk, fails, read_only, reopen, sized};
 use super::rig::{self, Rig, is_done, reading, same};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
-
-/// A folder on the disk, and where a file in it may be.
-fn disk() -> (Folder, PathBuf) {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
-    (folder, path)
-}
 
 #[test]
 fn open_creates_a_file_for_its_owner_and_reserves_space() {

@@ -1,19 +1,10 @@
-//! Locks of files: who is kept out, by what, and what is told of whoever has them.
+//! Locks of files: flock and QEMU's bytes, upgraded and downgraded, and the holder that is named.
 
-use std::path::PathBuf;
-
-use super::places::{Folder, at, fails, read_only, reopen, sized};
+use super::places::{at, disk, fails, read_only, reopen, sized};
 use super::rig::{Rig, is_done};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
-
-/// A folder on the disk, and where a file in it may be.
-fn disk() -> (Folder, PathBuf) {
-    let folder = Folder::on_disk();
-    let path = folder.file("disk");
-    (folder, path)
-}
 
 #[test]
 fn lock_keeps_a_second_writer_out() {

@@ -158,6 +158,13 @@ pub(super) fn run(program: &str, arguments: &[&str], path: Option<&Path>) -> Opt
     }
 }
 
+/// A folder on the disk, and where a file in it may be.
+pub(super) fn disk() -> (Folder, PathBuf) {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    (folder, path)
+}
+
 /// A file as it is.
 pub(super) fn at(path: PathBuf) -> FileOptions {
     FileOptions {

@@ -131,13 +131,11 @@ impl LeafReuse {
     ) -> Result<Arc<dyn Volume>, OpenCause> {
         let read_only = options.read_only || is_read_only(leaf);
         let place = place(leaf);
-        let known = self
-            .lists()
-            .known
-            .take(&place, options.block_size, read_only)?;
+        let block_size = options.block_size;
+        let known = self.lists().known.take(&place, block_size, read_only)?;
         let opened = match known {
             Some(known) => {
-                if !options.read_only && !options.as_is {
+                if !read_only && !options.as_is {
                     self.lists().growth.add(leaf, &known.volume);
                 }
                 known
@@ -147,7 +145,7 @@ impl LeafReuse {
                 OpenLeaf {
                     address: place,
                     read_only: read_only && volume.traits().read_only,
-                    block_size: options.block_size,
+                    block_size,
                     volume,
                 }
             }

@@ -89,15 +89,10 @@ fn read(path: &str, document: DocumentMut) -> Result<Tree, SetError> {
     };
     let tree: Tree = toml_edit::de::from_document(document)
         .map_err(|error| wrong(super::problem::one_line(error.message())))?;
-    let version = tree.version.into();
-    if !super::is_known(version) {
-        return Err(wrong(format!(
-            "{}; {}",
-            super::unknown(version),
-            super::known()
-        )));
+    match super::unknown_version(tree.version.into()) {
+        Some((what, way_out)) => Err(wrong(format!("{what}; {way_out}"))),
+        None => Ok(tree),
     }
-    Ok(tree)
 }
 
 /// The keys of a path. The names of rows need no quotes where the tree has such a row.
