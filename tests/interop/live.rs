@@ -93,7 +93,7 @@ fn target_of(inventory: &mut Inventory) -> &mut TargetRow {
 
 fn show(inventory: &mut Inventory, lun: u16, address: &str) {
     let row = UnitRow::new(address.parse().unwrap(), address.to_owned());
-    inventory.units.insert(lun.to_string(), row);
+    inventory.units.insert(lun.to_string(), row.into());
     let target = target_of(inventory);
     target.luns.retain(|one| one.lun != lun);
     target.luns.push(LunRow::new(lun, lun.to_string()));

@@ -275,7 +275,7 @@ impl LocalServer {
             ..Inventory::default()
         };
         let unit = UnitRow::new(disk.address().parse()?, disk.address());
-        inventory.units.insert("0".to_owned(), unit);
+        inventory.units.insert("0".to_owned(), unit.into());
         let mut target = TargetRow::default();
         target.luns.push(LunRow::new(0, "0"));
         target.access = NodeAccess::only([GUEST.to_owned()].into());

@@ -27,7 +27,9 @@ pub fn digest(parts: &[&[u8]]) -> [u8; 32] {
 /// Lower-case hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
+    digits.collect()
 }
 
 /// The machine's own name (machine-id(5)); `None` in most containers, and in an image that has not

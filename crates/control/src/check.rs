@@ -17,7 +17,7 @@ pub use access::{EVERYBODY, InitiatorName, initiator};
 pub(crate) use target::overlaps;
 pub use target::{Portal, portal};
 pub use volume::address_of;
-pub(crate) use volume::{naa_bytes, parts};
+pub(crate) use volume::{naa_bytes, names_rows, parts};
 
 /// Something that is wrong with a tree, or that its writer may not have meant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -137,14 +137,15 @@ impl Daemon {
             board.raise(api_alarm(&cause));
             PreparedListeners::default()
         });
+        let tree = Arc::new(first.tree);
         let engine = ServedTree::new(
             Arc::clone(&server),
             places,
-            &first.tree,
+            Arc::clone(&tree),
             Arc::clone(&listeners),
             Arc::clone(&board),
         );
-        let gate = Gate::new(store, engine, first.generation, first.text, first.tree);
+        let gate = Gate::new(store, engine, first.generation, first.text, tree);
         let plane = Arc::new(Plane::new(gate, Arc::clone(&server), board, audit));
         let router = api::router(ApiState::new(Arc::clone(&plane), Arc::new(tokens)));
         listeners.start(router.clone(), prepared);

@@ -42,7 +42,7 @@ pub trait Engine {
     /// # Errors
     ///
     /// What cannot be read; the old ones count.
-    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>>;
+    fn refresh(&mut self, tree: &Arc<Tree>) -> Result<(), Vec<String>>;
 
     /// Keeps a secret under a name.
     ///
@@ -59,7 +59,7 @@ pub trait Engine {
     /// Why nothing has changed, in lines.
     fn apply(
         &mut self,
-        tree: &Tree,
+        tree: &Arc<Tree>,
         absent_ok: bool,
         persist: Persist<'_>,
     ) -> Result<(), Vec<String>>;

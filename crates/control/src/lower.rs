@@ -5,6 +5,7 @@ mod access;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use address::{Address, FileAddress, Size};
 use block::identity;
@@ -13,9 +14,10 @@ use engine::inventory::{
 };
 use fc::wire::names::Wwn;
 use iscsi::target::NodeLogin;
+use itertools::Itertools;
 use zeroize::Zeroizing;
 
-use crate::check::{Portal, address_of, naa_bytes, parts, portal};
+use crate::check::{Portal, address_of, naa_bytes, names_rows, parts, portal};
 use crate::secret::SecretSource;
 use crate::tree::{Access, DigestUse, LoginRow, LunRows, TargetRow, Tree, VolumeRow};
 
@@ -46,7 +48,9 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
 
 /// The inventory of a tree that was checked. Volumes are served without what holds their blocks
 /// where that cannot be opened. Files are made, or extended, for those rows alone that `makes`
-/// names: a disk whose file is missing must not come back empty.
+/// names: a disk whose file is missing must not come back empty. Each
+/// other row that is in `before` must have come from an equal row on this machine: its unit is
+/// shared.
 ///
 /// # Errors
 ///
@@ -54,32 +58,28 @@ pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
 pub fn inventory(
     tree: &Tree,
     machine: &Machine,
-    makes: impl Fn(&str) -> bool,
+    before: &Inventory,
+    makes: impl Fn(&str, &VolumeRow) -> bool,
 ) -> Result<Inventory, Vec<String>> {
-    let (mut inventory, mut problems) = (Inventory::default(), Vec::new());
+    let (mut inventory, mut problems, mut units) = (Inventory::default(), Vec::new(), Vec::new());
     let parts = parts(tree);
-    for (name, row) in tree
-        .volume
-        .iter()
-        .filter(|(name, _)| !parts.contains(*name))
-    {
-        match unit(tree, machine, name, row) {
-            Ok(unit) => {
-                let address = if makes(name) {
-                    unit.address
-                } else {
-                    as_it_is(unit.address)
-                };
-                let unit = UnitRow {
-                    address,
-                    may_be_absent: true,
-                    ..unit
-                };
-                inventory.units.insert(name.clone(), unit);
-            }
+    let rows = tree.volume.iter();
+    let rows = rows.filter(|(name, _)| !parts.contains(*name));
+    for pair in rows.merge_join_by(&before.units, |(row, _), (unit, _)| row.cmp(unit)) {
+        let (row, kept) = pair.left_and_right();
+        let Some((name, row)) = row else { continue };
+        let is_made = makes(name, row);
+        let stays = !is_made && !names_rows(row);
+        let unit = match kept {
+            Some((_, kept)) if stays && is_as_it_is(&kept.address) => Ok(Arc::clone(kept)),
+            _ => unit(tree, machine, (name, row), is_made).map(Arc::new),
+        };
+        match unit {
+            Ok(unit) => units.push((name.clone(), unit)),
             Err(cause) => problems.push(format!("volume.{name}: {cause}")),
         }
     }
+    inventory.units = units.into_iter().collect();
     inventory.advertise.clone_from(&tree.discovery.advertise);
     for (name, row) in &tree.target {
         let added = add_target(tree, machine, (name, row), &mut inventory);
@@ -92,7 +92,12 @@ pub fn inventory(
     }
 }
 
-fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<UnitRow, String> {
+fn unit(
+    tree: &Tree,
+    machine: &Machine,
+    (name, row): (&str, &VolumeRow),
+    makes: bool,
+) -> Result<UnitRow, String> {
     let mut address = resolved(tree, address_of(row)?)?;
     if let Some(limit) = &row.limit {
         address = Address::Limit {
@@ -102,8 +107,12 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
             volume: Box::new(address),
         };
     }
+    if !makes {
+        address = as_it_is(address);
+    }
     let serial = row.serial.clone();
     Ok(UnitRow {
+        may_be_absent: true,
         serial: Some(serial.unwrap_or_else(|| identity::serial(&format!("{} {name}", machine.id)))),
         naa: row.naa.as_deref().and_then(naa_bytes),
         vendor: row.vendor.clone(),
@@ -113,6 +122,12 @@ fn unit(tree: &Tree, machine: &Machine, name: &str, row: &VolumeRow) -> Result<U
         block_size: row.block_size,
         ..UnitRow::new(address, row.address.clone())
     })
+}
+
+fn is_as_it_is(address: &Address) -> bool {
+    address
+        .leaves()
+        .all(|leaf| !matches!(leaf, Address::File(file) if file.size.is_some()))
 }
 
 /// An address whose files are neither made nor extended.

@@ -21,7 +21,7 @@ use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
 use crate::plan::SessionFact;
 use crate::secret::SecretSource;
-use crate::tree::{ApiRow, Tree, VolumeRow};
+use crate::tree::{ApiRow, Tree, VolumeRow, pairs};
 
 /// Where this machine keeps what a tree only names.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// The inventory of a tree, with its secrets. Files are made for rows that are not `known`.
+    /// The inventory of a tree, with its secrets. Files are made for rows that are not `known`; of
+    /// those that are, `before` was the inventory.
     ///
     /// # Errors
     ///
@@ -44,13 +45,14 @@ impl Places {
         &self,
         tree: &Tree,
         known: &BTreeMap<String, VolumeRow>,
+        before: &Inventory,
     ) -> Result<Inventory, Vec<String>> {
         let (secrets, problems) = self.secrets(tree);
         if !problems.is_empty() {
             return Err(problems.into_iter().map(|(_, cause)| cause).collect());
         }
         let ports = ports::given(&self.state, tree).map_err(|cause| vec![cause])?;
-        self.with_secrets(tree, known, (secrets, ports))
+        self.with_secrets(tree, (known, before), (secrets, ports))
     }
 
     /// The same at the start, where a secret that cannot be read shuts out those who would have to
@@ -84,14 +86,15 @@ impl Places {
             alarms.push(alarm.way_out("put it back or remove it, then systemctl reload lunar"));
             ports::anew(tree)
         });
-        let inventory = self.with_secrets(tree, known, (secrets, ports))?;
+        let inventory =
+            self.with_secrets(tree, (known, &Inventory::default()), (secrets, ports))?;
         Ok((inventory, alarms))
     }
 
     fn with_secrets(
         &self,
         tree: &Tree,
-        known: &BTreeMap<String, VolumeRow>,
+        (known, before): (&BTreeMap<String, VolumeRow>, &Inventory),
         (secrets, ports): (Secrets, Ports),
     ) -> Result<Inventory, Vec<String>> {
         let machine = Machine {
@@ -99,8 +102,8 @@ impl Places {
             ports,
             secrets,
         };
-        let makes = |name: &str| known.get(name) != tree.volume.get(name);
-        inventory(tree, &machine, makes)
+        let makes = |name: &str, row: &VolumeRow| known.get(name) != Some(row);
+        inventory(tree, &machine, before, makes)
     }
 
     /// The path of a secret.
@@ -170,8 +173,7 @@ type Secrets = BTreeMap<SecretSource, Zeroizing<Vec<u8>>>;
 pub struct ServedTree {
     server: ServerHandle,
     places: Places,
-    volumes: BTreeMap<String, VolumeRow>,
-    api: ApiRow,
+    tree: Arc<Tree>,
     listeners: Arc<ApiListeners>,
     alarms: Arc<AlarmBoard>,
 }
@@ -182,17 +184,16 @@ impl ServedTree {
     pub(crate) fn new(
         server: ServerHandle,
         places: Places,
-        tree: &Tree,
+        tree: Arc<Tree>,
         listeners: Arc<ApiListeners>,
         alarms: Arc<AlarmBoard>,
     ) -> Self {
         Self {
             server,
             places,
+            tree,
             listeners,
             alarms,
-            api: tree.api.clone(),
-            volumes: tree.volume.clone(),
         }
     }
 
@@ -202,7 +203,7 @@ impl ServedTree {
         Self::new(
             Arc::clone(&self.server),
             self.places.clone(),
-            &Tree::default(),
+            Arc::default(),
             Arc::clone(&self.listeners),
             Arc::clone(&self.alarms),
         )
@@ -213,7 +214,7 @@ impl ServedTree {
     fn prepare_api(&self, row: &ApiRow) -> Result<Option<PreparedListeners>, Vec<String>> {
         match self.listeners.prepare(row, &self.places) {
             Ok(prepared) => Ok(Some(prepared)),
-            Err(cause) if *row == self.api => {
+            Err(cause) if *row == self.tree.api => {
                 self.alarms.raise(api_alarm(&cause));
                 Ok(None)
             }
@@ -239,24 +240,24 @@ impl Engine for ServedTree {
         self.places.keep_secret(name, secret)
     }
 
-    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>> {
+    fn refresh(&mut self, tree: &Arc<Tree>) -> Result<(), Vec<String>> {
         self.apply(tree, true, &mut |_| Ok(()))
     }
 
     fn apply(
         &mut self,
-        tree: &Tree,
+        tree: &Arc<Tree>,
         absent_ok: bool,
         persist: Persist<'_>,
     ) -> Result<(), Vec<String>> {
-        let inventory = self.places.inventory(tree, &self.volumes)?;
+        let before = self.server.inventory();
+        let inventory = self.places.inventory(tree, &self.tree.volume, &before)?;
         let listeners = self.prepare_api(&tree.api)?;
         // What works does not give way to what cannot be opened, whatever is allowed.
-        let needed = |(name, row): &(&String, &VolumeRow)| {
-            self.volumes.get(*name) != Some(row) && (!absent_ok || self.server.has_volume(name))
-        };
-        let needed = tree.volume.iter().filter(needed);
-        let required = needed.map(|(name, _)| name.clone()).collect();
+        let needed = pairs(&self.tree.volume, &tree.volume).filter(|(name, old, new)| {
+            new.is_some() && old != new && (!absent_ok || self.server.has_volume(name))
+        });
+        let required = needed.map(|(name, ..)| name.clone()).collect();
         let mut persist = || persist(&self.sessions()?);
         let applied = self.server.apply_after(inventory, &required, &mut persist);
         applied.map_err(|error| {
@@ -268,8 +269,7 @@ impl Engine for ServedTree {
                 .chain(own.map(|one| one.to_string()))
                 .collect::<Vec<_>>()
         })?;
-        self.volumes.clone_from(&tree.volume);
-        self.api.clone_from(&tree.api);
+        self.tree = Arc::clone(tree);
         if let Some(prepared) = listeners {
             self.listeners.switch(prepared);
             self.alarms.clear(AlarmKind::Api);

@@ -17,6 +17,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use address::{ByteRate, ItemCount, Size, Time};
+use itertools::EitherOrBoth::{Both, Left, Right};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -459,6 +461,21 @@ impl VolumeRow {
             limit: None,
         }
     }
+}
+
+/// Rows by name, before and after: each that is in one of them.
+pub(crate) fn pairs<'a, T>(
+    old: &'a BTreeMap<String, T>,
+    new: &'a BTreeMap<String, T>,
+) -> impl Iterator<Item = (&'a String, Option<&'a T>, Option<&'a T>)> {
+    let pairs = old
+        .iter()
+        .merge_join_by(new, |(old, _), (new, _)| old.cmp(new));
+    pairs.map(|pair| match pair {
+        Left((name, row)) => (name, Some(row), None),
+        Right((name, row)) => (name, None, Some(row)),
+        Both((name, before), (_, after)) => (name, Some(before), Some(after)),
+    })
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

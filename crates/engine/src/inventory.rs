@@ -11,6 +11,7 @@ mod placed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use address::Address;
 use fc::remote::Partners;
@@ -29,7 +30,7 @@ pub use placed::PlacedInventory;
 pub struct Inventory {
     /// Logical units, by names that nobody but this inventory knows. What an initiator knows a unit
     /// by follows from its volume, or from [`UnitRow::serial`].
-    pub units: BTreeMap<String, UnitRow>,
+    pub units: BTreeMap<String, Arc<UnitRow>>,
     /// iSCSI targets, by name as iSCSI compares names.
     pub targets: BTreeMap<String, TargetRow>,
     /// Where iSCSI listens; port 0 picks a free one.
@@ -164,12 +165,11 @@ impl UnitRow {
     /// they found it still holds.
     #[must_use]
     pub fn is_same_unit(&self, other: &Self) -> bool {
-        let named = |row: &Self| {
-            let names = (row.vendor.clone(), row.product.clone());
-            let designators = (row.serial.clone(), row.naa.clone());
-            (designators, names, row.removable)
-        };
-        named(self) == named(other)
+        self.serial == other.serial
+            && self.naa == other.naa
+            && self.vendor == other.vendor
+            && self.product == other.product
+            && self.removable == other.removable
     }
 }
 

@@ -126,7 +126,7 @@ pub struct Server {
 #[derive(Clone, Default)]
 struct Served {
     inventory: Arc<Inventory>,
-    units: BTreeMap<String, ServedUnit>,
+    units: BTreeMap<String, Arc<ServedUnit>>,
     /// Numbers for units in slots that were used before.
     free: Vec<UnitId>,
     /// Slots that were used.
@@ -326,6 +326,12 @@ impl Server {
             self.mailboxes.send(CoreId(core), message);
         }
         Ok(next)
+    }
+
+    /// What is served now.
+    #[must_use]
+    pub fn inventory(&self) -> Arc<Inventory> {
+        Arc::clone(&self.served().inventory)
     }
 
     /// Logs what the volumes have gathered of what went through them.

@@ -89,7 +89,7 @@ impl Served {
             ports: self.ports.clone(),
             ..Machine::default()
         };
-        let mut next = inventory(tree, &machine, |_| true)?;
+        let mut next = inventory(tree, &machine, &Inventory::default(), |_, _| true)?;
         workshop.spoil(&mut next);
         let here = LocalNode {
             addresses: &[],
@@ -127,7 +127,7 @@ impl Served {
                     change.swaps.push(NewVolume {
                         unit: self.units[&name],
                         volume,
-                        name: row.written,
+                        name: row.written.clone(),
                         is_absent: false,
                     });
                 }
@@ -269,7 +269,7 @@ impl Engine for SimServer {
         Ok(self.0.borrow_mut().facts())
     }
 
-    fn refresh(&mut self, _: &Tree) -> Result<(), Vec<String>> {
+    fn refresh(&mut self, _: &Arc<Tree>) -> Result<(), Vec<String>> {
         Ok(())
     }
 
@@ -277,7 +277,12 @@ impl Engine for SimServer {
         Err("there are no secrets here".to_owned())
     }
 
-    fn apply(&mut self, tree: &Tree, _: bool, persist: Persist<'_>) -> Result<(), Vec<String>> {
+    fn apply(
+        &mut self,
+        tree: &Arc<Tree>,
+        _: bool,
+        persist: Persist<'_>,
+    ) -> Result<(), Vec<String>> {
         self.0.borrow_mut().serve(tree, persist)
     }
 }

@@ -81,12 +81,15 @@ fn check_parts(tree: &Tree, named: &NamedRows<'_>, findings: &mut Findings) {
 
 /// The volumes that are parts of others, and so no disks of their own.
 pub(crate) fn parts(tree: &Tree) -> BTreeSet<String> {
-    let rows = tree.volume.values();
-    // No other address names a row.
-    let rows = rows.filter(|row| row.address.contains(ROW_SCHEME));
+    let rows = tree.volume.values().filter(|row| names_rows(row));
     let addresses: Vec<_> = rows.filter_map(|row| parse(row).ok()).collect();
     let parts = addresses.iter().flat_map(rows_of);
     parts.map(str::to_owned).collect()
+}
+
+/// True for every row whose address names others, and for some whose address does not.
+pub(crate) fn names_rows(row: &VolumeRow) -> bool {
+    row.address.contains(ROW_SCHEME)
 }
 
 /// How [`Address::Row`] is written.

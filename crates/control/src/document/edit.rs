@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::layout::{Layout, Section};
 use super::rewrite::rewrite_from;
 use super::{DocumentProblem, parse};
-use crate::tree::{GroupRow, TargetRow, Tree, VERSION, VolumeRow};
+use crate::tree::{GroupRow, TargetRow, Tree, VERSION, VolumeRow, pairs};
 
 /// The text of `document`, which says `old`, changed to say `new`, and what is read of it.
 ///
@@ -105,20 +105,24 @@ impl<'a> Edits<'a> {
         old: &BTreeMap<String, T>,
         new: &BTreeMap<String, T>,
     ) -> Option<()> {
-        let changed = old.iter().filter(|(name, row)| new.get(*name) != Some(row));
-        let changed: Vec<_> = changed.collect();
-        let come = new.iter().filter(|(name, _)| !old.contains_key(*name));
-        let come: BTreeMap<_, _> = come
-            .map(|(name, row)| (name.clone(), row.clone()))
-            .collect();
+        let (mut changed, mut come) = (Vec::new(), BTreeMap::new());
+        for pair in pairs(old, new) {
+            match pair {
+                (name, Some(before), after) if after != Some(before) => {
+                    changed.push((name, before, after));
+                }
+                (name, None, Some(row)) => drop(come.insert(name.clone(), row.clone())),
+                _ => {}
+            }
+        }
         if changed.is_empty() && come.is_empty() {
             return Some(());
         }
         let section = self.layout.section(name)?;
-        for (name, row) in changed {
+        for (name, row, after) in changed {
             let lines = section?.row(name)?;
             let alone = |row: &T| T::tree([(name.clone(), row.clone())].into());
-            let text = match new.get(name) {
+            let text = match after {
                 Some(new) => self.rewritten(lines.clone(), &alone(row), &alone(new))?,
                 None => String::new(),
             };

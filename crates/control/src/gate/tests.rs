@@ -1,5 +1,6 @@
 //! Changes that go through the gate, and those that do not.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
@@ -81,13 +82,18 @@ impl Engine for Remembers {
         Err("there is no room for secrets".to_owned())
     }
 
-    fn refresh(&mut self, tree: &Tree) -> Result<(), Vec<String>> {
-        assert_eq!(*tree, self.served);
+    fn refresh(&mut self, tree: &Arc<Tree>) -> Result<(), Vec<String>> {
+        assert_eq!(**tree, self.served);
         self.refreshed += 1;
         Ok(())
     }
 
-    fn apply(&mut self, tree: &Tree, _: bool, persist: Persist<'_>) -> Result<(), Vec<String>> {
+    fn apply(
+        &mut self,
+        tree: &Arc<Tree>,
+        _: bool,
+        persist: Persist<'_>,
+    ) -> Result<(), Vec<String>> {
         if !self.cannot.is_empty() {
             return Err(self.cannot.clone());
         }
@@ -96,7 +102,7 @@ impl Engine for Remembers {
         if self.is_busy {
             return Err(vec!["a host owes data".to_owned()]);
         }
-        self.served = tree.clone();
+        self.served = Tree::clone(tree);
         Ok(())
     }
 }

@@ -1,11 +1,15 @@
 //! Trees, and what is served of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::inventory::Inventory;
+use proptest::prelude::*;
 
 use super::{Machine, inventory, sources};
+use crate::any;
 use crate::document::parse;
+use crate::tree::Tree;
 
 fn served(text: &str) -> Result<Inventory, Vec<String>> {
     let tree = parse(text).unwrap();
@@ -18,7 +22,9 @@ fn served(text: &str) -> Result<Inventory, Vec<String>> {
             .map(|source| (source, b"twelve bytes".to_vec().into()))
             .collect(),
     };
-    inventory(&tree, &machine, |name| name == "vm1")
+    inventory(&tree, &machine, &Inventory::default(), |name, _| {
+        name == "vm1"
+    })
 }
 
 #[test]
@@ -81,10 +87,12 @@ fn another_machine_and_another_row_are_other_disks() {
             id: id.to_owned(),
             ..Machine::default()
         };
-        let units = inventory(&tree, &machine, |_| false).unwrap().units;
+        let units = inventory(&tree, &machine, &Inventory::default(), |_, _| false)
+            .unwrap()
+            .units;
         units
             .into_values()
-            .map(|unit| unit.serial)
+            .map(|unit| unit.serial.clone())
             .collect::<Vec<_>>()
     };
     let (one, other) = (serials("one"), serials("other"));
@@ -115,4 +123,37 @@ view = { everybody = { 0 = { volume = "a", access = "ro" } } }
     };
     assert!(names.contains("iqn.2026-11.org.example:known"));
     assert!(luns.iter().all(|lun| !lun.read_only));
+}
+
+#[test]
+fn a_unit_is_shared_but_where_its_row_names_another() {
+    let tree = |size| {
+        let left = format!("[volume.left]\naddress = \"ram:{size}\"\n");
+        let alone = "[volume.alone]\naddress = \"file:/srv/a.img?size=1G\"\n";
+        let gold = "[volume.gold]\naddress = \"readonly(vol:left)\"\n";
+        parse(&format!("version = 1\n{left}{gold}{alone}")).unwrap()
+    };
+    let (machine, nothing) = (Machine::default(), Inventory::default());
+    let before = inventory(&tree("1G"), &machine, &nothing, |_, _| false).unwrap();
+    let after = inventory(&tree("2G"), &machine, &before, |name, _| name == "left").unwrap();
+    assert_eq!(after.units["gold"].address.to_string(), "readonly(ram:2G)");
+    assert!(Arc::ptr_eq(&before.units["alone"], &after.units["alone"]));
+}
+
+proptest! {
+    #[test]
+    fn units_are_the_same_whether_they_are_kept_or_made_anew(
+        (old, mut new) in (any::tree(), any::tree()),
+        (stays, made) in (prop::collection::vec(any::<bool>(), 4), any::<bool>()),
+    ) {
+        let kept = old.volume.iter().zip(stays).filter(|(_, stays)| *stays);
+        new.volume.extend(kept.map(|((name, row), _)| (name.clone(), row.clone())));
+        let (machine, nothing) = (Machine::default(), Inventory::default());
+        let rows = |tree: &Tree| Tree { volume: tree.volume.clone(), ..Tree::default() };
+        let (old, new) = (rows(&old), rows(&new));
+        let before = inventory(&old, &machine, &nothing, |_, _| made).unwrap_or_default();
+        let makes = |name: &str, row: &_| old.volume.get(name) != Some(row);
+        let made = inventory(&new, &machine, &nothing, makes);
+        prop_assert_eq!(inventory(&new, &machine, &before, makes), made);
+    }
 }

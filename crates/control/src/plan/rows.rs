@@ -8,18 +8,7 @@ use toml_edit::Item;
 
 use super::sight::{Sight, has, is_called};
 use super::{Difference, Impact, Plan, RowChange, SessionFact};
-use crate::tree::{TargetRow, Tree};
-
-/// Rows by name, before and after: each that is in one of them.
-pub(super) fn pairs<'a, T>(
-    old: &'a BTreeMap<String, T>,
-    new: &'a BTreeMap<String, T>,
-) -> impl Iterator<Item = (&'a String, Option<&'a T>, Option<&'a T>)> {
-    let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| (name, old.get(name), new.get(name)))
-}
+use crate::tree::{TargetRow, Tree, pairs};
 
 /// What holds for the process.
 pub(super) fn whole(old: &Tree, new: &Tree, plan: &mut Plan) {

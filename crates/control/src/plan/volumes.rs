@@ -2,11 +2,11 @@
 
 use address::{Address, Size};
 
-use super::rows::{between, change, pairs};
+use super::rows::{between, change};
 use super::sight::Sight;
 use super::{Difference, Impact, Plan};
 use crate::check::address_of;
-use crate::tree::{Tree, VolumeRow};
+use crate::tree::{Tree, VolumeRow, pairs};
 
 /// What a change of a volume does, and how that is said.
 type Effect = (Impact, Option<&'static str>);

@@ -207,15 +207,18 @@ impl Inventory {
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {
         let mut known = BTreeSet::new();
         for row in luns {
-            let (target, lun, unit) = (target.to_owned(), row.lun, &row.unit);
+            let (lun, unit) = (row.lun, &row.unit);
+            let target = || target.to_owned();
             if usize::from(lun) >= MOST_LUNS {
+                let target = target();
                 return Err(InventoryError::LunTooHigh { target, lun });
             }
             if !known.insert(lun) {
+                let target = target();
                 return Err(InventoryError::LunTwice { target, lun });
             }
             if !self.units.contains_key(unit) {
-                let unit = unit.clone();
+                let (target, unit) = (target(), unit.clone());
                 return Err(InventoryError::NoUnit { target, lun, unit });
             }
         }

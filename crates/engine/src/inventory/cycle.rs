@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use address::{Address, FcoeAddress, Host, HostPort, UnitAddress};
 
-use super::{Inventory, InventoryError, LunRows, TargetRow};
+use super::{Inventory, InventoryError, LunRows, TargetRow, UnitRow};
 
 /// How other servers, and this one, know this machine.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,11 @@ impl<'a> CycleSearch<'a> {
     ///
     /// The first unit that leads back to itself.
     pub(super) fn run(mut self) -> Result<(), InventoryError> {
-        let names = self.inventory.units.keys();
-        let mut left: Vec<_> = names.map(|name| Visit::Enter(name)).collect();
+        // Few lead anywhere.
+        let units = self.inventory.units.iter();
+        let leads_on = |row: &UnitRow| row.address.leaves().any(|leaf| self.behind(leaf).is_some());
+        let names = units.filter(|(_, row)| leads_on(row));
+        let mut left: Vec<_> = names.map(|(name, _)| Visit::Enter(name)).collect();
         while let Some(visit) = left.pop() {
             match visit {
                 Visit::Enter(name) => self.enter(name, &mut left)?,

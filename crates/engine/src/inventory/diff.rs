@@ -1,16 +1,20 @@
 //! What has to be done to come from one inventory to another.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use itertools::EitherOrBoth::{Both, Left, Right};
+use itertools::Itertools;
 
 use super::{FcPortRow, Inventory, TargetRow, UnitRow};
 
-/// One difference. They are made in any order, all or none: no host sees one without the others.
+/// One difference. Hosts see all of them or none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// A unit comes.
-    AddUnit(String, UnitRow),
+    AddUnit(String, Arc<UnitRow>),
     /// Another volume takes the place of a unit's, which stays the same for its hosts.
-    SwapVolume(String, UnitRow),
+    SwapVolume(String, Arc<UnitRow>),
     /// A unit goes.
     RemoveUnit(String),
     /// What a target shows, and to whom.
@@ -48,22 +52,26 @@ pub fn diff(old: &Inventory, new: &Inventory) -> Vec<Step> {
 }
 
 /// A unit that hosts would take for another one is another one: the old goes and a new one comes.
+/// Those that go are first, so that others can have their files.
 fn units(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {
-    for (name, row) in &old.units {
-        let stays = |next: &UnitRow| row.is_same_unit(next);
-        if !new.units.get(name).is_some_and(stays) {
-            steps.push(Step::RemoveUnit(name.clone()));
-        }
-    }
-    for (name, row) in &new.units {
-        match old.units.get(name) {
-            Some(before) if before == row => {}
-            Some(before) if before.is_same_unit(row) => {
-                steps.push(Step::SwapVolume(name.clone(), row.clone()));
+    let mut others = Vec::new();
+    let add = |name: &String, row| Step::AddUnit(name.clone(), Arc::clone(row));
+    let before = old.units.iter();
+    for pair in before.merge_join_by(&new.units, |(old, _), (new, _)| old.cmp(new)) {
+        match pair {
+            Left((name, _)) => steps.push(Step::RemoveUnit(name.clone())),
+            Right((name, row)) => others.push(add(name, row)),
+            Both((_, before), (_, row)) if Arc::ptr_eq(before, row) || before == row => {}
+            Both((_, before), (name, row)) if before.is_same_unit(row) => {
+                others.push(Step::SwapVolume(name.clone(), Arc::clone(row)));
             }
-            _ => steps.push(Step::AddUnit(name.clone(), row.clone())),
+            Both(_, (name, row)) => {
+                steps.push(Step::RemoveUnit(name.clone()));
+                others.push(add(name, row));
+            }
         }
     }
+    steps.append(&mut others);
 }
 
 fn targets(old: &Inventory, new: &Inventory, steps: &mut Vec<Step>) {

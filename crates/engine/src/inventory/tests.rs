@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
@@ -25,8 +26,8 @@ const HERE: LocalNode<'_> = LocalNode {
     initiator: "iqn.2026-11.org.lunar:us",
 };
 
-fn unit(written: &str) -> UnitRow {
-    UnitRow::new(written.parse().unwrap(), written.to_owned())
+fn unit(written: &str) -> Arc<UnitRow> {
+    UnitRow::new(written.parse().unwrap(), written.to_owned()).into()
 }
 
 fn serving(luns: &[(u16, &str)]) -> Inventory {
@@ -122,7 +123,7 @@ fn a_designator_is_one_of_its_formats_and_of_one_unit() {
     let told = |a: &[u8], b: &[u8]| {
         let mut inventory = serving(&[(0, "a")]);
         for (name, naa) in [("a", a), ("b", b)] {
-            inventory.units.get_mut(name).unwrap().naa = Some(naa.to_vec());
+            Arc::make_mut(inventory.units.get_mut(name).unwrap()).naa = Some(naa.to_vec());
         }
         inventory.check(HERE)
     };
@@ -292,11 +293,11 @@ fn a_unit_with_another_volume_is_swapped_and_one_with_another_name_is_another() 
     new.units.insert("a".into(), unit("ram:2M"));
     let swapped = Step::SwapVolume("a".into(), unit("ram:2M"));
     assert_eq!(diff(&old, &new), [swapped]);
-    let other = UnitRow {
+    let other = Arc::new(UnitRow {
         serial: Some("1".into()),
-        ..unit("ram:1M")
-    };
-    new.units.insert("a".into(), other.clone());
+        ..UnitRow::clone(&unit("ram:1M"))
+    });
+    new.units.insert("a".into(), Arc::clone(&other));
     let steps = [
         Step::RemoveUnit("a".into()),
         Step::AddUnit("a".into(), other),
@@ -333,7 +334,7 @@ fn rows() -> impl Strategy<Value = UnitRow> {
     (address, designators).prop_map(|(address, (serial, naa))| UnitRow {
         serial,
         naa,
-        ..unit(address)
+        ..UnitRow::clone(&unit(address))
     })
 }
 
@@ -411,7 +412,7 @@ fn fc_ports() -> impl Strategy<Value = Vec<FcPortRow>> {
 fn inventories() -> impl Strategy<Value = Inventory> {
     let targets = btree_map("iqn.2026-11.t:[a-c]", targets(), 0..3);
     let portals = vec(portal(), 0..4);
-    let units = btree_map("[a-d]", rows(), 0..4);
+    let units = btree_map("[a-d]", rows().prop_map(Arc::new), 0..4);
     let all = (units, targets, portals, fc_ports());
     all.prop_map(|(units, targets, portals, fc_ports)| Inventory {
         units,

@@ -36,7 +36,7 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
         let row = LunRow::new(lun, name.clone());
         target.luns.push(row.clone());
         luns.push(row);
-        inventory.units.insert(name.clone(), unit);
+        inventory.units.insert(name.clone(), unit.into());
         order.push(name);
     }
     inventory.portals.clone_from(&options.listen);

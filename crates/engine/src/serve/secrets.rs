@@ -5,6 +5,8 @@
 //! other role answer it. The secrets of `--chap` and `--mutual-user` alone are compared earlier,
 //! with the other options.
 
+use std::sync::Arc;
+
 use zeroize::Zeroizing;
 
 use super::options::{ServeError, ServeMisuse, ServeOptions};
@@ -33,7 +35,7 @@ enum ProvenSide {
 /// proves the same side in each.
 pub(super) fn check<'a>(
     options: &ServeOptions,
-    units: impl Iterator<Item = &'a UnitRow>,
+    units: impl Iterator<Item = &'a Arc<UnitRow>>,
     open: &OpenOptions,
 ) -> Result<(), ServeError> {
     let own = of_options(options);

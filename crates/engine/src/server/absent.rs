@@ -73,7 +73,7 @@ fn run(server: &Weak<Server>, notices: &Receiver<Notice>) {
 
 impl Server {
     /// The units without their volumes: names and rows.
-    fn absent(&self) -> impl Iterator<Item = (String, UnitRow)> {
+    fn absent(&self) -> impl Iterator<Item = (String, Arc<UnitRow>)> {
         let served = self.served();
         let units = served
             .units
@@ -81,7 +81,7 @@ impl Server {
             .filter(|(_, unit)| unit.absence.is_some());
         let rows = units.filter_map(|(name, _)| {
             let row = served.inventory.units.get(name)?;
-            Some((name.clone(), row.clone()))
+            Some((name.clone(), Arc::clone(row)))
         });
         rows.collect::<Vec<_>>().into_iter()
     }
@@ -97,7 +97,7 @@ impl Server {
         if unit.absence.is_some() {
             return;
         }
-        let name = name.clone();
+        let (name, unit) = (name.clone(), Arc::make_mut(unit));
         unit.absence = Some(Absence::Vanished(Instant::now()));
         unit.volume = Arc::new(Absent::of(unit.volume.traits()));
         // They are closed, so that they can be opened again.
@@ -184,12 +184,13 @@ impl Server {
     ) -> Result<bool, ServeError> {
         let _turn = self.turn();
         let mut next: Served = self.served().clone();
-        if next.inventory.units.get(name) != Some(row) {
+        if next.inventory.units.get(name).map(Arc::as_ref) != Some(row) {
             return Ok(false);
         }
         let Some(unit) = next.units.get_mut(name) else {
             return Ok(false);
         };
+        let unit = Arc::make_mut(unit);
         let prepared = match unit.absence {
             None => return Ok(false),
             Some(_) if preparing.is_same(unit, row, &*volume, name) => {

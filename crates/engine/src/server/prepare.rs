@@ -3,7 +3,7 @@
 mod ports;
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -160,7 +160,7 @@ impl Preparing<'_> {
         let row = row.ok_or_else(|| no_unit(name))?;
         let id = old.id;
         let mut steps = Steps::default();
-        steps.leave(old);
+        steps.leave(&old);
         self.admit(
             served,
             vec![(name.to_owned(), row, (volume, None, leaves))],
@@ -220,7 +220,7 @@ impl Preparing<'_> {
                         let files = unit.leaves.files();
                         leaving.push((unit.id, files.clone()));
                         left.add(files);
-                        made.leave(unit);
+                        made.leave(&unit);
                     }
                 }
                 Step::SwapVolume(name, row) => {
@@ -261,7 +261,7 @@ impl Preparing<'_> {
             state.is_absent = absence.is_some();
             state.statistics.set_gauge(VolumeGauge::new(&volume));
             let statistics = Arc::clone(&state.statistics);
-            let places = (&*name, &row);
+            let places = (&*name, &*row);
             let keeping = ReservationSource {
                 store: self.store,
                 is_writable,
@@ -276,7 +276,7 @@ impl Preparing<'_> {
                 id,
                 state,
                 volume: Arc::clone(&volume),
-                name: row.written,
+                name: row.written.clone(),
                 key: units::key(&called),
                 lock,
             });
@@ -289,7 +289,7 @@ impl Preparing<'_> {
                 leaves,
                 lock: held.unwrap_or_default(),
             };
-            served.units.insert(name, unit);
+            served.units.insert(name, Arc::new(unit));
         }
         Ok(())
     }
@@ -345,14 +345,14 @@ impl Preparing<'_> {
     fn swap(
         &self,
         served: &mut Served,
-        (name, row): (String, UnitRow),
+        (name, row): (String, Arc<UnitRow>),
         open: &OpenOptions,
         made: &mut Steps,
     ) -> Result<Option<Arrival>, ServeError> {
         let Entry::Occupied(mut entry) = served.units.entry(name.clone()) else {
             return Err(no_unit(&name));
         };
-        let unit = entry.get_mut();
+        let unit = Arc::make_mut(entry.get_mut());
         let reuse = LeafReuse::of(unit.leaves.clone());
         let was = unit.volume.traits().block_size;
         let (mut volume, mut absence, leaves) = self.open((&name, &row), open, &reuse, made)?;
@@ -364,7 +364,7 @@ impl Preparing<'_> {
         }
         if was != volume.traits().block_size {
             made.inherited.insert(unit.id);
-            made.leave(entry.remove());
+            made.leave(&entry.remove());
             return Ok(Some((name, row, (volume, absence, leaves))));
         }
         unit.leaves = leaves;
@@ -375,7 +375,7 @@ impl Preparing<'_> {
         made.swaps.extend(is_another.then(|| NewVolume {
             unit: unit.id,
             volume,
-            name: row.written,
+            name: row.written.clone(),
             is_absent: absence.is_some(),
         }));
         Ok(None)
@@ -390,12 +390,12 @@ impl Preparing<'_> {
 
 impl Steps {
     /// A unit goes. Its lock may be that of one that comes.
-    fn leave(&mut self, unit: ServedUnit) {
+    fn leave(&mut self, unit: &ServedUnit) {
         let lock = unit.lock.upgrade();
         let key = units::key(&unit.called);
         self.locks.extend(lock.map(|lock| (key, (unit.id, lock))));
         self.departures.push(unit.id);
-        self.gone.push(unit.statistics);
+        self.gone.push(Arc::clone(&unit.statistics));
     }
 }
 
@@ -441,7 +441,7 @@ pub(super) type OpenedVolume = (Arc<dyn Volume>, OpenLeaves);
 type ArrivedVolume = (Arc<dyn Volume>, Option<Absence>, OpenLeaves);
 
 /// A unit that comes: its name, its row, and its volume.
-type Arrival = (String, UnitRow, ArrivedVolume);
+type Arrival = (String, Arc<UnitRow>, ArrivedVolume);
 
 /// What each unit that comes calls itself: differently from each other, and from those that are
 /// there.
@@ -451,10 +451,14 @@ fn designations(served: &Served, arrivals: &[Arrival]) -> Result<Vec<Designation
     if all.is_empty() {
         return Ok(all);
     }
+    let come: HashSet<&str> = all.iter().map(|called| &*called.serial).collect();
     let mut known: HashMap<&str, &str> = HashMap::new();
     for (name, unit) in &served.units {
-        let row = served.inventory.units.get(name);
-        known.insert(&unit.called.serial, row.map_or(name, |row| &row.written));
+        let serial = &*unit.called.serial;
+        if come.contains(serial) {
+            let row = served.inventory.units.get(name);
+            known.insert(serial, row.map_or(name, |row| &row.written));
+        }
     }
     for ((name, row, _), called) in arrivals.iter().zip(&all) {
         if let Some(one) = known.insert(&called.serial, &row.written) {

@@ -2,6 +2,7 @@
 //! waits for whoever asks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -106,7 +107,7 @@ impl Server {
     #[must_use]
     pub fn units(&self) -> Vec<UnitReport> {
         let served = self.served();
-        let report = |(name, unit): (&String, &ServedUnit)| {
+        let report = |(name, unit): (&String, &Arc<ServedUnit>)| {
             let traits = unit.volume.traits();
             UnitReport {
                 name: name.clone(),
@@ -127,7 +128,7 @@ impl Server {
     #[must_use]
     pub fn medium_latencies(&self) -> BTreeMap<String, [Latency; OperationClass::ALL.len()]> {
         let served = self.served();
-        let latencies = |(name, unit): (&String, &ServedUnit)| {
+        let latencies = |(name, unit): (&String, &Arc<ServedUnit>)| {
             let classes = OperationClass::ALL.map(|class| unit.statistics.medium(class));
             (name.clone(), classes)
         };

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use block::file::UndoLog;
@@ -30,7 +31,7 @@ fn disk(path: &Path, options: &str) -> Inventory {
         ..UnitRow::new(address.parse().unwrap(), address)
     };
     Inventory {
-        units: [("disk".to_owned(), row)].into(),
+        units: [("disk".to_owned(), row.into())].into(),
         ..Inventory::default()
     }
 }
@@ -61,7 +62,7 @@ fn a_disk_becomes_another_one_in_the_same_file() {
     ];
     for edit in edits {
         let before = id();
-        edit(inventory.units.get_mut("disk").unwrap());
+        edit(Arc::make_mut(inventory.units.get_mut("disk").unwrap()));
         assert!(!change(&server, &inventory, &mut || Err("no".to_owned())));
         assert_eq!(id(), before, "the old one stays, with its locks");
         server.apply(inventory.clone()).unwrap();
@@ -94,9 +95,9 @@ fn a_file_that_one_disk_leaves_is_not_that_of_two_others() {
         let serial = Some(serial.to_owned());
         let row = UnitRow {
             serial,
-            ..row.clone()
+            ..UnitRow::clone(&row)
         };
-        next.units.insert(name.to_owned(), row);
+        next.units.insert(name.to_owned(), row.into());
     }
     assert!(!change(&server, &next, &mut || Ok(())));
     next.units.remove("other");
@@ -110,7 +111,7 @@ fn two_disks_take_each_others_names() {
     let mut inventory = disk(&folder.path().join("a"), "size=1M");
     let mut other = disk(&folder.path().join("b"), "size=2M").units;
     let mut other = other.remove("disk").unwrap();
-    other.serial = Some("2".to_owned());
+    Arc::make_mut(&mut other).serial = Some("2".to_owned());
     inventory.units.insert("other".to_owned(), other);
     let config = ServerConfig {
         state_dir: Some(folder.path().join("state")),
@@ -118,7 +119,7 @@ fn two_disks_take_each_others_names() {
     };
     let server = Server::start(config, inventory.clone(), &UndoLog::default()).unwrap();
     for (name, serial) in [("disk", "2"), ("other", "1")] {
-        inventory.units.get_mut(name).unwrap().serial = Some(serial.to_owned());
+        Arc::make_mut(inventory.units.get_mut(name).unwrap()).serial = Some(serial.to_owned());
     }
     server.apply(inventory).unwrap();
     let served = server.served().units.clone();

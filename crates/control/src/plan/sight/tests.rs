@@ -82,7 +82,10 @@ fn shown_by_port(inventory: &Inventory, target: Wwn, initiator: Wwn) -> Option<S
 
 /// The inventory of a tree that can be served.
 fn served(tree: &Tree) -> Option<Inventory> {
-    let inventory = inventory(tree, &Machine::default(), |_| true).ok()?;
+    let inventory = inventory(tree, &Machine::default(), &Inventory::default(), |_, _| {
+        true
+    })
+    .ok()?;
     let node = LocalNode {
         addresses: &[],
         initiator: "iqn.2026-11.org.example:us",

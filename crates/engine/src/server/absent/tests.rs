@@ -30,7 +30,7 @@ fn serve_as(
         ..UnitRow::new(address.parse().unwrap(), address.to_owned())
     };
     let inventory = Inventory {
-        units: [("disk".to_owned(), row)].into(),
+        units: [("disk".to_owned(), row.into())].into(),
         ..Inventory::default()
     };
     let mut config = ServerConfig::new("iqn.2026-11.org.lunar:us".into()).unwrap();
@@ -120,7 +120,7 @@ fn what_has_other_blocks_than_was_thought_is_another_unit_when_it_is_there() {
     {
         // As of a device with blocks of 4096 bytes.
         let mut served = server.served();
-        let unit = served.units.get_mut("disk").unwrap();
+        let unit = Arc::make_mut(served.units.get_mut("disk").unwrap());
         unit.volume = Arc::new(Absent::new(Some(4096)));
     }
     server.try_absent(&mut BTreeMap::new());
