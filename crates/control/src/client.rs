@@ -1,5 +1,6 @@
 //! The other end of the API: what verbs and the shell ask a daemon.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use http_body_util::{BodyExt, Full};
@@ -11,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-use crate::api::Problem;
+use crate::api::{BODY_BYTES, Problem};
 
 /// A daemon's API.
 #[derive(Clone, Debug)]
@@ -33,8 +34,19 @@ pub enum ApiError {
         /// The socket.
         socket: String,
         /// What the kernel says.
-        cause: std::io::Error,
+        cause: io::Error,
     },
+    /// The socket is not for this user.
+    #[error("{socket}: {cause}: ask as root, or as a member of the group that the daemon lets in")]
+    Denied {
+        /// The socket.
+        socket: String,
+        /// What the kernel says.
+        cause: io::Error,
+    },
+    /// The daemon would not read all of the request.
+    #[error("this has {0} bytes, and a daemon takes {BODY_BYTES} at most")]
+    TooLarge(usize),
     /// The daemon says no.
     #[error("{}", refusal(.0))]
     Refused(Box<Problem>),
@@ -124,15 +136,21 @@ impl ApiClient {
         method: Method,
         asked: &ApiRequest,
     ) -> Result<(StatusCode, String), ApiError> {
+        let body = asked.body.clone().unwrap_or_default();
+        if body.len() > BODY_BYTES {
+            return Err(ApiError::TooLarge(body.len()));
+        }
         let stream = UnixStream::connect(&self.socket).await;
-        let stream = stream.map_err(|cause| ApiError::NoDaemon {
-            socket: self.socket.display().to_string(),
-            cause,
+        let stream = stream.map_err(|cause| {
+            let socket = self.socket.display().to_string();
+            match cause.kind() {
+                io::ErrorKind::PermissionDenied => ApiError::Denied { socket, cause },
+                _ => ApiError::NoDaemon { socket, cause },
+            }
         })?;
         let connected = http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = connected.map_err(|cause| self.odd(cause))?;
         tokio::spawn(connection);
-        let body = asked.body.clone().unwrap_or_default();
         let mut request = Request::builder()
             .method(method)
             .uri(&asked.path)

@@ -9,6 +9,7 @@
 mod thread;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::plane::Plane;
 use crate::serving::{Places, ServedTree, api_alarm};
 use crate::store::{FileStore, RealFiles};
 use crate::tree::{Tree, VolumeRow};
+use thread::ControlSocket;
 
 /// Where a daemon finds and keeps things.
 #[derive(Clone)]
@@ -94,6 +96,8 @@ struct First {
     known: BTreeMap<String, VolumeRow>,
     /// It is not in the history yet.
     is_new: bool,
+    /// What was applied last.
+    before: Tree,
     /// A generation that was never made.
     dropped: Option<u64>,
 }
@@ -105,9 +109,14 @@ impl Daemon {
     ///
     /// Nothing can be served.
     pub fn start(options: &DaemonOptions) -> Result<Self, DaemonError> {
-        let failed = DaemonError::Failed;
         // The socket first: a second daemon changes nothing of what the first one has.
-        let socket = thread::listen(&options.socket).map_err(failed)?;
+        let socket = thread::listen(&options.socket).map_err(DaemonError::Failed)?;
+        let started = Self::start_behind(socket, options);
+        started.inspect_err(|_| drop(fs::remove_file(&options.socket)))
+    }
+
+    fn start_behind(socket: ControlSocket, options: &DaemonOptions) -> Result<Self, DaemonError> {
+        let failed = DaemonError::Failed;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
         let audit = Arc::new(Audit::new(&options.state));
@@ -241,8 +250,8 @@ fn reserved(options: &DaemonOptions) -> ReservedPlaces {
 fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let found = store.find().map_err(DaemonError::Failed)?;
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
-    let before = found.served.as_ref().and_then(|text| read(text).ok());
-    let known = before.map(|tree| tree.volume).unwrap_or_default();
+    let served = found.served.as_ref().and_then(|text| read(text).ok());
+    let known = served.map(|tree| tree.volume).unwrap_or_default();
     // A file that has gone is as wrong as one that was spoilt, but at the first start.
     let first = found.last.is_none().then(|| write(&Tree::default()));
     let text = found.text.or(first).ok_or("it is missing");
@@ -251,7 +260,8 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
         .and_then(|text| Ok((read(&text)?, text)))
     {
         Ok((tree, text)) => {
-            let is_new = found.last.is_none_or(|(_, last)| last != text);
+            let is_new = found.last.as_ref().is_none_or(|(_, last)| *last != text);
+            let before = found.last.and_then(|(_, last)| read(&last).ok());
             return Ok(First {
                 generation: number + u64::from(is_new),
                 text,
@@ -259,6 +269,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
                 alarms: Vec::new(),
                 known,
                 is_new,
+                before: before.unwrap_or_default(),
                 dropped: found.dropped,
             });
         }
@@ -281,6 +292,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
         alarms: vec![alarm],
         known,
         is_new: false,
+        before: Tree::default(),
         dropped: found.dropped,
     })
 }
@@ -316,7 +328,7 @@ fn keep(first: &First, store: &mut FileStore, audit: &Audit) -> Result<(), Strin
 
 fn generation(first: &First) -> Generation {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let plan = plan(&Tree::default(), &first.tree, &[]);
+    let plan = plan(&first.before, &first.tree, &[]);
     Generation {
         number: first.generation,
         at: since.map_or(0, |since| since.as_secs()),

@@ -19,7 +19,7 @@ pub(crate) use edit::edit;
 pub(crate) use problem::one_line as in_words;
 pub use problem::{DocumentProblem, TextPlace};
 pub use rewrite::rewrite;
-pub use set::{SetError, set, unset};
+pub use set::{SetError, set, set_all, unset};
 
 /// The tree that a document describes. References between rows are not looked at.
 ///

@@ -84,7 +84,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 /// A time that is not 0.
 pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     match parse_time(text)? {
-        Duration::ZERO => Err("a timeout cannot be 0".to_owned()),
+        Duration::ZERO => Err("the time cannot be 0".to_owned()),
         time => Ok(time),
     }
 }

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::body::{JsonBody, Segment, Text};
 use super::{Answer, Caller, Problem, Role, Shared, blocking};
-use crate::document::{set as set_value, unset};
+use crate::document::{set_all, unset};
 use crate::gate::{Candidate, ChangeRequest, Outcome};
 use crate::plan::Allowed;
 use crate::plane::Plane;
@@ -226,8 +226,7 @@ pub(super) async fn rollback(
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetRequest {
-    /// Values to set, in this order: paths such as `volume.db.limit.iops`, and what stands there
-    /// then.
+    /// Values to set: paths such as `volume.db.limit.iops`, each once, and what stands there then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<(String, String)>,
     /// Paths to take away, before any is set.
@@ -246,9 +245,7 @@ pub(super) async fn set(
     for path in &request.unset {
         unset(&mut tree, path)?;
     }
-    for (path, value) in &request.set {
-        set_value(&mut tree, path, value)?;
-    }
+    set_all(&mut tree, &request.set)?;
     change(plane, Candidate::Tree(tree.into()), terms).await
 }
 

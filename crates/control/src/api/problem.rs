@@ -276,7 +276,7 @@ impl From<SetError> for Problem {
                 detail: cause,
                 ..invalid().at(&path)
             },
-            SetError::Path(_) | SetError::NewTarget(_) => invalid(),
+            SetError::Path(_) | SetError::NewTarget(_) | SetError::Twice(_) => invalid(),
         }
     }
 }

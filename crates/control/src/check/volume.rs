@@ -25,7 +25,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             Err(cause) => findings.problem(
                 format_args!("volume.{name}.address"),
                 cause,
-                "see lunar(1), ADDRESSES",
+                "see VOLUMES in lunar-serve(1)",
             ),
         }
         check_names(name, row, findings);

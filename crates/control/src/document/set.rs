@@ -1,6 +1,6 @@
 //! One value of a tree by its path: `volume.db.limit.iops=20k`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml_edit::{DocumentMut, Item, Key, TableLike, Value};
 
@@ -16,6 +16,9 @@ pub enum SetError {
     /// A target that is not there yet, whose name is not told from the key behind it.
     #[error("there is no target of this name: quote that of a new one, as in '{0}'")]
     NewTarget(String),
+    /// Twice in one change.
+    #[error("{0} is given twice")]
+    Twice(String),
     /// Nothing stands there that could be taken away.
     #[error("{0} is not set")]
     NotSet(String),
@@ -52,6 +55,70 @@ pub fn set(tree: &mut Tree, path: &str, value: &str) -> Result<(), SetError> {
     }
     Err(first.unwrap_or_else(|| SetError::Path(path.to_owned())))
 }
+
+/// Sets values at their paths. One may need another that comes behind it, or both may need each
+/// other, as the user of CHAP and its secret do.
+///
+/// # Errors
+///
+/// As of [`set`], or a path is there twice; some of the values may stand in the tree then.
+pub fn set_all(tree: &mut Tree, values: &[(String, String)]) -> Result<(), SetError> {
+    let mut paths = BTreeSet::new();
+    if let Some((path, _)) = values.iter().find(|(path, _)| !paths.insert(path)) {
+        return Err(SetError::Twice(path.clone()));
+    }
+    let mut rows: BTreeMap<Vec<String>, Vec<Waiting<'_>>> = BTreeMap::new();
+    for (path, value) in values {
+        if let Err(error) = set(tree, path, value) {
+            let names = names(tree, path)?;
+            let row = names.iter().take(2).cloned().collect();
+            let waiting = Waiting {
+                names,
+                value,
+                error,
+            };
+            rows.entry(row).or_default().push(waiting);
+        }
+    }
+    rows.into_values()
+        .try_for_each(|row| set_together(tree, row))
+}
+
+/// A value that cannot be set alone.
+struct Waiting<'a> {
+    names: Vec<String>,
+    value: &'a str,
+    error: SetError,
+}
+
+/// Sets values of one row at once, each of which may be TOML, or a text.
+fn set_together(tree: &mut Tree, mut row: Vec<Waiting<'_>>) -> Result<(), SetError> {
+    let first = row[0].names.clone();
+    let mut wrong = None;
+    for texts in 0..1_u32 << row.len().min(MOST_TOGETHER) {
+        let mut document = canonical(&part(tree, &first));
+        for (at, one) in row.iter().enumerate() {
+            let is_text = at < MOST_TOGETHER && texts >> at & 1 == 1;
+            let toml = one.value.parse::<Value>().ok().filter(|_| !is_text);
+            let value = toml.unwrap_or_else(|| Value::from(one.value));
+            put(document.as_table_mut(), &one.names, value);
+        }
+        match read(&first[..first.len().min(2)].join("."), document) {
+            Ok(part) => {
+                put_back(tree, &first, part);
+                return Ok(());
+            }
+            Err(error) => drop(wrong.get_or_insert(error)),
+        }
+    }
+    match (row.len(), wrong) {
+        (2.., Some(wrong)) => Err(wrong),
+        _ => Err(row.remove(0).error),
+    }
+}
+
+/// Of how many values each is tried as TOML and as a text.
+const MOST_TOGETHER: usize = 6;
 
 /// Takes away what stands at a path.
 ///

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{parse, rewrite, set, unset, write};
+use super::{parse, rewrite, set, set_all, unset, write};
 use crate::any;
 use crate::tree::{Access, LunNumber, LunRow, Tree, VolumeRow};
 
@@ -130,6 +130,38 @@ fn one_value_is_set_by_its_path() {
     unset(&mut tree, "volume.vm1").unwrap();
     unset(&mut tree, "volume.db.limit.rate").unwrap();
     insta::assert_snapshot!(rewrite(TEXT, &tree));
+}
+
+/// In any order, also of what is wrong without the other.
+#[test]
+fn values_that_need_each_other_are_set_together() {
+    let mut changed = tree();
+    let values = [
+        ("group.new.chap.user", "17"),
+        ("target.iqn.2026-11.org.example:san.luns.9.access", "ro"),
+        ("group.new.initiators", "[\"*\"]"),
+        ("target.iqn.2026-11.org.example:san.luns.9.volume", "vm1"),
+        ("group.new.chap.secret", "state:new"),
+    ];
+    let mut values = values.map(|(path, value)| (path.to_owned(), value.to_owned()));
+    set_all(&mut changed, &values).unwrap();
+    let chap = changed.group["new"].chap.as_ref().unwrap();
+    assert_eq!(chap.user, "17");
+    let lun = &changed.target["iqn.2026-11.org.example:san"].luns[&LunNumber(9)];
+    assert_eq!((lun.volume(), lun.access()), ("vm1", Access::ReadOnly));
+    let alone = set_all(&mut tree(), &values[4..]).unwrap_err();
+    assert!(alone.to_string().contains("\"user\" is missing"), "{alone}");
+    let mut wrong = values.clone();
+    (wrong[0].1, wrong[4].1) = ("me".to_owned(), "plain".to_owned());
+    let wrong = set_all(&mut tree(), &wrong).unwrap_err().to_string();
+    assert!(
+        wrong.contains("group.new: a secret is not written here"),
+        "{wrong}"
+    );
+    let path = values[1].0.clone();
+    values[3].0 = path;
+    let twice = set_all(&mut tree(), &values).unwrap_err();
+    assert!(twice.to_string().ends_with("is given twice"), "{twice}");
 }
 
 #[test]

@@ -224,7 +224,10 @@ fn values<T: Serialize>(row: &T) -> BTreeMap<String, Written> {
 }
 
 fn collect(path: &str, item: &Item, all: &mut BTreeMap<String, Written>) {
-    if let Some(table) = item.as_table_like() {
+    // A view of nothing is not no view.
+    if let Some(table) = item.as_table_like()
+        && (path.is_empty() || !table.is_empty())
+    {
         for (name, inner) in table.iter() {
             let dot = if path.is_empty() { "" } else { "." };
             collect(&format!("{path}{dot}{name}"), inner, all);
@@ -234,7 +237,7 @@ fn collect(path: &str, item: &Item, all: &mut BTreeMap<String, Written>) {
     let text = |value: &toml_edit::Value| value.to_string().trim().to_owned();
     let written = match item.as_array() {
         Some(array) => Written::Many(array.iter().map(text).collect()),
-        None => Written::One(item.as_value().map(text).unwrap_or_default()),
+        None => Written::One(item.as_value().map_or("{}".to_owned(), text)),
     };
     all.insert(path.to_owned(), written);
 }

@@ -225,7 +225,11 @@ impl Change<'_> {
                 if let ApiError::Refused(problem) = &error
                     && let Some(outcome) = &problem.outcome
                 {
-                    documents::print(format!("{}\n", outcome.plan).as_bytes())?;
+                    if self.common.json {
+                        documents::print_json(outcome)?;
+                    } else {
+                        documents::print(format!("{}\n", outcome.plan).as_bytes())?;
+                    }
                     return Err(VerbError::failed(format!("nothing has changed: {error}")));
                 }
                 Err(failure(&error))

@@ -9,7 +9,7 @@ use control::client::{ApiRequest, Method};
 use control::metrics::{OperationStats, VolumeStats};
 
 use super::{SocketArgs, failure};
-use crate::units::{bare_table, human_size, lines, parse_time};
+use crate::units::{bare_table, human_size, lines, parse_timeout};
 use crate::{VerbError, documents};
 
 /// Print what the volumes of a daemon have done
@@ -19,7 +19,7 @@ use crate::{VerbError, documents};
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
     /// Print them again and again, each time by the second
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     every: Option<Duration>,
 
     /// How often, with --every [default: until interrupted]
