@@ -67,6 +67,13 @@ fn after(replacements: &[(&str, &str)]) -> String {
     format!("{plan}\n  {} {}\n", plan.worst(), plan.way_out())
 }
 
+#[test]
+fn a_view_of_nothing_is_told() {
+    let view = "view.cluster = { 0 = \"vm1\", 1 = \"db\", 2 = \"scratch\" }\n";
+    let told = after(&[(view, "view.cluster = {}\n")]);
+    assert!(told.contains("+ view.cluster = {}"), "{told}");
+}
+
 /// Stories: lines of the text, and what stands there then.
 const STORIES: &[(&str, &[(&str, &str)])] = &[
     ("nothing", &[]),
