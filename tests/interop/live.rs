@@ -230,7 +230,7 @@ fn a_disk_gets_other_blocks_and_its_host_is_told() {
     let mut live = Live::start();
     let mut host = Client::connect(live.portal(), Settings::new(1, TARGET)).unwrap();
     assert_eq!(sense(&mut host, &TEST_UNIT_READY, &[]), (0, 0));
-    live.apply(|next| next.units.get_mut("0").unwrap().block_size = Some(4096))
+    live.apply(|next| Arc::make_mut(next.units.get_mut("0").unwrap()).block_size = Some(4096))
         .unwrap();
     let told = sense(&mut host, &TEST_UNIT_READY, &[]);
     assert_eq!(told, (UNIT_ATTENTION, 0x3f0e), "LUNs have changed");
