@@ -207,18 +207,17 @@ impl Inventory {
     fn check_luns(&self, target: &str, luns: &LunRows) -> Result<(), InventoryError> {
         let mut known = BTreeSet::new();
         for row in luns {
-            let (lun, unit) = (row.lun, &row.unit);
-            let target = || target.to_owned();
+            let lun = row.lun;
             if usize::from(lun) >= MOST_LUNS {
-                let target = target();
+                let target = target.to_owned();
                 return Err(InventoryError::LunTooHigh { target, lun });
             }
             if !known.insert(lun) {
-                let target = target();
+                let target = target.to_owned();
                 return Err(InventoryError::LunTwice { target, lun });
             }
-            if !self.units.contains_key(unit) {
-                let (target, unit) = (target(), unit.clone());
+            if !self.units.contains_key(&row.unit) {
+                let (target, unit) = (target.to_owned(), row.unit.clone());
                 return Err(InventoryError::NoUnit { target, lun, unit });
             }
         }
