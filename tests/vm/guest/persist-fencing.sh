@@ -10,8 +10,8 @@ fencing_by_mpath() {
     map_begins a1
     other map_begins b2
     fences by_mpath "$(map)"
-    multipath -F
-    other multipath -F
+    map_ends
+    other map_ends
 }
 
 # `fences AGENT DEVICE`
@@ -85,4 +85,12 @@ CONF
     udevadm trigger --subsystem-match=block --settle
     multipathd
     within 120 eval '[[ -b $(map) ]]'
+}
+
+# A multipathd that stays makes a map of the next disk, too.
+map_ends() {
+    pkill -x multipathd
+    within 30 eval '! pgrep -x multipathd'
+    multipath -F
+    udevadm control --exit
 }
