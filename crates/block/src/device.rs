@@ -17,7 +17,7 @@ use scsi::medium::Traits;
 use crate::backing::Backing;
 use crate::error::VolumeError;
 use crate::identity::Details;
-use crate::volume::{CoreContext, Handle, Volume};
+use crate::volume::{CoreContext, Handle, OpenMode, Volume};
 
 /// How a device is to be opened.
 #[derive(Clone, Debug, Default)]
@@ -72,14 +72,10 @@ impl Volume for DeviceVolume {
         self.backing.shortened_to(bytes)
     }
 
-    fn reopen(
-        &self,
-        block_size: Option<u32>,
-        read_only: bool,
-    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+    fn reopen(&self, mode: OpenMode) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
         let options = DeviceOptions {
-            block_size,
-            read_only: self.options.read_only && read_only,
+            block_size: mode.block_size,
+            read_only: self.options.read_only && mode.read_only,
             ..self.options.clone()
         };
         let backing = if self.options.read_only && !options.read_only {

@@ -75,6 +75,13 @@ pub enum VolumeError {
         /// What the medium works by.
         least: u32,
     },
+    /// A write cache is to come or to go while hosts use the file. Linux looks for one when it
+    /// finds a disk, and not again when it is told of a change: it would flush too little.
+    #[error(
+        "sync cannot be changed while hosts use it, as they would not notice in time: take the \
+         volume and its LUNs out, and add them again"
+    )]
+    CacheInUse,
     /// A block device where a file was expected.
     #[error("this is a block device; write block: instead of file:")]
     IsDevice,

@@ -28,7 +28,7 @@ use scsi::statistics::SpaceUsage;
 use crate::backing::Backing;
 use crate::error::VolumeError;
 use crate::identity::Details;
-use crate::volume::{CoreContext, Handle, Volume};
+use crate::volume::{CoreContext, Handle, OpenMode, Volume};
 pub use holder::FileHolder;
 use lock::WriterLocks;
 pub use reserved::ReservedPlaces;
@@ -188,14 +188,16 @@ impl Volume for FileVolume {
         self.room.release(self.backing.master());
     }
 
-    fn reopen(
-        &self,
-        block_size: Option<u32>,
-        read_only: bool,
-    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+    fn reopen(&self, mode: OpenMode) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        if mode.sync != self.options.sync && !self.options.read_only {
+            return Some(Err(VolumeError::CacheInUse));
+        }
         let file = self.with_options(FileOptions {
-            block_size,
-            read_only: self.options.read_only && read_only,
+            block_size: mode.block_size,
+            read_only: self.options.read_only && mode.read_only,
+            direct: mode.direct,
+            sync: mode.sync,
+            sparse: mode.sparse,
             ..self.options.clone()
         });
         Some(file.map(|file| Arc::new(file) as _))

@@ -18,6 +18,21 @@ use crate::error::VolumeError;
 use crate::identity::Details;
 use crate::lease::BlockLease;
 
+/// How a file or device is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMode {
+    /// Bytes in a logical block; `None`: its own.
+    pub block_size: Option<u32>,
+    /// Only for reading. What can be written already stays so.
+    pub read_only: bool,
+    /// A file past the page cache.
+    pub direct: bool,
+    /// Every write to a file is durable when it ends.
+    pub sync: bool,
+    /// No space of a file is reserved.
+    pub sparse: bool,
+}
+
 /// A volume that was opened, for all cores.
 pub trait Volume: Send + Sync + fmt::Debug {
     /// What it is and can do, now.
@@ -91,19 +106,14 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// Gives back the room that was taken for an extension that does not come. May block.
     fn release(&self) {}
 
-    /// The same file or device in blocks of another size, or of its own, or for writing where this
-    /// one may only be read. It stays locked, and would not be if it were closed before. `None`:
-    /// another kind of volume, which is to be opened anew. May block.
+    /// The same file or device, used in another way. It stays locked, and would not be if it were
+    /// closed before. `None`: another kind of volume, which is to be opened anew. May block.
     ///
     /// # Errors
     ///
-    /// It cannot have such blocks, or not be written.
-    fn reopen(
-        &self,
-        block_size: Option<u32>,
-        read_only: bool,
-    ) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
-        let _ = (block_size, read_only);
+    /// It cannot be used so.
+    fn reopen(&self, mode: OpenMode) -> Option<Result<Arc<dyn Volume>, VolumeError>> {
+        let _ = mode;
         None
     }
 

@@ -54,7 +54,8 @@ fn open_with(
     let change = change(options, created, (found, written));
     let punches = |end| can_punch(&file, end).unwrap_or(false);
     let prepared = prepare(&file, found, options, punches).and_then(|prepared| {
-        change.map_or(Ok(()), |change| settle(&file, path, change, sync))?;
+        change.map_or(Ok(()), |change| settle(&file, path, change, &sync))?;
+        settle_cache(&file, options, &sync)?;
         Ok(prepared)
     });
     if prepared.is_err()
@@ -86,6 +87,7 @@ pub(super) fn for_writing(
     let reopened = backing.reopen(options.read_only);
     let master = reopened.map_err(|error| refused(error, options))?;
     let lock = writers.upgrade(backing.duplicate()?.master)?;
+    settle_cache(&master, options, |file| rustix::fs::fsync(file))?;
     let claim = Some(Arc::new(lock) as _);
     let punches = |file: &OwnedFd, end| can_punch(file, end).unwrap_or(false);
     beside(backing, LockedFile { master, claim }, options, punches)
@@ -127,6 +129,19 @@ fn settle(
     sync(file).map_err(VolumeError::kernel("make it durable"))?;
     if change == FileChange::Created {
         sync_parent(path).map_err(VolumeError::kernel("make its name durable"))?;
+    }
+    Ok(())
+}
+
+/// Without a write cache hosts take all that was written for durable: it has to be, also what
+/// another program has left in the page cache.
+fn settle_cache(
+    file: &OwnedFd,
+    options: &FileOptions,
+    sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
+) -> Result<(), VolumeError> {
+    if options.sync && !options.read_only {
+        sync(file).map_err(VolumeError::kernel("make it durable"))?;
     }
     Ok(())
 }

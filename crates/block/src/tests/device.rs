@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::io::ring::AnyRing;
 use scsi::medium::{Extent, MediumError, Provisioning};
 
-use super::places::{Folder, LoopDevice, Mount, fails, reopen, run};
+use super::places::{Folder, LoopDevice, Mount, fails, mode, reopen, run};
 use super::rig::{self, Rig, is_done, reading, same};
 use crate::device::{DeviceOptions, DeviceVolume};
 use crate::error::VolumeError;
@@ -126,7 +126,7 @@ fn read_only_device_must_be_asked_for_as_such() {
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
     assert_eq!(rig.read(0, 8), [0; 4096]);
     fails!(
-        device.reopen(None, false).unwrap(),
+        device.reopen(mode(None, false)).unwrap(),
         Err(VolumeError::Unwritable)
     );
 }
@@ -142,7 +142,7 @@ fn a_device_that_is_read_is_written_and_stays_ours() {
         ..at(disk.node.clone())
     };
     let reader = DeviceVolume::open(&read_only).unwrap();
-    let writer = reader.reopen(None, false).unwrap().unwrap();
+    let writer = reader.reopen(mode(None, false)).unwrap().unwrap();
     drop(reader);
     fails!(
         DeviceVolume::open(&at(disk.node.clone())),

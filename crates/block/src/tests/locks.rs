@@ -1,6 +1,6 @@
 //! Locks of files: flock and QEMU's bytes, upgraded and downgraded, and the holder that is named.
 
-use super::places::{at, disk, fails, read_only, reopen, sized};
+use super::places::{at, disk, fails, mode, read_only, reopen, sized};
 use super::rig::{Rig, is_done};
 use crate::error::VolumeError;
 use crate::file::{FileOptions, FileVolume};
@@ -38,7 +38,7 @@ fn a_file_gets_other_blocks_and_stays_locked() {
         matches!(opened, Err(VolumeError::Locked(_)))
     };
     let file = FileVolume::open(&sized(path.clone(), 1 << 20)).unwrap();
-    let larger = file.reopen(Some(4096), false).unwrap().unwrap();
+    let larger = file.reopen(mode(Some(4096), false)).unwrap().unwrap();
     let traits = larger.traits();
     assert_eq!((traits.block_size, traits.blocks), (4096, 256));
     let mut rig = Rig::fake(&*larger);
@@ -47,10 +47,10 @@ fn a_file_gets_other_blocks_and_stays_locked() {
     assert!(is_locked());
     drop(file);
     assert!(is_locked(), "it is the other one's now");
-    let usual = larger.reopen(None, false).unwrap().unwrap();
+    let usual = larger.reopen(mode(None, false)).unwrap().unwrap();
     drop(larger);
     assert_eq!(Rig::fake(&*usual).read(8, 8), [7; 4096]);
-    assert!(usual.reopen(Some(1024), false).unwrap().is_err());
+    assert!(usual.reopen(mode(Some(1024), false)).unwrap().is_err());
     drop(usual);
     reopen(|| FileVolume::open(&at(path.clone())));
 }
@@ -70,7 +70,7 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
     let reader = FileVolume::open(&reading).unwrap();
     assert!(
         reader
-            .reopen(None, true)
+            .reopen(mode(None, true))
             .unwrap()
             .unwrap()
             .traits()
@@ -79,7 +79,7 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
 
     let other = FileVolume::open(&reading).unwrap();
     fails!(
-        reader.reopen(None, false).unwrap(),
+        reader.reopen(mode(None, false)).unwrap(),
         Err(VolumeError::Locked(_))
     );
     drop(other);
@@ -90,20 +90,20 @@ fn a_file_that_is_read_is_written_and_stays_locked() {
     );
     ::io::files::share_byte(&qemu, 201).unwrap();
     fails!(
-        reader.reopen(None, false).unwrap(),
+        reader.reopen(mode(None, false)).unwrap(),
         Err(VolumeError::Locked(_))
     );
     ::io::files::release_byte(&qemu, 201).unwrap();
 
     // One that is not kept leaves the reader as it was.
-    let writer = reopen(|| reader.reopen(None, false).unwrap());
+    let writer = reopen(|| reader.reopen(mode(None, false)).unwrap());
     assert!(is_locked(&reading) && is_used(1) && is_used(3));
     drop(writer);
     assert!(!is_used(1) && !is_used(3));
     drop(reopen(|| FileVolume::open(&reading)));
 
-    let writer = reopen(|| reader.reopen(None, false).unwrap());
-    let larger = writer.reopen(Some(4096), false).unwrap().unwrap();
+    let writer = reopen(|| reader.reopen(mode(None, false)).unwrap());
+    let larger = writer.reopen(mode(Some(4096), false)).unwrap().unwrap();
     drop((reader, writer));
     assert!(is_locked(&reading), "the lock is that of the last one");
     let mut rig = Rig::fake(&*larger);
@@ -120,8 +120,8 @@ fn two_writers_of_one_reader_have_one_lock() {
     std::fs::write(&path, [1; 4096]).unwrap();
     let reading = read_only(path.clone());
     let reader = FileVolume::open(&reading).unwrap();
-    let first = reader.reopen(None, false).unwrap().unwrap();
-    let second = reader.reopen(None, false).unwrap().unwrap();
+    let first = reader.reopen(mode(None, false)).unwrap().unwrap();
+    let second = reader.reopen(mode(None, false)).unwrap().unwrap();
     drop(first);
     fails!(FileVolume::open(&reading), Err(VolumeError::Locked(_)));
     drop(second);
@@ -136,7 +136,7 @@ fn a_file_that_was_replaced_is_written_itself() {
     let reader = FileVolume::open(&read_only(path.clone())).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, [2; 4096]).unwrap();
-    let writer = reader.reopen(None, false).unwrap().unwrap();
+    let writer = reader.reopen(mode(None, false)).unwrap().unwrap();
     let mut rig = Rig::fake(&*writer);
     assert_eq!(rig.read(0, 1), [1; 512]);
     assert!(is_done(&rig.write(0, 1, 7)));

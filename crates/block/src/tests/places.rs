@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::VolumeError;
 use crate::file::FileOptions;
+use crate::volume::OpenMode;
 
 /// A folder of its own.
 pub(super) struct Folder(PathBuf);
@@ -120,6 +121,15 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         run("losetup", &["--detach"], Some(&self.node));
+    }
+}
+
+/// A way to use what is open already.
+pub(super) fn mode(block_size: Option<u32>, read_only: bool) -> OpenMode {
+    OpenMode {
+        block_size,
+        read_only,
+        ..OpenMode::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use address::{Address, BlockAddress, FileAddress, Size};
 use block::VolumeError;
-use block::volume::Volume;
+use block::volume::{OpenMode, Volume};
 
 use super::{OpenCause, OpenError, OpenOptions};
 
@@ -17,17 +17,16 @@ pub struct OpenLeaves(Vec<OpenLeaf>);
 #[derive(Clone, Debug)]
 struct OpenLeaf {
     address: Address,
-    /// Nothing can be written through it. What could be, and is only to be read, has `Readonly`
-    /// around it.
-    read_only: bool,
-    block_size: Option<u32>,
+    /// What could be written, and is only to be read, has `Readonly` around it.
+    mode: OpenMode,
     volume: Arc<dyn Volume>,
 }
 
 impl OpenLeaf {
-    /// Whether it can do what is to be done with it.
-    fn allows(&self, read_only: bool) -> bool {
-        !self.read_only || read_only
+    /// Whether it can be used so.
+    fn fits(&self, mode: OpenMode) -> bool {
+        let read_only = self.mode.read_only && mode.read_only;
+        self.mode == OpenMode { read_only, ..mode }
     }
 }
 
@@ -129,13 +128,11 @@ impl LeafReuse {
         options: &OpenOptions,
         open: impl FnOnce() -> Result<Arc<dyn Volume>, OpenCause>,
     ) -> Result<Arc<dyn Volume>, OpenCause> {
-        let read_only = options.read_only || is_read_only(leaf);
-        let place = place(leaf);
-        let block_size = options.block_size;
-        let known = self.lists().known.take(&place, block_size, read_only)?;
+        let (place, mode) = (place(leaf), mode(leaf, options));
+        let known = self.lists().known.take(&place, mode)?;
         let opened = match known {
             Some(known) => {
-                if !read_only && !options.as_is {
+                if !mode.read_only && !options.as_is {
                     self.lists().growth.add(leaf, &known.volume);
                 }
                 known
@@ -144,8 +141,10 @@ impl LeafReuse {
                 let volume = open()?;
                 OpenLeaf {
                     address: place,
-                    read_only: read_only && volume.traits().read_only,
-                    block_size,
+                    mode: OpenMode {
+                        read_only: mode.read_only && volume.traits().read_only,
+                        ..mode
+                    },
                     volume,
                 }
             }
@@ -160,49 +159,62 @@ impl OpenLeaves {
     /// Takes out what is open at a place, in blocks as they are to be, and for writing where it is
     /// to be written. A file or device that is open in another way is opened another time by what
     /// has it: opened anew it would be found locked.
-    fn take(
-        &mut self,
-        place: &Address,
-        block_size: Option<u32>,
-        read_only: bool,
-    ) -> Result<Option<OpenLeaf>, OpenCause> {
+    fn take(&mut self, place: &Address, mode: OpenMode) -> Result<Option<OpenLeaf>, OpenCause> {
         let is_there = |one: &OpenLeaf| one.address == *place;
-        let fits = |one: &OpenLeaf| one.block_size == block_size && one.allows(read_only);
-        if let Some(at) = self.0.iter().position(|one| is_there(one) && fits(one)) {
+        let fits = |one: &OpenLeaf| is_there(one) && one.fits(mode);
+        if let Some(at) = self.0.iter().position(fits) {
             return Ok(Some(self.0.remove(at)));
         }
         let Some(at) = self.0.iter().position(is_there) else {
             return Ok(None);
         };
-        let Some(reopened) = self.0[at].volume.reopen(block_size, read_only) else {
+        let Some(reopened) = self.0[at].volume.reopen(mode) else {
             return Ok(None);
         };
         let reopened = reopened?;
         let mut leaf = self.0.remove(at);
-        leaf.block_size = block_size;
-        // It may have been told the size that it has.
-        let has_changed = reopened.traits().block_size != leaf.volume.traits().block_size;
-        if has_changed || !leaf.allows(read_only) {
-            leaf.read_only &= read_only;
+        let before = leaf.volume.traits().block_size;
+        // It may have been told the size of blocks that it has.
+        leaf.mode.block_size = mode.block_size;
+        if !leaf.fits(mode) || before != reopened.traits().block_size {
+            let read_only = leaf.mode.read_only && mode.read_only;
+            leaf.mode = OpenMode { read_only, ..mode };
             leaf.volume = reopened;
         }
         Ok(Some(leaf))
     }
 }
 
-/// What a leaf is, however large it is to be, and whether it is to be written or not.
+/// What a leaf is, however large it is to be and however it is used.
 fn place(leaf: &Address) -> Address {
     match leaf.clone() {
         Address::File(file) => Address::File(FileAddress {
-            size: None,
-            read_only: false,
-            ..file
+            path: file.path,
+            ..FileAddress::default()
         }),
         Address::Block(device) => Address::Block(BlockAddress {
             read_only: false,
             ..device
         }),
         leaf => leaf,
+    }
+}
+
+/// How a leaf is to be used.
+fn mode(leaf: &Address, options: &OpenOptions) -> OpenMode {
+    let mode = OpenMode {
+        block_size: options.block_size,
+        read_only: options.read_only || is_read_only(leaf),
+        ..OpenMode::default()
+    };
+    match leaf {
+        Address::File(file) => OpenMode {
+            direct: file.direct,
+            sync: file.sync,
+            sparse: file.sparse,
+            ..mode
+        },
+        _ => mode,
     }
 }
 

@@ -401,3 +401,33 @@ fn what_was_only_read_is_written_and_back() {
         assert_eq!(between.opened().is_same(&before.opened()), is_ram);
     }
 }
+
+/// A file that is served is locked by us: it stays open. Hosts would not notice a change of its
+/// cache in time.
+#[test]
+fn a_file_is_used_in_another_way() {
+    let folder = Folder::new();
+    traits(&folder.file("a?size=1M"), &options());
+    let open = |keys: &str, reuse: Option<&LeafReuse>| {
+        let options = OpenOptions {
+            reuse: reuse.cloned(),
+            ..options()
+        };
+        let address = folder.file(&format!("a{keys}"));
+        open::volume(&address.parse().unwrap(), &options)
+    };
+    let before = LeafReuse::default();
+    let first = open("", Some(&before)).unwrap();
+    let after = LeafReuse::of(before.opened());
+    let second = open("?sparse", Some(&after)).unwrap();
+    drop((first, before));
+    open("", None).expect_err("it is still locked");
+    let refused = open("?sync", Some(&LeafReuse::of(after.opened()))).unwrap_err();
+    assert!(refused.to_string().contains("add them again"), "{refused}");
+    drop((second, after));
+
+    let before = LeafReuse::default();
+    open("?readonly", Some(&before)).unwrap();
+    let written = open("?sync", Some(&LeafReuse::of(before.opened()))).unwrap();
+    assert!(!written.traits().write_cache);
+}

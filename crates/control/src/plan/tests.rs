@@ -91,6 +91,14 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "a file is used in another way",
+        &[("vm1.img?sparse\"", "vm1.img?direct\"")],
+    ),
+    (
+        "a file is to have no write cache",
+        &[("vm1.img?sparse\"", "vm1.img?sparse&sync\"")],
+    ),
+    (
         "a file is opened for reading",
         &[("vm1.img?sparse\"", "vm1.img?sparse&readonly\"")],
     ),

@@ -86,7 +86,7 @@ fn changed(before: &VolumeRow, after: &VolumeRow) -> Effect {
         before.readonly || is_protected(&old),
         after.readonly || is_protected(&new),
     ];
-    let of_data = of_data(inside(&old), inside(&new), protected[1]);
+    let of_data = of_data(inside(&old), inside(&new), protected);
     match of_data {
         _ if protected[0] == protected[1] => of_data,
         (Impact::Told, _) => (
@@ -98,7 +98,7 @@ fn changed(before: &VolumeRow, after: &VolumeRow) -> Effect {
 }
 
 /// What becomes of data when what holds it is named otherwise.
-fn of_data(before: &Address, after: &Address, is_protected: bool) -> Effect {
+fn of_data(before: &Address, after: &Address, protected: [bool; 2]) -> Effect {
     if before == after {
         return (Impact::Quiet, None);
     }
@@ -106,8 +106,12 @@ fn of_data(before: &Address, after: &Address, is_protected: bool) -> Effect {
         (Address::Null(_), Address::Null(_)) => (Impact::Told, Some("capacity has changed")),
         (Address::File(old), Address::File(new)) if old.path == new.path => {
             match (grown(old.size, new.size), old.size > new.size) {
+                _ if old.sync != new.sync && !protected[0] => (
+                    Impact::Quiet,
+                    Some("refused: sync cannot be changed while it is served"),
+                ),
                 // What can only be read is not made longer.
-                (true, _) if !is_protected => (Impact::Told, Some("capacity has changed")),
+                (true, _) if !protected[1] => (Impact::Told, Some("capacity has changed")),
                 (false, false) => (Impact::Quiet, None),
                 _ => (Impact::Quiet, Some("the file stays as long as it is")),
             }

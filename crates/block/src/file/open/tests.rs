@@ -147,6 +147,33 @@ fn file_that_cannot_be_made_durable_is_what_it_was() {
     assert_eq!(std::fs::read(&options.path).unwrap(), [7; 4096]);
 }
 
+/// What a copy has left in the page cache is made durable before hosts are told that there is none.
+#[test]
+fn what_is_in_the_cache_already_is_synced_where_there_is_to_be_none() {
+    let folder = Folder::new("cache");
+    let path = folder.0.join("disk");
+    std::fs::write(&path, [7; 4096]).unwrap();
+    let options = |sync, read_only| FileOptions {
+        path: path.clone(),
+        sync,
+        read_only,
+        ..FileOptions::default()
+    };
+    let is_synced = |options| {
+        let is_asked = std::cell::Cell::new(false);
+        let syncs = |_: &OwnedFd| {
+            is_asked.set(true);
+            Ok(())
+        };
+        // Another test that starts a program meanwhile has all locks twice for a moment.
+        while open_with(&options, syncs).is_err() {}
+        is_asked.get()
+    };
+    assert!(is_synced(options(true, false)));
+    assert!(!is_synced(options(false, false)));
+    assert!(!is_synced(options(true, true)));
+}
+
 #[test]
 fn file_that_is_being_created_is_undone_once_it_is_there() {
     let folder = Folder::new("being-created");
