@@ -5,6 +5,7 @@
 //! change is prepared.
 
 mod access;
+mod process;
 mod target;
 mod volume;
 
@@ -67,31 +68,11 @@ fn found(at: impl fmt::Display, what: impl fmt::Display, way_out: &str) -> TreeP
 #[must_use]
 pub fn check(tree: &Tree) -> Findings {
     let mut findings = Findings::default();
-    api(tree, &mut findings);
+    process::check(tree, &mut findings);
     volume::check(tree, &mut findings);
     access::check(tree, &mut findings);
     target::check(tree, &mut findings);
     findings
-}
-
-fn api(tree: &Tree, findings: &mut Findings) {
-    for written in &tree.api.listen {
-        let address = written.parse::<std::net::SocketAddr>();
-        match address {
-            Err(_) => findings.problem(
-                "api.listen",
-                format_args!("{written:?} is not an address"),
-                "write IP:PORT, as in \"127.0.0.1:8443\" or \"[::]:8443\"",
-            ),
-            Ok(address) if tree.api.tls.is_none() && !address.ip().is_loopback() => findings
-                .problem(
-                    "api.listen",
-                    format_args!("{written} can be reached by other machines without TLS"),
-                    "give api.tls a certificate and a key, or listen on a loopback address",
-                ),
-            Ok(_) => {}
-        }
-    }
 }
 
 /// Whether a name can be that of a volume or a group: it becomes part of paths, addresses and

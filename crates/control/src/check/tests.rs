@@ -101,6 +101,12 @@ fn a_view_is_seen_by_those_who_get_in_by_whatever_name() {
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1
+[daemon]
+threads = 0
+memory-limit = 1
+initiator-name = "server"
+[discovery]
+advertise = ["san.example:http"]
 [api]
 listen = ["0.0.0.0:8443", "here"]
 [volume.".hidden"]
