@@ -137,15 +137,9 @@ fn the_shell_makes_a_target_that_libiscsi_finds() {
          generate_node_acls=1 cache_dynamic_acls=1\nls\n",
         rig.port
     );
-    fs::write(rig.path("lines"), lines).unwrap();
-    let mut shell = Command::new(server::binary().unwrap());
-    shell.arg("shell").env("LUNAR_SOCKET", rig.path("socket"));
-    shell.env("HOME", rig.folder.path());
-    shell.stdin(fs::File::open(rig.path("lines")).unwrap());
-    let ran = shell.output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stdout);
+    let said = typed(&rig, &[], &lines).unwrap();
     let created = "Created rd_mcp ramdisk rd1 with size 16M.";
-    assert!(ran.status.success() && said.contains(created), "{ran:?}");
+    assert!(said.contains(created), "{said}");
     let found = must(
         "iscsi-ls",
         &["-s", &format!("iscsi://127.0.0.1:{}", rig.port)],
@@ -154,4 +148,55 @@ fn the_shell_makes_a_target_that_libiscsi_finds() {
         found.contains(&format!("{TARGET}2")) && found.contains("Size:15M"),
         "{found}"
     );
+}
+
+/// What the shell says to lines on its standard input; `Err` where it fails.
+fn typed(rig: &Rig, options: &[&str], lines: &str) -> Result<String, String> {
+    fs::write(rig.path("lines"), lines).unwrap();
+    let mut shell = Command::new(server::binary().unwrap());
+    shell.arg("shell").args(options);
+    shell.env("LUNAR_SOCKET", rig.path("socket"));
+    shell.env("HOME", rig.folder.path());
+    shell.stdin(fs::File::open(rig.path("lines")).unwrap());
+    let ran = shell.output().unwrap();
+    let said = |text| String::from_utf8(text).unwrap();
+    if ran.status.success() {
+        return Ok(said(ran.stdout));
+    }
+    Err(said(ran.stderr))
+}
+
+/// Each line builds on those before it. A secret is part of the change.
+#[test]
+fn lines_that_are_gathered_are_one_change_or_none() {
+    let rig = Rig::start();
+    let acls = format!("/iscsi/{TARGET}/tpgt1/acls");
+    let host = "iqn.2026-11.org.example:typed";
+    let lines = format!(
+        "/backstores/ramdisk create name=rd1 size=16M\n\
+         /iscsi/{TARGET}/tpgt1/luns create /backstores/ramdisk/rd1\n\
+         {acls} create {host}\n\
+         {acls}/{host} set auth userid=typed password=twelve_bytes_and_more\n"
+    );
+    let secrets = || fs::read_dir(rig.path("state/secrets")).map_or(0, Iterator::count);
+    let before = (rig.file(), secrets());
+
+    let told = typed(&rig, &["--dry-run"], &lines).unwrap();
+    assert!(
+        told.contains("+ volume rd1") && !told.contains("Created"),
+        "{told}"
+    );
+    assert_eq!((rig.file(), secrets()), before);
+
+    let wrong = typed(&rig, &["--atomic"], &(lines.clone() + "/nowhere ls\n")).unwrap_err();
+    assert!(
+        wrong.contains("line 5: ") && wrong.contains("nothing was done"),
+        "{wrong}"
+    );
+    assert_eq!((rig.file(), secrets()), before);
+
+    typed(&rig, &["--atomic"], &lines).unwrap();
+    assert!(rig.says(&["history"]).contains("+ volume rd1"));
+    assert_eq!(secrets(), before.1 + 1);
+    assert_eq!(rig.capacity(2), (16 << 20).to_string());
 }

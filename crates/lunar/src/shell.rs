@@ -117,14 +117,20 @@ fn one(session: &mut ShellSession, line: &str) -> Result<(), VerbError> {
 
 /// Stops at the first line that fails, which is named.
 fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
-    session.gathers = atomic;
+    // Lines build on each other.
+    session.gathers = atomic || session.is_dry;
+    let undone = if session.gathers {
+        "; nothing was done"
+    } else {
+        ""
+    };
     for (number, line) in io::stdin().lock().lines().enumerate() {
         let line = line.map_err(|cause| VerbError::failed(format!("standard input: {cause}")))?;
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
             continue;
         }
         let answer = session.run(&line).map_err(|error| VerbError {
-            line: format!("line {}: {}", number + 1, error.line),
+            line: format!("line {}: {}{undone}", number + 1, error.line),
             ..error
         })?;
         show(&answer)?;

@@ -4,7 +4,7 @@ use control::api::Status;
 use control::client::{ApiClient, ApiError, ApiRequest, Method};
 use control::document::{parse, rewrite};
 use control::gate::Outcome;
-use control::shell::{Context, Effect, Preferences, Shell};
+use control::shell::{Context, Effect, Preferences, Shell, TypedSecret};
 use control::tree::Tree;
 
 use super::complete::Completer;
@@ -22,6 +22,8 @@ pub(super) struct ShellSession {
     /// Lines are gathered, to become one change.
     pub(super) gathers: bool,
     gathered: Option<Running>,
+    /// Those that were typed in lines that are gathered.
+    secrets: Vec<TypedSecret>,
 }
 
 /// What the daemon serves, or would after the lines until now.
@@ -51,6 +53,7 @@ impl ShellSession {
             is_dry: false,
             gathers: false,
             gathered: None,
+            secrets: Vec::new(),
         }
     }
 
@@ -81,7 +84,9 @@ impl ShellSession {
         let before = self.shell.clone();
         let outcome = self.shell.run(line, &context).map_err(VerbError::failed)?;
         let mut text = outcome.answer;
-        if !self.is_dry {
+        if self.gathers {
+            self.secrets.extend(outcome.secrets);
+        } else if !self.is_dry {
             // Half of a credential changes nothing yet.
             self.keep_secrets(&outcome.secrets)?;
         }
@@ -89,6 +94,9 @@ impl ShellSession {
             running.deletes |= takes_away(line);
             running.tree = tree;
             if self.gathers {
+                if self.is_dry {
+                    text.clear();
+                }
                 self.gathered = Some(running);
             } else {
                 let sent = self.send(&running);
@@ -104,6 +112,10 @@ impl ShellSession {
 
     /// Sends what was gathered.
     pub(super) fn commit(&mut self) -> Result<(), VerbError> {
+        let secrets = std::mem::take(&mut self.secrets);
+        if !self.is_dry {
+            self.keep_secrets(&secrets)?;
+        }
         let Some(gathered) = self.gathered.take() else {
             return Ok(());
         };
@@ -137,7 +149,7 @@ impl ShellSession {
         })
     }
 
-    fn keep_secrets(&self, secrets: &[control::shell::TypedSecret]) -> Result<(), VerbError> {
+    fn keep_secrets(&self, secrets: &[TypedSecret]) -> Result<(), VerbError> {
         for one in secrets {
             let request = ApiRequest {
                 path: format!("/v1/secrets/{}", segment(&one.name)),
