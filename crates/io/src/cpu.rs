@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// The numbers of the processors that this thread may run on.
@@ -15,6 +16,22 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU)
         .filter(|cpu| set.is_set(*cpu))
         .collect())
+}
+
+/// Lets other threads go before this one, and before those that it starts: `nice` says how much,
+/// from 1 to 19. One of nice 10 has a tenth of what another thread has on the same processor, and
+/// one of nice 19 a seventieth.
+///
+/// # Errors
+///
+/// Of getpriority and setpriority.
+pub fn give_way(nice: i32) -> io::Result<()> {
+    // Of Linux these are asked for a thread, whatever POSIX says. It may have been started by one
+    // that gives way.
+    if getpriority_process(None)? < nice {
+        setpriority_process(None, nice)?;
+    }
+    Ok(())
 }
 
 /// The kernel gives no process a larger number.

@@ -25,11 +25,20 @@ pub(super) fn listen(socket: &Path) -> Result<ControlSocket, String> {
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(IDLE)
-        .on_thread_start(panics::let_unwind)
+        .on_thread_start(begin)
         .build()
         .map_err(|cause| format!("cannot start the control plane: {cause}"))?;
     let socket = runtime.block_on(api::listen(socket))?;
     Ok((runtime, socket))
+}
+
+/// Begins a thread of the control plane, which does no I/O of hosts: it may panic, and gives way to
+/// those that do.
+pub(super) fn begin() {
+    panics::let_unwind();
+    if let Err(cause) = io::cpu::give_way(NICE) {
+        tracing::warn!("the control plane does not give way to I/O: {cause}");
+    }
 }
 
 /// Starts the thread of the control plane. Where it fails or panics it begins again; where it
@@ -44,7 +53,7 @@ pub(super) fn start(
     let thread = thread::Builder::new()
         .name("control".to_owned())
         .spawn(move || {
-            panics::let_unwind();
+            begin();
             let serve = |runtime: &Runtime, socket| {
                 let mut stopped = stopped.clone();
                 let stopped = async move { drop(stopped.wait_for(|stopped| *stopped).await) };
@@ -84,6 +93,10 @@ fn keep(
         socket = runtime.block_on(api::listen(path))?;
     }
 }
+
+/// Beside cores that never sleep a seventieth of each processor is left: a change of thousands of
+/// LUNs takes tenths of a second then, and hosts do not notice.
+const NICE: i32 = 19;
 
 /// How many requests may block at once.
 const BLOCKING_THREADS: usize = 8;

@@ -31,3 +31,19 @@ fn who_is_not_there_has_no_time() {
     assert!(time_of(u32::MAX).is_err());
     assert!(time_of(i32::MAX as u32).is_err());
 }
+
+#[test]
+fn a_thread_gives_way_once_and_so_does_what_it_starts() {
+    let own = || getpriority_process(None).unwrap();
+    let before = own();
+    let given = std::thread::spawn(move || {
+        give_way(10).unwrap();
+        let child = std::thread::spawn(move || {
+            give_way(10).unwrap();
+            own()
+        });
+        [own(), child.join().unwrap()]
+    });
+    assert_eq!(given.join().unwrap(), [before.max(10); 2]);
+    assert_eq!(own(), before, "others do not");
+}
