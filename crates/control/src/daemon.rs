@@ -31,7 +31,7 @@ use crate::document::{parse, write};
 use crate::gate::{Author, Candidate, Gate, Generation, Store};
 use crate::panics;
 use crate::plan::{Impact, plan};
-use crate::plane::Plane;
+use crate::plane::{Plane, missing_file};
 use crate::serving::{Places, ServedTree, api_alarm};
 use crate::store::{FileStore, RealFiles};
 use crate::tree::{Tree, VolumeRow};
@@ -252,6 +252,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let number = found.last.as_ref().map_or(0, |(number, _)| *number);
     let served = found.served.as_ref().and_then(|text| read(text).ok());
     let known = served.map(|tree| tree.volume).unwrap_or_default();
+    let is_missing = found.text.is_none();
     // A file that has gone is as wrong as one that was spoilt, but at the first start.
     let first = found.last.is_none().then(|| write(&Tree::default()));
     let text = found.text.or(first).ok_or("it is missing");
@@ -284,12 +285,16 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     };
     let detail = format!("{file} is not valid, and generation {generation} is served: {wrong}");
     let way_out = format!("correct it and lunar apply it, or lunar rollback {generation} drops it");
-    let alarm = Alarm::new(AlarmKind::Configuration, detail).way_out(way_out);
+    let invalid = Alarm::new(AlarmKind::Configuration, detail).way_out(way_out);
+    if is_missing {
+        // There is an alarm as long as it is.
+        tracing::error!("{}", missing_file(generation));
+    }
     Ok(First {
         generation,
         text,
         tree,
-        alarms: vec![alarm],
+        alarms: (!is_missing).then_some(invalid).into_iter().collect(),
         known,
         is_new: false,
         before: Tree::default(),

@@ -70,12 +70,12 @@ pub type Persist<'a> = &'a mut dyn FnMut(&[SessionFact]) -> Result<(), String>;
 
 /// What keeps the document and its history.
 pub trait Store {
-    /// The file as it is now.
+    /// The file as it is now; `None` where there is none.
     ///
     /// # Errors
     ///
     /// It cannot be read.
-    fn file(&self) -> Result<String, String>;
+    fn file(&self) -> Result<Option<String>, String>;
 
     /// Is told of what is about to be done without a new generation: names are read again, and an
     /// edit of the file may be dropped.
@@ -198,7 +198,7 @@ pub struct Gate<S, E> {
 /// A change of which all is known but whether it succeeds.
 struct Considered {
     /// The file, when it was looked at.
-    file: String,
+    file: Option<String>,
     text: Arc<str>,
     tree: Arc<Tree>,
     /// Those by which the plan was made.
@@ -254,9 +254,10 @@ impl<S: Store, E: Engine> Gate<S, E> {
         &self.engine
     }
 
-    /// Whether the file says something that is not served.
+    /// Whether the file says something that is not served, or is missing.
     pub fn is_edited(&self) -> bool {
-        self.store.file().is_ok_and(|file| *file != *self.text)
+        let file = self.store.file();
+        file.is_ok_and(|file| file.as_deref() != Some(&*self.text))
     }
 
     /// Makes a change, or says what would come of it.
@@ -276,11 +277,13 @@ impl<S: Store, E: Engine> Gate<S, E> {
         }
         if considered.text == self.text {
             let back = Candidate::Generation(self.generation);
-            let drops_edit = request.candidate == back && self.is_edited();
+            let is_edited = matches!(&considered.file, Some(file) if **file != *self.text);
+            let drops_edit = request.candidate == back && is_edited;
             let announced = self.store.announce(drops_edit);
             announced.map_err(GateError::Store)?;
-            if drops_edit {
-                self.drop_edit()?;
+            if drops_edit || considered.file.is_none() {
+                let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
+                withdrawn.map_err(GateError::Store)?;
             }
             let refreshed = self.engine.refresh(&self.tree);
             refreshed.map_err(GateError::Failed)?;
@@ -302,8 +305,8 @@ impl<S: Store, E: Engine> Gate<S, E> {
             let is = self.generation;
             return Err(GateError::Stale { is, was });
         }
-        let file = self.store.file().unwrap_or_default();
-        let (text, tree) = self.candidate(&request.candidate, &file, request.dry_run)?;
+        let file = self.store.file().map_err(GateError::Store)?;
+        let (text, tree) = self.candidate(&request.candidate, file.as_deref(), request.dry_run)?;
         let findings = check(&tree);
         if !findings.problems.is_empty() {
             return Err(GateError::Tree(findings.problems));
@@ -336,7 +339,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
     fn candidate(
         &self,
         candidate: &Candidate,
-        file: &str,
+        file: Option<&str>,
         dry_run: bool,
     ) -> Result<(Arc<str>, Arc<Tree>), GateError> {
         // What somebody has written into the file is not overwritten unseen.
@@ -345,7 +348,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
             Candidate::Generation(number) => *number != self.generation,
             Candidate::Text(_) | Candidate::Tree(_) => true,
         };
-        if overwrites && !dry_run && *file != *self.text {
+        if overwrites && !dry_run && file.is_some_and(|file| *file != *self.text) {
             return Err(GateError::Edited(self.generation));
         }
         let text = match candidate {
@@ -353,7 +356,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
                 let (text, tree) = edit(&self.text, &self.tree, tree)?;
                 return Ok((text.into(), tree));
             }
-            Candidate::File => self.store.file().map_err(GateError::Store)?,
+            Candidate::File => file.ok_or(GateError::NoFile(self.generation))?.to_owned(),
             Candidate::Text(text) => text.clone(),
             Candidate::Generation(number) if *number == self.generation => self.text.to_string(),
             Candidate::Generation(number) => self
@@ -380,7 +383,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
         let (store, old) = (&mut self.store, &self.tree);
         let (mut refused, mut made, mut number) = (None, None, None);
         let mut persist = |sessions: &[SessionFact]| {
-            if store.file().unwrap_or_default() != considered.file {
+            if store.file()? != considered.file {
                 return Err("the configuration file was edited meanwhile: look at it again".into());
             }
             let outcome = considered.among(old, sessions);
@@ -404,7 +407,8 @@ impl<S: Store, E: Engine> Gate<S, E> {
         };
         done.map_err(|mut causes| {
             if let Some(number) = number {
-                causes.extend(self.store.withdraw(number, &considered.file).err());
+                let before = considered.file.as_deref().unwrap_or(&self.text);
+                causes.extend(self.store.withdraw(number, before).err());
             }
             refused.unwrap_or(GateError::Failed(causes))
         })?;
@@ -423,12 +427,6 @@ impl<S: Store, E: Engine> Gate<S, E> {
         let kept = self.engine.keep_secret(name, secret);
         kept.map_err(GateError::Store)?;
         self.engine.refresh(&self.tree).map_err(GateError::Failed)
-    }
-
-    /// Drops what somebody has written into the file and not applied.
-    fn drop_edit(&mut self) -> Result<(), GateError> {
-        let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
-        withdrawn.map_err(GateError::Store)
     }
 }
 

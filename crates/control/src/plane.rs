@@ -167,6 +167,8 @@ impl Plane {
             Ok(Outcome {
                 generation, worst, ..
             }) => tracing::info!("generation {generation} is served ({worst})"),
+            // Of this there is an alarm as long as there is no file.
+            Err(error @ GateError::NoFile(_)) => tracing::error!("nothing is applied: {error}"),
             Err(error) => {
                 let kind = if self.is_edited() {
                     AlarmKind::Configuration
@@ -174,7 +176,9 @@ impl Plane {
                     AlarmKind::Reload
                 };
                 let detail = format!("the file is not applied: {error}");
-                self.alarms.raise(Alarm::new(kind, detail));
+                let alarm = Alarm::new(kind, detail);
+                let way_out = "mend it, then systemctl reload lunar or lunar apply";
+                self.alarms.raise(alarm.way_out(way_out));
             }
         }
     }
@@ -213,8 +217,8 @@ impl Plane {
         self.store.config()
     }
 
-    /// Whether the file says something that is not served. What is just being applied is in the
-    /// history first, and no edit.
+    /// Whether the file says something that is not served, or is missing. What is just being
+    /// applied is in the history first, and no edit.
     #[must_use]
     pub fn is_edited(&self) -> bool {
         let served = self.served();
@@ -223,7 +227,9 @@ impl Plane {
             next.as_ref() == Some(file)
         };
         let file = self.store.file();
-        file.is_ok_and(|file| *file != *served.text && !is_coming(&file))
+        file.is_ok_and(|file| {
+            file.as_deref() != Some(&*served.text) && !file.as_ref().is_some_and(is_coming)
+        })
     }
 
     /// The generations that are kept, from the first.
@@ -246,14 +252,19 @@ impl Plane {
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         let served = self.served();
-        let is_as_served = self.store.file().is_ok_and(|file| *file == *served.text);
+        let file = self.store.file();
+        let is_as_served = matches!(&file, Ok(Some(text)) if **text == *served.text);
         if is_as_served {
             self.alarms.clear(AlarmKind::Configuration);
         }
         let mut alarms = self.alarms.list();
         let is_told = |kind| alarms.iter().any(|alarm: &Alarm| alarm.kind == kind);
-        if !is_as_served && !is_told(AlarmKind::Configuration) && self.is_edited() {
-            alarms.push(edited(served.generation));
+        if !is_as_served && !is_told(AlarmKind::Configuration) {
+            alarms.extend(match file {
+                Ok(Some(_)) => self.is_edited().then(|| edited(served.generation)),
+                Ok(None) => Some(missing_file(served.generation)),
+                Err(cause) => Some(Alarm::new(AlarmKind::Edited, cause)),
+            });
         }
         let missing = self.missing_portals().into_iter();
         alarms.extend(missing.map(|(portal, cause)| {
@@ -450,6 +461,13 @@ fn edited(generation: u64) -> Alarm {
         "lunar plan shows what has changed, lunar apply takes it, lunar rollback {generation} \
          drops it"
     ))
+}
+
+/// There is no file.
+pub(crate) fn missing_file(generation: u64) -> Alarm {
+    let way_out = "writes what is served, and any other change writes what is served then";
+    Alarm::new(AlarmKind::Edited, "the configuration file is missing")
+        .way_out(format!("lunar rollback {generation} {way_out}"))
 }
 
 fn absent_alarm(volume: &str) -> Alarm {

@@ -12,14 +12,14 @@
 //! | the last generation | the file is | |
 //! |---|---|---|
 //! | was served | the one before | somebody has put it back: it is to be applied anew |
-//! | was not | the one before | an apply was killed before its commit: the history is dropped |
+//! | was not | the one before, or missing | an apply was killed before its commit: it is dropped |
 //! | was not | the last one | it was killed after: volumes may not have been made or extended |
 
 mod files;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 pub use files::{Files, NoSteps, RealFiles};
 
@@ -100,7 +100,9 @@ impl<F: Files> FileStore<F> {
         };
         let reached = self.reached();
         let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached);
-        let is_dropped = is(&before) && !is(&last) && !was_served;
+        let is_missing = self.file() == Ok(None) && before.is_some();
+        let is_before = is_missing || is(&before);
+        let is_dropped = is_before && !is(&last) && !was_served;
         let dropped = last.as_ref().filter(|_| is_dropped);
         let dropped = dropped.map(|(number, _)| *number);
         if let Some(number) = dropped {
@@ -189,10 +191,16 @@ impl<F: Files> FileStore<F> {
 }
 
 impl<F: Files> Store for FileStore<F> {
-    fn file(&self) -> Result<String, String> {
-        self.files
-            .read(&self.config)
-            .map_err(|cause| self.cannot("read", &cause))
+    fn file(&self) -> Result<Option<String>, String> {
+        match self.files.read(&self.config) {
+            Ok(text) => Ok(Some(text)),
+            // A link to what is not there now, such as a file on another disk, is not replaced.
+            Err(cause) if fs::symlink_metadata(&self.config).is_ok() => {
+                Err(self.cannot("read", &cause))
+            }
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(self.cannot("read", &cause)),
+        }
     }
 
     fn announce(&mut self, drops_edit: bool) -> Result<(), String> {

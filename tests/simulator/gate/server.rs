@@ -314,8 +314,8 @@ impl Memory {
 }
 
 impl Store for Memory {
-    fn file(&self) -> Result<String, String> {
-        Ok(self.file.clone())
+    fn file(&self) -> Result<Option<String>, String> {
+        Ok(Some(self.file.clone()))
     }
 
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {

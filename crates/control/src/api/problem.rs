@@ -49,7 +49,8 @@ pub(super) const STATUSES: &[(u16, &str)] = &[
     (
         409,
         "refused: more would come of it than was allowed, as `outcome` tells. edited: the file \
-         was, by hand. failed, conflict, cannot be kept: something cannot be had",
+         was, by hand. no file: it is missing. failed, conflict, cannot be kept: something cannot \
+         be had",
     ),
     (
         412,
@@ -205,6 +206,7 @@ impl From<GateError> for Problem {
         let (status, title) = match &error {
             GateError::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             GateError::Edited(_) => (StatusCode::CONFLICT, "edited"),
+            GateError::NoFile(_) => (StatusCode::CONFLICT, "no file"),
             GateError::Document(_) | GateError::Tree(_) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid")
             }

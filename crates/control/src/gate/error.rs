@@ -21,6 +21,12 @@ pub enum GateError {
          lunar apply takes it, lunar rollback {0} drops it"
     )]
     Edited(u64),
+    /// There is no file.
+    #[error(
+        "the configuration file is missing: lunar rollback {0} writes what is served, and any \
+         other change writes what is served then"
+    )]
+    NoFile(u64),
     /// The document is no tree.
     #[error(transparent)]
     Document(#[from] DocumentProblem),

@@ -27,8 +27,8 @@ struct Memory {
 }
 
 impl Store for Memory {
-    fn file(&self) -> Result<String, String> {
-        Ok(self.file.clone())
+    fn file(&self) -> Result<Option<String>, String> {
+        Ok((!self.file.is_empty()).then(|| self.file.clone()))
     }
 
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {
@@ -234,6 +234,20 @@ fn what_somebody_has_written_into_the_file_is_not_overwritten() {
     assert!(!other.is_edited());
     change(&mut gate, &wish(Candidate::File)).unwrap();
     assert!(gate.tree().volume.contains_key("c"));
+}
+
+/// What is not there cannot be overwritten.
+#[test]
+fn a_file_that_is_missing_is_made_by_the_next_change() {
+    let same = Candidate::Text(TEXT.to_owned());
+    for back in [with_another_volume(), Candidate::Generation(17), same] {
+        let mut gate = gate();
+        gate.store.file.clear();
+        let nothing = change(&mut gate, &wish(Candidate::File));
+        assert_eq!(nothing, Err(GateError::NoFile(17)));
+        change(&mut gate, &wish(back)).unwrap();
+        assert_eq!(gate.store().file, gate.text());
+    }
 }
 
 #[test]

@@ -115,6 +115,60 @@ fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
     assert!(seen[0] > 10 && seen[1] > 3 && seen[2] > 1, "{seen:?}");
 }
 
+/// A change makes a file that is missing: killed before that, it was never made.
+#[test]
+fn whatever_step_is_the_last_a_missing_file_is_made_or_nothing_is_kept() {
+    let mut seen = [0, 0];
+    for steps in 0.. {
+        let folder = folder();
+        fs::remove_file(folder.path().join("lunar.toml")).unwrap();
+        let (mut store_, left) = kill_after(&folder, steps);
+        let done = apply(&mut store_, 2);
+        let now = store(&folder).find().unwrap();
+        let is_made = now.text == Some(text(2));
+        seen[usize::from(is_made)] += 1;
+        let last = if is_made { 2 } else { 1 };
+        assert_eq!(now.last, Some((last, text(last))), "killed after {steps}");
+        assert!(is_made || now.text.is_none());
+        assert_eq!(store(&folder).generations().len() as u64, last);
+        if left.get() > 0 {
+            assert!(done.is_ok() && is_made);
+            break;
+        }
+    }
+    assert!(seen[0] > 10 && seen[1] > 3, "{seen:?}");
+}
+
+/// Hosts were served it, or may have been: what is missing is only the file.
+#[test]
+fn a_file_that_is_removed_drops_no_generation_that_was_kept() {
+    let folder = folder();
+    let config = folder.path().join("lunar.toml");
+    let served = folder.path().join("state/history/served");
+    fs::remove_file(&served).unwrap();
+    fs::remove_file(&config).unwrap();
+    assert_eq!(store(&folder).find().unwrap().last, Some((1, text(1))));
+
+    let folder = self::folder();
+    let config = folder.path().join("lunar.toml");
+    store(&folder).commit(&generation(2), &text(2)).unwrap();
+    fs::remove_file(&config).unwrap();
+    symlink(folder.path().join("late/lunar.toml"), &config).unwrap();
+    assert_eq!(store(&folder).find().unwrap().last, Some((2, text(2))));
+}
+
+/// What cannot be read is not overwritten: a link that leads nowhere is not a missing file.
+#[test]
+fn a_link_that_leads_nowhere_is_no_missing_file() {
+    let folder = folder();
+    let config = folder.path().join("lunar.toml");
+    fs::remove_file(&config).unwrap();
+    assert_eq!(store(&folder).file(), Ok(None));
+    symlink(folder.path().join("nowhere"), &config).unwrap();
+    let refused = store(&folder).file().unwrap_err();
+    assert!(refused.contains("lunar.toml"), "{refused}");
+}
+
 /// What is put back by hand is an edit: the generation that it takes the place of was served.
 #[test]
 fn a_file_that_is_put_back_by_hand_drops_no_generation() {
@@ -135,7 +189,7 @@ fn a_commit_that_is_taken_back_leaves_nothing() {
     let mut store_ = store(&folder);
     store_.commit(&generation(2), &text(2)).unwrap();
     store_.withdraw(2, &text(1)).unwrap();
-    assert_eq!(store_.file(), Ok(text(1)));
+    assert_eq!(store_.file(), Ok(Some(text(1))));
     assert_eq!(store_.generations(), [generation(1)]);
     assert_eq!(store_.text(2), None);
 }
@@ -224,7 +278,7 @@ fn whatever_step_fails_a_commit_that_is_refused_leaves_nothing() {
             break;
         }
         refused += 1;
-        assert_eq!(failing.file(), Ok(text(1)), "{step}");
+        assert_eq!(failing.file(), Ok(Some(text(1))), "{step}");
         assert_eq!(failing.generations(), [generation(1)], "{step}");
         for place in [folder.path().to_owned(), state.join("history")] {
             let names = fs::read_dir(place)

@@ -64,6 +64,37 @@ fn a_file_that_is_put_back_by_hand_is_no_alarm_any_more() {
     assert_eq!(rig.alarms(), []);
 }
 
+/// The next change writes it.
+#[test]
+fn a_file_that_is_missing_is_an_alarm_until_it_is_made() {
+    let mut rig = Rig::new(&text());
+    let (good, path) = (rig.file(), rig.path("etc/lunar.toml"));
+    fs::remove_file(&path).unwrap();
+    let alarms = [("edited".to_owned(), None)];
+    assert_eq!(rig.alarms(), alarms);
+    rig.reload();
+    assert_eq!(rig.alarms(), alarms);
+    rig.restart();
+    assert_eq!(rig.alarms(), alarms);
+    let group = "{\"initiators\":[\"iqn.2026-11.org.example:h1\"]}";
+    rig.send(Method::PUT, "/v1/groups/lab", group).unwrap();
+    assert_eq!(rig.alarms(), []);
+    assert!(rig.file().starts_with(&good) && rig.file().contains("[group.lab]"));
+}
+
+/// What is there and cannot be read is not overwritten.
+#[test]
+fn a_link_that_leads_nowhere_is_an_alarm_and_refuses_changes() {
+    let rig = Rig::new(&text());
+    let path = rig.path("etc/lunar.toml");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(rig.path("nowhere"), &path).unwrap();
+    assert_eq!(rig.alarms(), [("edited".to_owned(), None)]);
+    let group = "{\"initiators\":[\"iqn.2026-11.org.example:h1\"]}";
+    rig.send(Method::PUT, "/v1/groups/lab", group).unwrap_err();
+    assert!(path.is_symlink());
+}
+
 /// The same ones, whoever asks.
 #[test]
 fn status_and_metrics_tell_the_same_alarms() {
