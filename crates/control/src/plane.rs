@@ -273,12 +273,8 @@ impl Plane {
                 .at(portal)
                 .way_out("it is tried again every few seconds")
         }));
-        let absent = self
-            .server
-            .units()
-            .into_iter()
-            .filter(|unit| unit.is_absent);
-        alarms.extend(absent.map(|unit| absent_alarm(&unit.name)));
+        let absent = self.absent().into_iter();
+        alarms.extend(absent.map(|(volume, _)| absent_alarm(&volume)));
         alarms
     }
 
@@ -300,10 +296,7 @@ impl Plane {
     /// Volumes that cannot be used, and for how long.
     #[must_use]
     pub fn absent(&self) -> Vec<(String, Duration)> {
-        let units = self.server.units().into_iter();
-        units
-            .filter_map(|unit| Some((unit.name, unit.absent_for?)))
-            .collect()
+        self.server.absences()
     }
 
     /// What hosts format or sanitize.

@@ -22,8 +22,6 @@ pub struct UnitReport {
     pub name: String,
     /// Its volume cannot be used now.
     pub is_absent: bool,
-    /// For how long that has been so.
-    pub absent_for: Option<Duration>,
     /// Bytes in a logical block.
     pub block_size: u32,
     /// Its capacity; 0 where it was never known.
@@ -112,7 +110,6 @@ impl Server {
             UnitReport {
                 name: name.clone(),
                 is_absent: unit.absence.is_some(),
-                absent_for: unit.absence.map(|absence| absence.since().elapsed()),
                 block_size: traits.block_size,
                 blocks: traits.blocks,
                 classes: OperationClass::ALL.map(|class| unit.statistics.class(class)),
@@ -121,6 +118,17 @@ impl Server {
             }
         };
         served.units.iter().map(report).collect()
+    }
+
+    /// The units whose volumes cannot be used now, by name, and for how long that has been so.
+    #[must_use]
+    pub fn absences(&self) -> Vec<(String, Duration)> {
+        let served = self.served();
+        let units = served.units.iter();
+        let absent = |(name, unit): (&String, &Arc<ServedUnit>)| {
+            Some((name.clone(), unit.absence?.since().elapsed()))
+        };
+        units.filter_map(absent).collect()
     }
 
     /// How long the commands of units were at their volumes, by the name of the unit and the class
