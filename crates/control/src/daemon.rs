@@ -180,6 +180,7 @@ impl Daemon {
     pub fn reload(&self, done: impl FnOnce(&Plane) + Send + 'static) {
         let plane = Arc::clone(&self.plane);
         let reload = move || {
+            thread::begin();
             if panics::contained(|| plane.reload()).is_none() {
                 tracing::error!("the file is not applied: its reader has panicked");
             }
@@ -217,6 +218,7 @@ fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, S
     if let Some(Size(limit)) = tree.daemon.memory_limit {
         config.open.memory = Arc::new(MemoryLimit::new(limit));
     }
+    config.open.memory.start();
     let threads = tree.daemon.threads.map(usize::from);
     config.threads = threads.and_then(NonZeroUsize::new);
     config.ring = options.ring;

@@ -56,10 +56,18 @@ impl Replacer {
     /// Has the thread look after a region, which wakes it by [`Self::wake`]. Where no thread can be
     /// started, pages stay small.
     pub(super) fn add(&self, region: &Arc<Region>) {
-        let mut regions = self.shared.lock();
-        regions.retain(|region| region.strong_count() > 0);
-        regions.push(Arc::downgrade(region));
+        {
+            let mut regions = self.shared.lock();
+            regions.retain(|region| region.strong_count() > 0);
+            regions.push(Arc::downgrade(region));
+        }
+        self.start();
+    }
+
+    /// Starts the thread, unless it is there.
+    pub(super) fn start(&self) {
         // Under the lock, so that two that come at once do not start a thread each.
+        let _regions = self.shared.lock();
         if self.shared.thread.get().is_none() {
             let shared = Arc::clone(&self.shared);
             let builder = thread::Builder::new().name("lunar-pages".into());

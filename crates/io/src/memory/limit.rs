@@ -49,6 +49,12 @@ impl MemoryLimit {
         self.account.used.load(Relaxed)
     }
 
+    /// Starts the thread that gives regions huge pages. Else the first region does, and if a thread
+    /// makes it that gives way to others, this one would too, while hosts wait for it.
+    pub fn start(&self) {
+        self.account.replacer.start();
+    }
+
     /// What gives regions huge pages.
     pub(super) fn replacer(&self) -> &Replacer {
         &self.account.replacer
