@@ -26,7 +26,7 @@ pub(crate) fn many_luns(targets: u32, portal: u16) -> String {
         target(&name(number), portal, &luns.collect::<Vec<_>>().join(", "))
     };
     let targets: String = (0..targets).map(each).collect();
-    format!("version = 1\n{volumes}{targets}")
+    format!("{NOTHING}{volumes}{targets}")
 }
 
 /// The row of a target that lets everybody in.
@@ -42,7 +42,10 @@ pub(crate) fn name(target: u32) -> String {
     format!("iqn.2026-11.org.example:t{target}")
 }
 
-/// A daemon that serves nothing at first, and ends with the chore.
+/// The document of a daemon that serves nothing.
+pub(crate) const NOTHING: &str = "version = 1\n";
+
+/// A daemon that ends with the chore.
 pub(crate) struct RunningDaemon {
     child: Child,
     client: ApiClient,
@@ -53,10 +56,10 @@ pub(crate) struct RunningDaemon {
 
 impl RunningDaemon {
     /// Starts it for a chore, in a folder of that name.
-    pub(crate) fn start(binary: &Path, chore: &str) -> Result<Self> {
+    pub(crate) fn start(binary: &Path, chore: &str, document: &str) -> Result<Self> {
         let dir = tests::scratch(chore).context("cannot make a folder in target/tests")?;
         let (socket, log) = (dir.join("control.sock"), dir.join("log"));
-        fs::write(dir.join("lunar.toml"), "version = 1\n")?;
+        fs::write(dir.join("lunar.toml"), document)?;
         let mut command = Command::new("setpriv");
         let ends_with_us = ["--pdeathsig", "KILL"];
         command.args(ends_with_us).arg(binary).arg("daemon");

@@ -7,7 +7,9 @@
 //! through all turns. Then that one is alone, and the wake-ups of the daemon are counted.
 //!
 //! All of it runs in a network namespace of its own, as `cargo xtask bench` does. The generator is
-//! on CPU 0; the daemon and the noise are where the kernel puts them.
+//! on CPU 0 and the one core that serves on CPU 1, or it would be the scheduler that is measured.
+//! The threads of the control plane are where the kernel puts them. Who changes, reads and scrapes
+//! gives way to all of them: outside a measurement they are on other machines.
 
 mod idle;
 mod noise_threads;
@@ -17,19 +19,23 @@ mod tests;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use ::tests::client::Client;
+use ::tests::process::switches;
 use ::tests::server::ReadyLun;
 use ::tests::tool;
 use anyhow::{Context, Result, bail, ensure};
 use bench::outcome::ResultRow;
 
-use crate::bench::{Verdict, generate, namespace, release_binary, rest, seconds, split};
-use crate::daemon::{LUNS, RunningDaemon, many_luns, name, target};
+use crate::bench::{
+    TARGET_CPU, Verdict, generate, namespace, release_binary, rest, seconds, split,
+};
+use crate::daemon::{LUNS, NOTHING, RunningDaemon, many_luns, name, target};
 use noise_threads::{NoiseCounts, NoiseThreads};
 
 /// Measure what the control plane costs I/O, and how often an idle daemon wakes up
@@ -44,8 +50,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "20", value_parser = seconds)]
     seconds: Duration,
 
-    /// Changes that are made in each turn
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Changes that are made in each turn: ten turns have a thousand
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     applies: u32,
 
     /// Readers of the API
@@ -53,7 +59,7 @@ pub(crate) struct Arguments {
     readers: u32,
 
     /// Seconds that a reader waits after each answer
-    #[arg(long, default_value = "0.25", value_parser = seconds)]
+    #[arg(long, default_value = "1", value_parser = seconds)]
     pause: Duration,
 
     /// Targets that are not read from, each with 10 LUNs on null:
@@ -107,11 +113,14 @@ impl<'a> Setup<'a> {
     /// of the load is filled.
     fn start(arguments: &'a Arguments) -> Result<Self> {
         let binary = release_binary()?;
-        let daemon = RunningDaemon::start(&binary, "noise")?;
+        let one_core = format!("{NOTHING}[daemon]\nthreads = 1\n");
+        let daemon = RunningDaemon::start(&binary, "noise", &one_core)?;
+        pin_core(daemon.pid())?;
         let portal = daemon.portal;
         let load = target(LOAD, portal, "0 = \"load\"");
         let load = format!("\n[volume.load]\naddress = \"ram:{VOLUME}\"\n{load}");
-        daemon.serve(many_luns(arguments.targets, portal) + &load)?;
+        let luns = many_luns(arguments.targets, portal);
+        daemon.serve(luns.replacen(NOTHING, &one_core, 1) + &load)?;
         for number in 0..arguments.targets {
             for index in 0..LUNS {
                 let lun = lun(portal, &name(number), index as u16);
@@ -201,6 +210,22 @@ impl<'a> Setup<'a> {
         let rows = generate(&self.binary, "bench", &split(&words))?;
         rows.into_iter().next().context("no row")
     }
+}
+
+/// Puts the thread that serves on the CPU of targets.
+fn pin_core(pid: u32) -> Result<()> {
+    let threads = switches(pid)?;
+    let mut cores = threads
+        .iter()
+        .filter(|(_, thread)| thread.name == "lunar-0");
+    let (id, _) = cores.next().context("no thread serves")?;
+    let mut taskset = Command::new("taskset");
+    let pinned = taskset
+        .args(["-cp", TARGET_CPU, &id.to_string()])
+        .output()?;
+    let said = String::from_utf8_lossy(&pinned.stderr);
+    ensure!(pinned.status.success(), "taskset: {}", said.trim());
+    Ok(())
 }
 
 /// Holds a session until it is told to stop; tells its TSIH.

@@ -5,7 +5,7 @@ use control::api::{SetRequest, Status};
 use tests::process::resident;
 
 use crate::bench::{Verdict, release_binary};
-use crate::daemon::{LUNS, RunningDaemon, many_luns, name};
+use crate::daemon::{LUNS, NOTHING, RunningDaemon, many_luns, name};
 
 /// Measure what a tree of 10,000 LUNs costs a daemon
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let daemon = RunningDaemon::start(&release_binary()?, "scale")?;
+    let daemon = RunningDaemon::start(&release_binary()?, "scale", NOTHING)?;
     let before = resident(daemon.pid())?;
     let from_nothing = daemon.serve(many_luns(arguments.targets, daemon.portal))?;
     let grown = resident(daemon.pid())?.saturating_sub(before);

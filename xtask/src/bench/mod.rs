@@ -31,7 +31,7 @@ pub(crate) use contenders::{generate, split};
 use figures::Column;
 use rows::Row;
 use serde::Serialize;
-pub(crate) use target::{release_binary, rest};
+pub(crate) use target::{TARGET_CPU, release_binary, rest};
 pub(crate) use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd

@@ -20,7 +20,7 @@ use super::media::Medium;
 pub(super) const GENERATOR_CPU: &str = "0";
 
 /// The CPU that targets run on.
-const TARGET_CPU: &str = "1";
+pub(crate) const TARGET_CPU: &str = "1";
 
 /// What is measured, with a volume of [`VOLUME`] bytes.
 pub(super) struct Target {
