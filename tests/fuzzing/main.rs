@@ -12,7 +12,7 @@ use mutate::Chance;
 use tests::fuzzing::{TARGETS, Target};
 
 /// Mutations of a corpus, in all. Few enough that all targets are done within a minute.
-const MUTATIONS: usize = 20_000;
+const MUTATIONS: usize = 8_000;
 
 /// The longest input; libFuzzer's own default.
 const LONGEST: usize = 4096;
