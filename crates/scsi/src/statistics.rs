@@ -163,27 +163,28 @@ impl UnitStatistics {
     /// Adds the cores up. Commands that end meanwhile may be in some numbers and not in others.
     #[must_use]
     pub fn class(&self, class: OperationClass) -> ClassCount {
-        let mut sum = ClassCount::default();
-        for core in &self.cores {
-            sum.errors += core.errors[class as usize].load(Relaxed);
-            sum.blocks += core.blocks[class as usize].load(Relaxed);
-            if let Some(latency) = core.latency[class as usize].get() {
-                latency.front.add_to(&mut sum.latency);
-            }
+        let sum = |counter: fn(&CoreCounters) -> &[AtomicU64; OperationClass::ALL.len()]| {
+            let of_class = |core| counter(core)[class as usize].load(Relaxed);
+            self.cores.iter().map(of_class).sum()
+        };
+        ClassCount {
+            errors: sum(|core| &core.errors),
+            blocks: sum(|core| &core.blocks),
+            latency: Latency::of(self.latencies(class).map(|latency| &latency.front)),
         }
-        sum
     }
 
     /// How long commands of a class were at the volume, all that are in [`Self::class`]: adds the
     /// cores up, too.
     #[must_use]
     pub fn medium(&self, class: OperationClass) -> Latency {
-        let mut sum = Latency::default();
-        let latencies = self.cores.iter().map(|core| &core.latency[class as usize]);
-        for latency in latencies.filter_map(OnceLock::get) {
-            latency.medium.add_to(&mut sum);
-        }
-        sum
+        Latency::of(self.latencies(class).map(|latency| &latency.medium))
+    }
+
+    /// Those of the cores that have counted any.
+    fn latencies(&self, class: OperationClass) -> impl Iterator<Item = &ClassLatency> {
+        let cores = self.cores.iter();
+        cores.filter_map(move |core| Some(&**core.latency[class as usize].get()?))
     }
 
     /// What LOG SENSE tells.

@@ -37,36 +37,43 @@ impl CoreLatency {
         add(&self.buckets[bucket(took.0)], 1);
         add(&self.ticks, took.0);
     }
-
-    pub(super) fn add_to(&self, sum: &mut Latency) {
-        for (sum, bucket) in sum.buckets.iter_mut().zip(&self.buckets) {
-            *sum += bucket.load(Relaxed);
-        }
-        sum.ticks = sum.ticks.wrapping_add(self.ticks.load(Relaxed));
-    }
 }
 
-/// How many commands took how long.
-#[derive(Clone, PartialEq, Eq)]
+/// How many commands took how long. Of thousands of units most buckets are empty, and not kept.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Latency {
-    buckets: [u64; BUCKETS],
+    /// Which one, and how many are in it.
+    buckets: Vec<(u8, u64)>,
     ticks: u64,
 }
 
-impl Default for Latency {
-    fn default() -> Self {
-        Self {
-            buckets: [0; BUCKETS],
-            ticks: 0,
-        }
-    }
-}
+const _: () = assert!(BUCKETS <= 1 << u8::BITS);
 
 impl Latency {
+    /// What cores have counted, added up.
+    pub(super) fn of<'a>(cores: impl Iterator<Item = &'a CoreLatency>) -> Self {
+        let mut cores = cores.peekable();
+        if cores.peek().is_none() {
+            return Self::default();
+        }
+        let (mut sums, mut ticks) = ([0; BUCKETS], 0_u64);
+        for core in cores {
+            for (sum, bucket) in sums.iter_mut().zip(&core.buckets) {
+                *sum += bucket.load(Relaxed);
+            }
+            ticks = ticks.wrapping_add(core.ticks.load(Relaxed));
+        }
+        let some = (0..).zip(sums).filter(|(_, sum)| *sum > 0);
+        Self {
+            buckets: some.collect(),
+            ticks,
+        }
+    }
+
     /// How many commands there were.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.buckets.iter().sum()
+        self.buckets.iter().map(|(_, count)| count).sum()
     }
 
     /// How long all of them took together.
@@ -78,9 +85,8 @@ impl Latency {
     /// Each bucket that has any: what all in it took less than, and how many there are. The last
     /// bucket has no end, and is told with one.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
-        let all = self.buckets.iter().enumerate();
-        let some = all.filter(|(_, count)| **count > 0);
-        some.map(|(bucket, count)| (end(bucket), *count))
+        let some = self.buckets.iter();
+        some.map(|(bucket, count)| (end(usize::from(*bucket)), *count))
     }
 }
 
