@@ -19,8 +19,8 @@ pub fn allowed() -> io::Result<Vec<usize>> {
 }
 
 /// Lets other threads go before this one, and before those that it starts: `nice` says how much,
-/// from 1 to 19. One of nice 10 has a tenth of what another thread has on the same processor, and
-/// one of nice 19 a seventieth.
+/// from 1 to 19. Beside another thread one of nice 5 has a quarter of a processor, one of nice 10 a
+/// tenth.
 ///
 /// # Errors
 ///

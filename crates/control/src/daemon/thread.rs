@@ -94,9 +94,9 @@ fn keep(
     }
 }
 
-/// Beside cores that never sleep a seventieth of each processor is left: a change of thousands of
-/// LUNs takes tenths of a second then, and hosts do not notice.
-const NICE: i32 = 19;
+/// Beside a core that never sleeps a quarter of its processor is left. With far less a change takes
+/// a minute where hosts keep all processors busy.
+const NICE: i32 = 5;
 
 /// How many requests may block at once.
 const BLOCKING_THREADS: usize = 8;
