@@ -195,6 +195,15 @@ fn lines_that_are_gathered_are_one_change_or_none() {
     );
     assert_eq!((rig.file(), secrets()), before);
 
+    // What is deleted may be lost, and nothing else.
+    typed(&rig, &[], "/backstores/ramdisk create name=tmp size=1M\n").unwrap();
+    let loses = "/backstores/ramdisk delete tmp\ncd /backstores/ramdisk/a\n\
+                 set attribute block_size=4096\n";
+    let refused = typed(&rig, &["--atomic"], loses).unwrap_err();
+    assert!(refused.contains("--allow loses=volume.a"), "{refused}");
+    assert!(rig.file().contains("[volume.tmp]"));
+    typed(&rig, &["--atomic"], "/backstores/ramdisk delete tmp\n").unwrap();
+
     typed(&rig, &["--atomic"], &lines).unwrap();
     assert!(rig.says(&["history"]).contains("+ volume rd1"));
     assert_eq!(secrets(), before.1 + 1);

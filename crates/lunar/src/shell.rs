@@ -138,7 +138,10 @@ fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
             break;
         }
     }
-    session.commit()
+    session.commit().map_err(|error| VerbError {
+        line: format!("{}{undone}", error.line),
+        ..error
+    })
 }
 
 fn interactive(session: &mut ShellSession) -> Result<(), VerbError> {

@@ -34,8 +34,8 @@ struct Running {
     config: String,
     text: String,
     tree: Tree,
-    /// A line has taken something away in so many words.
-    deletes: bool,
+    /// What lines that take something away have to be allowed. It was asked for in so many words.
+    taken: Vec<String>,
 }
 
 /// What a line answers.
@@ -91,8 +91,12 @@ impl ShellSession {
             self.keep_secrets(&outcome.secrets)?;
         }
         if let Some(tree) = outcome.change {
-            running.deletes |= takes_away(line);
-            running.tree = tree;
+            let old = std::mem::replace(&mut running.tree, tree);
+            if takes_away(line) {
+                let had = self.needs(&running, &old);
+                let has = self.needs(&running, &running.tree).into_iter();
+                running.taken.extend(has.filter(|need| !had.contains(need)));
+            }
             if self.gathers {
                 if self.is_dry {
                     text.clear();
@@ -145,7 +149,7 @@ impl ShellSession {
             config: status.config,
             text,
             tree,
-            deletes: false,
+            taken: Vec::new(),
         })
     }
 
@@ -164,21 +168,20 @@ impl ShellSession {
 
     /// Sends a candidate; returns its plan.
     fn send(&self, running: &Running) -> Result<String, VerbError> {
-        let mut request = ApiRequest {
-            path: "/v1/plan".to_owned(),
-            body: Some(rewrite(&running.text, &running.tree)),
-            based_on: Some(running.generation),
-        };
+        let mut request = candidate(running, &running.tree);
         let wrong = |error: ApiError| failure(&error);
         let plan: Outcome = self.client.ask(Method::POST, &request).map_err(wrong)?;
         if self.is_dry {
             return Ok(plan.plan.to_string());
         }
-        let mut allow = self.allow.clone();
-        if running.deletes {
-            allow.extend(plan.plan.needs());
-        }
-        let allow: Vec<_> = allow.iter().map(|one| segment(one)).collect();
+        let needs = plan.plan.needs();
+        let taken = running.taken.iter().filter(|one| needs.contains(one));
+        let allow: Vec<_> = self
+            .allow
+            .iter()
+            .chain(taken)
+            .map(|one| segment(one))
+            .collect();
         request.path = format!("/v1/apply?allow={}", allow.join(","));
         if allow.is_empty() {
             request.path = "/v1/apply".to_owned();
@@ -187,6 +190,21 @@ impl ShellSession {
             .ask::<Outcome>(Method::POST, &request)
             .map_err(wrong)?;
         Ok(plan.plan.to_string())
+    }
+
+    /// What would have to be allowed for a tree; nothing for one that is not whole yet.
+    fn needs(&self, running: &Running, tree: &Tree) -> Vec<String> {
+        let plan = self.client.ask(Method::POST, &candidate(running, tree));
+        plan.map_or(Vec::new(), |outcome: Outcome| outcome.plan.needs())
+    }
+}
+
+/// Asks for the plan of a tree.
+fn candidate(running: &Running, tree: &Tree) -> ApiRequest {
+    ApiRequest {
+        path: "/v1/plan".to_owned(),
+        body: Some(rewrite(&running.text, tree)),
+        based_on: Some(running.generation),
     }
 }
 
