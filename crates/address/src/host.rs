@@ -44,6 +44,27 @@ pub enum PortalAddress {
 }
 
 impl HostPort {
+    /// Whether somebody else can connect to it, by its form.
+    ///
+    /// # Errors
+    ///
+    /// Why not, and what to give in its place.
+    pub fn check_reachable(&self) -> Result<(), String> {
+        let nowhere = match &self.host {
+            Host::V4(ip) => ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast(),
+            Host::V6(ip, _) => ip.is_unspecified() || ip.is_multicast(),
+            Host::Name(_) => false,
+        };
+        if nowhere {
+            let wrong = "is not the address of a machine: give one that initiators can reach";
+            return Err(format!("{} {wrong}", self.host));
+        }
+        if self.port == 0 {
+            return Err("port 0 cannot be connected to: give another port".to_owned());
+        }
+        Ok(())
+    }
+
     pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         if let Some(inner) = piece.strip_prefix("[") {
             return bracketed(piece, inner);

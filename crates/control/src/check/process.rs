@@ -45,7 +45,8 @@ fn daemon(tree: &Tree, findings: &mut Findings) {
 
 fn discovery(tree: &Tree, findings: &mut Findings) {
     for written in &tree.discovery.advertise {
-        if written.parse::<HostPort>().is_err() {
+        let portal = written.parse::<HostPort>();
+        if !portal.is_ok_and(|portal| portal.check_reachable().is_ok()) {
             findings.problem(
                 "discovery.advertise",
                 format_args!("{written:?} is not where hosts can connect to"),

@@ -106,7 +106,7 @@ threads = 0
 memory-limit = 1
 initiator-name = "server"
 [discovery]
-advertise = ["san.example:http"]
+advertise = ["san.example:http", "0.0.0.0", "[2001:db8::1]:0", "san.example"]
 [api]
 listen = ["0.0.0.0:8443", "here"]
 [volume.".hidden"]

@@ -38,20 +38,7 @@ pub(crate) fn listen(places: &[HostPort]) -> Result<Vec<SocketAddr>, VerbError> 
 /// its form, with the port filled in.
 pub(crate) fn advertised(text: &str) -> Result<String, String> {
     let portal = parse(text)?;
-    let nowhere = match portal.host {
-        Host::V4(ip) => ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast(),
-        Host::V6(ip, _) => ip.is_unspecified() || ip.is_multicast(),
-        Host::Name(_) => false,
-    };
-    if nowhere {
-        return Err(format!(
-            "{} is not the address of a machine: give one that initiators can reach",
-            portal.host
-        ));
-    }
-    if portal.port == 0 {
-        return Err("port 0 cannot be connected to: give another port".to_owned());
-    }
+    portal.check_reachable()?;
     Ok(portal.to_string())
 }
 
