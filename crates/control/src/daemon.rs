@@ -31,7 +31,7 @@ use crate::document::{parse, write};
 use crate::gate::{Author, Candidate, Gate, Generation, Store};
 use crate::panics;
 use crate::plan::{Impact, plan};
-use crate::plane::{Plane, missing_file};
+use crate::plane::Plane;
 use crate::serving::{Places, ServedTree, api_alarm};
 use crate::store::{FileStore, RealFiles};
 use crate::tree::{Tree, VolumeRow};
@@ -290,7 +290,7 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     let invalid = Alarm::new(AlarmKind::Configuration, detail).way_out(way_out);
     if is_missing {
         // There is an alarm as long as it is.
-        tracing::error!("{}", missing_file(generation));
+        tracing::error!("there is no {file} that can be read: generation {generation} is served");
     }
     Ok(First {
         generation,

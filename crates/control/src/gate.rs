@@ -278,10 +278,10 @@ impl<S: Store, E: Engine> Gate<S, E> {
         if considered.text == self.text {
             let back = Candidate::Generation(self.generation);
             let is_edited = matches!(&considered.file, Some(file) if **file != *self.text);
-            let drops_edit = request.candidate == back && is_edited;
+            let drops_edit = considered.file.is_none() || request.candidate == back && is_edited;
             let announced = self.store.announce(drops_edit);
             announced.map_err(GateError::Store)?;
-            if drops_edit || considered.file.is_none() {
+            if drops_edit {
                 let withdrawn = self.store.withdraw(self.generation + 1, &self.text);
                 withdrawn.map_err(GateError::Store)?;
             }

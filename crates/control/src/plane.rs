@@ -167,8 +167,10 @@ impl Plane {
             Ok(Outcome {
                 generation, worst, ..
             }) => tracing::info!("generation {generation} is served ({worst})"),
-            // Of this there is an alarm as long as there is no file.
-            Err(error @ GateError::NoFile(_)) => tracing::error!("nothing is applied: {error}"),
+            // Of this there is an alarm as long as it is so.
+            Err(error) if !matches!(self.store.file(), Ok(Some(_))) => {
+                tracing::error!("the file is not applied: {error}");
+            }
             Err(error) => {
                 let kind = if self.is_edited() {
                     AlarmKind::Configuration
@@ -254,7 +256,7 @@ impl Plane {
         let served = self.served();
         let file = self.store.file();
         let is_as_served = matches!(&file, Ok(Some(text)) if **text == *served.text);
-        if is_as_served {
+        if is_as_served || !matches!(file, Ok(Some(_))) {
             self.alarms.clear(AlarmKind::Configuration);
         }
         let mut alarms = self.alarms.list();
@@ -263,7 +265,7 @@ impl Plane {
             alarms.extend(match file {
                 Ok(Some(_)) => self.is_edited().then(|| edited(served.generation)),
                 Ok(None) => Some(missing_file(served.generation)),
-                Err(cause) => Some(Alarm::new(AlarmKind::Edited, cause)),
+                Err(cause) => Some(unreadable(cause)),
             });
         }
         let missing = self.missing_portals().into_iter();
@@ -456,8 +458,14 @@ fn edited(generation: u64) -> Alarm {
     ))
 }
 
+/// What is at its place is not read as a file: a link that leads nowhere, or a folder.
+fn unreadable(cause: String) -> Alarm {
+    let way_out = "make it a file that can be read, or remove it: the next change writes another";
+    Alarm::new(AlarmKind::Edited, cause).way_out(way_out)
+}
+
 /// There is no file.
-pub(crate) fn missing_file(generation: u64) -> Alarm {
+fn missing_file(generation: u64) -> Alarm {
     let way_out = "writes what is served, and any other change writes what is served then";
     Alarm::new(AlarmKind::Edited, "the configuration file is missing")
         .way_out(format!("lunar rollback {generation} {way_out}"))

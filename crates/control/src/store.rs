@@ -82,15 +82,15 @@ impl<F: Files> FileStore<F> {
     ///
     /// # Errors
     ///
-    /// The file is there and cannot be read.
+    /// The file is there and cannot be read, and there is no history.
     pub fn find(&mut self) -> Result<Found, String> {
-        let text = match self.files.read(&self.config) {
-            Ok(text) => Some(text),
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
-            Err(cause) => return Err(self.cannot("read", &cause)),
-        };
+        let file = self.file();
         let mut numbers = self.numbers();
         numbers.reverse();
+        let text = match file.clone() {
+            Err(cause) if numbers.is_empty() => return Err(cause),
+            file => file.ok().flatten(),
+        };
         let mut kept = numbers
             .into_iter()
             .filter_map(|number| Some((number, self.text(number)?)));
@@ -99,8 +99,9 @@ impl<F: Files> FileStore<F> {
             text.is_some() && one.as_ref().map(|(_, text)| text) == text.as_ref()
         };
         let reached = self.reached();
-        let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached);
-        let is_missing = self.file() == Ok(None) && before.is_some();
+        // Without a word of it nothing is known, and nothing dropped.
+        let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached) || reached == 0;
+        let is_missing = file == Ok(None) && before.is_some();
         let is_before = is_missing || is(&before);
         let is_dropped = is_before && !is(&last) && !was_served;
         let dropped = last.as_ref().filter(|_| is_dropped);

@@ -149,6 +149,11 @@ fn a_file_that_is_removed_drops_no_generation_that_was_kept() {
     fs::remove_file(&config).unwrap();
     assert_eq!(store(&folder).find().unwrap().last, Some((1, text(1))));
 
+    apply(&mut store(&folder), 2).unwrap();
+    fs::remove_file(&served).unwrap();
+    fs::remove_file(&config).unwrap();
+    assert_eq!(store(&folder).find().unwrap().last, Some((2, text(2))));
+
     let folder = self::folder();
     let config = folder.path().join("lunar.toml");
     store(&folder).commit(&generation(2), &text(2)).unwrap();
@@ -167,6 +172,13 @@ fn a_link_that_leads_nowhere_is_no_missing_file() {
     symlink(folder.path().join("nowhere"), &config).unwrap();
     let refused = store(&folder).file().unwrap_err();
     assert!(refused.contains("lunar.toml"), "{refused}");
+    assert_eq!(store(&folder).find().unwrap().text, None);
+
+    // At the first start neither.
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lunar.toml");
+    symlink(folder.path().join("nowhere"), &config).unwrap();
+    store(&folder).find().unwrap_err();
 }
 
 /// What is put back by hand is an edit: the generation that it takes the place of was served.

@@ -85,14 +85,30 @@ fn a_file_that_is_missing_is_an_alarm_until_it_is_made() {
 /// What is there and cannot be read is not overwritten.
 #[test]
 fn a_link_that_leads_nowhere_is_an_alarm_and_refuses_changes() {
-    let rig = Rig::new(&text());
+    let mut rig = Rig::new(&text());
     let path = rig.path("etc/lunar.toml");
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(rig.path("nowhere"), &path).unwrap();
-    assert_eq!(rig.alarms(), [("edited".to_owned(), None)]);
+    let alarms = [("edited".to_owned(), None)];
+    assert_eq!(rig.alarms(), alarms);
     let group = "{\"initiators\":[\"iqn.2026-11.org.example:h1\"]}";
     rig.send(Method::PUT, "/v1/groups/lab", group).unwrap_err();
-    assert!(path.is_symlink());
+    rig.reload();
+    assert_eq!(rig.alarms(), alarms);
+    rig.restart();
+    assert_eq!((rig.alarms(), path.is_symlink()), (alarms.into(), true));
+}
+
+/// What was wrong with a file is no alarm any more when that file is gone.
+#[test]
+fn a_spoilt_file_that_is_removed_is_missing() {
+    let rig = Rig::new(&text());
+    let path = rig.path("etc/lunar.toml");
+    fs::write(&path, "version = ").unwrap();
+    rig.reload();
+    assert_eq!(rig.alarms(), [("configuration".to_owned(), None)]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(rig.alarms(), [("edited".to_owned(), None)]);
 }
 
 /// The same ones, whoever asks.
