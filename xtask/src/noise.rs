@@ -50,8 +50,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "20", value_parser = seconds)]
     seconds: Duration,
 
-    /// Changes that are made in each turn: ten turns have a thousand
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Changes that are made in each turn
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     applies: u32,
 
     /// Readers of the API
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     readers: u32,
 
     /// Seconds that a reader waits after each answer
-    #[arg(long, default_value = "1", value_parser = seconds)]
+    #[arg(long, default_value = "0.25", value_parser = seconds)]
     pause: Duration,
 
     /// Targets that are not read from, each with 10 LUNs on null:
