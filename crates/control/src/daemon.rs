@@ -287,16 +287,18 @@ fn first(store: &mut FileStore, config: &Path) -> Result<First, DaemonError> {
     };
     let detail = format!("{file} is not valid, and generation {generation} is served: {wrong}");
     let way_out = format!("correct it and lunar apply it, or lunar rollback {generation} drops it");
-    let invalid = Alarm::new(AlarmKind::Configuration, detail).way_out(way_out);
-    if is_missing {
+    let alarms = if is_missing {
         // There is an alarm as long as it is.
         tracing::error!("there is no {file} that can be read: generation {generation} is served");
-    }
+        Vec::new()
+    } else {
+        vec![Alarm::new(AlarmKind::Configuration, detail).way_out(way_out)]
+    };
     Ok(First {
         generation,
         text,
         tree,
-        alarms: (!is_missing).then_some(invalid).into_iter().collect(),
+        alarms,
         known,
         is_new: false,
         before: Tree::default(),

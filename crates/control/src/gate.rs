@@ -254,12 +254,6 @@ impl<S: Store, E: Engine> Gate<S, E> {
         &self.engine
     }
 
-    /// Whether the file says something that is not served, or is missing.
-    pub fn is_edited(&self) -> bool {
-        let file = self.store.file();
-        file.is_ok_and(|file| file.as_deref() != Some(&*self.text))
-    }
-
     /// Makes a change, or says what would come of it.
     ///
     /// # Errors

@@ -17,8 +17,8 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
 
 fn daemon(tree: &Tree, findings: &mut Findings) {
     let row = &tree.daemon;
-    let is_known = |threads: &u16| (1..=MOST_THREADS).contains(threads);
-    if let Some(threads) = row.threads.filter(|threads| !is_known(threads)) {
+    let may_be = |threads: &u16| (1..=MOST_THREADS).contains(threads);
+    if let Some(threads) = row.threads.filter(|threads| !may_be(threads)) {
         findings.problem(
             "daemon.threads",
             format_args!("{threads} is not a number of cores that can serve"),

@@ -94,8 +94,7 @@ fn keep(
     }
 }
 
-/// Beside a core that never sleeps a quarter of its processor is left. With far less a change takes
-/// a minute where hosts keep all processors busy.
+/// Beside a core that never sleeps a quarter of its processor is left.
 const NICE: i32 = 5;
 
 /// How many requests may block at once.

@@ -92,7 +92,7 @@ impl ShellSession {
         }
         if let Some(tree) = outcome.change {
             let old = std::mem::replace(&mut running.tree, tree);
-            if takes_away(line) {
+            if takes_away(line) && !self.is_dry {
                 let had = self.needs(&running, &old);
                 let has = self.needs(&running, &running.tree).into_iter();
                 running.taken.extend(has.filter(|need| !had.contains(need)));
