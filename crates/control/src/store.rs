@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   CONFIG                    the document; the rename that replaces it is the one commit
-//!   STATE/history/000018.toml the document of generation 18
-//!   STATE/history/000018.json who, when, by what, and what came of it
-//!   STATE/history/served      the last generation that hosts were served
+//!   STATE/history/000018.next the document of generation 18, which hosts were not served yet
+//!   STATE/history/000018.toml the same, when they were
 //! ```
 //!
-//! They are written in this order: history, document, `served`. So a start can tell what it finds:
+//! The first line of a generation is a comment: who made it, when, by what, and what came of it.
+//! The history is written first, then the document, and at last the generation gets its new name.
+//! So a start can tell what it finds:
 //!
 //! | the last generation | the file is | |
 //! |---|---|---|
@@ -29,7 +30,14 @@ use crate::gate::{Generation, Store};
 /// How many generations are kept.
 const KEPT: u64 = 200;
 
-const SERVED: &str = "served";
+/// How the name of a generation ends that hosts were served.
+const SERVED: &str = "toml";
+
+/// How that of another one ends.
+const NEXT: &str = "next";
+
+/// How the line of facts begins: a comment of TOML, and JSON.
+const FACTS: &str = "# {";
 
 /// The files of a configuration.
 #[derive(Clone, Debug)]
@@ -98,9 +106,8 @@ impl<F: Files> FileStore<F> {
         let is = |one: &Option<(u64, String)>| {
             text.is_some() && one.as_ref().map(|(_, text)| text) == text.as_ref()
         };
-        let reached = self.reached();
-        // Without a word of it nothing is known, and nothing dropped.
-        let was_served = last.as_ref().is_none_or(|(number, _)| *number <= reached) || reached == 0;
+        let served = self.served();
+        let was_served = last.as_ref().is_none_or(|last| served == Some(last.0));
         let is_missing = file == Ok(None) && before.is_some();
         let is_before = is_missing || is(&before);
         let is_dropped = is_before && !is(&last) && !was_served;
@@ -110,10 +117,7 @@ impl<F: Files> FileStore<F> {
             self.forget(number);
         }
         let last = if is_dropped { before } else { last };
-        let served = match &last {
-            Some((number, text)) if *number <= reached => Some(text.clone()),
-            _ => self.text(reached),
-        };
+        let served = served.and_then(|number| self.text(number));
         Ok(Found {
             text,
             last,
@@ -122,30 +126,37 @@ impl<F: Files> FileStore<F> {
         })
     }
 
-    /// The last generation that hosts were served; 0 where none is known.
-    fn reached(&self) -> u64 {
-        let kept = self.files.read(&self.history.join(SERVED));
-        let number = kept.ok().and_then(|text| text.trim().parse().ok());
-        number.unwrap_or(0)
-    }
-
     /// The generations that are kept, from the first.
     #[must_use]
     pub fn generations(&self) -> Vec<Generation> {
         let numbers = self.numbers().into_iter();
+        let line = |path: PathBuf| self.files.first_line(&path).ok();
         let read = |number| {
-            let text = self.files.read(&self.path(number, "json")).ok()?;
-            serde_json::from_str(&text).ok()
+            let facts = line(self.path(number, SERVED)).or_else(|| line(self.path(number, NEXT)));
+            serde_json::from_str(facts?.strip_prefix("# ")?).ok()
         };
         numbers.filter_map(read).collect()
     }
 
     fn numbers(&self) -> Vec<u64> {
-        let names = self.files.names(&self.history).unwrap_or_default();
-        let number = |name: &String| name.strip_suffix(".toml")?.parse().ok();
-        let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
+        let mut numbers = self.numbers_as(NEXT);
+        numbers.extend(self.numbers_as(SERVED));
         numbers.sort_unstable();
         numbers
+    }
+
+    /// The last generation that hosts were served.
+    fn served(&self) -> Option<u64> {
+        self.numbers_as(SERVED).into_iter().max()
+    }
+
+    fn numbers_as(&self, ending: &str) -> Vec<u64> {
+        let names = self.files.names(&self.history).unwrap_or_default();
+        let number = |name: &String| {
+            let (number, of) = name.split_once('.')?;
+            number.parse().ok().filter(|_| of == ending)
+        };
+        names.iter().filter_map(number).collect()
     }
 
     /// The configuration file.
@@ -159,7 +170,7 @@ impl<F: Files> FileStore<F> {
     }
 
     fn forget(&mut self, number: u64) {
-        for ending in ["json", "toml"] {
+        for ending in [NEXT, SERVED] {
             // What stays is found again at the next start.
             let _ = self.files.remove(&self.path(number, ending));
         }
@@ -183,11 +194,9 @@ impl<F: Files> FileStore<F> {
     }
 
     fn remember(&mut self, generation: &Generation, text: &str) -> io::Result<()> {
-        let facts = serde_json::to_string_pretty(generation)?;
-        self.files
-            .replace(&self.path(generation.number, "json"), &facts)?;
-        self.files
-            .replace(&self.path(generation.number, "toml"), text)
+        let facts = serde_json::to_string(generation)?;
+        let path = self.path(generation.number, NEXT);
+        self.files.replace(&path, &format!("# {facts}\n{text}"))
     }
 }
 
@@ -241,12 +250,13 @@ impl<F: Files> Store for FileStore<F> {
     }
 
     fn serves(&mut self, generation: u64) -> Result<(), String> {
-        if self.reached() == generation {
-            return Ok(());
+        let (next, path) = (self.path(generation, NEXT), self.path(generation, SERVED));
+        match self.files.rename(&next, &path) {
+            // It has the name of one that was served.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(cause) => Err(format!("cannot rename {}: {cause}", next.display())),
+            Ok(()) => Ok(()),
         }
-        let path = self.history.join(SERVED);
-        let kept = self.files.replace(&path, &format!("{generation}\n"));
-        kept.map_err(|cause| format!("cannot write {}: {cause}", path.display()))
     }
 
     fn withdraw(&mut self, generation: u64, text: &str) -> Result<(), String> {
@@ -256,7 +266,13 @@ impl<F: Files> Store for FileStore<F> {
     }
 
     fn text(&self, generation: u64) -> Option<String> {
-        self.files.read(&self.path(generation, "toml")).ok()
+        let read = |ending| self.files.read(&self.path(generation, ending)).ok();
+        let kept = read(SERVED).or_else(|| read(NEXT))?;
+        match kept.split_once('\n') {
+            Some((facts, text)) if facts.starts_with(FACTS) => Some(text.to_owned()),
+            // It is of an earlier version.
+            _ => Some(kept),
+        }
     }
 }
 

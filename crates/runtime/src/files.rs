@@ -65,9 +65,7 @@ impl Replacement<'_> {
         let written = self.write(bytes, dress, &mut step);
         written.inspect_err(|_| drop(fs::remove_file(self.new)))?;
         step("sync folder")?;
-        let dir = self.path.parent();
-        let dir = dir.filter(|dir| !dir.as_os_str().is_empty());
-        File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
+        Ok(sync_parent(self.path)?)
     }
 
     fn write(

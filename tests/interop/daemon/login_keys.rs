@@ -1,6 +1,7 @@
 //! Login keys of a target change while a host is logged in: it keeps what it negotiated, and the
 //! next one negotiates anew.
 
+use std::fs;
 use std::net::SocketAddr;
 
 use tests::client::Client;
@@ -122,5 +123,18 @@ fn a_key_that_cannot_be_had_is_refused() {
         "{}",
         refused.output
     );
+    // A document that somebody has sent is told with its name and the place in it.
+    let next = rig.path("next.toml");
+    fs::write(&next, format!("{before}[discovery]\nadvertize = []\n")).unwrap();
+    let next = next.display().to_string();
+    for verb in ["plan", "apply"] {
+        let refused = rig.lunar(&[verb, &next]);
+        let says = format!("{next}: line ");
+        assert!(
+            refused.output.contains(&says) && refused.output.contains("advertise"),
+            "{}",
+            refused.output
+        );
+    }
     assert_eq!(rig.file(), before);
 }

@@ -1,10 +1,11 @@
 //! The few things that a store does with files, each of which a crash may follow.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
+use ::io::files::sync_parent;
 use runtime::files::Replacement;
 
 /// Files of a store.
@@ -15,6 +16,13 @@ pub trait Files {
     ///
     /// As the file system has it.
     fn read(&self, path: &Path) -> io::Result<String>;
+
+    /// The first line of it, without its end.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn first_line(&self, path: &Path) -> io::Result<String>;
 
     /// The names in a folder.
     ///
@@ -36,6 +44,13 @@ pub trait Files {
     ///
     /// As the file system has it. The old file is there, unless what failed came after the rename.
     fn replace(&mut self, path: &Path, text: &str) -> io::Result<()>;
+
+    /// Gives a file another name in the same folder, for good.
+    ///
+    /// # Errors
+    ///
+    /// As the file system has it.
+    fn rename(&mut self, path: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
@@ -87,6 +102,11 @@ impl<S: Steps> Files for RealFiles<S> {
         Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
     }
 
+    fn first_line(&self, path: &Path) -> io::Result<String> {
+        let line = BufReader::new(File::open(path)?).lines().next();
+        line.unwrap_or_else(|| Ok(String::new()))
+    }
+
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
         let name = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
         Ok(fs::read_dir(folder)?.filter_map(name).collect())
@@ -107,6 +127,13 @@ impl<S: Steps> Files for RealFiles<S> {
         let old = fs::metadata(&path).ok();
         let dress = |file: &File| old.map_or(Ok(()), |old| dress_as(file, &old));
         replacement.make(text.as_bytes(), dress, |what| self.step.step(what))
+    }
+
+    fn rename(&mut self, path: &Path, to: &Path) -> io::Result<()> {
+        self.step.step("rename")?;
+        fs::rename(path, to)?;
+        self.step.step("sync folder")?;
+        Ok(sync_parent(to)?)
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {

@@ -112,7 +112,7 @@ fn whatever_step_is_the_last_the_next_start_finds_old_or_new() {
             break;
         }
     }
-    assert!(seen[0] > 10 && seen[1] > 3 && seen[2] > 1, "{seen:?}");
+    assert!(seen[0] > 8 && seen[1] > 1 && seen[2] > 1, "{seen:?}");
 }
 
 /// A change makes a file that is missing: killed before that, it was never made.
@@ -136,7 +136,7 @@ fn whatever_step_is_the_last_a_missing_file_is_made_or_nothing_is_kept() {
             break;
         }
     }
-    assert!(seen[0] > 10 && seen[1] > 3, "{seen:?}");
+    assert!(seen[0] > 8 && seen[1] > 3, "{seen:?}");
 }
 
 /// Hosts were served it, or may have been: what is missing is only the file.
@@ -144,13 +144,10 @@ fn whatever_step_is_the_last_a_missing_file_is_made_or_nothing_is_kept() {
 fn a_file_that_is_removed_drops_no_generation_that_was_kept() {
     let folder = folder();
     let config = folder.path().join("lunar.toml");
-    let served = folder.path().join("state/history/served");
-    fs::remove_file(&served).unwrap();
     fs::remove_file(&config).unwrap();
     assert_eq!(store(&folder).find().unwrap().last, Some((1, text(1))));
 
     apply(&mut store(&folder), 2).unwrap();
-    fs::remove_file(&served).unwrap();
     fs::remove_file(&config).unwrap();
     assert_eq!(store(&folder).find().unwrap().last, Some((2, text(2))));
 
@@ -193,6 +190,20 @@ fn a_file_that_is_put_back_by_hand_drops_no_generation() {
         (Some(text(1)), Some((2, text(2))))
     );
     assert_eq!(store(&folder).generations().len(), 2);
+}
+
+/// A document may begin as the line of facts does.
+#[test]
+fn a_document_is_kept_octet_by_octet() {
+    let folder = folder();
+    for (number, text) in [(2, ""), (3, "# {\"number\":1}\n"), (4, "\r\n# {")] {
+        let mut store = store(&folder);
+        store.commit(&generation(number), text).unwrap();
+        assert_eq!(store.text(number).as_deref(), Some(text));
+        store.serves(number).unwrap();
+        assert_eq!(store.text(number).as_deref(), Some(text));
+        assert_eq!(store.generations().last(), Some(&generation(number)));
+    }
 }
 
 #[test]
@@ -302,5 +313,5 @@ fn whatever_step_fails_a_commit_that_is_refused_leaves_nothing() {
             assert_eq!(left, [""; 0], "{step}");
         }
     }
-    assert!(refused >= 15, "{refused}");
+    assert!(refused >= 10, "{refused}");
 }

@@ -1,7 +1,7 @@
 //! `lunar plan`, `apply`, `set`, `unset` and `rollback`: what is served changes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -144,7 +144,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<ExitCode, VerbError> {
 pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, VerbError> {
     let asked = Change {
         verb: "apply",
-        file: None,
+        file: args.file.as_ref(),
         path: "/v1/apply".to_owned(),
         body: args.file.as_ref().map(read).transpose()?,
         terms: Some(&args.terms),
@@ -232,9 +232,21 @@ impl Change<'_> {
                     }
                     return Err(VerbError::failed(format!("nothing has changed: {error}")));
                 }
-                Err(failure(&error))
+                Err(self
+                    .file
+                    .map_or_else(|| failure(&error), |file| in_file(file, &error)))
             }
         }
+    }
+}
+
+/// What is wrong in a file is told with its name: places are lines and columns of it.
+fn in_file(file: &Path, error: &ApiError) -> VerbError {
+    match error {
+        ApiError::Refused(problem) if problem.status == 422 => {
+            VerbError::usage(format!("{}: {error}", file.display()))
+        }
+        _ => failure(error),
     }
 }
 
