@@ -23,7 +23,8 @@ pub(crate) fn run(args: &UnitFileArgs) -> Result<ExitCode, VerbError> {
 }
 
 /// What the daemon may do stands here and not in the program: volumes may come from anywhere at the
-/// next change. `ProcSubset=pid` would hide `/proc/meminfo`, by which the memory limit goes.
+/// next change. `ProcSubset=pid` would hide `/proc/meminfo`, by which the memory limit goes. By
+/// `setpriority` the control plane gives way to I/O.
 const UNIT: &str = "\
 [Unit]
 Description=Lunar storage area network
@@ -76,8 +77,12 @@ UMask=0077
 SystemCallArchitectures=native
 SystemCallFilter=@system-service io_uring_setup io_uring_enter io_uring_register
 SystemCallFilter=~@privileged @resources
+SystemCallFilter=setpriority
 SystemCallErrorNumber=EPERM
 
 [Install]
 WantedBy=multi-user.target
 ";
+
+#[cfg(test)]
+mod tests;
