@@ -10,7 +10,8 @@ use cargo_metadata::{Metadata, MetadataCommand};
 const ARROWS: &[(&str, &[&str])] = &[
     ("scsi", &[]),
     ("io", &[]),
-    ("iscsi", &["scsi"]),
+    ("rdma", &["scsi"]),
+    ("iscsi", &["scsi", "rdma"]),
     ("fc", &["scsi"]),
     ("block", &["scsi", "io"]),
     ("address", &["scsi", "iscsi", "fc", "io", "block"]),
@@ -45,8 +46,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "tests",
         &[
-            "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine", "sim",
-            "control",
+            "scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime", "client", "engine",
+            "sim", "control",
         ],
     ),
     ("xtask", &["io", "address", "bench", "control", "tests"]),

@@ -1,0 +1,138 @@
+//! Terminate messages and their codes.
+
+use std::collections::BTreeSet;
+
+use super::{Terminate, TerminateCode, TerminatedSegment};
+use crate::iwarp::ddp::{Opcode, QueueNumber, ReadRequest, TaggedHeader, UntaggedHeader};
+use crate::verbs::{Stag, Tag};
+
+const WRITE: TaggedHeader = TaggedHeader {
+    last: true,
+    opcode: Opcode::WRITE,
+    to: Tag {
+        stag: Stag(0xabcd_ef01),
+        offset: 64,
+    },
+};
+
+const REQUEST_HEADER: UntaggedHeader = UntaggedHeader {
+    last: true,
+    opcode: Opcode::READ_REQUEST,
+    invalidate: Stag(0),
+    queue: QueueNumber::READ_REQUEST,
+    msn: 3,
+    offset: 0,
+};
+
+const REQUEST: ReadRequest = ReadRequest {
+    sink: WRITE.to,
+    size: 512,
+    source: WRITE.to,
+};
+
+fn write() -> Vec<u8> {
+    [&WRITE.encode()[..], &[0x55; 10]].concat()
+}
+
+fn request() -> Vec<u8> {
+    [&REQUEST_HEADER.encode()[..], &REQUEST.encode()].concat()
+}
+
+#[test]
+fn every_code_has_a_name_of_its_own_and_its_bits() {
+    let mut names = BTreeSet::new();
+    for (code, violation) in TerminateCode::ALL {
+        assert_eq!(TerminateCode::from_bits(code.bits()), *code);
+        assert_eq!(code.violation(), *violation);
+        assert!(names.insert(violation.rule), "{violation}");
+    }
+    assert_eq!(names.len(), 33);
+}
+
+#[test]
+fn a_code_that_no_standard_has_is_told_all_the_same() {
+    let code = TerminateCode::from_bits(0x3f7e);
+    assert_eq!((code.layer, code.kind, code.code), (3, 15, 0x7e));
+    let told = code.violation().to_string();
+    assert_eq!(
+        told,
+        "a Terminate with a code that no standard has (RFC 5040 §4.8)"
+    );
+}
+
+#[test]
+fn an_error_of_ddp_tells_the_header_and_the_length_of_its_segment() {
+    let bytes = Terminate::new(TerminateCode::BOUNDS, &write()).encode();
+    let control = [0x11, 0x01, 0xc0, 0x00, 0x00, 24];
+    assert_eq!(bytes, [&control[..], &WRITE.encode()].concat());
+}
+
+#[test]
+fn an_error_of_a_read_request_tells_the_request_too() {
+    let bytes = Terminate::new(TerminateCode::READ_BOUNDS, &request()).encode();
+    let control = [0x01, 0x01, 0xe0, 0x00, 0x00, 46];
+    assert_eq!(bytes, [&control[..], &request()].concat());
+}
+
+#[test]
+fn what_a_code_tells_of_the_segment_is_what_figure_10_has() {
+    // Layer and error type; whether there is a DDP header, and the header of RDMAP.
+    let rows = [
+        (TerminateCode::LOCAL_CATASTROPHIC, false, false),
+        (TerminateCode::READ_INVALID_STAG, true, true),
+        (TerminateCode::CATASTROPHIC_STREAM, true, false),
+        (TerminateCode::INVALID_MSN, true, false),
+        (TerminateCode::CRC, false, false),
+    ];
+    for (code, has_header, has_request) in rows {
+        let terminate = Terminate::new(code, &request());
+        let segment = terminate.segment.as_ref();
+        assert_eq!(segment.is_some(), has_header, "{code:?}");
+        let told = segment.and_then(|segment| segment.request.as_ref());
+        assert_eq!(told.is_some(), has_request, "{code:?}");
+        assert_eq!(Terminate::parse(&terminate.encode()), Some(terminate));
+    }
+}
+
+#[test]
+fn a_send_that_cannot_invalidate_has_no_header_of_rdmap_to_tell() {
+    let header = UntaggedHeader {
+        opcode: Opcode::SEND_INVALIDATE,
+        queue: QueueNumber::SEND,
+        ..REQUEST_HEADER
+    };
+    let ulpdu = [&header.encode()[..], &[0x55; 40]].concat();
+    let terminate = Terminate::new(TerminateCode::CANNOT_INVALIDATE, &ulpdu);
+    let segment = TerminatedSegment {
+        len: 58,
+        header: header.encode().to_vec(),
+        request: None,
+    };
+    assert_eq!(terminate.segment, Some(segment));
+}
+
+#[test]
+fn a_segment_without_a_header_is_not_told() {
+    let terminate = Terminate::new(TerminateCode::UNEXPECTED_OPCODE, &write()[..13]);
+    assert_eq!(terminate.segment, None);
+}
+
+#[test]
+fn one_that_is_cut_off_anywhere_says_so() {
+    let bytes = Terminate::new(TerminateCode::READ_BOUNDS, &request()).encode();
+    assert_eq!(bytes.len(), 52);
+    for end in 0..bytes.len() {
+        assert_eq!(Terminate::parse(&bytes[..end]), None, "after {end} bytes");
+    }
+    assert!(Terminate::parse(&bytes).is_some());
+}
+
+#[test]
+fn four_bytes_are_enough_for_one_without_a_segment() {
+    let terminate = Terminate {
+        code: TerminateCode::CRC,
+        segment: None,
+    };
+    assert_eq!(terminate.encode(), [0x20, 0x02, 0, 0]);
+    assert_eq!(Terminate::parse(&[0x20, 0x02, 0, 0]), Some(terminate));
+}
