@@ -6,6 +6,8 @@ use scsi::medium::{HeapLease, Lease};
 use crate::iwarp::ddp::{ReadRequest, TaggedHeader, UntaggedHeader};
 use crate::iwarp::fpdu::{FpduReader, FpduWriter};
 use crate::iwarp::sink::FpduSink;
+use crate::iwarp::startup::{Agreed, MpaRole};
+use crate::iwarp::stream::{Stream, StreamConfig};
 
 /// Bytes in the order in which they would leave, up to a limit a batch.
 #[derive(Debug, Default)]
@@ -90,6 +92,13 @@ pub fn ulpdus(bytes: &[u8]) -> Vec<Vec<u8>> {
     ulpdus
 }
 
+/// All that a stream has to send.
+pub fn sent(stream: &mut Stream<HeapLease>) -> Vec<u8> {
+    let mut sink = Sink::default();
+    stream.transmit(&mut sink);
+    sink.bytes
+}
+
 /// The bytes of a lease.
 #[must_use]
 pub fn bytes_of(lease: &HeapLease) -> Vec<u8> {
@@ -102,4 +111,29 @@ pub fn bytes_of(lease: &HeapLease) -> Vec<u8> {
 #[must_use]
 pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 7 + at) as u8).collect()
+}
+
+/// What two ends agree upon that ask for nothing special: CRCs, and four reads each way.
+#[must_use]
+pub const fn agreed(role: MpaRole) -> Agreed {
+    Agreed {
+        role,
+        crc: true,
+        markers: false,
+        long_fpdus: false,
+        ird: 4,
+        ord: 4,
+        rtr: false,
+        refused: None,
+    }
+}
+
+/// Segments of 512 bytes, and messages of up to 4 KiB.
+#[must_use]
+pub const fn config() -> StreamConfig {
+    StreamConfig {
+        segment_size: 512,
+        max_receive: 4096,
+        random: [7; 32],
+    }
 }
