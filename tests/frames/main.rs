@@ -5,6 +5,7 @@
 
 mod fcoe;
 mod iscsi;
+mod iser;
 mod n_port;
 
 /// The frames of a file: title and bytes.
