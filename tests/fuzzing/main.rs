@@ -111,6 +111,11 @@ fn login() {
 }
 
 #[test]
+fn mpa() {
+    replay("mpa");
+}
+
+#[test]
 fn port() {
     replay("port");
 }

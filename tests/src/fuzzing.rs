@@ -13,6 +13,7 @@ mod framer;
 mod import;
 mod initiator;
 mod login;
+mod mpa;
 mod port;
 mod reserve;
 mod script;
@@ -29,6 +30,7 @@ pub use framer::framer;
 pub use import::import;
 pub use initiator::initiator;
 pub use login::login;
+pub use mpa::mpa;
 pub use port::port;
 pub use reserve::reserve;
 pub use session::session;
@@ -56,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     target("import", import),
     target("initiator", initiator),
     target("login", login),
+    target("mpa", mpa),
     target("port", port),
     target("reserve", reserve),
     target("session", session),
