@@ -36,8 +36,8 @@ const SERVED: &str = "toml";
 /// How that of another one ends.
 const NEXT: &str = "next";
 
-/// How the line of facts begins: a comment of TOML, and JSON.
-const FACTS: &str = "# {";
+/// How the line of facts begins, as a comment of TOML does; JSON follows.
+const FACTS: &str = "# ";
 
 /// The files of a configuration.
 #[derive(Clone, Debug)]
@@ -107,21 +107,20 @@ impl<F: Files> FileStore<F> {
             text.is_some() && one.as_ref().map(|(_, text)| text) == text.as_ref()
         };
         let served = self.served();
-        let was_served = last.as_ref().is_none_or(|last| served == Some(last.0));
+        let number = |one: &Option<(u64, String)>| one.as_ref().map(|(number, _)| *number);
+        let was_served = number(&last) == number(&served);
         let is_missing = file == Ok(None) && before.is_some();
         let is_before = is_missing || is(&before);
         let is_dropped = is_before && !is(&last) && !was_served;
-        let dropped = last.as_ref().filter(|_| is_dropped);
-        let dropped = dropped.map(|(number, _)| *number);
+        let dropped = number(&last).filter(|_| is_dropped);
         if let Some(number) = dropped {
             self.forget(number);
         }
         let last = if is_dropped { before } else { last };
-        let served = served.and_then(|number| self.text(number));
         Ok(Found {
             text,
             last,
-            served,
+            served: served.map(|(_, text)| text),
             dropped,
         })
     }
@@ -132,8 +131,8 @@ impl<F: Files> FileStore<F> {
         let numbers = self.numbers().into_iter();
         let line = |path: PathBuf| self.files.first_line(&path).ok();
         let read = |number| {
-            let facts = line(self.path(number, SERVED)).or_else(|| line(self.path(number, NEXT)));
-            serde_json::from_str(facts?.strip_prefix("# ")?).ok()
+            let kept = line(self.path(number, SERVED)).or_else(|| line(self.path(number, NEXT)));
+            facts(&kept?)
         };
         numbers.filter_map(read).collect()
     }
@@ -145,16 +144,20 @@ impl<F: Files> FileStore<F> {
         numbers
     }
 
-    /// The last generation that hosts were served.
-    fn served(&self) -> Option<u64> {
-        self.numbers_as(SERVED).into_iter().max()
+    /// The last generation that hosts were served, and its document.
+    fn served(&self) -> Option<(u64, String)> {
+        let mut numbers = self.numbers_as(SERVED);
+        numbers.sort_unstable_by(|one, other| other.cmp(one));
+        let mut kept = numbers.into_iter();
+        kept.find_map(|number| Some((number, self.text(number)?)))
     }
 
+    /// Other names than those that are given here are those of copies.
     fn numbers_as(&self, ending: &str) -> Vec<u64> {
         let names = self.files.names(&self.history).unwrap_or_default();
         let number = |name: &String| {
-            let (number, of) = name.split_once('.')?;
-            number.parse().ok().filter(|_| of == ending)
+            let number = name.split('.').next()?.parse().ok()?;
+            (*name == file_name(number, ending)).then_some(number)
         };
         names.iter().filter_map(number).collect()
     }
@@ -166,7 +169,7 @@ impl<F: Files> FileStore<F> {
     }
 
     fn path(&self, number: u64, ending: &str) -> PathBuf {
-        self.history.join(format!("{number:06}.{ending}"))
+        self.history.join(file_name(number, ending))
     }
 
     fn forget(&mut self, number: u64) {
@@ -196,8 +199,18 @@ impl<F: Files> FileStore<F> {
     fn remember(&mut self, generation: &Generation, text: &str) -> io::Result<()> {
         let facts = serde_json::to_string(generation)?;
         let path = self.path(generation.number, NEXT);
-        self.files.replace(&path, &format!("# {facts}\n{text}"))
+        self.files
+            .replace(&path, &format!("{FACTS}{facts}\n{text}"))
     }
+}
+
+fn file_name(number: u64, ending: &str) -> String {
+    format!("{number:06}.{ending}")
+}
+
+/// What the first line of a generation says.
+fn facts(line: &str) -> Option<Generation> {
+    serde_json::from_str(line.strip_prefix(FACTS)?).ok()
 }
 
 impl<F: Files> Store for FileStore<F> {
@@ -269,8 +282,8 @@ impl<F: Files> Store for FileStore<F> {
         let read = |ending| self.files.read(&self.path(generation, ending)).ok();
         let kept = read(SERVED).or_else(|| read(NEXT))?;
         match kept.split_once('\n') {
-            Some((facts, text)) if facts.starts_with(FACTS) => Some(text.to_owned()),
-            // It is of an earlier version.
+            Some((line, text)) if facts(line).is_some() => Some(text.to_owned()),
+            // Somebody has put it here.
             _ => Some(kept),
         }
     }

@@ -206,6 +206,27 @@ fn a_document_is_kept_octet_by_octet() {
     }
 }
 
+/// Somebody keeps copies in the folder, and one of them is a folder.
+#[test]
+fn copies_are_no_generations() {
+    let folder = folder();
+    apply(&mut store(&folder), 2).unwrap();
+    let found = store(&folder).find().unwrap();
+    let history = folder.path().join("state/history");
+    for name in [
+        "99.toml",
+        "+00099.toml",
+        "000099.toml.bak",
+        "000099.next.toml",
+    ] {
+        fs::write(history.join(name), text(99)).unwrap();
+    }
+    fs::create_dir(history.join("000099.toml")).unwrap();
+    assert_eq!(store(&folder).find().unwrap(), found);
+    assert_eq!(found.served, Some(text(2)));
+    assert_eq!(store(&folder).generations().len(), 2);
+}
+
 #[test]
 fn a_commit_that_is_taken_back_leaves_nothing() {
     let folder = folder();
