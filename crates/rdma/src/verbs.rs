@@ -88,7 +88,7 @@ pub enum Work<L> {
     Send {
         /// The first bytes of the message.
         header: SendHeader,
-        /// The rest of it. Its contents must not change before `Sent`.
+        /// The rest of it.
         data: Option<L>,
         /// An STag of the peer that it does not want used any more. Only if
         /// [`Limits::can_invalidate`].
@@ -102,13 +102,14 @@ pub enum Work<L> {
         /// What is written.
         from: L,
     },
-    /// Reads the peer's memory. It ends with [`Completion::Got`].
+    /// Reads the peer's memory. It ends with [`Completion::Got`], and may do so behind what was
+    /// posted later: who has to wait for it waits for `Got`.
     Read {
         /// Its name.
         id: ReadId,
         /// Where the first byte comes from.
         from: Tag,
-        /// What is filled, all of it.
+        /// What is filled, all of it. Less than 4 GiB.
         into: L,
     },
 }
@@ -116,9 +117,11 @@ pub enum Work<L> {
 /// What a queue pair tells.
 #[derive(Debug)]
 pub enum Completion<L> {
-    /// A [`Work::Send`] has left, the oldest that was not told yet. The peer may not have it.
+    /// A [`Work::Send`] has left, or its data is held until it has: the oldest that was not told
+    /// yet. The peer may not have it.
     Sent,
-    /// A [`Work::Write`] has left, the oldest that was not told yet. The peer may not have it.
+    /// A [`Work::Write`] has left, or its data is held until it has: the oldest that was not told
+    /// yet. The peer may not have it.
     Written,
     /// A [`Work::Read`] is complete.
     Got {

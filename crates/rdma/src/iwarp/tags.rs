@@ -62,9 +62,8 @@ impl TagError {
     #[must_use]
     pub const fn of_segment(self) -> TerminateCode {
         match self {
-            Self::Invalid => TerminateCode::INVALID_STAG,
-            // DDP has no code for this.
-            Self::Access => TerminateCode::ACCESS_RIGHTS,
+            // DDP has no code for the other way: the STag is not valid for this one, as siw has it.
+            Self::Invalid | Self::Access => TerminateCode::INVALID_STAG,
             Self::Wrap => TerminateCode::TO_WRAP,
             Self::Bounds => TerminateCode::BOUNDS,
             Self::TooOften => TerminateCode::CATASTROPHIC_STREAM,

@@ -182,16 +182,14 @@ impl Terminate {
         bytes
     }
 
-    /// Reads one; `None` if it is too short for what it says to hold.
+    /// Reads one; `None` if it has no code. Where it is too short for what it says to hold, nothing
+    /// is known of the segment: siw says for some codes that a request follows, and sends none.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let ([kinds, code, flags, _], rest) = bytes.split_first_chunk::<CONTROL_LEN>()?;
         let code = TerminateCode::from_bits(u16::from_be_bytes([*kinds, *code]));
-        let segment = if flags & DDP_INCLUDED == 0 {
-            None
-        } else {
-            Some(parse_segment(*flags, rest)?)
-        };
+        let is_included = flags & DDP_INCLUDED != 0;
+        let segment = is_included.then(|| parse_segment(*flags, rest)).flatten();
         Some(Self { code, segment })
     }
 }

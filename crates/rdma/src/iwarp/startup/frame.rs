@@ -256,18 +256,18 @@ impl FrameReader {
         *bytes = rest;
     }
 
-    /// What is there of the key.
+    /// What is there of the key. That it is the other frame's is sure when all of it is there.
     fn check_key(&self) -> Result<(), StartupError> {
         let begins = |kind: FrameKind| {
             let mut pairs = self.held.iter().zip(kind.key());
             pairs.all(|(came, due)| came == due)
         };
-        if begins(self.kind) {
-            Ok(())
-        } else if begins(self.kind.other()) {
-            Err(StartupError::Kind(self.kind.other()))
-        } else {
-            Err(StartupError::Key)
+        let other = self.kind.other();
+        match begins(other) {
+            _ if begins(self.kind) => Ok(()),
+            true if self.held.len() < other.key().len() => Ok(()),
+            true => Err(StartupError::Kind(other)),
+            false => Err(StartupError::Key),
         }
     }
 }

@@ -151,7 +151,7 @@ fn each_layer_has_its_own_code_for_the_same_error() {
         ),
         (
             TagError::Access,
-            TerminateCode::ACCESS_RIGHTS,
+            TerminateCode::INVALID_STAG,
             TerminateCode::ACCESS_RIGHTS,
         ),
         (

@@ -168,16 +168,29 @@ fn the_first_byte_that_is_no_key_ends_it() {
 #[test]
 fn two_initiators_and_two_responders_notice() {
     let bytes = request().encode();
-    // The keys are the same up to `Re`.
+    // The keys are the same up to `Re`, and what is to be the other one may be garbage.
     assert_eq!(read(FrameKind::Reply, &bytes[..9]), Ok(None));
     let both_ask = Err(StartupError::Kind(FrameKind::Request));
-    assert_eq!(read(FrameKind::Reply, &bytes[..11]), both_ask);
+    assert_eq!(read(FrameKind::Reply, &bytes[..15]), Ok(None));
+    assert_eq!(read(FrameKind::Reply, &bytes[..16]), both_ask);
     let reply = StartupFrame {
         kind: FrameKind::Reply,
         ..request()
     };
     let both_answer = Err(StartupError::Kind(FrameKind::Reply));
     assert_eq!(read(FrameKind::Request, &reply.encode()), both_answer);
+}
+
+/// What begins as the other frame and goes on otherwise is garbage, however it comes.
+#[test]
+fn garbage_is_told_alike_at_any_split() {
+    let bytes = b"MPA ID Req!Frame....";
+    for at in 0..=bytes.len() {
+        let mut reader = FrameReader::new(FrameKind::Reply);
+        let first = reader.receive(&bytes[..at]);
+        let told = first.and_then(|_| reader.receive(&bytes[at..]));
+        assert_eq!(told, Err(StartupError::Key), "split at {at}");
+    }
 }
 
 #[test]

@@ -121,7 +121,7 @@ const OF_TAGGED_SEGMENTS: &[Row] = &[
     }),
     (
         "a Write to what may be read",
-        TerminateCode::ACCESS_RIGHTS,
+        TerminateCode::INVALID_STAG,
         |world| write(world.read, b"data"),
     ),
     (
