@@ -138,6 +138,16 @@ impl Rig {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
+    /// Waits until the log says this, which a thread of its own writes.
+    #[track_caller]
+    pub(super) fn logs(&self, words: &str) {
+        let until = Instant::now() + LIMIT;
+        while !self.log().contains(words) {
+            assert!(Instant::now() < until, "{words:?} is not in {}", self.log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     pub(super) fn file(&self) -> String {
         fs::read_to_string(self.path("etc/lunar.toml")).unwrap()
     }

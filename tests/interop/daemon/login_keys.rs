@@ -92,7 +92,7 @@ fn libiscsi_needs_a_digest(rig: &Rig) {
     let let_in = offering("crc32c");
     assert!(let_in.good(), "{}", let_in.output);
     assert!(!offering("none").good());
-    crate::says(&rig.log(), &["13.1"]);
+    rig.logs("13.1");
 }
 
 #[test]
