@@ -6,6 +6,7 @@
 mod fcoe;
 mod iscsi;
 mod iser;
+mod iser_messages;
 mod n_port;
 
 /// The frames of a file: title and bytes.

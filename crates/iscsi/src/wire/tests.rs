@@ -1,6 +1,7 @@
 //! Formats round-trip, and a stream is cut in the same way wherever it is split.
 
 mod framing;
+mod iser;
 mod pdus;
 
 use crate::wire::serial::CmdSn;
