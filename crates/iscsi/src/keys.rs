@@ -1,21 +1,21 @@
-//! The table of text keys: RFC 7143 §12 and §13, RFC 7144 §7.1. One row a key, the same for both
-//! sides; the side that answers brings its own preferences, as [`Operational`] values.
+//! The table of text keys: RFC 7143 §12 and §13, RFC 7144 §7.1, RFC 7145 §6. One row a key, the
+//! same for both sides; the side that answers brings its own preferences, as [`Operational`]
+//! values.
 //!
-//! Adding a key: a variant of [`LoginKey`], a row of [`TABLE`], and, if it is negotiated, a field
-//! of [`Operational`] with its arm in `Operational::field` (`keys/value.rs`).
-//!
-//! [`Operational`]: crate::parameters::Operational
+//! Adding a key: a variant of [`LoginKey`], a row of [`TABLE`] (`keys/table.rs`), and, if it is
+//! negotiated, a field of [`Operational`] with its arm in `Operational::field` (`keys/value.rs`).
 
+use crate::parameters::Operational;
 use crate::text::{self, KeyValue, MAX_VALUE, Text};
-use crate::wire::bhs::MAX_DATA_LEN;
 use scsi::violation::Violation;
 
 pub mod negotiation;
+mod table;
 #[cfg(test)]
 mod tests;
 mod value;
 
-use value::CRC32C;
+pub use table::TABLE;
 pub use value::NegotiatedValue;
 
 /// A key.
@@ -57,6 +57,13 @@ pub enum LoginKey {
     OfMarkInt,
     IfMarkInt,
     NodeArchitecture,
+    RdmaExtensions,
+    TargetRecvDataSegmentLength,
+    InitiatorRecvDataSegmentLength,
+    MaxOutstandingUnexpectedPdus,
+    MaxAhsLength,
+    TaggedBufferForSolicitedDataOnly,
+    IserHelloRequired,
 }
 
 /// What the standards say of a key.
@@ -131,6 +138,10 @@ pub enum KeySide {
 pub enum KeyRule {
     /// One side declares a number of bytes for itself.
     DeclareNumber(u32, u32),
+    /// One side declares how much it takes: 0 for any, or 2 and more.
+    DeclareLimit,
+    /// One side declares Yes or No.
+    DeclareFlag,
     /// One side tells the other, which does not answer.
     Declare,
     /// The smaller of two numbers, both in these bounds.
@@ -160,6 +171,27 @@ pub enum IrrelevantWhen {
     Discovery,
     /// SessionType=Discovery, or InitialR2T=Yes with ImmediateData=No.
     DiscoveryOrSolicited,
+    /// The connection is one of RDMA (RFC 7145 §6.1, §6.2). There is no byte stream there that
+    /// could have digests, and the messages of its login are of the default length.
+    OverRdma,
+    /// RDMAExtensions=No. That is known from the first byte: a session over RDMA other than one of
+    /// discovery has it at Yes, or does not come about.
+    WithoutRdma,
+}
+
+impl IrrelevantWhen {
+    /// Whether it is so, with these keys.
+    #[must_use]
+    pub const fn holds(self, keys: &Operational, discovery: bool) -> bool {
+        let rdma = keys.transport.is_rdma();
+        match self {
+            Self::Never => false,
+            Self::Discovery => discovery,
+            Self::DiscoveryOrSolicited => discovery || keys.initial_r2t && !keys.immediate_data,
+            Self::OverRdma => rdma,
+            Self::WithoutRdma => discovery || !rdma,
+        }
+    }
 }
 
 /// Where a connection stands when a key comes.
@@ -219,17 +251,27 @@ impl KeyRow {
         }
     }
 
+    /// A declaration, if it is admissible.
+    #[must_use]
+    pub fn declared(&self, value: &str) -> Option<NegotiatedValue> {
+        match self.rule {
+            KeyRule::DeclareFlag => text::boolean(value).map(NegotiatedValue::Flag),
+            _ => self.number(value).map(NegotiatedValue::Number),
+        }
+    }
+
     /// A number within the bounds of the key.
     #[must_use]
     pub fn number(&self, value: &str) -> Option<u32> {
-        let (KeyRule::Minimum(low, high)
-        | KeyRule::Maximum(low, high)
-        | KeyRule::DeclareNumber(low, high)) = self.rule
-        else {
-            return None;
-        };
         let number = u32::try_from(text::number(value)?).ok()?;
-        (low..=high).contains(&number).then_some(number)
+        let is_within = match self.rule {
+            KeyRule::Minimum(low, high)
+            | KeyRule::Maximum(low, high)
+            | KeyRule::DeclareNumber(low, high) => (low..=high).contains(&number),
+            KeyRule::DeclareLimit => number != 1,
+            _ => false,
+        };
+        is_within.then_some(number)
     }
 }
 
@@ -340,135 +382,3 @@ const NOT_UNDERSTOOD: &str = "NotUnderstood";
 
 /// Words that are answers only (RFC 7143 §6.2).
 const RESERVED: [&str; 3] = ["Reject", "Irrelevant", NOT_UNDERSTOOD];
-
-/// Digests that we can compute.
-const DIGESTS: KeyRule = KeyRule::First(&[CRC32C, "None"]);
-
-const REPORTING: KeyRule = KeyRule::First(&["RFC3720", "ResponseFence", "FastAbort"]);
-
-/// A row of an operational key that both sides may send in a leading login.
-const fn row(key: LoginKey, name: &'static str, rule: KeyRule, clause: &'static str) -> KeyRow {
-    KeyRow {
-        key,
-        name,
-        usage: KeyUse::LeadingOnly,
-        stage: KeyStage::Operational,
-        senders: Senders::Both,
-        rule,
-        irrelevant: IrrelevantWhen::Never,
-        default: None,
-        clause,
-    }
-}
-
-impl KeyRow {
-    const fn usage(mut self, usage: KeyUse) -> Self {
-        self.usage = usage;
-        self
-    }
-
-    const fn any_stage(mut self) -> Self {
-        self.stage = KeyStage::Any;
-        self
-    }
-
-    const fn by(mut self, senders: Senders) -> Self {
-        self.senders = senders;
-        self
-    }
-
-    const fn irrelevant(mut self, when: IrrelevantWhen) -> Self {
-        self.irrelevant = when;
-        self
-    }
-
-    const fn default(mut self, value: &'static str) -> Self {
-        self.default = Some(value);
-        self
-    }
-
-    const fn security(mut self) -> Self {
-        self.usage = KeyUse::InitializeOnly;
-        self.stage = KeyStage::Security;
-        self
-    }
-}
-
-/// Every key, in the order of the RFCs. What is not said of a row is as `row` has it. TargetName
-/// is also sent by targets, in answer to SendTargets only.
-#[rustfmt::skip]
-pub static TABLE: [KeyRow; 35] = {
-    use IrrelevantWhen::{Discovery, DiscoveryOrSolicited};
-    use LoginKey as K;
-    use KeyRule::{
-        And, Authentication, Declare, DeclareNumber, Maximum, Minimum, Obsolete, Or, Request,
-    };
-    use Senders::{Initiator, Target};
-    use KeyUse::{All, FullFeatureOnly, InitializeOnly};
-    [
-        row(K::AuthMethod, "AuthMethod", Authentication, "RFC 7143 §12.1").security(),
-        row(K::ChapA, "CHAP_A", Authentication, "RFC 7143 §12.1.3").security(),
-        row(K::ChapI, "CHAP_I", Authentication, "RFC 7143 §12.1.3").security(),
-        row(K::ChapC, "CHAP_C", Authentication, "RFC 7143 §12.1.3").security(),
-        row(K::ChapN, "CHAP_N", Authentication, "RFC 7143 §12.1.3").security(),
-        row(K::ChapR, "CHAP_R", Authentication, "RFC 7143 §12.1.3").security(),
-        row(K::HeaderDigest, "HeaderDigest", DIGESTS, "RFC 7143 §13.1")
-            .usage(InitializeOnly).default("None"),
-        row(K::DataDigest, "DataDigest", DIGESTS, "RFC 7143 §13.1")
-            .usage(InitializeOnly).default("None"),
-        row(K::MaxConnections, "MaxConnections", Minimum(1, 65_535), "RFC 7143 §13.2")
-            .irrelevant(Discovery).default("1"),
-        row(K::SendTargets, "SendTargets", Request, "RFC 7143 §13.3")
-            .usage(FullFeatureOnly).by(Initiator),
-        row(K::TargetName, "TargetName", Declare, "RFC 7143 §13.4")
-            .usage(InitializeOnly).any_stage(),
-        row(K::InitiatorName, "InitiatorName", Declare, "RFC 7143 §13.5")
-            .usage(InitializeOnly).any_stage().by(Initiator),
-        row(K::TargetAlias, "TargetAlias", Declare, "RFC 7143 §13.6")
-            .usage(All).any_stage().by(Target),
-        row(K::InitiatorAlias, "InitiatorAlias", Declare, "RFC 7143 §13.7")
-            .usage(All).any_stage().by(Initiator),
-        row(K::TargetAddress, "TargetAddress", Declare, "RFC 7143 §13.8")
-            .usage(All).any_stage().by(Target),
-        row(K::TargetPortalGroupTag, "TargetPortalGroupTag", Declare, "RFC 7143 §13.9")
-            .usage(InitializeOnly).any_stage().by(Target),
-        row(K::InitialR2T, "InitialR2T", Or, "RFC 7143 §13.10")
-            .irrelevant(Discovery).default("Yes"),
-        row(K::ImmediateData, "ImmediateData", And, "RFC 7143 §13.11")
-            .irrelevant(Discovery).default("Yes"),
-        row(K::MaxRecvDataSegmentLength, "MaxRecvDataSegmentLength",
-            DeclareNumber(512, MAX_DATA_LEN), "RFC 7143 §13.12")
-            .usage(All).default("8192"),
-        row(K::MaxBurstLength, "MaxBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.13")
-            .irrelevant(Discovery).default("262144"),
-        row(K::FirstBurstLength, "FirstBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.14")
-            .irrelevant(DiscoveryOrSolicited).default("65536"),
-        row(K::DefaultTime2Wait, "DefaultTime2Wait", Maximum(0, 3600), "RFC 7143 §13.15")
-            .default("2"),
-        row(K::DefaultTime2Retain, "DefaultTime2Retain", Minimum(0, 3600), "RFC 7143 §13.16")
-            .default("20"),
-        row(K::MaxOutstandingR2T, "MaxOutstandingR2T", Minimum(1, 65_535), "RFC 7143 §13.17")
-            .irrelevant(Discovery).default("1"),
-        row(K::DataPduInOrder, "DataPDUInOrder", Or, "RFC 7143 §13.18")
-            .irrelevant(Discovery).default("Yes"),
-        row(K::DataSequenceInOrder, "DataSequenceInOrder", Or, "RFC 7143 §13.19")
-            .irrelevant(Discovery).default("Yes"),
-        row(K::ErrorRecoveryLevel, "ErrorRecoveryLevel", Minimum(0, 2), "RFC 7143 §13.20")
-            .default("0"),
-        row(K::SessionType, "SessionType", Declare, "RFC 7143 §13.21")
-            .any_stage().by(Initiator).default("Normal"),
-        row(K::TaskReporting, "TaskReporting", REPORTING, "RFC 7143 §13.23")
-            .irrelevant(Discovery).default("RFC3720"),
-        row(K::ProtocolLevel, "iSCSIProtocolLevel", Minimum(0, 31), "RFC 7144 §7.1.1")
-            .irrelevant(Discovery).default("1"),
-        // §13.25 would rather have Reject, but allows No, which initiators of RFC 3720's time
-        // know as the result of AND; some of them end the login over anything else.
-        row(K::OfMarker, "OFMarker", Obsolete("No"), "RFC 7143 §13.25").usage(InitializeOnly),
-        row(K::IfMarker, "IFMarker", Obsolete("No"), "RFC 7143 §13.25").usage(InitializeOnly),
-        row(K::OfMarkInt, "OFMarkInt", Obsolete("Reject"), "RFC 7143 §13.25")
-            .usage(InitializeOnly),
-        row(K::IfMarkInt, "IFMarkInt", Obsolete("Reject"), "RFC 7143 §13.25")
-            .usage(InitializeOnly),
-        row(K::NodeArchitecture, "X#NodeArchitecture", Declare, "RFC 7143 §13.26"),
-    ]
-};

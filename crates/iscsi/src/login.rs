@@ -14,17 +14,17 @@ use std::sync::Arc;
 use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
-use crate::auth::Hash;
-use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionProof};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Transport};
 use crate::pdu_sink::PduSink;
 use crate::session::Session;
-use crate::target::{AdmissionWish, Endpoints, InitiatorPort, TargetConfig, TargetNode};
+use crate::target::{AdmissionWish, Endpoints, TargetConfig, TargetNode};
 use crate::text::Text;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{Framer, PduPiece};
 use crate::wire::login::LoginRequest;
 use scsi::violation::Violation;
 
+mod admission;
 mod dialogue;
 mod identity;
 mod stage;
@@ -32,8 +32,9 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
+use admission::AdmissionRequest;
 use dialogue::{Dialogue, RequestProgress};
-use stage::{LoginResult, NegotiationStage, StageExit};
+use stage::{LoginGround, LoginResult, NegotiationStage, StageExit};
 pub use status::LoginStatus;
 use status::{ADDITIONAL_HEADER, LoginFault, NOT_A_LOGIN, TWO_AT_ONCE};
 
@@ -42,6 +43,7 @@ use status::{ADDITIONAL_HEADER, LoginFault, NOT_A_LOGIN, TWO_AT_ONCE};
 pub struct Login<L> {
     config: Arc<TargetConfig>,
     endpoints: Endpoints,
+    transport: Transport,
     random: Zeroizing<[u8; 64]>,
     deadline: Now,
     framer: Framer,
@@ -68,15 +70,6 @@ enum LoginState {
     Done(Box<Parameters>),
     /// It has failed.
     Closed,
-}
-
-/// What is left to be sent when the session is admitted.
-#[derive(Debug)]
-struct AdmissionRequest {
-    dialogue: Box<Dialogue>,
-    current: u8,
-    segment: Vec<u8>,
-    agreed: Box<LoginResult>,
 }
 
 /// What a request led to.
@@ -123,6 +116,7 @@ impl<L: Lease> Login<L> {
         Self {
             config,
             endpoints,
+            transport: Transport::Tcp,
             random: Zeroizing::new(random),
             deadline,
             framer: Framer::new(DEFAULT_DATA_SEGMENT),
@@ -134,6 +128,13 @@ impl<L: Lease> Login<L> {
             events: VecDeque::new(),
             lease: PhantomData,
         }
+    }
+
+    /// The same login over another transport than TCP.
+    #[must_use]
+    pub fn over(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
     }
 
     /// The addresses it came by.
@@ -192,45 +193,6 @@ impl<L: Lease> Login<L> {
     #[must_use]
     pub const fn is_asking(&self) -> bool {
         matches!(self.state, LoginState::Asking(_))
-    }
-
-    /// There may be a session, with this TSIH, which is not 0.
-    pub fn admit(&mut self, tsih: u16) {
-        let Some(AdmissionRequest {
-            mut dialogue,
-            current,
-            segment,
-            agreed,
-        }) = self.asked()
-        else {
-            return;
-        };
-        dialogue.accept(&mut self.outgoing, current, tsih, &segment);
-        let parameters = self.parameters(&dialogue, *agreed, tsih);
-        // T5: S4 IN_LOGIN to S5 LOGGED_IN.
-        self.state = LoginState::Done(Box::new(parameters));
-        self.events.push_back(LoginEvent::Done);
-    }
-
-    /// There may not.
-    pub fn refuse(&mut self, status: LoginStatus) {
-        if let Some(mut asking) = self.asked() {
-            let name = Some(asking.agreed.identity.initiator.clone());
-            let user = asking.agreed.proof.as_ref().map(|proof| &*proof.user);
-            self.claimed = identity::claim(name, user);
-            self.fail(&mut asking.dialogue, LoginFault::refused(status));
-        }
-    }
-
-    /// What is being decided; `None` where no decision was asked for, and nothing changes then.
-    fn asked(&mut self) -> Option<AdmissionRequest> {
-        match std::mem::replace(&mut self.state, LoginState::Closed) {
-            LoginState::Asking(asking) => Some(*asking),
-            state => {
-                self.state = state;
-                None
-            }
-        }
     }
 
     /// Puts what is to be sent into `out`; returns whether there was anything.
@@ -371,7 +333,7 @@ impl<L: Lease> Login<L> {
         let current = stage.current();
         let segment = dialogue.segment();
         let leaving = if request.transit && !segment.1 {
-            stage.leave(request.next, &self.config)?
+            stage.leave(request.next, self.ground())?
         } else {
             StageExit::Stay(stage)
         };
@@ -398,56 +360,16 @@ impl<L: Lease> Login<L> {
     ) -> Result<NegotiationStage, LoginFault> {
         let mut answer = Text::default();
         let random = self.random.first_chunk().unwrap_or(&[0; 33]);
-        let goes_by = (&*self.config, self.endpoints.local);
-        let stage = stage.text(text, goes_by, random, &mut answer)?;
+        let stage = stage.text(text, self.ground(), random, &mut answer)?;
         dialogue.send(answer);
         Ok(stage)
     }
 
-    fn ask(&mut self, asking: AdmissionRequest) {
-        let first = asking.dialogue.first();
-        let identity = &asking.agreed.identity;
-        let proof = asking.agreed.proof.as_ref();
-        if proof.is_some_and(|proof| proof.hash == Hash::Md5) {
-            self.events.push_back(LoginEvent::Remark(WEAK_HASH));
-        }
-        let node = asking.agreed.purpose.node().cloned();
-        self.events.push_back(LoginEvent::Session {
-            wish: AdmissionWish {
-                initiator: InitiatorPort {
-                    name: identity.initiator.clone(),
-                    isid: first.isid,
-                },
-                scope: identity.scope(self.endpoints),
-                local: self.endpoints.local,
-                user: proof.map(|proof| proof.user.clone()),
-                tsih: first.tsih,
-                cid: first.cid,
-                most: node.as_ref().and_then(|node| node.login.sessions),
-            },
-            node,
-        });
-        self.state = LoginState::Asking(Box::new(asking));
-    }
-
-    fn parameters(&self, dialogue: &Dialogue, agreed: LoginResult, tsih: u16) -> Parameters {
-        let first = dialogue.first();
-        Parameters {
-            initiator: InitiatorPort {
-                name: agreed.identity.initiator,
-                isid: first.isid,
-            },
-            initiator_alias: agreed.identity.alias,
-            proof: agreed.proof.as_ref().map_or(SessionProof::None, Into::into),
-            user: agreed.proof.map(|proof| proof.user),
-            purpose: agreed.purpose,
-            portal_group: agreed.identity.portal_group,
-            tsih,
-            cid: first.cid,
-            endpoints: self.endpoints,
-            stat_sn: dialogue.stat_sn().0,
-            exp_cmd_sn: first.cmd_sn.0,
-            keys: agreed.keys,
+    fn ground(&self) -> LoginGround<'_> {
+        LoginGround {
+            config: &self.config,
+            local: self.endpoints.local,
+            transport: self.transport,
         }
     }
 
@@ -482,11 +404,6 @@ fn begins_login(bytes: &[u8]) -> bool {
 const BEFORE_LOGIN: Violation = Violation {
     rule: "a PDU other than a Login Request before login",
     clause: "RFC 7143 §4.2.4",
-};
-
-const WEAK_HASH: Violation = Violation {
-    rule: "CHAP with MD5",
-    clause: "--chap-min",
 };
 
 const TOO_LONG: Violation = Violation {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::auth::Hash;
 use crate::auth::chap::ChapProof;
 use crate::target::{Endpoints, InitiatorPort, TargetNode};
+use crate::wire::bhs::MAX_DATA_LEN;
 
 /// The outcome of a login.
 #[derive(Clone, Debug)]
@@ -132,9 +133,33 @@ impl SessionPurpose {
     }
 }
 
+/// What carries the PDUs and the data of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// A TCP connection: iSCSI as RFC 7143 has it.
+    #[default]
+    Tcp,
+    /// A queue pair, from the first message on: iSER (RFC 7145).
+    Iser {
+        /// The longest data segment that a receive of ours holds, in bytes, at least
+        /// [`DEFAULT_DATA_SEGMENT`]: our part in TargetRecvDataSegmentLength.
+        data_segment: u32,
+    },
+}
+
+impl Transport {
+    /// Whether it is a queue pair.
+    #[must_use]
+    pub const fn is_rdma(self) -> bool {
+        matches!(self, Self::Iser { .. })
+    }
+}
+
 /// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operational {
+    /// What they were negotiated for.
+    pub transport: Transport,
     /// HeaderDigest=CRC32C.
     pub header_digest: bool,
     /// DataDigest=CRC32C.
@@ -169,12 +194,38 @@ pub struct Operational {
     pub task_reporting: TaskReporting,
     /// iSCSIProtocolLevel; 2 enables RFC 7144.
     pub protocol_level: u8,
+    /// Keys of iSER, at their defaults over TCP.
+    pub iser: IserKeys,
+}
+
+impl Operational {
+    /// These preferences over `transport`. Over RDMA solicited data costs no round trip more than
+    /// unsolicited data does, and a receive is as long as its longest message: so no unsolicited
+    /// Data-Out is wanted there.
+    #[must_use]
+    pub fn over(self, transport: Transport) -> Self {
+        let Transport::Iser { data_segment } = transport else {
+            return self;
+        };
+        Self {
+            transport,
+            initial_r2t: true,
+            iser: IserKeys {
+                rdma_extensions: true,
+                target_data_segment: data_segment.clamp(DEFAULT_DATA_SEGMENT, MAX_DATA_LEN),
+                initiator_data_segment: DEFAULT_DATA_SEGMENT,
+                ..IserKeys::default()
+            },
+            ..self
+        }
+    }
 }
 
 impl Default for Operational {
     /// The values that hold where nothing was negotiated.
     fn default() -> Self {
         Self {
+            transport: Transport::Tcp,
             header_digest: false,
             data_digest: false,
             max_connections: 1,
@@ -192,6 +243,51 @@ impl Default for Operational {
             error_recovery_level: 0,
             task_reporting: TaskReporting::Rfc3720,
             protocol_level: 1,
+            iser: IserKeys::default(),
+        }
+    }
+}
+
+/// The keys of iSER after negotiation (RFC 7145 §6). Lengths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IserKeys {
+    /// RDMAExtensions: the session is iSER-assisted.
+    pub rdma_extensions: bool,
+    /// TargetRecvDataSegmentLength: the longest data segment that an initiator sends.
+    pub target_data_segment: u32,
+    /// InitiatorRecvDataSegmentLength: the longest data segment that a target sends.
+    pub initiator_data_segment: u32,
+    /// MaxOutstandingUnexpectedPDUs, as the other side declared it; 0: without limit.
+    pub unexpected_pdus: Option<u32>,
+    /// MaxAHSLength, as the other side declared it; 0: without limit.
+    pub max_ahs: u32,
+    /// TaggedBufferForSolicitedDataOnly, as the initiator declared it.
+    pub solicited_only: Option<bool>,
+    /// iSERHelloRequired.
+    pub hello_required: bool,
+}
+
+impl IserKeys {
+    /// Whether the Write Base Offset is that of the first byte of solicited data, and not that of
+    /// the whole data of a command (RFC 7145 §6.9). Where nothing was declared it is: ib_iser and
+    /// libiscsi do so without saying it, against the default of the standard.
+    #[must_use]
+    pub fn offset_skips_unsolicited(&self) -> bool {
+        self.solicited_only.unwrap_or(true)
+    }
+}
+
+impl Default for IserKeys {
+    /// The values that hold where nothing was negotiated.
+    fn default() -> Self {
+        Self {
+            rdma_extensions: false,
+            target_data_segment: DEFAULT_DATA_SEGMENT,
+            initiator_data_segment: DEFAULT_DATA_SEGMENT,
+            unexpected_pdus: None,
+            max_ahs: MAX_AHS_LENGTH,
+            solicited_only: None,
+            hello_required: false,
         }
     }
 }
@@ -213,3 +309,11 @@ pub const DEFAULT_DATA_SEGMENT: u32 = 8192;
 /// Places in the command window that login responses open: enough for an initiator that sends one
 /// command after the other, its task management and its pings. The session widens it with use.
 pub const FIRST_WINDOW: u32 = 16;
+
+/// MaxAHSLength where none was declared, and of ours (RFC 7145 §6.8): an extended CDB of 260 bytes
+/// is not known to any command set.
+pub const MAX_AHS_LENGTH: u32 = 256;
+
+/// Our MaxOutstandingUnexpectedPDUs (RFC 7145 §6.7): commands for immediate delivery that a session
+/// takes at once.
+pub const UNEXPECTED_PDUS: u32 = 16;

@@ -50,20 +50,20 @@ impl OfferNegotiation {
 
     /// What is offered of a key.
     fn proposal(&self, row: &KeyRow) -> Option<String> {
-        let solicited = self.offered.initial_r2t && !self.offered.immediate_data;
-        let irrelevant = match row.irrelevant {
-            IrrelevantWhen::Never => false,
-            IrrelevantWhen::Discovery => self.discovery,
-            IrrelevantWhen::DiscoveryOrSolicited => self.discovery || solicited,
-        };
         match row.key {
-            _ if irrelevant => None,
+            _ if self.is_irrelevant(row) => None,
+            // Nothing is to be negotiated where it is not wanted.
+            LoginKey::RdmaExtensions if !self.offered.iser.rdma_extensions => None,
             LoginKey::HeaderDigest => Some(self.digests.0.offer().to_owned()),
             LoginKey::DataDigest => Some(self.digests.1.offer().to_owned()),
             LoginKey::MaxRecvDataSegmentLength => Some(self.offered.own_data_segment.to_string()),
             LoginKey::TaskReporting => Some(reporting(self.offered.task_reporting).to_owned()),
             key => self.offered.value(key).map(|value| value.to_string()),
         }
+    }
+
+    fn is_irrelevant(&self, row: &KeyRow) -> bool {
+        row.irrelevant.holds(&self.offered, self.discovery)
     }
 
     /// Takes the value of an operational key: an answer, a declaration, or a proposal of the
@@ -75,9 +75,10 @@ impl OfferNegotiation {
         out: &mut Text,
     ) -> Result<(), LoginError> {
         match (row.rule, value) {
-            (KeyRule::DeclareNumber(..), _) => {
-                let number = row.number(value).ok_or_else(|| out_of_bounds(row, value))?;
-                self.agreed.peer_data_segment = number;
+            (KeyRule::DeclareNumber(..) | KeyRule::DeclareLimit | KeyRule::DeclareFlag, _) => {
+                let declared = row.declared(value);
+                let declared = declared.ok_or_else(|| out_of_bounds(row, value))?;
+                self.agreed.note(row.key, declared);
             }
             (KeyRule::Obsolete(answer), _) => {
                 if !RESERVED.contains(&value) {
@@ -86,7 +87,7 @@ impl OfferNegotiation {
             }
             // The default holds; whether that will do is told by `outcome`.
             (_, "Reject") => {}
-            (_, "Irrelevant") if !matches!(row.irrelevant, IrrelevantWhen::Never) => {}
+            (_, "Irrelevant") if row.may_be_irrelevant() => {}
             (_, "NotUnderstood") if row.clause_is_late() => {}
             (_, "Irrelevant" | "NotUnderstood") => {
                 let rule = "to a key that every target must support";
@@ -112,7 +113,7 @@ impl OfferNegotiation {
             self.agreed.store(row.key, agreed);
             return Ok(());
         }
-        let irrelevant = self.discovery && !matches!(row.irrelevant, IrrelevantWhen::Never);
+        let irrelevant = self.is_irrelevant(row);
         let ours = self.offered.value(row.key);
         match ours.and_then(|ours| row.select(value, ours)) {
             _ if irrelevant => out.put(row.name, "Irrelevant"),
@@ -142,6 +143,15 @@ impl OfferNegotiation {
 }
 
 impl KeyRow {
+    /// Whether a target may find it irrelevant. To a digest, None would be its answer.
+    const fn may_be_irrelevant(&self) -> bool {
+        let never = matches!(
+            self.irrelevant,
+            IrrelevantWhen::Never | IrrelevantWhen::OverRdma
+        );
+        !never
+    }
+
     /// Whether targets of RFC 3720's time cannot know the key.
     const fn clause_is_late(&self) -> bool {
         matches!(self.key, LoginKey::TaskReporting | LoginKey::ProtocolLevel)

@@ -4,7 +4,7 @@ use super::{
     Admitted, IrrelevantWhen, KeyMisuse, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE, find,
     first,
 };
-use crate::parameters::Operational;
+use crate::parameters::{MAX_AHS_LENGTH, Operational, UNEXPECTED_PDUS};
 use crate::target::NodeLogin;
 use crate::text::Text;
 
@@ -27,7 +27,10 @@ impl TargetNegotiation {
     /// declare.
     #[must_use]
     pub fn new(ours: Operational, discovery: bool) -> Self {
-        let agreed = Operational::default();
+        let agreed = Operational {
+            transport: ours.transport,
+            ..Operational::default()
+        };
         Self {
             ours,
             agreed,
@@ -60,8 +63,12 @@ impl TargetNegotiation {
         }
     }
 
-    /// Writes our declaration of MaxRecvDataSegmentLength, which holds from then on.
+    /// Writes our declaration of MaxRecvDataSegmentLength, which holds from then on. Over RDMA
+    /// there is none (RFC 7145 §6.2).
     pub fn declare(&mut self, out: &mut Text) {
+        if self.is_rdma() {
+            return;
+        }
         self.agreed.own_data_segment = self.ours.own_data_segment;
         if let Some(row) = find("MaxRecvDataSegmentLength") {
             out.put(row.name, &self.ours.own_data_segment.to_string());
@@ -102,25 +109,46 @@ impl TargetNegotiation {
             return Ok(());
         }
         match row.rule {
-            KeyRule::DeclareNumber(..) => {
-                self.agreed.peer_data_segment =
-                    row.number(offered).ok_or(KeyMisuse::Inadmissible)?;
+            KeyRule::DeclareNumber(..) | KeyRule::DeclareLimit | KeyRule::DeclareFlag => {
+                self.declared(row, offered, out)?;
             }
             KeyRule::Declare | KeyRule::Authentication | KeyRule::Request => {}
             KeyRule::Obsolete(answer) => out.put(row.name, answer),
+            // open-iscsi ends a login over any answer but None and CRC32C.
+            KeyRule::First(_) if row.irrelevant == IrrelevantWhen::OverRdma && self.is_rdma() => {
+                out.put(row.name, "None");
+            }
             _ if self.is_irrelevant(row) => out.put(row.name, "Irrelevant"),
             _ => self.select(row, offered, out),
         }
         Ok(())
     }
 
-    fn is_irrelevant(&self, row: &KeyRow) -> bool {
-        let solicited = self.agreed.initial_r2t && !self.agreed.immediate_data;
-        match row.irrelevant {
-            IrrelevantWhen::Never => false,
-            IrrelevantWhen::Discovery => self.discovery,
-            IrrelevantWhen::DiscoveryOrSolicited => self.discovery || solicited,
+    /// A declaration, which is not answered, and not looked at where it is irrelevant.
+    fn declared(&mut self, row: &KeyRow, offered: &str, out: &mut Text) -> Result<(), KeyMisuse> {
+        if self.is_irrelevant(row) {
+            return Ok(());
         }
+        let value = row.declared(offered).ok_or(KeyMisuse::Inadmissible)?;
+        self.agreed.note(row.key, value);
+        // Only to an initiator that knows the key: open-iscsi ends a login over one that it does
+        // not know, in place of answering NotUnderstood.
+        match row.key {
+            LoginKey::MaxOutstandingUnexpectedPdus => {
+                out.put(row.name, &UNEXPECTED_PDUS.to_string());
+            }
+            LoginKey::MaxAhsLength => out.put(row.name, &MAX_AHS_LENGTH.to_string()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    const fn is_rdma(&self) -> bool {
+        self.agreed.transport.is_rdma()
+    }
+
+    fn is_irrelevant(&self, row: &KeyRow) -> bool {
+        row.irrelevant.holds(&self.agreed, self.discovery)
     }
 
     fn select(&mut self, row: &'static KeyRow, offered: &str, out: &mut Text) {
@@ -190,13 +218,16 @@ impl TargetNegotiation {
     }
 
     /// What was agreed upon. FirstBurstLength must not exceed MaxBurstLength (RFC 7143 §13.14); if
-    /// it does because only one of them was negotiated, or in another order, it gives way.
+    /// it does because only one of them was negotiated, or in another order, it gives way. Over
+    /// RDMA two other keys stand for MaxRecvDataSegmentLength (RFC 7145 §6.2).
     #[must_use]
     pub fn outcome(&self) -> Operational {
-        let first_burst = self.agreed.first_burst.min(self.agreed.max_burst);
-        Operational {
-            first_burst,
-            ..self.agreed
+        let mut outcome = self.agreed;
+        outcome.first_burst = outcome.first_burst.min(outcome.max_burst);
+        if self.is_rdma() {
+            outcome.own_data_segment = outcome.iser.target_data_segment;
+            outcome.peer_data_segment = outcome.iser.initiator_data_segment;
         }
+        outcome
     }
 }

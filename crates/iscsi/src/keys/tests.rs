@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::negotiation::TargetNegotiation;
 use super::*;
-use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational, Transport};
 use crate::test_support::nulls;
 
 /// What a target would choose.
@@ -86,69 +86,88 @@ fn every_negotiated_value_is_stored_where_it_is_read() {
     }
 }
 
-/// Every key x many values: the answer in a normal / a discovery session, `-` where there is
-/// none. Reviewed against RFC 7143
-/// §6.2 and §13.
-#[test]
-fn every_key_and_many_values() {
-    const VALUES: [&str; 30] = [
-        "",
-        "Yes",
-        "No",
-        "yes",
-        "0",
-        "1",
-        "2",
-        "3",
-        "31",
-        "32",
-        "511",
-        "512",
-        "0x200",
-        "0512",
-        "8192",
-        "262144",
-        "16777215",
-        "16777216",
-        "65535",
-        "65536",
-        "3600",
-        "3601",
-        "-1",
-        "1~2",
-        "18446744073709551616",
-        "None",
-        "None,CRC32C",
-        "CRC32C,None",
-        "FOO,FastAbort,RFC3720",
-        "FOO",
-    ];
-    let mut table = String::new();
-    for row in &TABLE {
-        writeln!(table, "{} ({:?}, {:?})", row.name, row.rule, row.irrelevant).unwrap();
-        let line = |value: &str, discovery| {
-            let text = format!("{}={value}", row.name);
-            let answer = exchange(&mut TargetNegotiation::new(ours(), discovery), &text);
-            let answer = answer.replace(&format!("{}=", row.name), "");
-            if answer.is_empty() {
-                "-".to_owned()
-            } else {
-                answer
-            }
-        };
-        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-        for value in VALUES {
-            let outcome = format!("{} / {}", line(value, false), line(value, true));
-            let value = if value.is_empty() { "(empty)" } else { value };
-            match groups.iter_mut().find(|group| group.0 == outcome) {
-                Some(group) => group.1.push(value),
-                None => groups.push((outcome, vec![value])),
-            }
-        }
-        for (outcome, values) in groups {
-            writeln!(table, "  {outcome:28} <- {}", values.join(" ")).unwrap();
+const VALUES: [&str; 30] = [
+    "",
+    "Yes",
+    "No",
+    "yes",
+    "0",
+    "1",
+    "2",
+    "3",
+    "31",
+    "32",
+    "511",
+    "512",
+    "0x200",
+    "0512",
+    "8192",
+    "262144",
+    "16777215",
+    "16777216",
+    "65535",
+    "65536",
+    "3600",
+    "3601",
+    "-1",
+    "1~2",
+    "18446744073709551616",
+    "None",
+    "None,CRC32C",
+    "CRC32C,None",
+    "FOO,FastAbort,RFC3720",
+    "FOO",
+];
+
+/// The answer to a value of a key, `-` where there is none.
+fn alone(row: &KeyRow, value: &str, ours: Operational, discovery: bool) -> String {
+    let text = format!("{}={value}", row.name);
+    let answer = exchange(&mut TargetNegotiation::new(ours, discovery), &text);
+    let answer = answer.replace(&format!("{}=", row.name), "");
+    if answer.is_empty() {
+        "-".to_owned()
+    } else {
+        answer
+    }
+}
+
+/// A row of the table x many values: the answer in a normal / a discovery session.
+fn answers(row: &KeyRow, ours: Operational) -> String {
+    let mut table = format!("{} ({:?}, {:?})\n", row.name, row.rule, row.irrelevant);
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for value in VALUES {
+        let answer = |discovery| alone(row, value, ours, discovery);
+        let outcome = format!("{} / {}", answer(false), answer(true));
+        let value = if value.is_empty() { "(empty)" } else { value };
+        match groups.iter_mut().find(|group| group.0 == outcome) {
+            Some(group) => group.1.push(value),
+            None => groups.push((outcome, vec![value])),
         }
     }
+    for (outcome, values) in groups {
+        writeln!(table, "  {outcome:28} <- {}", values.join(" ")).unwrap();
+    }
+    table
+}
+
+/// Reviewed against RFC 7143 §6.2 and §13, and RFC 7145 §6.
+#[test]
+fn every_key_and_many_values() {
+    let table: String = TABLE.iter().map(|row| answers(row, ours())).collect();
+    insta::assert_snapshot!(table);
+}
+
+/// The keys whose answers are others over RDMA. Reviewed against RFC 7145 §6.
+#[test]
+fn keys_and_values_over_rdma() {
+    let over = ours().over(Transport::Iser {
+        data_segment: 65_536,
+    });
+    let table = TABLE
+        .iter()
+        .map(|row| (answers(row, ours()), answers(row, over)));
+    let others = table.filter(|(tcp, rdma)| tcp != rdma);
+    let table: String = others.map(|(_, rdma)| rdma).collect();
     insta::assert_snapshot!(table);
 }
 

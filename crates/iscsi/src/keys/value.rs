@@ -56,6 +56,13 @@ impl Operational {
             LoginKey::ErrorRecoveryLevel => KeyField::Byte(&mut self.error_recovery_level),
             LoginKey::TaskReporting => KeyField::Reporting(&mut self.task_reporting),
             LoginKey::ProtocolLevel => KeyField::Byte(&mut self.protocol_level),
+            LoginKey::RdmaExtensions => KeyField::Flag(&mut self.iser.rdma_extensions),
+            LoginKey::TargetRecvDataSegmentLength => {
+                KeyField::Word(&mut self.iser.target_data_segment)
+            }
+            LoginKey::InitiatorRecvDataSegmentLength => {
+                KeyField::Word(&mut self.iser.initiator_data_segment)
+            }
             _ => return None,
         })
     }
@@ -86,6 +93,23 @@ impl Operational {
             (Some(KeyField::Reporting(reporting)), Choice(name)) => {
                 *reporting = TaskReporting::of(name);
             }
+            _ => {}
+        }
+    }
+
+    /// Notes what the other side declared: [`super::KeyRow::declared`] gives the value.
+    pub fn note(&mut self, key: LoginKey, value: NegotiatedValue) {
+        use NegotiatedValue::{Flag, Number};
+        match (key, value) {
+            (LoginKey::MaxRecvDataSegmentLength, Number(n)) => self.peer_data_segment = n,
+            (LoginKey::MaxOutstandingUnexpectedPdus, Number(n)) => {
+                self.iser.unexpected_pdus = Some(n);
+            }
+            (LoginKey::MaxAhsLength, Number(n)) => self.iser.max_ahs = n,
+            (LoginKey::TaggedBufferForSolicitedDataOnly, Flag(flag)) => {
+                self.iser.solicited_only = Some(flag);
+            }
+            (LoginKey::IserHelloRequired, Flag(flag)) => self.iser.hello_required = flag,
             _ => {}
         }
     }

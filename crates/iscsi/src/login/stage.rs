@@ -8,10 +8,21 @@ use super::status::{self, LoginFault};
 use crate::auth::{AuthRefusal, AuthRequirement, ChapHandshake, chap::ChapProof};
 use crate::keys::negotiation::TargetNegotiation;
 use crate::keys::{Admitted, KeyPhase, KeySide, SeenKeys};
-use crate::parameters::{Operational, SessionPurpose};
+use crate::parameters::{Operational, SessionPurpose, Transport};
 use crate::target::TargetConfig;
 use crate::text::{self, Text};
 use crate::wire::login::stage;
+
+/// What a login goes by, whichever initiator it is.
+#[derive(Clone, Copy)]
+pub(super) struct LoginGround<'a> {
+    /// The target's configuration.
+    pub(super) config: &'a TargetConfig,
+    /// Our address.
+    pub(super) local: SocketAddr,
+    /// What carries the connection.
+    pub(super) transport: Transport,
+}
 
 /// A stage between two texts.
 #[derive(Debug)]
@@ -96,12 +107,11 @@ impl NegotiationStage {
         }
     }
 
-    /// Takes a whole text that came to our address `local`, and writes the answer. `leaving`: the
-    /// initiator asks for the next stage.
+    /// Takes a whole text, and writes the answer. `leaving`: the initiator asks for the next stage.
     pub(super) fn text(
         self,
         (bytes, leaving): (&[u8], bool),
-        (config, local): (&TargetConfig, SocketAddr),
+        ground: LoginGround<'_>,
         random: &[u8; 33],
         out: &mut Text,
     ) -> Result<Self, LoginFault> {
@@ -110,7 +120,7 @@ impl NegotiationStage {
             Self::Start(phase) => {
                 let mut seen = SeenKeys::default();
                 let admitted = seen.admit(&pairs, phase, KeySide::Initiator, out)?;
-                begin((phase, seen), &admitted, (config, local), out)?.answer(
+                begin((phase, seen), &admitted, ground, out)?.answer(
                     (&admitted, leaving),
                     random,
                     out,
@@ -158,10 +168,10 @@ impl NegotiationStage {
     }
 
     /// The initiator asks to go to `next`, which lies ahead.
-    pub(super) fn leave(self, next: u8, config: &TargetConfig) -> Result<StageExit, LoginFault> {
+    pub(super) fn leave(self, next: u8, ground: LoginGround<'_>) -> Result<StageExit, LoginFault> {
         match self {
             Self::Start(_) => Ok(StageExit::Stay(self)),
-            Self::Security(stage) => stage.leave(next, config),
+            Self::Security(stage) => stage.leave(next, ground),
             Self::Operational(stage) if stage.proposes => {
                 Ok(StageExit::Stay(Self::Operational(stage)))
             }
@@ -175,10 +185,10 @@ impl NegotiationStage {
 fn begin(
     (phase, seen): (KeyPhase, SeenKeys),
     admitted: &[Admitted<'_>],
-    (config, local): (&TargetConfig, SocketAddr),
+    ground: LoginGround<'_>,
     out: &mut Text,
 ) -> Result<NegotiationStage, LoginFault> {
-    let identity = LoginIdentity::of(admitted, config, local)?;
+    let identity = LoginIdentity::of(admitted, ground.config, ground.local)?;
     out.put("TargetPortalGroupTag", &identity.portal_group.to_string());
     if let Some(alias) = identity.target_alias() {
         out.put("TargetAlias", alias);
@@ -195,12 +205,12 @@ fn begin(
     if !realm.open {
         return Err(UNPROVEN);
     }
-    let stage = Negotiating::new(identity, None, seen, config);
+    let stage = Negotiating::new(identity, None, seen, ground);
     Ok(NegotiationStage::Operational(Box::new(stage)))
 }
 
 impl Security {
-    fn leave(self, next: u8, config: &TargetConfig) -> Result<StageExit, LoginFault> {
+    fn leave(self, next: u8, ground: LoginGround<'_>) -> Result<StageExit, LoginFault> {
         if !self.exchange.is_over(&self.realm) {
             // Nothing offered where something is needed: waiting would not help.
             if matches!(self.exchange, ChapHandshake::Open) {
@@ -209,7 +219,7 @@ impl Security {
             return Ok(StageExit::Stay(NegotiationStage::Security(Box::new(self))));
         }
         let proof = self.exchange.into_proof();
-        let stage = Negotiating::new(self.identity, proof, SeenKeys::default(), config);
+        let stage = Negotiating::new(self.identity, proof, SeenKeys::default(), ground);
         if next == stage::FULL_FEATURE {
             return stage.over();
         }
@@ -224,11 +234,13 @@ impl Negotiating {
         identity: LoginIdentity,
         proof: Option<ChapProof>,
         seen: SeenKeys,
-        config: &TargetConfig,
+        ground: LoginGround<'_>,
     ) -> Self {
+        let limits = &ground.config.limits;
+        let ours = |keys: Operational| keys.over(ground.transport);
         let negotiation = match identity.node_login() {
-            Some(node) => TargetNegotiation::with(node.preferences(&config.limits), node),
-            None => TargetNegotiation::new(config.limits.preferences(), identity.discovery),
+            Some(node) => TargetNegotiation::with(ours(node.preferences(limits)), node),
+            None => TargetNegotiation::new(ours(limits.preferences()), identity.discovery),
         };
         Self {
             identity,
@@ -253,6 +265,9 @@ impl Negotiating {
             return Err(LoginFault::new(status::INITIATOR_ERROR, rule, row.clause));
         }
         let keys = negotiation.outcome();
+        if keys.transport.is_rdma() && !identity.discovery && !keys.iser.rdma_extensions {
+            return Err(WITHOUT_EXTENSIONS);
+        }
         Ok(StageExit::Over(Box::new(LoginResult {
             identity,
             proof,
@@ -266,4 +281,12 @@ const UNPROVEN: LoginFault = LoginFault::new(
     status::AUTHENTICATION_FAILURE,
     "a login without the required authentication",
     "RFC 7143 §6.3.1",
+);
+
+/// A session that is not iSER-assisted would be one of plain iSCSI, for which RDMA has no stream of
+/// bytes.
+const WITHOUT_EXTENSIONS: LoginFault = LoginFault::new(
+    status::INITIATOR_ERROR,
+    "a login over RDMA without RDMAExtensions=Yes",
+    "RFC 7145 §6.3",
 );

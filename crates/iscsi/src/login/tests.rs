@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use scsi::medium::HeapLease;
 
+use super::admission::WEAK_HASH;
 use super::*;
+use crate::auth::Hash;
 use crate::parameters::SessionPurpose;
 use crate::target::{
-    AccessGroup, ChapUser, Initiators, NodeAccess, SessionScope, TargetChap, TargetLimits,
+    AccessGroup, ChapUser, InitiatorPort, Initiators, NodeAccess, SessionScope, TargetChap,
+    TargetLimits,
 };
 use crate::test_support::{self, nulls};
 use crate::wire::bhs::{BHS_LEN, Itt};
@@ -20,6 +23,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 mod bad_peers;
 mod captures;
 mod groups;
+mod iser;
 mod logins;
 mod nodes;
 mod portals;
@@ -142,6 +146,15 @@ impl Peer {
             },
             sent: Sent::default(),
         }
+    }
+
+    /// The same over RDMA.
+    fn over_rdma(self) -> Self {
+        let transport = Transport::Iser {
+            data_segment: 65_536,
+        };
+        let login = self.login.over(transport);
+        Self { login, ..self }
     }
 
     /// The bytes of a request.

@@ -6,7 +6,7 @@ use crate::test_support::nulls;
 use crate::text;
 
 /// T, I, C, flags, lengths | ISID, TSIH | ITT, CID | CmdSN, ExpStatSN | reserved.
-fn captured(header: &str, text: &str) -> Vec<u8> {
+pub(super) fn captured(header: &str, text: &str) -> Vec<u8> {
     let digits: String = header.split_whitespace().collect();
     let bytes = text::binary(&format!("0x{digits}"), BHS_LEN).unwrap();
     let bhs = Bhs(*bytes.first_chunk().unwrap());

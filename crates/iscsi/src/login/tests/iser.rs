@@ -1,0 +1,268 @@
+//! Logins over RDMA, and what becomes of the keys of iSER over TCP (RFC 7145 §6).
+
+use super::captures::captured;
+use super::*;
+use crate::parameters::{IserKeys, Operational};
+use crate::target::NodeLogin;
+
+/// The operational part of what ib_iser says, from a capture.
+const IB_ISER: &str = "DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No OFMarker=No \
+    ErrorRecoveryLevel=0 InitialR2T=No ImmediateData=Yes MaxBurstLength=16776192 \
+    FirstBurstLength=262144 MaxOutstandingR2T=1 MaxConnections=1 DataPDUInOrder=Yes \
+    DataSequenceInOrder=Yes InitiatorRecvDataSegmentLength=262144 \
+    TargetRecvDataSegmentLength=8192 RDMAExtensions=Yes";
+
+/// A target to which an initiator comes over RDMA.
+fn over_rdma() -> Peer {
+    Peer::default().over_rdma()
+}
+
+/// One request with these keys, and what it leads to.
+fn agreed(mut peer: Peer, keys: &str) -> (String, Parameters) {
+    peer.send("O>F", &format!("{INITIATOR} {TARGET} {keys}"));
+    peer.asks();
+    let (response, parameters) = peer.admitted(1);
+    let answer = response.strip_prefix("O>F: TargetPortalGroupTag=1");
+    (answer.unwrap().trim_start().to_owned(), parameters)
+}
+
+/// What a session over RDMA has where nothing but RDMAExtensions was negotiated.
+fn bare() -> Operational {
+    Operational {
+        transport: Transport::Iser {
+            data_segment: 65_536,
+        },
+        iser: IserKeys {
+            rdma_extensions: true,
+            ..IserKeys::default()
+        },
+        ..Operational::default()
+    }
+}
+
+#[test]
+fn a_captured_initiator_logs_in() {
+    let name = "iqn.2026-01.test:lio";
+    let lio = TargetNode::new(name.into(), NodeAccess::default());
+    let mut peer = Peer::new(&config(vec![Arc::new(lio)])).over_rdma();
+    (peer.next.itt, peer.next.cid, peer.next.cmd_sn) = (Itt(0), 0, CmdSn(0));
+    peer.next.isid = [0, 2, 0x3d, 0, 0, 2];
+    peer.send_bytes(&captured(
+        "43870000 000001be 00023d00 00020000 00000000 00000000 00000000 00000000 \
+         00000000 00000000 00000000 00000000",
+        &format!(
+            "InitiatorName=iqn.2026-01.test:initiator InitiatorAlias=ini TargetName={name} \
+             SessionType=Normal {IB_ISER}"
+        ),
+    ));
+    assert_eq!(peer.asks().1.as_deref(), Some(name));
+    let (response, parameters) = peer.admitted(1);
+    assert_eq!(
+        response,
+        "O>F: TargetPortalGroupTag=1 DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No \
+         OFMarker=No ErrorRecoveryLevel=0 InitialR2T=Yes ImmediateData=Yes \
+         MaxBurstLength=1048576 MaxOutstandingR2T=1 MaxConnections=1 DataPDUInOrder=Yes \
+         DataSequenceInOrder=Yes InitiatorRecvDataSegmentLength=8192 \
+         TargetRecvDataSegmentLength=8192 RDMAExtensions=Yes FirstBurstLength=262144"
+    );
+    let expected = Operational {
+        max_burst: 1 << 20,
+        first_burst: 262_144,
+        time2retain: 0,
+        ..bare()
+    };
+    assert_eq!(parameters.keys, expected);
+    assert!(parameters.keys.iser.offset_skips_unsolicited());
+}
+
+#[test]
+fn lengths_of_iser_take_the_place_of_the_data_segment_length() {
+    let (answer, parameters) = agreed(
+        over_rdma(),
+        "RDMAExtensions=Yes TargetRecvDataSegmentLength=1048576 \
+         InitiatorRecvDataSegmentLength=512 MaxRecvDataSegmentLength=1",
+    );
+    assert_eq!(
+        answer,
+        "RDMAExtensions=Yes TargetRecvDataSegmentLength=65536 \
+         InitiatorRecvDataSegmentLength=512",
+        "nothing is declared, and what the initiator declared is not looked at"
+    );
+    let keys = parameters.keys;
+    assert_eq!(
+        (keys.own_data_segment, keys.peer_data_segment),
+        (65_536, 512)
+    );
+}
+
+#[test]
+fn without_rdma_extensions_there_is_no_session() {
+    for keys in [
+        IB_ISER.trim_end_matches(" RDMAExtensions=Yes"),
+        "RDMAExtensions=No",
+    ] {
+        let mut peer = over_rdma();
+        peer.opens("O>F", keys, "reject 0200");
+        peer.breaks("a login over RDMA without RDMAExtensions=Yes");
+    }
+    let mut peer = over_rdma();
+    peer.opens("S>F", "AuthMethod=None", "reject 0200");
+    assert_eq!(peer.closes().clause, "RFC 7145 §6.3");
+}
+
+#[test]
+fn rdma_extensions_may_come_in_a_later_request() {
+    let mut peer = over_rdma();
+    peer.passes_security();
+    peer.exchange("O", "ImmediateData=Yes", "O: ImmediateData=Yes");
+    peer.send("O>F", "RDMAExtensions=Yes");
+    peer.asks();
+    let (response, parameters) = peer.admitted(1);
+    assert_eq!(response, "O>F: RDMAExtensions=Yes");
+    assert_eq!(parameters.keys, bare());
+}
+
+#[test]
+fn a_discovery_needs_no_rdma_extensions() {
+    let mut peer = over_rdma();
+    peer.send(
+        "O>F",
+        &format!(
+            "{INITIATOR} SessionType=Discovery HeaderDigest=None DataDigest=None \
+             DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No OFMarker=No \
+             ErrorRecoveryLevel=0 MaxRecvDataSegmentLength=32768"
+        ),
+    );
+    peer.asks();
+    let (response, parameters) = peer.admitted(1);
+    assert_eq!(
+        response,
+        "O>F: TargetPortalGroupTag=1 HeaderDigest=None DataDigest=None DefaultTime2Wait=2 \
+         DefaultTime2Retain=0 IFMarker=No OFMarker=No ErrorRecoveryLevel=0"
+    );
+    assert_eq!(
+        parameters.keys.peer_data_segment, 8192,
+        "ib_iser declares 32768 and has a receive of 8192 bytes"
+    );
+}
+
+#[test]
+fn keys_of_iser_are_irrelevant_to_a_discovery() {
+    let mut peer = over_rdma();
+    peer.send(
+        "O>F",
+        &format!(
+            "{INITIATOR} SessionType=Discovery RDMAExtensions=Yes MaxAHSLength=512 \
+             TargetRecvDataSegmentLength=512 InitiatorRecvDataSegmentLength=512"
+        ),
+    );
+    peer.asks();
+    let (response, parameters) = peer.admitted(1);
+    assert_eq!(
+        response,
+        "O>F: TargetPortalGroupTag=1 RDMAExtensions=Irrelevant \
+         TargetRecvDataSegmentLength=Irrelevant InitiatorRecvDataSegmentLength=Irrelevant"
+    );
+    assert_eq!(parameters.keys.iser, IserKeys::default());
+}
+
+#[test]
+fn over_tcp_there_is_no_iser() {
+    let (answer, parameters) = agreed(
+        Peer::default(),
+        "RDMAExtensions=Yes TargetRecvDataSegmentLength=65536 \
+         InitiatorRecvDataSegmentLength=8192 MaxOutstandingUnexpectedPDUs=1 MaxAHSLength=512 \
+         TaggedBufferForSolicitedDataOnly=No iSERHelloRequired=Yes",
+    );
+    assert_eq!(
+        answer,
+        "MaxRecvDataSegmentLength=262144 RDMAExtensions=No \
+         TargetRecvDataSegmentLength=Irrelevant InitiatorRecvDataSegmentLength=Irrelevant",
+        "declarations are not answered"
+    );
+    assert_eq!(parameters.keys.iser, IserKeys::default());
+    assert_eq!(parameters.keys.transport, Transport::Tcp);
+}
+
+#[test]
+fn there_are_no_digests_whatever_was_offered() {
+    for offered in ["CRC32C", "CRC32C,None", "None"] {
+        let (answer, parameters) = agreed(
+            over_rdma(),
+            &format!("RDMAExtensions=Yes HeaderDigest={offered} DataDigest={offered}"),
+        );
+        assert_eq!(
+            answer,
+            "RDMAExtensions=Yes HeaderDigest=None DataDigest=None"
+        );
+        assert_eq!(parameters.keys, bare());
+    }
+}
+
+#[test]
+fn what_a_node_wants_of_tcp_does_not_bind_iser() {
+    let login = NodeLogin {
+        header_digest: Some(true),
+        data_digest: Some(true),
+        initial_r2t: Some(false),
+        data_segment: Some(512),
+        immediate_data: Some(false),
+        ..NodeLogin::default()
+    };
+    let strict = TargetNode {
+        login,
+        ..(*node('a', NodeAccess::default())).clone()
+    };
+    let peer = Peer::new(&config(vec![Arc::new(strict)])).over_rdma();
+    let keys = "RDMAExtensions=Yes HeaderDigest=None InitialR2T=No ImmediateData=Yes";
+    let (answer, parameters) = agreed(peer, keys);
+    assert_eq!(
+        answer,
+        "RDMAExtensions=Yes HeaderDigest=None InitialR2T=Yes ImmediateData=No"
+    );
+    let expected = Operational {
+        immediate_data: false,
+        ..bare()
+    };
+    assert_eq!(parameters.keys, expected);
+}
+
+#[test]
+fn limits_are_declared_to_an_initiator_that_declares_its_own() {
+    let declared = "MaxOutstandingUnexpectedPDUs=0 MaxAHSLength=4294967295 \
+         TaggedBufferForSolicitedDataOnly=No iSERHelloRequired=Yes";
+    let keys = format!("RDMAExtensions=Yes {declared}");
+    let (answer, parameters) = agreed(over_rdma(), &keys);
+    assert_eq!(
+        answer,
+        "RDMAExtensions=Yes MaxOutstandingUnexpectedPDUs=16 MaxAHSLength=256"
+    );
+    let iser = parameters.keys.iser;
+    assert_eq!((iser.unexpected_pdus, iser.max_ahs), (Some(0), u32::MAX));
+    assert!(iser.hello_required && !iser.offset_skips_unsolicited());
+}
+
+#[test]
+fn declarations_out_of_bounds_end_the_login() {
+    for wrong in [
+        "MaxOutstandingUnexpectedPDUs=1",
+        "MaxAHSLength=4294967296",
+        "TaggedBufferForSolicitedDataOnly=yes",
+        "iSERHelloRequired=1",
+    ] {
+        let mut peer = over_rdma();
+        peer.opens("O>F", &format!("RDMAExtensions=Yes {wrong}"), "reject 0200");
+        peer.breaks("a declared value out of bounds");
+    }
+}
+
+#[test]
+fn without_resources_for_rdma_the_login_is_refused() {
+    let mut peer = over_rdma();
+    let keys = format!("{INITIATOR} {TARGET} RDMAExtensions=Yes");
+    peer.send("O>F", &keys);
+    peer.asks();
+    peer.login.refuse(status::OUT_OF_RESOURCES);
+    assert_eq!(peer.recv(), "reject 0302");
+    peer.closes();
+}
