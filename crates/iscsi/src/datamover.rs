@@ -7,19 +7,20 @@
 //! for one connection (StatSN, what ExpStatSN has not acknowledged, silence) is neither's: it
 //! stands in `session/connection.rs`, between the two.
 //!
-//! | RFC 5047 | here | over TCP ([`tcp`]) |
-//! |---|---|---|
-//! | Send_Control | [`Datamover::send_control`], [`Datamover::send_response`] | a PDU; the status may go along with the last Data-In |
-//! | Put_Data | [`Datamover::put_data`] | Data-In PDUs, cut by MaxRecvDataSegmentLength and MaxBurstLength |
-//! | Get_Data | [`Datamover::get_data`] | R2Ts of at most MaxBurstLength, MaxOutstandingR2T at a time |
-//! | Allocate_, Deallocate_Task_Resources | [`Datamover::allocate`], [`Datamover::deallocate`] | DataSN and R2TSN begin; Data-Out that still comes is dropped |
-//! | Notice_Key_Values | [`Datamover::notice_keys`] | |
-//! | Control_Notify | [`Notice::Header`], [`Notice::Data`] | any PDU but solicited Data-Out |
-//! | Data_Completion_Notify | [`Notice::Solicited`] | the last Data-Out of an R2T |
+//! | RFC 5047 | here | over TCP ([`tcp`]) | over RDMA ([`iser`]) |
+//! |---|---|---|---|
+//! | Send_Control | [`Datamover::send_control`], [`Datamover::send_response`] | a PDU; the status may go along with the last Data-In | a Send, with the STag to be invalidated |
+//! | Put_Data | [`Datamover::put_data`] | Data-In PDUs, cut by MaxRecvDataSegmentLength and MaxBurstLength | an RDMA Write |
+//! | Get_Data | [`Datamover::get_data`] | R2Ts of at most MaxBurstLength, MaxOutstandingR2T at a time | RDMA Reads of at most MaxBurstLength, ORD at a time |
+//! | Allocate_, Deallocate_Task_Resources | [`Datamover::allocate`], [`Datamover::deallocate`] | DataSN and R2TSN begin; Data-Out that still comes is dropped | STags are noted; reads that are outstanding are given up |
+//! | Notice_Key_Values | [`Datamover::notice_keys`] | | |
+//! | Control_Notify | [`Notice::Header`], [`Notice::Data`] | any PDU but solicited Data-Out | a Send |
+//! | Data_Completion_Notify | [`Notice::Solicited`] | the last Data-Out of an R2T | the last read of what was wanted |
 //!
 //! Unsolicited Data-Out is a control PDU, as in RFC 5047: the session checks it. How a
-//! datamover is fed and emptied is its own: bytes over TCP, messages in the tests.
+//! datamover is fed and emptied is its own: bytes over TCP, a queue pair over RDMA.
 
+pub mod iser;
 pub mod tcp;
 
 use scsi::medium::Now;

@@ -199,6 +199,18 @@ pub struct Operational {
 }
 
 impl Operational {
+    /// The longest data segment of a PDU to an initiator that did not ask for its length, in bytes:
+    /// of all but Text Responses and NOP-Ins. Over RDMA ib_iser and libiscsi have receives for 128
+    /// bytes after their login, whatever they agreed upon.
+    #[must_use]
+    pub fn unasked_data_segment(&self) -> u32 {
+        if self.transport.is_rdma() {
+            self.peer_data_segment.min(SMALL_RECEIVE)
+        } else {
+            self.peer_data_segment
+        }
+    }
+
     /// These preferences over `transport`. Over RDMA solicited data costs no round trip more than
     /// unsolicited data does, and a receive is as long as its longest message: so no unsolicited
     /// Data-Out is wanted there.
@@ -317,3 +329,7 @@ pub const MAX_AHS_LENGTH: u32 = 256;
 /// Our MaxOutstandingUnexpectedPDUs (RFC 7145 §6.7): commands for immediate delivery that a session
 /// takes at once.
 pub const UNEXPECTED_PDUS: u32 = 16;
+
+/// Bytes of data that fit into a receive of ib_iser (`ISER_RX_PAYLOAD_SIZE` less two headers), and
+/// of libiscsi.
+const SMALL_RECEIVE: u32 = 128;

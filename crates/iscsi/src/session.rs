@@ -246,7 +246,7 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         self.parameters.node().is_none()
     }
 
-    fn remark(&mut self, rule: &'static str, clause: &'static str) {
+    pub(crate) fn remark(&mut self, rule: &'static str, clause: &'static str) {
         self.events
             .push_back(SessionEvent::Remark(Violation { rule, clause }));
     }

@@ -57,11 +57,16 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         }
     }
 
-    /// A Data-Out for no task, or that nobody asked for.
+    /// A Data-Out for no task, or that was not asked for. Over RDMA none is ever asked for: that is
+    /// a protocol error (RFC 7145 §7.3.4).
     pub(super) fn stray(&mut self, bhs: &Bhs) {
+        let pdu = DataOut::decode(bhs);
         if self.is_discovery() {
             self.out_of_place(Opcode::DataOut, bhs);
-        } else if !self.retired.take(&DataOut::decode(bhs)) {
+        } else if self.keys().transport.is_rdma() && pdu.ttt != UNSOLICITED {
+            self.reject(reason::PROTOCOL_ERROR, bhs);
+            self.remark("a Data-Out with a Target Transfer Tag", "RFC 7145 §7.3.4");
+        } else if !self.retired.take(&pdu) {
             self.reject(reason::INVALID_FIELD, bhs);
             self.remark("Data-Out for no task or R2T", "RFC 7143 §11.7.4");
         }

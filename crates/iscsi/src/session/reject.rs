@@ -52,7 +52,7 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         let mut header = bhs.0.to_vec();
         let ahs = self.connection.mover.ahs();
         // They can be longer than the initiator takes; the rest of the header never is.
-        let fits = header.len() + ahs.len() <= self.keys().peer_data_segment as usize;
+        let fits = header.len() + ahs.len() <= self.keys().unasked_data_segment() as usize;
         if fits && bhs.ahs_len() == ahs.len() {
             header.extend_from_slice(ahs);
         }
@@ -75,6 +75,8 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
     pub(super) fn snack(&mut self, bhs: &Bhs) {
         let snack = SnackRequest::decode(bhs);
         let code = match snack.kind {
+            // RFC 7145 §7.3.11.
+            _ if self.keys().transport.is_rdma() => reason::PROTOCOL_ERROR,
             // No A bit was ever set.
             DATA_ACK => reason::INVALID_DATA_ACK,
             kind if kind <= R_DATA => reason::SNACK,

@@ -90,6 +90,13 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         }
     }
 
+    /// Something more is in flight. That is no progress.
+    pub(crate) fn on_its_way(&mut self) {
+        let wait = self.config.limits.nop_timeout;
+        self.connection.send_stall.in_flight = true;
+        self.connection.send_stall.progress.begin(self.now, wait);
+    }
+
     /// Ends the session when what was in flight at one look is so at the next.
     pub(super) fn check_untaken(&mut self) {
         let wait = self.config.limits.nop_timeout;

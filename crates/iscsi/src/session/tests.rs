@@ -4,6 +4,7 @@ mod commands;
 mod data_by_memory;
 mod digests;
 mod errors;
+mod iser;
 mod logouts;
 mod management;
 mod opcodes;

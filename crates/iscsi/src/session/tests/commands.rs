@@ -2,7 +2,9 @@
 
 use scsi::task::Attribute;
 
-use super::rig::{FIRST_CMD_SN, LUN, Rig, over_each_datamover};
+use super::rig::{
+    FIRST_CMD_SN, LUN, Rig, over_all_but_iser, over_each_datamover, over_one_datamover,
+};
 use crate::wire::ahs;
 use crate::wire::bhs::Itt;
 use crate::wire::scsi_command::ScsiCommand;
@@ -77,7 +79,10 @@ over_each_datamover! {
         rig.send(pdu.encode(), &[]);
         assert_eq!(rig.executed().expected_in, 8);
     }
+}
 
+over_all_but_iser! {
+    /// Over iSER the reason is *protocol error*: see `iser.rs`.
     #[test]
     fn a_snack_is_rejected_and_ends_its_command() {
         let mut rig = Rig::new();

@@ -4,11 +4,9 @@
 use scsi::task::Function;
 use scsi::wire::sense::Status;
 
-use super::rig::{FIRST_CMD_SN, MemoryMover, RigOver, keys, pattern};
+use super::rig::{FIRST_CMD_SN, MemoryRig as Rig, keys, pattern};
 use crate::parameters::{Operational, TaskReporting};
 use crate::wire::task_management::function;
-
-type Rig = RigOver<MemoryMover>;
 
 fn without_unsolicited() -> Rig {
     Rig::with(Operational {

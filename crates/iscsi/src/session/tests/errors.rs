@@ -4,7 +4,7 @@
 use scsi::task::{Function, Tag};
 use scsi::wire::sense::Status;
 
-use super::rig::{Rig, keys, over_each_datamover, pattern};
+use super::rig::{Rig, keys, over_each_datamover, over_one_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Opcode, Ttt};

@@ -6,7 +6,7 @@ use scsi::wire::asc;
 use scsi::wire::sense::Status;
 use scsi::wire::sense::{Format, Sense};
 
-use super::rig::{LUN, Rig, over_each_datamover, pattern};
+use super::rig::{LUN, Rig, over_each_datamover, over_one_datamover, pattern};
 use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
 

@@ -2,7 +2,7 @@
 
 use scsi::task::{Function, FunctionResult};
 
-use super::rig::{FIRST_CMD_SN, LUN, Rig, over_each_datamover, pattern};
+use super::rig::{FIRST_CMD_SN, LUN, Rig, over_each_datamover, over_one_datamover, pattern};
 use crate::parameters::{FIRST_WINDOW, TaskReporting};
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Itt, Ttt};

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use scsi::medium::HeapLease;
 
-use super::rig::{Carrier, MemoryMover, Rig, RigOver, over_each_datamover};
+use super::rig::{
+    Carrier, IserMover, MemoryMover, Rig, RigOver, over_each_datamover, over_one_datamover,
+};
 use crate::datamover::tcp::TcpMover;
 use crate::session::SessionEvent;
 use crate::wire::bhs::{Bhs, Opcode};
@@ -56,6 +58,9 @@ fn outcome<D: Carrier>(mut rig: RigOver<D>, code: u8, data: &[u8]) -> String {
 fn every_opcode_in_each_kind_of_session() {
     let over_tcp = table::<TcpMover<HeapLease>>();
     assert_eq!(table::<MemoryMover>(), over_tcp);
+    // SNACK (RFC 7145 §7.3.11).
+    let over_iser = over_tcp.replace("Reject 03", "Reject 04");
+    assert_eq!(table::<IserMover<HeapLease>>(), over_iser);
     insta::assert_snapshot!(over_tcp);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::rig::{FIRST_CMD_SN, Rig, over_each_datamover, pattern};
+use super::rig::{FIRST_CMD_SN, Rig, over_each_datamover, over_one_datamover, pattern};
 use crate::wire::bhs::{Itt, Ttt};
 
 over_each_datamover! {

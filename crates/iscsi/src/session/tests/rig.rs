@@ -3,7 +3,9 @@
 //! What the session sends is told in one line a PDU; its numbers are checked on the way: StatSN
 //! goes up by one with each numbered PDU, MaxCmdSN never moves back.
 
+mod iser;
 mod memory;
+mod stories;
 mod tcp;
 mod trace;
 
@@ -17,7 +19,9 @@ use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
 pub(super) use self::memory::MemoryMover;
+pub(super) use self::stories::{over_all_but_iser, over_each_datamover, over_one_datamover};
 use crate::datamover::Datamover;
+pub(super) use crate::datamover::iser::IserMover;
 use crate::datamover::tcp::TcpMover;
 use crate::parameters::{Operational, SessionPurpose};
 use crate::session::{Session, SessionEvent};
@@ -38,7 +42,7 @@ pub(super) const FIRST_CMD_SN: u32 = 100;
 pub(super) const FIRST_STAT_SN: u32 = 500;
 
 /// A rig whose session's datamover is `D`.
-pub(super) struct RigOver<D> {
+pub(super) struct RigOver<D: Carrier> {
     pub(super) session: Session<HeapLease, D>,
     pub(super) now: Duration,
     pub(super) keys: Operational,
@@ -46,6 +50,8 @@ pub(super) struct RigOver<D> {
     pub(super) events: VecDeque<SessionEvent<HeapLease>>,
     wire: Sink,
     framer: Framer,
+    /// The initiator's end, where that is more than bytes.
+    pub(super) peer: D::Peer,
     stat_sn: u32,
     pub(super) exp_cmd_sn: u32,
     pub(super) max_cmd_sn: u32,
@@ -53,6 +59,13 @@ pub(super) struct RigOver<D> {
 
 /// A datamover that stories can run over.
 pub(super) trait Carrier: Datamover<HeapLease> + Sized {
+    /// The initiator's end.
+    type Peer;
+
+    /// The initiator's end of a connection that has agreed upon these keys, which become those of
+    /// this transport.
+    fn connect(keys: &mut Operational) -> Self::Peer;
+
     /// Gives a PDU to the session, collecting events.
     fn give(rig: &mut RigOver<Self>, bhs: Bhs, data: &[u8]);
 
@@ -63,24 +76,11 @@ pub(super) trait Carrier: Datamover<HeapLease> + Sized {
 /// The rig that most stories run on.
 pub(super) type Rig = RigOver<TcpMover<HeapLease>>;
 
-/// Runs stories in which no PDU moves data over each datamover: what a session does must not depend
-/// on how its data moves.
-macro_rules! over_each_datamover {
-    ($($(#[$meta:meta])* fn $name:ident() $body:block)*) => {
-        mod over_tcp {
-            use super::*;
-            type Rig = super::super::rig::Rig;
-            $($(#[$meta])* fn $name() $body)*
-        }
+/// The rig without PDUs of data.
+pub(super) type MemoryRig = RigOver<MemoryMover>;
 
-        mod over_memory {
-            use super::*;
-            type Rig = super::super::rig::RigOver<super::super::rig::MemoryMover>;
-            $($(#[$meta])* fn $name() $body)*
-        }
-    };
-}
-pub(super) use over_each_datamover;
+/// The rig over software iWARP.
+pub(super) type IserRig = RigOver<IserMover<HeapLease>>;
 
 /// Short lengths, so that traces are short: 1 KiB segments, 2 KiB bursts, 4 KiB data segments.
 pub(super) fn keys() -> Operational {
@@ -124,7 +124,12 @@ impl<D: Carrier> RigOver<D> {
         Self::build(keys(), SessionPurpose::Discovery(vec![node()]), limits())
     }
 
-    pub(super) fn build(keys: Operational, purpose: SessionPurpose, limits: TargetLimits) -> Self {
+    pub(super) fn build(
+        mut keys: Operational,
+        purpose: SessionPurpose,
+        limits: TargetLimits,
+    ) -> Self {
+        let peer = D::connect(&mut keys);
         let numbers = (FIRST_STAT_SN, FIRST_CMD_SN);
         let parameters = test_support::parameters(keys, purpose, numbers);
         let config = test_support::config(limits);
@@ -138,6 +143,7 @@ impl<D: Carrier> RigOver<D> {
             events: VecDeque::new(),
             wire: Sink::default(),
             framer,
+            peer,
             stat_sn: FIRST_STAT_SN,
             exp_cmd_sn: FIRST_CMD_SN,
             max_cmd_sn: FIRST_CMD_SN - 1,

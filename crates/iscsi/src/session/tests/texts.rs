@@ -1,6 +1,8 @@
 //! Text requests in the full-feature phase (RFC 7143 §11.10, §11.11; UNH FFP 17.x).
 
-use super::rig::{FIRST_CMD_SN, Rig, TARGET, over_each_datamover};
+use super::rig::{
+    FIRST_CMD_SN, Rig, TARGET, over_all_but_iser, over_each_datamover, over_one_datamover,
+};
 use crate::wire::bhs::{Itt, Ttt};
 
 over_each_datamover! {
@@ -50,33 +52,6 @@ over_each_datamover! {
         rig.sends(["Reject 04 of TextRequest"]);
         assert_eq!(rig.rule(), "a key sent twice");
         assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
-    }
-
-    #[test]
-    fn a_negotiation_that_is_not_finished_changes_nothing() {
-        let mut rig = Rig::new();
-        let mut pdu = rig.text_pdu(1);
-        pdu.last = false;
-        rig.send(pdu.encode(), b"MaxRecvDataSegmentLength=512\0");
-        rig.sends(["Text Response #1 ttt=1 "]);
-        assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
-        // A request without the Target Transfer Tag begins anew.
-        rig.text(1, "");
-        rig.sends(["Text Response #1 F "]);
-        assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
-    }
-
-    #[test]
-    fn a_negotiation_goes_on_by_its_tag() {
-        let mut rig = Rig::new();
-        let mut pdu = rig.text_pdu(1);
-        pdu.last = false;
-        rig.send(pdu.encode(), b"MaxRecvDataSegmentLength=512\0");
-        pdu.ttt = Ttt(1);
-        pdu.last = true;
-        rig.send(pdu.encode(), b"");
-        rig.sends(["Text Response #1 ttt=1 ", "Text Response #1 F "]);
-        assert_eq!(rig.session.parameters().keys.peer_data_segment, 512);
     }
 
     #[test]
@@ -182,6 +157,39 @@ over_each_datamover! {
         assert_eq!(pdu.itt, Itt(1));
         rig.send(pdu.encode(), b"");
         rig.sends(["Reject 07 of TextRequest"]);
+    }
+}
+
+over_all_but_iser! {
+    /// Over iSER MaxRecvDataSegmentLength is ignored (RFC 7145 §6.2), and nothing else can be
+    /// negotiated in the full-feature phase.
+    #[test]
+    fn a_negotiation_that_is_not_finished_changes_nothing() {
+        let mut rig = Rig::new();
+        let mut pdu = rig.text_pdu(1);
+        pdu.last = false;
+        rig.send(pdu.encode(), b"MaxRecvDataSegmentLength=512\0");
+        rig.sends(["Text Response #1 ttt=1 "]);
+        assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
+        // A request without the Target Transfer Tag begins anew.
+        rig.text(1, "");
+        rig.sends(["Text Response #1 F "]);
+        assert_eq!(rig.session.parameters().keys.peer_data_segment, 1024);
+    }
+
+    /// Over iSER MaxRecvDataSegmentLength is ignored (RFC 7145 §6.2), and nothing else can be
+    /// negotiated in the full-feature phase.
+    #[test]
+    fn a_negotiation_goes_on_by_its_tag() {
+        let mut rig = Rig::new();
+        let mut pdu = rig.text_pdu(1);
+        pdu.last = false;
+        rig.send(pdu.encode(), b"MaxRecvDataSegmentLength=512\0");
+        pdu.ttt = Ttt(1);
+        pdu.last = true;
+        rig.send(pdu.encode(), b"");
+        rig.sends(["Text Response #1 ttt=1 ", "Text Response #1 F "]);
+        assert_eq!(rig.session.parameters().keys.peer_data_segment, 512);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::rig::{Rig, keys, over_each_datamover, pattern};
+use super::rig::{Rig, keys, over_each_datamover, over_one_datamover, pattern};
 use crate::parameters::Operational;
 use crate::session::stall::StallTimer;
 use crate::wire::bhs::Ttt;

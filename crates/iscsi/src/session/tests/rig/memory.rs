@@ -153,6 +153,10 @@ impl Session<HeapLease, MemoryMover> {
 }
 
 impl Carrier for MemoryMover {
+    type Peer = ();
+
+    fn connect(_: &mut Operational) {}
+
     fn give(rig: &mut RigOver<Self>, mut bhs: Bhs, data: &[u8]) {
         bhs.set_data_len(data.len() as u32);
         rig.session.heard(rig.now, 48 + data.len());

@@ -5,10 +5,15 @@ use scsi::medium::HeapLease;
 use super::trace::{line, numbers};
 use super::{Carrier, Rig};
 use crate::datamover::tcp::TcpMover;
+use crate::parameters::Operational;
 use crate::test_support;
 use crate::wire::bhs::Bhs;
 
 impl Carrier for TcpMover<HeapLease> {
+    type Peer = ();
+
+    fn connect(_: &mut Operational) {}
+
     fn give(rig: &mut Rig, bhs: Bhs, data: &[u8]) {
         rig.send_with(bhs, &[], data);
     }

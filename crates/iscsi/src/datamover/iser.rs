@@ -1,0 +1,295 @@
+//! The datamover over RDMA, at a target: iSER (RFC 7145).
+//!
+//! It has no I/O and owns no queue pair: [`Session::receive`] takes in what a queue pair tells, and
+//! [`Session::transmit`] posts to it.
+//!
+//! - **Data and responses leave in one order**, numbered when they are posted: an RDMA Write
+//!   reaches memory before the Send behind it is told. A status never goes along with data (RFC
+//!   7145 §7.3.2).
+//! - **Reads have a queue of their own** and are posted only while fewer than ORD are outstanding,
+//!   as a queue pair holds back everything behind a read that waits.
+//! - **The response to a task management function waits** until the reads of aborted tasks are
+//!   over: the initiator may withdraw their memory when it has heard it (RFC 7145 §7.3.3).
+//! - **What the initiator does not expect** (pings, asynchronous messages, Rejects) steps aside
+//!   while too much of that is unacknowledged (RFC 7145 §8.1.2); responses go on.
+//!
+//! | what | file |
+//! |---|---|
+//! | messages that come, and the rules for their headers | `receive.rs` |
+//! | messages and data that leave | `transmit.rs` |
+//! | RDMA Reads | `reads.rs` |
+//! | PDUs that are not expected | `unexpected.rs` |
+//!
+//! [`Session::receive`]: crate::session::Session::receive
+//! [`Session::transmit`]: crate::session::Session::transmit
+
+mod reads;
+mod receive;
+mod transmit;
+mod unexpected;
+
+use std::collections::VecDeque;
+
+use rdma::verbs;
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+
+use self::reads::TaskReads;
+use self::receive::{Announced, HelloState, InboundSegment};
+use self::transmit::{IserOut, PostedOut};
+use self::unexpected::UnexpectedPdus;
+use super::{ControlPdu, Datamover, TaskEnding, TaskSlot, WantedData};
+use crate::parameters::Operational;
+use crate::target::TargetLimits;
+use crate::wire::bhs::{Itt, Opcode};
+use crate::wire::serial::StatSn;
+
+/// A connection's datamover over RDMA.
+#[derive(Debug)]
+pub struct IserMover<L> {
+    keys: IserMoverKeys,
+    hello: HelloState,
+    /// Messages that were not looked at.
+    received: VecDeque<Vec<u8>>,
+    /// The rest of the message whose header was told last.
+    segment: Option<InboundSegment>,
+    /// What goes with the header that is being told.
+    announced: Announced,
+    ahs: Vec<u8>,
+    /// As the initiator told it last.
+    exp_stat_sn: StatSn,
+    /// By [`TaskSlot`].
+    tasks: Vec<TaskBuffers>,
+    reads: TaskReads<L>,
+    queue: VecDeque<IserOut<L>>,
+    unexpected: UnexpectedPdus,
+    /// What the queue pair has not told to have left, oldest first.
+    posted: VecDeque<PostedOut>,
+    /// Bytes of Data-In in `queue` and in `posted`.
+    data: usize,
+    /// Control PDUs in `queue` and in `posted`.
+    controls: usize,
+    /// Bytes of data that came or left, for [`Datamover::take_moved`].
+    moved: u32,
+}
+
+/// What was agreed upon, as far as a datamover goes by it. Lengths are in bytes.
+#[derive(Clone, Copy, Debug)]
+struct IserMoverKeys {
+    own_data_segment: u32,
+    max_burst: u32,
+    first_burst: u32,
+    offset_skips_unsolicited: bool,
+}
+
+impl From<&Operational> for IserMoverKeys {
+    fn from(keys: &Operational) -> Self {
+        Self {
+            own_data_segment: keys.own_data_segment,
+            max_burst: keys.max_burst,
+            first_burst: keys.first_burst,
+            offset_skips_unsolicited: keys.iser.offset_skips_unsolicited(),
+        }
+    }
+}
+
+/// Memory of the initiator for one command: the Remote Mapping (RFC 7145 §7.3.1).
+#[derive(Debug)]
+struct TaskBuffers {
+    itt: Itt,
+    /// Where the first byte of all write data would be, sent with the command or not.
+    write: Option<verbs::Tag>,
+    read: Option<verbs::Tag>,
+    /// No more is asked for.
+    is_frozen: bool,
+    /// What the command ended with, while its response waits to be posted.
+    ending: Option<TaskEnding>,
+}
+
+impl TaskBuffers {
+    const fn new() -> Self {
+        Self {
+            itt: Itt::NONE,
+            write: None,
+            read: None,
+            is_frozen: false,
+            ending: None,
+        }
+    }
+}
+
+/// Control PDUs that may wait before the session takes nothing more.
+const MAX_CONTROLS: usize = 32;
+
+impl<L> IserMover<L> {
+    fn task(&mut self, task: TaskSlot) -> Option<&mut TaskBuffers> {
+        self.tasks.get_mut(task.index())
+    }
+}
+
+impl<L: Lease> Datamover<L> for IserMover<L> {
+    fn new(keys: &Operational, _: &TargetLimits) -> Self {
+        Self {
+            keys: keys.into(),
+            hello: HelloState::new(keys.iser.hello_required),
+            received: VecDeque::new(),
+            segment: None,
+            announced: Announced::default(),
+            ahs: Vec::new(),
+            exp_stat_sn: StatSn(0),
+            tasks: Vec::new(),
+            reads: TaskReads::new(),
+            queue: VecDeque::new(),
+            unexpected: UnexpectedPdus::new(keys.iser.unexpected_pdus),
+            posted: VecDeque::new(),
+            data: 0,
+            controls: 0,
+            moved: 0,
+        }
+    }
+
+    fn notice_keys(&mut self, keys: &Operational) {
+        self.keys = keys.into();
+    }
+
+    fn allocate(&mut self, task: TaskSlot, itt: Itt, _: Lun) {
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize_with(task.index() + 1, TaskBuffers::new);
+        }
+        self.tasks[task.index()] = TaskBuffers {
+            itt,
+            write: self.announced.write,
+            read: self.announced.read,
+            is_frozen: false,
+            ending: None,
+        };
+    }
+
+    /// What was posted of the task leaves still, before the next message.
+    fn deallocate(&mut self, task: TaskSlot) {
+        self.retain_queued(|other| other != task);
+        self.reads.forget(task);
+    }
+
+    fn send_control(&mut self, pdu: ControlPdu) {
+        self.controls += 1;
+        self.queue.push_back(IserOut::Control(Box::new(pdu)));
+    }
+
+    fn send_response(&mut self, task: TaskSlot, ending: TaskEnding, _: bool) {
+        if let Some(buffers) = self.task(task) {
+            buffers.ending = Some(ending);
+            self.queue.push_back(IserOut::Status(task));
+        }
+    }
+
+    fn put_data(&mut self, task: TaskSlot, offset: u32, data: L) {
+        let to = self.task(task).and_then(|buffers| buffers.read);
+        if let Some(to) = to {
+            self.data += data.len();
+            self.queue.push_back(IserOut::Data {
+                slot: task,
+                to: to.plus(offset.into()),
+                data,
+            });
+        }
+    }
+
+    fn get_data(&mut self, now: Now, task: TaskSlot, wanted: WantedData<L>) {
+        let max_burst = self.keys.max_burst;
+        let buffers = self.tasks.get(task.index());
+        let from = buffers.and_then(|buffers| buffers.write.filter(|_| !buffers.is_frozen));
+        if let Some(from) = from {
+            self.reads.want((now, task), from, wanted, max_burst);
+        }
+    }
+
+    fn stop_asking(&mut self, task: TaskSlot) {
+        if let Some(buffers) = self.task(task) {
+            buffers.is_frozen = true;
+        }
+        self.reads.stop_asking(task);
+    }
+
+    fn drop_data(&mut self, task: TaskSlot) {
+        self.stop_asking(task);
+        self.reads.cancel(task);
+    }
+
+    fn is_getting(&self, task: TaskSlot) -> bool {
+        self.reads.is_getting(task)
+    }
+
+    fn oldest_get(&self) -> Option<Now> {
+        self.reads.oldest()
+    }
+
+    fn take_moved(&mut self) -> u32 {
+        std::mem::take(&mut self.moved)
+    }
+
+    fn ahs(&self) -> &[u8] {
+        &self.ahs
+    }
+
+    /// A segment is told when there is memory for it, so none is kept here.
+    fn take_collected(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn recycle(&mut self, _: Vec<u8>) {}
+
+    fn retain(&mut self, keep: impl Fn(TaskSlot) -> bool) {
+        self.reads.retain(&keep);
+        self.retain_queued(keep);
+    }
+
+    fn queued(&self) -> usize {
+        self.queue.len() + self.unexpected.waiting()
+    }
+
+    fn data_in_queued(&self) -> usize {
+        self.data
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.controls >= MAX_CONTROLS
+    }
+
+    fn trim(&mut self, has_tasks: bool) {
+        self.queue.shrink_to_fit();
+        self.posted.shrink_to_fit();
+        self.received.shrink_to_fit();
+        self.ahs = Vec::new();
+        self.reads.trim();
+        if !has_tasks {
+            self.tasks = Vec::new();
+        }
+    }
+}
+
+impl<L: Lease> IserMover<L> {
+    fn retain_queued(&mut self, keep: impl Fn(TaskSlot) -> bool) {
+        let left = &mut self.data;
+        self.queue.retain(|out| match out {
+            IserOut::Control(_) => true,
+            IserOut::Status(slot) => keep(*slot),
+            IserOut::Data { slot, data, .. } => {
+                let kept = keep(*slot);
+                if !kept {
+                    *left -= data.len();
+                }
+                kept
+            }
+        });
+    }
+
+    /// Whether the oldest of what is queued has to wait.
+    fn is_held_back(&self) -> bool {
+        let is_function = |out: &IserOut<L>| match out {
+            IserOut::Control(pdu) => pdu.bhs.opcode() == Opcode::TaskResponse,
+            IserOut::Status(_) | IserOut::Data { .. } => false,
+        };
+        self.reads.is_draining() && self.queue.front().is_some_and(is_function)
+    }
+}

@@ -1,0 +1,224 @@
+//! The way out: RDMA Writes and Sends, numbered when they are posted (RFC 7145 §7.3.2, §7.3.5).
+
+use rdma::verbs::{self, QueuePair, SendHeader, Stag, Work};
+use scsi::medium::Lease;
+use scsi::task::SenseBytes;
+
+use super::IserMover;
+use crate::datamover::{ControlPdu, TaskEnding, TaskSlot};
+use crate::session::Session;
+use crate::wire::bhs::{Bhs, Stamps};
+use crate::wire::framer::padding;
+use crate::wire::iser::{AdvertisedBuffers, IserHeader};
+use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
+use crate::wire::serial::DataSn;
+
+/// What waits to be posted.
+#[derive(Debug)]
+pub(super) enum IserOut<L> {
+    /// A PDU that is no SCSI Response.
+    Control(Box<ControlPdu>),
+    /// The response of a command.
+    Status(TaskSlot),
+    /// Data-In of a command.
+    Data {
+        /// Of which command.
+        slot: TaskSlot,
+        /// Where it goes.
+        to: verbs::Tag,
+        /// The data.
+        data: L,
+    },
+}
+
+/// What was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PostedOut {
+    /// A Send of a control PDU that is no SCSI Response.
+    Control,
+    /// Another Send.
+    Message,
+    /// An RDMA Write of so many bytes.
+    Write(usize),
+}
+
+impl<L: Lease> Session<L, IserMover<L>> {
+    /// Posts what is to be sent and asked for, as far as there is room; returns whether there was
+    /// anything. To be called after each call of another function, before the queue pair moves any
+    /// data: reads of commands that were aborted are given up here.
+    pub fn transmit(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+        let mover = &mut self.connection.mover;
+        while let Some(read) = mover.reads.pop_cancelled() {
+            pair.cancel(read);
+        }
+        let mut any = mover.greet(pair) | mover.read(pair);
+        while pair.limits().room > 0
+            && let Some(next) = self.connection.mover.pop()
+        {
+            any = true;
+            match next {
+                IserOut::Data { to, data, .. } => self.connection.mover.write(pair, to, data),
+                IserOut::Status(slot) => self.post_status(pair, slot),
+                IserOut::Control(control) => self.post_control(pair, &control),
+            }
+        }
+        if !self.connection.mover.posted.is_empty() {
+            self.on_its_way();
+        }
+        any
+    }
+
+    fn post_status(&mut self, pair: &mut impl QueuePair<L>, slot: TaskSlot) {
+        let Some((ending, mut pdu, invalidate)) = self.connection.mover.response(slot) else {
+            return;
+        };
+        pdu.stamps = self.response_leaves(slot);
+        let sense = ending.sense.as_slice();
+        let mut segment = [0; 2 + SenseBytes::MAX];
+        let len = if sense.is_empty() { 0 } else { 2 + sense.len() };
+        if len > 0 {
+            self.sense_leaves(&ending.sense, pdu.stamps.stat_sn);
+            segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
+            segment[2..len].copy_from_slice(sense);
+        }
+        let invalidate = invalidate.filter(|_| pair.limits().can_invalidate);
+        let mover = &mut self.connection.mover;
+        mover.send(pair, (pdu.encode(), &segment[..len]), invalidate);
+        mover.posted.push_back(PostedOut::Message);
+    }
+
+    fn post_control(&mut self, pair: &mut impl QueuePair<L>, control: &ControlPdu) {
+        let mut bhs = control.bhs;
+        let stamps = self.control_leaves(control);
+        bhs.stamp(stamps);
+        let mover = &mut self.connection.mover;
+        mover.unexpected.sent(&bhs, stamps.stat_sn);
+        mover.posted.push_back(PostedOut::Control);
+        mover.send(pair, (bhs, &control.data), None);
+    }
+}
+
+impl<L: Lease> IserMover<L> {
+    /// What is posted next.
+    fn pop(&mut self) -> Option<IserOut<L>> {
+        if !self.hello.is_over() {
+            return None;
+        }
+        if let Some(pdu) = self.unexpected.pop() {
+            self.controls += 1;
+            return Some(IserOut::Control(pdu));
+        }
+        while !self.is_held_back() {
+            match self.queue.pop_front()? {
+                IserOut::Control(pdu) if !self.unexpected.may_leave(&pdu.bhs) => {
+                    self.controls -= 1;
+                    self.unexpected.push(pdu);
+                }
+                out => return Some(out),
+            }
+        }
+        None
+    }
+
+    /// Answers a Hello, before all else that leaves (RFC 7145 §5.1.3).
+    fn greet(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+        let Some(reply) = self.hello.take_reply() else {
+            return false;
+        };
+        let header = IserHeader::HelloReply(reply).encode();
+        if let Some(header) = SendHeader::new(&[&header]) {
+            pair.post(Work::Send {
+                header,
+                data: None,
+                invalidate: None,
+            });
+            self.posted.push_back(PostedOut::Message);
+        }
+        true
+    }
+
+    /// Asks for data that is wanted.
+    fn read(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+        let mut any = false;
+        let ord = self.hello.ord(pair.limits().ord);
+        while pair.limits().room > 0
+            && let Some(read) = self.reads.pop(ord)
+        {
+            any = true;
+            pair.post(read);
+        }
+        any
+    }
+
+    fn write(&mut self, pair: &mut impl QueuePair<L>, to: verbs::Tag, data: L) {
+        self.posted.push_back(PostedOut::Write(data.len()));
+        pair.post(Work::Write { to, from: data });
+    }
+
+    /// Posts a PDU, with its data segment padded.
+    fn send(
+        &self,
+        pair: &mut impl QueuePair<L>,
+        (mut bhs, data): (Bhs, &[u8]),
+        invalidate: Option<Stag>,
+    ) {
+        let length = data.len() as u32;
+        bhs.set_data_len(length);
+        let iser = IserHeader::Control(AdvertisedBuffers::default()).encode();
+        let padding = &[0; 3][..usize::from(padding(length))];
+        let whole = SendHeader::new(&[&iser, &bhs.0, data, padding]);
+        let long = || {
+            let data = L::from_bytes([data, padding].concat());
+            Some((SendHeader::new(&[&iser, &bhs.0])?, Some(data)))
+        };
+        if let Some((header, data)) = whole.map(|header| (header, None)).or_else(long) {
+            pair.post(Work::Send {
+                header,
+                data,
+                invalidate,
+            });
+        }
+    }
+
+    /// The response of a command, but for its numbers, and the STag that the initiator does not
+    /// want used any more. As no Data-In PDU and no R2T reaches it, none is counted.
+    fn response(&mut self, slot: TaskSlot) -> Option<(TaskEnding, ScsiResponse, Option<Stag>)> {
+        let buffers = self.task(slot)?;
+        let ending = buffers.ending.take()?;
+        let advertised = buffers.read.or(buffers.write);
+        let pdu = ScsiResponse {
+            residual: ending.residual,
+            read_residual: ending.read_residual,
+            response: COMPLETED,
+            status: ending.status as u8,
+            qualifier: ending.qualifier,
+            itt: buffers.itt,
+            snack_tag: 0,
+            stamps: Stamps::default(),
+            exp_data_sn: DataSn(0),
+        };
+        Some((ending, pdu, advertised.map(|tag| tag.stag)))
+    }
+
+    /// A Send has left.
+    pub(super) fn sent(&mut self) {
+        let is_send = |out: &PostedOut| !matches!(out, PostedOut::Write(_));
+        if let Some(PostedOut::Control) = self.left(is_send) {
+            self.controls -= 1;
+        }
+    }
+
+    /// An RDMA Write has left.
+    pub(super) fn written(&mut self) {
+        let is_write = |out: &PostedOut| matches!(out, PostedOut::Write(_));
+        if let Some(PostedOut::Write(len)) = self.left(is_write) {
+            self.data -= len;
+            self.moved = self.moved.saturating_add(len as u32);
+        }
+    }
+
+    fn left(&mut self, is_it: impl Fn(&PostedOut) -> bool) -> Option<PostedOut> {
+        let at = self.posted.iter().position(is_it)?;
+        self.posted.remove(at)
+    }
+}
