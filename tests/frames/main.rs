@@ -7,6 +7,7 @@ mod fcoe;
 mod iscsi;
 mod iser;
 mod iser_messages;
+mod iser_target;
 mod n_port;
 
 /// The frames of a file: title and bytes.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
+use crate::datamover::Datamover;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Transport};
 use crate::pdu_sink::PduSink;
 use crate::session::Session;
@@ -27,6 +28,7 @@ use scsi::violation::Violation;
 mod admission;
 mod dialogue;
 mod identity;
+mod messages;
 mod stage;
 pub mod status;
 #[cfg(test)]
@@ -162,10 +164,7 @@ impl<L: Lease> Login<L> {
     /// and is left; what comes after a failure is thrown away.
     pub fn receive(&mut self, _now: Now, bytes: &[u8]) -> usize {
         let mut rest = bytes;
-        while matches!(
-            self.state,
-            LoginState::Waiting | LoginState::Negotiating(..)
-        ) {
+        while self.takes_requests() {
             if self.framer.is_between() && !begins_login(rest) {
                 self.unexpected();
                 break;
@@ -182,6 +181,13 @@ impl<L: Lease> Login<L> {
         } else {
             bytes.len() - rest.len()
         }
+    }
+
+    const fn takes_requests(&self) -> bool {
+        matches!(
+            self.state,
+            LoginState::Waiting | LoginState::Negotiating(..)
+        )
     }
 
     /// What to do next.
@@ -236,9 +242,15 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    /// The full-feature phase, after [`LoginEvent::Done`]; `None` before it.
+    /// The full-feature phase over TCP, after [`LoginEvent::Done`]; `None` before it.
     #[must_use]
     pub fn into_session(self, now: Now) -> Option<Session<L>> {
+        self.into_session_over(now)
+    }
+
+    /// The same, whose data moves by `D`.
+    #[must_use]
+    pub fn into_session_over<D: Datamover<L>>(self, now: Now) -> Option<Session<L, D>> {
         match self.state {
             LoginState::Done(parameters) => Some(Session::new(*parameters, self.config, now)),
             _ => None,

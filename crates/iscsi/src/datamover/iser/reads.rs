@@ -134,6 +134,11 @@ impl<L: Lease> TaskReads<L> {
         own.for_each(|read| read.task = None);
     }
 
+    /// Whether reads wait to be posted.
+    pub(super) fn are_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Whether something is outstanding of a task.
     pub(super) fn is_getting(&self, task: TaskSlot) -> bool {
         self.posted.iter().any(|read| read.task == Some(task))

@@ -321,9 +321,9 @@ const NO_VERSION: Violation = Violation {
     clause: "RFC 7145 §5.1.3",
 };
 
-const NO_READS: Violation = Violation {
+pub(super) const NO_READS: Violation = Violation {
     rule: "a connection without RDMA Reads",
-    clause: "RFC 7145 §5.1.3",
+    clause: "RFC 7145 §7.3.6",
 };
 
 const LONG_DATA: Violation = Violation {

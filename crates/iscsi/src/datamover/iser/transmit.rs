@@ -5,7 +5,8 @@ use scsi::medium::Lease;
 use scsi::task::SenseBytes;
 
 use super::IserMover;
-use crate::datamover::{ControlPdu, TaskEnding, TaskSlot};
+use super::receive::NO_READS;
+use crate::datamover::{ControlPdu, Notice, TaskEnding, TaskSlot};
 use crate::session::Session;
 use crate::wire::bhs::{Bhs, Stamps};
 use crate::wire::framer::padding;
@@ -52,6 +53,9 @@ impl<L: Lease> Session<L, IserMover<L>> {
             pair.cancel(read);
         }
         let mut any = mover.greet(pair) | mover.read(pair);
+        if mover.cannot_read(pair.limits().ord) {
+            self.notice(Notice::Broken(None, NO_READS));
+        }
         while pair.limits().room > 0
             && let Some(next) = self.connection.mover.pop()
         {
@@ -148,6 +152,11 @@ impl<L: Lease> IserMover<L> {
             pair.post(read);
         }
         any
+    }
+
+    /// Whether data is wanted that cannot be asked for: then the connection ends (RFC 7145 §7.3.6).
+    fn cannot_read(&self, ord: u16) -> bool {
+        self.hello.is_over() && self.hello.ord(ord) == 0 && self.reads.are_waiting()
     }
 
     fn write(&mut self, pair: &mut impl QueuePair<L>, to: verbs::Tag, data: L) {

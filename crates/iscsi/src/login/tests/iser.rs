@@ -1,9 +1,17 @@
 //! Logins over RDMA, and what becomes of the keys of iSER over TCP (RFC 7145 §6).
 
+use rdma::iwarp::startup::MpaRole;
+use rdma::iwarp::stream::Stream;
+use rdma::test_support::{agreed, sent};
+use rdma::verbs::{Completion, QueuePair as _, SendHeader, Work};
+use scsi::medium::Lease as _;
+
 use super::captures::captured;
 use super::*;
+use crate::datamover::iser::IserMover;
 use crate::parameters::{IserKeys, Operational};
 use crate::target::NodeLogin;
+use crate::wire::iser::{AdvertisedBuffers, ControlMessage, Hello, IserHeader};
 
 /// The operational part of what ib_iser says, from a capture.
 const IB_ISER: &str = "DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No OFMarker=No \
@@ -18,7 +26,7 @@ fn over_rdma() -> Peer {
 }
 
 /// One request with these keys, and what it leads to.
-fn agreed(mut peer: Peer, keys: &str) -> (String, Parameters) {
+fn negotiated(mut peer: Peer, keys: &str) -> (String, Parameters) {
     peer.send("O>F", &format!("{INITIATOR} {TARGET} {keys}"));
     peer.asks();
     let (response, parameters) = peer.admitted(1);
@@ -77,7 +85,7 @@ fn a_captured_initiator_logs_in() {
 
 #[test]
 fn lengths_of_iser_take_the_place_of_the_data_segment_length() {
-    let (answer, parameters) = agreed(
+    let (answer, parameters) = negotiated(
         over_rdma(),
         "RDMAExtensions=Yes TargetRecvDataSegmentLength=1048576 \
          InitiatorRecvDataSegmentLength=512 MaxRecvDataSegmentLength=1",
@@ -168,7 +176,7 @@ fn keys_of_iser_are_irrelevant_to_a_discovery() {
 
 #[test]
 fn over_tcp_there_is_no_iser() {
-    let (answer, parameters) = agreed(
+    let (answer, parameters) = negotiated(
         Peer::default(),
         "RDMAExtensions=Yes TargetRecvDataSegmentLength=65536 \
          InitiatorRecvDataSegmentLength=8192 MaxOutstandingUnexpectedPDUs=1 MaxAHSLength=512 \
@@ -187,7 +195,7 @@ fn over_tcp_there_is_no_iser() {
 #[test]
 fn there_are_no_digests_whatever_was_offered() {
     for offered in ["CRC32C", "CRC32C,None", "None"] {
-        let (answer, parameters) = agreed(
+        let (answer, parameters) = negotiated(
             over_rdma(),
             &format!("RDMAExtensions=Yes HeaderDigest={offered} DataDigest={offered}"),
         );
@@ -215,7 +223,7 @@ fn what_a_node_wants_of_tcp_does_not_bind_iser() {
     };
     let peer = Peer::new(&config(vec![Arc::new(strict)])).over_rdma();
     let keys = "RDMAExtensions=Yes HeaderDigest=None InitialR2T=No ImmediateData=Yes";
-    let (answer, parameters) = agreed(peer, keys);
+    let (answer, parameters) = negotiated(peer, keys);
     assert_eq!(
         answer,
         "RDMAExtensions=Yes HeaderDigest=None InitialR2T=Yes ImmediateData=No"
@@ -232,7 +240,7 @@ fn limits_are_declared_to_an_initiator_that_declares_its_own() {
     let declared = "MaxOutstandingUnexpectedPDUs=0 MaxAHSLength=4294967295 \
          TaggedBufferForSolicitedDataOnly=No iSERHelloRequired=Yes";
     let keys = format!("RDMAExtensions=Yes {declared}");
-    let (answer, parameters) = agreed(over_rdma(), &keys);
+    let (answer, parameters) = negotiated(over_rdma(), &keys);
     assert_eq!(
         answer,
         "RDMAExtensions=Yes MaxOutstandingUnexpectedPDUs=16 MaxAHSLength=256"
@@ -254,6 +262,139 @@ fn declarations_out_of_bounds_end_the_login() {
         peer.opens("O>F", &format!("RDMAExtensions=Yes {wrong}"), "reject 0200");
         peer.breaks("a declared value out of bounds");
     }
+}
+
+/// Two ends of software iWARP, the first one the target's.
+fn ends() -> (Stream<HeapLease>, Stream<HeapLease>) {
+    let end = |role| Stream::new(agreed(role), &rdma::test_support::config());
+    (end(MpaRole::Responder), end(MpaRole::Initiator))
+}
+
+/// What has come to an end as messages.
+fn messages(from: &mut Stream<HeapLease>, to: &mut Stream<HeapLease>) -> Vec<Vec<u8>> {
+    let bytes = sent(from);
+    let (mut rest, mut messages) = (&bytes[..], Vec::new());
+    while !rest.is_empty() {
+        rest = &rest[to.receive(rest)..];
+        while let Some(completion) = to.poll() {
+            if let Completion::Received { bytes, .. } = completion {
+                messages.push(bytes);
+            }
+        }
+    }
+    messages
+}
+
+fn message(header: IserHeader, pdu: &[u8]) -> Vec<u8> {
+    [&header.encode()[..], pdu].concat()
+}
+
+const CONTROL: IserHeader = IserHeader::Control(AdvertisedBuffers {
+    write: None,
+    read: None,
+});
+
+#[test]
+fn requests_and_responses_are_messages() {
+    let (mut ours, mut theirs) = ends();
+    let mut peer = over_rdma();
+    let names = format!("{INITIATOR} {TARGET}");
+    for (head, text) in [("S>O", &*names), ("O>F", "RDMAExtensions=Yes")] {
+        let header = SendHeader::new(&[&CONTROL.encode()]).unwrap();
+        let pdu = peer.request(head, text);
+        theirs.post(Work::Send {
+            header,
+            data: Some(HeapLease::from_bytes(pdu)),
+            invalidate: None,
+        });
+        for message in messages(&mut theirs, &mut ours) {
+            assert!(peer.login.receive_message(Duration::ZERO, &message));
+        }
+        if head == "O>F" {
+            assert!(!peer.login.post(&mut ours), "nothing before admission");
+            peer.asks();
+            peer.login.admit(1);
+        }
+        assert!(peer.login.post(&mut ours));
+        let responses = messages(&mut ours, &mut theirs);
+        assert_eq!(responses.len(), 1);
+        let (header, rest) = IserHeader::split(&responses[0]).unwrap();
+        let pdu = ControlMessage::split(rest).unwrap();
+        let expected = match head {
+            "S>O" => "S>O: TargetPortalGroupTag=1",
+            _ => "O>F: RDMAExtensions=Yes",
+        };
+        assert_eq!(header, CONTROL);
+        assert_eq!(trace(&LoginResponse::decode(&pdu.bhs), pdu.data), expected);
+    }
+    let session = peer.login.into_session_over::<IserMover<_>>(Duration::ZERO);
+    assert_eq!(session.unwrap().parameters().keys, bare());
+}
+
+#[test]
+fn a_text_may_go_without_its_padding() {
+    let mut peer = over_rdma();
+    let mut pdu = peer.request("S>O", &format!("{INITIATOR} {TARGET}a"));
+    assert_eq!(pdu.pop(), Some(0), "padded");
+    let len = Bhs(*pdu.first_chunk().unwrap()).data_len() as usize;
+    pdu.truncate(BHS_LEN + len);
+    assert!(
+        peer.login
+            .receive_message(Duration::ZERO, &message(CONTROL, &pdu))
+    );
+    assert_eq!(peer.recv(), "reject 0203");
+}
+
+#[test]
+fn messages_that_are_no_login_end_it() {
+    let hello = IserHeader::Hello(Hello {
+        max_version: 10,
+        min_version: 10,
+        ird: 1,
+    });
+    let ping = Bhs::new(Opcode::NopOut).0;
+    let table = [
+        (vec![0x10; 27], "a message shorter than an iSER header"),
+        (message(hello, &[]), "an iSER Hello during login"),
+        (
+            message(CONTROL, &[0x43; 47]),
+            "a message shorter than a PDU's header",
+        ),
+        (
+            message(CONTROL, &[&ping[..], &[0; 4]].concat()),
+            "a PDU whose lengths are not that of its message",
+        ),
+        (
+            message(CONTROL, &ping),
+            "a PDU other than a Login Request before login",
+        ),
+    ];
+    for (message, rule) in table {
+        let mut peer = over_rdma();
+        assert!(peer.login.receive_message(Duration::ZERO, &message));
+        assert_eq!(peer.recv(), "");
+        peer.breaks(rule);
+        assert!(
+            !peer.login.receive_message(Duration::ZERO, &[]),
+            "it is over"
+        );
+    }
+}
+
+#[test]
+fn messages_after_the_last_request_are_the_sessions() {
+    let mut peer = over_rdma();
+    let names = format!("{INITIATOR} {TARGET} RDMAExtensions=Yes");
+    let request = peer.request("O>F", &names);
+    assert!(
+        peer.login
+            .receive_message(Duration::ZERO, &message(CONTROL, &request))
+    );
+    peer.asks();
+    for early in [message(CONTROL, &request), vec![0]] {
+        assert!(!peer.login.receive_message(Duration::ZERO, &early));
+    }
+    peer.admitted(1);
 }
 
 #[test]

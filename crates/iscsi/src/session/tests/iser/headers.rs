@@ -244,6 +244,19 @@ fn a_hello_of_another_version_is_refused() {
 }
 
 #[test]
+fn without_reads_nothing_can_be_asked_for() {
+    let (mut rig, reply) = greeted(Hello { ird: 0, ..HELLO });
+    let reply = HelloReply { ord: 0, ..reply };
+    rig.sends([format!("{reply:?}")]);
+    let read = rig.read(1, 512);
+    rig.answer(read.tag, 512);
+    rig.sends(["Response #1 00"]);
+    rig.granted(2, 512, true, &[]);
+    rig.sends_nothing();
+    assert_eq!(rig.rule(), "a connection without RDMA Reads");
+}
+
+#[test]
 fn a_hello_that_was_announced_has_to_come() {
     let mut rig = Rig::agreed(|keys| keys.iser.hello_required = true);
     rig.ping(1, b"");
@@ -252,6 +265,35 @@ fn a_hello_that_was_announced_has_to_come() {
         "another message in place of an iSER Hello",
         "RFC 7145 §10.1.3.4",
     );
+}
+
+#[test]
+fn any_message_is_borne() {
+    let mut random = 0x1234_5678_u32;
+    let mut byte = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 24) as u8
+    };
+    let mut ended = 0;
+    for round in 0..500 {
+        let mut rig = Rig::new();
+        let write = rig.write_pdu(1, 512, true).encode();
+        let advertised = AdvertisedBuffers {
+            write: ANYTHING,
+            read: ANYTHING,
+        };
+        let header = IserHeader::Control(advertised).encode();
+        let mut message = [&header[..], &pdu(write, 100, &[7; 100])].concat();
+        for _ in 0..round % 5 {
+            let at = usize::from(byte()) % message.len();
+            message[at] = byte();
+        }
+        message.truncate(usize::from(byte()).max(usize::from(byte())));
+        rig.give_raw(&message);
+        rig.sent();
+        ended += u32::from(!rig.session.is_open());
+    }
+    assert!((1..500).contains(&ended), "{ended}");
 }
 
 #[test]
