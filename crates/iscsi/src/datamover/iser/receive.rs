@@ -147,8 +147,7 @@ impl<L: Lease> Session<L, IserMover<L>> {
         let mover = &mut self.connection.mover;
         let ord = pair.limits().ord;
         match mover.header(&message, ord) {
-            Ok(Some((bhs, data))) if is_solicited(&bhs) => {
-                debug_assert!(data.end <= message.len());
+            Ok(Some((bhs, _))) if is_solicited(&bhs) => {
                 pair.recycle(message);
                 self.notice(Notice::Stray(bhs));
             }

@@ -96,7 +96,7 @@ impl<L: Lease> Session<L, IserMover<L>> {
         let stamps = self.control_leaves(control);
         bhs.stamp(stamps);
         let mover = &mut self.connection.mover;
-        mover.unexpected.sent(&bhs, stamps.stat_sn);
+        mover.unexpected.sent(control, stamps.stat_sn);
         mover.posted.push_back(PostedOut::Control);
         mover.send(pair, (bhs, &control.data), None);
     }
@@ -114,7 +114,7 @@ impl<L: Lease> IserMover<L> {
         }
         while !self.is_held_back() {
             match self.queue.pop_front()? {
-                IserOut::Control(pdu) if !self.unexpected.may_leave(&pdu.bhs) => {
+                IserOut::Control(pdu) if !self.unexpected.may_leave(&pdu) => {
                     self.controls -= 1;
                     self.unexpected.push(pdu);
                 }

@@ -29,6 +29,9 @@ struct OutstandingPdu {
 /// One ping and one other.
 const UNDECLARED: u32 = 2;
 
+/// PDUs that are remembered until they are acknowledged, whatever an initiator declares.
+const MAX_OUTSTANDING: u32 = 64;
+
 /// PDUs that wait for an initiator that acknowledges nothing; more are not generated (RFC 7145
 /// §8.1.2).
 const MAX_WAITING: usize = 16;
@@ -38,7 +41,8 @@ impl UnexpectedPdus {
     pub(super) const fn new(declared: Option<u32>) -> Self {
         let limit = match declared {
             Some(0) => None,
-            Some(limit) => Some(limit),
+            Some(limit) if limit < MAX_OUTSTANDING => Some(limit),
+            Some(_) => Some(MAX_OUTSTANDING),
             None => Some(UNDECLARED),
         };
         Self {
@@ -61,28 +65,28 @@ impl UnexpectedPdus {
 
     /// The oldest that may be sent now.
     pub(super) fn pop(&mut self) -> Option<Box<ControlPdu>> {
-        let at = (0..self.waiting.len()).find(|at| self.may_leave(&self.waiting[*at].bhs))?;
+        let at = (0..self.waiting.len()).find(|at| self.may_leave(&self.waiting[*at]))?;
         self.waiting.remove(at)
     }
 
     /// Whether a PDU may be sent now. The last place is that of a ping, which makes the initiator
     /// tell what it has got.
-    pub(super) fn may_leave(&self, bhs: &Bhs) -> bool {
-        if !is_unexpected(bhs) {
+    pub(super) fn may_leave(&self, pdu: &ControlPdu) -> bool {
+        if !is_unexpected(pdu) {
             return true;
         }
         let used = self.outstanding.len() as u32;
         let pings = self.outstanding.iter().filter(|pdu| pdu.ping.is_some());
         let others = used - pings.count() as u32;
-        let is_ping = ping(bhs).is_some();
+        let is_ping = ping(&pdu.bhs).is_some();
         self.limit
             .is_none_or(|limit| used < limit && (is_ping || others + 1 < limit))
     }
 
     /// A PDU was sent with this number.
-    pub(super) fn sent(&mut self, bhs: &Bhs, number: StatSn) {
-        if self.limit.is_some() && is_unexpected(bhs) {
-            let ping = ping(bhs);
+    pub(super) fn sent(&mut self, pdu: &ControlPdu, number: StatSn) {
+        if self.limit.is_some() && is_unexpected(pdu) {
+            let ping = ping(&pdu.bhs);
             self.outstanding.push(OutstandingPdu { number, ping });
         }
     }
@@ -98,12 +102,26 @@ impl UnexpectedPdus {
     }
 }
 
-fn is_unexpected(bhs: &Bhs) -> bool {
-    match bhs.opcode() {
-        Opcode::AsyncMessage | Opcode::Reject => true,
-        Opcode::NopIn => bhs.itt() == Itt::NONE,
+fn is_unexpected(pdu: &ControlPdu) -> bool {
+    match pdu.bhs.opcode() {
+        Opcode::AsyncMessage => true,
+        Opcode::Reject => !is_in_place_of_a_response(pdu),
+        Opcode::NopIn => pdu.bhs.itt() == Itt::NONE,
         _ => false,
     }
+}
+
+/// Whether a Reject takes the place of a response: then the initiator has a receive for it (RFC
+/// 7145 §8.1.1.1).
+fn is_in_place_of_a_response(reject: &ControlPdu) -> bool {
+    let rejected = reject.data.first_chunk().map(|header| Bhs(*header));
+    rejected.is_some_and(|rejected| match rejected.opcode() {
+        Opcode::ScsiCommand | Opcode::TaskRequest | Opcode::TextRequest | Opcode::LogoutRequest => {
+            true
+        }
+        Opcode::NopOut => rejected.itt() != Itt::NONE,
+        _ => false,
+    })
 }
 
 /// The Target Transfer Tag of a NOP-In that asks for an answer.

@@ -15,6 +15,7 @@ use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::task_management::function;
 
 mod headers;
+mod pair;
 
 /// What ib_iser agrees upon with us, but with short lengths.
 fn solicited() -> Operational {
@@ -301,9 +302,25 @@ fn a_ping_is_over_when_it_is_answered() {
     rig.quiet();
 }
 
+/// The initiator has a receive for the response that a Reject takes the place of.
+#[test]
+fn rejects_in_place_of_responses_are_expected() {
+    let mut rig = Rig::new();
+    for itt in 1..4 {
+        rig.data_out(itt, Ttt(0), 0, 0, true, &[7; 16]);
+        rig.send_read(itt, 8, |pdu| pdu.last = false);
+    }
+    rig.sends([
+        "Reject 04 of DataOut",
+        "Reject 09 of ScsiCommand",
+        "Reject 09 of ScsiCommand",
+        "Reject 09 of ScsiCommand",
+    ]);
+}
+
 #[test]
 fn an_initiator_may_declare_how_many_it_takes() {
-    for (declared, leave) in [(2, 1), (4, 3), (0, 8)] {
+    for (declared, leave) in [(2, 1), (4, 3), (u32::MAX, 8), (0, 8)] {
         let mut rig = Rig::agreed(|keys| keys.iser.unexpected_pdus = Some(declared));
         for _ in 0..8 {
             attention(&mut rig);
