@@ -106,6 +106,11 @@ fn initiator() {
 }
 
 #[test]
+fn iser_target() {
+    replay("iser_target");
+}
+
+#[test]
 fn login() {
     replay("login");
 }

@@ -33,7 +33,7 @@ pub use login::login;
 pub use mpa::mpa;
 pub use port::port;
 pub use reserve::reserve;
-pub use session::session;
+pub use session::{iser_target, session};
 pub use shell::shell;
 pub use text::text;
 
@@ -57,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     target("framer", framer),
     target("import", import),
     target("initiator", initiator),
+    target("iser_target", iser_target),
     target("login", login),
     target("mpa", mpa),
     target("port", port),

@@ -3,6 +3,7 @@
 
 mod device;
 mod initiator;
+mod iser;
 mod watch;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use scsi::wire::lun::Lun;
 
 use self::device::Device;
 use self::initiator::Initiator;
+pub use self::iser::iser_target;
 use self::watch::Watch;
 use super::script::Script;
 

@@ -1,5 +1,6 @@
 //! A device server that does what the script says, within its contract.
 
+use iscsi::datamover::Datamover;
 use iscsi::session::Session;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
@@ -81,7 +82,11 @@ impl Device {
     }
 
     /// Does one thing.
-    pub(super) fn act(&mut self, script: &mut Script<'_>, session: &mut Session<HeapLease>) {
+    pub(super) fn act<D: Datamover<HeapLease>>(
+        &mut self,
+        script: &mut Script<'_>,
+        session: &mut Session<HeapLease, D>,
+    ) {
         let what = script.byte();
         let at = script.below(16);
         if what & 7 == 7 {
@@ -103,7 +108,12 @@ impl Device {
         }
     }
 
-    fn complete(&mut self, at: usize, status: Status, session: &mut Session<HeapLease>) {
+    fn complete<D: Datamover<HeapLease>>(
+        &mut self,
+        at: usize,
+        status: Status,
+        session: &mut Session<HeapLease, D>,
+    ) {
         let job = self.jobs.swap_remove(at);
         let sense = [0x70, 0, 0x0b, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let completed = Completed {
@@ -119,12 +129,17 @@ impl Device {
         session.complete(job.tag, &completed);
     }
 
-    fn abort(&mut self, at: usize, session: &mut Session<HeapLease>) {
+    fn abort<D: Datamover<HeapLease>>(&mut self, at: usize, session: &mut Session<HeapLease, D>) {
         let job = self.jobs.swap_remove(at);
         session.aborted(job.tag);
     }
 
-    fn answer(&mut self, at: usize, how: u8, session: &mut Session<HeapLease>) {
+    fn answer<D: Datamover<HeapLease>>(
+        &mut self,
+        at: usize,
+        how: u8,
+        session: &mut Session<HeapLease, D>,
+    ) {
         let (id, lun, function) = self.functions.remove(at);
         let result = match how {
             1 => FunctionResult::Rejected,
@@ -142,7 +157,10 @@ impl Device {
     }
 
     /// Ends one thing, well; `false` when there is nothing.
-    pub(super) fn finish_one(&mut self, session: &mut Session<HeapLease>) -> bool {
+    pub(super) fn finish_one<D: Datamover<HeapLease>>(
+        &mut self,
+        session: &mut Session<HeapLease, D>,
+    ) -> bool {
         if !self.functions.is_empty() {
             self.answer(0, 0, session);
         } else if let Some(job) = self.jobs.first() {
@@ -169,7 +187,11 @@ impl Device {
 }
 
 impl Job {
-    fn ask(&mut self, script: &mut Script<'_>, session: &mut Session<HeapLease>) {
+    fn ask<D: Datamover<HeapLease>>(
+        &mut self,
+        script: &mut Script<'_>,
+        session: &mut Session<HeapLease, D>,
+    ) {
         let left = self.expected_out - self.asked;
         let len = left.min(1 + u32::from(script.half()));
         if len == 0 || self.lent.len() >= 4 {
@@ -181,7 +203,11 @@ impl Job {
         self.asked += len;
     }
 
-    fn send(&mut self, script: &mut Script<'_>, session: &mut Session<HeapLease>) {
+    fn send<D: Datamover<HeapLease>>(
+        &mut self,
+        script: &mut Script<'_>,
+        session: &mut Session<HeapLease, D>,
+    ) {
         let len = script.half() & 0x3fff;
         let data = HeapLease::from_bytes(vec![0x5a; len.into()]);
         session.send_data_in(self.tag, self.sent, data);
