@@ -46,7 +46,8 @@ pub(super) enum PostedOut {
 impl<L: Lease> Session<L, IserMover<L>> {
     /// Posts what is to be sent and asked for, as far as there is room; returns whether there was
     /// anything. To be called after each call of another function, before the queue pair moves any
-    /// data: reads of commands that were aborted are given up here.
+    /// data: reads of commands that were aborted are given up here. `poll` may have something to
+    /// say after it, where data is wanted and the queue pair allows no reads.
     pub fn transmit(&mut self, pair: &mut impl QueuePair<L>) -> bool {
         let mover = &mut self.connection.mover;
         while let Some(read) = mover.reads.pop_cancelled() {
