@@ -196,11 +196,10 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
     }
 
     fn get_data(&mut self, now: Now, task: TaskSlot, wanted: WantedData<L>) {
-        let max_burst = self.keys.max_burst;
         let buffers = self.tasks.get(task.index());
         let from = buffers.and_then(|buffers| buffers.write.filter(|_| !buffers.is_frozen));
         if let Some(from) = from {
-            self.reads.want((now, task), from, wanted, max_burst);
+            self.reads.want((now, task), from, wanted);
         }
     }
 

@@ -1,38 +1,49 @@
 //! RDMA Reads: data that is wanted, cut by MaxBurstLength, and what is outstanding of it (RFC 7145
 //! §7.3.6, §8.2).
 
-use std::collections::VecDeque;
-
 use rdma::verbs::{self, ReadId, Work};
 use scsi::medium::{Lease, Now};
 
 use crate::datamover::{TaskSlot, WantedData};
 
-/// The reads of all tasks.
+/// The reads of all tasks. A read is cut from its memory when it is posted, so what waits costs one
+/// entry a lease, however short bursts are.
 #[derive(Debug)]
 pub(super) struct TaskReads<L> {
+    /// In the order in which they were asked for.
     gets: Vec<DataGet<L>>,
-    waiting: VecDeque<WaitingRead<L>>,
     posted: Vec<PostedRead>,
     /// Those of `posted` that the queue pair is to give up.
     cancelled: Vec<ReadId>,
-    next_id: u32,
+    next_get: GetId,
+    next_read: ReadId,
 }
 
-/// One *Get_Data*, named by the first of its reads.
+/// Names a *Get_Data*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GetId(u32);
+
+/// One *Get_Data*.
 #[derive(Debug)]
 struct DataGet<L> {
-    id: ReadId,
+    id: GetId,
     task: TaskSlot,
+    /// Where the first byte of the command's data would be.
+    from: verbs::Tag,
     wanted: WantedData<L>,
+    /// Bytes from the beginning of its memory that are there, or for which a read was posted.
+    asked: u32,
+    /// No more reads are posted for it.
+    is_stopped: bool,
+    /// When it was asked for.
+    since: Now,
 }
 
-/// A read that was not posted.
-#[derive(Debug)]
-struct WaitingRead<L> {
-    read: PostedRead,
-    from: verbs::Tag,
-    into: L,
+impl<L: Lease> DataGet<L> {
+    /// Whether a read is to be posted for it.
+    fn is_waiting(&self) -> bool {
+        !self.is_stopped && (self.asked as usize) < self.wanted.into.len()
+    }
 }
 
 /// A read that was posted.
@@ -42,7 +53,7 @@ pub(super) struct PostedRead {
     /// `None` when the task was aborted.
     pub(super) task: Option<TaskSlot>,
     /// What it is a part of; `None` when its data is not wanted any more.
-    get: Option<ReadId>,
+    get: Option<GetId>,
     len: u32,
     /// When it was asked for.
     since: Now,
@@ -59,46 +70,31 @@ impl<L: Lease> TaskReads<L> {
     pub(super) const fn new() -> Self {
         Self {
             gets: Vec::new(),
-            waiting: VecDeque::new(),
             posted: Vec::new(),
             cancelled: Vec::new(),
-            next_id: 0,
+            next_get: GetId(0),
+            next_read: ReadId(0),
         }
     }
 
-    /// Asks for what is missing of `wanted`, in reads of at most `max_burst` bytes. `from` is where
-    /// the first byte of the command's data would be.
+    /// Asks for what is missing of `wanted`. `from` is where the first byte of the command's data
+    /// would be.
     pub(super) fn want(
         &mut self,
         (now, task): (Now, TaskSlot),
         from: verbs::Tag,
         wanted: WantedData<L>,
-        max_burst: u32,
     ) {
-        let get = ReadId(self.next_id);
-        let end = wanted.into.len() as u32;
-        let mut at = wanted.filled;
-        while at < end {
-            let len = (end - at).min(max_burst.max(1));
-            let read = PostedRead {
-                id: ReadId(self.next_id),
-                task: Some(task),
-                get: Some(get),
-                len,
-                since: now,
-            };
-            self.waiting.push_back(WaitingRead {
-                read,
-                from: from.plus(u64::from(wanted.offset) + u64::from(at)),
-                into: wanted.into.slice(at as usize, len as usize),
-            });
-            self.next_id = self.next_id.wrapping_add(1);
-            at += len;
-        }
+        let id = self.next_get;
+        self.next_get = GetId(id.0.wrapping_add(1));
         self.gets.push(DataGet {
-            id: get,
+            id,
             task,
+            from,
+            asked: wanted.filled,
             wanted,
+            is_stopped: false,
+            since: now,
         });
     }
 
@@ -109,9 +105,8 @@ impl<L: Lease> TaskReads<L> {
 
     /// Keeps only reads of some tasks among those that were not posted.
     pub(super) fn retain(&mut self, keep: impl Fn(TaskSlot) -> bool) {
-        if !self.waiting.is_empty() {
-            self.waiting.retain(|one| one.read.task.is_none_or(&keep));
-        }
+        let stopped = self.gets.iter_mut().filter(|get| !keep(get.task));
+        stopped.for_each(|get| get.is_stopped = true);
     }
 
     /// Gives up what is outstanding of a task, and the memory that was to be filled.
@@ -136,7 +131,7 @@ impl<L: Lease> TaskReads<L> {
 
     /// Whether reads wait to be posted.
     pub(super) fn are_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.gets.iter().any(DataGet::is_waiting)
     }
 
     /// Whether something is outstanding of a task.
@@ -151,7 +146,8 @@ impl<L: Lease> TaskReads<L> {
 
     /// Since when something was asked for that has not come.
     pub(super) fn oldest(&self) -> Option<Now> {
-        let waiting = self.waiting.iter().map(|one| one.read.since);
+        let waiting = self.gets.iter().filter(|get| get.is_waiting());
+        let waiting = waiting.map(|get| get.since);
         let posted = self.posted.iter().map(|read| read.since);
         waiting.chain(posted).min()
     }
@@ -161,23 +157,36 @@ impl<L: Lease> TaskReads<L> {
         self.cancelled.pop()
     }
 
-    /// The next read to be posted, while fewer than `ord` are outstanding.
-    pub(super) fn pop(&mut self, ord: u16) -> Option<Work<L>> {
+    /// The next read to be posted, of at most `max_burst` bytes, while fewer than `ord` are
+    /// outstanding.
+    pub(super) fn pop(&mut self, ord: u16, max_burst: u32) -> Option<Work<L>> {
         if self.posted.len() >= usize::from(ord) {
             return None;
         }
-        let WaitingRead { read, from, into } = self.waiting.pop_front()?;
-        self.posted.push(read);
+        let get = self.gets.iter_mut().find(|get| get.is_waiting())?;
+        let missing = get.wanted.into.len() as u32 - get.asked;
+        let (at, len) = (get.asked, missing.min(max_burst.max(1)));
+        get.asked += len;
+        let id = self.next_read;
+        self.next_read = ReadId(id.0.wrapping_add(1));
+        self.posted.push(PostedRead {
+            id,
+            task: Some(get.task),
+            get: Some(get.id),
+            len,
+            since: get.since,
+        });
         Some(Work::Read {
-            id: read.id,
-            from,
-            into,
+            id,
+            from: get.from.plus(u64::from(get.wanted.offset) + u64::from(at)),
+            into: get.wanted.into.slice(at as usize, len as usize),
         })
     }
 
     /// A read is over.
     pub(super) fn over(&mut self, id: ReadId) -> Option<PostedRead> {
         let at = self.posted.iter().position(|read| read.id == id)?;
+        self.cancelled.retain(|cancelled| *cancelled != id);
         Some(self.posted.swap_remove(at))
     }
 
@@ -187,12 +196,11 @@ impl<L: Lease> TaskReads<L> {
         let at = self.gets.iter().position(|get| get.id == of)?;
         let wanted = &mut self.gets[at].wanted;
         wanted.filled += read.len;
-        wanted.is_full().then(|| self.gets.swap_remove(at).wanted)
+        wanted.is_full().then(|| self.gets.remove(at).wanted)
     }
 
     pub(super) fn trim(&mut self) {
         self.gets.shrink_to_fit();
-        self.waiting.shrink_to_fit();
         self.posted.shrink_to_fit();
         self.cancelled.shrink_to_fit();
     }

@@ -147,7 +147,7 @@ impl<L: Lease> IserMover<L> {
         let mut any = false;
         let ord = self.hello.ord(pair.limits().ord);
         while pair.limits().room > 0
-            && let Some(read) = self.reads.pop(ord)
+            && let Some(read) = self.reads.pop(ord, self.keys.max_burst)
         {
             any = true;
             pair.post(read);
