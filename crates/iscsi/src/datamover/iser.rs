@@ -1,7 +1,15 @@
 //! The datamover over RDMA, at a target: iSER (RFC 7145).
 //!
-//! It has no I/O and owns no queue pair: [`Session::receive`] takes in what a queue pair tells, and
-//! [`Session::transmit`] posts to it.
+//! It has no I/O and owns no queue pair. Whoever joins the two makes these calls:
+//!
+//! | call | when |
+//! |---|---|
+//! | [`Session::receive`] | the queue pair has got something from its wire or its device |
+//! | [`Session::poll`] | after each other call, until `None` |
+//! | [`Session::settle`] | after each event and after each call for the device server, before the queue pair gets more: it gives up the reads of commands that were aborted, whose memory would be filled otherwise |
+//! | [`Session::transmit`] | when there is room; it may be left out while a send is in flight, even if the queue pair still receives |
+//!
+//! `receive` and `transmit` settle by themselves, too.
 //!
 //! - **Data and responses leave in one order**, numbered when they are posted: an RDMA Write
 //!   reaches memory before the Send behind it is told. A status never goes along with data (RFC
@@ -20,6 +28,8 @@
 //! | RDMA Reads | `reads.rs` |
 //! | PDUs that are not expected | `unexpected.rs` |
 //!
+//! [`Session::poll`]: crate::session::Session::poll
+//! [`Session::settle`]: crate::session::Session::settle
 //! [`Session::receive`]: crate::session::Session::receive
 //! [`Session::transmit`]: crate::session::Session::transmit
 
@@ -32,10 +42,11 @@ use std::collections::VecDeque;
 
 use rdma::verbs;
 use scsi::medium::{Lease, Now};
+use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
 use self::reads::TaskReads;
-use self::receive::{Announced, HelloState, InboundSegment};
+use self::receive::{Announced, HelloState, InboundSegment, NO_WRITE_STAG};
 use self::transmit::{IserOut, PostedOut};
 use self::unexpected::UnexpectedPdus;
 use super::{ControlPdu, Datamover, TaskEnding, TaskSlot, WantedData};
@@ -61,6 +72,8 @@ pub struct IserMover<L> {
     /// By [`TaskSlot`].
     tasks: Vec<TaskBuffers>,
     reads: TaskReads<L>,
+    /// A rule that the initiator broke, found where no notice can be given.
+    broken: Option<Violation>,
     queue: VecDeque<IserOut<L>>,
     unexpected: UnexpectedPdus,
     /// What the queue pair has not told to have left, oldest first.
@@ -139,6 +152,7 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
             exp_stat_sn: StatSn(0),
             tasks: Vec::new(),
             reads: TaskReads::new(),
+            broken: None,
             queue: VecDeque::new(),
             unexpected: UnexpectedPdus::new(keys.iser.unexpected_pdus),
             posted: VecDeque::new(),
@@ -196,10 +210,13 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
     }
 
     fn get_data(&mut self, now: Now, task: TaskSlot, wanted: WantedData<L>) {
-        let buffers = self.tasks.get(task.index());
-        let from = buffers.and_then(|buffers| buffers.write.filter(|_| !buffers.is_frozen));
-        if let Some(from) = from {
-            self.reads.want((now, task), from, wanted);
+        let Some(buffers) = self.tasks.get(task.index()) else {
+            return;
+        };
+        match buffers.write {
+            _ if buffers.is_frozen => {}
+            Some(from) => self.reads.want((now, task), from, wanted),
+            None => self.broken = Some(NO_WRITE_STAG),
         }
     }
 

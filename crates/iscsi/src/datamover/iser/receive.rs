@@ -83,9 +83,19 @@ impl<L: Lease> Session<L, IserMover<L>> {
     /// waits until `poll` has given `None` and what came of it is done, or until
     /// [`Session::is_stalled`] is over; no more messages are to be received until then.
     pub fn receive(&mut self, now: Now, pair: &mut impl QueuePair<L>) -> bool {
+        self.settle(pair);
         while let Some(completion) = pair.poll() {
             self.completed(now, completion);
         }
+        self.take_messages(pair);
+        self.settle(pair);
+        if !self.is_open() {
+            self.connection.mover.drop_messages(pair);
+        }
+        self.connection.mover.has_told_all()
+    }
+
+    fn take_messages(&mut self, pair: &mut impl QueuePair<L>) {
         while self.takes_more() {
             if let Some(segment) = self.connection.mover.segment.take() {
                 let bytes = &segment.message[segment.data.clone()];
@@ -94,13 +104,9 @@ impl<L: Lease> Session<L, IserMover<L>> {
             } else if let Some(message) = self.connection.mover.received.pop_front() {
                 self.message(message, pair);
             } else {
-                return true;
+                return;
             }
         }
-        if !self.is_open() {
-            self.connection.mover.drop_messages(pair);
-        }
-        self.connection.mover.has_told_all()
     }
 
     fn completed(&mut self, now: Now, completion: Completion<L>) {
@@ -262,6 +268,7 @@ impl IserMoverKeys {
             return Ok(Announced::default());
         }
         let pdu = ScsiCommand::decode(bhs);
+        // Where more follows, how much is not known yet. A login over RDMA agrees upon none.
         let unsolicited = if pdu.last {
             bhs.data_len()
         } else {
@@ -340,7 +347,7 @@ const NO_READ_STAG: Violation = Violation {
     clause: "RFC 7145 §9.2",
 };
 
-const NO_WRITE_STAG: Violation = Violation {
+pub(super) const NO_WRITE_STAG: Violation = Violation {
     rule: "solicited data without a Write STag",
     clause: "RFC 7145 §9.2",
 };

@@ -44,17 +44,34 @@ pub(super) enum PostedOut {
 }
 
 impl<L: Lease> Session<L, IserMover<L>> {
-    /// Posts what is to be sent and asked for, as far as there is room; returns whether there was
-    /// anything. To be called after each call of another function, before the queue pair moves any
-    /// data: reads of commands that were aborted are given up here. `poll` may have something to
-    /// say after it, where data is wanted and the queue pair allows no reads.
-    pub fn transmit(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+    /// Gives up the reads of commands that were aborted, and ends the session where data is wanted
+    /// that cannot be read. Returns whether there was anything: `poll` may have something to say
+    /// then. To be called after each event and each call for the device server, before the queue
+    /// pair receives more: a read that is not given up still fills its memory.
+    pub fn settle(&mut self, pair: &mut impl QueuePair<L>) -> bool {
         let mover = &mut self.connection.mover;
+        let mut any = false;
         while let Some(read) = mover.reads.pop_cancelled() {
+            any = true;
             pair.cancel(read);
         }
-        let mut any = mover.greet(pair) | mover.read(pair);
+        if let Some(violation) = mover.broken.take() {
+            any = true;
+            self.notice(Notice::Broken(None, violation));
+        }
+        any
+    }
+
+    /// Posts what is to be sent and asked for, as far as there is room; returns whether it did
+    /// anything. `poll` may have something to say after it, where data is wanted and the queue pair
+    /// allows no reads.
+    pub fn transmit(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+        let mut any = self.settle(pair);
+        let mover = &mut self.connection.mover;
+        any |= mover.answer_hello(pair);
+        any |= mover.read(pair);
         if mover.cannot_read(pair.limits().ord) {
+            any = true;
             self.notice(Notice::Broken(None, NO_READS));
         }
         while pair.limits().room > 0
@@ -126,7 +143,7 @@ impl<L: Lease> IserMover<L> {
     }
 
     /// Answers a Hello, before all else that leaves (RFC 7145 §5.1.3).
-    fn greet(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+    fn answer_hello(&mut self, pair: &mut impl QueuePair<L>) -> bool {
         let Some(reply) = self.hello.take_reply() else {
             return false;
         };

@@ -154,6 +154,36 @@ fn a_write_without_solicited_data_needs_no_stag() {
     rig.executed();
 }
 
+/// A write of which all may be unsolicited needs no STag, until not all of it was.
+#[test]
+fn a_write_that_lacks_data_needs_a_stag_after_all() {
+    let mut rig = Rig::agreed(|keys| keys.initial_r2t = false);
+    let bhs = rig.write_pdu(1, 1000, false).encode();
+    rig.give_message(IserHeader::Control(NOTHING), &bhs.0);
+    let tag = rig.executed().tag;
+    rig.grant(tag, 0, 1000);
+    rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(500));
+    rig.post();
+    let rule = "solicited data without a Write STag";
+    ends(&mut rig, rule, "RFC 7145 §9.2");
+}
+
+/// What a login over RDMA agrees upon lets no Data-Out come.
+#[test]
+fn unsolicited_data_out_is_refused() {
+    let mut rig = Rig::agreed(|keys| keys.initial_r2t = true);
+    let command = rig.write_pdu(1, 1000, false).encode();
+    rig.send(command, &[]);
+    rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(1000));
+    rig.sends(["Response #1 02 U=1000 sense=b/0c0c"]);
+    assert_eq!(rig.peer.requests, [0; 0]);
+    let tag = rig.write(2, 1000, true, &[]).tag;
+    rig.data_out(2, Ttt::NONE, 0, 0, true, &pattern(1000));
+    rig.managing();
+    rig.aborted(tag);
+    rig.sends(["Response #2 02 U=1000 sense=b/0c0c"]);
+}
+
 #[test]
 fn data_out_that_says_it_was_asked_for_is_rejected() {
     let mut rig = Rig::new();
@@ -187,7 +217,7 @@ fn a_snack_is_a_protocol_error() {
     ]);
 }
 
-fn greeted(hello: Hello) -> (Rig, HelloReply) {
+fn said_hello(hello: Hello) -> (Rig, HelloReply) {
     let mut rig = Rig::agreed(|keys| keys.iser.hello_required = true);
     rig.give_message(IserHeader::Hello(hello), &[]);
     let reply = HelloReply {
@@ -201,7 +231,7 @@ fn greeted(hello: Hello) -> (Rig, HelloReply) {
 
 #[test]
 fn a_hello_is_answered_before_all_else() {
-    let (mut rig, reply) = greeted(HELLO);
+    let (mut rig, reply) = said_hello(HELLO);
     rig.ping(1, b"");
     rig.sends([format!("{reply:?}"), "NOP-In #1 \"\"".to_owned()]);
     rig.give_message(IserHeader::Hello(HELLO), &[]);
@@ -214,7 +244,7 @@ fn a_hello_is_answered_before_all_else() {
 
 #[test]
 fn reads_are_as_many_as_a_hello_allows() {
-    let (mut rig, reply) = greeted(Hello {
+    let (mut rig, reply) = said_hello(Hello {
         ird: 2,
         max_version: 15,
         min_version: 0,
@@ -229,7 +259,7 @@ fn reads_are_as_many_as_a_hello_allows() {
 #[test]
 fn a_hello_of_another_version_is_refused() {
     for (min_version, max_version) in [(9, 9), (11, 15), (11, 9)] {
-        let (mut rig, reply) = greeted(Hello {
+        let (mut rig, reply) = said_hello(Hello {
             min_version,
             max_version,
             ..HELLO
@@ -245,7 +275,7 @@ fn a_hello_of_another_version_is_refused() {
 
 #[test]
 fn without_reads_nothing_can_be_asked_for() {
-    let (mut rig, reply) = greeted(Hello { ird: 0, ..HELLO });
+    let (mut rig, reply) = said_hello(Hello { ird: 0, ..HELLO });
     let reply = HelloReply { ord: 0, ..reply };
     rig.sends([format!("{reply:?}")]);
     let read = rig.read(1, 512);

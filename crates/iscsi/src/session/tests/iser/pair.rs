@@ -274,6 +274,53 @@ fn memory_of_a_read_that_was_given_up_comes_back_with_its_completion() {
     assert!(rig.session.poll().is_none(), "nothing was told of the data");
 }
 
+/// A core posts nothing while a send is in flight, but what comes is received all the same.
+#[test]
+fn reads_are_given_up_without_anything_being_posted() {
+    let mut rig = PairRig::new(8);
+    let tag = rig.command(0, 6144, true);
+    rig.lend(tag, 6144);
+    assert_eq!(rig.posts().len(), 2);
+    rig.session.aborted(tag);
+    assert!(rig.session.settle(&mut rig.pair));
+    rig.pair.cancelled.sort_by_key(|read| read.0);
+    assert_eq!(rig.pair.cancelled, [ReadId(0), ReadId(1)]);
+    assert!(!rig.session.settle(&mut rig.pair), "once");
+}
+
+#[test]
+fn what_receiving_leads_to_is_settled_at_once() {
+    let mut rig = PairRig::new(8);
+    let tag = rig.command(0, 4096, true);
+    rig.lend(tag, 4096);
+    assert_eq!(rig.posts().len(), 2);
+    rig.session.aborted(tag);
+    // It is over before it was given up.
+    let into = HeapLease::from_bytes(vec![0; 2048]);
+    rig.tell(Completion::Got {
+        id: ReadId(1),
+        into,
+    });
+    rig.pair.cancelled.sort_by_key(|read| read.0);
+    assert_eq!(rig.pair.cancelled, [ReadId(0), ReadId(1)]);
+    assert!(rig.session.poll().is_none());
+}
+
+#[test]
+fn transmit_tells_of_an_end_that_it_led_to() {
+    let mut rig = PairRig::new(8);
+    rig.pair.limits.ord = 0;
+    let tag = rig.command(0, 512, true);
+    rig.lend(tag, 512);
+    assert!(rig.session.transmit(&mut rig.pair));
+    assert!(matches!(
+        rig.session.poll(),
+        Some(SessionEvent::Close(why)) if why.rule == "a connection without RDMA Reads"
+    ));
+    rig.posts();
+    assert!(!rig.session.transmit(&mut rig.pair));
+}
+
 #[test]
 fn reads_may_come_in_any_order() {
     let mut rig = PairRig::new(8);
