@@ -16,8 +16,10 @@
 //!   7145 §7.3.2).
 //! - **Reads have a queue of their own** and are posted only while fewer than ORD are outstanding,
 //!   as a queue pair holds back everything behind a read that waits.
-//! - **The response to a task management function waits** until the reads of aborted tasks are
-//!   over: the initiator may withdraw their memory when it has heard it (RFC 7145 §7.3.3).
+//! - **The response to a task management function, or to a logout, waits** until the reads of
+//!   aborted tasks are over: the initiator may withdraw their memory when it has heard it (RFC 7145
+//!   §7.3.3). Meanwhile messages are taken, as over iWARP the end of those reads comes behind them
+//!   in one stream; above [`MAX_HELD_CONTROLS`] PDUs that wait the connection ends.
 //! - **What the initiator does not expect** (pings, asynchronous messages, Rejects) steps aside
 //!   while too much of that is unacknowledged (RFC 7145 §8.1.2); responses go on.
 //!
@@ -134,6 +136,10 @@ impl TaskBuffers {
 /// Control PDUs that may wait before the session takes nothing more.
 const MAX_CONTROLS: usize = 32;
 
+/// Control PDUs that may wait behind one that is held back: a function for each of the largest
+/// window, or as many pings. Reads that were given up are over within a round trip or two.
+const MAX_HELD_CONTROLS: usize = 256;
+
 impl<L> IserMover<L> {
     fn task(&mut self, task: TaskSlot) -> Option<&mut TaskBuffers> {
         self.tasks.get_mut(task.index())
@@ -185,9 +191,15 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
         self.reads.forget(task);
     }
 
+    /// While something is held back, what is not expected steps aside at once: events of units
+    /// must not count against the initiator.
     fn send_control(&mut self, pdu: ControlPdu) {
+        let pdu = Box::new(pdu);
+        if self.is_held_back() && unexpected::is_unexpected(&pdu) {
+            return self.unexpected.push(pdu);
+        }
         self.controls += 1;
-        self.queue.push_back(IserOut::Control(Box::new(pdu)));
+        self.queue.push_back(IserOut::Control(pdu));
     }
 
     fn send_response(&mut self, task: TaskSlot, ending: TaskEnding, _: bool) {
@@ -269,7 +281,7 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
     }
 
     fn is_crowded(&self) -> bool {
-        self.controls >= MAX_CONTROLS
+        self.controls >= MAX_CONTROLS && !self.is_held_back()
     }
 
     fn trim(&mut self, has_tasks: bool) {
@@ -300,12 +312,20 @@ impl<L: Lease> IserMover<L> {
         });
     }
 
-    /// Whether the oldest of what is queued has to wait.
+    /// Whether the oldest of what is queued has to wait for reads that were given up.
     fn is_held_back(&self) -> bool {
-        let is_function = |out: &IserOut<L>| match out {
-            IserOut::Control(pdu) => pdu.bhs.opcode() == Opcode::TaskResponse,
+        let lets_withdraw = |out: &IserOut<L>| match out {
+            IserOut::Control(pdu) => matches!(
+                pdu.bhs.opcode(),
+                Opcode::TaskResponse | Opcode::LogoutResponse
+            ),
             IserOut::Status(_) | IserOut::Data { .. } => false,
         };
-        self.reads.is_draining() && self.queue.front().is_some_and(is_function)
+        self.queue.front().is_some_and(lets_withdraw) && self.reads.are_draining()
+    }
+
+    /// Whether more waits behind what is held back than any initiator needs.
+    fn is_flooded(&self) -> bool {
+        self.controls >= MAX_HELD_CONTROLS
     }
 }

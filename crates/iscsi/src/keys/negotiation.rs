@@ -163,6 +163,9 @@ impl TargetNegotiation {
     fn result(&self, row: &KeyRow, offered: &str) -> Option<NegotiatedValue> {
         let ours = self.preference(row.key)?;
         match (row.rule, ours) {
+            (KeyRule::First(_), _) if row.key == LoginKey::TaskReporting && self.is_rdma() => {
+                first(offered, REPORTING_OVER_RDMA).map(NegotiatedValue::Choice)
+            }
             // Without a value of the node, the initiator's order decides on digests.
             (KeyRule::First(_), NegotiatedValue::Choice(only)) if self.node.sets(row.key) => {
                 first(offered, &[only]).map(NegotiatedValue::Choice)
@@ -231,3 +234,7 @@ impl TargetNegotiation {
         outcome
     }
 }
+
+/// Without FastAbort: the message that tells an initiator of the end of a task would have to wait
+/// for RDMA Reads, as their memory may be withdrawn after it (RFC 7143 §4.2.3.4, RFC 7145 §7.3.3).
+const REPORTING_OVER_RDMA: &[&str] = &["RFC3720", "ResponseFence"];

@@ -139,9 +139,9 @@ impl<L: Lease> TaskReads<L> {
         self.posted.iter().any(|read| read.task == Some(task))
     }
 
-    /// Whether something is outstanding of tasks that were aborted.
-    pub(super) fn is_draining(&self) -> bool {
-        self.posted.iter().any(|read| read.task.is_none())
+    /// Whether something is outstanding that was given up.
+    pub(super) fn are_draining(&self) -> bool {
+        self.posted.iter().any(|read| read.get.is_none())
     }
 
     /// Since when something was asked for that has not come.

@@ -101,6 +101,10 @@ impl<L: Lease> Session<L, IserMover<L>> {
                 let bytes = &segment.message[segment.data.clone()];
                 self.notice(Notice::Data { bytes, end: true });
                 pair.recycle(segment.message);
+            } else if self.connection.mover.received.is_empty() {
+                return;
+            } else if self.connection.mover.is_flooded() {
+                self.notice(Notice::Broken(None, FLOOD));
             } else if let Some(message) = self.connection.mover.received.pop_front() {
                 self.message(message, pair);
             } else {
@@ -330,6 +334,11 @@ const NO_VERSION: Violation = Violation {
 pub(super) const NO_READS: Violation = Violation {
     rule: "a connection without RDMA Reads",
     clause: "RFC 7145 §7.3.6",
+};
+
+const FLOOD: Violation = Violation {
+    rule: "over 256 requests while aborted RDMA Reads are not over",
+    clause: "RFC 7145 §7.3.3",
 };
 
 const LONG_DATA: Violation = Violation {

@@ -102,7 +102,8 @@ impl UnexpectedPdus {
     }
 }
 
-fn is_unexpected(pdu: &ControlPdu) -> bool {
+/// Whether an initiator has no receive for it but those that it keeps for such PDUs.
+pub(super) fn is_unexpected(pdu: &ControlPdu) -> bool {
     match pdu.bhs.opcode() {
         Opcode::AsyncMessage => true,
         Opcode::Reject => !is_in_place_of_a_response(pdu),

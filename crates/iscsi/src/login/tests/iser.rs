@@ -9,7 +9,7 @@ use scsi::medium::Lease as _;
 use super::captures::captured;
 use super::*;
 use crate::datamover::iser::IserMover;
-use crate::parameters::{IserKeys, Operational};
+use crate::parameters::{IserKeys, Operational, TaskReporting};
 use crate::target::NodeLogin;
 use crate::wire::iser::{AdvertisedBuffers, ControlMessage, Hello, IserHeader};
 
@@ -233,6 +233,41 @@ fn what_a_node_wants_of_tcp_does_not_bind_iser() {
         ..bare()
     };
     assert_eq!(parameters.keys, expected);
+}
+
+/// The end of a task would be told before its reads are over.
+#[test]
+fn fast_abort_is_not_agreed_upon() {
+    for (offered, answer) in [
+        ("FastAbort,ResponseFence,RFC3720", "ResponseFence"),
+        ("FastAbort,RFC3720", "RFC3720"),
+        ("FastAbort", "Reject"),
+    ] {
+        let keys = format!("RDMAExtensions=Yes TaskReporting={offered}");
+        let (told, parameters) = negotiated(over_rdma(), &keys);
+        assert_eq!(told, format!("RDMAExtensions=Yes TaskReporting={answer}"));
+        assert_ne!(parameters.keys.task_reporting, TaskReporting::FastAbort);
+    }
+}
+
+/// Unsolicited Data-Out would find no receive, and the Base Offset no agreement.
+#[test]
+fn unsolicited_data_out_cannot_be_agreed_upon() {
+    for initial_r2t in [None, Some(false), Some(true)] {
+        let mut willing = (*node('a', NodeAccess::default())).clone();
+        willing.login.initial_r2t = initial_r2t;
+        for (offered, answer) in [
+            ("", ""),
+            (" InitialR2T=No", " InitialR2T=Yes"),
+            (" InitialR2T=Yes", " InitialR2T=Yes"),
+        ] {
+            let peer = Peer::new(&config(vec![Arc::new(willing.clone())])).over_rdma();
+            let keys = format!("RDMAExtensions=Yes{offered}");
+            let (told, parameters) = negotiated(peer, &keys);
+            assert_eq!(told, format!("RDMAExtensions=Yes{answer}"));
+            assert!(parameters.keys.initial_r2t);
+        }
+    }
 }
 
 #[test]

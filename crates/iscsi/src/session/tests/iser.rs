@@ -11,6 +11,7 @@ use scsi::wire::sense::Status;
 
 use super::rig::{FIRST_CMD_SN, IserRig as Rig, LUN, bytes_of, keys, pattern};
 use crate::parameters::Operational;
+use crate::session::SessionEvent;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::task_management::function;
 
@@ -140,6 +141,109 @@ fn an_aborted_write_is_answered_when_its_reads_are_over() {
         "those that waited are not sent"
     );
     assert_eq!(bytes_of(&memory), [0xee; 12_288], "not a byte moved");
+    rig.quiet();
+}
+
+/// A write of which reads are outstanding is aborted, and that is not answered yet.
+fn draining() -> (Rig, Tag) {
+    let mut rig = Rig::with(solicited());
+    rig.peer.is_silent = true;
+    let tag = rig.granted(1, 12_288, true, &[]);
+    rig.sends_nothing();
+    rig.abort(2, 1, FIRST_CMD_SN);
+    rig.obeys(&[tag]);
+    rig.sends_nothing();
+    (rig, tag)
+}
+
+/// Over iWARP the Read Responses that end the wait come behind them.
+#[test]
+fn messages_are_taken_while_an_answer_waits_for_reads() {
+    let (mut rig, _) = draining();
+    for itt in 3..100 {
+        rig.ping(itt, b"");
+        assert!(!rig.session.is_stalled());
+    }
+    rig.sends_nothing();
+    rig.peer.is_silent = false;
+    let sent = rig.sent();
+    assert_eq!(sent.len(), 98, "{sent:?}");
+    assert_eq!(sent[..2], ["Task Response #2 0", "NOP-In #3 \"\""]);
+    assert!(!rig.session.is_stalled());
+    rig.quiet();
+}
+
+#[test]
+fn a_flood_while_an_answer_waits_for_reads_ends_the_session() {
+    let (mut rig, _) = draining();
+    for itt in 3..258 {
+        rig.ping(itt, b"");
+    }
+    rig.quiet();
+    rig.ping(258, b"");
+    assert_eq!(
+        rig.rule(),
+        "over 256 requests while aborted RDMA Reads are not over"
+    );
+}
+
+/// They are not of the initiator's making.
+#[test]
+fn what_units_tell_does_not_count_as_a_flood() {
+    let (mut rig, _) = draining();
+    for _ in 0..300 {
+        attention(&mut rig);
+    }
+    sends_attentions(&mut rig, 1);
+    rig.ping(3, b"");
+    sends_attentions(&mut rig, 1);
+    rig.quiet();
+    rig.peer.is_silent = false;
+    rig.sends(["Task Response #2 0", "NOP-In #3 \"\""]);
+}
+
+/// The initiator may withdraw its memory after it.
+#[test]
+fn a_logout_is_answered_when_the_reads_of_its_commands_are_over() {
+    let mut rig = Rig::with(solicited());
+    rig.peer.is_silent = true;
+    let tag = rig.granted(1, 12_288, true, &[]);
+    rig.sends_nothing();
+    rig.send(rig.logout_pdu(2, 0).encode(), &[]);
+    assert_eq!(rig.obeys(&[tag]), Function::NexusReset);
+    rig.sends_nothing();
+    rig.peer.is_silent = false;
+    rig.sends(["Logout Response #2 0"]);
+    assert_eq!(rig.peer.requests, [2048; 4]);
+}
+
+/// So is one behind a command that has failed, and is to be answered no more.
+#[test]
+fn a_logout_waits_for_reads_of_commands_that_have_ended() {
+    let mut rig = Rig::with(solicited());
+    rig.peer.is_silent = true;
+    let tag = rig.granted(1, 2048, true, &[]);
+    rig.sends_nothing();
+    rig.complete(tag, Status::CheckCondition, &[0x70; 18], 0, 0);
+    rig.send(rig.logout_pdu(2, 0).encode(), &[]);
+    assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
+    rig.sends_nothing();
+    rig.peer.is_silent = false;
+    rig.sends(["Logout Response #2 0"]);
+}
+
+/// The command is not known any more, but its memory is read still.
+#[test]
+fn an_abort_of_a_command_that_has_ended_waits_for_its_reads() {
+    let mut rig = Rig::with(solicited());
+    rig.peer.is_silent = true;
+    let tag = rig.granted(1, 2048, true, &[]);
+    rig.sends_nothing();
+    rig.complete(tag, Status::CheckCondition, &[0x70; 18], 0, 0);
+    rig.abort(2, 1, FIRST_CMD_SN);
+    rig.sends_nothing();
+    rig.peer.is_silent = false;
+    rig.sends(["Task Response #2 0"]);
     rig.quiet();
 }
 
