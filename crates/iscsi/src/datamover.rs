@@ -96,6 +96,12 @@ pub trait Datamover<L> {
     /// How many control PDUs, responses and runs of data wait to be sent.
     fn queued(&self) -> usize;
 
+    /// Whether something waits to be sent that will tell the initiator how far the command window
+    /// is open.
+    fn tells_window(&self) -> bool {
+        self.queued() > 0
+    }
+
     /// Bytes of Data-In that wait to be sent: backpressure from a slow reader.
     fn data_in_queued(&self) -> usize;
 

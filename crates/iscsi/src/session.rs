@@ -188,7 +188,9 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         self.connection.mover.is_crowded()
     }
 
-    /// How many PDUs, or runs of Data-In, wait to be transmitted.
+    /// How many PDUs, or runs of Data-In, wait to be transmitted; over RDMA also what is to be
+    /// asked for or given up. While it is not 0, `transmit` has something to do, now or when reads
+    /// that were given up are over.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.connection.mover.queued()

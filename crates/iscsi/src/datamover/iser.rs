@@ -9,7 +9,8 @@
 //! | [`Session::settle`] | after each event and after each call for the device server, before the queue pair gets more: it gives up the reads of commands that were aborted, whose memory would be filled otherwise |
 //! | [`Session::transmit`] | when there is room; it may be left out while a send is in flight, even if the queue pair still receives |
 //!
-//! `receive` and `transmit` settle by themselves, too.
+//! `receive` and `transmit` settle by themselves, too. A connection that is to be closed after
+//! [`Session::queued`] has come to 0 needs a limit for that, as a logout waits for reads.
 //!
 //! - **Data and responses leave in one order**, numbered when they are posted: an RDMA Write
 //!   reaches memory before the Send behind it is told. A status never goes along with data (RFC
@@ -31,6 +32,7 @@
 //! | PDUs that are not expected | `unexpected.rs` |
 //!
 //! [`Session::poll`]: crate::session::Session::poll
+//! [`Session::queued`]: crate::session::Session::queued
 //! [`Session::settle`]: crate::session::Session::settle
 //! [`Session::receive`]: crate::session::Session::receive
 //! [`Session::transmit`]: crate::session::Session::transmit
@@ -272,8 +274,21 @@ impl<L: Lease> Datamover<L> for IserMover<L> {
         self.retain_queued(keep);
     }
 
+    /// What an initiator has to acknowledge something for does not count: it may never leave.
     fn queued(&self) -> usize {
-        self.queue.len() + self.unexpected.waiting()
+        let single = [
+            self.hello.has_reply(),
+            self.broken.is_some(),
+            self.unexpected.has_next(),
+        ];
+        let single = single.into_iter().filter(|is_due| *is_due).count();
+        self.queue.len() + self.reads.to_do() + single
+    }
+
+    /// RDMA Writes tell nothing of it.
+    fn tells_window(&self) -> bool {
+        let is_message = |out: &IserOut<L>| !matches!(out, IserOut::Data { .. });
+        self.queue.iter().any(is_message) || self.unexpected.has_next()
     }
 
     fn data_in_queued(&self) -> usize {

@@ -408,7 +408,7 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         if fast && (task.unsolicited.open || mover.is_getting(slot)) {
             let lun = task.lun;
             self.queue_async(lun, event::TASK_TERMINATION, [0; 3], Vec::new());
-        } else if mover.queued() == 0 {
+        } else if !mover.tells_window() {
             self.queue_unnumbered(window_news());
         }
     }

@@ -8,6 +8,7 @@ use scsi::medium::{Lease, Now};
 
 use super::Session;
 use crate::datamover::Datamover;
+use crate::datamover::tcp::TcpMover;
 
 /// Looks at something now and then: it is stuck when nothing of it moved between two looks.
 #[derive(Debug, Default)]
@@ -73,13 +74,16 @@ pub(super) struct SendStall {
     in_flight: bool,
 }
 
-impl<L: Lease, D: Datamover<L>> Session<L, D> {
+impl<L: Lease> Session<L, TcpMover<L>> {
     /// All that was transmitted has left, as the next call of `transmit` would tell as well, which
-    /// is saved where [`Session::queued`] tells that there is nothing more.
+    /// is saved where [`Session::queued`] tells that there is nothing more. A queue pair tells it
+    /// by itself.
     pub fn all_left(&mut self) {
         self.left(false);
     }
+}
 
+impl<L: Lease, D: Datamover<L>> Session<L, D> {
     /// All that was sent before has left; whether there was more to be sent.
     pub(crate) fn left(&mut self, more: bool) {
         self.connection.send_stall.progress.moved(1);

@@ -134,6 +134,12 @@ impl<L: Lease> TaskReads<L> {
         self.gets.iter().any(DataGet::is_waiting)
     }
 
+    /// How many leases wait for reads to be posted, and how many reads are to be given up.
+    pub(super) fn to_do(&self) -> usize {
+        let waiting = self.gets.iter().filter(|get| get.is_waiting());
+        waiting.count() + self.cancelled.len()
+    }
+
     /// Whether something is outstanding of a task.
     pub(super) fn is_getting(&self, task: TaskSlot) -> bool {
         self.posted.iter().any(|read| read.task == Some(task))

@@ -60,6 +60,11 @@ impl HelloState {
         matches!(self, Self::Over { .. })
     }
 
+    /// Whether an answer is due.
+    pub(super) const fn has_reply(self) -> bool {
+        matches!(self, Self::Due(_))
+    }
+
     /// The answer that is due, which is taken as sent.
     pub(super) fn take_reply(&mut self) -> Option<HelloReply> {
         let Self::Due(reply) = *self else {

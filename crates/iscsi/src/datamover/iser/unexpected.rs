@@ -59,8 +59,9 @@ impl UnexpectedPdus {
         }
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// Whether one of those that wait may be sent before anything is acknowledged.
+    pub(super) fn has_next(&self) -> bool {
+        self.waiting.iter().any(|pdu| self.may_leave(pdu))
     }
 
     /// The oldest that may be sent now.

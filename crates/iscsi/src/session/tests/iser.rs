@@ -287,7 +287,7 @@ fn data_of_a_read_that_was_aborted_does_not_leave() {
     assert_eq!(rig.session.data_in_queued(), 512);
     rig.aborted(command.tag);
     assert_eq!(rig.session.data_in_queued(), 0);
-    rig.sends_nothing();
+    rig.sends(["NOP-In - \"\""]);
     assert_eq!(rig.peer.memory(1), [0; 512]);
 }
 
@@ -440,8 +440,53 @@ fn what_waits_to_be_acknowledged_is_bounded() {
         attention(&mut rig);
         rig.sent();
     }
-    assert_eq!(rig.session.queued(), 16);
+    assert_eq!(rig.session.queued(), 0, "nothing can leave");
     assert!(!rig.session.is_stalled());
+    let mut left = 0;
+    for itt in 1..=20 {
+        rig.ping(itt, b"");
+        let sent = rig.sent();
+        left += sent
+            .iter()
+            .filter(|line| line.starts_with(ATTENTION))
+            .count();
+    }
+    assert_eq!(left, 16);
+}
+
+#[test]
+fn what_is_to_be_done_is_counted() {
+    let mut rig = Rig::with(solicited());
+    rig.peer.is_silent = true;
+    let tag = rig.granted(1, 12_288, true, &[]);
+    assert_eq!(
+        rig.session.queued(),
+        1,
+        "a lease, however many reads it takes"
+    );
+    rig.post();
+    assert_eq!(rig.session.queued(), 1, "reads that wait for ORD");
+    rig.aborted(tag);
+    assert_eq!(
+        rig.session.queued(),
+        4 + 1,
+        "reads to be given up, a NOP-In"
+    );
+    rig.sends(["NOP-In - \"\""]);
+    assert_eq!(rig.session.queued(), 0);
+    rig.peer.is_silent = false;
+    rig.sends_nothing();
+}
+
+/// An RDMA Write does not tell the initiator that the window has opened.
+#[test]
+fn an_abort_by_others_is_told_though_data_leaves() {
+    let mut rig = Rig::new();
+    let running = rig.read(1, 1024);
+    let aborted = rig.read(2, 512);
+    rig.data_in(running.tag, 0, &pattern(512));
+    rig.aborted(aborted.tag);
+    rig.sends(["NOP-In - \"\""]);
 }
 
 #[test]

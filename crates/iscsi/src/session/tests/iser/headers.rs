@@ -232,6 +232,7 @@ fn said_hello(hello: Hello) -> (Rig, HelloReply) {
 #[test]
 fn a_hello_is_answered_before_all_else() {
     let (mut rig, reply) = said_hello(HELLO);
+    assert_eq!(rig.session.queued(), 1);
     rig.ping(1, b"");
     rig.sends([format!("{reply:?}"), "NOP-In #1 \"\"".to_owned()]);
     rig.give_message(IserHeader::Hello(HELLO), &[]);
