@@ -36,7 +36,7 @@ mod tests;
 
 use admission::AdmissionRequest;
 use dialogue::{Dialogue, RequestProgress};
-use stage::{LoginGround, LoginResult, NegotiationStage, StageExit};
+use stage::{LoginContext, LoginResult, NegotiationStage, StageExit};
 pub use status::LoginStatus;
 use status::{ADDITIONAL_HEADER, LoginFault, NOT_A_LOGIN, TWO_AT_ONCE};
 
@@ -242,13 +242,17 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    /// The full-feature phase over TCP, after [`LoginEvent::Done`]; `None` before it.
+    /// The full-feature phase over TCP, after [`LoginEvent::Done`]; `None` before it, and of a
+    /// login over RDMA.
     #[must_use]
     pub fn into_session(self, now: Now) -> Option<Session<L>> {
+        if self.transport.is_rdma() {
+            return None;
+        }
         self.into_session_over(now)
     }
 
-    /// The same, whose data moves by `D`.
+    /// The same, whose data moves by `D`, which is of the transport of the login.
     #[must_use]
     pub fn into_session_over<D: Datamover<L>>(self, now: Now) -> Option<Session<L, D>> {
         match self.state {
@@ -345,7 +349,7 @@ impl<L: Lease> Login<L> {
         let current = stage.current();
         let segment = dialogue.segment();
         let leaving = if request.transit && !segment.1 {
-            stage.leave(request.next, self.ground())?
+            stage.leave(request.next, self.context())?
         } else {
             StageExit::Stay(stage)
         };
@@ -372,13 +376,13 @@ impl<L: Lease> Login<L> {
     ) -> Result<NegotiationStage, LoginFault> {
         let mut answer = Text::default();
         let random = self.random.first_chunk().unwrap_or(&[0; 33]);
-        let stage = stage.text(text, self.ground(), random, &mut answer)?;
+        let stage = stage.text(text, self.context(), random, &mut answer)?;
         dialogue.send(answer);
         Ok(stage)
     }
 
-    fn ground(&self) -> LoginGround<'_> {
-        LoginGround {
+    fn context(&self) -> LoginContext<'_> {
+        LoginContext {
             config: &self.config,
             local: self.endpoints.local,
             transport: self.transport,

@@ -15,7 +15,7 @@ use crate::wire::login::stage;
 
 /// What a login goes by, whichever initiator it is.
 #[derive(Clone, Copy)]
-pub(super) struct LoginGround<'a> {
+pub(super) struct LoginContext<'a> {
     /// The target's configuration.
     pub(super) config: &'a TargetConfig,
     /// Our address.
@@ -111,7 +111,7 @@ impl NegotiationStage {
     pub(super) fn text(
         self,
         (bytes, leaving): (&[u8], bool),
-        ground: LoginGround<'_>,
+        context: LoginContext<'_>,
         random: &[u8; 33],
         out: &mut Text,
     ) -> Result<Self, LoginFault> {
@@ -120,7 +120,7 @@ impl NegotiationStage {
             Self::Start(phase) => {
                 let mut seen = SeenKeys::default();
                 let admitted = seen.admit(&pairs, phase, KeySide::Initiator, out)?;
-                begin((phase, seen), &admitted, ground, out)?.answer(
+                begin((phase, seen), &admitted, context, out)?.answer(
                     (&admitted, leaving),
                     random,
                     out,
@@ -168,10 +168,14 @@ impl NegotiationStage {
     }
 
     /// The initiator asks to go to `next`, which lies ahead.
-    pub(super) fn leave(self, next: u8, ground: LoginGround<'_>) -> Result<StageExit, LoginFault> {
+    pub(super) fn leave(
+        self,
+        next: u8,
+        context: LoginContext<'_>,
+    ) -> Result<StageExit, LoginFault> {
         match self {
             Self::Start(_) => Ok(StageExit::Stay(self)),
-            Self::Security(stage) => stage.leave(next, ground),
+            Self::Security(stage) => stage.leave(next, context),
             Self::Operational(stage) if stage.proposes => {
                 Ok(StageExit::Stay(Self::Operational(stage)))
             }
@@ -185,10 +189,10 @@ impl NegotiationStage {
 fn begin(
     (phase, seen): (KeyPhase, SeenKeys),
     admitted: &[Admitted<'_>],
-    ground: LoginGround<'_>,
+    context: LoginContext<'_>,
     out: &mut Text,
 ) -> Result<NegotiationStage, LoginFault> {
-    let identity = LoginIdentity::of(admitted, ground.config, ground.local)?;
+    let identity = LoginIdentity::of(admitted, context.config, context.local)?;
     out.put("TargetPortalGroupTag", &identity.portal_group.to_string());
     if let Some(alias) = identity.target_alias() {
         out.put("TargetAlias", alias);
@@ -205,12 +209,12 @@ fn begin(
     if !realm.open {
         return Err(UNPROVEN);
     }
-    let stage = Negotiating::new(identity, None, seen, ground);
+    let stage = Negotiating::new(identity, None, seen, context);
     Ok(NegotiationStage::Operational(Box::new(stage)))
 }
 
 impl Security {
-    fn leave(self, next: u8, ground: LoginGround<'_>) -> Result<StageExit, LoginFault> {
+    fn leave(self, next: u8, context: LoginContext<'_>) -> Result<StageExit, LoginFault> {
         if !self.exchange.is_over(&self.realm) {
             // Nothing offered where something is needed: waiting would not help.
             if matches!(self.exchange, ChapHandshake::Open) {
@@ -219,7 +223,7 @@ impl Security {
             return Ok(StageExit::Stay(NegotiationStage::Security(Box::new(self))));
         }
         let proof = self.exchange.into_proof();
-        let stage = Negotiating::new(self.identity, proof, SeenKeys::default(), ground);
+        let stage = Negotiating::new(self.identity, proof, SeenKeys::default(), context);
         if next == stage::FULL_FEATURE {
             return stage.over();
         }
@@ -234,10 +238,10 @@ impl Negotiating {
         identity: LoginIdentity,
         proof: Option<ChapProof>,
         seen: SeenKeys,
-        ground: LoginGround<'_>,
+        context: LoginContext<'_>,
     ) -> Self {
-        let limits = &ground.config.limits;
-        let ours = |keys: Operational| keys.over(ground.transport);
+        let limits = &context.config.limits;
+        let ours = |keys: Operational| keys.over(context.transport);
         let negotiation = match identity.node_login() {
             Some(node) => TargetNegotiation::with(ours(node.preferences(limits)), node),
             None => TargetNegotiation::new(ours(limits.preferences()), identity.discovery),
