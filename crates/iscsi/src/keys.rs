@@ -171,9 +171,11 @@ pub enum IrrelevantWhen {
     Discovery,
     /// SessionType=Discovery, or InitialR2T=Yes with ImmediateData=No.
     DiscoveryOrSolicited,
-    /// The connection is one of RDMA (RFC 7145 §6.1, §6.2). There is no byte stream there that
-    /// could have digests, and the messages of its login are of the default length.
+    /// The connection is one of RDMA (RFC 7145 §6.1). There is no byte stream there that could have
+    /// digests.
     OverRdma,
+    /// RDMAExtensions=Yes (RFC 7145 §6.2), which over RDMA is all but discovery.
+    WithRdma,
     /// RDMAExtensions=No. That is known from the first byte: a session over RDMA other than one of
     /// discovery has it at Yes, or does not come about.
     WithoutRdma,
@@ -189,6 +191,7 @@ impl IrrelevantWhen {
             Self::Discovery => discovery,
             Self::DiscoveryOrSolicited => discovery || keys.initial_r2t && !keys.immediate_data,
             Self::OverRdma => rdma,
+            Self::WithRdma => rdma && !discovery,
             Self::WithoutRdma => discovery || !rdma,
         }
     }

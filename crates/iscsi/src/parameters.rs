@@ -271,8 +271,6 @@ pub struct IserKeys {
     pub initiator_data_segment: u32,
     /// MaxOutstandingUnexpectedPDUs, as the other side declared it; 0: without limit.
     pub unexpected_pdus: Option<u32>,
-    /// MaxAHSLength, as the other side declared it; 0: without limit.
-    pub max_ahs: u32,
     /// TaggedBufferForSolicitedDataOnly, as the initiator declared it.
     pub solicited_only: Option<bool>,
     /// iSERHelloRequired.
@@ -297,7 +295,6 @@ impl Default for IserKeys {
             target_data_segment: DEFAULT_DATA_SEGMENT,
             initiator_data_segment: DEFAULT_DATA_SEGMENT,
             unexpected_pdus: None,
-            max_ahs: MAX_AHS_LENGTH,
             solicited_only: None,
             hello_required: false,
         }

@@ -4,7 +4,7 @@ use super::{
     Admitted, IrrelevantWhen, KeyMisuse, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE, find,
     first,
 };
-use crate::parameters::{MAX_AHS_LENGTH, Operational, UNEXPECTED_PDUS};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, MAX_AHS_LENGTH, Operational, UNEXPECTED_PDUS};
 use crate::target::NodeLogin;
 use crate::text::Text;
 
@@ -222,12 +222,16 @@ impl TargetNegotiation {
 
     /// What was agreed upon. FirstBurstLength must not exceed MaxBurstLength (RFC 7143 §13.14); if
     /// it does because only one of them was negotiated, or in another order, it gives way. Over
-    /// RDMA two other keys stand for MaxRecvDataSegmentLength (RFC 7145 §6.2).
+    /// RDMA two other keys stand for MaxRecvDataSegmentLength (RFC 7145 §6.2), but in a discovery
+    /// session. There what the initiator declares counts as far as a message of a login goes:
+    /// ib_iser declares 32768 and has a receive of 8192 bytes.
     #[must_use]
     pub fn outcome(&self) -> Operational {
         let mut outcome = self.agreed;
         outcome.first_burst = outcome.first_burst.min(outcome.max_burst);
-        if self.is_rdma() {
+        if self.is_rdma() && self.discovery {
+            outcome.peer_data_segment = outcome.peer_data_segment.min(DEFAULT_DATA_SEGMENT);
+        } else if self.is_rdma() {
             outcome.own_data_segment = outcome.iser.target_data_segment;
             outcome.peer_data_segment = outcome.iser.initiator_data_segment;
         }

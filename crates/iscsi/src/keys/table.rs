@@ -61,7 +61,7 @@ impl KeyRow {
 /// is also sent by targets, in answer to SendTargets only.
 #[rustfmt::skip]
 pub static TABLE: [KeyRow; 42] = {
-    use IrrelevantWhen::{Discovery, DiscoveryOrSolicited, OverRdma, WithoutRdma};
+    use IrrelevantWhen::{Discovery, DiscoveryOrSolicited, OverRdma, WithRdma, WithoutRdma};
     use LoginKey as K;
     use KeyRule::{
         And, Authentication, Declare, DeclareFlag, DeclareLimit, DeclareNumber, Maximum, Minimum,
@@ -102,7 +102,7 @@ pub static TABLE: [KeyRow; 42] = {
             .irrelevant(Discovery).default("Yes"),
         row(K::MaxRecvDataSegmentLength, "MaxRecvDataSegmentLength",
             DeclareNumber(512, MAX_DATA_LEN), "RFC 7143 §13.12")
-            .usage(All).irrelevant(OverRdma).default("8192"),
+            .usage(All).irrelevant(WithRdma).default("8192"),
         row(K::MaxBurstLength, "MaxBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.13")
             .irrelevant(Discovery).default("262144"),
         row(K::FirstBurstLength, "FirstBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.14")

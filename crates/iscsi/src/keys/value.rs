@@ -105,7 +105,6 @@ impl Operational {
             (LoginKey::MaxOutstandingUnexpectedPdus, Number(n)) => {
                 self.iser.unexpected_pdus = Some(n);
             }
-            (LoginKey::MaxAhsLength, Number(n)) => self.iser.max_ahs = n,
             (LoginKey::TaggedBufferForSolicitedDataOnly, Flag(flag)) => {
                 self.iser.solicited_only = Some(flag);
             }

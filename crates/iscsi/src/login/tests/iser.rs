@@ -155,6 +155,35 @@ fn a_discovery_needs_no_rdma_extensions() {
 }
 
 #[test]
+fn a_discovery_may_declare_shorter_data_segments() {
+    let declared = "SessionType=Discovery MaxRecvDataSegmentLength";
+    for (length, counts) in [("512", 512), ("8192", 8192), ("16777215", 8192)] {
+        let mut peer = over_rdma();
+        peer.send("O>F", &format!("{INITIATOR} {declared}={length}"));
+        peer.asks();
+        let keys = peer.admitted(1).1.keys;
+        assert_eq!(
+            (keys.peer_data_segment, keys.own_data_segment),
+            (counts, 8192)
+        );
+    }
+    let mut peer = over_rdma();
+    peer.send("O>F", &format!("{INITIATOR} {declared}=511"));
+    assert_eq!(peer.recv(), "reject 0200");
+    peer.breaks("a declared value out of bounds");
+}
+
+#[test]
+fn a_login_over_rdma_leads_to_no_session_over_tcp() {
+    let mut peer = over_rdma();
+    let keys = format!("{INITIATOR} {TARGET} RDMAExtensions=Yes");
+    peer.send("O>F", &keys);
+    peer.asks();
+    peer.admitted(1);
+    assert!(peer.login.into_session(Duration::ZERO).is_none());
+}
+
+#[test]
 fn keys_of_iser_are_irrelevant_to_a_discovery() {
     let mut peer = over_rdma();
     peer.send(
@@ -281,7 +310,7 @@ fn limits_are_declared_to_an_initiator_that_declares_its_own() {
         "RDMAExtensions=Yes MaxOutstandingUnexpectedPDUs=16 MaxAHSLength=256"
     );
     let iser = parameters.keys.iser;
-    assert_eq!((iser.unexpected_pdus, iser.max_ahs), (Some(0), u32::MAX));
+    assert_eq!(iser.unexpected_pdus, Some(0));
     assert!(iser.hello_required && !iser.offset_skips_unsolicited());
 }
 
