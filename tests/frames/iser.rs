@@ -1,5 +1,6 @@
 //! Frames of MPA and FPDUs, as Linux's software iWARP sends them for iSER.
 
+use iscsi::wire::iser::invalidates;
 use rdma::iwarp::ddp::{DdpHeader, Opcode, QueueNumber, ReadRequest};
 use rdma::iwarp::fpdu::{FpduReader, FpduWriter};
 use rdma::iwarp::startup::{FrameKind, FrameReader, MpaRole, StartupConfig, StartupFrame};
@@ -135,6 +136,7 @@ fn target() -> Stream<HeapLease> {
     let config = StreamConfig {
         segment_size: 4144,
         max_receive: 8268,
+        can_invalidate: invalidates(&request.private),
         random: [3; 32],
     };
     Stream::new(agreed, &config)

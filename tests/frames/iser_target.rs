@@ -12,7 +12,7 @@ use iscsi::session::{Session, SessionEvent};
 use iscsi::target::{Endpoints, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use iscsi::test_support::{bytes_of, pattern};
 use iscsi::wire::bhs::{Bhs, Opcode};
-use iscsi::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader};
+use iscsi::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader, invalidates};
 use iscsi::wire::scsi_command::{ScsiCommand, ScsiResponse};
 use rdma::iwarp::startup::MpaRole;
 use rdma::iwarp::stream::{Stream, StreamConfig};
@@ -38,6 +38,7 @@ fn stream(role: MpaRole) -> Stream<HeapLease> {
     let config = StreamConfig {
         segment_size: 4144,
         max_receive: 16 << 10,
+        can_invalidate: invalidates(&[0x80, 0, 0, 0]),
         random: [role as u8; 32],
     };
     Stream::new(agreed(role), &config)

@@ -134,6 +134,7 @@ pub const fn config() -> StreamConfig {
     StreamConfig {
         segment_size: 512,
         max_receive: 4096,
+        can_invalidate: true,
         random: [7; 32],
     }
 }

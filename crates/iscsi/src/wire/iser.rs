@@ -21,6 +21,15 @@ pub const ISER_HEADER_LEN: usize = 28;
 /// The version of RFC 7145, as Hello and HelloReply tell it.
 pub const ISER_VERSION: u8 = 10;
 
+/// Whether a peer bears a Send with Invalidate, by its private data at the startup of a connection:
+/// the iSER header for connections of InfiniBand (Annex A12), which Linux sends over iWARP too.
+/// LIO does not invalidate where there is none, and initiators reckon with that.
+#[must_use]
+pub fn invalidates(private: &[u8]) -> bool {
+    let header = private.first_chunk::<4>();
+    header.is_some_and(|[flags, ..]| flags & NO_INVALIDATE == 0)
+}
+
 /// An iSER header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IserHeader {
@@ -203,6 +212,9 @@ const HELLO_REPLY: u8 = 0b0011;
 const WSV: u8 = 0x08;
 const RSV: u8 = 0x04;
 const REJ: u8 = 0x01;
+
+/// Of the private data: Send with Invalidate is not supported.
+const NO_INVALIDATE: u8 = 0x40;
 
 /// Where the two STags stand, each with its Base Offset behind it.
 const WRITE_STAG: usize = 4;

@@ -45,6 +45,8 @@ pub struct StreamConfig {
     pub segment_size: usize,
     /// The longest message that is taken, in bytes.
     pub max_receive: u32,
+    /// The peer bears a Send with Invalidate. Its private data at startup says so, or nothing does.
+    pub can_invalidate: bool,
     /// Random bytes that the peer does not know: STags are made of them.
     pub random: [u8; 32],
 }
@@ -54,6 +56,7 @@ pub struct StreamConfig {
 pub struct Stream<L> {
     agreed: Agreed,
     max_receive: u32,
+    can_invalidate: bool,
     /// The longest ULPDU that is sent, in bytes.
     mulpdu: usize,
     tags: Tags<L>,
@@ -82,6 +85,7 @@ impl<L: Lease> Stream<L> {
         let mut stream = Self {
             agreed,
             max_receive: config.max_receive,
+            can_invalidate: config.can_invalidate,
             mulpdu: 0,
             tags: Tags::new(config.random),
             reader: FpduReader::new(agreed.crc),
@@ -180,7 +184,7 @@ impl<L: Lease> QueuePair<L> for Stream<L> {
             ord: self.agreed.ord,
             ird: self.agreed.ird,
             room: if self.has_ended { 0 } else { room },
-            can_invalidate: true,
+            can_invalidate: self.can_invalidate,
             max_receive: self.max_receive,
         }
     }

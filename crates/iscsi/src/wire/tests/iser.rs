@@ -5,8 +5,18 @@ use rdma::verbs::{self, Stag};
 
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::iser::{
-    AdvertisedBuffers, ControlMessage, Hello, HelloReply, ISER_HEADER_LEN, IserHeader,
+    AdvertisedBuffers, ControlMessage, Hello, HelloReply, ISER_HEADER_LEN, IserHeader, invalidates,
 };
+
+/// ib_iser sends the first, libiscsi the second.
+#[test]
+fn private_data_tells_of_invalidation() {
+    assert!(invalidates(&[0x80, 0, 0, 0]));
+    assert!(!invalidates(&[0xc0, 0, 0, 0]));
+    assert!(invalidates(&[0, 0, 0, 0, 0xff]));
+    assert!(!invalidates(&[0x80, 0, 0]), "too short");
+    assert!(!invalidates(&[]));
+}
 
 const WRITE: verbs::Tag = verbs::Tag {
     stag: Stag(0x0102_0304),

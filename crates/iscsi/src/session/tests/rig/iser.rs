@@ -49,6 +49,7 @@ fn stream(role: MpaRole) -> Stream<HeapLease> {
     let config = StreamConfig {
         segment_size: 301,
         max_receive: 1 << 16,
+        can_invalidate: true,
         random: [role as u8; 32],
     };
     Stream::new(agreed(role), &config)
@@ -134,10 +135,9 @@ impl IserPeer {
         };
         let mut kept = Vec::new();
         if pdu.write && expected > unsolicited {
-            let skipped = if keys.iser.offset_skips_unsolicited() {
-                unsolicited
-            } else {
-                0
+            let skipped = match keys.iser.solicited_only {
+                None | Some(true) => unsolicited,
+                Some(false) => 0,
             };
             let memory = HeapLease::from_bytes(pattern(expected)[skipped..].to_vec());
             let tag = self.theirs.advertise(&memory, Access::Read);

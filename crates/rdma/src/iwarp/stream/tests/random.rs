@@ -257,6 +257,7 @@ fn pair(setting: &Setting) -> (End, End) {
         let config = StreamConfig {
             segment_size: setting.segment_size,
             max_receive: 4096,
+            can_invalidate: true,
             random: [random; 32],
         };
         End::new(agreed, &config)

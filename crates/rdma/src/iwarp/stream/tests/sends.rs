@@ -5,7 +5,7 @@ use scsi::medium::{HeapLease, Lease as _};
 use super::rig::{Rig, send, untagged, untagged_fpdu};
 use crate::iwarp::ddp::Opcode;
 use crate::iwarp::startup::MpaRole;
-use crate::iwarp::stream::StreamConfig;
+use crate::iwarp::stream::{Stream, StreamConfig};
 use crate::test_support::{agreed, config, pattern, sent, ulpdus};
 use crate::verbs::{Access, Completion, QueuePair as _, SendHeader, Stag, Work};
 
@@ -30,6 +30,18 @@ fn a_message_is_cut_by_the_segment_of_tcp() {
     ];
     assert_eq!(rig.sent(), lines);
     assert_eq!(rig.told(), ["sent"]);
+}
+
+#[test]
+fn whether_the_peer_bears_invalidation_is_told() {
+    for can_invalidate in [false, true] {
+        let config = StreamConfig {
+            can_invalidate,
+            ..config()
+        };
+        let stream = Stream::<HeapLease>::new(agreed(MpaRole::Responder), &config);
+        assert_eq!(stream.limits().can_invalidate, can_invalidate);
+    }
 }
 
 #[test]
