@@ -13,12 +13,12 @@ use scsi::wire::sense::Status;
 
 use super::solicited;
 use crate::datamover::iser::IserMover;
-use crate::parameters::{SessionPurpose, Transport};
+use crate::parameters::{Operational, SessionPurpose, Transport};
 use crate::session::tests::rig::{FIRST_CMD_SN, FIRST_STAT_SN, LUN, limits, pattern};
 use crate::session::{Session, SessionEvent};
 use crate::test_support::{config, node, parameters};
 use crate::wire::bhs::{Bhs, Itt, Opcode};
-use crate::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader};
+use crate::wire::iser::{AdvertisedBuffers, ControlMessage, Hello, HelloReply, IserHeader};
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::{CmdSn, StatSn};
 
@@ -76,7 +76,10 @@ const BUFFER: verbs::Tag = verbs::Tag {
 
 impl PairRig {
     fn new(room: usize) -> Self {
-        let mut keys = solicited();
+        Self::with(solicited(), room)
+    }
+
+    fn with(mut keys: Operational, room: usize) -> Self {
         keys.transport = Transport::Iser {
             data_segment: keys.own_data_segment,
         };
@@ -341,6 +344,39 @@ fn reads_may_come_in_any_order() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// The initiator would serve reads, but this end has none: RFC 7145 §5.1.3.
+#[test]
+fn a_hello_is_refused_where_no_reads_can_be_posted() {
+    let mut keys = solicited();
+    keys.iser.hello_required = true;
+    let mut rig = PairRig::with(keys, 8);
+    rig.pair.limits.ord = 0;
+    let hello = IserHeader::Hello(Hello {
+        max_version: 10,
+        min_version: 10,
+        ird: 4,
+    });
+    rig.tell(Completion::Received {
+        bytes: hello.encode().to_vec(),
+        invalidated: None,
+    });
+    assert!(matches!(
+        rig.session.poll(),
+        Some(SessionEvent::Close(why)) if why.rule == "a connection without RDMA Reads"
+    ));
+    assert!(rig.session.transmit(&mut rig.pair));
+    let [Work::Send { header, .. }] = &rig.pair.posted[..] else {
+        panic!("{:?}", rig.pair.posted)
+    };
+    let reply = IserHeader::HelloReply(HelloReply {
+        reject: true,
+        max_version: 10,
+        current_version: 10,
+        ord: 0,
+    });
+    assert_eq!(header.as_slice(), reply.encode());
 }
 
 #[test]
