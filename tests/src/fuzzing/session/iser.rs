@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use iscsi::datamover::iser::IserMover;
-use iscsi::parameters::{Operational, SessionPurpose, Transport};
+use iscsi::parameters::{Operational, SessionPurpose, TaskReporting, Transport};
 use iscsi::session::{Session, SessionEvent};
 use iscsi::target::TargetLimits;
 use iscsi::test_support::{self, limits};
@@ -213,6 +213,11 @@ impl QueuePair<HeapLease> for Pair {
                     let bhs = Bhs(*rest.first_chunk().expect(IS_READ));
                     match bhs.opcode() {
                         Opcode::ScsiResponse => self.answered(bhs.itt().0, *invalidate),
+                        Opcode::TaskResponse | Opcode::LogoutResponse => {
+                            assert_eq!(*invalidate, None);
+                            let is_over = self.reads.iter().all(|read| !read.is_given_up);
+                            assert!(is_over, "memory may be withdrawn that is read");
+                        }
                         _ => assert_eq!(*invalidate, None),
                     }
                 }
@@ -472,6 +477,9 @@ fn keys(script: &mut Script<'_>) -> Operational {
     let flags = script.byte();
     (keys.header_digest, keys.data_digest) = (false, false);
     keys.initial_r2t = true;
+    if keys.task_reporting == TaskReporting::FastAbort {
+        keys.task_reporting = TaskReporting::ResponseFence;
+    }
     keys.transport = Transport::Iser {
         data_segment: keys.own_data_segment,
     };
