@@ -9,7 +9,7 @@ use iscsi::datamover::iser::IserMover;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::Transport;
 use iscsi::session::{Session, SessionEvent};
-use iscsi::target::{Endpoints, NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{Endpoints, IserPortals, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use iscsi::test_support::{bytes_of, pattern};
 use iscsi::wire::bhs::{Bhs, Opcode};
 use iscsi::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader, invalidates};
@@ -49,6 +49,7 @@ fn login() -> Login<HeapLease> {
     let config = TargetConfig {
         nodes: vec![Arc::new(TargetNode::new(name, NodeAccess::default()))],
         portals: Vec::new(),
+        iser: IserPortals::default(),
         advertise: Vec::new(),
         limits: TargetLimits::default(),
     };
@@ -61,7 +62,9 @@ fn login() -> Login<HeapLease> {
     let transport = Transport::Iser {
         data_segment: IMMEDIATE as u32,
     };
-    Login::new(NOW, Arc::new(config), endpoints, random).over(transport)
+    let mut login = Login::new(NOW, Arc::new(config), endpoints, random);
+    login.set_transport(transport);
+    login
 }
 
 /// The target's end: a login, then a session, and a device server whose blocks are a pattern.

@@ -15,7 +15,7 @@ pub mod tool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{IserPortals, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 
 /// The top folder of the repository.
 #[must_use]
@@ -45,6 +45,7 @@ pub fn target_config(name: &str, access: NodeAccess, limits: TargetLimits) -> Ta
     TargetConfig {
         nodes: vec![Arc::new(node)],
         portals: Vec::new(),
+        iser: IserPortals::default(),
         advertise: Vec::new(),
         limits,
     }

@@ -94,6 +94,7 @@ fn control(
         cores: 1,
         random: Box::new(|| [0; 64]),
         local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
+        segment_size: |_| 1460,
     })
 }
 

@@ -26,6 +26,7 @@ mod control_core;
 mod event_key;
 mod fc_port;
 mod inventory;
+mod iwarp;
 mod login;
 mod logins;
 mod nexus_table;
@@ -35,6 +36,7 @@ mod sessions;
 mod stop;
 mod survey;
 mod timers;
+mod transport;
 mod units;
 mod volumes;
 
@@ -66,6 +68,7 @@ use inventory::CoreUnits;
 use nexus_table::NexusTable;
 use runtime::journal::{Journal, PeerName, QUIET};
 use timers::{Timer, Timers};
+pub use transport::RestingLogin;
 pub use units::Store;
 
 /// One core. `P` is its way to the others.

@@ -17,7 +17,7 @@ use address::Address;
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
 use iscsi::names::PORTAL_GROUP;
-use iscsi::target::{NodeAccess, NodeLogin};
+use iscsi::target::{IserPortals, NodeAccess, NodeLogin};
 
 pub use check::{InventoryError, MOST_LUNS};
 pub use cycle::LocalNode;
@@ -35,6 +35,8 @@ pub struct Inventory {
     pub targets: BTreeMap<String, TargetRow>,
     /// Where iSCSI listens; port 0 picks a free one.
     pub portals: Vec<SocketAddr>,
+    /// Which of them take iSER, too, as they stand there.
+    pub iser: IserPortals,
     /// What SendTargets answers with in place of the address that a connection came to.
     pub advertise: Vec<String>,
     /// Fibre Channel ports.

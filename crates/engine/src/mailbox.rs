@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::io::memory::drain_stores;
 use ::io::ring::Waker;
 use fc::wire::names::Wwn;
-use iscsi::login::Login;
 use iscsi::parameters::SessionProof;
 use iscsi::target::{Endpoints, InitiatorPort};
 use scsi::medium::Now;
@@ -17,8 +16,8 @@ use scsi::task::CommandFailure;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::change::{Change, ChangeError, Preparation, Retirement, Switch};
+use crate::core::RestingLogin;
 use crate::survey::CoreSurvey;
-use block::lease::BlockLease;
 use runtime::n_port::Attachment;
 
 /// What one core tells another.
@@ -104,7 +103,7 @@ pub struct NewSession {
     /// Its connection.
     pub socket: OwnedFd,
     /// Its login, with the final response still to be sent.
-    pub login: Login<BlockLease>,
+    pub login: RestingLogin,
     /// The I_T nexus; `None` for a discovery session.
     pub nexus: Option<Nexus>,
     /// What its port had heard by its last session, since the target started.

@@ -196,6 +196,7 @@ impl Server {
             cores,
             random: Box::new(random),
             local_address: |socket| ::io::tcp::local_address(socket),
+            segment_size: |socket| ::io::tcp::segment_size(socket),
         });
         let common = cores::Common {
             ring: config.ring,

@@ -147,6 +147,12 @@ pub fn local_address(socket: &impl AsFd) -> io::Result<SocketAddr> {
     of_ip(&SockRef::from(socket).local_addr()?)
 }
 
+/// Bytes that the kernel sends in a segment of a connection. Where it does not tell, those that
+/// every IPv4 host takes (RFC 9293 §3.7.1).
+pub fn segment_size(socket: &impl AsFd) -> usize {
+    SockRef::from(socket).tcp_mss().unwrap_or(536) as usize
+}
+
 /// The address of a connection's peer.
 ///
 /// # Errors

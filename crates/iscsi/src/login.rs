@@ -132,11 +132,9 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    /// The same login over another transport than TCP.
-    #[must_use]
-    pub fn over(mut self, transport: Transport) -> Self {
+    /// Carries it over another transport than TCP, before anything has come.
+    pub fn set_transport(&mut self, transport: Transport) {
         self.transport = transport;
-        self
     }
 
     /// The addresses it came by.
@@ -183,7 +181,9 @@ impl<L: Lease> Login<L> {
         }
     }
 
-    const fn takes_requests(&self) -> bool {
+    /// Whether a request may come: not while it is decided, and not after the last one.
+    #[must_use]
+    pub const fn takes_requests(&self) -> bool {
         matches!(
             self.state,
             LoginState::Waiting | LoginState::Negotiating(..)
@@ -404,8 +404,8 @@ impl<L: Lease> Login<L> {
         self.close(fault.violation);
     }
 
-    /// T6 from S3, T7 from S4.
-    fn close(&mut self, violation: Violation) {
+    /// Ends it: the peer broke a rule, here or of what carries its PDUs. T6 from S3, T7 from S4.
+    pub fn close(&mut self, violation: Violation) {
         self.state = LoginState::Closed;
         self.events.push_back(LoginEvent::Close(violation));
     }

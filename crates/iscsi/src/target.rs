@@ -28,10 +28,30 @@ pub struct TargetConfig {
     pub nodes: Vec<Arc<TargetNode>>,
     /// Where the server listens, with the ports that were picked.
     pub portals: Vec<SocketAddr>,
+    /// Which of them take iSER, too.
+    pub iser: IserPortals,
     /// Addresses told to initiators in place of the portals (`--advertise`).
     pub advertise: Vec<String>,
     /// Limits.
     pub limits: TargetLimits,
+}
+
+/// Where iSER is taken over software iWARP, on the connections of portals: the first byte tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IserPortals {
+    /// The portals.
+    pub portals: Vec<SocketAddr>,
+    /// CRCs are not asked for, though RFC 5044 §4.4 would have them. They are used if the
+    /// initiator asks.
+    pub without_crc: bool,
+}
+
+impl IserPortals {
+    /// Whether a connection that came to `local` may be one of iSER.
+    #[must_use]
+    pub fn take(&self, local: SocketAddr) -> bool {
+        listens(&self.portals, local)
+    }
 }
 
 /// Bounds on what a peer can cost.

@@ -6,7 +6,9 @@ use scsi::medium::{HeapLease, Lease as _};
 
 use crate::parameters::{Operational, Parameters, SessionProof, SessionPurpose};
 use crate::pdu_sink::PduSink;
-use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use crate::target::{
+    Endpoints, InitiatorPort, IserPortals, NodeAccess, TargetConfig, TargetLimits, TargetNode,
+};
 use crate::wire::bhs::Bhs;
 #[cfg(test)]
 use crate::wire::bhs::Ttt;
@@ -107,6 +109,7 @@ pub fn config(limits: TargetLimits) -> Arc<TargetConfig> {
     Arc::new(TargetConfig {
         nodes: vec![node()],
         portals: Vec::new(),
+        iser: IserPortals::default(),
         advertise: Vec::new(),
         limits,
     })

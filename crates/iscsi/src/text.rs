@@ -61,26 +61,33 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<KeyValue<'_>>, MalformedText> {
         .collect()
 }
 
+/// A key ends at the first byte that cannot be of one, which has to be the `=`.
 fn pair(bytes: &[u8]) -> Result<KeyValue<'_>, MalformedText> {
-    let at = bytes
-        .iter()
-        .position(|byte| *byte == b'=')
-        .ok_or(MalformedText::NoValue)?;
-    let (key, value) = bytes.split_at(at);
-    let key = key_name(key).ok_or(MalformedText::BadKey)?;
-    let value = std::str::from_utf8(value.get(1..).unwrap_or_default());
+    let end = bytes.iter().position(|byte| !is_of_key(*byte));
+    let (key, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+    let [b'=', value @ ..] = rest else {
+        let has_value = rest.contains(&b'=');
+        return Err(if has_value {
+            MalformedText::BadKey
+        } else {
+            MalformedText::NoValue
+        });
+    };
     Ok(KeyValue {
-        key,
-        value: value.map_err(|_| MalformedText::NotUtf8)?,
+        key: key_name(key).ok_or(MalformedText::BadKey)?,
+        value: std::str::from_utf8(value).map_err(|_| MalformedText::NotUtf8)?,
     })
 }
 
-/// §6.1 wants a capital letter first, which `iSCSIProtocolLevel` (RFC 7144) has not, and knows no
-/// `#`, which `X#NodeArchitecture` (§13.26) has: both are let in.
+/// §6.1 knows no `#`, which `X#NodeArchitecture` (§13.26) has.
+const fn is_of_key(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+' | b'@' | b'_' | b'#')
+}
+
+/// §6.1 wants a capital letter first, which `iSCSIProtocolLevel` (RFC 7144) has not.
 fn key_name(bytes: &[u8]) -> Option<&str> {
     let first = bytes.first()?;
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(byte);
-    if bytes.len() > MAX_KEY || !first.is_ascii_alphabetic() || !bytes.iter().all(fits) {
+    if bytes.len() > MAX_KEY || !first.is_ascii_alphabetic() {
         return None;
     }
     std::str::from_utf8(bytes).ok()

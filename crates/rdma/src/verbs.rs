@@ -161,6 +161,23 @@ pub enum QueuePairEnd {
     Requested,
 }
 
+impl QueuePairEnd {
+    /// The rule that it ended by.
+    #[must_use]
+    pub const fn violation(self) -> Violation {
+        match self {
+            Self::Violation(violation)
+            | Self::ByPeer {
+                reason: violation, ..
+            } => violation,
+            Self::Requested => Violation {
+                rule: "a queue pair that was ended here",
+                clause: "RFC 5040 §5.4",
+            },
+        }
+    }
+}
+
 /// What a queue pair can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -3,6 +3,7 @@
 use ::io::ring::SendBatch;
 use block::lease::BlockLease;
 use iscsi::pdu_sink::PduSink;
+use rdma::iwarp::sink::FpduSink;
 use scsi::medium::Lease as _;
 
 /// A batch as a session fills it.
@@ -19,7 +20,7 @@ impl PduSink<BlockLease> for BatchSink<'_> {
 
     fn lease(&mut self, data: BlockLease) {
         if data.len() < COPY_BELOW {
-            self.copied(&data);
+            PduSink::copied(self, &data);
         } else {
             self.0.buffer(data.into());
         }
@@ -31,5 +32,23 @@ impl PduSink<BlockLease> for BatchSink<'_> {
 
     fn is_full(&self) -> bool {
         self.0.is_full()
+    }
+}
+
+impl FpduSink<BlockLease> for BatchSink<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        PduSink::bytes(self, bytes);
+    }
+
+    fn lease(&mut self, data: BlockLease) {
+        PduSink::lease(self, data);
+    }
+
+    fn copied(&mut self, data: &BlockLease) -> &[u8] {
+        PduSink::copied(self, data)
+    }
+
+    fn is_full(&self) -> bool {
+        PduSink::<BlockLease>::is_full(self)
     }
 }

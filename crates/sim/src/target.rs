@@ -79,6 +79,7 @@ pub(super) fn control(
         cores: setup.cores,
         random: Box::new(move || rng.bytes()),
         local_address: super::wire::local_address,
+        segment_size: |_| 1460,
     })
 }
 

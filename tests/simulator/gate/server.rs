@@ -20,7 +20,7 @@ use control::plan::SessionFact;
 use control::tree::Tree;
 use engine::change::{Change, NewUnit, NewVolume};
 use engine::inventory::{Inventory, LocalNode, PlacedInventory, Step, UnitRow, diff};
-use iscsi::target::NodeAccess;
+use iscsi::target::{IserPortals, NodeAccess};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 
 use super::Site;
@@ -165,7 +165,8 @@ impl Served {
         };
         let portals = self.portals.values().copied().collect();
         change.views = Arc::new(placed.views());
-        change.config = Arc::new(placed.config(portals, lab::short_limits()));
+        change.config =
+            Arc::new(placed.config(portals, IserPortals::default(), lab::short_limits()));
     }
 }
 

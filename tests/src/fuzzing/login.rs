@@ -13,8 +13,8 @@ use iscsi::auth::Hash;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use iscsi::target::{
-    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, NodeLogin, TargetChap, TargetConfig,
-    TargetNode,
+    AccessGroup, ChapUser, Endpoints, Initiators, IserPortals, NodeAccess, NodeLogin, TargetChap,
+    TargetConfig, TargetNode,
 };
 use iscsi::test_support::{Sink, limits, pdus};
 use iscsi::wire::bhs::Opcode;
@@ -268,6 +268,7 @@ fn config(flags: u8) -> TargetConfig {
     TargetConfig {
         nodes: nodes.collect(),
         portals: Vec::new(),
+        iser: IserPortals::default(),
         advertise: Vec::new(),
         limits: limits(),
     }

@@ -98,6 +98,7 @@ pub struct ControlCore {
     pub(super) vanished: Box<dyn FnMut(UnitId) + Send>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
+    pub(super) segment_size: fn(&OwnedFd) -> usize,
 }
 
 /// What [`ControlCore::new`] needs.
@@ -120,6 +121,8 @@ pub struct ControlCoreParts {
     pub random: Box<dyn FnMut() -> [u8; 64] + Send>,
     /// Tells the address that a connection came to.
     pub local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
+    /// Tells how many bytes a segment of a connection has.
+    pub segment_size: fn(&OwnedFd) -> usize,
 }
 
 impl ControlCore {
@@ -149,6 +152,7 @@ impl ControlCore {
             vanished: parts.vanished,
             random: parts.random,
             local_address: parts.local_address,
+            segment_size: parts.segment_size,
         };
         parts
             .units

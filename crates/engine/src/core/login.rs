@@ -17,9 +17,11 @@ use scsi::violation::Violation;
 
 use super::Core;
 use super::event_key::SlotKey;
+use super::iwarp::IwarpOffer;
 use super::logins::Admission;
 use super::nexus_table::ConnectionPhase;
 use super::session::{PARTING, tell_of_session};
+use super::transport::CoreLogin;
 use crate::mailbox::{CoreMessage, Mailer, NewSession, SessionInfo};
 use crate::survey::LoginResult;
 
@@ -47,12 +49,15 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Ok(local) = (control.local_address)(&socket) else {
             return;
         };
+        let segment_size = (control.segment_size)(&socket);
         let Ok(socket) = self.ring.adopt(socket) else {
             return;
         };
         let config = control.config.clone();
-        let login = Login::new(now, config, Endpoints { local, peer }, (control.random)());
-        let phase = ConnectionPhase::Login(Box::new(login));
+        let endpoints = Endpoints { local, peer };
+        let offer = IwarpOffer::new(&config.iser, local, segment_size, &(control.random)());
+        let login = Login::new(now, config, endpoints, (control.random)());
+        let phase = ConnectionPhase::Login(Box::new(CoreLogin::new(login, offer)));
         let key = self.connections.insert(peer.ip(), socket, phase);
         control.logins.insert(peer.ip(), key);
         self.listen_to(key);
@@ -132,7 +137,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             && let ConnectionPhase::Login(login) = &connection.phase
         {
             self.counts
-                .login(login.endpoints().local.to_string(), result);
+                .login(login.login.endpoints().local.to_string(), result);
         }
     }
 
@@ -150,7 +155,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         // It may have begun before the initiator's name was revoked.
         let identity = (wish.initiator.clone(), wish.scope.clone());
         if !control.admits(&identity, wish.local) {
-            login.refuse(AUTHORIZATION_FAILURE);
+            login.login.refuse(AUTHORIZATION_FAILURE);
             self.mark_dirty(key.slot);
             self.login_events(now, key);
             return;
@@ -158,10 +163,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         match control.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
                 control.assign_core(tsih);
-                login.admit(tsih);
+                login.login.admit(tsih);
                 self.sweep_later(now);
             }
-            AdmissionDecision::Refuse(status) => login.refuse(status),
+            AdmissionDecision::Refuse(status) => login.login.refuse(status),
             AdmissionDecision::Reinstate(old) => {
                 control.waiting.push((old, key, wish));
                 return self.end_anywhere(old);
@@ -252,7 +257,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         control.logins.remove(key);
-        let Some(session) = login.outcome() else {
+        let Some(session) = login.login.outcome() else {
             return;
         };
         let at = session.endpoints.local.to_string();
@@ -266,11 +271,15 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         control
             .sessions
             .insert(tsih, SessionInfo::of(session, core, now));
+        let Some(login) = login.rest() else {
+            self.ring.close(socket);
+            return self.post_ended(tsih);
+        };
         let socket = self.ring.release(socket);
         let early = connection.early;
         let new = NewSession {
             socket,
-            login: *login,
+            login,
             nexus,
             heard,
             tsih,
@@ -290,7 +299,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         control.logins.remove(key);
         control.waiting.retain(|(_, waiting, _)| *waiting != key);
         if let ConnectionPhase::Moving(login) = connection.phase
-            && let Some(session) = login.outcome()
+            && let Some(session) = login.login.outcome()
         {
             let tsih = session.tsih;
             self.post(CoreId(0), CoreMessage::Ended { tsih });

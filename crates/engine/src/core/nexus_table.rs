@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 use ::io::ring::SocketId;
-use block::lease::BlockLease;
 use fc::remote::RemoteId;
-use iscsi::login::Login;
-use iscsi::session::Session;
 use scsi::medium::Now;
 use scsi::nexus::AttentionHistory;
 use slab::Slab;
 
 use super::event_key::{GENERATIONS, SlotKey};
+use super::transport::{CoreLogin, CoreSession};
 
 /// One connection.
 pub(super) struct CoreConnection {
@@ -39,12 +37,12 @@ pub(super) struct CoreConnection {
 /// How far a connection got.
 pub(super) enum ConnectionPhase {
     /// Not logged in.
-    Login(Box<Login<BlockLease>>),
+    Login(Box<CoreLogin>),
     /// Logged in, waiting for its last send to come back before it moves to its session's core.
-    Moving(Box<Login<BlockLease>>),
+    Moving(Box<CoreLogin>),
     /// In full-feature phase.
     Session {
-        session: Box<Session<BlockLease>>,
+        session: Box<CoreSession>,
         tsih: u16,
         nexus: NexusState,
     },
@@ -95,8 +93,16 @@ impl CoreConnection {
     /// What a login that failed said it was.
     pub(super) fn claimed(&self) -> Option<&str> {
         match &self.phase {
-            ConnectionPhase::Login(login) => login.claimed(),
+            ConnectionPhase::Login(login) => login.login.claimed(),
             _ => None,
+        }
+    }
+
+    /// Whether its session has something to receive, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
+        match &self.phase {
+            ConnectionPhase::Session { session, .. } => session.has_more(),
+            _ => false,
         }
     }
 
@@ -114,7 +120,7 @@ impl ConnectionPhase {
     fn tsih(&self) -> Option<u16> {
         match self {
             Self::Login(_) => None,
-            Self::Moving(login) => login.outcome().map(|session| session.tsih),
+            Self::Moving(login) => login.login.outcome().map(|session| session.tsih),
             Self::Session { tsih, .. } | Self::Ending { tsih } => Some(*tsih),
         }
     }

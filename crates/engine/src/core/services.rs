@@ -2,6 +2,7 @@
 
 use ::io::ring::Ring;
 use block::lease::BlockLease;
+use iscsi::datamover::iser::IserMover;
 use iscsi::session::Session;
 use scsi::medium::Now;
 use scsi::nexus::NexusId;
@@ -11,11 +12,13 @@ use scsi::wire::lun::Lun;
 use super::Core;
 use super::fc_port::ToRemote;
 use super::nexus_table::{ConnectionPhase, NexusOwner};
+use super::transport::CoreSession;
 use crate::mailbox::Mailer;
 
 /// The transport of one nexus. Where it is known which, as below, nothing is left of the choice.
 pub(super) enum NexusTransport<'a> {
     Session(&'a mut Session<BlockLease>),
+    Iser(&'a mut Session<BlockLease, IserMover<BlockLease>>),
     Remote(ToRemote<'a>),
 }
 
@@ -23,6 +26,7 @@ macro_rules! each {
     ($self:ident, $one:ident => $call:expr) => {
         match $self {
             Self::Session($one) => $call,
+            Self::Iser($one) => $call,
             Self::Remote($one) => $call,
         }
     };
@@ -57,8 +61,10 @@ impl NexusTransport<'_> {
 
     /// A unit attention became pending, of which FCP tells by commands alone.
     pub(super) fn attention(&mut self, lun: Lun, code: u16) {
-        if let Self::Session(session) = self {
-            session.attention(lun, code);
+        match self {
+            Self::Session(session) => session.attention(lun, code),
+            Self::Iser(session) => session.attention(lun, code),
+            Self::Remote(_) => {}
         }
     }
 }
@@ -83,7 +89,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 let ConnectionPhase::Session { session, .. } = &mut connection.phase else {
                     return;
                 };
-                act(&mut NexusTransport::Session(session));
+                match &mut **session {
+                    CoreSession::Tcp(session) => act(&mut NexusTransport::Session(session)),
+                    CoreSession::Iser(over) => {
+                        act(&mut NexusTransport::Iser(&mut over.session));
+                    }
+                }
                 let wants = session.has_events();
                 if !connection.dirty {
                     connection.dirty = true;

@@ -46,7 +46,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if self.stop.is_stopping() {
             return self.post_ended(new.tsih);
         }
-        let peer = new.login.endpoints().peer.ip();
+        let peer = new.login.login.endpoints().peer.ip();
         let Ok(socket) = self.ring.adopt(new.socket) else {
             self.post_ended(new.tsih);
             return;
@@ -114,13 +114,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     fn feed(&mut self, now: Now, key: SlotKey, bytes: &[u8]) {
         let mut rest = bytes;
         let mut half = bytes.len() / 2;
-        while !rest.is_empty() {
+        loop {
             let Some(connection) = self.connections.get(key) else {
                 return;
             };
-            if connection.closing.is_some()
-                && !matches!(connection.phase, ConnectionPhase::Moving(_))
-            {
+            if rest.is_empty() && !connection.has_more() {
+                break;
+            }
+            if connection.is_deaf() {
                 return;
             }
             let used = match &mut connection.phase {
@@ -131,7 +132,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             rest = rest.get(used..).unwrap_or_default();
             let progressed = self.events(now, key);
             self.run_until_quiet(now);
-            if used == 0 && !progressed {
+            if used == 0 && !progressed && !rest.is_empty() {
                 break;
             }
             if rest.len() <= half && !rest.is_empty() {
@@ -279,9 +280,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             // The batch is bounded and does not count.
             self.device.data_in_queued(NexusId(slot), bytes);
         }
+        // What waits for RDMA Reads to be over is not sent yet.
+        let is_all = batch.is_empty() && connection.queued() == 0;
         if batch.is_empty() {
             self.recycle(batch);
-            self.all_sent(now, key);
+            if is_all {
+                self.all_sent(now, key);
+            }
             return None;
         }
         Some((socket, EventKey::Send(key).token(), batch))
@@ -293,8 +298,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         connection.sending = false;
-        let untaken =
-            !connection.early.is_empty() && !matches!(connection.phase, ConnectionPhase::Moving(_));
+        let untaken = (!connection.early.is_empty() || connection.has_more())
+            && !matches!(connection.phase, ConnectionPhase::Moving(_));
         if result.is_err() {
             return self.hang_up(key);
         }
@@ -331,7 +336,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(socket) = connection.socket else {
             return;
         };
-        if connection.receiving || connection.closing.is_some() || !connection.wants_bytes() {
+        if connection.receiving || connection.is_deaf() || !connection.wants_bytes() {
             return;
         }
         connection.receiving = true;
@@ -422,7 +427,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.check_stopped();
     }
 
-    fn post_ended(&mut self, tsih: u16) {
+    pub(super) fn post_ended(&mut self, tsih: u16) {
         self.post(CoreId(0), CoreMessage::Ended { tsih });
     }
 
@@ -446,11 +451,11 @@ impl CoreConnection {
     fn transmit(&mut self, batch: &mut SendBatch) {
         match &mut self.phase {
             ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
-                login.transmit(&mut BatchSink(batch))
+                login.transmit(&mut BatchSink(batch));
             }
             ConnectionPhase::Session { session, .. } => session.transmit(&mut BatchSink(batch)),
-            ConnectionPhase::Ending { .. } => false,
-        };
+            ConnectionPhase::Ending { .. } => {}
+        }
     }
 
     /// Tells a session that all has left, if nothing else waits to be sent and nothing waits for
@@ -486,11 +491,21 @@ impl CoreConnection {
         }
     }
 
+    /// Whether nothing that comes matters any more. What waits for RDMA Reads to be over does.
+    fn is_deaf(&self) -> bool {
+        let waits_for_reads = match &self.phase {
+            ConnectionPhase::Session { session, .. } => session.is_iser() && session.queued() > 0,
+            ConnectionPhase::Moving(_) => true,
+            _ => false,
+        };
+        self.closing.is_some() && !waits_for_reads
+    }
+
     fn wants_bytes(&self) -> bool {
         match &self.phase {
             // A login that waits for an older session to end may be admitted at any moment, and
             // moves then: nothing may be in flight.
-            ConnectionPhase::Login(login) => self.early.is_empty() && !login.is_asking(),
+            ConnectionPhase::Login(login) => self.early.is_empty() && !login.login.is_asking(),
             ConnectionPhase::Session { session, .. } => !session.is_stalled(),
             ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => false,
         }

@@ -116,7 +116,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         match &mut connection.phase {
             ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
-                login.timeout(now);
+                login.login.timeout(now);
                 self.login_events(now, key);
             }
             ConnectionPhase::Session { session, .. } => {
@@ -135,7 +135,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         let deadline = connection.closing.or(match &connection.phase {
-            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => login.next_deadline(),
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                login.login.next_deadline()
+            }
             ConnectionPhase::Session { session, .. } => session.next_deadline().map(coalesced),
             ConnectionPhase::Ending { .. } => None,
         });

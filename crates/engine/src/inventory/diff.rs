@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use iscsi::target::IserPortals;
 use itertools::EitherOrBoth::{Both, Left, Right};
 use itertools::Itertools;
 
@@ -25,6 +26,8 @@ pub enum Step {
     OpenPortal(SocketAddr),
     /// A portal is no longer listened to.
     ClosePortal(SocketAddr),
+    /// Which portals take iSER.
+    Iser(IserPortals),
     /// What SendTargets answers with.
     Advertise(Vec<String>),
     /// A Fibre Channel port comes.
@@ -44,6 +47,9 @@ pub fn diff(old: &Inventory, new: &Inventory) -> Vec<Step> {
     let close = without(&old.portals, &new.portals).map(Step::ClosePortal);
     steps.extend(close);
     steps.extend(without(&new.portals, &old.portals).map(Step::OpenPortal));
+    if old.iser != new.iser {
+        steps.push(Step::Iser(new.iser.clone()));
+    }
     if old.advertise != new.advertise {
         steps.push(Step::Advertise(new.advertise.clone()));
     }
@@ -132,6 +138,7 @@ impl Inventory {
                 let at = self.portals.iter().position(|one| *one == portal);
                 at.map(|at| self.portals.remove(at));
             }
+            Step::Iser(portals) => self.iser = portals,
             Step::Advertise(addresses) => self.advertise = addresses,
             Step::OpenFcPort(row) => self.fc_ports.push(row),
             Step::SetFcPort(row) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use iscsi::target::{NodeAccess, PortalGroup, TargetConfig, TargetLimits, TargetNode};
+use iscsi::target::{IserPortals, NodeAccess, PortalGroup, TargetConfig, TargetLimits, TargetNode};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
 
@@ -48,7 +48,12 @@ impl PlacedInventory<'_> {
 
     /// What logins go by, at a server that listens to these portals.
     #[must_use]
-    pub fn config(&self, portals: Vec<SocketAddr>, limits: TargetLimits) -> TargetConfig {
+    pub fn config(
+        &self,
+        portals: Vec<SocketAddr>,
+        iser: IserPortals,
+        limits: TargetLimits,
+    ) -> TargetConfig {
         let node = |(name, row): (&String, &TargetRow)| {
             Arc::new(TargetNode {
                 name: name.clone(),
@@ -61,6 +66,7 @@ impl PlacedInventory<'_> {
         TargetConfig {
             nodes: self.inventory.targets.iter().map(node).collect(),
             portals,
+            iser,
             advertise: self.inventory.advertise.clone(),
             limits,
         }

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use address::{Address, FcoeAddress, FcoeOptions};
 
 use super::fc_ports::FcPortName;
-use super::{Served, portals};
+use super::{Portal, Served, portals};
 use crate::serve::options::ReadyLun;
+use iscsi::target::IserPortals;
 
 impl Served {
     pub(super) fn luns(&self, unit: &str) -> Vec<ReadyLun> {
@@ -26,11 +27,15 @@ impl Served {
         };
         let mut luns = Vec::new();
         for (target, number) in self.iscsi_luns(unit) {
-            let portals = portals::reachable(&self.bound(target));
-            let Some(first) = portals.first() else { break };
-            let address = format!("iscsi://{first}/{target}/{number}");
-            let portals = portals.iter().map(SocketAddr::to_string).collect();
-            luns.push(lun(address, portals, target.to_owned(), number));
+            let (all, iser) = (self.bound(target), self.iser_portals());
+            let of_iser = all.iter().copied().filter(|at| iser.portals.contains(at));
+            for (scheme, bound) in [("iscsi", all.clone()), ("iser", of_iser.collect())] {
+                let portals = portals::reachable(&bound);
+                let Some(first) = portals.first() else { break };
+                let address = format!("{scheme}://{first}/{target}/{number}");
+                let portals = portals.iter().map(SocketAddr::to_string).collect();
+                luns.push(lun(address, portals, target.to_owned(), number));
+            }
         }
         for (name, number) in self.fc_luns(unit) {
             let address = Address::Fcoe(FcoeAddress {
@@ -48,6 +53,17 @@ impl Served {
             ));
         }
         luns
+    }
+
+    /// Where iSER is taken, with the ports that were picked.
+    pub(super) fn iser_portals(&self) -> IserPortals {
+        let asked = &self.inventory.iser;
+        let taken = |portal: &&Portal| asked.portals.contains(&portal.asked);
+        let portals = self.portals.iter().filter(taken);
+        IserPortals {
+            portals: portals.map(|portal| portal.bound).collect(),
+            without_crc: asked.without_crc,
+        }
     }
 
     /// Where a target is reached.

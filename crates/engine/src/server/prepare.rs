@@ -383,8 +383,10 @@ impl Preparing<'_> {
 
     fn target_config(&self, served: &Served) -> TargetConfig {
         let portals = served.portals.iter().map(|portal| portal.bound).collect();
-        let limits = self.config.limits;
-        served.placed(&served.inventory, |placed| placed.config(portals, limits))
+        let (iser, limits) = (served.iser_portals(), self.config.limits);
+        served.placed(&served.inventory, |placed| {
+            placed.config(portals, iser, limits)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::parameters::Operational;
-use crate::target::{NodeAccess, TargetLimits};
+use crate::target::{IserPortals, NodeAccess, TargetLimits};
 use crate::test_support;
 
 fn node(letter: char) -> Arc<TargetNode> {
@@ -21,6 +21,7 @@ fn config(portals: &[&str], advertise: &[&str]) -> TargetConfig {
             .iter()
             .map(|portal| portal.parse().unwrap())
             .collect(),
+        iser: IserPortals::default(),
         advertise: advertise.iter().map(|&address| address.into()).collect(),
         limits: TargetLimits::default(),
     }

@@ -12,8 +12,8 @@ use super::*;
 use crate::auth::Hash;
 use crate::parameters::SessionPurpose;
 use crate::target::{
-    AccessGroup, ChapUser, InitiatorPort, Initiators, NodeAccess, SessionScope, TargetChap,
-    TargetLimits,
+    AccessGroup, ChapUser, InitiatorPort, Initiators, IserPortals, NodeAccess, SessionScope,
+    TargetChap, TargetLimits,
 };
 use crate::test_support::{self, nulls};
 use crate::wire::bhs::{BHS_LEN, Itt};
@@ -63,6 +63,7 @@ fn config(nodes: Vec<Arc<TargetNode>>) -> Arc<TargetConfig> {
     Arc::new(TargetConfig {
         nodes,
         portals: Vec::new(),
+        iser: IserPortals::default(),
         advertise: vec![],
         limits: TargetLimits::default(),
     })
@@ -149,12 +150,11 @@ impl Peer {
     }
 
     /// The same over RDMA.
-    fn over_rdma(self) -> Self {
-        let transport = Transport::Iser {
+    fn over_rdma(mut self) -> Self {
+        self.login.set_transport(Transport::Iser {
             data_segment: 65_536,
-        };
-        let login = self.login.over(transport);
-        Self { login, ..self }
+        });
+        self
     }
 
     /// The bytes of a request.

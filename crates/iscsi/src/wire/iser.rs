@@ -14,6 +14,7 @@ use scsi::violation::Violation;
 
 use super::bhs::{BHS_LEN, Bhs};
 use super::framer::padding;
+use crate::parameters::MAX_AHS_LENGTH;
 
 /// Bytes in an iSER header.
 pub const ISER_HEADER_LEN: usize = 28;
@@ -28,6 +29,21 @@ pub const ISER_VERSION: u8 = 10;
 pub fn invalidates(private: &[u8]) -> bool {
     let header = private.first_chunk::<4>();
     header.is_some_and(|[flags, ..]| flags & NO_INVALIDATE == 0)
+}
+
+/// Private data of a target: it has no zero-based virtual addresses, and sends with invalidation
+/// to who bears it.
+#[must_use]
+pub const fn private_data(can_invalidate: bool) -> [u8; 4] {
+    let invalidation = if can_invalidate { 0 } else { NO_INVALIDATE };
+    [NO_ZERO_BASE | invalidation, 0, 0, 0]
+}
+
+/// The longest message whose PDU has a data segment of at most `data_segment` bytes.
+#[must_use]
+pub const fn longest_message(data_segment: u32) -> u32 {
+    let padded = data_segment.next_multiple_of(4);
+    (ISER_HEADER_LEN + BHS_LEN) as u32 + MAX_AHS_LENGTH + padded
 }
 
 /// An iSER header.
@@ -212,6 +228,9 @@ const HELLO_REPLY: u8 = 0b0011;
 const WSV: u8 = 0x08;
 const RSV: u8 = 0x04;
 const REJ: u8 = 0x01;
+
+/// Of the private data: zero-based virtual addresses are not supported.
+const NO_ZERO_BASE: u8 = 0x80;
 
 /// Of the private data: Send with Invalidate is not supported.
 const NO_INVALIDATE: u8 = 0x40;

@@ -18,9 +18,11 @@
 //! | what comes | `receive.rs` |
 //! | what leaves | `transmit.rs` |
 //! | reads, ours and the peer's | `reads.rs` |
+//! | on its way to another thread | `resting.rs` |
 
 mod reads;
 mod receive;
+mod resting;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -31,6 +33,7 @@ use scsi::medium::Lease;
 
 use self::reads::{OwnReads, PeerReads};
 use self::receive::Inbound;
+pub use self::resting::RestingStream;
 use self::transmit::Outbound;
 use super::fpdu::{FpduReader, FpduWriter, LONG_FPDU, mulpdu};
 use super::startup::{Agreed, MpaRole};
@@ -141,6 +144,12 @@ impl<L: Lease> Stream<L> {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.has_ended && self.terminate.is_none()
+    }
+
+    /// Whether [`QueuePair::poll`] has something to tell.
+    #[must_use]
+    pub fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
     }
 
     /// The peer broke a rule by the segment `ulpdu`, or by none that could be read.

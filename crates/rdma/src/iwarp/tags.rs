@@ -83,6 +83,19 @@ impl TagError {
     }
 }
 
+impl<L> Tags<L> {
+    /// The same for memory of another kind; `None` if some is advertised.
+    pub(super) fn with_other_memory<M>(self) -> Option<Tags<M>> {
+        let is_free = self.slots.iter().all(Option::is_none);
+        is_free.then(|| Tags {
+            stags: Vec::new(),
+            slots: Vec::new(),
+            source: self.source,
+            recent: 0,
+        })
+    }
+}
+
 impl<L: Lease> Tags<L> {
     /// None yet. `random` must not be known to the peer.
     #[must_use]

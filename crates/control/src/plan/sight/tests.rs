@@ -118,7 +118,11 @@ proptest! {
         prop_assume!(inventory.is_some());
         let inventory = inventory.unwrap();
         let config = placed(&inventory, |placed| {
-            placed.config(inventory.portals.clone(), TargetLimits::default())
+            placed.config(
+                inventory.portals.clone(),
+                inventory.iser.clone(),
+                TargetLimits::default(),
+            )
         });
         for node in &config.nodes {
             for local in ["127.0.0.1:3260", "127.0.0.3:3260", "[::1]:3261", "127.0.0.1:3261"] {

@@ -100,6 +100,12 @@ impl<L: Lease> Session<L, IserMover<L>> {
         self.connection.mover.has_told_all()
     }
 
+    /// Whether a message waits that may be looked at now.
+    #[must_use]
+    pub fn has_message(&self) -> bool {
+        self.takes_more() && !self.connection.mover.has_told_all()
+    }
+
     fn take_messages(&mut self, pair: &mut impl QueuePair<L>) {
         while self.takes_more() {
             if let Some(segment) = self.connection.mover.segment.take() {

@@ -1,5 +1,7 @@
 //! Request and Reply Frames as they stand in the stream (RFC 5044 §7.1.1, RFC 6581 §6 and §9).
 
+use scsi::violation::Violation;
+
 /// Bytes before the private data.
 const HEADER_LEN: usize = 20;
 /// The longest private data, the data of the enhanced startup included, in bytes.
@@ -100,31 +102,62 @@ impl RtrKinds {
 
 /// A connection that cannot begin. It is closed without a word, as MPA has no message for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.violation())]
 pub enum StartupError {
     /// The first bytes are not the key.
-    #[error("what comes is no frame of MPA (RFC 5044 §7.1.1)")]
     Key,
     /// Both ends began as initiators, or neither did.
-    #[error("a {0:?} frame of MPA where the other one is due (RFC 5044 §7.1.2)")]
     Kind(FrameKind),
     /// The revision is not one that this end knows.
-    #[error("revision {0} of MPA (RFC 5044 §7.1.1)")]
     Revision(u8),
     /// The private data is too long.
-    #[error("private data of {0} bytes, above 512 (RFC 5044 §7.1.1)")]
     PrivateTooLong(u16),
     /// The private data has no room for what the S flag announces.
-    #[error("an enhanced frame with private data of {0} bytes (RFC 6581 §6)")]
     EnhancedTooShort(u16),
     /// There is something behind the frame.
-    #[error("bytes behind a frame of MPA, before their turn (RFC 5044 §7.1.2)")]
     OutOfTurn,
     /// A Reply without the data that the Request has asked for.
-    #[error("a Reply that is not enhanced, as its Request was (RFC 6581 §10)")]
     NotEnhanced,
     /// The R flag is set.
-    #[error("the connection was rejected (RFC 5044 §7.1.1)")]
     Rejected,
+}
+
+impl StartupError {
+    /// The rule that was broken.
+    #[must_use]
+    pub const fn violation(self) -> Violation {
+        let (rule, clause) = match self {
+            Self::Key => ("what comes is no frame of MPA", "RFC 5044 §7.1.1"),
+            Self::Kind(FrameKind::Request) => {
+                ("an MPA Request where a Reply is due", "RFC 5044 §7.1.2")
+            }
+            Self::Kind(FrameKind::Reply) => {
+                ("an MPA Reply where a Request is due", "RFC 5044 §7.1.2")
+            }
+            Self::Revision(_) => ("a revision of MPA other than 1 and 2", "RFC 5044 §7.1.1"),
+            Self::PrivateTooLong(_) => (
+                "an MPA frame with private data above 512 bytes",
+                "RFC 5044 §7.1.1",
+            ),
+            Self::EnhancedTooShort(_) => (
+                "an enhanced MPA frame without room for its depths",
+                "RFC 6581 §6",
+            ),
+            Self::OutOfTurn => (
+                "bytes behind an MPA frame, before their turn",
+                "RFC 5044 §7.1.2",
+            ),
+            Self::NotEnhanced => (
+                "an MPA Reply that is not enhanced, as its Request was",
+                "RFC 6581 §10",
+            ),
+            Self::Rejected => (
+                "an MPA Reply that rejects the connection",
+                "RFC 5044 §7.1.1",
+            ),
+        };
+        Violation { rule, clause }
+    }
 }
 
 impl StartupFrame {

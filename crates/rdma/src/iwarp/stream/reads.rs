@@ -25,11 +25,17 @@ struct OwnRead<L> {
     into: Option<L>,
 }
 
-impl<L: Lease> OwnReads<L> {
+impl<L> OwnReads<L> {
     pub(super) const fn new() -> Self {
         Self(VecDeque::new())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<L: Lease> OwnReads<L> {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -36,7 +36,7 @@ enum Source {
     Response,
 }
 
-impl<L: Lease> Outbound<L> {
+impl<L> Outbound<L> {
     pub(super) const fn new() -> Self {
         Self {
             queue: VecDeque::new(),
@@ -46,6 +46,18 @@ impl<L: Lease> Outbound<L> {
             msn: [1; QueueNumber::COUNT],
             has_begun: false,
         }
+    }
+
+    /// The same for memory of another kind; `None` if something of it was posted.
+    pub(super) fn with_other_memory<M>(self) -> Option<Outbound<M>> {
+        self.queue.is_empty().then(|| Outbound {
+            queue: VecDeque::new(),
+            sent: self.sent,
+            current: self.current,
+            last: self.last,
+            msn: self.msn,
+            has_begun: self.has_begun,
+        })
     }
 
     pub(super) fn len(&self) -> usize {

@@ -13,8 +13,8 @@ use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
 use crate::target::{
-    AccessGroup, ChapUser, Endpoints, Initiators, NodeAccess, TargetChap, TargetConfig,
-    TargetLimits, TargetNode,
+    AccessGroup, ChapUser, Endpoints, Initiators, IserPortals, NodeAccess, TargetChap,
+    TargetConfig, TargetLimits, TargetNode,
 };
 
 /// Who may come in.
@@ -64,6 +64,7 @@ impl Target {
         let config = TargetConfig {
             nodes: vec![Arc::new(node)],
             portals: Vec::new(),
+            iser: IserPortals::default(),
             advertise: Vec::new(),
             limits: TargetLimits {
                 data_segment: 700,

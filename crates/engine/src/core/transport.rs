@@ -1,0 +1,282 @@
+//! What carries a connection: TCP alone, or iSER over software iWARP. Here is what a core does
+//! with a login and a session whichever it is.
+//!
+//! Over TCP a machine is fed with bytes and filled into a batch. Over iSER a queue pair stands
+//! between: bytes go into it and come out of it, and the machine speaks with it.
+
+use block::lease::BlockLease;
+use iscsi::datamover::iser::IserMover;
+use iscsi::login::{Login, LoginEvent};
+use iscsi::parameters::Parameters;
+use iscsi::session::{Session, SessionEvent};
+use rdma::iwarp::stream::RestingStream;
+use rdma::verbs::{Completion, QueuePair as _};
+use runtime::batch::BatchSink;
+use scsi::medium::Now;
+
+use super::iwarp::{BlockStream, IwarpOffer, IwarpStartup};
+
+/// A login, and what carries its PDUs.
+pub(super) struct CoreLogin {
+    pub(super) login: Box<Login<BlockLease>>,
+    carrier: LoginCarrier,
+}
+
+enum LoginCarrier {
+    /// TCP.
+    Tcp,
+    /// Nothing has come: the first byte tells.
+    Either(Box<IwarpOffer>),
+    /// The Request of MPA is coming.
+    Startup(Box<IwarpStartup>),
+    /// A queue pair, and bytes that leave before anything of it.
+    Iwarp(Box<BlockStream>, Vec<u8>),
+}
+
+/// The first byte of the key of MPA. No PDU that a login may begin with has it.
+const MPA: u8 = b'M';
+
+impl CoreLogin {
+    /// A connection that was just accepted; over iSER too if there is an offer.
+    pub(super) fn new(login: Login<BlockLease>, offer: Option<IwarpOffer>) -> Self {
+        Self {
+            login: Box::new(login),
+            carrier: offer.map_or(LoginCarrier::Tcp, |offer| {
+                LoginCarrier::Either(Box::new(offer))
+            }),
+        }
+    }
+
+    /// Takes bytes from the wire, as many as can be used now.
+    pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
+        self.choose(bytes);
+        match &mut self.carrier {
+            LoginCarrier::Tcp | LoginCarrier::Either(_) => self.login.receive(now, bytes),
+            LoginCarrier::Startup(startup) => {
+                match startup.receive(bytes) {
+                    Ok(None) => {}
+                    Ok(Some(accepted)) => {
+                        self.login.set_transport(accepted.transport);
+                        self.carrier = LoginCarrier::Iwarp(accepted.stream, accepted.reply);
+                    }
+                    Err(violation) => self.login.close(violation),
+                }
+                bytes.len()
+            }
+            LoginCarrier::Iwarp(stream, _) => {
+                let used = stream.receive(bytes);
+                hear(&mut self.login, now, stream);
+                used
+            }
+        }
+    }
+
+    /// Looks at the first byte.
+    fn choose(&mut self, bytes: &[u8]) {
+        let carrier = std::mem::replace(&mut self.carrier, LoginCarrier::Tcp);
+        self.carrier = match (carrier, bytes.first()) {
+            (LoginCarrier::Either(offer), Some(&MPA)) => {
+                LoginCarrier::Startup(Box::new(IwarpStartup::new(*offer)))
+            }
+            (LoginCarrier::Either(_), Some(_)) => LoginCarrier::Tcp,
+            (carrier, _) => carrier,
+        };
+    }
+
+    pub(super) fn poll(&mut self) -> Option<LoginEvent> {
+        self.login.poll()
+    }
+
+    pub(super) fn transmit(&mut self, out: &mut BatchSink<'_>) {
+        if let LoginCarrier::Iwarp(stream, reply) = &mut self.carrier {
+            if !reply.is_empty() {
+                out.0.bytes(&std::mem::take(reply));
+            }
+            self.login.post(&mut **stream);
+            stream.transmit(out);
+        } else {
+            self.login.transmit(out);
+        }
+    }
+
+    /// Lets it rest, after its last response has left; `None` if there is no queue pair any more.
+    pub(super) fn rest(self) -> Option<RestingLogin> {
+        let stream = match self.carrier {
+            LoginCarrier::Iwarp(stream, _) => Some(stream.rest()?),
+            _ => None,
+        };
+        let login = self.login;
+        Some(RestingLogin { login, stream })
+    }
+}
+
+/// A login that has led to a session, on its way to the core of that.
+pub struct RestingLogin {
+    pub(super) login: Box<Login<BlockLease>>,
+    stream: Option<RestingStream>,
+}
+
+impl RestingLogin {
+    /// The session.
+    pub(super) fn into_session(self, now: Now) -> Option<CoreSession> {
+        let Some(stream) = self.stream else {
+            return self.login.into_session(now).map(CoreSession::Tcp);
+        };
+        let (session, stream) = (self.login.into_session_over(now)?, stream.wake());
+        Some(CoreSession::Iser(Box::new(IserSession { session, stream })))
+    }
+}
+
+/// Has a login hear a message. What comes behind its last one is the session's.
+fn hear(login: &mut Login<BlockLease>, now: Now, stream: &mut BlockStream) {
+    while login.takes_requests()
+        && let Some(completion) = stream.poll()
+    {
+        match completion {
+            Completion::Received { bytes, .. } => {
+                login.receive_message(now, &bytes);
+                stream.recycle(bytes);
+            }
+            Completion::Ended(why) => login.close(why.violation()),
+            _ => {}
+        }
+    }
+}
+
+/// A session, and what carries it.
+#[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
+pub(super) enum CoreSession {
+    Tcp(Session<BlockLease>),
+    Iser(Box<IserSession>),
+}
+
+/// A session over iSER, and its end of the connection.
+pub(super) struct IserSession {
+    pub(super) session: Session<BlockLease, IserMover<BlockLease>>,
+    stream: BlockStream,
+}
+
+/// What does not hang on the transport.
+macro_rules! each {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            CoreSession::Tcp($session) => $call,
+            CoreSession::Iser(over) => {
+                let $session = &mut over.session;
+                $call
+            }
+        }
+    };
+}
+
+/// The same by a shared reference.
+macro_rules! of_each {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            CoreSession::Tcp($session) => $call,
+            CoreSession::Iser(over) => {
+                let $session = &over.session;
+                $call
+            }
+        }
+    };
+}
+
+impl CoreSession {
+    /// Takes bytes from the wire, as many as can be used now.
+    pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
+        match self {
+            Self::Tcp(session) => session.receive(now, bytes),
+            Self::Iser(over) => over.receive(now, bytes),
+        }
+    }
+
+    /// Whether there is something to be received that has come, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Iser(over) => over.stream.has_completions() || over.session.has_message(),
+        }
+    }
+
+    pub(super) fn transmit(&mut self, out: &mut BatchSink<'_>) {
+        match self {
+            Self::Tcp(session) => {
+                session.transmit(out);
+            }
+            Self::Iser(over) => {
+                over.session.transmit(&mut over.stream);
+                over.stream.transmit(out);
+            }
+        }
+    }
+
+    /// All that was transmitted has left. Over iSER it is the queue pair that tells.
+    pub(super) fn all_left(&mut self) {
+        if let Self::Tcp(session) = self {
+            session.all_left();
+        }
+    }
+
+    /// What waits to be sent, or for what has to be over before it is.
+    pub(super) fn queued(&self) -> usize {
+        match self {
+            Self::Tcp(session) => session.queued(),
+            Self::Iser(over) if over.stream.is_over() => 0,
+            Self::Iser(over) => over.session.queued(),
+        }
+    }
+
+    pub(super) const fn is_iser(&self) -> bool {
+        matches!(self, Self::Iser(_))
+    }
+
+    pub(super) fn poll(&mut self) -> Option<SessionEvent<BlockLease>> {
+        each!(self, session => session.poll())
+    }
+
+    pub(super) fn has_events(&self) -> bool {
+        of_each!(self, session => session.has_events())
+    }
+
+    pub(super) fn parameters(&self) -> &Parameters {
+        of_each!(self, session => session.parameters())
+    }
+
+    pub(super) fn has_told(&self) -> bool {
+        of_each!(self, session => session.has_told())
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        of_each!(self, session => session.is_stalled())
+    }
+
+    pub(super) fn data_in_queued(&self) -> usize {
+        of_each!(self, session => session.data_in_queued())
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        of_each!(self, session => session.next_deadline())
+    }
+
+    pub(super) fn timeout(&mut self, now: Now) {
+        each!(self, session => session.timeout(now));
+    }
+
+    pub(super) fn request_logout(&mut self, now: Now, seconds: u16) {
+        each!(self, session => session.request_logout(now, seconds));
+    }
+}
+
+impl IserSession {
+    /// What has come goes first, and reads that were given up: nothing may be placed for them any
+    /// more.
+    fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
+        if !self.session.receive(now, &mut self.stream) || self.session.has_events() {
+            return 0;
+        }
+        let used = self.stream.receive(bytes);
+        self.session.receive(now, &mut self.stream);
+        used
+    }
+}
