@@ -13,22 +13,22 @@
 //! those that may have been carried out: the first may be sent again at once, the others only when
 //! their old nexus is known dead. The machine repeats nothing by itself.
 //!
-//! It is split as the target's is: `receive` cuts the stream and hands PDUs out, `command`,
-//! `data_in`, `data_out` carry SCSI commands, `manage` task management, `late` what is done about
-//! commands that are late, `transmit` is the way out; `numbers` and `tasks` hold what is counted.
+//! It is split as the target's is. Below it a [`mover`] carries PDUs and data; `receive` hands PDUs
+//! out, `command` carries SCSI commands, `manage` task management, `late` what is done about
+//! commands that are late, `transmit` is the order of what leaves; `numbers` and `tasks` hold what
+//! is counted.
 
 mod chap;
 mod command;
 pub mod config;
 mod count_watchdog;
-mod data_in;
-mod data_out;
 pub mod error;
 mod event;
 mod late;
 mod login;
 mod logout;
 mod manage;
+pub mod mover;
 mod nop;
 mod notice;
 mod numbers;
@@ -37,6 +37,7 @@ pub mod portal;
 mod receive;
 mod rest;
 mod tasks;
+pub mod tcp;
 mod text;
 mod transmit;
 
@@ -51,7 +52,6 @@ use scsi::medium::{Lease, Now};
 
 use self::config::{InitiatorConfig, Misconfigured};
 use self::count_watchdog::CountWatchdog;
-use self::data_out::DataOutSequence;
 use self::error::{LoginError, SessionEnd};
 pub use self::event::{
     InitiatorEvent, IscsiCause, IscsiFailed, IscsiRefusal, IscsiRefused, IscsiWhy, TargetNotice,
@@ -62,38 +62,32 @@ use self::login::InitiatorLogin;
 pub use self::login::LoginOutcome;
 use self::logout::Logout;
 use self::manage::PendingFunction;
+use self::mover::InitiatorMover;
 use self::nop::TargetLiveness;
 use self::numbers::SequenceNumbers;
-use self::receive::InitiatorInbound;
 pub use self::rest::RestingSession;
 use self::tasks::{InitiatorTaskSlot, InitiatorTasks};
+use self::tcp::InitiatorTcpMover;
 use self::text::PendingText;
 use self::transmit::ControlRequest;
-use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
-use crate::pdu_sink::PduSink;
-use crate::wire::framer::Framer;
+use crate::parameters::Operational;
 use crate::wire::serial::CmdSn;
 use scsi::violation::Violation;
 
-/// An initiator's session.
+/// An initiator's session, whose PDUs and data move by `M`.
 #[derive(Debug)]
-pub struct Initiator<L> {
+pub struct Initiator<L, M: InitiatorMover = InitiatorTcpMover> {
     config: Arc<InitiatorConfig>,
     now: Now,
     phase: InitiatorPhase,
     /// What holds now; the defaults during the login.
     keys: Operational,
     outcome: Option<LoginOutcome>,
-    framer: Framer,
-    inbound: InitiatorInbound,
-    /// The data segment of a PDU that is looked at only when all of it is there.
-    collected: Vec<u8>,
+    mover: M,
     numbers: SequenceNumbers,
-    tasks: InitiatorTasks<L>,
+    tasks: InitiatorTasks<L, M::Transfer>,
     /// Commands that wait for their place in the window, in order.
     ready: VecDeque<InitiatorTaskSlot>,
-    /// Data-Out that may be sent.
-    sequences: VecDeque<DataOutSequence>,
     controls: VecDeque<ControlRequest>,
     functions: Vec<PendingFunction>,
     ladder: Option<Ladder>,
@@ -115,7 +109,7 @@ enum InitiatorPhase {
 }
 
 impl<L: Lease> Initiator<L> {
-    /// A connection that was just made. `random` are fresh random bytes, used for the challenge
+    /// A TCP connection that was just made. `random` are fresh random bytes, used for the challenge
     /// of mutual CHAP and the first CmdSN.
     ///
     /// # Errors
@@ -125,9 +119,21 @@ impl<L: Lease> Initiator<L> {
         now: Now,
         random: [u8; 37],
     ) -> Result<Self, Misconfigured> {
+        Self::log_in(config, now, random)
+    }
+}
+
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
+    /// A session that begins with its login.
+    fn log_in(
+        config: Arc<InitiatorConfig>,
+        now: Now,
+        random: [u8; 37],
+    ) -> Result<Self, Misconfigured> {
         config.check()?;
         let [a, b, c, d, random @ ..] = random;
-        let (login, request) = InitiatorLogin::new(&config, random);
+        let offer = M::offer(&config.offer);
+        let (login, request) = InitiatorLogin::new(&config, &offer, random);
         let deadline = now.saturating_add(config.times.login);
         let phase = InitiatorPhase::Login(Box::new(login), deadline);
         let cmd_sn = CmdSn(u32::from_be_bytes([a, b, c, d]));
@@ -145,19 +151,17 @@ impl<L: Lease> Initiator<L> {
         phase: InitiatorPhase,
         numbers: SequenceNumbers,
     ) -> Self {
+        let keys = Operational::default();
         Self {
             config,
             now,
             phase,
-            keys: Operational::default(),
+            keys,
             outcome: None,
-            framer: Framer::of_target(DEFAULT_DATA_SEGMENT),
-            inbound: InitiatorInbound::Drop,
-            collected: Vec::new(),
+            mover: M::new(&keys),
             numbers,
             tasks: InitiatorTasks::new(),
             ready: VecDeque::new(),
-            sequences: VecDeque::new(),
             controls: VecDeque::new(),
             functions: Vec::new(),
             ladder: None,
@@ -182,28 +186,9 @@ impl<L: Lease> Initiator<L> {
         self.outcome.as_ref()
     }
 
-    /// Takes bytes from the wire, as many as can be used now; the rest is to be given again
-    /// after `poll` has given `None` and what there is has been transmitted. Stops after each
-    /// event, and takes nothing while [`Initiator::is_stalled`].
-    pub fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
-        self.now = now;
-        if !bytes.is_empty() {
-            self.liveness.heard(now);
-        }
-        self.take(bytes)
-    }
-
     /// What happened; to be asked until `None` after each call of another function.
     pub fn poll(&mut self) -> Option<InitiatorEvent<L>> {
         self.events.pop_front()
-    }
-
-    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    /// The data of a write leaves from where it lies. Slices of it may still be on their way when
-    /// its command ends, if the target ends it early: memory that is used for something else while
-    /// a slice is alive would be sent in its place.
-    pub fn transmit(&mut self, out: &mut impl PduSink<L>) -> bool {
-        self.send(out)
     }
 
     /// Whether so much waits to be transmitted that nothing is taken from the wire.
@@ -319,8 +304,7 @@ impl<L: Lease> Initiator<L> {
             return;
         }
         self.phase = InitiatorPhase::Ended;
-        self.inbound = InitiatorInbound::Drop;
-        self.collected = Vec::new();
+        self.mover.end();
         self.controls.clear();
         self.ladder = None;
         self.watch = None;

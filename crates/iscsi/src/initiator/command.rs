@@ -5,6 +5,7 @@ use scsi::residual::Residual;
 use scsi::task::SenseBytes;
 use scsi::wire::sense::Status;
 
+use super::mover::InitiatorMover;
 use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{
     ClientCommand, Data, Done, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiFailed,
@@ -14,7 +15,7 @@ use crate::wire::bhs::Bhs;
 use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
 use scsi::violation::Violation;
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Takes a command in. Those that the target's window has no place for wait here, in order,
     /// and count among [`super::config::InitiatorLimits::tasks`] with the others.
     ///
@@ -97,7 +98,7 @@ impl<L: Lease> Initiator<L> {
     /// Ends all commands of which `pick` tells the fate, with one look at the queues.
     pub(super) fn fail_all(
         &mut self,
-        pick: impl Fn(&InitiatorTask<L>) -> Option<(Fate, IscsiWhy)>,
+        pick: impl Fn(&InitiatorTask<L, M::Transfer>) -> Option<(Fate, IscsiWhy)>,
     ) {
         let picked = self
             .tasks
@@ -107,26 +108,29 @@ impl<L: Lease> Initiator<L> {
         if picked.is_empty() {
             return;
         }
+        let mut is_queued = false;
         for (slot, (fate, why)) in picked {
             if let Some(task) = self.tasks.remove(slot) {
+                is_queued |= self.mover.deallocate(&task.transfer);
                 self.events
                     .push_back(InitiatorEvent::Failed(task.failed(fate, why)));
             }
         }
         let tasks = &mut self.tasks;
         self.ready.retain(|slot| tasks.at(*slot).is_some());
-        self.sequences
-            .retain(|sequence| tasks.at(sequence.slot).is_some());
+        if is_queued {
+            self.mover.retain(|slot| tasks.at(slot).is_some());
+        }
     }
 
     /// Takes a command out of everything.
-    fn forget(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L>> {
+    fn forget(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L, M::Transfer>> {
         let task = self.tasks.remove(slot)?;
         if task.sent.is_none() {
             self.ready.retain(|waiting| *waiting != slot);
         }
-        if task.queued > 0 {
-            self.sequences.retain(|sequence| sequence.slot != slot);
+        if self.mover.deallocate(&task.transfer) {
+            self.mover.retain(|queued| queued != slot);
         }
         Some(task)
     }
@@ -147,7 +151,7 @@ impl InitiatorEnding {
     }
 }
 
-impl<L: Lease> InitiatorTask<L> {
+impl<L: Lease, T> InitiatorTask<L, T> {
     /// Whether a good end is true: as much was moved as the residual says. What the target says it
     /// sent (ExpDataSN) is not compared; several targets leave it 0, and the bytes tell more.
     fn check(&self, ending: &InitiatorEnding) -> Result<(), Violation> {

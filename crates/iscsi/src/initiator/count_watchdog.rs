@@ -6,6 +6,7 @@ use scsi::medium::{Lease, Now};
 
 use super::Initiator;
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use crate::wire::serial::CmdSn;
 
 /// Where ExpCmdSN stood when the watch began, and when it is looked at again.
@@ -26,7 +27,7 @@ impl CountWatchdog {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Begins to watch, if a command was sent that the target has not counted.
     pub(super) fn watch_counting(&mut self) {
         if self.watch.is_none() && !self.numbers.has_counted(self.numbers.cmd_sn) {

@@ -6,6 +6,7 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use super::{Fate, Initiator, IscsiWhy};
 use crate::wire::bhs::Itt;
 use crate::wire::task_management::{function, response};
@@ -38,7 +39,7 @@ impl Ladder {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Commands are to be looked at by then.
     pub(super) fn look_by(&mut self, deadline: Now) {
         self.look = Some(self.look.map_or(deadline, |look| look.min(deadline)));

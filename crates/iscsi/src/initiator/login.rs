@@ -11,7 +11,7 @@
 use zeroize::Zeroizing;
 
 use super::chap;
-use super::config::{Auth, InitiatorConfig, InitiatorPurpose};
+use super::config::{Auth, InitiatorConfig, InitiatorPurpose, OperationalOffer};
 use super::error::{ChapError, LoginError, SessionEnd, harmless, shown};
 use super::offer::{OfferNegotiation, RESERVED, wrong};
 use super::portal::ReportedPortal;
@@ -81,7 +81,11 @@ pub(super) enum LoginTurn {
 
 impl InitiatorLogin {
     /// A login, and its first request.
-    pub(super) fn new(config: &InitiatorConfig, random: [u8; 33]) -> (Self, ControlRequest) {
+    pub(super) fn new(
+        config: &InitiatorConfig,
+        offer: &OperationalOffer,
+        random: [u8; 33],
+    ) -> (Self, ControlRequest) {
         let template = LoginRequest {
             transit: false,
             more: false,
@@ -107,7 +111,7 @@ impl InitiatorLogin {
             seen: 0,
             incoming: Assembly::default(),
             outgoing: Text::default(),
-            negotiation: OfferNegotiation::new(config),
+            negotiation: OfferNegotiation::new(offer, config.is_discovery()),
             outcome: LoginOutcome {
                 keys: Operational::default(),
                 tsih: 0,

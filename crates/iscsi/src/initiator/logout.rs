@@ -3,6 +3,7 @@
 use scsi::medium::{Lease, Now};
 
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use super::tasks::kind;
 use super::{Initiator, IscsiRefusal};
 use crate::wire::bhs::{Bhs, Itt};
@@ -28,7 +29,7 @@ impl Logout {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Closes the session gracefully: takes nothing more, lets end what is in flight, each
     /// within its own time, and logs out.
     ///

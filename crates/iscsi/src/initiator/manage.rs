@@ -4,6 +4,7 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use super::tasks::{InitiatorTaskSlot, kind};
 use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
 use crate::wire::bhs::{Bhs, Itt};
@@ -50,7 +51,7 @@ impl PendingFunction {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Asks for a task management function; `id` is the caller's name for it, and `lun` is passed
     /// over where the function names a command. A command that was not sent is taken back instead
     /// of aborted, and never reaches the target.

@@ -5,6 +5,7 @@ use scsi::wire::lun::Lun;
 
 use super::Initiator;
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use super::tasks::kind;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::control::{NopIn, NopOut};
@@ -40,7 +41,7 @@ impl TargetLiveness {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// When silence is looked at next. A discovery session is over before it is silent for long,
     /// and pings are not allowed there (RFC 7143 §4.3).
     pub(super) fn silence_deadline(&self) -> Option<Now> {
@@ -110,11 +111,8 @@ impl<L: Lease> Initiator<L> {
     fn trim(&mut self) {
         self.tasks.trim();
         self.ready.shrink_to_fit();
-        self.sequences.shrink_to_fit();
         self.events.shrink_to_fit();
-        if self.framer.is_between() {
-            self.collected = Vec::new();
-        }
+        self.mover.trim();
     }
 
     pub(super) fn nop_in(&mut self, bhs: &Bhs) -> Result<(), Violation> {

@@ -5,6 +5,7 @@ use scsi::medium::Lease;
 
 use super::command::sense;
 use super::error::SessionEnd;
+use super::mover::InitiatorMover;
 use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
 use crate::wire::control::{AsyncMessage, Reject, event, reason};
@@ -12,7 +13,7 @@ use crate::wire::serial::CmdSn;
 use crate::wire::task_management::response;
 use scsi::violation::Violation;
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     pub(super) fn async_message(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
         let pdu = AsyncMessage::decode(bhs);
         self.numbers.status(pdu.stamps)?;

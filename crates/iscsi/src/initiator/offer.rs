@@ -1,7 +1,7 @@
 //! The operational keys from the proposer's side: what is offered, and whether the answers go with
 //! it (RFC 7143 §6.2, §13).
 
-use super::config::{Digest, InitiatorConfig};
+use super::config::{Digest, OperationalOffer};
 use super::error::{LoginError, shown};
 use crate::keys::{IrrelevantWhen, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE};
 use crate::parameters::{Operational, TaskReporting};
@@ -18,11 +18,11 @@ pub(super) struct OfferNegotiation {
 
 impl OfferNegotiation {
     /// Nothing is agreed upon; the defaults hold.
-    pub(super) fn new(config: &InitiatorConfig) -> Self {
+    pub(super) fn new(offer: &OperationalOffer, discovery: bool) -> Self {
         Self {
-            offered: config.offer.keys,
-            digests: (config.offer.header_digest, config.offer.data_digest),
-            discovery: config.is_discovery(),
+            offered: offer.keys,
+            digests: (offer.header_digest, offer.data_digest),
+            discovery,
             agreed: Operational::default(),
         }
     }

@@ -1,67 +1,23 @@
-//! From bytes to PDUs, and to their handlers (RFC 7143 §11.2, §7.8).
+//! From PDUs to their handlers (RFC 7143 §11.2).
 
 use scsi::medium::Lease;
 
-use super::data_in::DataInFill;
 use super::error::{LoginError, SessionEnd};
 use super::login::LoginTurn;
+use super::mover::InitiatorMover;
 use super::{Initiator, InitiatorEvent, InitiatorPhase};
 use crate::wire::bhs::{Bhs, Opcode};
-use crate::wire::framer::{FrameError, Framer, PduPiece};
 use crate::wire::login::LoginResponse;
 use scsi::violation::Violation;
 
-/// Where the data segment that comes next goes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum InitiatorInbound {
-    /// Nowhere.
-    Drop,
-    /// To be looked at when it is whole.
-    Collect(Bhs),
-    /// To a command.
-    Fill(DataInFill),
-}
-
-impl<L: Lease> Initiator<L> {
-    pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
-        let mut rest = bytes;
-        while !self.is_ended() && self.events.is_empty() && !self.is_stalled() {
-            match self.framer.next(&mut rest) {
-                Ok(Some(PduPiece::Header(bhs))) => self.header(&bhs),
-                Ok(Some(PduPiece::Data { bytes, end })) => self.data(bytes, end),
-                Ok(Some(PduPiece::BadData)) => self.end(SessionEnd::Damaged("data")),
-                Ok(None) => break,
-                Err(FrameError::HeaderDigest) => self.end(SessionEnd::Damaged("header")),
-                Err(FrameError::TooLong { .. }) => self.break_off(TOO_LONG),
-            }
-        }
-        if self.is_ended() {
-            bytes.len()
-        } else {
-            bytes.len() - rest.len()
-        }
-    }
-
-    fn header(&mut self, bhs: &Bhs) {
-        if let Err(violation) = self.fits(bhs) {
-            return self.break_off(violation);
-        }
-        let has_data = bhs.data_len() > 0;
-        if bhs.opcode() == Opcode::DataIn {
-            match self.data_in(bhs) {
-                Ok(fill) if has_data => self.inbound = InitiatorInbound::Fill(fill),
-                Ok(fill) => self.filled(fill),
-                Err(violation) => self.violated(violation),
-            }
-        } else if has_data {
-            self.inbound = InitiatorInbound::Collect(*bhs);
-        } else {
-            self.whole(bhs, &[]);
-        }
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
+    /// Whether the next PDU is looked at now: not before what the last one led to is done.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.is_ended() && self.events.is_empty() && !self.is_stalled()
     }
 
     /// Whether such a PDU may come now, judged by its header.
-    fn fits(&self, bhs: &Bhs) -> Result<(), Violation> {
+    pub(super) fn fits(&self, bhs: &Bhs) -> Result<(), Violation> {
         let opcode = bhs.opcode();
         if bhs.ahs_len() > 0 {
             return Err(ADDITIONAL_HEADER);
@@ -86,47 +42,18 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// A rule that is broken before it is known what the PDU is for.
-    fn break_off(&mut self, violation: Violation) {
+    pub(super) fn break_off(&mut self, violation: Violation) {
         self.end(match self.phase {
             InitiatorPhase::Login(..) => SessionEnd::Login(LoginError::Stranger(violation)),
             _ => SessionEnd::Violated(violation),
         });
     }
 
-    fn data(&mut self, bytes: &[u8], end: bool) {
-        match self.inbound {
-            InitiatorInbound::Drop => {}
-            InitiatorInbound::Collect(bhs) => {
-                self.collected.extend_from_slice(bytes);
-                if end {
-                    self.inbound = InitiatorInbound::Drop;
-                    let collected = std::mem::take(&mut self.collected);
-                    self.whole(&bhs, &collected);
-                    // Not the memory of a session that has ended.
-                    if !self.is_ended() {
-                        self.collected = collected;
-                        self.collected.clear();
-                    }
-                }
-            }
-            InitiatorInbound::Fill(fill) => {
-                self.fill(fill, bytes);
-                if end {
-                    self.inbound = InitiatorInbound::Drop;
-                    self.filled(fill);
-                } else {
-                    self.inbound = InitiatorInbound::Fill(fill.after(bytes.len()));
-                }
-            }
-        }
-    }
-
-    /// A PDU with its whole data segment.
-    fn whole(&mut self, bhs: &Bhs, data: &[u8]) {
+    /// A PDU that does not move data, with its whole data segment.
+    pub(super) fn control(&mut self, bhs: &Bhs, data: &[u8]) {
         let taken = match bhs.opcode() {
             Opcode::LoginResponse => return self.login_response(bhs, data),
             Opcode::ScsiResponse => self.scsi_response(bhs, data),
-            Opcode::R2t => self.r2t(bhs),
             Opcode::NopIn => self.nop_in(bhs),
             Opcode::TaskResponse => self.task_response(bhs),
             Opcode::TextResponse => self.text_response(bhs, data),
@@ -135,6 +62,11 @@ impl<L: Lease> Initiator<L> {
             Opcode::Reject => self.rejected(bhs, data),
             _ => Err(OUT_OF_PLACE),
         };
+        self.took(taken);
+    }
+
+    /// A PDU was taken, or breaks a rule.
+    pub(super) fn took(&mut self, taken: Result<(), Violation>) {
         match taken {
             Ok(()) => self.retry_stalled(),
             Err(violation) => self.violated(violation),
@@ -161,9 +93,7 @@ impl<L: Lease> Initiator<L> {
             Ok(LoginTurn::Request(request)) => self.controls.push_back(request),
             Ok(LoginTurn::Over(outcome)) => {
                 self.keys = outcome.keys;
-                self.framer = Framer::of_target(self.keys.own_data_segment);
-                self.framer
-                    .set_digests(self.keys.header_digest, self.keys.data_digest);
+                self.mover.notice_keys(&self.keys);
                 self.outcome = Some(outcome);
                 self.phase = InitiatorPhase::Open;
                 self.events.push_back(InitiatorEvent::LoggedIn);
@@ -172,11 +102,6 @@ impl<L: Lease> Initiator<L> {
         }
     }
 }
-
-const TOO_LONG: Violation = Violation {
-    rule: "a data segment longer than MaxRecvDataSegmentLength",
-    clause: "RFC 7143 §13.12",
-};
 
 const ADDITIONAL_HEADER: Violation = Violation {
     rule: "an additional header segment from a target",

@@ -1,42 +1,43 @@
 //! A session that goes from one holder to another: from the thread that opened a volume to the core
 //! that uses it.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use scsi::medium::{Lease, Now};
 
 use super::config::InitiatorConfig;
+use super::mover::InitiatorMover;
 use super::numbers::SequenceNumbers;
-use super::receive::InitiatorInbound;
 use super::tasks::InitiatorTasks;
+use super::tcp::InitiatorTcpMover;
 use super::{Initiator, InitiatorEvent, InitiatorPhase, LoginOutcome};
-use crate::wire::framer::Framer;
 
 /// A session in which nothing is in flight. It holds no leased memory, so it can go to another
-/// thread. What comes on its connection meanwhile, pings of the target too, waits in the socket.
+/// thread. What comes on its connection meanwhile, pings of the target too, waits there.
 #[derive(Debug)]
-pub struct RestingSession {
+pub struct RestingSession<M = InitiatorTcpMover> {
     config: Arc<InitiatorConfig>,
     outcome: LoginOutcome,
     numbers: SequenceNumbers,
     /// The last tag that was given out: an answer that comes twice would else be another's.
     tag: u16,
+    mover: PhantomData<fn() -> M>,
 }
 
-impl<L: Lease> Initiator<L> {
-    /// Lays the session down, to be taken up by [`Self::resume`].
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
+    /// Lays the session down, to be taken up by [`RestingSession::resume`].
     ///
     /// # Errors
     ///
     /// Gives it back if it has not logged in, or something is in flight.
-    pub fn rest(self) -> Result<RestingSession, Box<Self>> {
+    pub fn rest(self) -> Result<RestingSession<M>, Box<Self>> {
         let rests = self.is_open()
             && self.is_idle()
             && !self.is_pinging()
             && self.numbers.has_counted(self.numbers.cmd_sn)
-            && self.framer.is_between()
             && self.events.is_empty()
-            && matches!(self.inbound, InitiatorInbound::Drop);
+            && self.mover.is_at_rest();
         match self.outcome {
             Some(outcome) if rests => Ok(RestingSession {
                 config: self.config,
@@ -47,24 +48,34 @@ impl<L: Lease> Initiator<L> {
                 },
                 numbers: self.numbers,
                 tag: self.tasks.last_tag(),
+                mover: PhantomData,
             }),
             outcome => Err(Box::new(Self { outcome, ..self })),
         }
     }
+}
 
-    /// Takes a session up. The next event is [`InitiatorEvent::LoggedIn`], as after a login.
+impl<L: Lease> Initiator<L> {
+    /// Takes a session over TCP up. The next event is [`InitiatorEvent::LoggedIn`], as after a
+    /// login.
     #[must_use]
     pub fn resume(resting: RestingSession, now: Now) -> Self {
-        let keys = resting.outcome.keys;
-        let mut framer = Framer::of_target(keys.own_data_segment);
-        framer.set_digests(keys.header_digest, keys.data_digest);
-        Self {
+        resting.resume(now)
+    }
+}
+
+impl<M: InitiatorMover> RestingSession<M> {
+    /// Takes the session up. The next event is [`InitiatorEvent::LoggedIn`], as after a login.
+    #[must_use]
+    pub fn resume<L: Lease>(self, now: Now) -> Initiator<L, M> {
+        let keys = self.outcome.keys;
+        Initiator {
             keys,
-            outcome: Some(resting.outcome),
-            framer,
-            tasks: InitiatorTasks::after(resting.tag),
+            outcome: Some(self.outcome),
+            mover: M::new(&keys),
+            tasks: InitiatorTasks::after(self.tag),
             events: [InitiatorEvent::LoggedIn].into(),
-            ..Self::idle(resting.config, now, InitiatorPhase::Open, resting.numbers)
+            ..Initiator::idle(self.config, now, InitiatorPhase::Open, self.numbers)
         }
     }
 }

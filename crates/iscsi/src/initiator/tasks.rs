@@ -1,9 +1,7 @@
 //! The commands of a session that have not ended, by their tags.
 
 use scsi::medium::{Lease, Now};
-use scsi::received::ReceivedBytes;
 use scsi::task::Attribute;
-use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
 use super::{ClientCommand, Data};
@@ -12,11 +10,11 @@ use crate::wire::serial::CmdSn;
 
 /// A place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InitiatorTaskSlot(pub(super) u16);
+pub struct InitiatorTaskSlot(pub(super) u16);
 
 /// A command that has not ended.
 #[derive(Debug)]
-pub(super) struct InitiatorTask<L> {
+pub(super) struct InitiatorTask<L, T> {
     pub(super) id: u64,
     pub(super) itt: Itt,
     pub(super) lun: Lun,
@@ -30,54 +28,19 @@ pub(super) struct InitiatorTask<L> {
     pub(super) sent: Option<CmdSn>,
     /// Bytes that came, or that were put into a batch.
     pub(super) moved: u32,
-    /// Where the next data in order begins: the next Data-In, or what the next R2T asks for.
-    pub(super) next_offset: u32,
-    /// What came or was asked for, where order was not agreed upon.
-    pub(super) spans: ReceivedBytes,
-    /// DataSN of the next Data-In, or R2TSN of the next R2T.
-    pub(super) next_sn: u32,
-    /// A sequence of Data-In is in flight.
-    pub(super) in_sequence: bool,
-    /// R2Ts whose data has not been sent whole.
-    pub(super) outstanding: u16,
-    /// Sequences of Data-Out in the queue: one more than there are R2Ts, at the most.
-    pub(super) queued: u32,
+    /// What its mover knows of it.
+    pub(super) transfer: T,
 }
 
 /// Which commands there are.
 #[derive(Debug)]
-pub(super) struct InitiatorTasks<L> {
-    slots: Vec<Option<InitiatorTask<L>>>,
+pub(super) struct InitiatorTasks<L, T> {
+    slots: Vec<Option<InitiatorTask<L, T>>>,
     free: Vec<InitiatorTaskSlot>,
     tag: u16,
 }
 
-impl<L> InitiatorTask<L> {
-    /// Notes that the bytes from `start` to `end` have come, or were asked for, where no order was
-    /// agreed upon.
-    ///
-    /// # Errors
-    ///
-    /// One of these rules: the first where some of them were there, the second where too much
-    /// stands apart.
-    pub(super) fn note_span(
-        &mut self,
-        start: u32,
-        end: u32,
-        [overlap, scattered]: [Violation; 2],
-    ) -> Result<(), Violation> {
-        if self.spans.overlaps(start, end) {
-            return Err(overlap);
-        }
-        if self.spans.add(start, end) {
-            Ok(())
-        } else {
-            Err(scattered)
-        }
-    }
-}
-
-impl<L: Lease> InitiatorTasks<L> {
+impl<L: Lease, T: Default> InitiatorTasks<L, T> {
     pub(super) const fn new() -> Self {
         Self {
             slots: Vec::new(),
@@ -130,34 +93,32 @@ impl<L: Lease> InitiatorTasks<L> {
             deadline,
             sent: None,
             moved: 0,
-            next_offset: 0,
-            spans: ReceivedBytes::default(),
-            next_sn: 0,
-            in_sequence: false,
-            outstanding: 0,
-            queued: 0,
+            transfer: T::default(),
         });
         slot
     }
 
-    pub(super) fn at(&mut self, slot: InitiatorTaskSlot) -> Option<&mut InitiatorTask<L>> {
+    pub(super) fn at(&mut self, slot: InitiatorTaskSlot) -> Option<&mut InitiatorTask<L, T>> {
         self.slots.get_mut(usize::from(slot.0))?.as_mut()
     }
 
     /// The command that was sent with this tag.
-    pub(super) fn sent(&mut self, itt: Itt) -> Option<(InitiatorTaskSlot, &mut InitiatorTask<L>)> {
+    pub(super) fn sent(
+        &mut self,
+        itt: Itt,
+    ) -> Option<(InitiatorTaskSlot, &mut InitiatorTask<L, T>)> {
         let slot = InitiatorTaskSlot(itt.0 as u16);
         let task = self.slots.get_mut(usize::from(slot.0))?.as_mut()?;
         (task.itt == itt && task.sent.is_some()).then_some((slot, task))
     }
 
-    pub(super) fn remove(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L>> {
+    pub(super) fn remove(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L, T>> {
         let task = self.slots.get_mut(usize::from(slot.0))?.take()?;
         self.free.push(slot);
         Some(task)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (InitiatorTaskSlot, &InitiatorTask<L>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (InitiatorTaskSlot, &InitiatorTask<L, T>)> {
         let slots = self.slots.iter().enumerate();
         slots.filter_map(|(at, task)| Some((InitiatorTaskSlot(at as u16), task.as_ref()?)))
     }

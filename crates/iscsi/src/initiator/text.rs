@@ -6,6 +6,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::transport_id::ISCSI_NAME_MAX;
 
 use super::error::{SessionEnd, harmless};
+use super::mover::InitiatorMover;
 use super::portal::ReportedPortal;
 use super::tasks::kind;
 use super::transmit::ControlRequest;
@@ -34,7 +35,7 @@ impl PendingText {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// Asks which targets there are: `All` of them, the one of this name, or, with an empty
     /// value, the one of this session (RFC 7143 §13.3). [`InitiatorEvent::Targets`] has the answer.
     ///

@@ -3,9 +3,10 @@
 
 use scsi::medium::Lease;
 
-use super::command::NO_TASK;
-use super::tasks::{InitiatorTask, InitiatorTaskSlot};
-use super::{Data, Initiator};
+use super::InitiatorTcpTransfer;
+use crate::initiator::command::NO_TASK;
+use crate::initiator::tasks::{InitiatorTask, InitiatorTaskSlot};
+use crate::initiator::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::wire::bhs::{Bhs, Ttt};
 use crate::wire::data::R2t;
@@ -30,7 +31,7 @@ pub(super) struct First {
     pub(super) unsolicited: u32,
 }
 
-impl<L: Lease> InitiatorTask<L> {
+impl<L: Lease> InitiatorTask<L, InitiatorTcpTransfer> {
     /// As much as is allowed: an R2T costs a round trip.
     pub(super) fn first_burst(&self, keys: &Operational) -> First {
         let first = match self.data {
@@ -53,15 +54,6 @@ impl<L: Lease> InitiatorTask<L> {
         }
     }
 
-    /// Notes what is sent without being asked for.
-    pub(super) fn unasked(&mut self, len: u32, keys: &Operational) {
-        self.next_offset = len;
-        if !keys.sequence_in_order {
-            // The first part fits among none.
-            let _fits = self.spans.add(0, len);
-        }
-    }
-
     /// Whether this R2T may come next.
     fn grants(&mut self, pdu: &R2t, keys: &Operational) -> Result<(), Violation> {
         if !matches!(self.data, Data::Out(_)) {
@@ -70,7 +62,8 @@ impl<L: Lease> InitiatorTask<L> {
         if pdu.ttt == Ttt::NONE {
             return Err(NO_TAG);
         }
-        if pdu.r2t_sn.0 != self.next_sn {
+        let transfer = &mut self.transfer;
+        if pdu.r2t_sn.0 != transfer.next_sn {
             return Err(GAP);
         }
         if pdu.desired == 0 || pdu.desired > keys.max_burst {
@@ -78,21 +71,32 @@ impl<L: Lease> InitiatorTask<L> {
         }
         let end = pdu.offset.checked_add(pdu.desired);
         let end = end.filter(|end| *end <= self.len).ok_or(BEYOND)?;
-        if self.outstanding >= keys.outstanding_r2t {
+        if transfer.outstanding >= keys.outstanding_r2t {
             return Err(TOO_MANY);
         }
         if keys.sequence_in_order {
-            if pdu.offset != self.next_offset {
+            if pdu.offset != transfer.next_offset {
                 return Err(ORDER);
             }
         } else {
-            self.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
+            transfer.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
         }
-        self.next_offset = end;
-        self.next_sn += 1;
-        self.outstanding += 1;
-        self.queued += 1;
+        transfer.next_offset = end;
+        transfer.next_sn += 1;
+        transfer.outstanding += 1;
+        transfer.queued += 1;
         Ok(())
+    }
+}
+
+impl InitiatorTcpTransfer {
+    /// Notes what is sent without being asked for.
+    pub(super) fn unasked(&mut self, len: u32, keys: &Operational) {
+        self.next_offset = len;
+        if !keys.sequence_in_order {
+            // The first part fits among none.
+            let _fits = self.spans.add(0, len);
+        }
     }
 }
 
@@ -106,7 +110,7 @@ impl<L: Lease> Initiator<L> {
         let keys = self.keys;
         let (slot, task) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         task.grants(&pdu, &keys)?;
-        self.sequences.push_back(DataOutSequence {
+        self.mover.sequences.push_back(DataOutSequence {
             slot,
             ttt: pdu.ttt,
             offset: pdu.offset,

@@ -5,9 +5,10 @@ use scsi::medium::Lease;
 use scsi::task::SenseBytes;
 use scsi::wire::sense::Status;
 
-use super::command::{InitiatorEnding, NO_TASK};
-use super::tasks::{InitiatorTask, InitiatorTaskSlot};
-use super::{Data, Initiator};
+use super::InitiatorTcpTransfer;
+use crate::initiator::command::{InitiatorEnding, NO_TASK};
+use crate::initiator::tasks::{InitiatorTask, InitiatorTaskSlot};
+use crate::initiator::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::wire::bhs::Bhs;
 use crate::wire::data::{DataIn, DataInStatus};
@@ -79,29 +80,30 @@ impl<L: Lease> Initiator<L> {
     }
 }
 
-impl<L: Lease> InitiatorTask<L> {
+impl<L: Lease> InitiatorTask<L, InitiatorTcpTransfer> {
     /// Whether this Data-In may come next.
     fn expects(&mut self, pdu: &DataIn, len: u32, keys: &Operational) -> Result<(), Violation> {
         if !matches!(self.data, Data::In(_)) {
             return Err(NOT_A_READ);
         }
-        if pdu.data_sn.0 != self.next_sn {
+        let transfer = &mut self.transfer;
+        if pdu.data_sn.0 != transfer.next_sn {
             return Err(GAP);
         }
-        self.next_sn = self.next_sn.wrapping_add(1);
+        transfer.next_sn = transfer.next_sn.wrapping_add(1);
         let end = pdu.offset.checked_add(len).filter(|end| *end <= self.len);
         let end = end.ok_or(BEYOND)?;
         // That no sequence is longer than MaxBurstLength is not asked for: tgtd sends all of a read
         // as one, and it does no harm.
-        let ordered = keys.pdu_in_order && (keys.sequence_in_order || self.in_sequence);
-        if ordered && pdu.offset != self.next_offset {
+        let ordered = keys.pdu_in_order && (keys.sequence_in_order || transfer.in_sequence);
+        if ordered && pdu.offset != transfer.next_offset {
             return Err(ORDER);
         }
         if !(keys.pdu_in_order && keys.sequence_in_order) {
-            self.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
+            transfer.note_span(pdu.offset, end, [OVERLAP, SCATTERED])?;
         }
-        self.next_offset = end;
-        self.in_sequence = !pdu.last;
+        transfer.next_offset = end;
+        transfer.in_sequence = !pdu.last;
         match pdu.status {
             Some(_) if !pdu.last => Err(UNFINISHED),
             Some(ending) if ending.status == Status::CheckCondition as u8 => Err(NO_SENSE),
