@@ -19,13 +19,17 @@ pub trait QueuePair<L> {
     /// What it can do; [`Limits::room`] changes with each work and completion.
     fn limits(&self) -> Limits;
 
-    /// Lets the peer reach all of a buffer, and nothing else, in one way. A buffer may be
-    /// advertised several times.
+    /// Lets the peer reach all of a buffer of less than 4 GiB, and nothing else, in one way. A
+    /// buffer may be advertised several times.
     fn advertise(&mut self, of: &L, may: Access) -> Tag;
 
-    /// From now on the peer reaches nothing by this STag. A withdrawal of an STag that the peer has
-    /// invalidated already has no effect.
-    fn withdraw(&mut self, stag: Stag);
+    /// From now on the peer reaches nothing by this STag. One that the peer has invalidated is to be
+    /// withdrawn too: until then it is remembered what was done by it.
+    ///
+    /// Returns how many bytes the peer has written by it, or was sent of it, from the first one on
+    /// without a gap. `None` if that is not known: a device does not tell, and an STag that was not
+    /// valid has none.
+    fn withdraw(&mut self, stag: Stag) -> Option<u32>;
 
     /// Queues an operation. Operations begin in the order in which they were posted: a read that
     /// waits for [`Limits::ord`] holds back what is behind it.

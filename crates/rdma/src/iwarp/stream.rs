@@ -209,8 +209,8 @@ impl<L: Lease> QueuePair<L> for Stream<L> {
         self.tags.advertise(of, may)
     }
 
-    fn withdraw(&mut self, stag: Stag) {
-        self.tags.withdraw(stag);
+    fn withdraw(&mut self, stag: Stag) -> Option<u32> {
+        self.tags.withdraw(stag)
     }
 
     fn post(&mut self, work: Work<L>) {

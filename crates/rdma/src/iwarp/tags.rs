@@ -10,6 +10,7 @@ mod source;
 mod tests;
 
 use scsi::medium::Lease;
+use scsi::received::ReceivedBytes;
 
 use self::source::StagSource;
 use super::terminate::TerminateCode;
@@ -30,7 +31,10 @@ pub struct Tags<L> {
 #[derive(Debug)]
 struct TaggedBuffer<L> {
     lease: L,
-    may: Access,
+    /// `None` when the peer has invalidated the STag.
+    may: Option<Access>,
+    /// Bytes that the peer has written, or was sent.
+    moved: ReceivedBytes,
     /// Bytes that the peer has asked for so far, in all.
     asked: u64,
 }
@@ -55,6 +59,8 @@ pub enum TagError {
     Bounds,
     /// The same bytes were read over and over.
     TooOften,
+    /// What was written or read so far stands apart in too many pieces.
+    Scattered,
 }
 
 impl TagError {
@@ -66,7 +72,7 @@ impl TagError {
             Self::Invalid | Self::Access => TerminateCode::INVALID_STAG,
             Self::Wrap => TerminateCode::TO_WRAP,
             Self::Bounds => TerminateCode::BOUNDS,
-            Self::TooOften => TerminateCode::CATASTROPHIC_STREAM,
+            Self::TooOften | Self::Scattered => TerminateCode::CATASTROPHIC_STREAM,
         }
     }
 
@@ -78,7 +84,7 @@ impl TagError {
             Self::Access => TerminateCode::ACCESS_RIGHTS,
             Self::Wrap => TerminateCode::READ_TO_WRAP,
             Self::Bounds => TerminateCode::READ_BOUNDS,
-            Self::TooOften => TerminateCode::CATASTROPHIC_STREAM,
+            Self::TooOften | Self::Scattered => TerminateCode::CATASTROPHIC_STREAM,
         }
     }
 }
@@ -113,7 +119,8 @@ impl<L: Lease> Tags<L> {
         let stag = self.draw();
         let buffer = Some(TaggedBuffer {
             lease: of.clone(),
-            may,
+            may: Some(may),
+            moved: ReceivedBytes::default(),
             asked: 0,
         });
         if let Some(slot) = self.slot(FREE) {
@@ -136,14 +143,19 @@ impl<L: Lease> Tags<L> {
         }
     }
 
-    /// Nothing goes through this STag any more. Returns whether it was valid.
-    pub fn withdraw(&mut self, stag: Stag) -> bool {
-        let slot = self.slot(stag).filter(|_| stag != FREE);
-        if let Some(slot) = slot {
-            self.stags[slot] = FREE;
-            self.slots[slot] = None;
-        }
-        slot.is_some()
+    /// Nothing goes through this STag any more. Returns how many bytes have, from the first one on;
+    /// `None` if there is no such STag.
+    pub fn withdraw(&mut self, stag: Stag) -> Option<u32> {
+        let slot = self.slot(stag).filter(|_| stag != FREE)?;
+        self.stags[slot] = FREE;
+        let buffer = self.slots[slot].take();
+        buffer.map(|buffer| buffer.moved.next())
+    }
+
+    /// The peer does not want the STag used any more. Returns whether it was valid.
+    pub fn invalidate(&mut self, stag: Stag) -> bool {
+        let buffer = self.buffer(stag);
+        buffer.is_ok_and(|buffer| buffer.may.take().is_some())
     }
 
     /// Withdraws all of them.
@@ -155,6 +167,7 @@ impl<L: Lease> Tags<L> {
     /// Puts the payload of an RDMA Write where it belongs; all of it, or nothing.
     pub fn place(&mut self, to: Tag, payload: &[u8]) -> Result<(), TagError> {
         let (buffer, at) = self.reach(to, payload.len(), Access::Write)?;
+        buffer.note(at, payload.len())?;
         buffer.lease.copy_in(at, payload);
         Ok(())
     }
@@ -170,9 +183,10 @@ impl<L: Lease> Tags<L> {
         Ok(())
     }
 
-    /// The bytes of a buffer that an RDMA Read Response sends.
+    /// The bytes of a buffer that an RDMA Read Response sends now.
     pub fn part(&mut self, from: Tag, len: usize) -> Result<L, TagError> {
         let (buffer, at) = self.reach(from, len, Access::Read)?;
+        buffer.note(at, len)?;
         Ok(buffer.lease.slice(at, len))
     }
 
@@ -183,11 +197,8 @@ impl<L: Lease> Tags<L> {
         len: usize,
         way: Access,
     ) -> Result<(&mut TaggedBuffer<L>, usize), TagError> {
-        let slot = self.slot(tag.stag).ok_or(TagError::Invalid)?;
-        self.recent = slot;
-        let buffer = self.slots.get_mut(slot).and_then(Option::as_mut);
-        let buffer = buffer.ok_or(TagError::Invalid)?;
-        if buffer.may != way {
+        let buffer = self.buffer(tag.stag)?;
+        if buffer.may.ok_or(TagError::Invalid)? != way {
             return Err(TagError::Access);
         }
         let end = tag.offset.checked_add(len as u64).ok_or(TagError::Wrap)?;
@@ -197,10 +208,25 @@ impl<L: Lease> Tags<L> {
         Ok((buffer, tag.offset as usize))
     }
 
+    fn buffer(&mut self, stag: Stag) -> Result<&mut TaggedBuffer<L>, TagError> {
+        let slot = self.slot(stag).ok_or(TagError::Invalid)?;
+        self.recent = slot;
+        let buffer = self.slots.get_mut(slot).and_then(Option::as_mut);
+        buffer.ok_or(TagError::Invalid)
+    }
+
     fn slot(&self, stag: Stag) -> Option<usize> {
         if self.stags.get(self.recent) == Some(&stag) {
             return Some(self.recent);
         }
         self.stags.iter().position(|one| *one == stag)
+    }
+}
+
+impl<L> TaggedBuffer<L> {
+    /// Bytes were written, or are sent.
+    fn note(&mut self, at: usize, len: usize) -> Result<(), TagError> {
+        let fits = self.moved.add(at as u32, (at + len) as u32);
+        fits.then_some(()).ok_or(TagError::Scattered)
     }
 }

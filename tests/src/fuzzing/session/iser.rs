@@ -181,7 +181,7 @@ impl QueuePair<HeapLease> for Pair {
         panic!("a target advertises nothing");
     }
 
-    fn withdraw(&mut self, _: Stag) {
+    fn withdraw(&mut self, _: Stag) -> Option<u32> {
         panic!("a target has nothing to withdraw");
     }
 

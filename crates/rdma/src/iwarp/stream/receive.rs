@@ -178,7 +178,7 @@ impl<L: Lease> Stream<L> {
         inbound.begin((header.opcode, invalidated))?;
         if header.last
             && let Some(stag) = invalidated
-            && !self.tags.withdraw(stag)
+            && !self.tags.invalidate(stag)
         {
             return Err(TerminateCode::CANNOT_INVALIDATE);
         }

@@ -85,8 +85,8 @@ fn an_stag_is_dead_from_its_withdrawal_on() {
     let mut tags = tags();
     let buffer = HeapLease::from_bytes(pattern(8));
     let old = tags.advertise(&buffer, Access::Write);
-    assert!(tags.withdraw(old.stag));
-    assert!(!tags.withdraw(old.stag), "it is gone already");
+    assert_eq!(tags.withdraw(old.stag), Some(0));
+    assert_eq!(tags.withdraw(old.stag), None, "it is gone already");
     // Its slot has another one now.
     let new = tags.advertise(&buffer, Access::Write);
     assert_eq!(tags.place(old, b"abc"), Err(TagError::Invalid));
@@ -105,7 +105,7 @@ fn stag_0_leads_nowhere() {
         stag: Stag(0),
         offset: 0,
     };
-    assert!(!tags.withdraw(zero.stag));
+    assert_eq!(tags.withdraw(zero.stag), None);
     assert_eq!(tags.place(zero, b"abc"), Err(TagError::Invalid));
     assert_eq!(tags.ask(zero, 1), Err(TagError::Invalid));
 }
@@ -142,6 +142,66 @@ fn a_buffer_may_be_asked_for_four_times_over() {
 }
 
 #[test]
+fn an_invalidated_stag_leads_nowhere_until_it_is_withdrawn() {
+    let mut tags = tags();
+    let buffer = HeapLease::from_bytes(pattern(8));
+    let tag = tags.advertise(&buffer, Access::Write);
+    assert_eq!(tags.place(tag, b"abc"), Ok(()));
+    assert!(tags.invalidate(tag.stag));
+    assert!(!tags.invalidate(tag.stag), "it is invalid already");
+    assert_eq!(tags.place(tag, b"xyz"), Err(TagError::Invalid));
+    assert_eq!(tags.withdraw(tag.stag), Some(3));
+    assert!(!tags.invalidate(tag.stag));
+    assert_eq!(bytes_of(&buffer)[..3], *b"abc");
+}
+
+/// What counts is what there is without a gap, however often and in whatever order it was written.
+#[test]
+fn bytes_that_were_written_are_counted_up_to_the_first_gap() {
+    let rows: [(&[(u64, usize)], u32); 6] = [
+        (&[], 0),
+        (&[(0, 4), (4, 4)], 8),
+        (&[(4, 4), (0, 4)], 8),
+        (&[(0, 4), (0, 4)], 4),
+        (&[(4, 4)], 0),
+        (&[(0, 2), (3, 5)], 2),
+    ];
+    for (writes, expected) in rows {
+        let mut tags = tags();
+        let buffer = HeapLease::from_bytes(pattern(8));
+        let tag = tags.advertise(&buffer, Access::Write);
+        for (offset, len) in writes {
+            assert_eq!(tags.place(tag.plus(*offset), &vec![0; *len]), Ok(()));
+        }
+        assert_eq!(tags.withdraw(tag.stag), Some(expected), "{writes:?}");
+    }
+}
+
+#[test]
+fn bytes_count_as_read_when_they_are_sent() {
+    let mut tags = tags();
+    let buffer = HeapLease::from_bytes(pattern(8));
+    let tag = tags.advertise(&buffer, Access::Read);
+    tags.ask(tag, 8).unwrap();
+    tags.part(tag, 5).unwrap();
+    assert_eq!(tags.withdraw(tag.stag), Some(5));
+}
+
+#[test]
+fn what_is_written_stands_in_64_pieces_at_the_most() {
+    let mut tags = tags();
+    let buffer = HeapLease::from_bytes(vec![0; 200]);
+    let tag = tags.advertise(&buffer, Access::Write);
+    for piece in 1..=64 {
+        assert_eq!(tags.place(tag.plus(piece * 2), b"x"), Ok(()));
+    }
+    assert_eq!(tags.place(tag.plus(150), b"x"), Err(TagError::Scattered));
+    assert_eq!(bytes_of(&buffer)[150], 0, "it is not placed");
+    assert_eq!(tags.place(tag, &[b'x'; 131]), Ok(()));
+    assert_eq!(tags.withdraw(tag.stag), Some(131));
+}
+
+#[test]
 fn each_layer_has_its_own_code_for_the_same_error() {
     let rows = [
         (
@@ -166,6 +226,11 @@ fn each_layer_has_its_own_code_for_the_same_error() {
         ),
         (
             TagError::TooOften,
+            TerminateCode::CATASTROPHIC_STREAM,
+            TerminateCode::CATASTROPHIC_STREAM,
+        ),
+        (
+            TagError::Scattered,
             TerminateCode::CATASTROPHIC_STREAM,
             TerminateCode::CATASTROPHIC_STREAM,
         ),

@@ -217,8 +217,9 @@ impl IserPeer {
             "{invalidated:?}"
         );
         if is_response.is_some() {
-            kept.iter()
-                .for_each(|(stag, _)| self.theirs.withdraw(*stag));
+            for (stag, _) in &kept {
+                self.theirs.withdraw(*stag);
+            }
             self.answered = kept;
         }
     }
