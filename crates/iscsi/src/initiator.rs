@@ -24,6 +24,7 @@ pub mod config;
 mod count_watchdog;
 pub mod error;
 mod event;
+pub mod iser;
 mod late;
 mod login;
 mod logout;

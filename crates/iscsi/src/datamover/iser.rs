@@ -28,6 +28,7 @@
 //! |---|---|
 //! | messages that come, and the rules for their headers | `receive.rs` |
 //! | messages and data that leave | `transmit.rs` |
+//! | a PDU as a message | `message.rs` |
 //! | RDMA Reads | `reads.rs` |
 //! | PDUs that are not expected | `unexpected.rs` |
 //!
@@ -37,6 +38,7 @@
 //! [`Session::receive`]: crate::session::Session::receive
 //! [`Session::transmit`]: crate::session::Session::transmit
 
+pub(crate) mod message;
 mod reads;
 mod receive;
 mod transmit;

@@ -58,6 +58,9 @@ pub enum SessionEnd {
     /// The target rejected the logout (RFC 7143 §11.17.1).
     #[error("the target rejected the logout for reason {0:#04x}")]
     LogoutRejected(u8),
+    /// The target ended the stream of RDMA, for this reason (RFC 5040 §4.8).
+    #[error("the target ended the connection: {0}")]
+    Terminated(Violation),
     /// The connection was closed after the login: [`super::Initiator::lost`] was called.
     #[error("the connection was lost")]
     Lost,
@@ -116,6 +119,15 @@ pub enum LoginError {
         /// Which value.
         value: &'static str,
     },
+    /// RDMAExtensions=Yes was not agreed upon (RFC 7145 §6.3).
+    #[error(
+        "the target does not use iSER on this portal: enable it there, or use iSCSI over TCP \
+         (RFC 7145 §6.3)"
+    )]
+    NoRdma,
+    /// The target ended the stream of RDMA, for this reason (RFC 5040 §4.8).
+    #[error("the target ended the connection during the login: {0}")]
+    Terminated(Violation),
     /// CHAP.
     #[error(transparent)]
     Chap(#[from] ChapError),

@@ -310,7 +310,7 @@ impl InitiatorLogin {
             stage::SECURITY => KeyPhase::Security,
             _ => KeyPhase::Operational,
         };
-        if !row.sent_by(KeySide::Target) {
+        if !row.sent_by(KeySide::Target) && !row.is_unknown_there(value) {
             return Err(wrong(row, value, "which only initiators send", row.clause));
         }
         if !row.allowed(phase) {

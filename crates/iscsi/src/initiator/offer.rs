@@ -4,7 +4,7 @@
 use super::config::{Digest, OperationalOffer};
 use super::error::{LoginError, shown};
 use crate::keys::{IrrelevantWhen, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE};
-use crate::parameters::{Operational, TaskReporting};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational, TaskReporting, Transport};
 use crate::text::{self, Text};
 
 /// What was offered, and what is agreed upon so far.
@@ -30,7 +30,7 @@ impl OfferNegotiation {
     /// Writes the offer. What would be irrelevant is left out; what the offer alone decides holds
     /// at once, as the target need not answer it (RFC 7143 §6.2.2).
     pub(super) fn offer(&mut self, out: &mut Text) {
-        for row in &TABLE {
+        for row in in_order() {
             let Some(value) = self.proposal(row) else {
                 continue;
             };
@@ -57,6 +57,8 @@ impl OfferNegotiation {
             LoginKey::HeaderDigest => Some(self.digests.0.offer().to_owned()),
             LoginKey::DataDigest => Some(self.digests.1.offer().to_owned()),
             LoginKey::MaxRecvDataSegmentLength => Some(self.offered.own_data_segment.to_string()),
+            LoginKey::MaxOutstandingUnexpectedPdus => Some(UNEXPECTED_PDUS.to_string()),
+            LoginKey::TaggedBufferForSolicitedDataOnly => Some(text::yes_no(true).to_owned()),
             LoginKey::TaskReporting => Some(reporting(self.offered.task_reporting).to_owned()),
             key => self.offered.value(key).map(|value| value.to_string()),
         }
@@ -75,6 +77,7 @@ impl OfferNegotiation {
         out: &mut Text,
     ) -> Result<(), LoginError> {
         match (row.rule, value) {
+            _ if row.is_unknown_there(value) => {}
             (KeyRule::DeclareNumber(..) | KeyRule::DeclareLimit | KeyRule::DeclareFlag, _) => {
                 let declared = row.declared(value);
                 let declared = declared.ok_or_else(|| out_of_bounds(row, value))?;
@@ -88,7 +91,6 @@ impl OfferNegotiation {
             // The default holds; whether that will do is told by `outcome`.
             (_, "Reject") => {}
             (_, "Irrelevant") if row.may_be_irrelevant() => {}
-            (_, "NotUnderstood") if row.clause_is_late() => {}
             (_, "Irrelevant" | "NotUnderstood") => {
                 let rule = "to a key that every target must support";
                 return Err(wrong(row, value, rule, "RFC 7143 §6.2"));
@@ -135,11 +137,42 @@ impl OfferNegotiation {
         };
         required("HeaderDigest", self.digests.0, self.agreed.header_digest)?;
         required("DataDigest", self.digests.1, self.agreed.data_digest)?;
-        Ok(Operational {
+        let agreed = Operational {
             first_burst: self.agreed.first_burst.min(self.agreed.max_burst),
             ..self.agreed
+        };
+        match self.offered.transport {
+            Transport::Tcp => Ok(agreed),
+            Transport::Iser { .. } => self.outcome_over_rdma(agreed),
+        }
+    }
+
+    /// Two other keys stand for MaxRecvDataSegmentLength (RFC 7145 §6.2), but in a discovery
+    /// session, where it counts as far as a message of a login goes.
+    fn outcome_over_rdma(&self, agreed: Operational) -> Result<Operational, LoginError> {
+        let lengths = if self.discovery {
+            let own = agreed.own_data_segment;
+            (own, agreed.peer_data_segment.min(DEFAULT_DATA_SEGMENT))
+        } else if agreed.iser.rdma_extensions {
+            let iser = agreed.iser;
+            (iser.initiator_data_segment, iser.target_data_segment)
+        } else {
+            return Err(LoginError::NoRdma);
+        };
+        Ok(Operational {
+            transport: self.offered.transport,
+            own_data_segment: lengths.0,
+            peer_data_segment: lengths.1,
+            ..agreed
         })
     }
+}
+
+/// RDMAExtensions is told before the keys that depend on it (RFC 7145 §6.3).
+fn in_order() -> impl Iterator<Item = &'static KeyRow> {
+    let is_first = |row: &&KeyRow| row.key == LoginKey::RdmaExtensions;
+    let others = TABLE.iter().filter(move |row| !is_first(row));
+    TABLE.iter().filter(is_first).chain(others)
 }
 
 impl KeyRow {
@@ -152,9 +185,18 @@ impl KeyRow {
         !never
     }
 
-    /// Whether targets of RFC 3720's time cannot know the key.
-    const fn clause_is_late(&self) -> bool {
-        matches!(self.key, LoginKey::TaskReporting | LoginKey::ProtocolLevel)
+    /// Whether a target says that it does not know the key, and may: those of RFC 3720's time know
+    /// none of RFC 7143 and RFC 7145, and LIO knows but some of iSER's.
+    pub(super) fn is_unknown_there(&self, value: &str) -> bool {
+        let is_late = matches!(
+            self.key,
+            LoginKey::TaskReporting
+                | LoginKey::ProtocolLevel
+                | LoginKey::RdmaExtensions
+                | LoginKey::MaxOutstandingUnexpectedPdus
+                | LoginKey::TaggedBufferForSolicitedDataOnly
+        );
+        is_late && value == "NotUnderstood"
     }
 }
 
@@ -212,6 +254,9 @@ const fn reporting(reporting: TaskReporting) -> &'static str {
         TaskReporting::FastAbort => "FastAbort,ResponseFence,RFC3720",
     }
 }
+
+/// Our MaxOutstandingUnexpectedPDUs (RFC 7145 §6.7), as ib_iser reckons: two pings, two other PDUs.
+pub const UNEXPECTED_PDUS: u32 = 4;
 
 const CRC32C: &str = "CRC32C";
 

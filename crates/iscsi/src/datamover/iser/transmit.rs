@@ -4,12 +4,11 @@ use rdma::verbs::{self, QueuePair, SendHeader, Stag, Work};
 use scsi::medium::Lease;
 use scsi::task::SenseBytes;
 
-use super::IserMover;
 use super::receive::NO_READS;
+use super::{IserMover, message};
 use crate::datamover::{ControlPdu, Notice, TaskEnding, TaskSlot};
 use crate::session::Session;
 use crate::wire::bhs::{Bhs, Stamps};
-use crate::wire::framer::padding;
 use crate::wire::iser::{AdvertisedBuffers, IserHeader};
 use crate::wire::scsi_command::{COMPLETED, ScsiResponse};
 use crate::wire::serial::DataSn;
@@ -182,28 +181,10 @@ impl<L: Lease> IserMover<L> {
         pair.post(Work::Write { to, from: data });
     }
 
-    /// Posts a PDU, with its data segment padded.
-    fn send(
-        &self,
-        pair: &mut impl QueuePair<L>,
-        (mut bhs, data): (Bhs, &[u8]),
-        invalidate: Option<Stag>,
-    ) {
-        let length = data.len() as u32;
-        bhs.set_data_len(length);
-        let iser = IserHeader::Control(AdvertisedBuffers::default()).encode();
-        let padding = &[0; 3][..usize::from(padding(length))];
-        let whole = SendHeader::new(&[&iser, &bhs.0, data, padding]);
-        let long = || {
-            let data = L::from_bytes([data, padding].concat());
-            Some((SendHeader::new(&[&iser, &bhs.0])?, Some(data)))
-        };
-        if let Some((header, data)) = whole.map(|header| (header, None)).or_else(long) {
-            pair.post(Work::Send {
-                header,
-                data,
-                invalidate,
-            });
+    /// Posts a PDU.
+    fn send(&self, pair: &mut impl QueuePair<L>, pdu: (Bhs, &[u8]), invalidate: Option<Stag>) {
+        if let Some(send) = message::send(AdvertisedBuffers::default(), pdu, invalidate) {
+            pair.post(send);
         }
     }
 
