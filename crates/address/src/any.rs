@@ -61,7 +61,14 @@ fn any_leaf() -> impl Strategy<Value = Address> {
             })
         }),
         any_unit().prop_map(Address::Iscsi),
-        any_unit().prop_map(Address::Iser),
+        (any_unit(), any::<Option<bool>>()).prop_map(|(unit, crc)| {
+            let session = SessionOptions {
+                digests: None,
+                crc,
+                ..unit.session
+            };
+            Address::Iser(UnitAddress { session, ..unit })
+        }),
         any_fcoe().prop_map(Address::Fcoe),
         "[a-z]{1,8}".prop_map(Address::Row),
     ]
@@ -160,6 +167,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
                     mutual_secret_file,
                     chap_hash,
                     digests,
+                    crc: None,
                     timeout,
                     replacement,
                     sessions,

@@ -268,6 +268,7 @@ fn session(options: &LeafOptions<'_>) -> Parsed<SessionOptions> {
         mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
         mutual_secret_file,
         digests: digests.transpose()?,
+        crc: on_off(options, "crc", "crc=off")?,
         timeout: time(options, "timeout", "timeout=30s")?,
         replacement: time(options, "replacement", "replacement=2m")?,
         key: key(options)?,
@@ -288,7 +289,15 @@ pub(super) fn key(options: &LeafOptions<'_>) -> Parsed<Option<u64>> {
 
 /// `write-cache=off`
 pub(super) fn write_cache(options: &LeafOptions<'_>) -> Parsed<Option<bool>> {
-    let value = options.value("write-cache", "write-cache=off")?;
+    on_off(options, "write-cache", "write-cache=off")
+}
+
+fn on_off(
+    options: &LeafOptions<'_>,
+    key: &'static str,
+    example: &'static str,
+) -> Parsed<Option<bool>> {
+    let value = options.value(key, example)?;
     let on = value.map(|value| match value.text {
         "on" => Ok(true),
         "off" => Ok(false),
@@ -432,6 +441,20 @@ const SESSION: &[&str] = &[
     "key",
     "write-cache",
 ];
+/// Over RDMA there are no digests: the queue pair has its own CRC.
+const ISER_SESSION: &[&str] = &[
+    "secret-file",
+    "mutual",
+    "mutual-secret-file",
+    "chap-hash",
+    "crc",
+    "timeout",
+    "replacement",
+    "sessions",
+    "initiator",
+    "key",
+    "write-cache",
+];
 pub(super) const ISCSI: LeafRule = rule(
     "://",
     "\"://\", a host and a target",
@@ -443,6 +466,6 @@ pub(super) const ISER: LeafRule = rule(
     "://",
     "\"://\", a host and a target",
     "iser://host/iqn.2026-11.org.example:disk0/0",
-    SESSION,
+    ISER_SESSION,
     iser,
 );

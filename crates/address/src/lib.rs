@@ -186,8 +186,10 @@ pub struct SessionOptions {
     pub mutual_secret_file: Option<PathBuf>,
     /// The one hash that is offered for CHAP; all are where this is `None`.
     pub chap_hash: Option<ChapHash>,
-    /// Whether PDUs have to have CRC32C digests, or must not.
+    /// Whether PDUs have to have CRC32C digests, or must not; over TCP.
     pub digests: Option<bool>,
+    /// Whether CRCs are asked for; over RDMA by software.
+    pub crc: Option<bool>,
     /// How long a command may take.
     pub timeout: Option<Time>,
     /// How long a lost session may take to come back.

@@ -130,7 +130,7 @@ const KINDS: &[Scheme] = &[
     leaf("scsi", &leaf::SCSI).planned(),
     leaf("rbd", &leaf::RBD).planned(),
     leaf("iscsi", &leaf::ISCSI),
-    leaf("iser", &leaf::ISER).planned(),
+    leaf("iser", &leaf::ISER),
     leaf("fcoe", &fcoe::FCOE),
     // Not offered: a daemon alone knows its rows.
     leaf("vol", &leaf::ROW).planned(),

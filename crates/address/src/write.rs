@@ -154,6 +154,9 @@ impl fmt::Display for SessionOptions {
             let digests = if digests { "crc32c" } else { "none" };
             list.item(f, format_args!("digests={digests}"))?;
         }
+        if let Some(on) = self.crc {
+            list.item(f, format_args!("crc={}", if on { "on" } else { "off" }))?;
+        }
         if let Some(key) = self.key {
             list.item(f, format_args!("key={key:x}"))?;
         }

@@ -15,10 +15,10 @@ use iscsi::initiator::error::{LoginError, SessionEnd};
 use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
-use crate::open::{OpenCause, OpenOptions, portal_of, remote_settings};
+use crate::open::{OpenCause, OpenOptions, iser_options, portal_of, remote_settings};
 use crate::remote::{
-    self, InitiatorConnection, Inquiry, Link, RemoteError, RemoteSettings, RemoteVolume,
-    SessionEnvironment, TargetPortal,
+    self, InitiatorConnection, Inquiry, IserOptions, Link, RemoteError, RemoteSettings,
+    RemoteVolume, SessionEnvironment, TargetPortal,
 };
 use address::{Address, HostPort, SessionOptions, UnitAddress};
 use block::identity::Details;
@@ -53,11 +53,12 @@ pub struct DiscoveredUnit {
 /// When the portal does not answer, or does not let us in. What single targets refuse is told with
 /// them.
 pub fn discover(
-    portal: &HostPort,
+    (portal, over_iser): (&HostPort, bool),
     user: Option<&str>,
     session: &SessionOptions,
     options: &OpenOptions,
 ) -> Result<Vec<DiscoveredTarget>, OpenCause> {
+    let iser = over_iser.then(|| iser_options(session));
     let name = |target: &str| UnitAddress {
         user: user.map(str::to_owned),
         portal: portal.clone(),
@@ -66,10 +67,8 @@ pub fn discover(
         session: session.clone(),
     };
     // Any name will do to learn how sessions are to be; a discovery session has none.
-    let found = send_targets(portal_of(
-        &name("iqn.2026-11.org.lunar:discovery"),
-        options,
-    )?)?;
+    let any = name("iqn.2026-11.org.lunar:discovery");
+    let found = send_targets(portal_of(&any, iser, options)?)?;
     let target = |found: TargetRecord| {
         let portals = found.portals.iter();
         let portals = portals.filter_map(|portal| portal.to_string().parse().ok());
@@ -90,7 +89,7 @@ pub fn discover(
         DiscoveredTarget {
             name: found.name,
             portals: told,
-            units: units(&unit, options),
+            units: units(&unit, iser, options),
         }
     };
     Ok(found.into_iter().map(target).collect())
@@ -139,13 +138,21 @@ fn log_in(portal: &TargetPortal) -> Result<Inquiry<InitiatorConnection>, RemoteE
 }
 
 /// The units of a target, each opened.
-fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<DiscoveredUnit>, OpenCause> {
-    let portal = portal_of(target, options)?;
-    let settings = remote_settings(target, options)?;
+fn units(
+    target: &UnitAddress,
+    iser: Option<IserOptions>,
+    options: &OpenOptions,
+) -> Result<Vec<DiscoveredUnit>, OpenCause> {
+    let portal = portal_of(target, iser, options)?;
+    let settings = remote_settings(target, iser, options)?;
+    let scheme = if iser.is_some() {
+        Address::Iser
+    } else {
+        Address::Iscsi
+    };
     let unit = |lun| {
         let target = target.clone();
-        let address = Address::Iscsi(UnitAddress { lun, ..target });
-        (address, settings.clone())
+        (scheme(UnitAddress { lun, ..target }), settings.clone())
     };
     Ok(units_by(&|| log_in(&portal), unit)?)
 }

@@ -34,8 +34,8 @@ use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
 use crate::remote::{
-    RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress, TargetPortal,
-    TransportAddress,
+    IserOptions, RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress,
+    TargetPortal, TransportAddress,
 };
 use runtime::n_port::IdlePorts;
 use runtime::secret::{self, SECRET_BYTES, SecretError};
@@ -268,7 +268,12 @@ fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, O
         Address::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
         Address::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),
         Address::Iscsi(unit) => {
-            let settings = remote_settings(unit, options)?;
+            let settings = remote_settings(unit, None, options)?;
+            Arc::new(open_remote(leaf, &settings, options.wait_until)?)
+        }
+        Address::Iser(unit) => {
+            let iser = Some(iser_options(&unit.session));
+            let settings = remote_settings(unit, iser, options)?;
             Arc::new(open_remote(leaf, &settings, options.wait_until)?)
         }
         Address::Fcoe(unit) => {
@@ -338,13 +343,21 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
     }
 }
 
-/// How a remote unit is reached.
+/// What sessions over iSER are like.
+pub fn iser_options(session: &SessionOptions) -> IserOptions {
+    IserOptions {
+        crc: session.crc.unwrap_or(true),
+    }
+}
+
+/// How a remote unit is reached; over iSER if there is something to say of that.
 pub fn remote_settings(
     unit: &UnitAddress,
+    iser: Option<IserOptions>,
     options: &OpenOptions,
 ) -> Result<RemoteSettings, OpenCause> {
     Ok(RemoteSettings {
-        way: TransportAddress::Iscsi(Box::new(portal_of(unit, options)?)),
+        way: TransportAddress::Iscsi(Box::new(portal_of(unit, iser, options)?)),
         lun: Lun::from_index(unit.lun),
         replacement: time(unit.session.replacement, options.replacement),
         sessions: unit.session.sessions.unwrap_or(1),
@@ -387,7 +400,11 @@ fn time(replacement: Option<Time>, usual: Duration) -> Duration {
 }
 
 /// Where its target is, and how sessions with that are.
-pub fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<TargetPortal, OpenCause> {
+pub fn portal_of(
+    unit: &UnitAddress,
+    iser: Option<IserOptions>,
+    options: &OpenOptions,
+) -> Result<TargetPortal, OpenCause> {
     let mut isid = [0; 6];
     // Of the random kind (RFC 7143 §11.12.5); the last two bytes are each session's own.
     getrandom::fill(&mut isid[1..4])
@@ -425,6 +442,7 @@ pub fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<TargetPort
         },
         port: unit.portal.port,
         config,
+        iser,
     })
 }
 

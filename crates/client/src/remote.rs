@@ -51,6 +51,7 @@ mod inquiry;
 mod link;
 mod multi_session;
 mod reconnect;
+mod session;
 
 use std::fmt;
 use std::io;
@@ -79,6 +80,7 @@ pub(crate) use self::inquiry::{Inquiry, LIMIT};
 pub(crate) use self::link::Link;
 pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
+pub use self::session::IserOptions;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
@@ -102,7 +104,7 @@ impl RemoteSettings {
     fn name(&self) -> String {
         let lun = self.lun;
         match &self.way {
-            TransportAddress::Iscsi(portal) => format!("iscsi://{portal}/{lun}"),
+            TransportAddress::Iscsi(portal) => format!("{}://{portal}/{lun}", portal.scheme()),
             TransportAddress::Fcoe(TargetPortAddress {
                 place, port_name, ..
             }) => format!("fcoe://{place}/{port_name}/{lun}"),
@@ -142,9 +144,16 @@ pub struct TargetPortal {
     /// The two ends of a session and its parameters. The last two bytes of the ISID are those of
     /// the core.
     pub config: InitiatorConfig,
+    /// Over iSER, and how; `None`: over TCP alone.
+    pub iser: Option<IserOptions>,
 }
 
 impl TargetPortal {
+    /// As addresses have it.
+    const fn scheme(&self) -> &'static str {
+        if self.iser.is_some() { "iser" } else { "iscsi" }
+    }
+
     /// The same for the session of this number.
     fn of_session(&self, number: u16) -> Self {
         let mut portal = self.clone();

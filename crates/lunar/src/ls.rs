@@ -107,7 +107,8 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
                 ethernets.push((place, found));
             }),
             PortalAddress::Iscsi(host) | PortalAddress::Iser(host) => {
-                let found = discover(host, args.user.as_deref(), &session, &options);
+                let over_iser = matches!(portal, PortalAddress::Iser(_));
+                let found = discover((host, over_iser), args.user.as_deref(), &session, &options);
                 found.map(|found| {
                     if found.is_empty() {
                         let name = session.initiator.as_ref().unwrap_or(&options.initiator);
@@ -175,9 +176,6 @@ fn initiator_name(text: &str) -> Result<String, String> {
 
 fn portal(text: &str) -> Result<PortalAddress, VerbError> {
     match text.parse() {
-        Ok(PortalAddress::Iser(_)) => Err(VerbError::usage(format!(
-            "{text}: this version of lunar does not support iSER: give HOST:PORT or fcoe://IFACE"
-        ))),
         Ok(portal) => Ok(portal),
         Err(error) => {
             let plain = || ParseError::to_string(&error);

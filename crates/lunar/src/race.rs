@@ -109,7 +109,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, VerbError> {
 /// Whether it has a unit that is reached by a network.
 fn is_elsewhere(address: &Address) -> bool {
     address.leaves().any(|leaf| match leaf {
-        Address::Iscsi(_) => true,
+        Address::Iscsi(_) | Address::Iser(_) => true,
         Address::Fcoe(unit) => !matches!(unit.place, ether::Place::Cable(_)),
         _ => false,
     })

@@ -202,6 +202,7 @@ fn settings(config: InitiatorConfig, sessions: u16, replacement: Now) -> RemoteS
         way: TransportAddress::Iscsi(Box::new(TargetPortal {
             host: "simulated".into(),
             port: 3260,
+            iser: None,
             config,
         })),
         lun: Lun::from_index(0),

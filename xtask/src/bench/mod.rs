@@ -84,7 +84,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 
 fn unit(text: &str) -> Result<String, String> {
     match text.parse() {
-        Ok(Address::Iscsi(_)) => Ok(text.to_owned()),
+        Ok(Address::Iscsi(_) | Address::Iser(_)) => Ok(text.to_owned()),
         Ok(_) => Err("only iscsi:// can be measured beside".to_owned()),
         Err(error) => Err(ParseError::one_line(&error)),
     }

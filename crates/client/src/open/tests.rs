@@ -300,7 +300,7 @@ fn each_address_has_the_secret_of_its_file() {
         let Address::Iscsi(unit) = address.parse().unwrap() else {
             panic!("another scheme");
         };
-        match portal_of(&unit, &options).unwrap().config.auth {
+        match portal_of(&unit, None, &options).unwrap().config.auth {
             Auth::Chap(chap) => chap,
             Auth::None => panic!("no proof"),
         }

@@ -12,15 +12,14 @@ use block::lease::BlockLease;
 use block::volume::{Context, HandleEvent, HandleId};
 use iscsi::initiator::config::InitiatorConfig;
 use iscsi::initiator::error::SessionEnd;
-use iscsi::initiator::{
-    ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, RestingSession, TargetNotice,
-};
+use iscsi::initiator::{ClientCommand, InitiatorEvent, IscsiRefusal, TargetNotice};
 use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use super::indeterminate_writes::SeekHistory;
 use super::link::{Link, LinkEnd, LinkEvent};
+use super::session::{ClientSession, IserConnection, IserOptions, RestingClientSession};
 use super::{RemoteError, SessionEnvironment, TargetPortal, details, host_port};
 use runtime::batch::BatchSink;
 
@@ -28,6 +27,8 @@ use runtime::batch::BatchSink;
 pub(crate) struct InitiatorConnection {
     node: HandleId,
     config: Arc<InitiatorConfig>,
+    /// Over iSER, and how.
+    iser: Option<IserOptions>,
     outside: SessionEnvironment,
     /// How the unit is called in the log.
     name: String,
@@ -71,7 +72,7 @@ type ConnectedSocket = Arc<Mutex<Option<OwnedFd>>>;
 
 struct LiveConnection {
     socket: SocketId,
-    session: Initiator<BlockLease>,
+    session: ClientSession,
     receiving: bool,
     sending: bool,
 }
@@ -81,7 +82,7 @@ struct LiveConnection {
 #[derive(Debug)]
 pub(super) struct RestingConnection {
     socket: OwnedFd,
-    session: RestingSession,
+    session: RestingClientSession,
     since: Instant,
 }
 
@@ -105,10 +106,16 @@ impl InitiatorConnection {
         name: String,
         outside: SessionEnvironment,
     ) -> Self {
-        let TargetPortal { host, port, config } = portal;
+        let TargetPortal {
+            host,
+            port,
+            config,
+            iser,
+        } = portal;
         Self {
             node,
             config: Arc::new(config),
+            iser,
             outside,
             name,
             home: (host.clone(), port),
@@ -188,21 +195,24 @@ impl InitiatorConnection {
 
     /// What it says of itself, while it is there.
     pub(super) fn particulars(&self, sessions: u16) -> Vec<DetailGroup> {
-        let outcome = self.session().and_then(Initiator::outcome);
+        let outcome = self.session().and_then(ClientSession::outcome);
         let place = (&*self.host, self.port, &*self.config.initiator);
-        outcome.map_or_else(Vec::new, |outcome| {
+        let mut groups = outcome.map_or_else(Vec::new, |outcome| {
             details::session(outcome, place, sessions)
-        })
+        });
+        let agreed = self.session().and_then(ClientSession::agreed);
+        groups.extend(agreed.map(|agreed| details::queue_pair(&agreed)));
+        groups
     }
 
-    fn session(&self) -> Option<&Initiator<BlockLease>> {
+    fn session(&self) -> Option<&ClientSession> {
         match &self.state {
             SocketState::Up(up) => Some(&up.session),
             _ => None,
         }
     }
 
-    fn session_mut(&mut self) -> Option<&mut Initiator<BlockLease>> {
+    fn session_mut(&mut self) -> Option<&mut ClientSession> {
         match &mut self.state {
             SocketState::Up(up) => Some(&mut up.session),
             _ => None,
@@ -214,7 +224,7 @@ impl InitiatorConnection {
         if let SocketState::Resting(resting) = std::mem::replace(&mut self.state, SocketState::Down)
             && let Ok(socket) = cx.ring.adopt(resting.socket)
         {
-            let session = Initiator::resume(resting.session, cx.now);
+            let session = resting.session.resume(cx.now);
             self.state = SocketState::up(socket, session);
         }
     }
@@ -229,10 +239,11 @@ impl InitiatorConnection {
         result?;
         let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         let socket = socket.ok_or(io::ErrorKind::NotConnected)?;
+        let iser = self.iser_connection(&socket)?;
         let socket = cx.ring.adopt(socket)?;
         let mut random = [0; 37];
         (self.outside.random)(&mut random)?;
-        match Initiator::new(Arc::clone(&self.config), cx.now, random) {
+        match ClientSession::new(Arc::clone(&self.config), cx.now, random, iser) {
             Ok(session) => {
                 self.state = SocketState::up(socket, session);
                 Ok(())
@@ -244,10 +255,23 @@ impl InitiatorConnection {
         }
     }
 
+    fn iser_connection(&self, socket: &OwnedFd) -> io::Result<Option<IserConnection>> {
+        let Some(options) = self.iser else {
+            return Ok(None);
+        };
+        let mut random = [0; 32];
+        (self.outside.random)(&mut random)?;
+        Ok(Some(IserConnection {
+            options,
+            segment_size: ::io::tcp::segment_size(socket),
+            random,
+        }))
+    }
+
     /// Hands bytes to the session, which stops after each event until that is taken.
     fn take(&mut self, cx: &mut Context<'_>, mut bytes: &[u8]) {
         while let SocketState::Up(up) = &mut self.state
-            && !bytes.is_empty()
+            && (!bytes.is_empty() || up.session.has_more())
         {
             let used = up.session.receive(cx.now, bytes);
             bytes = &bytes[used..];
@@ -260,7 +284,7 @@ impl InitiatorConnection {
     /// Takes what the session tells; returns whether it told anything.
     fn hear(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
-        while let Some(event) = self.session_mut().and_then(Initiator::poll) {
+        while let Some(event) = self.session_mut().and_then(ClientSession::poll) {
             let heard = self.session_event(cx, event);
             self.heard.extend(heard);
             any = true;
@@ -294,7 +318,7 @@ impl InitiatorConnection {
     /// A session has just logged in. Returns whether that ended the one before at the target, as
     /// there is the same portal group. The first one has none before it.
     fn logged_in(&mut self) -> bool {
-        let outcome = self.session().and_then(Initiator::outcome);
+        let outcome = self.session().and_then(ClientSession::outcome);
         let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
         let group = match outcome.and_then(|outcome| outcome.portal_group) {
             Some(tag) => TargetGroup::Tag(tag),
@@ -325,7 +349,7 @@ impl InitiatorConnection {
 }
 
 impl SocketState {
-    fn up(socket: SocketId, session: Initiator<BlockLease>) -> Self {
+    fn up(socket: SocketId, session: ClientSession) -> Self {
         Self::Up(Box::new(LiveConnection {
             socket,
             session,
@@ -395,7 +419,7 @@ impl Link for InitiatorConnection {
     }
 
     fn give_up(&mut self, _: Now) {
-        let _ = self.session_mut().map(Initiator::give_up);
+        let _ = self.session_mut().map(ClientSession::give_up);
     }
 
     fn close(&mut self, cx: &mut Context<'_>) {
@@ -407,7 +431,7 @@ impl Link for InitiatorConnection {
     }
 
     fn next_deadline(&self) -> Option<Now> {
-        self.session().and_then(Initiator::next_deadline)
+        self.session().and_then(ClientSession::next_deadline)
     }
 
     fn expire(&mut self, now: Now) {

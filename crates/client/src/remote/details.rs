@@ -5,6 +5,9 @@ use block::identity::DetailGroup;
 use fc::port::{Fc4Layer, Port};
 use fc::remote::RemotePort;
 use iscsi::initiator::LoginOutcome;
+use iscsi::parameters::Operational;
+use rdma::iwarp::fpdu::LONG_FPDU;
+use rdma::iwarp::startup::Agreed;
 use scsi::client::Facts;
 use scsi::wire::designator;
 
@@ -74,19 +77,13 @@ fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> Det
 /// By the names of RFC 7143 §13, in bytes and seconds.
 fn negotiated(session: &LoginOutcome) -> DetailValues {
     let keys = &session.keys;
-    let digest = |on| if on { "CRC32C" } else { "None" }.to_owned();
     let flag = |on| if on { "Yes" } else { "No" }.to_owned();
-    vec![
-        ("HeaderDigest", digest(keys.header_digest)),
-        ("DataDigest", digest(keys.data_digest)),
-        (
-            "MaxRecvDataSegmentLength, ours",
-            keys.own_data_segment.to_string(),
-        ),
-        (
-            "MaxRecvDataSegmentLength, theirs",
-            keys.peer_data_segment.to_string(),
-        ),
+    let mut values = if keys.transport.is_rdma() {
+        of_rdma(keys)
+    } else {
+        of_tcp(keys)
+    };
+    values.extend([
         ("MaxBurstLength", keys.max_burst.to_string()),
         ("FirstBurstLength", keys.first_burst.to_string()),
         ("InitialR2T", flag(keys.initial_r2t)),
@@ -99,7 +96,56 @@ fn negotiated(session: &LoginOutcome) -> DetailValues {
         ("ErrorRecoveryLevel", keys.error_recovery_level.to_string()),
         ("TaskReporting", keys.task_reporting.name().to_owned()),
         ("iSCSIProtocolLevel", keys.protocol_level.to_string()),
+    ]);
+    values
+}
+
+fn of_tcp(keys: &Operational) -> DetailValues {
+    let digest = |on| if on { "CRC32C" } else { "None" }.to_owned();
+    vec![
+        ("HeaderDigest", digest(keys.header_digest)),
+        ("DataDigest", digest(keys.data_digest)),
+        (
+            "MaxRecvDataSegmentLength, ours",
+            keys.own_data_segment.to_string(),
+        ),
+        (
+            "MaxRecvDataSegmentLength, theirs",
+            keys.peer_data_segment.to_string(),
+        ),
     ]
+}
+
+fn of_rdma(keys: &Operational) -> DetailValues {
+    let iser = &keys.iser;
+    vec![
+        ("RDMAExtensions", "Yes".to_owned()),
+        (
+            "InitiatorRecvDataSegmentLength",
+            iser.initiator_data_segment.to_string(),
+        ),
+        (
+            "TargetRecvDataSegmentLength",
+            iser.target_data_segment.to_string(),
+        ),
+    ]
+}
+
+/// What the two ends of a queue pair go by.
+pub(super) fn queue_pair(agreed: &Agreed) -> DetailGroup {
+    let fpdu = if agreed.long_fpdus {
+        format!("up to {LONG_FPDU} bytes")
+    } else {
+        "a segment of TCP each".to_owned()
+    };
+    let values = vec![
+        ("provider", "software iWARP".to_owned()),
+        ("CRC", yes(agreed.crc)),
+        ("markers sent", yes(agreed.markers)),
+        ("FPDU", fpdu),
+        ("RDMA Reads of the target", agreed.ird.to_string()),
+    ];
+    group("queue pair", values)
 }
 
 /// Our N_Port and the target's, and what their logins agreed upon.

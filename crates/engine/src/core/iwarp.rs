@@ -6,9 +6,7 @@ use block::lease::BlockLease;
 use iscsi::parameters::Transport;
 use iscsi::target::IserPortals;
 use iscsi::wire::iser::{invalidates, longest_message, private_data};
-use rdma::iwarp::startup::{
-    FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame,
-};
+use rdma::iwarp::startup::{FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame};
 use rdma::iwarp::stream::{Stream, StreamConfig};
 use scsi::violation::Violation;
 

@@ -491,14 +491,20 @@ impl CoreConnection {
         }
     }
 
-    /// Whether nothing that comes matters any more. What waits for RDMA Reads to be over does.
+    /// Whether nothing that comes matters any more.
     fn is_deaf(&self) -> bool {
-        let waits_for_reads = match &self.phase {
+        self.closing.is_some() && !self.hears_on()
+    }
+
+    /// Whether what comes matters before it closes: to the session that is to be, or as what is to
+    /// be sent waits for RDMA Reads to be over.
+    #[cold]
+    fn hears_on(&self) -> bool {
+        match &self.phase {
             ConnectionPhase::Session { session, .. } => session.is_iser() && session.queued() > 0,
             ConnectionPhase::Moving(_) => true,
             _ => false,
-        };
-        self.closing.is_some() && !waits_for_reads
+        }
     }
 
     fn wants_bytes(&self) -> bool {

@@ -102,7 +102,7 @@ impl CoreLogin {
     /// Lets it rest, after its last response has left; `None` if there is no queue pair any more.
     pub(super) fn rest(self) -> Option<RestingLogin> {
         let stream = match self.carrier {
-            LoginCarrier::Iwarp(stream, _) => Some(stream.rest()?),
+            LoginCarrier::Iwarp(stream, _) => Some(stream.rest().ok()?),
             _ => None,
         };
         let login = self.login;

@@ -102,7 +102,7 @@ fn of_options(options: &ServeOptions) -> Vec<KnownSecret> {
 }
 
 fn collect(address: &Address, open: &OpenOptions, into: &mut Vec<KnownSecret>) {
-    if let Address::Iscsi(unit) = address {
+    if let Address::Iscsi(unit) | Address::Iser(unit) = address {
         into.extend(of_unit(address, unit, open));
     }
     for inner in address.inner() {

@@ -187,6 +187,7 @@ impl<L> SessionTask<L> {
     }
 
     /// What is told when the device server ended the command.
+    #[inline]
     pub(super) fn device_ending(&self, completed: &Completed) -> TaskEnding {
         let residual = match (self.expected_in, self.expected_out) {
             (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
@@ -299,6 +300,7 @@ impl<L> SessionTasks<L> {
     }
 
     /// A new task; `None` when there are as many as can be numbered.
+    #[inline]
     pub(super) fn insert(
         &mut self,
         itt: Itt,
@@ -327,6 +329,7 @@ impl<L> SessionTasks<L> {
     }
 
     /// Forgets a task.
+    #[inline]
     pub(super) fn remove(&mut self, slot: TaskSlot) {
         let Some(task) = self.entry(slot) else { return };
         let immediate = task.immediate;

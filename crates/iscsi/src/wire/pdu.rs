@@ -33,6 +33,7 @@ macro_rules! pdu {
 
             /// Writes the header; TotalAHSLength and DataSegmentLength are 0.
             #[must_use]
+            #[inline]
             pub fn encode(&self) -> Bhs {
                 let mut bhs = Bhs::new(Opcode::$name);
                 $(HeaderField::put($at, &mut bhs, $value);)*

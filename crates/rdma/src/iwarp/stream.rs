@@ -146,6 +146,12 @@ impl<L: Lease> Stream<L> {
         self.has_ended && self.terminate.is_none()
     }
 
+    /// What both ends go by.
+    #[must_use]
+    pub const fn agreed(&self) -> Agreed {
+        self.agreed
+    }
+
     /// Whether [`QueuePair::poll`] has something to tell.
     #[must_use]
     pub fn has_completions(&self) -> bool {

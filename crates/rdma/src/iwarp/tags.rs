@@ -90,15 +90,19 @@ impl TagError {
 }
 
 impl<L> Tags<L> {
-    /// The same for memory of another kind; `None` if some is advertised.
-    pub(super) fn with_other_memory<M>(self) -> Option<Tags<M>> {
-        let is_free = self.slots.iter().all(Option::is_none);
-        is_free.then(|| Tags {
+    /// Whether nothing is advertised.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.iter().all(Option::is_none)
+    }
+
+    /// The same, without what is advertised.
+    pub(super) fn with_other_memory<M>(self) -> Tags<M> {
+        Tags {
             stags: Vec::new(),
             slots: Vec::new(),
             source: self.source,
             recent: 0,
-        })
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn log_in_since(portal: SocketAddr, asked: Instant) -> Result<Session, RemoteErr
         lun: 0,
         session: SessionOptions::default(),
     };
-    let portal = portal_of(&unit, &open::tests::options()).unwrap();
+    let portal = portal_of(&unit, None, &open::tests::options()).unwrap();
     Inquiry::log_in(asked, |core| {
         let (name, outside) = (portal.to_string(), SessionEnvironment::default());
         InitiatorConnection::new(core.node(), portal, name, outside)

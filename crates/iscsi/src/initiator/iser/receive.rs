@@ -56,7 +56,8 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
         }
     }
 
-    fn pair_ended(&mut self, why: QueuePairEnd) {
+    /// The queue pair has ended, or could not be made.
+    pub fn pair_ended(&mut self, why: QueuePairEnd) {
         let in_login = matches!(self.phase, InitiatorPhase::Login(..));
         self.end(match why {
             QueuePairEnd::Requested => SessionEnd::GivenUp,

@@ -30,16 +30,12 @@ impl<L> OwnReads<L> {
         Self(VecDeque::new())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 
 impl<L: Lease> OwnReads<L> {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// A read whose request leaves now.
     pub(super) fn begin(&mut self, id: ReadId, sink: Stag, into: L) {
         self.0.push_back(OwnRead {

@@ -12,33 +12,39 @@ use crate::verbs::Completion;
 pub struct RestingStream(Stream<Infallible>);
 
 impl<L> Stream<L> {
-    /// Lets it rest; `None` if memory is advertised, posted or being filled.
-    #[must_use]
-    pub fn rest(self) -> Option<RestingStream> {
-        self.with_other_memory().map(RestingStream)
+    /// Lets it rest.
+    ///
+    /// # Errors
+    ///
+    /// Gives it back if memory is advertised, posted or being filled.
+    pub fn rest(self) -> Result<RestingStream, Box<Self>> {
+        let is_free = self.tags.is_empty() && self.outbound.len() == 0 && self.own_reads.len() == 0;
+        if is_free {
+            Ok(RestingStream(self.with_other_memory()))
+        } else {
+            Err(Box::new(self))
+        }
     }
 
-    fn with_other_memory<M>(self) -> Option<Stream<M>> {
-        if !self.own_reads.is_empty() {
-            return None;
-        }
-        Some(Stream {
+    /// The same, without what it has of its user's memory.
+    fn with_other_memory<M>(self) -> Stream<M> {
+        Stream {
             agreed: self.agreed,
             max_receive: self.max_receive,
             can_invalidate: self.can_invalidate,
             mulpdu: self.mulpdu,
-            tags: self.tags.with_other_memory()?,
+            tags: self.tags.with_other_memory(),
             reader: self.reader,
             inbound: self.inbound,
             writer: self.writer,
-            outbound: self.outbound.with_other_memory()?,
+            outbound: self.outbound.with_other_memory(),
             own_reads: OwnReads::new(),
             peer_reads: self.peer_reads,
             completions: news(self.completions),
             is_message_waiting: self.is_message_waiting,
             terminate: self.terminate,
             has_ended: self.has_ended,
-        })
+        }
     }
 }
 
@@ -58,7 +64,6 @@ impl RestingStream {
     /// Goes on where it was.
     #[must_use]
     pub fn wake<L>(self) -> Stream<L> {
-        let stream = self.0.with_other_memory();
-        stream.unwrap_or_else(|| unreachable!("there is no memory that it could hold"))
+        self.0.with_other_memory()
     }
 }

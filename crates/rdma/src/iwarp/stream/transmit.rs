@@ -48,16 +48,16 @@ impl<L> Outbound<L> {
         }
     }
 
-    /// The same for memory of another kind; `None` if something of it was posted.
-    pub(super) fn with_other_memory<M>(self) -> Option<Outbound<M>> {
-        self.queue.is_empty().then(|| Outbound {
+    /// The same, without what was posted.
+    pub(super) fn with_other_memory<M>(self) -> Outbound<M> {
+        Outbound {
             queue: VecDeque::new(),
             sent: self.sent,
             current: self.current,
             last: self.last,
             msn: self.msn,
             has_begun: self.has_begun,
-        })
+        }
     }
 
     pub(super) fn len(&self) -> usize {

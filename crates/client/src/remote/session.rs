@@ -1,0 +1,334 @@
+//! A session of iSCSI, and what carries it: TCP alone, or iSER over software iWARP.
+//!
+//! Over iSER a queue pair stands between the session and the socket. It is made by the first
+//! exchange on the connection, before which the session sends nothing.
+
+use std::sync::Arc;
+
+use block::lease::BlockLease;
+use iscsi::initiator::config::{InitiatorConfig, Misconfigured};
+use iscsi::initiator::iser::{InitiatorIserMover, MAX_MESSAGE};
+use iscsi::initiator::{
+    ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, IscsiRefused, LoginOutcome,
+    RestingSession,
+};
+use iscsi::wire::iser::private_data;
+use rdma::iwarp::startup::{
+    Agreed, FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame,
+};
+use rdma::iwarp::stream::{RestingStream, Stream, StreamConfig};
+use rdma::verbs::QueuePairEnd;
+use runtime::batch::BatchSink;
+use scsi::medium::Now;
+
+/// What an address says of iSER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IserOptions {
+    /// CRCs are asked for (RFC 5044 §4.4). They are used if either end asks.
+    pub crc: bool,
+}
+
+/// What a connection needs to become a queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IserConnection {
+    pub(super) options: IserOptions,
+    /// Bytes of a segment of TCP.
+    pub(super) segment_size: usize,
+    /// Random bytes that the target does not know.
+    pub(super) random: [u8; 32],
+}
+
+/// A session and its carrier.
+#[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
+pub(super) enum ClientSession {
+    Tcp(Initiator<BlockLease>),
+    Iser(Box<IserSession>),
+}
+
+/// A session over iSER, and its end of the connection.
+pub(super) struct IserSession {
+    initiator: Initiator<BlockLease, InitiatorIserMover>,
+    end: IwarpEnd,
+}
+
+enum IwarpEnd {
+    /// Request and Reply of MPA are exchanged.
+    Startup(Box<IwarpStartup>),
+    Up(Box<Stream<BlockLease>>),
+}
+
+struct IwarpStartup {
+    connection: IserConnection,
+    is_asked: bool,
+    reader: FrameReader,
+}
+
+/// RDMA Reads of the target that may be under way.
+const READS: u16 = 32;
+
+impl IserConnection {
+    /// Linux asks for one read of its own, too, which it never makes.
+    const fn startup(&self) -> StartupConfig {
+        StartupConfig {
+            crc: self.options.crc,
+            long_fpdus: true,
+            ird: READS,
+            ord: 1,
+        }
+    }
+
+    fn stream(&self, agreed: Agreed) -> Stream<BlockLease> {
+        let config = StreamConfig {
+            segment_size: self.segment_size,
+            max_receive: MAX_MESSAGE,
+            can_invalidate: false,
+            random: self.random,
+        };
+        Stream::new(agreed, &config)
+    }
+}
+
+impl IwarpStartup {
+    fn request(&mut self) -> Option<StartupFrame> {
+        let is_first = !std::mem::replace(&mut self.is_asked, true);
+        is_first.then(|| self.connection.startup().request(&private_data(true)))
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Stream<BlockLease>>, StartupError> {
+        let Some(reply) = self.reader.receive(bytes)? else {
+            return Ok(None);
+        };
+        let agreed = self.connection.startup().agree(&reply)?;
+        Ok(Some(self.connection.stream(agreed)))
+    }
+}
+
+impl IserSession {
+    fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
+        if !bytes.is_empty() {
+            self.initiator.heard(now);
+        }
+        match &mut self.end {
+            IwarpEnd::Startup(startup) => match startup.receive(bytes) {
+                Ok(Some(stream)) => self.end = IwarpEnd::Up(Box::new(stream)),
+                Ok(None) => {}
+                Err(error) => {
+                    let why = QueuePairEnd::Violation(error.violation());
+                    self.initiator.pair_ended(why);
+                }
+            },
+            IwarpEnd::Up(stream) => {
+                if !self.initiator.receive(now, &mut **stream) {
+                    return 0;
+                }
+                let used = stream.receive(bytes);
+                self.initiator.receive(now, &mut **stream);
+                return used;
+            }
+        }
+        bytes.len()
+    }
+
+    fn transmit(&mut self, out: &mut BatchSink<'_>) {
+        match &mut self.end {
+            IwarpEnd::Startup(startup) => {
+                if let Some(request) = startup.request() {
+                    out.0.bytes(&request.encode());
+                }
+            }
+            IwarpEnd::Up(stream) => {
+                self.initiator.transmit(&mut **stream);
+                stream.transmit(out);
+            }
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        match &self.end {
+            IwarpEnd::Startup(_) => false,
+            IwarpEnd::Up(stream) => stream.has_completions() && !self.initiator.is_stalled(),
+        }
+    }
+}
+
+/// What does not hang on the transport.
+macro_rules! each {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            ClientSession::Tcp($session) => $call,
+            ClientSession::Iser(over) => {
+                let $session = &mut over.initiator;
+                $call
+            }
+        }
+    };
+}
+
+impl ClientSession {
+    /// A session on a connection that was just made.
+    pub(super) fn new(
+        config: Arc<InitiatorConfig>,
+        now: Now,
+        random: [u8; 37],
+        iser: Option<IserConnection>,
+    ) -> Result<Self, Misconfigured> {
+        let Some(connection) = iser else {
+            return Initiator::new(config, now, random).map(Self::Tcp);
+        };
+        Ok(Self::Iser(Box::new(IserSession {
+            initiator: Initiator::over_rdma(config, now, random)?,
+            end: IwarpEnd::Startup(Box::new(IwarpStartup {
+                connection,
+                is_asked: false,
+                reader: FrameReader::new(FrameKind::Reply),
+            })),
+        })))
+    }
+
+    /// Takes bytes, as many as can be used now.
+    pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
+        match self {
+            Self::Tcp(session) => session.receive(now, bytes),
+            Self::Iser(over) => over.receive(now, bytes),
+        }
+    }
+
+    /// Whether something has come, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Iser(over) => over.has_more(),
+        }
+    }
+
+    pub(super) fn transmit(&mut self, out: &mut BatchSink<'_>) {
+        match self {
+            Self::Tcp(session) => {
+                session.transmit(out);
+            }
+            Self::Iser(over) => over.transmit(out),
+        }
+    }
+
+    pub(super) fn outcome(&self) -> Option<&LoginOutcome> {
+        match self {
+            Self::Tcp(session) => session.outcome(),
+            Self::Iser(over) => over.initiator.outcome(),
+        }
+    }
+
+    /// What became of the queue pair, once there is one.
+    pub(super) fn agreed(&self) -> Option<Agreed> {
+        match self {
+            Self::Iser(over) => match &over.end {
+                IwarpEnd::Up(stream) => Some(stream.agreed()),
+                IwarpEnd::Startup(_) => None,
+            },
+            Self::Tcp(_) => None,
+        }
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        match self {
+            Self::Tcp(session) => session.is_stalled(),
+            Self::Iser(over) => over.initiator.is_stalled(),
+        }
+    }
+
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Self::Tcp(session) => session.room(),
+            Self::Iser(over) => over.initiator.room(),
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        match self {
+            Self::Tcp(session) => session.next_deadline(),
+            Self::Iser(over) => over.initiator.next_deadline(),
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<InitiatorEvent<BlockLease>> {
+        each!(self, session => session.poll())
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        now: Now,
+        command: ClientCommand<BlockLease>,
+    ) -> Result<(), IscsiRefused<BlockLease>> {
+        each!(self, session => session.execute(now, command))
+    }
+
+    pub(super) fn send_targets(&mut self, now: Now, of: &str) -> Result<(), IscsiRefusal> {
+        each!(self, session => session.send_targets(now, of))
+    }
+
+    pub(super) fn logout(&mut self, now: Now) -> Result<(), IscsiRefusal> {
+        each!(self, session => session.logout(now))
+    }
+
+    pub(super) fn give_up(&mut self) {
+        each!(self, session => session.give_up());
+    }
+
+    pub(super) fn expire(&mut self, now: Now) {
+        each!(self, session => session.expire(now));
+    }
+
+    pub(super) fn lost(&mut self) {
+        each!(self, session => session.lost());
+    }
+
+    /// Lays it down, if nothing is in flight; else gives it back.
+    pub(super) fn rest(self) -> Result<RestingClientSession, Box<Self>> {
+        match self {
+            Self::Tcp(session) => {
+                let resting = session.rest().map(RestingClientSession::Tcp);
+                resting.map_err(|session| Box::new(Self::Tcp(*session)))
+            }
+            Self::Iser(over) => over.rest(),
+        }
+    }
+}
+
+impl IserSession {
+    fn rest(self) -> Result<RestingClientSession, Box<ClientSession>> {
+        let back = |initiator, end| {
+            let over = Self { initiator, end };
+            Err(Box::new(ClientSession::Iser(Box::new(over))))
+        };
+        let IwarpEnd::Up(stream) = self.end else {
+            return back(self.initiator, self.end);
+        };
+        let initiator = match self.initiator.rest() {
+            Ok(initiator) => initiator,
+            Err(initiator) => return back(*initiator, IwarpEnd::Up(stream)),
+        };
+        match stream.rest() {
+            Ok(stream) => Ok(RestingClientSession::Iser(initiator, Box::new(stream))),
+            // Its answers have come, so it has nothing to do; were it not so, it would go on.
+            Err(stream) => back(initiator.resume(Now::ZERO), IwarpEnd::Up(stream)),
+        }
+    }
+}
+
+/// A session between two holders.
+#[derive(Debug)]
+pub(super) enum RestingClientSession {
+    Tcp(RestingSession),
+    Iser(RestingSession<InitiatorIserMover>, Box<RestingStream>),
+}
+
+impl RestingClientSession {
+    pub(super) fn resume(self, now: Now) -> ClientSession {
+        match self {
+            Self::Tcp(session) => ClientSession::Tcp(Initiator::resume(session, now)),
+            Self::Iser(session, stream) => ClientSession::Iser(Box::new(IserSession {
+                initiator: session.resume(now),
+                end: IwarpEnd::Up(Box::new(stream.wake())),
+            })),
+        }
+    }
+}
