@@ -7,8 +7,10 @@
 //! through all turns. Then that one is alone, and the wake-ups of the daemon are counted.
 //!
 //! All of it runs in a network namespace of its own, as `cargo xtask bench` does. The generator is
-//! on CPU 0 and the one core that serves on CPU 1, or it would be the scheduler that is measured.
-//! The threads of the control plane are where the kernel puts them. Who changes, reads and scrapes
+//! on CPU 0 and the one core that serves on CPU 1, or it would be the scheduler that is measured:
+//! both are busy then, and what the control plane takes is missing. With `--spare` the generator
+//! is on CPU 1, too, as if a processor were left to the control plane. The threads of that are
+//! where the kernel puts them. Who changes, reads and scrapes
 //! gives way to all of them: outside a measurement they are on other machines.
 
 mod idle;
@@ -33,7 +35,8 @@ use anyhow::{Context, Result, bail, ensure};
 use bench::outcome::ResultRow;
 
 use crate::bench::{
-    TARGET_CPU, Verdict, generate, namespace, release_binary, rest, seconds, split,
+    GENERATOR_CPU, TARGET_CPU, Verdict, generate, generate_on, namespace, release_binary, rest,
+    seconds, split,
 };
 use crate::daemon::{LUNS, NOTHING, RunningDaemon, many_luns, name, target};
 use noise_threads::{NoiseCounts, NoiseThreads};
@@ -65,6 +68,10 @@ pub(crate) struct Arguments {
     /// Targets that are not read from, each with 10 LUNs on null:
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     targets: u32,
+
+    /// Leave a processor to the control plane: the generator shares that of the core
+    #[arg(long)]
+    spare: bool,
 
     /// Seconds for which the wake-ups of an idle daemon are counted
     #[arg(long, default_value = "60", value_parser = seconds)]
@@ -207,7 +214,12 @@ impl<'a> Setup<'a> {
             "{address} --rw randread --bs 4k --iodepth 32 --runtime {ms}ms --ramp-time {}ms",
             (ms / 10).max(1000)
         );
-        let rows = generate(&self.binary, "bench", &split(&words))?;
+        let cpu = if self.arguments.spare {
+            TARGET_CPU
+        } else {
+            GENERATOR_CPU
+        };
+        let rows = generate_on(cpu, &self.binary, "bench", &split(&words))?;
         rows.into_iter().next().context("no row")
     }
 }

@@ -195,8 +195,18 @@ impl Contender {
 
 /// Runs a verb of `lunar` that measures to its end, on the CPU of the load generator.
 pub(crate) fn generate(binary: &Path, verb: &str, words: &[String]) -> Result<Vec<ResultRow>> {
+    generate_on(GENERATOR_CPU, binary, verb, words)
+}
+
+/// The same on another CPU.
+pub(crate) fn generate_on(
+    cpu: &str,
+    binary: &Path,
+    verb: &str,
+    words: &[String],
+) -> Result<Vec<ResultRow>> {
     let output = Command::new("taskset")
-        .args(["-c", GENERATOR_CPU])
+        .args(["-c", cpu])
         .arg(binary)
         .args([verb, "--json"])
         .args(words)

@@ -27,11 +27,11 @@ use bench::outcome::HostFacts;
 use clap::Args;
 use committed::Committed;
 use contenders::{Contender, Contenders};
-pub(crate) use contenders::{generate, split};
+pub(crate) use contenders::{generate, generate_on, split};
 use figures::Column;
 use rows::Row;
 use serde::Serialize;
-pub(crate) use target::{TARGET_CPU, release_binary, rest};
+pub(crate) use target::{GENERATOR_CPU, TARGET_CPU, release_binary, rest};
 pub(crate) use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd

@@ -17,7 +17,7 @@ use super::VOLUME;
 use super::media::Medium;
 
 /// The CPU that generates load, as `taskset` takes it.
-pub(super) const GENERATOR_CPU: &str = "0";
+pub(crate) const GENERATOR_CPU: &str = "0";
 
 /// The CPU that targets run on.
 pub(crate) const TARGET_CPU: &str = "1";
