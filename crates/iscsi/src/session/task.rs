@@ -300,7 +300,8 @@ impl<L> SessionTasks<L> {
     }
 
     /// A new task; `None` when there are as many as can be numbered.
-    #[inline]
+    // Two kinds of sessions call it, and a call costs as much as it does.
+    #[inline(always)]
     pub(super) fn insert(
         &mut self,
         itt: Itt,
@@ -329,7 +330,8 @@ impl<L> SessionTasks<L> {
     }
 
     /// Forgets a task.
-    #[inline]
+    // Two kinds of sessions call it, and a call costs as much as it does.
+    #[inline(always)]
     pub(super) fn remove(&mut self, slot: TaskSlot) {
         let Some(task) = self.entry(slot) else { return };
         let immediate = task.immediate;

@@ -33,7 +33,8 @@ macro_rules! pdu {
 
             /// Writes the header; TotalAHSLength and DataSegmentLength are 0.
             #[must_use]
-            #[inline]
+            // Fields are known where it is called: most of it is done when it is compiled.
+            #[inline(always)]
             pub fn encode(&self) -> Bhs {
                 let mut bhs = Bhs::new(Opcode::$name);
                 $(HeaderField::put($at, &mut bhs, $value);)*
