@@ -1,6 +1,7 @@
 //! The initiator as a target sees it, PDU by PDU.
 
 mod bad_logins;
+mod iser;
 mod leaving;
 mod logins;
 mod loopback;

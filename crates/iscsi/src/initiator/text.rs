@@ -124,10 +124,12 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     ) -> Result<(), Violation> {
         for pair in pairs {
             let row = keys::find(pair.key);
-            let row = row.filter(|row| row.key == LoginKey::MaxRecvDataSegmentLength);
-            // Over RDMA other keys tell it, at the login alone.
-            if let Some(row) = row.filter(|_| !self.keys.transport.is_rdma()) {
-                self.keys.peer_data_segment = row.number(pair.value).ok_or(INADMISSIBLE)?;
+            if let Some(row) = row.filter(|row| row.key == LoginKey::MaxRecvDataSegmentLength) {
+                let length = row.number(pair.value).ok_or(INADMISSIBLE)?;
+                // Over RDMA other keys tell it, at the login alone.
+                if !self.keys.transport.is_rdma() {
+                    self.keys.peer_data_segment = length;
+                }
             }
         }
         if exchange.for_targets {

@@ -1,6 +1,7 @@
 //! This initiator and our own target, joined in memory: what the one sends, the other understands,
 //! however the two streams are cut.
 
+mod iser;
 mod target;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::logins::{HASHES, chap};
 use super::rig::{INITIATOR, ISID, Sink, TARGET, bytes_of, config, pattern, random};
 use crate::initiator::config::{Auth, Digest, InitiatorConfig};
 use crate::initiator::error::SessionEnd;
+use crate::initiator::mover::InitiatorMover;
 use crate::initiator::{ClientCommand, Data, Initiator, InitiatorEvent, Tmf};
 use crate::parameters::Operational;
 
@@ -64,7 +66,7 @@ impl Stream {
 }
 
 /// Asks for the next thing, when the last has ended.
-fn step(initiator: &mut Initiator<HeapLease>, number: usize) {
+fn step<M: InitiatorMover>(initiator: &mut Initiator<HeapLease, M>, number: usize) {
     let now = Duration::ZERO;
     let command = |opcode, data| {
         let mut cdb = [0; 16];
@@ -134,7 +136,7 @@ fn run(config: InitiatorConfig, guard: Guard, cut: usize) -> Story {
     }
     Story {
         told,
-        disk: target.disk,
+        disk: target.disk.0,
         keys: initiator.outcome().map(|outcome| outcome.keys),
         moved: [out.moved, back.moved],
     }

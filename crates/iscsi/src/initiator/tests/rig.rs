@@ -1,14 +1,16 @@
-//! An initiator with a scripted target on the other side.
+//! An initiator with a scripted target on the other side, over TCP or over software iWARP.
 //!
 //! What the initiator sends is told in one line a PDU; its numbers are checked on the way: CmdSN
 //! goes up by one with each command and stays within the window, ExpStatSN acknowledges all that
 //! was sent.
 
+mod iser;
+pub(super) mod stories;
+mod tcp;
 mod trace;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease as _};
@@ -16,18 +18,19 @@ use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
+use self::iser::Iser;
+pub(super) use self::tcp::AGREED;
+use self::tcp::Tcp;
 use self::trace::line;
 use crate::initiator::config::InitiatorConfig;
 use crate::initiator::error::SessionEnd;
+use crate::initiator::mover::InitiatorMover;
 use crate::initiator::{
     ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed, IscsiRefusal,
 };
 use crate::parameters::Operational;
-use crate::test_support;
 pub(super) use crate::test_support::{Sink, TARGET, bytes_of, pattern};
-use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data::{DataIn, DataInStatus, R2t};
-use crate::wire::framer::Framer;
+use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps};
 use crate::wire::login::LoginResponse;
 use crate::wire::scsi_command::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
@@ -47,12 +50,11 @@ pub(super) fn random() -> [u8; 37] {
     })
 }
 
-pub(super) struct Rig {
-    pub(super) initiator: Initiator<HeapLease>,
+pub(super) struct InitiatorRig<C: Carrier> {
+    pub(super) initiator: Initiator<HeapLease, C::Mover>,
+    /// The target's end, and what is between.
+    pub(super) carrier: C,
     pub(super) now: Duration,
-    pub(super) wire: Sink,
-    pub(super) framer: Framer,
-    pub(super) digests: (bool, bool),
     pub(super) stat_sn: u32,
     /// CmdSN of the next command.
     pub(super) cmd_sn: u32,
@@ -61,6 +63,32 @@ pub(super) struct Rig {
     /// How many commands may be sent beyond those that were.
     pub(super) window: u32,
     pub(super) events: VecDeque<InitiatorEvent<HeapLease>>,
+}
+
+/// Over TCP.
+pub(super) type Rig = InitiatorRig<Tcp>;
+
+/// Over RDMA.
+pub(super) type IserRig = InitiatorRig<Iser>;
+
+/// What carries the PDUs of both, and the target's end of it.
+pub(super) trait Carrier: Sized {
+    type Mover: InitiatorMover;
+
+    /// What a target answers that agrees with `config`.
+    const AGREED: &'static str;
+
+    /// A connection.
+    fn connect(config: InitiatorConfig) -> (Initiator<HeapLease, Self::Mover>, Self);
+
+    /// A login has ended with these keys.
+    fn agree(&mut self, keys: &Operational);
+
+    /// A PDU comes.
+    fn give(rig: &mut InitiatorRig<Self>, bhs: Bhs, data: &[u8]);
+
+    /// What the initiator sends now: header and data of each PDU.
+    fn pdus(rig: &mut InitiatorRig<Self>) -> Vec<(Bhs, Vec<u8>)>;
 }
 
 /// A session with one target, and lengths so short that traces are short.
@@ -74,23 +102,16 @@ pub(super) fn config() -> InitiatorConfig {
     config
 }
 
-/// What a target answers that agrees with `config`.
-pub(super) const AGREED: &str = "HeaderDigest=None|DataDigest=None|MaxConnections=1|\
-    InitialR2T=No|ImmediateData=Yes|MaxRecvDataSegmentLength=512|MaxBurstLength=2048|\
-    FirstBurstLength=1024|DefaultTime2Wait=2|DefaultTime2Retain=0|MaxOutstandingR2T=2|\
-    DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|TaskReporting=RFC3720|\
-    iSCSIProtocolLevel=2|";
+impl<C: Carrier> InitiatorRig<C> {
+    pub(super) const AGREED: &'static str = C::AGREED;
 
-impl Rig {
     /// Before the login.
     pub(super) fn new(config: InitiatorConfig) -> Self {
-        let initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();
+        let (initiator, carrier) = C::connect(config);
         Self {
             initiator,
+            carrier,
             now: Duration::ZERO,
-            wire: Sink::default(),
-            framer: Framer::new(1 << 20),
-            digests: (false, false),
             stat_sn: FIRST_STAT_SN,
             cmd_sn: FIRST_CMD_SN,
             uncounted: 0,
@@ -131,13 +152,12 @@ impl Rig {
             other => panic!("{other:?} where the session was expected"),
         }
         let keys = rig.keys();
-        rig.digests = (keys.header_digest, keys.data_digest);
-        rig.framer.set_digests(rig.digests.0, rig.digests.1);
+        rig.carrier.agree(&keys);
         rig
     }
 
     pub(super) fn open() -> Self {
-        Self::logged_in(config(), AGREED)
+        Self::logged_in(config(), C::AGREED)
     }
 
     /// A READ was sent.
@@ -168,7 +188,7 @@ impl Rig {
     pub(super) fn with(config: InitiatorConfig, changes: &[(&str, &str)]) -> Self {
         let answer = changes
             .iter()
-            .fold(AGREED.to_owned(), |answer, (from, to)| {
+            .fold(C::AGREED.to_owned(), |answer, (from, to)| {
                 assert!(answer.contains(from), "{from}");
                 answer.replace(from, to)
             });
@@ -221,25 +241,8 @@ impl Rig {
         self.send(bhs, text.as_bytes());
     }
 
-    pub(super) fn bytes(&self, bhs: Bhs, data: &[u8]) -> Vec<u8> {
-        test_support::pdu(bhs, &[], data, self.digests)
-    }
-
     pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
-        let bytes = self.bytes(bhs, data);
-        self.give(&bytes);
-    }
-
-    pub(super) fn give(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let used = self.initiator.receive(self.now, rest);
-            rest = &rest[used..];
-            self.poll();
-            if used == 0 && self.initiator.is_stalled() {
-                self.sent();
-            }
-        }
+        C::give(self, bhs, data);
     }
 
     fn poll(&mut self) {
@@ -300,9 +303,7 @@ impl Rig {
 
     /// What the initiator sends now: header and data of each PDU.
     pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
-        while self.initiator.transmit(&mut self.wire) {}
-        let bytes = std::mem::take(&mut self.wire.bytes);
-        let pdus = test_support::pdus(&mut self.framer, &bytes);
+        let pdus = C::pdus(self);
         for (bhs, _) in &pdus {
             self.check_numbers(bhs);
         }
@@ -387,60 +388,6 @@ impl Rig {
 
     pub(super) fn test_unit(&mut self, id: u64) {
         self.execute(id, Data::None);
-    }
-
-    pub(super) fn data_in(&mut self, itt: u32, sn: u32, at: u32, last: bool) -> DataIn {
-        DataIn {
-            last,
-            acknowledge: false,
-            status: None,
-            lun: Lun([0; 8]),
-            itt: Itt(itt),
-            ttt: Ttt::NONE,
-            stamps: self.stamps(),
-            data_sn: DataSn(sn),
-            offset: at,
-        }
-    }
-
-    /// A Data-In of so many bytes of the pattern.
-    pub(super) fn give_data(&mut self, itt: u32, sn: u32, at: u32, len: usize, last: bool) {
-        let pdu = self.data_in(itt, sn, at, last);
-        let at = at as usize;
-        self.send(pdu.encode(), &pattern(at + len)[at..]);
-    }
-
-    /// A Data-In with a status.
-    pub(super) fn ending(
-        &mut self,
-        (itt, sn, at, last): (u32, u32, u32, bool),
-        status: u8,
-        residual: Residual,
-    ) -> DataIn {
-        let mut pdu = self.data_in(itt, sn, at, last);
-        pdu.stamps = self.next_stamps();
-        pdu.status = Some(DataInStatus { status, residual });
-        pdu
-    }
-
-    /// The last Data-In, with a good status.
-    pub(super) fn give_last(&mut self, itt: u32, sn: u32, at: u32, len: usize, residual: Residual) {
-        let pdu = self.ending((itt, sn, at, true), 0, residual);
-        let at = at as usize;
-        self.send(pdu.encode(), &pattern(at + len)[at..]);
-    }
-
-    pub(super) fn r2t(&mut self, itt: u32, ttt: u32, sn: u32, offset: u32, desired: u32) {
-        let pdu = R2t {
-            lun: LUN,
-            itt: Itt(itt),
-            ttt: Ttt(ttt),
-            stamps: self.stamps(),
-            r2t_sn: DataSn(sn),
-            offset,
-            desired,
-        };
-        self.send(pdu.encode(), &[]);
     }
 
     pub(super) fn response_pdu(&mut self, itt: u32, status: u8) -> ScsiResponse {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease};
-use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
+use scsi::task::{Command, Completed, FunctionResult, SenseBytes};
 use scsi::wire::sense::Status;
 
 use super::super::rig::{INITIATOR, Sink, TARGET, bytes_of};
 use crate::auth::Hash;
-use crate::login::{self, Login};
-use crate::session::{self, Session};
+use crate::datamover::Datamover;
+use crate::login::{Login, LoginEvent};
+use crate::session::{Session, SessionEvent};
 use crate::target::{
     AccessGroup, ChapUser, Endpoints, Initiators, IserPortals, NodeAccess, TargetChap,
     TargetConfig, TargetLimits, TargetNode,
@@ -33,8 +34,12 @@ enum Stage {
 
 pub(super) struct Target {
     stage: Stage,
-    pub(super) disk: Vec<u8>,
+    pub(super) disk: Disk,
 }
+
+/// A disk that answers at once, and what was written to it last.
+#[derive(Default)]
+pub(super) struct Disk(pub(super) Vec<u8>);
 
 const NOW: Duration = Duration::ZERO;
 
@@ -58,28 +63,32 @@ fn access(guard: Guard) -> NodeAccess {
     group.into()
 }
 
+/// A login at our target.
+pub(super) fn login(guard: Guard) -> Login<HeapLease> {
+    let node = TargetNode::new(TARGET.into(), access(guard));
+    let config = TargetConfig {
+        nodes: vec![Arc::new(node)],
+        portals: Vec::new(),
+        iser: IserPortals::default(),
+        advertise: Vec::new(),
+        limits: TargetLimits {
+            data_segment: 700,
+            ..TargetLimits::default()
+        },
+    };
+    let endpoints = Endpoints {
+        local: "192.0.2.1:3260".parse().unwrap(),
+        peer: "192.0.2.2:40000".parse().unwrap(),
+    };
+    let random = std::array::from_fn(|at| at as u8 ^ 0x5a);
+    Login::new(NOW, Arc::new(config), endpoints, random)
+}
+
 impl Target {
     pub(super) fn new(guard: Guard) -> Self {
-        let node = TargetNode::new(TARGET.into(), access(guard));
-        let config = TargetConfig {
-            nodes: vec![Arc::new(node)],
-            portals: Vec::new(),
-            iser: IserPortals::default(),
-            advertise: Vec::new(),
-            limits: TargetLimits {
-                data_segment: 700,
-                ..TargetLimits::default()
-            },
-        };
-        let endpoints = Endpoints {
-            local: "192.0.2.1:3260".parse().unwrap(),
-            peer: "192.0.2.2:40000".parse().unwrap(),
-        };
-        let random = std::array::from_fn(|at| at as u8 ^ 0x5a);
-        let login = Login::new(NOW, Arc::new(config), endpoints, random);
         Self {
-            stage: Stage::Login(Box::new(login)),
-            disk: Vec::new(),
+            stage: Stage::Login(Box::new(login(guard))),
+            disk: Disk::default(),
         }
     }
 
@@ -113,8 +122,8 @@ impl Target {
     fn login(&mut self, mut login: Box<Login<HeapLease>>, wire: &mut Sink) -> bool {
         let event = login.poll();
         match &event {
-            Some(login::LoginEvent::Session { .. }) => login.admit(1),
-            Some(login::LoginEvent::Close(_)) => {
+            Some(LoginEvent::Session { .. }) => login.admit(1),
+            Some(LoginEvent::Close(_)) => {
                 login.transmit(wire);
                 return false;
             }
@@ -122,7 +131,7 @@ impl Target {
         }
         login.transmit(wire);
         self.stage = match event {
-            Some(login::LoginEvent::Done) => {
+            Some(LoginEvent::Done) => {
                 let session = login.into_session(NOW).unwrap();
                 Stage::Session(Box::new(session))
             }
@@ -134,43 +143,49 @@ impl Target {
     fn session(&mut self, mut session: Box<Session<HeapLease>>, wire: &mut Sink) -> bool {
         let event = session.poll();
         let any = event.is_some();
-        let over = match event {
-            Some(session::SessionEvent::Execute(command)) => {
-                self.execute(&mut session, &command);
-                false
-            }
-            Some(session::SessionEvent::DataOut { tag, data, .. }) => {
-                self.disk = bytes_of(&data);
-                let moved = self.disk.len() as u64;
-                session.complete(tag, &good(0, moved));
-                false
-            }
-            Some(session::SessionEvent::Manage { id, .. }) => {
-                session.managed(id, FunctionResult::Complete);
-                false
-            }
-            Some(session::SessionEvent::LoggedOut) => true,
-            Some(other) => panic!("{other:?} from our own target"),
-            None => false,
-        };
+        let over = event.is_some_and(|event| self.disk.obey(&mut session, event));
         while session.transmit(wire) {}
         if !over {
             self.stage = Stage::Session(session);
         }
         any
     }
+}
 
-    fn execute(&mut self, session: &mut Session<HeapLease>, command: &Command) {
-        let tag: Tag = command.tag;
+impl Disk {
+    /// Does what a session wants; returns whether the session is over.
+    pub(super) fn obey<D: Datamover<HeapLease>>(
+        &mut self,
+        session: &mut Session<HeapLease, D>,
+        event: SessionEvent<HeapLease>,
+    ) -> bool {
+        match event {
+            SessionEvent::Execute(command) => self.execute(session, &command),
+            SessionEvent::DataOut { tag, data, .. } => {
+                self.0 = bytes_of(&data);
+                session.complete(tag, &good(0, self.0.len() as u64));
+            }
+            SessionEvent::Manage { id, .. } => session.managed(id, FunctionResult::Complete),
+            SessionEvent::LoggedOut => return true,
+            other => panic!("{other:?} from our own target"),
+        }
+        false
+    }
+
+    fn execute<D: Datamover<HeapLease>>(
+        &self,
+        session: &mut Session<HeapLease, D>,
+        command: &Command,
+    ) {
         if command.expected_out > 0 {
             let memory = HeapLease::from_bytes(vec![0; command.expected_out as usize]);
-            session.receive_data_out(tag, 0, memory);
+            session.receive_data_out(command.tag, 0, memory);
             return;
         }
-        let data = HeapLease::from_bytes(self.disk.clone());
+        let data = HeapLease::from_bytes(self.0.clone());
         let len = data.len() as u64;
-        session.send_data_in(tag, 0, data);
-        session.complete(tag, &good(len, 0));
+        session.send_data_in(command.tag, 0, data);
+        session.complete(command.tag, &good(len, 0));
     }
 }
 
