@@ -106,6 +106,11 @@ fn initiator() {
 }
 
 #[test]
+fn iser_initiator() {
+    replay("iser_initiator");
+}
+
+#[test]
 fn iser_target() {
     replay("iser_target");
 }

@@ -28,7 +28,7 @@ pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
 pub use import::import;
-pub use initiator::initiator;
+pub use initiator::{initiator, iser_initiator};
 pub use login::login;
 pub use mpa::mpa;
 pub use port::port;
@@ -57,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     target("framer", framer),
     target("import", import),
     target("initiator", initiator),
+    target("iser_initiator", iser_initiator),
     target("iser_target", iser_target),
     target("login", login),
     target("mpa", mpa),

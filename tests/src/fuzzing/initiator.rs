@@ -4,8 +4,10 @@
 //! Random bytes seldom get past the login, so most scripts have the target do that well, with
 //! keys of their choice.
 
+mod iser;
 mod login;
 mod target;
+mod tcp;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -13,18 +15,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iscsi::initiator::config::{
-    Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, InitiatorLimits, Mutual,
+    Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, InitiatorLimits, Misconfigured, Mutual,
 };
+use iscsi::initiator::mover::InitiatorMover;
 use iscsi::initiator::{
     ClientCommand, Data, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, Tmf,
 };
-use iscsi::test_support::Sink;
+use iscsi::test_support::bytes_of;
 use iscsi::wire::control::reason;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
-use self::target::Target;
+use self::iser::Rdma;
+use self::target::{COMES, Target};
+use self::tcp::Tcp;
 use self::watch::Watch;
 use super::script::Script;
 
@@ -34,9 +39,19 @@ const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 1];
 
 /// See docs/fuzzing.md.
 pub fn initiator(data: &[u8]) {
+    play::<Tcp>(data);
+}
+
+/// See docs/fuzzing.md.
+pub fn iser_initiator(data: &[u8]) {
+    play::<Rdma>(data);
+}
+
+fn play<C: Carrier>(data: &[u8]) {
     let mut script = Script::new(data);
     let config = Arc::new(config(&mut script));
-    let mut play = Play::new(config);
+    let carrier = C::new(&mut script);
+    let mut play = Play::new(config, carrier);
     if script.byte() < 224 {
         play.log_in(&mut script);
     }
@@ -46,13 +61,37 @@ pub fn initiator(data: &[u8]) {
     play.end();
 }
 
+/// What carries the PDUs of both.
+trait Carrier: Sized {
+    type Mover: InitiatorMover;
+
+    fn new(script: &mut Script<'_>) -> Self;
+
+    fn initiator(
+        config: Arc<InitiatorConfig>,
+        random: [u8; 37],
+    ) -> Result<Initiator<HeapLease, Self::Mover>, Misconfigured>;
+
+    /// PDUs come, in pieces or in a manner that `step` tells.
+    fn give(play: &mut Play<Self>, bytes: &[u8], step: usize);
+
+    /// The initiator sends, up to a limit.
+    fn transmit(play: &mut Play<Self>, limit: usize);
+
+    /// A user has taken all events.
+    fn told(play: &mut Play<Self>);
+
+    /// After the end nothing is taken or sent.
+    fn is_over(play: &mut Play<Self>);
+}
+
 /// A session between the two of them.
-struct Play {
-    initiator: Initiator<HeapLease>,
+struct Play<C: Carrier> {
+    initiator: Initiator<HeapLease, C::Mover>,
+    carrier: C,
     now: Duration,
     target: Target,
     watch: Watch,
-    sink: Sink,
     /// Commands that have not ended, by id, with their expected length.
     commands: BTreeMap<u64, usize>,
     functions: BTreeMap<u64, ()>,
@@ -60,17 +99,17 @@ struct Play {
     ended: bool,
 }
 
-impl Play {
-    fn new(config: Arc<InitiatorConfig>) -> Self {
+impl<C: Carrier> Play<C> {
+    fn new(config: Arc<InitiatorConfig>, carrier: C) -> Self {
         let random = std::array::from_fn(|at| if at < 4 { 0xff } else { at as u8 });
         let discovery = config.is_discovery();
-        let initiator = Initiator::new(config, Duration::ZERO, random);
+        let initiator = C::initiator(config, random);
         Self {
             initiator: initiator.expect("the configuration can work"),
+            carrier,
             now: Duration::ZERO,
             target: Target::default(),
             watch: Watch::new(u32::MAX, discovery),
-            sink: Sink::default(),
             commands: BTreeMap::new(),
             functions: BTreeMap::new(),
             next_id: 0,
@@ -112,6 +151,7 @@ impl Play {
             _ => self.execute(script),
         }
         self.events();
+        C::told(self);
     }
 
     fn execute(&mut self, script: &mut Script<'_>) {
@@ -171,26 +211,6 @@ impl Play {
         }
     }
 
-    /// Bytes arrive in pieces; what is not taken is given again.
-    fn give(&mut self, bytes: &[u8], step: usize) {
-        for piece in bytes.chunks(step) {
-            let mut rest = piece;
-            while !rest.is_empty() && !self.ended {
-                let used = self.initiator.receive(self.now, rest);
-                assert!(used <= rest.len());
-                self.watch.given(&rest[..used]);
-                rest = &rest[used..];
-                if self.events() == 0 && used == 0 {
-                    assert!(
-                        self.initiator.is_stalled(),
-                        "bytes are left without a reason"
-                    );
-                    self.transmit(0);
-                }
-            }
-        }
-    }
-
     /// Takes the events; how many there were.
     fn events(&mut self) -> usize {
         let mut count = 0;
@@ -210,7 +230,19 @@ impl Play {
                 self.watch.logged_in(&keys);
                 self.target.logged_in(&keys);
             }
-            InitiatorEvent::Done(done) => self.over(done.id, &done.data, None),
+            InitiatorEvent::Done(done) => {
+                if done.status == 0
+                    && let Data::In(into) = &done.data
+                {
+                    let bytes = bytes_of(into);
+                    let has_come = |byte: &u8| *byte == COMES;
+                    assert!(
+                        bytes[..done.moved as usize].iter().all(has_come),
+                        "bytes that have not come are good"
+                    );
+                }
+                self.over(done.id, &done.data, None);
+            }
             InitiatorEvent::Failed(failed) => {
                 // What came damaged was sent, and is as if it had not been.
                 let damaged = IscsiWhy::Own(IscsiCause::Rejected(reason::DATA_DIGEST));
@@ -254,11 +286,12 @@ impl Play {
         assert_eq!(unsent, !self.watch.saw(id), "command {id}: {fate:?}");
     }
 
+    fn give(&mut self, bytes: &[u8], step: usize) {
+        C::give(self, bytes, step);
+    }
+
     fn transmit(&mut self, limit: usize) {
-        self.sink.limit = limit;
-        self.initiator.transmit(&mut self.sink);
-        let bytes = std::mem::take(&mut self.sink.bytes);
-        self.watch.sent(&bytes);
+        C::transmit(self, limit);
     }
 
     /// The target falls silent: everything ends by itself, or when the connection is lost.
@@ -281,12 +314,7 @@ impl Play {
         self.initiator.lost();
         self.events();
         assert!(self.ended && self.initiator.poll().is_none());
-        assert_eq!(self.initiator.receive(self.now, b"more"), 4);
-        self.sink.bytes.clear();
-        assert!(
-            !self.initiator.transmit(&mut self.sink),
-            "something is sent after the end"
-        );
+        C::is_over(&mut self);
     }
 }
 

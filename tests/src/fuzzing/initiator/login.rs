@@ -40,6 +40,11 @@ fn reply_to(key: &str, value: &str, script: &mut Script<'_>, reply: &mut String)
         "HeaderDigest" | "DataDigest" if value.contains(',') => {
             script.pick(&["None", "CRC32C"]).to_owned()
         }
+        "RDMAExtensions" if script.byte() > 250 => "No".to_owned(),
+        "TargetRecvDataSegmentLength" => script.pick(&["512", "1024", "65536"]).to_owned(),
+        "MaxOutstandingUnexpectedPDUs" if script.flag() => "NotUnderstood".to_owned(),
+        "TaggedBufferForSolicitedDataOnly" if script.flag() => "NotUnderstood".to_owned(),
+        "TaggedBufferForSolicitedDataOnly" => return,
         "InitiatorName" | "InitiatorAlias" | "SessionType" | "TargetName" => return,
         _ if key.starts_with("CHAP_") => return,
         _ => first.to_owned(),

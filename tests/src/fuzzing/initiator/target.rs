@@ -15,6 +15,9 @@ use scsi::wire::lun::Lun;
 use super::super::script::Script;
 use super::watch::{Seen, Watch};
 
+/// Each byte of a read.
+pub(super) const COMES: u8 = 0x5a;
+
 /// What a target keeps count of.
 pub(super) struct Target {
     stat_sn: StatSn,
@@ -146,7 +149,7 @@ impl Target {
             offset,
         };
         self.current = (seen.command.itt, sn + 1, offset.saturating_add(len));
-        (pdu.encode(), vec![0x5a; len as usize])
+        (pdu.encode(), vec![COMES; len as usize])
     }
 
     fn r2t(&mut self, script: &mut Script<'_>, watch: &Watch) -> (Bhs, Vec<u8>) {
@@ -160,6 +163,9 @@ impl Target {
         } else {
             0
         };
+        // Over RDMA all goes along, or none.
+        let goes_along = !keys.transport.is_rdma() || expected <= immediate;
+        let immediate = if goes_along { immediate } else { 0 };
         let first = if keys.initial_r2t {
             immediate
         } else {
