@@ -28,6 +28,7 @@ pub use pool::{Pool, SLOT_MAX};
 pub use region::{LocalRegion, Recall, Region};
 
 pub(crate) use mapping::{Mapping, PageRules};
+pub(crate) use pool::PoolPart;
 
 /// Lets what was stored past the cache reach memory before anything that this thread does next.
 /// To be called before other threads or the kernel are told of it.

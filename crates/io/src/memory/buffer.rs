@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::mapping::Mapping;
-use super::pool::PoolSlot;
+use super::pool::{PoolPart, PoolSlot};
 use super::raw;
 use super::region::LocalRegion;
 use super::write_claim::WriteClaim;
@@ -35,7 +35,7 @@ pub struct Buffer {
 #[derive(Clone)]
 enum BufferOwner {
     Heap(#[expect(dead_code, reason = "held")] Rc<Heap>),
-    Slot(#[expect(dead_code, reason = "held")] PoolSlot),
+    Slot(PoolSlot),
     /// To be read.
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
     /// To be written, which the region is told of when it is over, however it ends.
@@ -168,6 +168,36 @@ impl Buffer {
         unsafe { raw::copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
     }
 
+    /// Stores `len` bytes of other memory, which a device may be writing, at `offset`.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes are mapped at `from`, and no exclusive reference to them is alive.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::copy_in`].
+    pub(crate) unsafe fn copy_from_address(&self, offset: usize, from: NonNull<u8>, len: usize) {
+        let to = self.writable(offset, len);
+        // SAFETY: `to` is ours for that length, and the rest is promised.
+        unsafe { self.store(to.as_ptr(), from.as_ptr(), len) };
+    }
+
+    /// Fills `len` bytes of other memory, which a device may be reading, from `offset`.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes are mapped at `to`, and no reference to them is alive.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::copy_out`].
+    pub(crate) unsafe fn copy_to_address(&self, offset: usize, to: NonNull<u8>, len: usize) {
+        let from = self.range(offset, len);
+        // SAFETY: `from` is ours for that length, and the rest is promised.
+        unsafe { raw::copy(to.as_ptr(), from.as_ptr(), len) };
+    }
+
     /// Adds all of it to the end of `bytes`.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.len);
@@ -254,6 +284,15 @@ impl Buffer {
                 *a |= b;
             }
             self.copy_in(at, &ours[..len]);
+        }
+    }
+
+    /// The part of its pool that it lies in, of those of [`PoolPart::BYTES`] bytes; `None` where it
+    /// is not of a pool.
+    pub(crate) fn pool_part(&self) -> Option<PoolPart> {
+        match &self.owner {
+            BufferOwner::Slot(slot) => Some(slot.part()),
+            _ => None,
         }
     }
 

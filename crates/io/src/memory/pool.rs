@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::rc::Rc;
 
 use super::buffer::Buffer;
@@ -44,6 +45,47 @@ struct Class {
     size: usize,
     memory: Mapping,
     slots: RefCell<SlotVectors>,
+    /// Parts that devices know: their memory cannot be given back, as a device would go on with
+    /// the pages that were there before.
+    pinned: RefCell<Vec<usize>>,
+}
+
+/// A part of a pool's memory, as devices are told of it. It keeps the pool.
+pub(crate) struct PoolPart {
+    pool: Rc<PoolShared>,
+    class: usize,
+    number: usize,
+}
+
+impl PoolPart {
+    /// Bytes of a part; it holds slots of one size whole.
+    pub(crate) const BYTES: usize = 2 << 20;
+
+    /// Where it lies, and how long it is.
+    pub(crate) fn span(&self) -> (NonNull<u8>, usize) {
+        let memory = &self.pool.classes[self.class].memory;
+        let start = self.number * Self::BYTES;
+        (memory.at(start), Self::BYTES.min(memory.len() - start))
+    }
+
+    /// Has the memory stay for as long as the pool lives. Part of it may not have been written yet.
+    pub(crate) fn pin(&self) -> io::Result<()> {
+        let class = &self.pool.classes[self.class];
+        let (start, (_, len)) = (self.number * Self::BYTES, self.span());
+        for part in class.memory.parts(start, len).into_iter().flatten() {
+            class.memory.open(part)?;
+        }
+        class.pinned.borrow_mut().push(self.number);
+        Ok(())
+    }
+
+    /// The device knows it no longer.
+    pub(crate) fn unpin(&self) {
+        let mut pinned = self.pool.classes[self.class].pinned.borrow_mut();
+        if let Some(at) = pinned.iter().position(|number| *number == self.number) {
+            pinned.swap_remove(at);
+        }
+    }
 }
 
 /// Vectors whose capacity is that of all slots ever used, so that taking a slot back never
@@ -83,6 +125,7 @@ impl Pool {
                 size,
                 memory,
                 slots,
+                pinned: RefCell::default(),
             })
         };
         let [a, b, c, d] = SIZES.map(class);
@@ -190,7 +233,9 @@ impl PoolShared {
         };
         slots.cold.push(index);
         slots.idle = slots.idle.min(slots.warm.len());
-        class.memory.discard(class.offset(index), class.size);
+        if !class.is_pinned(class.offset(index)) {
+            class.memory.discard(class.offset(index), class.size);
+        }
         self.resident.set(self.resident.get() - class.size);
     }
 }
@@ -198,6 +243,11 @@ impl PoolShared {
 impl Class {
     fn offset(&self, index: u32) -> usize {
         index as usize * self.size
+    }
+
+    fn is_pinned(&self, offset: usize) -> bool {
+        let pinned = self.pinned.borrow();
+        pinned.contains(&(offset / PoolPart::BYTES))
     }
 
     /// There is one, as the range of each size is as large as the limit; but the kernel may have no
@@ -249,6 +299,15 @@ pub(super) struct PoolSlot {
 impl PoolSlot {
     fn class(&self) -> &Class {
         &self.pool.classes[self.class as usize]
+    }
+
+    /// The part of the pool that it lies in.
+    pub(super) fn part(&self) -> PoolPart {
+        PoolPart {
+            pool: Rc::clone(&self.pool),
+            class: self.class as usize,
+            number: self.class().offset(self.index) / PoolPart::BYTES,
+        }
     }
 }
 

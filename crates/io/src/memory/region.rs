@@ -116,6 +116,12 @@ impl Region {
         self.len
     }
 
+    /// Where it lies, in whole pages: for devices that are told of all of it.
+    pub(crate) fn span(&self) -> (NonNull<u8>, usize) {
+        let len = (self.len as usize).next_multiple_of(GRANULE as usize);
+        (self.bytes.at(self.base), len)
+    }
+
     /// Whether it has no bytes; there is no such region.
     #[must_use]
     pub fn is_empty(&self) -> bool {
