@@ -9,13 +9,26 @@ use cargo_metadata::{Metadata, MetadataCommand};
 /// may look at all; `xtask` starts servers as the tests do.
 const ARROWS: &[(&str, &[&str])] = &[
     ("scsi", &[]),
-    ("io", &[]),
+    // Pretend libraries for tests of `io` and of its users; in no program.
+    ("pretend-verbs", &[]),
+    ("io", &["pretend-verbs"]),
     ("rdma", &["scsi"]),
     ("iscsi", &["scsi", "rdma"]),
     ("fc", &["scsi"]),
     ("block", &["scsi", "io"]),
     ("address", &["scsi", "iscsi", "fc", "io", "block"]),
-    ("runtime", &["scsi", "iscsi", "fc", "io", "block"]),
+    (
+        "runtime",
+        &[
+            "scsi",
+            "rdma",
+            "iscsi",
+            "fc",
+            "io",
+            "block",
+            "pretend-verbs",
+        ],
+    ),
     (
         "client",
         &["scsi", "iscsi", "fc", "io", "block", "address", "runtime"],

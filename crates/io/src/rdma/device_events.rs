@@ -1,0 +1,86 @@
+//! What a device tells about itself, beside its connections.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::Arc;
+
+use super::channel;
+use super::domain::RdmaDomain;
+use super::sys::verbs::{
+    IBV_EVENT_CQ_ERR, IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR,
+    IBV_EVENT_QP_FATAL, IbvAsyncEvent,
+};
+
+/// What happened to a device. Where connections are hit they tell so themselves: this is for a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RdmaDeviceEvent {
+    /// A port has its link.
+    PortUp,
+    /// A port has lost its link.
+    PortDown,
+    /// The device is broken, or was taken away.
+    Broken,
+    /// A queue of one connection is broken.
+    QueueBroken,
+    /// Anything else, by its number in `enum ibv_event_type`.
+    Other(i32),
+}
+
+/// The events of one device. One of these a process and device is enough; without it the kernel
+/// keeps a few, and nothing else is lost.
+pub struct RdmaDeviceEvents {
+    domain: Arc<RdmaDomain>,
+    fd: Arc<OwnedFd>,
+}
+
+impl RdmaDeviceEvents {
+    /// Those of the device of a domain.
+    ///
+    /// # Errors
+    ///
+    /// Of fcntl and epoll.
+    pub fn new(domain: &Arc<RdmaDomain>) -> io::Result<Self> {
+        // SAFETY: an open context has this descriptor, and is never closed.
+        let events = unsafe { BorrowedFd::borrow_raw((*domain.context()).async_fd) };
+        channel::unblock(events)?;
+        Ok(Self {
+            domain: Arc::clone(domain),
+            fd: channel::all_of(&[events])?,
+        })
+    }
+
+    /// Readable when there is an event.
+    #[must_use]
+    pub fn descriptor(&self) -> &Arc<OwnedFd> {
+        &self.fd
+    }
+
+    /// The next event, if there is one.
+    pub fn poll(&mut self) -> Option<RdmaDeviceEvent> {
+        let verbs = &self.domain.library().verbs;
+        let mut event = IbvAsyncEvent {
+            element: ptr::null_mut(),
+            event_type: 0,
+        };
+        // SAFETY: an open context, and a place of ours.
+        if unsafe { (verbs.get_async_event)(self.domain.context(), &mut event) } != 0 {
+            return None;
+        }
+        // SAFETY: the event that was got. At once: to destroy what it is about waits for that.
+        unsafe { (verbs.ack_async_event)(&mut event) };
+        Some(match event.event_type {
+            IBV_EVENT_PORT_ACTIVE => RdmaDeviceEvent::PortUp,
+            IBV_EVENT_PORT_ERR => RdmaDeviceEvent::PortDown,
+            IBV_EVENT_DEVICE_FATAL => RdmaDeviceEvent::Broken,
+            IBV_EVENT_CQ_ERR | IBV_EVENT_QP_FATAL => RdmaDeviceEvent::QueueBroken,
+            other => RdmaDeviceEvent::Other(other),
+        })
+    }
+}
+
+impl std::fmt::Debug for RdmaDeviceEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RdmaDeviceEvents({:?})", self.domain)
+    }
+}

@@ -1,0 +1,215 @@
+//! A device as opened, with a protection domain: keys and queue pairs work together within one.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::RdmaError;
+use super::error::memlock_limit;
+use super::library::{RdmaDeviceInfo, RdmaLibrary, RdmaTransport, device_info};
+use super::registration::{KeyRange, Registration};
+use super::sys::verbs::{
+    IBV_ACCESS_LOCAL_WRITE, IBV_DEVICE_MEM_MGT_EXTENSIONS, IbvContext, IbvDeviceAttr, IbvPd,
+};
+use crate::memory::Region;
+
+/// Reads of either end that may be outstanding at once, at the most. RNICs serve 16 as a rule.
+pub(super) const DEPTH_MAX: u8 = 32;
+
+/// A device with a protection domain. Targets have one for all of the process, initiators one a
+/// session, so that no key of a session reaches the memory of another one.
+pub struct RdmaDomain {
+    context: *mut IbvContext,
+    pd: *mut IbvPd,
+    device: RdmaDeviceInfo,
+    limits: DeviceLimits,
+    /// Memory that is registered for good, for all cores.
+    locked: Mutex<Vec<LockedRange>>,
+    /// How often `locked` has changed, so that a core need not look.
+    generation: AtomicU64,
+    library: Arc<RdmaLibrary>,
+}
+
+/// What a device can do, as far as it limits a queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeviceLimits {
+    /// Pieces of memory of a send or write.
+    pub(super) send_pieces: usize,
+    /// Pieces of memory of a read.
+    pub(super) read_pieces: usize,
+    /// Reads of ours at once.
+    pub(super) ord: u8,
+    /// Reads of the peer at once.
+    pub(super) ird: u8,
+    /// Work requests of a queue.
+    pub(super) requests: u32,
+    /// Entries of a completion queue.
+    pub(super) completions: u32,
+    /// A send can invalidate a key of the peer.
+    pub(super) can_invalidate: bool,
+}
+
+/// Memory that never moves, under one key.
+struct LockedRange {
+    registration: Registration,
+    #[expect(dead_code, reason = "held: its memory must outlive the registration")]
+    region: Arc<Region>,
+}
+
+// SAFETY: the library locks what its objects share; context and domain are valid until `drop`.
+unsafe impl Send for RdmaDomain {}
+// SAFETY: as above.
+unsafe impl Sync for RdmaDomain {}
+
+impl RdmaDomain {
+    /// A new domain on an open device. The context is one of librdmacm, which are never closed.
+    pub(super) fn new(
+        library: &Arc<RdmaLibrary>,
+        context: *mut IbvContext,
+    ) -> Result<Arc<Self>, RdmaError> {
+        // SAFETY: an open context has a device.
+        let device = device_info(unsafe { (*context).device });
+        let limits = DeviceLimits::of(library, context, &device)?;
+        // SAFETY: an open context.
+        let pd = unsafe { (library.verbs.alloc_pd)(context) };
+        if pd.is_null() {
+            return Err(RdmaError::last("ibv_alloc_pd", &device.name));
+        }
+        Ok(Arc::new(Self {
+            context,
+            pd,
+            device,
+            limits,
+            locked: Mutex::default(),
+            generation: AtomicU64::new(0),
+            library: Arc::clone(library),
+        }))
+    }
+
+    /// Which device it is.
+    #[must_use]
+    pub fn device(&self) -> &RdmaDeviceInfo {
+        &self.device
+    }
+
+    /// Registers all of a region for good, for all cores: data in it goes to and from devices
+    /// without a copy. Its memory must be locked, and must never be given back to the kernel: the
+    /// device would go on with the pages that were there before.
+    ///
+    /// # Errors
+    ///
+    /// [`RdmaError::NoLockedMemory`], and what else the device refuses.
+    pub fn register_locked(&self, region: &Arc<Region>) -> Result<(), RdmaError> {
+        let (start, len) = region.span();
+        let registration = Registration::new(self, start, len, IBV_ACCESS_LOCAL_WRITE)?;
+        let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        locked.push(LockedRange {
+            registration,
+            region: Arc::clone(region),
+        });
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Changes when [`Self::locked_ranges`] does.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What is registered for all cores.
+    pub(super) fn locked_ranges(&self) -> Vec<KeyRange> {
+        let locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranges = locked.iter().map(|one| one.registration.range());
+        ranges.collect()
+    }
+
+    pub(super) fn context(&self) -> *mut IbvContext {
+        self.context
+    }
+
+    pub(super) fn pd(&self) -> *mut IbvPd {
+        self.pd
+    }
+
+    pub(super) fn library(&self) -> &Arc<RdmaLibrary> {
+        &self.library
+    }
+
+    pub(super) fn limits(&self) -> DeviceLimits {
+        self.limits
+    }
+
+    /// Whether a read's sink has to be open to the peer's writes.
+    pub(super) fn is_iwarp(&self) -> bool {
+        self.device.transport == RdmaTransport::Iwarp
+    }
+
+    /// What the last call failed with, if that is memory that cannot be pinned.
+    pub(super) fn failed(&self, call: &'static str, bytes: usize) -> RdmaError {
+        let cause = std::io::Error::last_os_error();
+        if cause.raw_os_error() == Some(libc::ENOMEM) {
+            let limit = memlock_limit();
+            return RdmaError::NoLockedMemory { bytes, limit };
+        }
+        let device = self.device.name.clone();
+        RdmaError::Call {
+            call,
+            device,
+            cause,
+        }
+    }
+}
+
+impl Drop for RdmaDomain {
+    fn drop(&mut self) {
+        let locked = self.locked.get_mut();
+        locked.unwrap_or_else(PoisonError::into_inner).clear();
+        // SAFETY: ours; queue pairs and registrations of it hold the domain, so there are none.
+        unsafe { (self.library.verbs.dealloc_pd)(self.pd) };
+    }
+}
+
+impl std::fmt::Debug for RdmaDomain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RdmaDomain({})", self.device.name)
+    }
+}
+
+impl DeviceLimits {
+    fn of(
+        library: &RdmaLibrary,
+        context: *mut IbvContext,
+        device: &RdmaDeviceInfo,
+    ) -> Result<Self, RdmaError> {
+        // SAFETY: numbers, for which all zeros is a value.
+        let mut attr: IbvDeviceAttr = unsafe { std::mem::zeroed() };
+        // SAFETY: an open context, and a struct of ours that is filled.
+        match unsafe { (library.verbs.query_device)(context, &mut attr) } {
+            0 => Ok(Self::of_attributes(&attr)),
+            number => Err(RdmaError::Call {
+                call: "ibv_query_device",
+                device: device.name.clone(),
+                cause: std::io::Error::from_raw_os_error(number),
+            }),
+        }
+    }
+
+    fn of_attributes(attr: &IbvDeviceAttr) -> Self {
+        let pieces = |most: c_int| usize::try_from(most).unwrap_or(0).max(1);
+        let depth = |most: c_int| u8::try_from(most).unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
+        let count = |most: c_int| u32::try_from(most).unwrap_or(0);
+        Self {
+            send_pieces: pieces(attr.max_sge),
+            // Some drivers have a limit of its own for reads, others leave it 0.
+            read_pieces: match attr.max_sge_rd {
+                0 => pieces(attr.max_sge),
+                most => pieces(most.min(attr.max_sge)),
+            },
+            ord: depth(attr.max_qp_init_rd_atom),
+            ird: depth(attr.max_qp_rd_atom),
+            requests: count(attr.max_qp_wr),
+            completions: count(attr.max_cqe),
+            can_invalidate: attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS != 0,
+        }
+    }
+}
