@@ -1,0 +1,10 @@
+//! Pairs over pretend libraries, both ends in this process.
+
+mod connecting;
+mod ending;
+mod layout;
+mod limits;
+mod memory;
+mod moving;
+mod rig;
+mod sending;
