@@ -45,6 +45,14 @@ pub trait QueuePair<L> {
 
     /// Takes the memory of [`Completion::Received`] back, to receive into it again.
     fn recycle(&mut self, received: Vec<u8>);
+
+    /// Whether there is memory to advertise a buffer of so many bytes now. It is wanted where a
+    /// device does not reach buffers where they lie: then [`Self::advertise`] without it ends the
+    /// queue pair, and what is written by an STag is in the buffer after [`Self::withdraw`].
+    fn can_advertise(&mut self, bytes: usize, may: Access) -> bool {
+        let _ = (bytes, may);
+        true
+    }
 }
 
 /// An STag, or an rkey: 32 bits that name a buffer to the peer. In no byte order.

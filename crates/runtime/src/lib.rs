@@ -5,11 +5,13 @@
 //! | Fibre Channel ports of this machine | [`n_port`] |
 //! | when a thread spins in place of sleeping | [`polling`] |
 //! | what iSCSI sends, in batches of the ring | [`batch`] |
+//! | queue pairs of RDMA devices, as iSER uses them | [`device_pair`] |
 //! | the log of what peers do wrong | [`journal`] |
 //! | locks between processes, files that survive a power cut, CHAP secrets | [`lockfile`], [`files`], [`secret`] |
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod device_pair;
 pub mod files;
 pub mod journal;
 pub mod lockfile;
