@@ -52,7 +52,7 @@ pub(super) struct DeviceLimits {
 /// Memory that never moves, under one key.
 struct LockedRange {
     registration: Registration,
-    #[expect(dead_code, reason = "held: its memory must outlive the registration")]
+    /// Goes after the registration.
     region: Arc<Region>,
 }
 
@@ -101,6 +101,7 @@ impl RdmaDomain {
     /// [`RdmaError::NoLockedMemory`], and what else the device refuses.
     pub fn register_locked(&self, region: &Arc<Region>) -> Result<(), RdmaError> {
         let (start, len) = region.span();
+        self.sweep_locked();
         let registration = Registration::new(self, start, len, IBV_ACCESS_LOCAL_WRITE)?;
         let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
         locked.push(LockedRange {
@@ -109,6 +110,18 @@ impl RdmaDomain {
         });
         self.generation.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Gives up the registrations of regions that nobody else has any more. To be called when a
+    /// volume is gone; new connections and registrations do so too.
+    pub fn sweep_locked(&self) {
+        let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_used = |one: &mut LockedRange| Arc::strong_count(&one.region) > 1;
+        let unused: Vec<_> = locked.extract_if(.., |one| !is_used(one)).collect();
+        // Before the memory goes: no core may take what comes at its addresses for it.
+        if !unused.is_empty() {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Changes when [`Self::locked_ranges`] does.

@@ -115,6 +115,7 @@ impl RdmaLibrary {
         domains.retain(|domain| domain.strong_count() > 0);
         let mut known = domains.iter().filter_map(Weak::upgrade);
         if let Some(domain) = known.find(|domain| domain.context() == context) {
+            domain.sweep_locked();
             return Ok(domain);
         }
         let domain = RdmaDomain::new(self, context)?;

@@ -13,7 +13,8 @@ use crate::rdma::{RdmaEnd, RdmaError};
 /// The receives of a pair.
 pub(super) struct Receives {
     blocks: Vec<ReceiveBlock>,
-    /// Bytes of each.
+    /// The longest message, in bytes, and what each takes of memory.
+    max_receive: usize,
     size: usize,
     /// How many there are, and may be.
     count: u16,
@@ -40,9 +41,11 @@ const SPARE_MAX: usize = 64;
 impl Receives {
     /// For messages of up to `max_receive` bytes.
     pub(super) fn new(max_receive: u32, most: u32) -> Self {
+        let max_receive = max_receive.max(1) as usize;
         Self {
             blocks: Vec::new(),
-            size: (max_receive.max(1) as usize).next_multiple_of(ALIGNMENT),
+            max_receive,
+            size: max_receive.next_multiple_of(ALIGNMENT),
             count: 0,
             most: u16::try_from(most).unwrap_or(u16::MAX),
             idle: Vec::new(),
@@ -88,7 +91,7 @@ impl PairInner {
         for number in &self.receives.idle {
             if let Some((start, lkey)) = self.receives.place(*number) {
                 let id = RECEIVE | u64::from(*number);
-                arrays.receive(id, start.addr().get(), self.receives.size, lkey);
+                arrays.receive(id, start.addr().get(), self.receives.max_receive, lkey);
             }
         }
         self.receives.idle.clear();
@@ -107,7 +110,7 @@ impl PairInner {
         let (start, _) = self.receives.place(number)?;
         let len = usize::try_from(len)
             .ok()
-            .filter(|len| *len <= self.receives.size)?;
+            .filter(|len| *len <= self.receives.max_receive)?;
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         // SAFETY: within the receive, which the device has given back: it neither reads nor writes

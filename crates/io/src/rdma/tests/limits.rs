@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use pretend_verbs::Count;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::rig::{Ends, message, told, write};
+use super::rig::{Ends, World, asked, message, pair_options, told, write};
 use crate::memory::Buffer;
-use crate::rdma::{RdmaCompletion, RdmaHeader, RemoteAccess};
+use crate::rdma::{RdmaCompletion, RdmaHeader, RdmaMemory, RemoteAccess};
 
 fn is_ready(fd: impl AsFd) -> bool {
     let now = rustix::time::Timespec::default();
@@ -158,4 +158,27 @@ fn a_hundred_thousand_operations() {
     );
     let calls = ends.world.count(Count::SendCalls);
     assert_eq!(ends.world.count(Count::Requests), 16 * calls);
+}
+
+#[test]
+fn a_message_longer_than_a_receive_ends_both() {
+    let world = World::new();
+    let mut listener = world.listener();
+    let mut connector = world.connector(listener.portal());
+    assert!(connector.poll().is_none());
+    let memory = RdmaMemory::new();
+    let mut options = pair_options();
+    options.max_receive = 100;
+    let target = asked(&mut listener).accept(&memory, &options, &[]);
+    let (mut target, mut initiator) = (target.unwrap(), connector.poll().unwrap().unwrap().pair);
+    for len in [100, 101] {
+        initiator.post(message(&vec![b'x'; len]));
+    }
+    initiator.flush();
+    let told_target = told(&mut target);
+    assert_eq!(told_target.len(), 2);
+    let words = "the peer sent a message longer than what was agreed";
+    assert!(told_target[1].contains(words), "{told_target:?}");
+    let last = told(&mut initiator).pop().unwrap();
+    assert!(last.contains("IBV_WC_REM_INV_REQ_ERR"), "{last}");
 }

@@ -99,6 +99,19 @@ fn a_locked_region_goes_without_a_copy_and_without_memory() {
     assert_eq!(ends.memory.left(), before);
     drop(core);
     assert_eq!(Arc::strong_count(&region), 2, "the domain holds it");
+    let (domain, pinned) = (
+        Arc::clone(ends.target.domain()),
+        ends.world.count(Count::Pinned),
+    );
+    domain.sweep_locked();
+    assert_eq!(ends.world.count(Count::Pinned), pinned, "somebody has it");
+    let weak = Arc::downgrade(&region);
+    drop(region);
+    domain.sweep_locked();
+    assert!(weak.upgrade().is_none());
+    assert_eq!(pinned - ends.world.count(Count::Pinned), 4 << 20);
+    let unlike = Buffer::from_vec(pattern(512));
+    move_some(&mut ends, &unlike);
 }
 
 #[test]

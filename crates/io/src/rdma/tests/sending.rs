@@ -1,9 +1,11 @@
 //! Messages, writes and reads: in order, and the right bytes.
 
-use super::rig::{Ends, bytes_of, message, pattern, read, told, write};
+use super::rig::{Ends, World, asked, bytes_of, message, pair_options, pattern, read, told, write};
 use crate::memory::Buffer;
-use crate::rdma::{RdmaCompletion, RdmaHeader, RdmaWork, RemoteAccess, RemoteAddress};
-use pretend_verbs::Count;
+use crate::rdma::{
+    RdmaCompletion, RdmaHeader, RdmaListener, RdmaMemory, RdmaWork, RemoteAccess, RemoteAddress,
+};
+use pretend_verbs::{Count, Order};
 
 #[test]
 fn messages_arrive_in_order() {
@@ -152,4 +154,32 @@ fn a_message_longer_than_agreed_ends_the_pair() {
     ends.target.flush();
     let end = "ended: a message is longer than what was agreed (max_send)";
     assert_eq!(told(&mut ends.target), [end]);
+}
+
+#[test]
+fn a_read_over_iwarp_goes_by_memory_of_its_own() {
+    let world = World::new();
+    // Listened on before the device was there.
+    let any = "0.0.0.0:3260".parse().unwrap();
+    let mut listener = RdmaListener::listen(&world.library, any).unwrap();
+    world.order(Order::Devices, 3);
+    let mut connector = world.connector("127.0.1.1:3260".parse().unwrap());
+    assert!(connector.poll().is_none());
+    let memory = RdmaMemory::new();
+    let target = asked(&mut listener).accept(&memory, &pair_options(), &[]);
+    let (mut target, mut initiator) = (target.unwrap(), connector.poll().unwrap().unwrap().pair);
+    let data = pattern(1 << 20);
+    let source = Buffer::from_vec(data.clone());
+    let place = initiator.advertise(&source, RemoteAccess::Read).unwrap();
+    let before = world.count(Count::Pinned);
+    world.order(Order::Hold, 1);
+    let into = Buffer::from_vec(vec![0; 1 << 20]);
+    target.post(read(1, place, into.clone()));
+    target.flush();
+    assert_eq!(world.count(Count::Pinned) - before, 1 << 20);
+    world.order(Order::Hold, 0);
+    assert_eq!(told(&mut target), ["got 1, 1048576 bytes"]);
+    assert!(bytes_of(&into) == data);
+    assert_eq!(world.count(Count::Pinned), before, "it is closed at once");
+    assert_eq!(memory.left(), 64 << 20);
 }
