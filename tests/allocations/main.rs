@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod composed;
+mod device_pair;
 mod own_initiator;
 mod ports;
 mod whole_core;
