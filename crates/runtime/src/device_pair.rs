@@ -126,8 +126,10 @@ impl QueuePair<BlockLease> for DevicePair {
         }
     }
 
-    fn withdraw(&mut self, stag: Stag) {
+    fn withdraw(&mut self, stag: Stag) -> Option<u32> {
         self.pair.withdraw(stag.0);
+        // A device does not count what the peer moves.
+        None
     }
 
     fn post(&mut self, work: Work<BlockLease>) {

@@ -42,10 +42,11 @@ fn reply_to(key: &str, value: &str, script: &mut Script<'_>, reply: &mut String)
         }
         "RDMAExtensions" if script.byte() > 250 => "No".to_owned(),
         "TargetRecvDataSegmentLength" => script.pick(&["512", "1024", "65536"]).to_owned(),
-        "MaxOutstandingUnexpectedPDUs" if script.flag() => "NotUnderstood".to_owned(),
-        "TaggedBufferForSolicitedDataOnly" if script.flag() => "NotUnderstood".to_owned(),
-        "TaggedBufferForSolicitedDataOnly" => return,
-        "InitiatorName" | "InitiatorAlias" | "SessionType" | "TargetName" => return,
+        "MaxOutstandingUnexpectedPDUs" | "TaggedBufferForSolicitedDataOnly" if script.flag() => {
+            "NotUnderstood".to_owned()
+        }
+        "TaggedBufferForSolicitedDataOnly" | "InitiatorName" | "InitiatorAlias" | "SessionType"
+        | "TargetName" => return,
         _ if key.starts_with("CHAP_") => return,
         _ => first.to_owned(),
     };

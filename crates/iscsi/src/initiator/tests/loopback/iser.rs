@@ -42,9 +42,11 @@ struct Target {
 
 impl Target {
     fn new(guard: Guard, data_segment: u32) -> Self {
+        let mut login = login(guard);
+        login.set_transport(Transport::Iser { data_segment });
         Self {
             stream: stream(MpaRole::Responder, 1 << 17),
-            login: Some(login(guard).over(Transport::Iser { data_segment })),
+            login: Some(login),
             session: None,
             disk: Disk::default(),
         }
