@@ -6,6 +6,9 @@
 //! the block is whole; what a claim has staged is dropped with it. Whole blocks go straight to
 //! where they belong, which costs one test.
 //!
+//! Clones of a claim, and of parts of it, stage in one place: over RDMA a block comes in part with
+//! the command and in part by an RDMA Read, which fills a slice of the same memory.
+//!
 //! Each byte that has come has its bit: they may come in any order, and twice, as where a sequence
 //! of Fibre Channel is sent again. To save the old bytes instead, and to store at once, was
 //! considered: a READ by others would find the parts, for as long as the rest takes to come.
@@ -34,11 +37,11 @@ const KEPT_BYTES: usize = 16 << 10;
 /// The number of a claim that has nothing staged.
 const NONE: u32 = u32::MAX;
 
-/// A claim on memory of a region, to be written. A clone has nothing staged: a block whose parts
+/// A claim on memory of a region, to be written. Its clones are the same claim; a block whose parts
 /// come through several claims is not stored.
 pub(super) struct WriteClaim {
     region: LocalRegion,
-    /// Where in [`StagingArea`] the parts of blocks are.
+    /// Where in [`StagingArea`] the parts of blocks are. What has clones keeps its place.
     stage: Cell<u32>,
 }
 
@@ -54,16 +57,28 @@ impl WriteClaim {
     /// memory are dropped more often.
     #[inline(never)]
     pub(super) fn end(&self, start: NonNull<u8>, len: usize) {
-        if self.stage.get() != NONE {
-            self.forget();
-        }
         self.region.written(start, len);
+    }
+
+    /// The place for parts of blocks, for one more claim.
+    fn share(&self) -> u32 {
+        let mut stages = self.region.stages().0.borrow_mut();
+        if self.stage.get() == NONE {
+            self.stage.set(stages.take());
+        }
+        stages.all[self.stage.get() as usize].claims += 1;
+        self.stage.get()
     }
 
     #[cold]
     fn forget(&self) {
         let number = self.stage.replace(NONE);
-        self.region.stages().0.borrow_mut().give_back(number);
+        let mut stages = self.region.stages().0.borrow_mut();
+        let stage = &mut stages.all[number as usize];
+        stage.claims -= 1;
+        if stage.claims == 0 {
+            stages.give_back(number);
+        }
     }
 
     /// Stores bytes, or stages them where they are a part of a block.
@@ -132,10 +147,11 @@ impl WriteClaim {
         if !note(&mut stage.come[index * words(len)..][..words(len)], part) {
             return;
         }
-        // SAFETY: every byte of the block was stored through this claim, which so covers it.
+        // SAFETY: every byte of the block was stored through this claim or clones of it, which so
+        // cover it.
         unsafe { place(block, bytes.as_ptr(), len) };
         stage.remove(index, len);
-        if stage.blocks.is_empty() {
+        if stage.blocks.is_empty() && stage.claims == 1 {
             stages.give_back(self.stage.replace(NONE));
         }
     }
@@ -143,7 +159,18 @@ impl WriteClaim {
 
 impl Clone for WriteClaim {
     fn clone(&self) -> Self {
-        Self::new(self.region.clone())
+        Self {
+            region: self.region.clone(),
+            stage: Cell::new(self.share()),
+        }
+    }
+}
+
+impl Drop for WriteClaim {
+    fn drop(&mut self) {
+        if self.stage.get() != NONE {
+            self.forget();
+        }
     }
 }
 
@@ -176,11 +203,14 @@ struct ClaimTable {
 }
 
 impl ClaimTable {
+    /// A place for one claim.
     fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
+        let number = self.free.pop().unwrap_or_else(|| {
             self.all.push(PartialBlocks::default());
             self.all.len() as u32 - 1
-        })
+        });
+        self.all[number as usize].claims = 1;
+        number
     }
 
     fn give_back(&mut self, number: u32) {
@@ -196,6 +226,8 @@ impl ClaimTable {
 /// Blocks of which a part has come.
 #[derive(Debug, Default)]
 struct PartialBlocks {
+    /// How many claims stage here: clones of one another.
+    claims: u32,
     /// Where they belong.
     blocks: Vec<*mut u8>,
     /// A bit for each byte that has come; behind those of the last block what was left there.

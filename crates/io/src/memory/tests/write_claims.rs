@@ -74,9 +74,42 @@ fn claims_do_not_make_a_block_together() {
     let (one, other) = (lent(), lent());
     one.copy_in(0, &[2; BLOCK / 2]);
     other.copy_in(BLOCK / 2, &[3; BLOCK / 2]);
-    one.clone().copy_in(BLOCK / 2, &[3; BLOCK / 2]);
     assert!(is_new(&region, BLOCK, |_| false));
     one.copy_in(BLOCK / 2, &[2; BLOCK / 2]);
+    assert!(is_new(&region, BLOCK, |block| block == 0));
+}
+
+/// As where the beginning of a block comes with a command, and the rest by an RDMA Read into a
+/// slice of the memory.
+#[test]
+fn a_claim_and_its_slices_make_a_block_together() {
+    for first_goes in [false, true] {
+        let region = region(BLOCK);
+        let lent = region.lend(0..GRANULE).unwrap();
+        lent.copy_in(0, &[2; 100]);
+        let rest = lent.slice(100, 2 * BLOCK - 100);
+        let _lent = (!first_goes).then_some(lent);
+        drop(rest.slice(0, 0));
+        rest.slice(0, 1000 - 100).copy_in(0, &[2; 900]);
+        assert!(is_new(&region, BLOCK, |block| block == 0));
+        rest.slice(900, 24).copy_in(0, &[2; 24]);
+        assert!(is_new(&region, BLOCK, |block| block < 2));
+    }
+}
+
+#[test]
+fn what_slices_have_staged_goes_with_the_last_of_them() {
+    let region = region(BLOCK);
+    let lent = region.lend(0..GRANULE).unwrap();
+    let slice = lent.slice(10, BLOCK);
+    slice.copy_in(0, &[2; 100]);
+    drop((lent, slice));
+    let lent = region.lend(0..GRANULE).unwrap();
+    lent.copy_in(110, &[2; BLOCK - 110]);
+    lent.copy_in(0, &[2; 10]);
+    assert!(is_new(&region, BLOCK, |_| false));
+    assert_eq!(lent.clone().slice(0, BLOCK).len(), BLOCK);
+    lent.copy_in(10, &[2; 100]);
     assert!(is_new(&region, BLOCK, |block| block == 0));
 }
 
