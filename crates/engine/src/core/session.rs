@@ -466,7 +466,7 @@ impl CoreConnection {
                 session,
                 nexus: NexusState::Yes,
                 ..
-            } if self.closing.is_none() && session.queued() == 0 => {
+            } if self.closing.is_none() && session.queued() == 0 && !session.has_output() => {
                 session.all_left();
                 true
             }

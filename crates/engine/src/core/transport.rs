@@ -218,6 +218,15 @@ impl CoreSession {
         }
     }
 
+    /// Whether there is something to send that the session has given out of its hands: what did not
+    /// fit into a batch.
+    pub(super) fn has_output(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Iser(over) => over.stream.has_output(),
+        }
+    }
+
     /// What waits to be sent, or for what has to be over before it is.
     pub(super) fn queued(&self) -> usize {
         match self {
