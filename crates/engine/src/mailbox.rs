@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::io::memory::drain_stores;
 use ::io::ring::Waker;
 use fc::wire::names::Wwn;
-use iscsi::parameters::SessionProof;
+use iscsi::parameters::{SessionProof, Transport};
 use iscsi::target::{Endpoints, InitiatorPort};
 use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus};
@@ -86,6 +86,8 @@ pub struct SessionInfo {
     pub user: Option<String>,
     /// How it was proven.
     pub proof: SessionProof,
+    /// What carries it.
+    pub transport: Transport,
     /// PDUs have a header digest (CRC32C).
     pub header_digest: bool,
     /// Data segments have a digest (CRC32C).

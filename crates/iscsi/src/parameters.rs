@@ -60,8 +60,13 @@ impl Parameters {
         let alias = alias.map(|alias| format!(" ({alias:?})"));
         let user = self.user.as_ref().map(|user| format!(" as user {user:?}"));
         let place = self.node().map_or("discover", |node| &node.name);
+        let over = if self.keys.transport.is_rdma() {
+            " over iSER"
+        } else {
+            ""
+        };
         format!(
-            "{}{} logged in{} to {place}",
+            "{}{} logged in{}{over} to {place}",
             self.initiator.name,
             alias.unwrap_or_default(),
             user.unwrap_or_default(),

@@ -143,13 +143,15 @@ impl Numbers {
     }
 
     fn of_sessions(&self, detail: bool, out: &mut Exposition) {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<[&str; 2], u64> = BTreeMap::new();
         for session in &self.sessions {
-            *counts.entry(names(session)[0]).or_default() += 1;
+            let kind = [names(session)[0], &session.transport];
+            *counts.entry(kind).or_default() += 1;
         }
         out.family(&series::SESSIONS);
-        for (target, count) in counts {
-            out.number(&series::SESSIONS, &[("target", target)], count);
+        for ([target, transport], count) in counts {
+            let labels = [("target", target), ("transport", transport)];
+            out.number(&series::SESSIONS, &labels, count);
         }
         // Series that are missing are seen; zeros would be a lie.
         let is_counted = |one: &&Session| !self.survey.silent.contains(&one.core);

@@ -114,8 +114,11 @@ pub(super) const RETRIES: Family = Family::counter(
     "",
     "Commands that were sent again to the target that has a volume's storage.",
 );
-pub(super) const SESSIONS: Family =
-    Family::gauge("lunar_sessions", "", "Sessions, by their target.");
+pub(super) const SESSIONS: Family = Family::gauge(
+    "lunar_sessions",
+    "",
+    "Sessions, by their target and what carries them.",
+);
 pub(super) const SESSION_COMMANDS: Family = Family::counter(
     "lunar_session_commands",
     "",

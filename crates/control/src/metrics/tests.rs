@@ -48,6 +48,7 @@ fn session(portal: &str) -> Session {
         target: Some("iqn.2026-11.org.example:san".to_owned()),
         address: "192.0.2.7:41822".to_owned(),
         portal: portal.to_owned(),
+        transport: "iscsi".to_owned(),
         user: None,
         proof: "none".to_owned(),
         digests: "none".to_owned(),
@@ -215,7 +216,8 @@ fn sessions_of_a_core_that_does_not_answer_have_no_counts() {
     numbers.sessions.push(silent);
     numbers.survey.silent.push(1);
     let text = text(&numbers);
-    assert!(text.contains("lunar_sessions{target=\"iqn.2026-11.org.example:other\"} 1\n"));
+    let other = "lunar_sessions{target=\"iqn.2026-11.org.example:other\",transport=\"iscsi\"} 1\n";
+    assert!(text.contains(other), "{text}");
     let counts = text
         .lines()
         .filter(|line| line.starts_with("lunar_session_commands_total{"));

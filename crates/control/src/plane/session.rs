@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::mailbox::SessionInfo;
 use engine::survey::FcLogin;
+use iscsi::parameters::Transport;
 use scsi::device::NexusCounts;
 use scsi::statistics::CoarseLatency;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ pub struct Session {
     pub address: String,
     /// The portal, as the initiator has addressed it; by Fibre Channel the interface.
     pub portal: String,
+    /// What carries it: `iscsi`, `iser`, or `fcoe`.
+    pub transport: String,
     /// The CHAP user that was proven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -62,6 +65,7 @@ impl Session {
             target: info.target,
             address: info.endpoints.peer.to_string(),
             portal: info.endpoints.local.to_string(),
+            transport: name(info.transport).to_owned(),
             user: info.user,
             proof: info.proof.to_string(),
             digests: if digests.is_empty() {
@@ -87,6 +91,7 @@ impl Session {
             address: login.initiator.clone(),
             initiator: login.initiator,
             portal: login.interface,
+            transport: "fcoe".to_owned(),
             user: None,
             proof: "none".to_owned(),
             digests: "none".to_owned(),
@@ -99,3 +104,14 @@ impl Session {
         }
     }
 }
+
+/// As addresses have it.
+const fn name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "iscsi",
+        Transport::Iser { .. } => "iser",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,7 @@ impl SessionInfo {
             target: session.node().map(|node| node.name.clone()),
             user: session.user.clone(),
             proof: session.proof,
+            transport: session.keys.transport,
             header_digest: session.keys.header_digest,
             data_digest: session.keys.data_digest,
             endpoints: session.endpoints,

@@ -53,7 +53,7 @@ pub(crate) fn sessions(args: &SessionsArgs) -> Result<ExitCode, VerbError> {
 }
 
 /// A login by Fibre Channel has no number, as it cannot be ended by one.
-fn row(session: &Session) -> [String; 11] {
+fn row(session: &Session) -> [String; 12] {
     let id = session.id.map(|id| id.to_string());
     let target = session.target.as_deref().unwrap_or("discovery");
     let user = session.user.as_ref().map(|user| format!(" as {user:?}"));
@@ -63,6 +63,7 @@ fn row(session: &Session) -> [String; 11] {
         target.to_owned(),
         session.address.clone(),
         session.portal.clone(),
+        session.transport.clone(),
         format!("{}{}", session.proof, user.unwrap_or_default()),
         session.digests.clone(),
         format!("{} s", session.age_s),
@@ -72,12 +73,13 @@ fn row(session: &Session) -> [String; 11] {
     ]
 }
 
-const HEADER: [&str; 11] = [
+const HEADER: [&str; 12] = [
     "ID",
     "INITIATOR",
     "TARGET",
     "FROM",
     "PORTAL",
+    "OVER",
     "PROOF",
     "DIGESTS",
     "AGE",
