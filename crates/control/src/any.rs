@@ -11,7 +11,7 @@ use crate::check::check;
 use crate::secret::SecretSource;
 use crate::tree::{
     Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
-    PortalGroupTag, Portals, TargetRow, Tree, VolumeRow,
+    PortalGroupTag, PortalRow, Portals, TargetRow, Tree, VolumeRow,
 };
 
 const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
@@ -73,7 +73,7 @@ pub(crate) fn tree_of_views() -> impl Strategy<Value = Tree> {
     let trees = (
         [named(), named(), named()],
         target_of_views(portals_of_iscsi()),
-        target_of_views(Just(Portals::One(vec!["fcoe:int0".to_owned()]))),
+        target_of_views(Just(Portals::One(vec!["fcoe:int0".into()]))),
     );
     let trees = trees.prop_map(|(groups, iscsi, port)| {
         let group = |(name, names): (&&str, Vec<&str>)| {
@@ -127,11 +127,17 @@ fn portals_of_iscsi() -> impl Strategy<Value = Portals> {
         "[::1]:3261",
         "[::]:3261",
     ];
-    let own = vec(prop::sample::select(&PORTALS[..]), 1..3);
+    let own = vec(portal(prop::sample::select(&PORTALS[..])), 1..3);
     let groups = btree_map((1_u16..4).prop_map(PortalGroupTag), own, 1..3);
-    groups.prop_map(|groups| {
-        let groups = groups.into_iter();
-        Portals::Groups(groups.map(|(tag, own)| (tag, owned(&own))).collect())
+    groups.prop_map(Portals::Groups)
+}
+
+/// A portal of this address, with iSER or without.
+fn portal<T: Into<String>>(address: impl Strategy<Value = T>) -> impl Strategy<Value = PortalRow> {
+    let rows = (address, prop::bool::weighted(0.3));
+    rows.prop_map(|(address, iser)| PortalRow {
+        address: address.into(),
+        iser,
     })
 }
 
@@ -201,13 +207,13 @@ fn luns_of(volumes: &'static [&'static str]) -> impl Strategy<Value = LunRows> {
 fn target() -> impl Strategy<Value = TargetRow> {
     let portals = prop_oneof![
         vec(
-            (1_u16..4).prop_map(|port| format!("127.0.0.1:{port}")),
+            portal((1_u16..4).prop_map(|port| format!("127.0.0.1:{port}"))),
             0..3
         )
         .prop_map(Portals::One),
         btree_map(
             (1_u16..9).prop_map(PortalGroupTag),
-            Just(vec!["[::1]".to_owned()]),
+            vec(portal(Just("[::1]")), 1),
             1..3
         )
         .prop_map(Portals::Groups),

@@ -5,6 +5,7 @@
 //! change is prepared.
 
 mod access;
+mod iser;
 mod process;
 mod target;
 mod volume;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
+pub(crate) use iser::iser_portals;
 pub(crate) use target::overlaps;
 pub use target::{Portal, portal};
 pub use volume::address_of;
@@ -72,6 +74,7 @@ pub fn check(tree: &Tree) -> Findings {
     volume::check(tree, &mut findings);
     access::check(tree, &mut findings);
     target::check(tree, &mut findings);
+    iser::check(tree, &mut findings);
     findings
 }
 

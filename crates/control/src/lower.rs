@@ -13,11 +13,11 @@ use engine::inventory::{
     FcPortRow, Inventory, LunRow as UnitLun, TargetRow as ServedTarget, UnitRow,
 };
 use fc::wire::names::Wwn;
-use iscsi::target::NodeLogin;
+use iscsi::target::{IserPortals, NodeLogin};
 use itertools::Itertools;
 use zeroize::Zeroizing;
 
-use crate::check::{Portal, address_of, naa_bytes, names_rows, parts, portal};
+use crate::check::{Portal, address_of, iser_portals, naa_bytes, names_rows, parts, portal};
 use crate::secret::SecretSource;
 use crate::tree::{Access, DigestUse, LoginRow, LunRows, TargetRow, Tree, VolumeRow};
 
@@ -81,6 +81,10 @@ pub fn inventory(
     }
     inventory.units = units.into_iter().collect();
     inventory.advertise.clone_from(&tree.discovery.advertise);
+    inventory.iser = IserPortals {
+        portals: iser_portals(tree).into_keys().collect(),
+        without_crc: tree.daemon.iser_crc == Some(false),
+    };
     for (name, row) in &tree.target {
         let added = add_target(tree, machine, (name, row), &mut inventory);
         problems.extend(added.err().map(|cause| format!("target.{name}: {cause}")));
@@ -167,7 +171,7 @@ fn add_target(
     }
     let mut portals = Vec::new();
     for (tag, written) in row.portals.iter() {
-        if let Portal::Tcp(address) = portal(written)? {
+        if let Portal::Tcp(address) = portal(&written.address)? {
             portals.push((tag.0, address));
         }
     }
@@ -246,7 +250,7 @@ fn add_fc_ports(
     inventory: &mut Inventory,
 ) -> Result<(), String> {
     for (tag, written) in row.portals.iter() {
-        let Portal::Fcoe(mut port) = portal(written)? else {
+        let Portal::Fcoe(mut port) = portal(&written.address)? else {
             continue;
         };
         port.wwpn = Some(wwpn);

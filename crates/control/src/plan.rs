@@ -10,6 +10,7 @@
 //!
 //! A session ends only if there is one: what is told here follows from who is logged in.
 
+mod iser;
 mod rows;
 mod sight;
 mod volumes;

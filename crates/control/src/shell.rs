@@ -12,6 +12,7 @@
 //! | `look`, `summary` | what `ls` shows |
 //! | `navigation`, `common`, `root` | `cd`, `ls`, `help`, `saveconfig` and the like |
 //! | `backstores`, `fabrics`, `luns`, `acls`, `portals` | `create` and `delete` of each node |
+//! | `iser` | iSER at a portal |
 //! | `settings` | `get` and `set`: attributes, parameters, CHAP, preferences |
 //! | `access` | how ACLs stand in a tree, as a table |
 //!
@@ -33,6 +34,7 @@ mod command;
 mod common;
 mod fabrics;
 pub mod grammar;
+mod iser;
 mod kind;
 mod look;
 mod luns;

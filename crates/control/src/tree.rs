@@ -10,6 +10,7 @@
 //! Rows are plain data: [`crate::check`] finds what does not fit together. What is not written is
 //! the default, and a default is not written.
 
+mod portals;
 mod table;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ use utoipa::ToSchema;
 
 use crate::schema::{NumberKey, Quantity, TimeSpan};
 use crate::secret::SecretSource;
+pub(crate) use portals::{A_LIST, A_PORTAL};
+pub use portals::{PortalRow, Portals};
 
 /// The version of the document that this program writes, and the highest that it reads.
 pub const VERSION: u32 = 1;
@@ -54,7 +57,7 @@ pub struct Tree {
     pub target: BTreeMap<String, TargetRow>,
 }
 
-/// What holds for the process; a change of it counts at the next start.
+/// What holds for the process. A change counts at the next start, if nothing else is said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DaemonRow {
@@ -69,6 +72,10 @@ pub struct DaemonRow {
     /// machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator_name: Option<String>,
+    /// Whether iSER connections are asked for CRCs (RFC 5044 §4.4); where missing, they are. It
+    /// counts from the next connection on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iser_crc: Option<bool>,
 }
 
 /// How the control plane is reached beside its Unix socket.
@@ -295,43 +302,6 @@ pub enum DigestUse {
     Crc32c,
     /// None has it.
     None,
-}
-
-/// The portals of a target, in portal groups.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(untagged)]
-pub enum Portals {
-    /// Portal group 1: `HOST[:PORT]`, `fcoe:IFACE` each.
-    One(Vec<String>),
-    /// Portal groups by their tags.
-    #[schema(value_type = BTreeMap<NumberKey, Vec<String>>)]
-    Groups(BTreeMap<PortalGroupTag, Vec<String>>),
-}
-
-impl Default for Portals {
-    fn default() -> Self {
-        Self::One(Vec::new())
-    }
-}
-
-impl Portals {
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
-    }
-
-    /// Each portal with the tag of its group.
-    pub fn iter(&self) -> impl Iterator<Item = (PortalGroupTag, &str)> {
-        let (one, groups) = match self {
-            Self::One(portals) => (Some((PortalGroupTag(1), portals)), None),
-            Self::Groups(groups) => (None, Some(groups)),
-        };
-        let groups = groups.into_iter().flatten().map(|(tag, all)| (*tag, all));
-        one.into_iter()
-            .chain(groups)
-            .flat_map(|(tag, portals)| portals.iter().map(move |one| (tag, &**one)))
-    }
 }
 
 /// A LUN's volume, and what may be done with it.

@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use address::{Address, ItemCount};
 use control::check::{address_of, check};
 use control::tree::{
-    Access, LimitRow, LunNumber, LunRow, LunRows, PortalGroupTag, Portals, TargetRow, Tree,
-    VolumeRow,
+    Access, LimitRow, LunNumber, LunRow, LunRows, PortalGroupTag, PortalRow, Portals, TargetRow,
+    Tree, VolumeRow,
 };
 use sim::Rng;
 
@@ -225,8 +225,8 @@ fn edit_allow(rng: &mut Rng, row: &mut TargetRow) {
 }
 
 fn any_portals(rng: &mut Rng) -> Portals {
-    let [one, other] = PORTALS.map(str::to_owned);
-    let group = |tag, portal: &str| (PortalGroupTag(tag), vec![portal.to_owned()]);
+    let [one, other] = PORTALS.map(PortalRow::from);
+    let group = |tag, portal: &PortalRow| (PortalGroupTag(tag), vec![portal.clone()]);
     match rng.below(8) {
         0 => Portals::default(),
         1 => Portals::One(vec![one]),
@@ -318,7 +318,7 @@ fn is_protected(row: &VolumeRow) -> bool {
 /// The tag of the portal group in which a target has a portal.
 pub(super) fn portal_group(tree: &Tree, target: &str, portal: usize) -> Option<u16> {
     let mut portals = tree.target.get(target)?.portals.iter();
-    let found = portals.find(|(_, written)| *written == PORTALS[portal]);
+    let found = portals.find(|(_, written)| written.address == PORTALS[portal]);
     found.map(|(tag, _)| tag.0)
 }
 

@@ -10,7 +10,7 @@ use fc::wire::names::Wwn;
 use super::access::{check_allowed, check_twice, lets_in};
 use super::{Findings, TreeProblem, found};
 use crate::login_keys;
-use crate::tree::{LoginRow, LunRows, TargetRow, Tree};
+use crate::tree::{LoginRow, LunRows, PortalRow, TargetRow, Tree};
 
 /// Where a target is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) fn overlaps(tree: &Tree) -> Vec<TreeProblem> {
     let mut portals = Vec::new();
     for (name, row) in &tree.target {
         for (_, written) in row.portals.iter() {
-            if let Ok(Portal::Tcp(address)) = portal(written) {
+            if let Ok(Portal::Tcp(address)) = portal(&written.address) {
                 portals.push((address, name));
             }
         }
@@ -162,7 +162,8 @@ fn check_portals<'a>(
 ) {
     let at = format!("{at}.portals");
     let mut known = BTreeMap::new();
-    for (tag, written) in row.portals.iter() {
+    for (tag, PortalRow { address, iser }) in row.portals.iter() {
+        let written = address;
         if tag.0 == 0 {
             findings.problem(&at, "0 is not a portal group tag", "number groups from 1");
         }
@@ -189,6 +190,11 @@ fn check_portals<'a>(
                     findings.problem(&at, format_args!("{written} is there twice"), "omit one");
                 }
             }
+            Portal::Fcoe(_) if *iser => findings.problem(
+                &at,
+                format_args!("{written} is a port of Fibre Channel, which has no iSER"),
+                "leave iser out",
+            ),
             Portal::Fcoe(port) => {
                 if let Some(other) = interfaces.insert(port.place.to_string(), written) {
                     findings.problem(

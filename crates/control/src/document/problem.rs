@@ -6,6 +6,8 @@ use address::nearest;
 use serde::Serialize;
 use toml_edit::{Document, Item, TomlError};
 
+use crate::tree::{A_LIST, A_PORTAL};
+
 /// A line and a column of a text, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TextPlace {
@@ -136,8 +138,6 @@ fn in_words(message: &str) -> String {
         format!("{name:?} is missing")
     } else if message.starts_with("data did not match any variant of untagged enum LunRow") {
         "this is not a LUN".to_owned()
-    } else if message.starts_with("data did not match any variant of untagged enum Portals") {
-        "this is not a list of portals".to_owned()
     } else if let Some((_, expected)) = message.split_once(", expected ")
         && message.starts_with("invalid ")
     {
@@ -152,8 +152,13 @@ fn meant(message: &str) -> Option<String> {
     if message.contains("enum LunRow") {
         return Some("write \"VOLUME\" or { volume = \"VOLUME\", access = \"ro\" }".to_owned());
     }
-    if message.contains("enum Portals") {
+    let expected = message.split_once(", expected ").map(|(_, what)| what);
+    if expected == Some(A_LIST) {
         return Some("write [\"HOST:PORT\"], or { 1 = [\"HOST:PORT\"] } by tag".to_owned());
+    }
+    if expected == Some(A_PORTAL) {
+        let forms = "write \"HOST:PORT\", or { address = \"HOST:PORT\", iser = true }";
+        return Some(forms.to_owned());
     }
     if !message.starts_with("unknown") {
         return None;

@@ -124,7 +124,7 @@ fn merge(text: &mut dyn TableLike, old: &dyn TableLike, new: &dyn TableLike, dep
                 merge_inline(written, old, new, depth + 1);
             }
             (Item::Table(written), Some((old, new))) => merge(written, old, new, depth + 1),
-            (Item::Value(written), _) => replace(written, item),
+            (Item::Value(written), _) => replace(written, before, item),
             (written, _) => *written = fresh(item, depth),
         }
     }
@@ -143,7 +143,7 @@ fn merge_inline(text: &mut InlineTable, old: &dyn TableLike, new: &dyn TableLike
 }
 
 /// Another value in the same place, between the same comments.
-fn replace(written: &mut Value, item: &Item) {
+fn replace(written: &mut Value, before: Option<&Item>, item: &Item) {
     let Some(new) = item
         .as_value()
         .map(plain)
@@ -152,7 +152,9 @@ fn replace(written: &mut Value, item: &Item) {
         return;
     };
     match (&mut *written, &new) {
-        (Value::Array(written), Value::Array(new)) => array::merge(written, new),
+        (Value::Array(written), Value::Array(new)) => {
+            array::merge(written, before.and_then(Item::as_array), new);
+        }
         _ => {
             let decor = written.decor().clone();
             *written = new;

@@ -215,11 +215,13 @@ fn put(table: &mut dyn TableLike, names: &[String], value: Value) {
         [first, rest @ ..] => {
             let inner = table.entry(first).or_insert_with(toml_edit::table);
             if !inner.is_table_like() {
-                // `luns.0.access` of a LUN that is only a name until then.
-                let volume = inner.as_str().map(str::to_owned);
-                *inner = toml_edit::table();
-                if let Some(volume) = volume {
-                    inner["volume"] = toml_edit::value(volume);
+                let before = std::mem::replace(inner, toml_edit::table());
+                if before.is_str() {
+                    // `luns.0.access` of a LUN that is only a name until then.
+                    inner["volume"] = before;
+                } else if before.is_array() {
+                    // `portals.6` of portals that had no tag until then.
+                    inner["1"] = before;
                 }
             }
             if let Some(inner) = inner.as_table_like_mut() {

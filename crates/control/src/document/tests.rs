@@ -53,7 +53,8 @@ fn what_is_written_is_read() {
         target.view["cluster"][&LunNumber(0)],
         LunRow::Volume("db".to_owned())
     );
-    let portals: Vec<_> = target.portals.iter().map(|(tag, at)| (tag.0, at)).collect();
+    let portals = target.portals.iter();
+    let portals: Vec<_> = portals.map(|(tag, at)| (tag.0, &*at.address)).collect();
     assert_eq!(portals, [(1, "192.0.2.1"), (1, "[2001:db8::1]:3260")]);
 }
 

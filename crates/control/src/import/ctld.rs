@@ -6,7 +6,7 @@
 //! | there | here |
 //! |---|---|
 //! | `target NAME`, `alias` | a target, its `alias` |
-//! | `portal-group` with `listen`, `tag`; none, or `default` | `portals` by tag; all addresses |
+//! | `portal-group` with `listen`, `listen-iser`, `tag`; none, or `default` | `portals` by tag, with `iser`; all addresses |
 //! | `lun N { path … }`, `lun N NAME` with `lun NAME { … }` | a volume `file:` or `block:`, a LUN |
 //! | `backend ramdisk` with `option capacity`; without it | `ram:`; `null:`, as it stores nothing |
 //! | `size` of a file, `blocksize`, `serial` | `?size`, `block-size`, `serial` |
@@ -28,6 +28,7 @@ use std::collections::{HashMap, HashSet};
 use super::block::Node;
 use super::draft::{Draft, portal};
 use super::{ImportProblem, Imported};
+use crate::tree::PortalRow;
 use auth::AuthGroup;
 
 pub(super) fn import(text: &str) -> Result<Imported, ImportProblem> {
@@ -61,7 +62,7 @@ struct Parts<'a> {
 #[derive(Default)]
 struct PortalGroup {
     tag: Option<u16>,
-    portals: Vec<String>,
+    portals: Vec<PortalRow>,
 }
 
 impl<'a> Parts<'a> {
@@ -128,9 +129,13 @@ fn portal_group(draft: &mut Draft, node: &Node) -> PortalGroup {
     let mut group = PortalGroup::default();
     for one in &node.inner {
         let why = match one.key() {
-            "listen" => match portal(one.value(), None) {
+            "listen" | "listen-iser" => match portal(one.value(), None) {
                 Some(portal) => {
-                    group.portals.push(portal);
+                    let iser = one.key() == "listen-iser";
+                    let portal = PortalRow { iser, ..portal };
+                    if !joins(group.portals.iter_mut(), &portal) {
+                        group.portals.push(portal);
+                    }
                     continue;
                 }
                 None => "a portal is ADDRESS or ADDRESS:PORT",
@@ -142,7 +147,6 @@ fn portal_group(draft: &mut Draft, node: &Node) -> PortalGroup {
                 }
                 Err(_) => "a tag is a number from 0 to 65535",
             },
-            "listen-iser" => "there is no iSER here",
             "discovery-auth-group" | "discovery-filter" => {
                 "SendTargets asks for no CHAP here: it shows an initiator only what it may log in \
                  to"
@@ -154,4 +158,12 @@ fn portal_group(draft: &mut Draft, node: &Node) -> PortalGroup {
         draft.leave(one.line, one.shown(), why);
     }
     group
+}
+
+/// Whether a portal is one that is there, by `listen` and by `listen-iser`: that takes both here.
+fn joins<'a>(mut known: impl Iterator<Item = &'a mut PortalRow>, portal: &PortalRow) -> bool {
+    let is_same =
+        |known: &&mut PortalRow| known.address == portal.address && known.iser != portal.iser;
+    let same = known.find(is_same);
+    same.map(|same| same.iser = true).is_some()
 }

@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 use super::{Imported, LeftOut};
 use crate::secret::SecretSource;
 use crate::tree::{
-    Access, ChapRow, GroupRow, HashName, LunNumber, LunRow, PortalGroupTag, Portals, TargetRow,
-    VolumeRow,
+    Access, ChapRow, GroupRow, HashName, LunNumber, LunRow, PortalGroupTag, PortalRow, Portals,
+    TargetRow, VolumeRow,
 };
 
 /// A tree that is being built.
@@ -297,7 +297,7 @@ pub(super) fn path_name(path: &str) -> &str {
 
 /// A portal as a tree writes it. IPv6 addresses may come without brackets, and port 3260 is left
 /// out.
-pub(super) fn portal(host: &str, port: Option<&str>) -> Option<String> {
+pub(super) fn portal(host: &str, port: Option<&str>) -> Option<PortalRow> {
     let bare = host.matches(':').count() > 1 && !host.starts_with('[');
     let host = if bare {
         format!("[{host}]")
@@ -309,14 +309,15 @@ pub(super) fn portal(host: &str, port: Option<&str>) -> Option<String> {
         None => host,
     };
     let at: HostPort = text.parse().ok().filter(|at: &HostPort| at.port > 0)?;
-    Some(match at.port {
+    let address = match at.port {
         ISCSI_PORT => at.host.to_string(),
         _ => at.to_string(),
-    })
+    };
+    Some(address.into())
 }
 
 /// Portals by their tags in the shortest form.
-pub(super) fn portals(mut groups: BTreeMap<u16, Vec<String>>) -> Portals {
+pub(super) fn portals(mut groups: BTreeMap<u16, Vec<PortalRow>>) -> Portals {
     groups.retain(|_, portals| !portals.is_empty());
     let only_first = groups.keys().all(|tag| *tag == 1);
     if only_first {
@@ -332,7 +333,7 @@ pub(super) fn portals(mut groups: BTreeMap<u16, Vec<String>>) -> Portals {
 
 /// All addresses of this machine, which is where targets are that name no portal.
 pub(super) fn everywhere() -> Portals {
-    Portals::One(vec!["0.0.0.0".to_owned(), "[::]".to_owned()])
+    Portals::One(vec!["0.0.0.0".into(), "[::]".into()])
 }
 
 /// The last part of a name, by which people call an initiator or a target. It is not such a name

@@ -11,6 +11,7 @@
 //! | `write_back` false, `aio` | `?sync`, `?direct` |
 //! | `targets` of `iscsi`, `tcm_fc` | targets by IQN, by WWPN |
 //! | TPGs with the same LUNs and ACLs | portal groups of one target, by their tags |
+//! | `portals`, `iser` | `portals`, `iser` |
 //! | `luns`; `mapped_luns` of an ACL | `luns`; `view` of a group where the two differ |
 //! | `node_acls` | `allow`: the initiator, or a group if it has a `tag`, CHAP or a view |
 //! | `chap_userid` and its like of an ACL | the group's `chap`, `mutual` |

@@ -125,7 +125,8 @@ fn the_paper_of_chelsio_is_imported() {
     let (format, text) = sample("chiscsi");
     let tree = import(format, text).unwrap().tree;
     let row = &tree.target["iqn.2004-05.com.chelsio.target6"];
-    let portals: Vec<_> = row.portals.iter().map(|(tag, at)| (tag.0, at)).collect();
+    let portals = row.portals.iter();
+    let portals: Vec<_> = portals.map(|(tag, at)| (tag.0, &*at.address)).collect();
     assert_eq!(portals, [(6, "102.5.5.2")]);
     assert_eq!(tree.volume["ramdisk3"].address, "null:128M");
 }

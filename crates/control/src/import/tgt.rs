@@ -5,7 +5,7 @@
 //!
 //! | there | here |
 //! |---|---|
-//! | `<target IQN>` | a target, on all addresses |
+//! | `<target IQN>`; `driver iser` | a target, on all addresses; `iser` there |
 //! | `backing-store`, `direct-store` | a volume `block:`, `file:` or, with `bs-type rbd`, `rbd:`; LUNs from 1, those of `backing-store` first |
 //! | `lun`, `readonly` | the LUN's number, access `ro` |
 //! | `scsi_sn`, `vendor_id`, `product_id`, `block-size`, `removable` | `serial`, `vendor`, `product`, `block-size`, `removable` |
@@ -25,7 +25,7 @@ use super::draft::{Admission, Draft, Initiator, User, everywhere, lun, lun_row};
 use super::login::LoginKey;
 use super::words::user_and_secret;
 use super::{ImportProblem, Imported};
-use crate::tree::{LoginRow, LunRows, TargetRow};
+use crate::tree::{LoginRow, LunRows, PortalRow, Portals, TargetRow};
 use unit::Unit;
 
 pub(super) fn import(text: &str) -> Result<Imported, ImportProblem> {
@@ -69,6 +69,9 @@ fn target(draft: &mut Draft, node: &Node) {
     for inner in &node.inner {
         reader.read(draft, inner, &mut login);
     }
+    if reader.iser {
+        row.portals = taking_iser(&row.portals);
+    }
     row.login = (login != LoginRow::default()).then_some(login);
     row.luns = reader.luns(draft);
     draft.admit(&mut row, &reader.admission);
@@ -81,6 +84,14 @@ fn target(draft: &mut Draft, node: &Node) {
     }
 }
 
+fn taking_iser(portals: &Portals) -> Portals {
+    let rows = portals.iter().map(|(_, row)| PortalRow {
+        iser: true,
+        ..row.clone()
+    });
+    Portals::One(rows.collect())
+}
+
 /// What a `<target>` has, read line by line.
 #[derive(Default)]
 struct Reader<'a> {
@@ -88,6 +99,8 @@ struct Reader<'a> {
     direct: Vec<&'a Node>,
     /// Settings of all LUNs.
     common: Vec<&'a Node>,
+    /// It is reached over iSER.
+    iser: bool,
     admission: Admission,
 }
 
@@ -97,6 +110,7 @@ impl<'a> Reader<'a> {
             "backing-store" => self.backing.push(node),
             "direct-store" => self.direct.push(node),
             "driver" if node.value() == "iscsi" => {}
+            "driver" if node.value() == "iser" => self.iser = true,
             "driver" => {
                 draft.leave(node.line, node.shown(), "a target is reached over TCP here");
             }

@@ -1,6 +1,7 @@
 //! Trees, and what is served of them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use engine::inventory::Inventory;
@@ -123,6 +124,27 @@ view = { everybody = { 0 = { volume = "a", access = "ro" } } }
     };
     assert!(names.contains("iqn.2026-11.org.example:known"));
     assert!(luns.iter().all(|lun| !lun.read_only));
+}
+
+#[test]
+fn a_portal_takes_iser_if_any_row_says_so() {
+    let text = r#"
+version = 1
+[target."iqn.2026-11.org.example:a"]
+portals = { 1 = ["192.0.2.1", { address = "192.0.2.3:3261", iser = true }], 6 = ["192.0.2.2"] }
+[target."iqn.2026-11.org.example:b"]
+portals = [{ address = "192.0.2.1:3260", iser = true }, { address = "192.0.2.4" }]
+[target."iqn.2026-11.org.example:c"]
+portals = [{ address = "192.0.2.1", iser = true }]
+"#;
+    let iser = served(text).unwrap().iser;
+    let portals: Vec<_> = iser.portals.iter().map(SocketAddr::to_string).collect();
+    assert_eq!(portals, ["192.0.2.1:3260", "192.0.2.3:3261"]);
+    assert!(!iser.without_crc);
+    for (written, without) in [("true", false), ("false", true)] {
+        let text = format!("{text}[daemon]\niser-crc = {written}\n");
+        assert_eq!(served(&text).unwrap().iser.without_crc, without);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use fc::wire::names::Wwn;
 use serde::Serialize;
 use toml_edit::Item;
 
+use super::iser::{IserChange, effect_of_daemon};
 use super::sight::{Sight, has, is_called};
 use super::{Difference, Impact, Plan, RowChange, SessionFact};
 use crate::tree::{TargetRow, Tree, pairs};
@@ -27,7 +28,7 @@ pub(super) fn whole(old: &Tree, new: &Tree, plan: &mut Plan) {
     row(
         "daemon",
         between(Some(&old.daemon), Some(&new.daemon)),
-        Some("counts at the next start"),
+        Some(effect_of_daemon(&old.daemon, &new.daemon)),
     );
     row("api", between(Some(&old.api), Some(&new.api)), None);
     row(
@@ -56,6 +57,7 @@ pub(super) fn groups(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan)
 }
 
 pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan) {
+    let iser = IserChange::new(old, new);
     for (name, before, after) in pairs(&old.target, &new.target) {
         if before == after {
             plan.stays += 1;
@@ -66,21 +68,27 @@ pub(super) fn targets(old: &Tree, new: &Tree, sight: &Sight<'_>, plan: &mut Plan
         let mut differences = seen(&row, before, after, sight, concerns);
         if name.parse::<Wwn>().is_ok() {
             unseen(before, after, &mut differences[0]);
-        } else if let (Some(before), Some(after)) = (before, after)
-            && before.login != after.login
-        {
-            negotiated(&mut differences[0]);
+        } else if let (Some(before), Some(after)) = (before, after) {
+            if before.login != after.login {
+                // A session keeps what was negotiated at its login.
+                add_effect(
+                    &mut differences[0],
+                    "login keys count from the next login on",
+                );
+            }
+            if let Some(effect) = iser.effect(before, after) {
+                add_effect(&mut differences[0], &effect);
+            }
         }
         plan.differences.extend(differences);
     }
 }
 
-/// A session keeps what was negotiated at its login.
-fn negotiated(difference: &mut Difference) {
-    const WHEN: &str = "login keys count from the next login on";
+/// Tells one more thing that comes of it.
+fn add_effect(difference: &mut Difference, more: &str) {
     difference.effect = Some(match difference.effect.take() {
-        None => WHEN.to_owned(),
-        Some(effect) => format!("{effect}; {WHEN}"),
+        None => more.to_owned(),
+        Some(effect) => format!("{effect}; {more}"),
     });
 }
 

@@ -143,7 +143,7 @@ pub(super) fn is_called(allowed: &str, name: &str) -> bool {
 fn portal_group(tree: &Tree, fact: &SessionFact) -> Option<u16> {
     let (target, came_by) = (tree.target.get(&fact.target)?, fact.portal?);
     let mut portals = target.portals.iter();
-    let found = portals.find(|(_, written)| match portal(written) {
+    let found = portals.find(|(_, written)| match portal(&written.address) {
         Ok(Portal::Tcp(address)) => takes(address, came_by),
         _ => false,
     });

@@ -35,7 +35,7 @@ fn create_iscsi(run: &mut Run<'_>, args: &Args) -> Done {
     let mut row = TargetRow::default();
     let has_portal = run.shell.prefs.flag("auto_add_default_portal");
     if has_portal {
-        row.portals = Portals::One(vec!["[::]:3260".to_owned()]);
+        row.portals = Portals::One(vec!["[::]:3260".into()]);
     }
     add(run, &name, row)?;
     run.say(format!("Created target {name}."));
@@ -66,7 +66,7 @@ fn create_port(run: &mut Run<'_>, args: &Args) -> Done {
     };
     let name = wwn.to_string();
     let row = TargetRow {
-        portals: Portals::One(vec![format!("fcoe:{interface}")]),
+        portals: Portals::One(vec![format!("fcoe:{interface}").into()]),
         ..TargetRow::default()
     };
     add(run, &name, row)?;

@@ -240,7 +240,7 @@ impl Node {
             Self::Portals(place) => rows(place, &|row| {
                 let portals = portals::of_group(&row.portals, place.tag).iter();
                 portals
-                    .map(|one| Self::Portal(place.clone(), one.clone()))
+                    .map(|one| Self::Portal(place.clone(), one.address.clone()))
                     .collect()
             }),
             Self::Acls(place) => rows(place, &|row| {

@@ -9,7 +9,7 @@ use super::command::{Args, Done};
 use super::node::{Fabric, Node, TpgPlace};
 use super::run::Run;
 use crate::check::{self, Portal};
-use crate::tree::{PortalGroupTag, Portals};
+use crate::tree::{PortalGroupTag, PortalRow, Portals};
 
 /// The tags of a target's portal groups. A new target has group 1, which has no portal yet.
 pub(super) fn tags(portals: &Portals) -> Vec<PortalGroupTag> {
@@ -20,7 +20,7 @@ pub(super) fn tags(portals: &Portals) -> Vec<PortalGroupTag> {
 }
 
 /// The portals of one group.
-pub(super) fn of_group(portals: &Portals, tag: PortalGroupTag) -> &[String] {
+pub(super) fn of_group(portals: &Portals, tag: PortalGroupTag) -> &[PortalRow] {
     match portals {
         Portals::One(all) if tag.0 == 1 => all,
         Portals::One(_) => &[],
@@ -29,7 +29,7 @@ pub(super) fn of_group(portals: &Portals, tag: PortalGroupTag) -> &[String] {
 }
 
 /// The portals of one group. The group is created if necessary.
-pub(super) fn group_mut(portals: &mut Portals, tag: PortalGroupTag) -> &mut Vec<String> {
+pub(super) fn group_mut(portals: &mut Portals, tag: PortalGroupTag) -> &mut Vec<PortalRow> {
     if let Portals::One(all) = portals
         && tag.0 != 1
     {
@@ -74,7 +74,7 @@ pub(super) fn create(run: &mut Run<'_>, args: &Args) -> Done {
         )));
     }
     if let Some(row) = run.edit().target.get_mut(&place.target) {
-        group_mut(&mut row.portals, place.tag).push(label.clone());
+        group_mut(&mut row.portals, place.tag).push(label.clone().into());
     }
     run.say(format!("Successfully created network portal {label}."));
     run.made(Node::Portal(place, label));
@@ -131,7 +131,10 @@ fn check_is_own(run: &Run<'_>, address: IpAddr) -> Done {
 fn has(run: &Run<'_>, place: &TpgPlace, address: SocketAddr) -> bool {
     let row = place.row(run.tree());
     row.is_some_and(|row| {
-        let mut known = row.portals.iter().map(|(_, known)| check::portal(known));
+        let mut known = row
+            .portals
+            .iter()
+            .map(|(_, known)| check::portal(&known.address));
         known.any(|known| known == Ok(Portal::Tcp(address)))
     })
 }
@@ -151,27 +154,9 @@ pub(super) fn delete(run: &mut Run<'_>, args: &Args) -> Done {
         return Err(Refusal::new(format!("There is no network portal {word}.")));
     };
     if let Some(row) = run.edit().target.get_mut(&place.target) {
-        group_mut(&mut row.portals, place.tag).retain(|one| *one != portal);
+        group_mut(&mut row.portals, place.tag).retain(|one| one.address != portal);
     }
     run.say(format!("Deleted network portal {}", label(&portal)));
-    Ok(())
-}
-
-/// `iser_enable`, and `enable_iser` of newer shells.
-pub(super) fn enable_iser(run: &mut Run<'_>, args: &Args) -> Done {
-    if args
-        .get("boolean")
-        .is_some_and(|value| matches!(value, "false" | "0"))
-    {
-        return disable_iser(run, args);
-    }
-    let what = "Lunar does not support iSER yet, because it has no RDMA transport.";
-    Err(Refusal::new(what).way_out("The portal serves iSCSI over TCP."))
-}
-
-/// `iser_disable`.
-pub(super) fn disable_iser(run: &mut Run<'_>, _: &Args) -> Done {
-    run.say("iser operation has already been disabled");
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::access;
+use super::iser;
 use super::kind::BackstoreKind;
 use super::node::{Fabric, Node, TpgPlace};
 use crate::tree::{Access, LunNumber, LunRow, Tree};
@@ -24,7 +25,7 @@ pub(super) fn summary(node: &Node, context: &Context<'_>) -> String {
         Node::Portals(_) => counted(count(), "Portal"),
         Node::Acls(_) => counted(count(), "ACL"),
         Node::Acl(place, label) => acl(tree, place, label, count()),
-        Node::Portal(..) => "OK, iser disabled".to_owned(),
+        Node::Portal(..) => iser::summary(node, tree),
         Node::Lun(place, number) => lun(tree, place, *number),
         Node::MappedLun(place, label, number) => mapped_lun(tree, place, label, *number),
     }

@@ -157,6 +157,11 @@ fn backstores_and_portal_groups() {
 }
 
 #[test]
+fn iser() {
+    transcript("iser");
+}
+
+#[test]
 fn wrong_input() {
     transcript("wrong-input");
 }
@@ -184,6 +189,7 @@ o- / ..................................................................... [...]
   |     o- luns ........................................................ [1 LUN]
   |     | o- lun0 ....................................... [rd_mcp/rd1 (ramdisk)]
   |     o- portals .................................................. [1 Portal]
+  |       o- 10.10.1.3:3260 ................................. [OK, iser enabled]
   o- tcm_fc ........................................................ [0 Targets]";
 
 /// A mask that somebody wrote into the file is not widened by commands elsewhere.

@@ -12,7 +12,7 @@ use crate::import::draft::{
 };
 use crate::import::login::LoginKey;
 use crate::import::words::{Line, flag, shown};
-use crate::tree::{GroupRow, LoginRow, TargetRow};
+use crate::tree::{GroupRow, LoginRow, PortalRow, TargetRow};
 
 /// A target's lines, read one by one.
 pub(super) struct Target {
@@ -22,7 +22,7 @@ pub(super) struct Target {
     /// How many lines there were with a device.
     devices: u64,
     login: LoginRow,
-    portals: BTreeMap<u16, Vec<String>>,
+    portals: BTreeMap<u16, Vec<PortalRow>>,
     has_portal: bool,
     acls: Vec<Acl>,
     /// There is an ACL, so that an initiator without one cannot log in.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::auth::AuthGroup;
-use super::{Parts, lun};
+use super::{Parts, joins, lun};
 use crate::import::block::Node;
 use crate::import::draft::{self, Admission, Draft, everywhere, lun_row, portals};
-use crate::tree::{Portals, TargetRow};
+use crate::tree::{PortalRow, Portals, TargetRow};
 
 /// Adds a target.
 pub(super) fn read(draft: &mut Draft, parts: &Parts<'_>, node: &Node) {
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
 
     /// One group is portal group 1, several are numbered, unless they have tags.
     fn portals(&mut self, draft: &mut Draft) {
-        let mut tagged: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+        let mut tagged: BTreeMap<u16, Vec<PortalRow>> = BTreeMap::new();
         for node in &self.portal_groups {
             let known = self.parts.portals.get(node.value());
             if !node.word(2).is_empty() {
@@ -121,7 +121,11 @@ impl<'a> Reader<'a> {
                 .last_key_value()
                 .map_or(1, |(tag, _)| tag.saturating_add(1));
             let tag = known.and_then(|group| group.tag).unwrap_or(next);
-            tagged.entry(tag).or_default().extend(all);
+            for portal in all {
+                if !joins(tagged.values_mut().flatten(), &portal) {
+                    tagged.entry(tag).or_default().push(portal);
+                }
+            }
         }
         self.row.portals = if self.portal_groups.is_empty() {
             match self.parts.portals.get("default") {

@@ -10,14 +10,14 @@ use super::target::Fabric;
 use crate::import::draft::{Draft, User, lun, lun_row, portal};
 use crate::import::json::Json;
 use crate::import::login::LoginKey;
-use crate::tree::{Access, LoginRow, LunRows};
+use crate::tree::{Access, LoginRow, LunRows, PortalRow};
 
 /// A TPG: what is its own, and what all of a target's have to have in common.
 pub(super) struct PortalGroup {
     pub(super) line: usize,
     pub(super) path: String,
     pub(super) tag: u16,
-    pub(super) portals: Vec<String>,
+    pub(super) portals: Vec<PortalRow>,
     pub(super) content: Content,
 }
 
@@ -275,7 +275,7 @@ fn parameters(draft: &mut Draft, fields: &mut Fields<'_>) -> (Option<String>, Op
     (alias, (login != LoginRow::default()).then_some(login))
 }
 
-fn read_portals(draft: &mut Draft, fields: &mut Fields<'_>) -> Vec<String> {
+fn read_portals(draft: &mut Draft, fields: &mut Fields<'_>) -> Vec<PortalRow> {
     let mut all = Vec::new();
     for (one, path) in fields.list("portals") {
         let Some(mut inner) = Fields::of(one, &path) else {
@@ -284,21 +284,14 @@ fn read_portals(draft: &mut Draft, fields: &mut Fields<'_>) -> Vec<String> {
         };
         let host = inner.text("ip_address").unwrap_or_default();
         let port = inner.text("port");
-        if inner.flag("iser") == Some(true) {
-            let text = inner.path_of("iser = true");
-            draft.leave(
-                one.line,
-                text,
-                "there is no iSER here: the portal is one over TCP",
-            );
-        }
+        let iser = inner.flag("iser") == Some(true);
         if inner.flag("offload") == Some(true) {
             let text = inner.path_of("offload = true");
             draft.leave(one.line, text, "no network card takes iSCSI over here");
         }
         inner.leave_rest(draft, "Lunar has no such setting");
         match portal(&host, port.as_deref()) {
-            Some(portal) => all.push(portal),
+            Some(portal) => all.push(PortalRow { iser, ..portal }),
             None => draft.leave(one.line, path, "a portal is an IP address and a port"),
         }
     }

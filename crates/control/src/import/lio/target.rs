@@ -10,7 +10,7 @@ use super::portal_group::{self, Content, PortalGroup};
 use super::storage::Units;
 use crate::import::draft::{Draft, portals, short_name};
 use crate::import::json::Json;
-use crate::tree::{GroupRow, TargetRow};
+use crate::tree::{GroupRow, PortalRow, TargetRow};
 
 /// What a target is reached over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn no_fabric(name: &str) -> String {
 /// Portal groups with the same content are one target; what differs from the first is left out
 /// with its portals, where initiators would see LUNs of the first.
 fn merge(draft: &mut Draft, name: &str, groups: Vec<PortalGroup>) -> TargetRow {
-    let mut tagged: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+    let mut tagged: BTreeMap<u16, Vec<PortalRow>> = BTreeMap::new();
     let mut first: Option<Content> = None;
     for group in groups {
         match &first {

@@ -47,6 +47,38 @@ fn a_file_of_targetcli_comes_back_the_same() {
     is_part(&written, &original, "");
 }
 
+#[test]
+fn iser_of_a_portal_goes_there_and_back() {
+    let portal = |port: u16, iser: &str| {
+        format!(r#"{{"ip_address": "10.10.1.3", {iser} "offload": false, "port": {port}}}"#)
+    };
+    let portals = [
+        portal(3260, r#""iser": true,"#),
+        portal(3261, r#""iser": false,"#),
+        portal(3262, ""),
+    ];
+    let text = format!(
+        r#"{{"storage_objects": [], "targets": [{{"fabric": "iscsi",
+        "wwn": "iqn.2026-11.org.example:san", "tpgs": [{{"tag": 1, "enable": true,
+        "portals": [{}]}}]}}]}}"#,
+        portals.join(", ")
+    );
+    let imported = import(crate::import::Format::Lio, &text).unwrap();
+    let row = &imported.tree.target["iqn.2026-11.org.example:san"];
+    let iser: Vec<_> = row.portals.iter().map(|(_, row)| row.iser).collect();
+    assert_eq!(iser, [true, false, false]);
+    let told = imported.left_out.iter();
+    assert!(
+        !told.clone().any(|one| one.text.contains("iser")),
+        "{:?}",
+        imported.left_out
+    );
+    let (exported, again) = there_and_back(&imported);
+    assert_eq!(again.tree.target, imported.tree.target);
+    assert_eq!(exported.text.matches("\"iser\": true").count(), 1);
+    assert_eq!(exported.text.matches("\"iser\": false").count(), 2);
+}
+
 /// Each value that is written stands in the original too. Items of lists are found by what they are
 /// known by.
 fn is_part(part: &Value, whole: &Value, path: &str) {
@@ -256,7 +288,7 @@ fn target_for_lio(
     if let Portals::Groups(tagged) = &row.portals
         && tagged.keys().all(|tag| tag.0 == 1)
     {
-        row.portals = Portals::One(vec!["[::1]".to_owned()]);
+        row.portals = Portals::One(tagged.values().flatten().take(1).cloned().collect());
     }
     for luns in row.view.values_mut().chain([&mut row.luns]) {
         luns.retain(|_, lun| volumes.contains(lun.volume()));

@@ -7,7 +7,7 @@ use crate::import::block::Node;
 use crate::import::draft::{Draft, User, everywhere, lun, lun_row, portal};
 use crate::import::login::LoginKey;
 use crate::import::words::{flag, user_and_secret};
-use crate::tree::{Access, GroupRow, LoginRow, LunRows, Portals, TargetRow};
+use crate::tree::{Access, GroupRow, LoginRow, LunRows, PortalRow, Portals, TargetRow};
 
 /// Adds the targets of a driver.
 pub(super) fn driver(draft: &mut Draft, devices: &Devices, node: &Node) {
@@ -97,7 +97,7 @@ struct Reader<'a> {
     row: TargetRow,
     login: LoginRow,
     /// The portals that are named; `None` is all addresses.
-    portals: Option<Vec<String>>,
+    portals: Option<Vec<PortalRow>>,
     users: Vec<User>,
     mutual: Option<User>,
     is_closed: bool,

@@ -4,7 +4,9 @@ use super::{Args, Command, Done};
 use crate::shell::kind::BackstoreKind;
 use crate::shell::node::Node;
 use crate::shell::run::Run;
-use crate::shell::{acls, backstores, common, fabrics, luns, navigation, portals, root, settings};
+use crate::shell::{
+    acls, backstores, common, fabrics, iser, luns, navigation, portals, root, settings,
+};
 
 /// The commands that only a node of this kind has.
 pub(super) fn own(node: &Node) -> &'static [Command] {
@@ -256,20 +258,20 @@ const PORTAL: &[Command] = &[
     command(
         "enable_iser",
         &["[boolean]"],
-        "Explains that iSER is not supported yet.",
-        portals::enable_iser,
+        "Enables or disables iSER on this portal.",
+        iser::enable_iser,
     ),
     command(
         "iser_disable",
         &[],
-        "Confirms that iSER is disabled.",
-        portals::disable_iser,
+        "Disables iSER on this portal.",
+        iser::iser_disable,
     ),
     command(
         "iser_enable",
         &["[boolean]"],
-        "Explains that iSER is not supported yet.",
-        portals::enable_iser,
+        "Enables or disables iSER on this portal.",
+        iser::iser_enable,
     ),
 ];
 

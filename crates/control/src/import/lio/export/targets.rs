@@ -280,15 +280,15 @@ impl Target<'_> {
         }
         let row = self.row;
         for (PortalGroupTag(tag), portal) in row.portals.iter() {
-            match portal.parse::<HostPort>() {
+            match portal.address.parse::<HostPort>() {
                 Ok(at) if !self.is_fc => groups.entry(tag).or_default().push(json!({
                     "ip_address": at.host.to_string(),
-                    "iser": false,
+                    "iser": portal.iser,
                     "offload": false,
                     "port": at.port,
                 })),
                 _ => {
-                    let path = format!("{}.portals: {portal}", self.path);
+                    let path = format!("{}.portals: {}", self.path, portal.address);
                     self.left
                         .add(path, "saveconfig.json has portals of iSCSI only");
                 }

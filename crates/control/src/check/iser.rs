@@ -1,0 +1,56 @@
+//! Where iSER is taken. The first byte of a connection tells it from iSCSI, when no target has been
+//! named yet: so it holds for a portal with all targets that are reached there.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::Findings;
+use super::target::{Portal, portal};
+use crate::tree::{PortalRow, Tree};
+
+/// The portals that take iSER, each with a target whose row says so.
+pub(crate) fn iser_portals(tree: &Tree) -> BTreeMap<SocketAddr, &str> {
+    addresses(tree, |row| row.iser).collect()
+}
+
+pub(super) fn check(tree: &Tree, findings: &mut Findings) {
+    let taken = iser_portals(tree);
+    if tree.daemon.iser_crc.is_some() && taken.is_empty() {
+        findings.warning(
+            "daemon.iser-crc",
+            "no portal takes iSER",
+            "leave it out, or write { address = \"192.0.2.1\", iser = true } among portals",
+        );
+    }
+    if taken.is_empty() {
+        return;
+    }
+    let others = addresses(tree, |row| !row.iser);
+    // One a portal, however many targets are there.
+    let others: BTreeMap<_, _> = others.filter(|(at, _)| taken.contains_key(at)).collect();
+    for (address, name) in others {
+        let other = taken[&address];
+        findings.warning(
+            format_args!("target.{name:?}.portals"),
+            format_args!("{address} takes iSER for this target too, as target {other} wants it"),
+            "write iser = true in both, or give one of them another address",
+        );
+    }
+}
+
+/// The TCP addresses of rows, each with its target.
+fn addresses(
+    tree: &Tree,
+    wanted: impl Fn(&PortalRow) -> bool,
+) -> impl Iterator<Item = (SocketAddr, &str)> {
+    let targets = tree.target.iter();
+    let rows = targets.flat_map(|(name, row)| row.portals.iter().map(move |(_, row)| (name, row)));
+    let rows = rows.filter(move |(_, row)| wanted(row));
+    rows.filter_map(|(name, row)| match portal(&row.address) {
+        Ok(Portal::Tcp(address)) => Some((address, &**name)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
