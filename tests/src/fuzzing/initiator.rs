@@ -72,6 +72,9 @@ trait Carrier: Sized {
         random: [u8; 37],
     ) -> Result<Initiator<HeapLease, Self::Mover>, Misconfigured>;
 
+    /// Whether it is known which data has come.
+    fn knows(&self) -> bool;
+
     /// PDUs come, in pieces or in a manner that `step` tells.
     fn give(play: &mut Play<Self>, bytes: &[u8], step: usize);
 
@@ -232,6 +235,7 @@ impl<C: Carrier> Play<C> {
             }
             InitiatorEvent::Done(done) => {
                 if done.status == 0
+                    && self.carrier.knows()
                     && let Data::In(into) = &done.data
                 {
                     let bytes = bytes_of(into);

@@ -28,7 +28,10 @@ pub(super) struct Rdma {
     room: usize,
     /// It knows what was moved by an STag.
     knows: bool,
+    /// What was posted since this was looked at last.
     posted: Vec<Work<HeapLease>>,
+    /// How many messages were not told to have left.
+    unsent: usize,
     told: VecDeque<Completion<HeapLease>>,
     advertised: BTreeMap<u32, Advertised>,
     next_stag: u32,
@@ -50,7 +53,7 @@ impl QueuePair<HeapLease> for Rdma {
         Limits {
             ord: 0,
             ird: 4,
-            room: self.room.saturating_sub(self.posted.len()),
+            room: self.room.saturating_sub(self.posted.len() + self.unsent),
             can_invalidate: false,
             max_receive: MAX_MESSAGE,
         }
@@ -125,12 +128,12 @@ impl Rdma {
         }
     }
 
-    /// A message comes. `step` tells what it invalidates, mostly what it may.
-    fn message(&mut self, bytes: Vec<u8>, bhs: Option<&Bhs>, step: usize) {
+    /// A message comes, and may invalidate something.
+    fn message(&mut self, bytes: Vec<u8>, bhs: Option<&Bhs>, manner: usize) {
         let answered = bhs.filter(|bhs| bhs.opcode() == Opcode::ScsiResponse);
         let own = answered.and_then(|bhs| self.by_command.get(&bhs.itt().0));
-        let stag = match step % 64 {
-            7 => self.advertised.keys().next().copied().map(Stag),
+        let stag = match manner {
+            FOREIGN => self.advertised.keys().next().copied().map(Stag),
             odd if odd % 2 == 1 => own.copied(),
             _ => None,
         };
@@ -175,6 +178,7 @@ impl Carrier for Rdma {
             room: script.pick(&[16, 1, 2, 256]),
             knows: script.flag(),
             posted: Vec::new(),
+            unsent: 0,
             told: VecDeque::new(),
             advertised: BTreeMap::new(),
             next_stag: 0,
@@ -190,17 +194,22 @@ impl Carrier for Rdma {
         Initiator::over_rdma(config, Duration::ZERO, random)
     }
 
+    fn knows(&self) -> bool {
+        self.knows
+    }
+
     fn give(play: &mut Play<Self>, bytes: &[u8], step: usize) {
         let bhs = bytes.first_chunk().map(|header| Bhs(*header));
         let data = bytes.get(BHS_LEN..).unwrap_or_default();
-        let is_raw = step % 128 == 33;
+        let manner = step / 16 % 32;
+        let is_raw = manner == RAW;
         match bhs.as_ref().map(Bhs::opcode) {
             Some(Opcode::DataIn) if !is_raw => play.data_in(bytes, data),
             Some(Opcode::R2t) if !is_raw => {
                 let pdu = bhs.as_ref().map(R2t::decode);
                 pdu.iter().for_each(|pdu| play.carrier.read(pdu));
             }
-            _ if step % 256 == 255 => {
+            _ if manner == END => {
                 let end = Completion::Ended(QueuePairEnd::Requested);
                 play.carrier.told.push_back(end);
                 play.carrier.has_ended = true;
@@ -209,21 +218,23 @@ impl Carrier for Rdma {
                 play.watch.given(bytes);
                 let header = IserHeader::Control(AdvertisedBuffers::default()).encode();
                 let message = [&header[..], bytes].concat();
-                play.carrier.message(message, bhs.as_ref(), step);
+                play.carrier.message(message, bhs.as_ref(), manner);
             }
         }
         play.take_in();
     }
 
-    /// `limit` 1 has what was posted not leave yet.
+    /// With the limit 1 it is not told yet that anything has left.
     fn transmit(play: &mut Play<Self>, limit: usize) {
         play.initiator.transmit(&mut play.carrier);
-        if limit == 1 || play.carrier.has_ended {
-            return;
-        }
         for work in std::mem::take(&mut play.carrier.posted) {
+            play.carrier.unsent += 1;
             play.leaves(&work);
-            play.carrier.told.push_back(Completion::Sent);
+        }
+        if limit != 1 {
+            let left = std::mem::take(&mut play.carrier.unsent);
+            let told = (0..left).map(|_| Completion::Sent);
+            play.carrier.told.extend(told);
         }
     }
 
@@ -313,6 +324,11 @@ impl Play<Rdma> {
         self.watch.sent(&bytes);
     }
 }
+
+/// In which manner a PDU comes: most messages that are odd invalidate the STag of their command.
+const FOREIGN: usize = 1;
+const RAW: usize = 2;
+const END: usize = 31;
 
 /// What is sent can be read.
 const IS_READ: &str = "a message that can be read";

@@ -29,6 +29,10 @@ impl Carrier for Tcp {
         Initiator::new(config, Duration::ZERO, random)
     }
 
+    fn knows(&self) -> bool {
+        true
+    }
+
     /// Bytes arrive in pieces; what is not taken is given again.
     fn give(play: &mut Play<Self>, bytes: &[u8], step: usize) {
         for piece in bytes.chunks(step) {
