@@ -20,6 +20,7 @@ fn session(id: u16, commands: u64, age_s: u64) -> Session {
         portal: "127.0.0.1:3260".to_owned(),
         user: None,
         proof: "none".to_owned(),
+        transport: "tcp".to_owned(),
         digests: "none".to_owned(),
         core: 0,
         age_s,

@@ -11,7 +11,7 @@ use scsi::nexus::AttentionHistory;
 use slab::Slab;
 
 use super::event_key::{GENERATIONS, SlotKey};
-use super::transport::{CoreLogin, CoreSession};
+use super::transport::{CoreLogin, CoreSession, IserSession};
 
 /// One connection.
 pub(super) struct CoreConnection {
@@ -20,6 +20,8 @@ pub(super) struct CoreConnection {
     pub(super) phase: ConnectionPhase,
     /// `None` once closed.
     pub(super) socket: Option<SocketId>,
+    /// It is a session over iSER: so that others are not asked for what they cannot have.
+    is_iser: bool,
     /// A batch is on its way.
     pub(super) sending: bool,
     /// A receive is in flight.
@@ -100,9 +102,14 @@ impl CoreConnection {
 
     /// Whether its session has something to receive, other than bytes.
     pub(super) fn has_more(&self) -> bool {
+        self.is_iser && self.iser().is_some_and(IserSession::has_more)
+    }
+
+    #[cold]
+    fn iser(&self) -> Option<&IserSession> {
         match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.has_more(),
-            _ => false,
+            ConnectionPhase::Session { session, .. } => session.iser(),
+            _ => None,
         }
     }
 
@@ -142,6 +149,7 @@ impl NexusTable {
         entry.insert(NexusOwner::Connection(Box::new(CoreConnection {
             key,
             peer,
+            is_iser: matches!(&phase, ConnectionPhase::Session { session, .. } if session.iser().is_some()),
             phase,
             socket: Some(socket),
             sending: false,

@@ -15,6 +15,7 @@ use tracing::Level;
 use super::Core;
 use super::event_key::{EventKey, SlotKey};
 use super::nexus_table::{ConnectionPhase, CoreConnection, NexusOwner, NexusState};
+use super::transport::CoreSession;
 use crate::mailbox::{CoreMessage, Mailer, NewSession};
 use runtime::batch::BatchSink;
 use runtime::journal::Journal;
@@ -459,14 +460,18 @@ impl CoreConnection {
     }
 
     /// Tells a session that all has left, if nothing else waits to be sent and nothing waits for
-    /// that. Otherwise the next flush finds out.
+    /// that. Otherwise the next flush finds out, over iSER always.
     fn rests(&mut self) -> bool {
-        match &mut self.phase {
-            ConnectionPhase::Session {
-                session,
-                nexus: NexusState::Yes,
-                ..
-            } if self.closing.is_none() && session.queued() == 0 && !session.has_output() => {
+        let ConnectionPhase::Session {
+            session,
+            nexus: NexusState::Yes,
+            ..
+        } = &mut self.phase
+        else {
+            return false;
+        };
+        match &mut **session {
+            CoreSession::Tcp(session) if self.closing.is_none() && session.queued() == 0 => {
                 session.all_left();
                 true
             }
@@ -501,7 +506,9 @@ impl CoreConnection {
     #[cold]
     fn hears_on(&self) -> bool {
         match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.is_iser() && session.queued() > 0,
+            ConnectionPhase::Session { session, .. } => {
+                session.iser().is_some() && session.queued() > 0
+            }
             ConnectionPhase::Moving(_) => true,
             _ => false,
         }

@@ -191,14 +191,6 @@ impl CoreSession {
         }
     }
 
-    /// Whether there is something to be received that has come, other than bytes.
-    pub(super) fn has_more(&self) -> bool {
-        match self {
-            Self::Tcp(_) => false,
-            Self::Iser(over) => over.stream.has_completions() || over.session.has_message(),
-        }
-    }
-
     pub(super) fn transmit(&mut self, out: &mut BatchSink<'_>) {
         match self {
             Self::Tcp(session) => {
@@ -211,22 +203,6 @@ impl CoreSession {
         }
     }
 
-    /// All that was transmitted has left. Over iSER it is the queue pair that tells.
-    pub(super) fn all_left(&mut self) {
-        if let Self::Tcp(session) = self {
-            session.all_left();
-        }
-    }
-
-    /// Whether there is something to send that the session has given out of its hands: what did not
-    /// fit into a batch.
-    pub(super) fn has_output(&self) -> bool {
-        match self {
-            Self::Tcp(_) => false,
-            Self::Iser(over) => over.stream.has_output(),
-        }
-    }
-
     /// What waits to be sent, or for what has to be over before it is.
     pub(super) fn queued(&self) -> usize {
         match self {
@@ -236,8 +212,11 @@ impl CoreSession {
         }
     }
 
-    pub(super) const fn is_iser(&self) -> bool {
-        matches!(self, Self::Iser(_))
+    pub(super) fn iser(&self) -> Option<&IserSession> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Iser(over) => Some(over),
+        }
     }
 
     pub(super) fn poll(&mut self) -> Option<SessionEvent<BlockLease>> {
@@ -278,6 +257,11 @@ impl CoreSession {
 }
 
 impl IserSession {
+    /// Whether there is something to be received that has come, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
+        self.stream.has_completions() || self.session.has_message()
+    }
+
     /// What has come goes first, and reads that were given up: nothing may be placed for them any
     /// more.
     fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {

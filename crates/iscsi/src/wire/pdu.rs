@@ -118,6 +118,7 @@ impl HeaderField<Residual> for ResidualAt {
         Residual::from_flags(flags & self.0 != 0, flags & self.1 != 0, bhs.word(self.2))
     }
 
+    #[inline(always)]
     fn put(self, bhs: &mut Bhs, value: Residual) {
         bhs.0[1] |= value.flag(self.0, self.1);
         At(self.2).put(bhs, value.count());

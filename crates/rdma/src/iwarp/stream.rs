@@ -152,13 +152,6 @@ impl<L: Lease> Stream<L> {
         self.agreed
     }
 
-    /// Whether [`Stream::transmit`] has something to put out, now or when the peer has said that it
-    /// is ready to hear it.
-    #[must_use]
-    pub fn has_output(&self) -> bool {
-        self.terminate.is_some() || self.outbound.len() > 0 || self.peer_reads.len() > 0
-    }
-
     /// Whether [`QueuePair::poll`] has something to tell.
     #[must_use]
     pub fn has_completions(&self) -> bool {

@@ -45,7 +45,10 @@ fn reply_to(key: &str, value: &str, script: &mut Script<'_>, reply: &mut String)
         "MaxOutstandingUnexpectedPDUs" | "TaggedBufferForSolicitedDataOnly" if script.flag() => {
             "NotUnderstood".to_owned()
         }
-        "TaggedBufferForSolicitedDataOnly" | "InitiatorName" | "InitiatorAlias" | "SessionType"
+        "TaggedBufferForSolicitedDataOnly"
+        | "InitiatorName"
+        | "InitiatorAlias"
+        | "SessionType"
         | "TargetName" => return,
         _ if key.starts_with("CHAP_") => return,
         _ => first.to_owned(),
