@@ -38,6 +38,8 @@ struct SimMedium {
     bytes: Buffer,
     /// Of a disk that is memory, what `bytes` was lent of.
     region: Option<Arc<Region>>,
+    /// Likewise, what is lent to be written: a claim for each write.
+    written: Option<LocalRegion>,
     mapped: RefCell<Vec<bool>>,
     /// What was changed since the last look; not of memory.
     changed: RefCell<Vec<Extent>>,
@@ -78,8 +80,10 @@ impl Disk {
     pub fn new(kind: DiskKind, block_size: u32, blocks: u64) -> Self {
         let len = block_size as usize * blocks as usize;
         let region = (kind == DiskKind::Memory).then(|| region(len as u64));
-        let bytes = match &region {
-            Some(region) => lent(region, block_size),
+        let attach = |region: &Arc<Region>| region.attach_in_blocks(block_size);
+        let written = region.as_ref().map(attach);
+        let bytes = match &written {
+            Some(written) => lent(written, 0..len as u64),
             None => Buffer::from_vec(vec![0; len]),
         };
         let medium = SimMedium {
@@ -88,6 +92,7 @@ impl Disk {
             blocks,
             bytes,
             region,
+            written,
             mapped: RefCell::new(vec![false; blocks as usize]),
             changed: RefCell::default(),
             changes: Cell::new(0),
@@ -304,7 +309,11 @@ impl DiskHandle {
                 }
             }
             MediumOp::PrepareWrite { extent } => {
-                Ok(MediumOutcome::Lease(medium.slice(extent).into()))
+                let start = medium.offset(extent) as u64;
+                let range = start..start + medium.len(extent) as u64;
+                let own = medium.written.as_ref();
+                let own = own.map_or_else(|| medium.slice(extent), |written| lent(written, range));
+                Ok(MediumOutcome::Lease(own.into()))
             }
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
             _ => {
@@ -371,10 +380,9 @@ fn region(len: u64) -> Arc<Region> {
     region.expect("address space for a simulated disk")
 }
 
-/// All of the memory of a region, to be written.
-fn lent(region: &Arc<Region>, block_size: u32) -> Buffer {
-    let lent = region.attach_in_blocks(block_size).lend(0..region.len());
-    lent.expect("the limit is as large")
+/// Memory of a region, to be written.
+fn lent(region: &LocalRegion, range: Range<u64>) -> Buffer {
+    region.lend(range).expect("the limit is as large")
 }
 
 /// The blocks whose data an operation moves or changes.
