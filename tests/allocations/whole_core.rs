@@ -8,6 +8,7 @@ use iscsi::wire::task_management::response::COMPLETE;
 use scsi::wire::lun::Lun;
 use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply};
+use tests::iser_end::IserSettings;
 use tests::one_core::BLOCK;
 use tests::one_core::rig::{Host, Rig};
 
@@ -24,7 +25,11 @@ struct Alone {
 impl Alone {
     /// Logged in, or `None` where the kernel does not have the ring.
     fn new(kind: RingKind) -> Option<Self> {
-        let rig = Rig::new(kind, 1, DISK, super::LIMITS)?;
+        Self::over(None, kind)
+    }
+
+    fn over(iser: Option<&IserSettings>, kind: RingKind) -> Option<Self> {
+        let rig = Rig::over(iser, kind, 1, (DISK, super::LIMITS))?;
         let mut alone = Self { rig, sent: 0 };
         for _ in 0..4 {
             // There are unit attentions of a new nexus.
@@ -103,13 +108,33 @@ impl Alone {
             self.turn();
             self.host().hear();
         }
-        // ABORT TASK SET would wait for the data.
-        for itt in asked {
-            let function = self.initiator().manage(ABORT_TASK, LUN, itt);
+        // ABORT TASK SET would wait for the data. Over iSER each function waits for the RDMA Reads of
+        // its task, so those are answered then.
+        let functions: Vec<_> = asked
+            .iter()
+            .map(|itt| self.initiator().manage(ABORT_TASK, LUN, *itt))
+            .collect();
+        while self.host().has_more() {
+            self.host().say();
+            self.turn();
+        }
+        self.initiator().withholds = false;
+        for (itt, function) in asked.into_iter().zip(functions) {
             assert_eq!(self.reply(), Reply::Managed(function, COMPLETE));
             self.initiator().abandon(itt);
         }
-        self.initiator().withholds = false;
+    }
+
+    /// What so many writes allocate once everything is warm, and as many reads.
+    fn costs(&mut self, commands: u64, blocks: u32) -> [usize; 2] {
+        let bytes = blocks * BLOCK;
+        let data: std::rc::Rc<[u8]> = vec![7; bytes as usize].into();
+        let write = |n| {
+            let cdb = cdb::write(lba(n, blocks), blocks, false);
+            (cdb, Data::Out(data.clone()))
+        };
+        let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(bytes));
+        [self.cost(commands, write), self.cost(commands, read)]
     }
 
     /// What so many commands allocate once everything is warm.
@@ -136,19 +161,34 @@ fn a_whole_core_does_not_use_the_heap() {
         alone.warm_up();
         // Of each ring 100,000.
         for (commands, blocks) in [(30_000, 8), (16_000, 1), (4000, 128)] {
-            let bytes = blocks * BLOCK;
-            let data: std::rc::Rc<[u8]> = vec![7; bytes as usize].into();
-            let write = |n| {
-                (
-                    cdb::write(lba(n, blocks), blocks, false),
-                    Data::Out(data.clone()),
-                )
+            let [written, read] = alone.costs(commands, blocks);
+            assert_eq!(written, 0, "{kind:?}: writes of {blocks} blocks");
+            assert_eq!(read, 0, "{kind:?}: reads of {blocks} blocks");
+        }
+    }
+}
+
+/// Data of writes comes with the command as far as a first burst goes, and the rest by RDMA Reads.
+#[test]
+fn a_whole_core_does_not_use_the_heap_over_iser() {
+    for (crc, long_fpdus) in [(true, true), (true, false), (false, true)] {
+        let iser = IserSettings {
+            crc,
+            long_fpdus,
+            data_segment: 2048,
+            ..IserSettings::usual()
+        };
+        for kind in [RingKind::Epoll, RingKind::Uring] {
+            let Some(mut alone) = Alone::over(Some(&iser), kind) else {
+                continue;
             };
-            let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(bytes));
-            let written = alone.cost(commands, write);
-            assert_eq!(written, 0, "{kind:?}: writes of {bytes} bytes");
-            let read = alone.cost(commands, read);
-            assert_eq!(read, 0, "{kind:?}: reads of {bytes} bytes");
+            alone.warm_up();
+            // Of each 100,000 of 4 KiB.
+            for (commands, blocks) in [(18_000, 8), (2000, 1), (1000, 128)] {
+                let named = format!("{kind:?}, CRC: {crc}, long: {long_fpdus}, {blocks} blocks");
+                let [written, read] = alone.costs(commands, blocks);
+                assert_eq!([written, read], [0, 0], "{named}: writes and reads");
+            }
         }
     }
 }

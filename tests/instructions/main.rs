@@ -15,6 +15,7 @@ use gungraun::{
 };
 
 use target::Kind;
+use tests::iser_end::IserSettings;
 
 /// How often each benchmark does what it counts; the chore divides by it.
 const COMMANDS: u64 = 128;
@@ -44,6 +45,21 @@ fn counted<T>(act: impl FnOnce() -> T) -> T {
 const DIGESTS: &[(&str, &str)] = &[("HeaderDigest", "CRC32C"), ("DataDigest", "CRC32C")];
 const SOLICITED: &[(&str, &str)] = &[("InitialR2T", "Yes"), ("ImmediateData", "No")];
 
+const ISER_CRC: IserSettings = IserSettings::usual();
+const ISER: IserSettings = IserSettings {
+    crc: false,
+    ..ISER_CRC
+};
+/// No immediate data: an RDMA Read for each write.
+const ISER_SOLICITED_CRC: IserSettings = IserSettings {
+    immediate_data: false,
+    ..ISER_CRC
+};
+const ISER_SOLICITED: IserSettings = IserSettings {
+    crc: false,
+    ..ISER_SOLICITED_CRC
+};
+
 #[library_benchmark]
 #[bench::test_unit_ready(Kind::Ready, &[])]
 #[bench::inquiry(Kind::Inquiry, &[])]
@@ -72,6 +88,18 @@ fn target_1(kind: Kind) {
 }
 
 #[library_benchmark]
+#[bench::read_4k(Kind::Read(4096), ISER)]
+#[bench::read_4k_crc(Kind::Read(4096), ISER_CRC)]
+#[bench::read_64k(Kind::Read(65_536), ISER)]
+#[bench::write_4k(Kind::Write(4096), ISER)]
+#[bench::write_4k_crc(Kind::Write(4096), ISER_CRC)]
+#[bench::write_4k_solicited(Kind::Write(4096), ISER_SOLICITED)]
+#[bench::write_4k_solicited_crc(Kind::Write(4096), ISER_SOLICITED_CRC)]
+fn iser_32(kind: Kind, iser: IserSettings) {
+    target::commands_over_iser(kind, iser);
+}
+
+#[library_benchmark]
 #[bench::read_4k(Kind::Read(4096))]
 #[bench::write_4k(Kind::Write(4096))]
 fn initiator_32(kind: Kind) {
@@ -95,7 +123,7 @@ fn wire(act: fn()) {
 
 library_benchmark_group!(
     name = instructions,
-    benchmarks = [target_32, target_1, initiator_32, login, wire]
+    benchmarks = [target_32, target_1, iser_32, initiator_32, login, wire]
 );
 
 main!(

@@ -9,6 +9,7 @@ use engine::mailbox::CoreMailbox;
 use scsi::wire::lun::Lun;
 use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply, Settings};
+use tests::iser_end::IserSettings;
 use tests::one_core::{BLOCK, TARGET, serving};
 
 use super::still::Still;
@@ -71,6 +72,10 @@ impl Rig {
     fn new(target: Target, keys: &[(&'static str, &str)], counts: Counts) -> Self {
         let mut settings = Settings::new(1, TARGET);
         settings.keys = keys.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
+        Self::of(target, settings, counts)
+    }
+
+    fn of(target: Target, settings: Settings, counts: Counts) -> Self {
         let mut rig = Self {
             target,
             initiator: Initiator::new(settings),
@@ -156,7 +161,19 @@ fn inquiry(bytes: u8) -> [u8; 16] {
 
 /// Commands, `len` of them at a time.
 pub(crate) fn commands(kind: Kind, len: u64, keys: &[(&'static str, &str)]) {
-    let mut rig = Rig::new(Target::new(), keys, Counts::No);
+    run(Rig::new(Target::new(), keys, Counts::No), kind, len);
+}
+
+/// Commands over iSER, 32 of them at a time; what the initiator's end of that does is not counted.
+pub(crate) fn commands_over_iser(kind: Kind, iser: IserSettings) {
+    let settings = Settings {
+        iser: Some(iser),
+        ..Settings::new(1, TARGET)
+    };
+    run(Rig::of(Target::new(), settings, Counts::No), kind, 32);
+}
+
+fn run(mut rig: Rig, kind: Kind, len: u64) {
     rig.warm_up(kind);
     rig.counts = Counts::Yes;
     for first in (0..COMMANDS).step_by(len as usize) {

@@ -30,6 +30,7 @@ use self::server::{Defect, Served, Workshop};
 use self::trees::{INITIATORS, PORTALS, TARGETS};
 use crate::lab;
 use crate::oracle::Tick;
+use crate::transport::Transport;
 use crate::watch::Watch;
 
 /// Disks, some of which are no volume at a time.
@@ -393,7 +394,8 @@ fn any_hosts(rng: &mut Rng) -> Vec<Host> {
         let place = left.swap_remove(rng.below(left.len()));
         let (initiator, rest) = (place % INITIATORS.len(), place / INITIATORS.len());
         let (target, portal) = (rest % TARGETS.len(), rest / TARGETS.len());
-        Host::new(number as u32, initiator, target, portal)
+        let iser = Transport::Mixed.pick(rng);
+        Host::new(number as u32, (initiator, target, portal), iser)
     });
     hosts.collect()
 }

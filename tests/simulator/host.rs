@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-use iscsi::wire::bhs::Itt;
+use iscsi::wire::bhs::{Bhs, Itt};
+use iscsi::wire::iser::ISER_HEADER_LEN;
+use rdma::iwarp::ddp::UNTAGGED_LEN;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
 use sim::{Rng, SimWire};
@@ -231,6 +233,16 @@ impl<W> Host<W> {
     #[must_use]
     pub(crate) fn has_something_to_do(&mut self) -> bool {
         self.unsent() > 0 || self.arrived() > 0 || self.is_cut_off()
+    }
+
+    /// The header of the PDU that these bytes begin with: over iSER it stands behind the headers of
+    /// an FPDU, of a segment and of the message.
+    pub(crate) fn header_in(&self, bytes: &[u8]) -> Bhs {
+        let at = self.settings.iser.as_ref().map_or(0, |_| {
+            let segment = 2 + UNTAGGED_LEN;
+            segment + ISER_HEADER_LEN
+        });
+        Bhs(*bytes[at..].first_chunk().expect("a header"))
     }
 
     /// What it was told next.

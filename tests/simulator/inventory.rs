@@ -18,6 +18,7 @@ use self::hosts::Host;
 use crate::lab;
 use crate::oracle::Tick;
 use crate::seeds::with_seeds;
+use crate::transport::{self, Transport};
 use crate::watch::Watch;
 
 const TARGET: &str = "iqn.2026-11.org.lunar:inventory";
@@ -112,7 +113,8 @@ impl Site {
         site.map_from(0);
         site.world.pace = lab::any_pace(&mut site.rng);
         for number in 0..1 + site.rng.below(3) {
-            site.hosts.push(Host::new(number as u32));
+            let iser = Transport::Mixed.pick(&mut site.rng);
+            site.hosts.push(Host::new(number as u32, iser));
         }
         site
     }
@@ -198,7 +200,10 @@ impl Site {
 }
 
 fn config(access: NodeAccess) -> TargetConfig {
-    tests::target_config(TARGET, access, lab::short_limits())
+    TargetConfig {
+        iser: transport::portals(false),
+        ..tests::target_config(TARGET, access, lab::short_limits())
+    }
 }
 
 #[test]

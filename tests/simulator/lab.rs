@@ -20,6 +20,7 @@ pub(crate) use traffic::Mix;
 
 use crate::host::Host;
 use crate::oracle::Oracle;
+use crate::transport::{self, Transport};
 
 /// The one target.
 pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar:simulated";
@@ -28,6 +29,8 @@ pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar:simulated";
 pub(crate) struct Lab {
     /// Chance, of the hosts.
     pub(crate) rng: Rng,
+    /// What carries them.
+    transport: Transport,
     /// The target.
     pub(crate) world: World,
     setup: WorldConfig,
@@ -58,6 +61,8 @@ pub(crate) struct Shape {
     pub(crate) limits: TargetLimits,
     /// Bytes of buffers that each core may use.
     pub(crate) pool_bytes: usize,
+    /// CRCs of iSER are left to the hosts.
+    pub(crate) without_crc: bool,
 }
 
 impl Shape {
@@ -69,6 +74,7 @@ impl Shape {
             disks: vec![Disk::new(kind, 512, 32)],
             limits: limits(),
             pool_bytes: POOL_BYTES,
+            without_crc: true,
         }
     }
 
@@ -135,15 +141,18 @@ impl Lab {
             let size = disk.traits().block_size as usize;
             vec![vec![0; size]; disk.traits().blocks as usize]
         };
+        let mut config = target_config(TARGET, NodeAccess::default(), shape.limits);
+        config.iser = transport::portals(shape.without_crc);
         let setup = WorldConfig {
             seed,
             cores: shape.cores,
-            config: target_config(TARGET, NodeAccess::default(), shape.limits),
+            config,
             units: shape.disks,
             pool_bytes: shape.pool_bytes,
         };
         Self {
             rng: Rng::new(seed ^ 0x0068_6f73_7473),
+            transport: Transport::of(seed),
             world: World::new(&setup).expect("a world"),
             shadows: setup.units.iter().map(shadow).collect(),
             disks: setup.units.clone(),
@@ -189,9 +198,18 @@ impl Lab {
     /// Another host, which is not connected; returns its number.
     pub(crate) fn add_host(&mut self) -> usize {
         let number = self.hosts.len();
-        let settings = Settings::new(number as u32, TARGET);
+        let settings = self.settings(number as u32);
+        self.tell(|| format!("host {number} comes by {:?}", settings.iser));
         self.hosts.push(Host::new(settings));
         number
+    }
+
+    /// How a host of this number comes.
+    pub(crate) fn settings(&mut self, number: u32) -> Settings {
+        Settings {
+            iser: self.transport.pick(&mut self.rng),
+            ..Settings::new(number, TARGET)
+        }
     }
 
     /// Another host, with any keys.

@@ -12,6 +12,7 @@ mod lab;
 mod liar;
 mod oracle;
 mod ports;
+mod transport;
 mod watch;
 
 /// One story a file.
@@ -36,10 +37,33 @@ mod stories {
 mod seeds {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-    /// Tells a story with `usual` seeds, or as the environment says. A story that fails tells its
-    /// seed, which repeats it.
+    use crate::transport::Transport;
+
+    /// Tells a story of hosts over each transport: as often as it usually is over TCP, and half as
+    /// often over each of the others. The seed says which.
+    pub(crate) fn with_transports(story: &str, usual: u64, tell: impl Fn(u64)) {
+        if number("LUNAR_SEED").is_some() {
+            return with_seeds(story, usual, tell);
+        }
+        for over in Transport::ALL {
+            let share = if over == Transport::Tcp { 1 } else { 2 };
+            let seeds = seeds(usual.div_ceil(share));
+            tell_each(
+                &format!("{story} ({over:?})"),
+                seeds.map(|seed| over.seed(seed)),
+                &tell,
+            );
+        }
+    }
+
+    /// Tells a story with `usual` seeds, or as the environment says.
     pub(crate) fn with_seeds(story: &str, usual: u64, tell: impl Fn(u64)) {
-        for seed in seeds(usual) {
+        tell_each(story, seeds(usual), &tell);
+    }
+
+    /// A story that fails tells its seed, which repeats it.
+    fn tell_each(story: &str, seeds: impl Iterator<Item = u64>, tell: &impl Fn(u64)) {
+        for seed in seeds {
             if let Err(cause) = catch_unwind(AssertUnwindSafe(|| tell(seed))) {
                 eprintln!("{story} fails with seed {seed}: LUNAR_SEED={seed} repeats it");
                 resume_unwind(cause);
@@ -48,17 +72,15 @@ mod seeds {
     }
 
     fn seeds(usual: u64) -> std::ops::Range<u64> {
-        let number = |name: &str| {
-            let value = std::env::var(name).ok()?;
-            Some(
-                value
-                    .parse::<u64>()
-                    .unwrap_or_else(|_| panic!("{name}={value}")),
-            )
-        };
         match (number("LUNAR_SEED"), number("LUNAR_SEEDS")) {
             (Some(seed), _) => seed..seed + 1,
             (None, count) => 0..count.unwrap_or(usual),
         }
+    }
+
+    fn number(name: &str) -> Option<u64> {
+        let value = std::env::var(name).ok()?;
+        let number = value.parse();
+        Some(number.unwrap_or_else(|_| panic!("{name}={value}")))
     }
 }

@@ -2,6 +2,7 @@
 //! that behave badly on purpose. It believes what the target says and checks nothing that a test
 //! should check; it does ErrorRecoveryLevel 0 with one connection, without CHAP.
 
+mod carrier;
 mod login;
 mod receive;
 
@@ -18,6 +19,9 @@ use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
 use iscsi::wire::task_management::TaskRequest;
 use scsi::wire::lun::Lun;
 
+pub use self::carrier::ReceiveError;
+use crate::iser_end::{IserEnd, IserSettings};
+
 /// Whom to log in as, to what, and with which keys.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -31,6 +35,8 @@ pub struct Settings {
     pub keys: Vec<(&'static str, String)>,
     /// Whether the data of reads is kept and told; a load generator has no use for it.
     pub keep_data: bool,
+    /// Over iSER, in this way; else over TCP alone.
+    pub iser: Option<IserSettings>,
 }
 
 impl Settings {
@@ -44,6 +50,7 @@ impl Settings {
             target: Some(target.to_owned()),
             keys: Vec::new(),
             keep_data: true,
+            iser: None,
         }
     }
 }
@@ -55,6 +62,8 @@ pub struct Initiator {
     framer: Framer,
     /// What is to be sent.
     out: Vec<u8>,
+    /// What carries it, if that is not TCP alone.
+    iser: Option<Box<IserEnd>>,
     replies: VecDeque<Reply>,
     tasks: Vec<Option<Task>>,
     free: Vec<u32>,
@@ -156,8 +165,10 @@ impl Initiator {
     /// An initiator that logs in at once.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        let iser = settings.iser.clone();
         let mut new = Self {
             settings,
+            iser: iser.map(|settings| Box::new(IserEnd::new(settings))),
             framer: Framer::new(login::DATA_SEGMENT),
             out: Vec::new(),
             replies: VecDeque::new(),
@@ -174,11 +185,6 @@ impl Initiator {
         };
         new.send_login();
         new
-    }
-
-    /// What is to be sent, until now.
-    pub fn output(&mut self) -> &mut Vec<u8> {
-        &mut self.out
     }
 
     /// What came back.
@@ -327,6 +333,9 @@ impl Initiator {
             .is_some()
         {
             self.free.push(itt.0);
+        }
+        if let Some(end) = &mut self.iser {
+            end.forget(itt.0);
         }
     }
 

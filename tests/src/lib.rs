@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod cunit;
 pub mod fuzzing;
 pub mod initiator;
+pub mod iser_end;
 pub mod one_core;
 pub mod process;
 pub mod server;

@@ -15,13 +15,16 @@ use engine::core::{ControlCore, ControlCoreParts, ControlUnit, Core, CoreParts, 
 use engine::flushes::FinalFlushes;
 use engine::mailbox::{CoreMailbox, Mailboxes};
 use engine::views::{TargetViews, Views};
-use iscsi::target::{NodeAccess, PortalGroup, TargetLimits};
+use iscsi::target::{IserPortals, NodeAccess, PortalGroup, TargetLimits};
 use runtime::journal::Journal;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
 /// The name of its target.
 pub const TARGET: &str = "iqn.2026-11.org.lunar:test";
+
+/// Where each connection has come to, as far as the core knows; iSER is taken there, too.
+const PORTAL: ([u8; 4], u16) = ([127, 0, 0, 1], 3260);
 
 /// Bytes of a block of LUN 0.
 pub const BLOCK: u32 = 512;
@@ -75,7 +78,11 @@ fn control(
     views: Arc<Views>,
     limits: TargetLimits,
 ) -> ControlCore {
-    let config = crate::target_config(TARGET, NodeAccess::default(), limits);
+    let mut config = crate::target_config(TARGET, NodeAccess::default(), limits);
+    config.iser = IserPortals {
+        portals: vec![PORTAL.into()],
+        without_crc: true,
+    };
     let unit = NewUnit {
         id: UnitId::first(0),
         state,
@@ -93,7 +100,7 @@ fn control(
         flushes: Arc::new(FinalFlushes::default()),
         cores: 1,
         random: Box::new(|| [0; 64]),
-        local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
+        local_address: |_| Ok(PORTAL.into()),
         segment_size: |_| 1460,
     })
 }

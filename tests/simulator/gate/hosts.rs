@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tests::initiator::{Data, Reply, Settings};
+use tests::iser_end::IserSettings;
 
 use super::Site;
 use super::trees::{self, INITIATORS, LUNS, TARGETS};
@@ -56,9 +57,14 @@ enum What {
 }
 
 impl Host {
-    pub(super) fn new(number: u32, initiator: usize, target: usize, portal: usize) -> Self {
+    pub(super) fn new(
+        number: u32,
+        (initiator, target, portal): (usize, usize, usize),
+        iser: Option<IserSettings>,
+    ) -> Self {
         let settings = Settings {
             name: INITIATORS[initiator].to_owned(),
+            iser,
             ..Settings::new(number, TARGETS[target])
         };
         Self {

@@ -165,8 +165,11 @@ impl Served {
         };
         let portals = self.portals.values().copied().collect();
         change.views = Arc::new(placed.views());
-        change.config =
-            Arc::new(placed.config(portals, IserPortals::default(), lab::short_limits()));
+        let iser = IserPortals {
+            portals: self.portals.values().copied().collect(),
+            without_crc: true,
+        };
+        change.config = Arc::new(placed.config(portals, iser, lab::short_limits()));
     }
 }
 

@@ -11,6 +11,7 @@ use super::Site;
 use super::server::MACHINE;
 use super::trees::{self, INITIATORS, LUNS};
 use crate::host::Host;
+use crate::transport::Transport;
 
 const REPORT_LUNS: [u8; 12] = [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0];
 
@@ -71,6 +72,7 @@ impl Site {
         let mut host: Host<()> = Host::new(Settings {
             name: initiator.to_owned(),
             target: None,
+            iser: Transport::Mixed.pick(&mut self.rng),
             ..Settings::new(100, "")
         });
         host.dial(wire);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tests::initiator::{Data, Reply, Settings};
+use tests::iser_end::IserSettings;
 
 use super::{LUNS, Site, TARGET};
 use crate::host::{self, out};
@@ -36,9 +37,13 @@ enum What {
 }
 
 impl Host {
-    pub(super) fn new(number: u32) -> Self {
+    pub(super) fn new(number: u32, iser: Option<IserSettings>) -> Self {
+        let settings = Settings {
+            iser,
+            ..Settings::new(number, TARGET)
+        };
         Self {
-            port: host::Host::new(Settings::new(number, TARGET)),
+            port: host::Host::new(settings),
             stalls: 0,
             revoked_at: None,
             must_hear: BTreeMap::new(),

@@ -33,6 +33,7 @@ impl Lab {
             self.oracle.refused(stamp).expect("it has just begun");
         }
         let data = self.oracle.data(stamp);
+        self.tell(|| format!("{stamp:?} is of {extent:?}"));
         let (lba, blocks) = (extent.lba, extent.blocks as u32);
         let (cdb, data) = match pattern {
             Pattern::Each => {

@@ -7,7 +7,7 @@ use tests::initiator::{Data, Reply};
 
 use crate::host::{What, out};
 use crate::lab::{Lab, Mix, Shape};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 const HOSTS: usize = 4;
 /// The unit with the counter, of which the oracle knows nothing.
@@ -18,7 +18,7 @@ const BLOCK: usize = 512;
 
 #[test]
 fn a_counter_counts_every_good() {
-    with_seeds("a counter", 60, |seed| {
+    with_transports("a counter", 60, |seed| {
         let mut lab = lab(seed);
         let mut counters: Vec<_> = (0..HOSTS).map(Counter::new).collect();
         for _ in 0..6000 {

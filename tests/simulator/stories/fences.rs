@@ -7,13 +7,13 @@ use sim::Rng;
 use tests::cdb::Reserve;
 
 use crate::lab::{Lab, Mix, Shape};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 const HOSTS: usize = 4;
 
 #[test]
 fn nothing_lands_behind_a_fence() {
-    with_seeds("fences", 80, |seed| {
+    with_transports("fences", 80, |seed| {
         let mut rng = Rng::new(seed);
         let mut shape = Shape::any(&mut rng);
         shape.cores = 2 + rng.below(3) as u16;

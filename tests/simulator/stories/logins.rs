@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use iscsi::wire::bhs::{Bhs, Opcode};
+use iscsi::wire::bhs::Opcode;
 use sim::{DiskKind, Rng, SimWire};
-use tests::initiator::{Initiator, Settings};
+use tests::initiator::Initiator;
 
-use crate::lab::{Lab, Mix, Shape, TARGET};
-use crate::seeds::with_seeds;
+use crate::lab::{Lab, Mix, Shape};
+use crate::seeds::with_transports;
 
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(15);
 const NOP_INTERVAL: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ const GOOD: usize = 0;
 
 #[test]
 fn storms_and_junk_do_not_disturb_a_session() {
-    with_seeds("login storms", 30, |seed| {
+    with_transports("login storms", 30, |seed| {
         let mut shape = Shape::any(&mut Rng::new(seed));
         shape.limits.logins = LOGINS;
         let mut lab = Lab::new(seed, shape);
@@ -51,9 +51,13 @@ fn storms_and_junk_do_not_disturb_a_session() {
 
 #[test]
 fn a_host_that_holds_all_places_for_logins_keeps_no_other_host_out() {
+    with_transports("all places", 1, all_places_are_held);
+}
+
+fn all_places_are_held(seed: u64) {
     let mut shape = Shape::new(1, DiskKind::Apart);
     shape.limits.logins = LOGINS;
-    let mut lab = Lab::new(0, shape);
+    let mut lab = Lab::new(seed, shape);
     let connect = |lab: &mut Lab| lab.world.connect_from([127, 0, 0, 2]).expect("a portal");
     let mut held: Vec<_> = (0..LOGINS).map(|_| connect(&mut lab)).collect();
     lab.log_in_hosts(1);
@@ -78,9 +82,10 @@ fn keep_talking(lab: &mut Lab, time: Duration) {
     }
 }
 
-/// Junk, part of a login, a login with a wrong byte, or a whole one with junk behind it.
+/// Junk, part of a login, a login with a wrong byte, or a whole one with junk behind it. Over iSER
+/// it is the Request of MPA in place of a login.
 fn send_anything(lab: &mut Lab, wire: &SimWire, number: u32) {
-    let settings = Settings::new(1000 + number % 20, TARGET);
+    let settings = lab.settings(1000 + number % 20);
     let mut login = std::mem::take(Initiator::new(settings).output());
     let rng = &mut lab.rng;
     match rng.below(6) {
@@ -113,12 +118,18 @@ fn send_anything(lab: &mut Lab, wire: &SimWire, number: u32) {
 
 #[test]
 fn a_peer_that_does_not_log_in_has_15_seconds() {
-    let mut lab = Lab::new(0, Shape::new(2, DiskKind::Apart));
+    with_transports("slow logins", 1, nobody_logs_in);
+}
+
+fn nobody_logs_in(seed: u64) {
+    let mut lab = Lab::new(seed, Shape::new(2, DiskKind::Apart));
     let silent = lab.world.connect().expect("somebody listens");
     let slow = lab.world.connect().expect("somebody listens");
-    let login = std::mem::take(Initiator::new(Settings::new(0, TARGET)).output());
-    for byte in login.iter().take(29) {
-        slow.put(&[*byte]);
+    let settings = lab.settings(0);
+    let login = std::mem::take(Initiator::new(settings).output());
+    // The Request of MPA is shorter than a login: it is whole, and then nothing comes.
+    for at in 0..29 {
+        slow.put(login.get(at..=at).unwrap_or_default());
         lab.quiesce();
         lab.world.pass(LOGIN_TIMEOUT / 30);
     }
@@ -134,11 +145,16 @@ const TOGETHER: Duration = Duration::from_millis(250);
 
 #[test]
 fn a_silent_session_is_pinged_and_dropped() {
-    let mut lab = Lab::new(0, Shape::new(2, DiskKind::Apart));
+    with_transports("silent sessions", 4, one_session_is_silent);
+}
+
+fn one_session_is_silent(seed: u64) {
+    let mut lab = Lab::new(seed, Shape::new(2, DiskKind::Apart));
     for host in 0..2 {
         lab.add_host();
         lab.log_in(host);
     }
+    lab.quiesce();
     // The other one answers.
     lab.hosts[0].reads = false;
     let silent = lab.hosts[0].link.as_ref().expect("a link").wire.clone();
@@ -147,8 +163,8 @@ fn a_silent_session_is_pinged_and_dropped() {
     assert_eq!(silent.arrived(), 0, "it was pinged too early");
     lab.world.pass(MOMENT + TOGETHER);
     lab.quiesce();
-    let ping = Bhs(*silent.take(48).first_chunk().expect("a header"));
-    assert_eq!(ping.opcode(), Opcode::NopIn);
+    let ping = silent.take(silent.arrived());
+    assert_eq!(lab.hosts[0].header_in(&ping).opcode(), Opcode::NopIn);
     lab.world.pass(NOP_TIMEOUT - MOMENT - TOGETHER);
     lab.quiesce();
     assert!(!silent.is_over(), "it was dropped too early");

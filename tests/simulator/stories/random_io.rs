@@ -4,11 +4,11 @@
 use sim::{Disk, DiskKind, Rng};
 
 use crate::lab::{Lab, Mix, Shape};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 #[test]
 fn acknowledged_writes_are_there() {
-    with_seeds("acknowledged writes are there", 60, |seed| {
+    with_transports("acknowledged writes are there", 60, |seed| {
         let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.log_in_hosts(4);
@@ -19,7 +19,7 @@ fn acknowledged_writes_are_there() {
 
 #[test]
 fn failing_disks_lose_nothing_that_was_acknowledged() {
-    with_seeds("failing disks", 40, |seed| {
+    with_transports("failing disks", 40, |seed| {
         let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.world.pace.disk_errors = 5;
@@ -31,7 +31,7 @@ fn failing_disks_lose_nothing_that_was_acknowledged() {
 
 #[test]
 fn long_transfers_are_whole() {
-    with_seeds("long transfers", 6, |seed| {
+    with_transports("long transfers", 6, |seed| {
         let mut shape = Shape::any(&mut Rng::new(seed));
         let kind = shape.disks[0].kind();
         // Up to 800 KiB: several segments each way.

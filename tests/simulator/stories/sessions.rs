@@ -10,7 +10,7 @@ use sim::{DiskKind, Rng};
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 /// Longer than a silent session is kept.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -23,7 +23,7 @@ const LEAVER: usize = 1;
 
 #[test]
 fn cut_connections_leave_nothing_behind() {
-    with_seeds("cut connections", 60, |seed| {
+    with_transports("cut connections", 60, |seed| {
         let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.log_in_hosts(4);
@@ -67,7 +67,7 @@ fn end_connection(lab: &mut Lab, host: usize) {
 /// Once the login was answered, nothing of the old session comes (RFC 7143 §6.3.5).
 #[test]
 fn nothing_of_the_old_session_lands_after_the_login() {
-    with_seeds("reinstatement", 60, |seed| {
+    with_transports("reinstatement", 60, |seed| {
         let mut lab = Lab::any(seed);
         lab.log_in_hosts(3);
         // Writes stay at the medium for long.
@@ -91,7 +91,11 @@ fn nothing_of_the_old_session_lands_after_the_login() {
 /// be told next, and that is not lost to the normal session that follows.
 #[test]
 fn a_named_discovery_between_two_sessions_leaves_what_the_second_one_is_told() {
-    let mut lab = Lab::new(0, Shape::new(1, DiskKind::Apart));
+    with_transports("a named discovery", 4, a_discovery_comes_between);
+}
+
+fn a_discovery_comes_between(seed: u64) {
+    let mut lab = Lab::new(seed, Shape::new(1, DiskKind::Apart));
     lab.log_in_hosts(1);
     let read = |lab: &mut Lab| lab.read(0, 0, Extent::new(0, 1));
     lab.insist(0, read);
@@ -133,7 +137,7 @@ fn log_in_again(lab: &mut Lab) {
 /// So the host finds nothing of it under another ISID or on another core (PREVENT, reservations).
 #[test]
 fn a_nexus_is_gone_when_its_logout_is_answered() {
-    with_seeds("logouts", 60, |seed| {
+    with_transports("logouts", 60, |seed| {
         let mut lab = on_several_cores(seed);
         lab.log_in_hosts(HOSTS);
         // The leaver hears its answer at once, what cores tell each other takes longer.
@@ -155,7 +159,7 @@ fn a_nexus_is_gone_when_its_logout_is_answered() {
 
 #[test]
 fn a_nexus_that_goes_slowly_has_its_logout_answered() {
-    with_seeds("slow logouts", 20, |seed| {
+    with_transports("slow logouts", 20, |seed| {
         let mut lab = on_several_cores(seed);
         lab.log_in_hosts(2);
         lab.run(200, &Mix::default());

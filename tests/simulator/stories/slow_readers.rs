@@ -11,7 +11,7 @@ use tests::initiator::Reply;
 use crate::host::{What, out};
 use crate::lab::{Lab, Mix, Shape};
 use crate::oracle::Pattern;
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 /// One host takes nothing.
 const SLOW: usize = 0;
@@ -21,7 +21,7 @@ const BLOCKS: u64 = 128;
 
 #[test]
 fn a_host_that_takes_nothing_stops_nobody() {
-    with_seeds("slow readers", 15, |seed| {
+    with_transports("slow readers", 15, |seed| {
         let mut lab = lab(seed);
         lab.hosts[SLOW].reads = false;
         let (mut most, mut pings) = (0, 0);
@@ -63,7 +63,7 @@ const READS: u64 = 64;
 
 #[test]
 fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
-    with_seeds("long reads", 2, |seed| {
+    with_transports("long reads", 2, |seed| {
         let (mut lab, extent) = lab_of_long_reads(seed, POOL_BYTES);
         lab.hosts[SLOW].reads = false;
         fill_window(&mut lab, extent);
@@ -86,7 +86,7 @@ fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
 
 #[test]
 fn a_host_that_takes_nothing_but_is_alive_is_dropped() {
-    with_seeds("alive", 2, |seed| {
+    with_transports("alive", 2, |seed| {
         let (mut lab, extent) = lab_of_long_reads(seed, POOL_BYTES);
         lab.hosts[SLOW].reads = false;
         fill_window(&mut lab, extent);
@@ -108,7 +108,7 @@ const MOST_WRITTEN: usize = 32 << 20;
 
 #[test]
 fn a_host_that_owes_data_leaves_the_pool_to_others() {
-    with_seeds("owes data", 1, |seed| {
+    with_transports("owes data", 1, |seed| {
         let (mut lab, extent) = lab_of_long_reads(seed, MOST_WRITTEN + (8 << 20));
         let link = lab.hosts[SLOW].link.as_mut().expect("a connection");
         link.initiator.withholds = true;

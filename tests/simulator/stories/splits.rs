@@ -3,6 +3,7 @@
 use scsi::medium::Extent;
 use sim::{DiskKind, EventWeights};
 use tests::initiator::Reply;
+use tests::iser_end::IserSettings;
 
 use crate::lab::{Lab, Shape};
 use crate::oracle::Pattern;
@@ -12,10 +13,11 @@ const HOST: usize = 0;
 type Keys = &'static [(&'static str, &'static str)];
 
 /// Everything in one PDU, or in as many as can be.
-const HOSTS: [(DiskKind, Keys); 3] = [
-    (DiskKind::Apart, &[]),
+const HOSTS: [HostRow; 6] = [
+    (DiskKind::Apart, None, &[]),
     (
         DiskKind::Memory,
+        None,
         &[
             ("HeaderDigest", "CRC32C"),
             ("DataDigest", "CRC32C"),
@@ -26,6 +28,7 @@ const HOSTS: [(DiskKind, Keys); 3] = [
     ),
     (
         DiskKind::Apart,
+        None,
         &[
             ("DataDigest", "CRC32C"),
             ("FirstBurstLength", "1024"),
@@ -33,7 +36,40 @@ const HOSTS: [(DiskKind, Keys); 3] = [
             ("MaxRecvDataSegmentLength", "512"),
         ],
     ),
+    // FPDUs with CRCs, as long as they can be.
+    (DiskKind::Apart, Some(IserSettings::usual), &[]),
+    // Without, of a segment of TCP each; one RDMA Read after the other.
+    (
+        DiskKind::Memory,
+        Some(short_fpdus),
+        &[("MaxBurstLength", "2048")],
+    ),
+    // CRCs, short FPDUs, no invalidation, and all data by RDMA Read.
+    (DiskKind::Apart, Some(plain), &[("ImmediateData", "No")]),
 ];
+
+type HostRow = (DiskKind, Option<fn() -> IserSettings>, Keys);
+
+fn short_fpdus() -> IserSettings {
+    IserSettings {
+        crc: false,
+        long_fpdus: false,
+        reads: 1,
+        solicited_only: Some(false),
+        hello: true,
+        data_segment: 512,
+        ..IserSettings::usual()
+    }
+}
+
+fn plain() -> IserSettings {
+    IserSettings {
+        long_fpdus: false,
+        can_invalidate: false,
+        solicited_only: Some(true),
+        ..IserSettings::usual()
+    }
+}
 
 /// How what the host sends is cut.
 #[derive(Clone, Copy)]
@@ -48,30 +84,38 @@ enum Cut {
 
 #[test]
 fn a_cut_anywhere_changes_nothing() {
-    for (kind, keys) in HOSTS {
-        let (answers, bytes) = conversation(kind, keys, Cut::Nowhere);
+    for host in HOSTS {
+        let (answers, bytes) = conversation(host, Cut::Nowhere);
         assert_eq!(answers.len(), 11, "{} answers", answers.len());
         for at in 1..bytes {
-            let (cut, _) = conversation(kind, keys, Cut::After(at));
-            assert!(cut == answers, "cut after {at} of {bytes} bytes, {keys:?}");
+            let (cut, _) = conversation(host, Cut::After(at));
+            assert!(cut == answers, "cut after {at} of {bytes} bytes, {host:?}");
         }
     }
 }
 
 #[test]
 fn pieces_of_any_size_change_nothing() {
-    for (kind, keys) in HOSTS {
-        let (answers, _) = conversation(kind, keys, Cut::Nowhere);
+    for host in HOSTS {
+        let (answers, _) = conversation(host, Cut::Nowhere);
         for size in (1..8).chain([16, 47, 48, 49, 52, 511, 512]) {
-            let (cut, _) = conversation(kind, keys, Cut::Every(size));
-            assert!(cut == answers, "in pieces of {size} bytes, {keys:?}");
+            let (cut, _) = conversation(host, Cut::Every(size));
+            assert!(cut == answers, "in pieces of {size} bytes, {host:?}");
         }
+    }
+}
+
+#[test]
+fn over_iser_the_answers_are_those_over_tcp() {
+    let usual = conversation(HOSTS[0], Cut::Nowhere).0;
+    for host in HOSTS {
+        assert_eq!(conversation(host, Cut::Nowhere).0, usual, "{host:?}");
     }
 }
 
 /// One command after the other, so that the answers come in one order. Returns these, and how many
 /// bytes the host has sent.
-fn conversation(kind: DiskKind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
+fn conversation((kind, iser, keys): HostRow, cut: Cut) -> (Vec<Reply>, usize) {
     let mut lab = Lab::new(0, Shape::new(2, kind));
     lab.world.pace = EventWeights {
         pieces: false,
@@ -80,6 +124,7 @@ fn conversation(kind: DiskKind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
     lab.add_host();
     let keys = keys.iter().map(|(key, value)| (*key, (*value).to_owned()));
     lab.hosts[HOST].settings.keys = keys.collect();
+    lab.hosts[HOST].settings.iser = iser.map(|settings| settings());
     lab.dial(HOST);
     let mut sent = 0;
     let steps: [fn(&mut Lab); 9] = [

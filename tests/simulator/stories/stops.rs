@@ -11,7 +11,7 @@ use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::oracle::Pattern;
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 /// What hosts have to log out.
 const GRACE: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const HOSTS: usize = 5;
 
 #[test]
 fn every_core_leaves_within_the_grace_with_all_flushed() {
-    with_seeds("stops", 80, |seed| {
+    with_transports("stops", 80, |seed| {
         let mut lab = Lab::any(seed);
         lab.any_pace();
         lab.log_in_hosts(HOSTS);
@@ -69,7 +69,7 @@ fn say_good_bye(lab: &mut Lab) {
 
 #[test]
 fn buffers_of_an_idle_core_are_given_back() {
-    with_seeds("idle", 5, |seed| {
+    with_transports("idle", 5, |seed| {
         let mut lab = Lab::new(seed, Shape::new(1, DiskKind::Apart));
         lab.log_in_hosts(1);
         for _ in 0..2 {

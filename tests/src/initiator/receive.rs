@@ -11,11 +11,8 @@ use iscsi::wire::task_management::TaskResponse;
 use super::{Initiator, Reply};
 
 impl Initiator {
-    /// Takes bytes that came, all of them.
-    ///
-    /// # Errors
-    /// When the stream can no longer be cut into PDUs.
-    pub fn receive(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
+    /// Takes bytes of PDUs, all of them.
+    pub(super) fn receive_pdus(&mut self, mut bytes: &[u8]) -> Result<(), FrameError> {
         loop {
             let in_full_feature = self.full_feature;
             let Some(piece) = self.framer.next(&mut bytes)? else {

@@ -13,6 +13,7 @@ use scsi::wire::lun::Lun;
 
 use super::{TARGET, serving};
 use crate::initiator::{Data, Initiator, Reply, Settings};
+use crate::iser_end::IserSettings;
 
 /// A core, and hosts that take turns with it. What goes wrong is a panic.
 pub struct Rig {
@@ -38,6 +39,17 @@ impl Rig {
     /// does not have the ring.
     #[must_use]
     pub fn new(kind: RingKind, hosts: u32, size: u64, limits: TargetLimits) -> Option<Self> {
+        Self::over(None, kind, hosts, (size, limits))
+    }
+
+    /// The same for hosts that come over iSER, if so told.
+    #[must_use]
+    pub fn over(
+        iser: Option<&IserSettings>,
+        kind: RingKind,
+        hosts: u32,
+        (size, limits): (u64, TargetLimits),
+    ) -> Option<Self> {
         let (mut ring, _) = AnyRing::open(kind)
             .inspect_err(|cause| eprintln!("SKIPPED: {kind:?}: {cause}"))
             .ok()?;
@@ -47,7 +59,13 @@ impl Rig {
         listening.expect("a ring that listens");
         let mut core = serving(ring, size, limits).expect("address space");
         core.begin(Duration::ZERO);
-        let hosts = (0..hosts).map(|number| Host::new(address, number).expect("a connection"));
+        let hosts = (0..hosts).map(|number| {
+            let settings = Settings {
+                iser: iser.cloned(),
+                ..Settings::new(number, TARGET)
+            };
+            Host::new(address, settings).expect("a connection")
+        });
         let mut rig = Self {
             hosts: hosts.collect(),
             core,
@@ -100,12 +118,12 @@ impl Rig {
 }
 
 impl Host {
-    fn new(address: SocketAddr, number: u32) -> Result<Self> {
+    fn new(address: SocketAddr, settings: Settings) -> Result<Self> {
         let socket = TcpStream::connect(address)?;
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         Ok(Self {
-            initiator: Initiator::new(Settings::new(number, TARGET)),
+            initiator: Initiator::new(settings),
             socket,
             unsent: Vec::new(),
             input: vec![0; 1 << 20],
