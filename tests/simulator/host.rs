@@ -10,7 +10,7 @@ use rdma::iwarp::ddp::UNTAGGED_LEN;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
 use sim::{Rng, SimWire};
-use tests::initiator::{Data, Initiator, Reply, Settings};
+use tests::initiator::{Data, Initiator, ReceiveError, Reply, Settings};
 
 use crate::oracle::{Stamp, Tick};
 
@@ -36,6 +36,41 @@ pub(crate) struct Host<W = What> {
     pub(crate) told: VecDeque<Reply>,
     /// Commands it has sent.
     pub(crate) users: u64,
+    /// What becomes of its bytes on their way.
+    pub(crate) line: Line,
+}
+
+/// The way of the bytes of a host, where one of them may be damaged.
+#[derive(Default)]
+pub(crate) struct Line {
+    /// How many bytes have passed, to the target and to the host.
+    pub(crate) passed: [usize; 2],
+    /// Which byte is to be damaged: which way, and behind how many others.
+    pub(crate) damage: Option<(usize, usize)>,
+    /// The host has found its connection broken.
+    pub(crate) has_ended: bool,
+}
+
+/// The ways of a [`Line`].
+pub(crate) const TO_TARGET: usize = 0;
+pub(crate) const TO_HOST: usize = 1;
+
+impl Line {
+    fn pass(&mut self, way: usize, bytes: &mut [u8]) {
+        let before = self.passed[way];
+        self.passed[way] += bytes.len();
+        if let Some((_, at)) = self.damage.filter(|(damaged, _)| *damaged == way)
+            && let Some(byte) = at.checked_sub(before).and_then(|at| bytes.get_mut(at))
+        {
+            *byte ^= 1 << (at % 8);
+        }
+    }
+
+    /// The connection is over by what has come; that may be after damage alone.
+    fn ended(&mut self, error: ReceiveError) {
+        assert!(self.damage.is_some(), "{error}");
+        self.has_ended = true;
+    }
 }
 
 /// A connection.
@@ -120,6 +155,7 @@ impl<W> Host<W> {
             reads: true,
             told: VecDeque::new(),
             users: 0,
+            line: Line::default(),
         }
     }
 
@@ -199,7 +235,8 @@ impl<W> Host<W> {
     /// Sends so many bytes.
     pub(crate) fn send(&mut self, len: usize) {
         if let Some(link) = &mut self.link {
-            let bytes: Vec<u8> = link.initiator.output().drain(..len).collect();
+            let mut bytes: Vec<u8> = link.initiator.output().drain(..len).collect();
+            self.line.pass(TO_TARGET, &mut bytes);
             link.wire.put(&bytes);
         }
     }
@@ -207,12 +244,14 @@ impl<W> Host<W> {
     /// Takes so many bytes.
     ///
     /// # Panics
-    /// When they are not PDUs.
+    /// When they end the connection, and none was damaged.
     pub(crate) fn take(&mut self, len: usize) {
         if let Some(link) = &mut self.link {
-            let bytes = link.wire.take(len);
-            let taken = link.initiator.receive(&bytes);
-            taken.unwrap_or_else(|error| panic!("{}: {error}", self.settings.name));
+            let mut bytes = link.wire.take(len);
+            self.line.pass(TO_HOST, &mut bytes);
+            if let Err(error) = link.initiator.receive(&bytes) {
+                self.line.ended(error);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod watch;
 mod stories {
     mod compare;
     mod damage;
+    mod damaged_fpdus;
     mod fences;
     mod logins;
     mod outcomes;

@@ -91,6 +91,8 @@ pub struct IserEnd {
     /// What was not posted, oldest first: it waits for its data, or for a right to send.
     requests: VecDeque<Request>,
     commands: Commands,
+    /// A Hello was announced.
+    has_hello: bool,
     /// A HelloReply is due.
     awaits_hello_reply: bool,
     /// As the target told them last.
@@ -121,6 +123,7 @@ impl IserEnd {
             pdus: PduReader::new(),
             requests: VecDeque::new(),
             commands: Commands::default(),
+            has_hello: false,
             awaits_hello_reply: false,
             stamps: Stamps::default(),
             to_wire: startup.request(&private).encode(),

@@ -62,7 +62,7 @@ fn short_fpdus() -> IserSettings {
     }
 }
 
-fn plain() -> IserSettings {
+pub(super) fn plain() -> IserSettings {
     IserSettings {
         long_fpdus: false,
         can_invalidate: false,
@@ -127,31 +127,7 @@ fn conversation((kind, iser, keys): HostRow, cut: Cut) -> (Vec<Reply>, usize) {
     lab.hosts[HOST].settings.iser = iser.map(|settings| settings());
     lab.dial(HOST);
     let mut sent = 0;
-    let steps: [fn(&mut Lab); 9] = [
-        |_| {},
-        // Unit attention.
-        |lab| {
-            lab.flush(HOST, 0);
-        },
-        |lab| {
-            lab.write(HOST, 0, Extent::new(3, 2), Pattern::Each);
-        },
-        |lab| {
-            lab.write(HOST, 0, Extent::new(1, 7), Pattern::Each);
-        },
-        |lab| {
-            lab.read(HOST, 0, Extent::new(0, 9));
-        },
-        |lab| {
-            lab.write(HOST, 0, Extent::new(2, 3), Pattern::Zeros);
-        },
-        |lab| {
-            lab.compare_and_write(HOST, 0, Extent::new(4, 1));
-        },
-        |lab| lab.reset_unit(HOST, 0),
-        talk_of_other_things,
-    ];
-    for step in steps {
+    for step in STEPS {
         step(&mut lab);
         sent = pass_on(&mut lab, cut, sent);
     }
@@ -159,6 +135,32 @@ fn conversation((kind, iser, keys): HostRow, cut: Cut) -> (Vec<Reply>, usize) {
     lab.is_left_by_all();
     (told.into(), sent)
 }
+
+/// What is said, one after the other.
+pub(super) const STEPS: [fn(&mut Lab); 9] = [
+    |_| {},
+    // Unit attention.
+    |lab| {
+        lab.flush(HOST, 0);
+    },
+    |lab| {
+        lab.write(HOST, 0, Extent::new(3, 2), Pattern::Each);
+    },
+    |lab| {
+        lab.write(HOST, 0, Extent::new(1, 7), Pattern::Each);
+    },
+    |lab| {
+        lab.read(HOST, 0, Extent::new(0, 9));
+    },
+    |lab| {
+        lab.write(HOST, 0, Extent::new(2, 3), Pattern::Zeros);
+    },
+    |lab| {
+        lab.compare_and_write(HOST, 0, Extent::new(4, 1));
+    },
+    |lab| lab.reset_unit(HOST, 0),
+    talk_of_other_things,
+];
 
 fn talk_of_other_things(lab: &mut Lab) {
     let link = lab.hosts[HOST].link.as_mut().expect("a connection");

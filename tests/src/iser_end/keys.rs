@@ -9,14 +9,13 @@ pub(super) const DATA_SEGMENT: u32 = 8192;
 /// What is offered in place of a text. Digests are offered with the way out of them, as there are
 /// none over RDMA (RFC 7145 §6.1).
 pub(super) fn offered(text: &[u8], settings: &IserSettings) -> Vec<u8> {
-    let is_discovery = pairs(text).any(|pair| pair == "SessionType=Discovery");
     let own = pairs(text).map(|pair| match pair.split_once('=') {
         Some((key @ ("HeaderDigest" | "DataDigest"), "CRC32C")) => format!("{key}=CRC32C,None"),
         Some(("ImmediateData", _)) if !settings.immediate_data => "ImmediateData=No".to_owned(),
         _ => pair,
     });
     let mut added = Vec::new();
-    if !is_discovery {
+    if !is_of_discovery(text) {
         added.push("RDMAExtensions=Yes".to_owned());
         added.push(format!("InitiatorRecvDataSegmentLength={DATA_SEGMENT}"));
         let longest = settings.data_segment;
@@ -30,6 +29,11 @@ pub(super) fn offered(text: &[u8], settings: &IserSettings) -> Vec<u8> {
         }
     }
     joined(own.chain(added))
+}
+
+/// Whether a login is one of a discovery session.
+pub(super) fn is_of_discovery(text: &[u8]) -> bool {
+    pairs(text).any(|pair| pair == "SessionType=Discovery")
 }
 
 /// What the initiator is answered.

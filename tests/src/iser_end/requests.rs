@@ -66,6 +66,8 @@ impl IserEnd {
     pub(super) fn request(&mut self, bhs: Bhs, data: Vec<u8>) {
         match bhs.opcode() {
             Opcode::LoginRequest => {
+                // A discovery session is not one of iSER, and has no Hello.
+                self.has_hello = self.settings.hello && !keys::is_of_discovery(&data);
                 let text = keys::offered(&data, &self.settings);
                 self.requests.push_back(Request::Pdu(bhs, text));
             }

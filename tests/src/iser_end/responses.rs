@@ -66,7 +66,7 @@ impl IserEnd {
     }
 
     fn logged_in(&mut self, pdu: &LoginResponse) {
-        if self.settings.hello && pdu.transit && pdu.next == stage::FULL_FEATURE {
+        if self.has_hello && pdu.transit && pdu.next == stage::FULL_FEATURE {
             self.greet();
         }
     }
