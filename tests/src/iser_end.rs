@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 
 use iscsi::wire::bhs::Stamps;
 use iscsi::wire::iser::{longest_message, private_data};
-use rdma::iwarp::startup::{FrameKind, FrameReader, StartupConfig, StartupFrame};
+use rdma::iwarp::startup::{FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame};
 use rdma::iwarp::stream::{Stream, StreamConfig};
 use rdma::test_support::sent;
 use rdma::verbs::{Completion, QueuePair as _};
@@ -189,7 +189,7 @@ impl IserEnd {
 
     fn open(&mut self, reply: &StartupFrame) -> Result<(), Violation> {
         let agreed = startup(&self.settings).agree(reply);
-        let agreed = agreed.map_err(|error| error.violation())?;
+        let agreed = agreed.map_err(StartupError::violation)?;
         let config = StreamConfig {
             segment_size: SEGMENT_SIZE,
             max_receive: longest_message(keys::DATA_SEGMENT),

@@ -11,6 +11,7 @@ use rdma::verbs::Stag;
 use scsi::violation::Violation;
 use scsi::wire::lun::Lun;
 
+use super::memory::Command;
 use super::{IserEnd, Link, keys};
 
 impl IserEnd {
@@ -82,7 +83,7 @@ impl IserEnd {
         };
         let response = ScsiResponse::decode(&pdu.bhs);
         let command = self.commands.forget(stream, response.itt.0);
-        let expected = command.as_ref().and_then(|command| command.invalidated());
+        let expected = command.as_ref().and_then(Command::invalidated);
         if invalidated != expected.filter(|_| self.settings.can_invalidate) {
             return Err(INVALIDATES);
         }
