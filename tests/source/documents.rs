@@ -52,7 +52,9 @@ fn collect(text: &str, heading: impl Fn(&str) -> Option<&str>) -> Options {
     for line in text.lines() {
         if let Some(option) = heading(line) {
             let name = option.split(' ').find(|word| word.starts_with("--"));
-            let name = name.unwrap_or(option).to_owned();
+            // `--iser[=PROVIDER]`.
+            let name = name.unwrap_or(option).split('[').next();
+            let name = name.unwrap_or_default().to_owned();
             last = Some(options.entry(name).or_insert(None));
         } else if let Some(default) = &mut last
             && let Some(value) = default_in(line)
@@ -124,7 +126,9 @@ fn every_page_of_the_manual_is_compared() {
 #[test]
 fn the_page_of_the_configuration_has_every_key() {
     let page = read("docs/manual/configuration.md");
-    let rows = read("crates/control/src/tree.rs");
+    let rows = ["tree.rs", "tree/portals.rs"];
+    let rows = rows.map(|path| read(&format!("crates/control/src/{path}")));
+    let rows = rows.concat();
     let fields = rows.lines().filter_map(|line| {
         let field = line.strip_prefix("    pub ")?.split_once(':')?.0;
         (!field.contains(' ')).then(|| field.replace('_', "-"))

@@ -34,6 +34,10 @@ pub struct ServeOptions {
     pub target_per_volume: bool,
     /// Where to listen; port 0 picks a free one.
     pub listen: Vec<SocketAddr>,
+    /// What carries iSER at every portal, beside iSCSI; `None`: nothing does.
+    pub iser: Option<IserProvider>,
+    /// Whether software iWARP asks for CRCs.
+    pub iser_crc: bool,
     /// Fibre Channel ports over Ethernet that show the same LUNs.
     pub fcoe: Vec<FcoePort>,
     /// What SendTargets answers with in place of the address that a connection came to:
@@ -65,6 +69,13 @@ pub struct ServeOptions {
     pub wait: Duration,
     /// Bounds on what a peer can cost.
     pub limits: TargetLimits,
+}
+
+/// What carries iSER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IserProvider {
+    /// Software iWARP, over the TCP connections of the portals.
+    Software,
 }
 
 /// What holds for every unit of the command.
@@ -143,6 +154,8 @@ impl ServeOptions {
             volumes,
             target_per_volume: false,
             listen: vec![DEFAULT_PORTAL],
+            iser: None,
+            iser_crc: true,
             fcoe: Vec::new(),
             advertise: Vec::new(),
             iqn,

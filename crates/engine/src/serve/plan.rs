@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use fc::remote::Partners;
 use iscsi::names;
-use iscsi::target::{AccessGroup, Initiators, NodeAccess};
+use iscsi::target::{AccessGroup, Initiators, IserPortals, NodeAccess};
 
 use super::options::{
-    BlockSizeOption, FcoePort, ServeError, ServeMisuse, ServeOptions, TargetChap,
+    BlockSizeOption, FcoePort, IserProvider, ServeError, ServeMisuse, ServeOptions, TargetChap,
 };
 use crate::inventory::{FcPortRow, Inventory, LunRow, TargetRow, UnitRow};
 use ::io::ether::Place;
@@ -40,6 +40,7 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
         order.push(name);
     }
     inventory.portals.clone_from(&options.listen);
+    inventory.iser = iser(options);
     inventory.advertise.clone_from(&options.advertise);
     let port = |port: &FcoePort| FcPortRow {
         port: port.clone(),
@@ -50,6 +51,17 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
     };
     inventory.fc_ports = options.fcoe.iter().map(port).collect();
     Ok((inventory, order))
+}
+
+/// Every portal takes it, or none does.
+fn iser(options: &ServeOptions) -> IserPortals {
+    match options.iser {
+        None => IserPortals::default(),
+        Some(IserProvider::Software) => IserPortals {
+            portals: options.listen.clone(),
+            without_crc: !options.iser_crc,
+        },
+    }
 }
 
 fn unit(

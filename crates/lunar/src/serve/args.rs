@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use address::HostPort;
-use clap::Args;
+use clap::{ArgAction, Args};
 use engine::serve::options::{
-    BlockSizeOption, ChapHash, FcoePort, MOST_THREADS, PollMode, RingKind, ServeOptions,
-    TargetChap, TargetLimits, UnitOptions, chap_user,
+    BlockSizeOption, ChapHash, FcoePort, IserProvider, MOST_THREADS, PollMode, RingKind,
+    ServeOptions, TargetChap, TargetLimits, UnitOptions, chap_user,
 };
 
 use super::portal;
@@ -81,6 +81,22 @@ struct NetworkArgs {
     /// --open.
     #[arg(long, value_name = "HOST:PORT", value_parser = portal::parse)]
     listen: Vec<HostPort>,
+
+    /// Take iSER on every portal, beside iSCSI
+    ///
+    /// iSER is iSCSI over RDMA. One port takes both; the first byte of a connection tells which.
+    /// soft is software iWARP over TCP: it needs neither a device nor a module, and copies data as
+    /// iSCSI does, so it is not faster.
+    #[arg(long, value_name = "PROVIDER", num_args = 0..=1, require_equals = true,
+          default_missing_value = "soft", value_parser = choice(PROVIDERS))]
+    iser: Option<IserProvider>,
+
+    /// Whether to ask for CRC32C on iSER connections
+    ///
+    /// off: CRCs are used only if the initiator asks for them.
+    #[arg(long, value_name = "WHEN", requires = "iser", default_value = "on",
+          action = ArgAction::Set, value_parser = choice(ON_OFF))]
+    iser_crc: bool,
 
     /// Serve as a Fibre Channel port over Ethernet; may be repeated
     ///
@@ -241,6 +257,16 @@ struct LimitArgs {
     connection_memory: u32,
 }
 
+/// `--iser`.
+const PROVIDERS: &Choices<IserProvider> = &[(
+    "soft",
+    Some("Software iWARP, over TCP"),
+    IserProvider::Software,
+)];
+
+/// `--iser-crc`.
+const ON_OFF: &Choices<bool> = &[("on", None, true), ("off", None, false)];
+
 /// `--chap-min`, and `--chap-hash` of `ls`.
 pub(crate) const HASHES: &Choices<ChapHash> = &[
     ("md5", None, ChapHash::Md5),
@@ -295,6 +321,8 @@ impl ServeArgs {
             options.listen = portal::listen(&self.network.listen)?;
         }
         options.target_per_volume = self.target_per_volume;
+        options.iser = self.network.iser;
+        options.iser_crc = self.network.iser_crc;
         options.fcoe = self.network.fcoe;
         options.advertise = self.network.advertise;
         options.open = self.access.open;

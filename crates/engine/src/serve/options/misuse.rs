@@ -69,6 +69,9 @@ pub enum ServeMisuse {
     /// A portal twice.
     #[error("--listen {1} is already covered by --listen {0}: omit one of them")]
     SamePortal(SocketAddr, SocketAddr),
+    /// iSER where nothing listens.
+    #[error("--iser needs a portal, and with --fcoe alone there is none: add --listen HOST:PORT")]
+    IserWithoutPortal,
     /// More volumes than there are LUNs.
     #[error("{0} volumes are too many: one server has at most 16384, so start several")]
     TooManyVolumes(usize),
@@ -240,6 +243,9 @@ impl ServeOptions {
             return Err(ServeMisuse::NoInitiator(name.to_owned()));
         }
         validate_portals(&self.listen)?;
+        if self.iser.is_some() && self.listen.is_empty() {
+            return Err(ServeMisuse::IserWithoutPortal);
+        }
         let exposed = self.listen.iter().find(|portal| !portal.ip().is_loopback());
         let closed = self.chap.is_some() || !self.allowed_names().is_empty();
         match exposed {

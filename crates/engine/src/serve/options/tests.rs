@@ -416,6 +416,24 @@ fn a_portal_is_listened_on_once() {
 }
 
 #[test]
+fn iser_needs_a_portal() {
+    let iser = |options: &mut ServeOptions| options.iser = Some(IserProvider::Software);
+    assert_eq!(with(iser), Ok(()));
+    let port = "cable:/tmp/cable".parse::<FcoePort>().unwrap();
+    let alone = with(|options| {
+        iser(options);
+        options.listen.clear();
+        options.fcoe = vec![port.clone()];
+    });
+    assert_eq!(alone, Err(ServeMisuse::IserWithoutPortal));
+    let beside = with(|options| {
+        iser(options);
+        options.fcoe = vec![port];
+    });
+    assert_eq!(beside, Ok(()));
+}
+
+#[test]
 fn a_limit_is_told_as_it_is_written() {
     let said = |change: fn(&mut ServeOptions)| with(change).unwrap_err().to_string();
     let login = said(|options| options.limits.login_timeout = Duration::ZERO);
