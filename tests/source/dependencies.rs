@@ -31,12 +31,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "client",
-        &["scsi", "iscsi", "fc", "io", "block", "address", "runtime"],
+        &["scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime"],
     ),
     (
         "engine",
         &[
-            "scsi", "iscsi", "fc", "io", "block", "address", "runtime", "client",
+            "scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime", "client",
         ],
     ),
     (
