@@ -31,7 +31,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "client",
-        &["scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime"],
+        &[
+            "scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime",
+        ],
     ),
     (
         "engine",

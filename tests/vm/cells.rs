@@ -12,7 +12,7 @@ use crate::reservations;
 use crate::serving;
 use crate::two_hosts;
 use crate::using;
-use crate::variations::{ETHERNET, ISCSI, ONE, Variation};
+use crate::variations::{ETHERNET, ISCSI, ISER, ONE, Variation};
 
 /// What joins a guest with this machine.
 #[derive(Clone, Copy)]
@@ -40,8 +40,10 @@ impl Link {
 pub(crate) enum Root {
     /// What the starred cells use.
     Small,
-    /// What any cell uses.
+    /// What any cell uses but those of RDMA.
     Large,
+    /// The kernel's iSER, over a module that Debian does not build.
+    Siw,
 }
 
 impl Root {
@@ -50,6 +52,7 @@ impl Root {
         match self {
             Self::Small => ("vm", "small"),
             Self::Large => ("vm-large", "large"),
+            Self::Siw => ("vm-rdma", "rdma"),
         }
     }
 }
@@ -141,6 +144,36 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: ISCSI,
         run: using::iscsi,
+    },
+    Cell {
+        name: "faults-iser-siw",
+        starred: false,
+        root: Root::Siw,
+        link: Link::Taps(1),
+        script: "siw-faults.sh",
+        options: &["--iser"],
+        variations: faults::ISER,
+        run: faults::iser,
+    },
+    Cell {
+        name: "13-iser-siw",
+        starred: false,
+        root: Root::Siw,
+        link: Link::Taps(1),
+        script: "siw-open-iscsi.sh",
+        options: &["--iser"],
+        variations: ISER,
+        run: serving::iscsi,
+    },
+    Cell {
+        name: "13-isert-siw",
+        starred: false,
+        root: Root::Siw,
+        link: Link::Taps(1),
+        script: "siw-lio.sh",
+        options: &[],
+        variations: ISER,
+        run: using::iser,
     },
     Cell {
         name: "5-multipath",

@@ -98,6 +98,52 @@ const ISCSI_FAULTS: [Fault; 9] = [
     },
 ];
 
+const ISER_FAULTS: [Fault; 7] = [
+    Fault {
+        name: "killed",
+        strikes: "kill-1,kill-1",
+        words: &[("logged", "conn.error:2")],
+        ..FAULT
+    },
+    Fault {
+        name: "frozen",
+        strikes: "freeze-7,freeze-20",
+        words: &[("logged", "ping.timeout:1")],
+        ..FAULT
+    },
+    Fault {
+        name: "frozen-commands",
+        strikes: "freeze-7,freeze-20",
+        words: &[
+            ("command_timeout", "2"),
+            ("counted", "eh_abort_cnt:2"),
+            ("logged", "conn.error:1"),
+        ],
+        ..FAULT
+    },
+    Fault {
+        name: "reset",
+        strikes: "reset-device,reset-target,reset-device",
+        words: &[("counted", "tmfcmd_pdus:3")],
+        ..FAULT
+    },
+    Fault {
+        name: "lost-0.1",
+        lost: 1000,
+        ..FAULT
+    },
+    Fault {
+        name: "cut",
+        strikes: "cut-5",
+        ..FAULT
+    },
+    Fault {
+        name: "grown",
+        strikes: "grow",
+        ..FAULT
+    },
+];
+
 const FCOE_FAULTS: [Fault; 5] = [
     Fault {
         name: "killed",
@@ -135,6 +181,7 @@ const FCOE_FAULTS: [Fault; 5] = [
 ];
 
 pub(crate) const ISCSI: &[Variation] = &variations(&ISCSI_FAULTS);
+pub(crate) const ISER: &[Variation] = &variations(&ISER_FAULTS);
 pub(crate) const FCOE: &[Variation] = &variations(&FCOE_FAULTS);
 
 const fn variations<const N: usize>(faults: &[Fault; N]) -> [Variation; N] {
@@ -210,7 +257,15 @@ impl<'a> Served<'a> {
 
 /// open-iscsi. Frames are lost in the guest, by its own kernel.
 pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
-    let fault = row(&ISCSI_FAULTS, variation)?;
+    struck(scene, variation, row(&ISCSI_FAULTS, variation)?)
+}
+
+/// The same with the kernel's ib_iser.
+pub(crate) fn iser(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    struck(scene, variation, row(&ISER_FAULTS, variation)?)
+}
+
+fn struck(scene: &mut Scene, variation: &Variation, fault: &Fault) -> Result<()> {
     let dir = scene.folder(variation)?;
     let portal = format!("{}:3260", scene.lane.host(0));
     let listen = ["--iqn", TARGET, "--allow", GUEST, "--listen", &portal];

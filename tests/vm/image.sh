@@ -1,11 +1,13 @@
 #!/bin/sh
 # Makes what the guests boot, from nothing but Debian's packages:
 #
-#   tests/vm/image.sh small|large FOLDER
+#   tests/vm/image.sh small|large|rdma FOLDER
 #
 # leaves FOLDER/{vmlinux,initrd,root.img}. The root is Debian 12 whatever this machine runs, since
 # its kernel is the peer. Nothing is made if FOLDER has what this very recipe makes. The small root
-# has what the starred cells use, the large one what any cell does.
+# has what the starred cells use, the large one what any cell does but those of RDMA, whose root has
+# the kernel's RDMA besides what the small one has. It has siw, too, if that can be built, and else
+# FOLDER/without-siw tells the reason.
 set -eu
 
 release=bookworm
@@ -17,14 +19,15 @@ more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 more_packages=$more_packages,python3-pexpect,python3-pycurl
 # For a machine that boots from a LUN.
 more_packages=$more_packages,fdisk,dosfstools,extlinux,syslinux-common,initramfs-tools
+# For RDMA: `rdma` is in iproute2.
+rdma_packages=e2fsprogs
 # Of crates.io, since no package of Debian has it.
 exerciser='fsx --version 0.3.2'
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
-no_drivers='sound drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
+no_drivers='sound drivers/infiniband/hw drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
     drivers/input drivers/bluetooth drivers/hwmon drivers/isdn drivers/platform drivers/thunderbolt
-    drivers/net/wireless drivers/net/can drivers/net/usb drivers/net/ethernet drivers/infiniband
-    net/wireless net/mac80211 net/bluetooth net/mac802154'
+    drivers/net/wireless drivers/net/can drivers/net/usb drivers/net/ethernet net/wireless net/mac80211 net/bluetooth net/mac802154'
 # What the first stage needs to find the root.
 first_modules='virtio_pci virtio_blk ext4 crc32c_generic'
 
@@ -33,14 +36,17 @@ main() {
     case $size in
     small) ;;
     large) packages=$packages,$more_packages ;;
-    *) echo "image.sh: $size is neither small nor large" >&2 && exit 2 ;;
+    rdma) packages=$packages,$rdma_packages ;;
+    *) echo "image.sh: $size is not small, large or rdma" >&2 && exit 2 ;;
     esac
     recipe=$size\ $(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
+    [ "$size" != rdma ] || recipe=$recipe\ $(sha256sum <"$(dirname "$0")/siw.sh")
     if [ "$(cat "$folder/recipe" 2>/dev/null)" = "$recipe" ]; then
         return
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
+    [ "$size" != rdma ] || siw_is_built
     set -f
     excluded=
     for path in $unread; do
@@ -51,6 +57,14 @@ main() {
         --customize-hook="'$(realpath "$0")' --of $size '$(realpath "$folder")' \"\$1\"" \
         --format=null $release /dev/null $(sources)
     echo "$recipe" >"$folder/recipe"
+}
+
+# Without siw the recipe is not that of this script, so that the next run tries again.
+siw_is_built() {
+    if ! "$(dirname "$0")/siw.sh" "$folder/../vm-siw"; then
+        echo "tests/vm/siw.sh could not build siw" >"$folder/without-siw"
+        recipe="$recipe without siw"
+    fi
 }
 
 # This machine's own sources if they are of that release; else mmdebstrap knows where Debian is.
@@ -65,10 +79,10 @@ sources() {
 finish() {
     size=$1 folder=$2 root=$3
     add_kernel
-    [ "$size" = small ] || add_fence_agents
+    [ "$size" != large ] || add_fence_agents
     add_first_stage
-    [ "$size" = small ] || add_boot
-    [ "$size" = small ] || add_exerciser
+    [ "$size" != large ] || add_boot
+    [ "$size" != large ] || add_exerciser
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
     truncate -s 1200M "$folder/root.img"
     # Without what mmdebstrap has mounted in there.
@@ -107,11 +121,26 @@ add_kernel() {
     for drivers in $no_drivers; do
         rm -rf "$folder/kernel/lib/modules/$version/kernel/$drivers"
     done
+    if [ "$size" != rdma ]; then
+        rm -rf "$folder/kernel/lib/modules/$version/kernel/drivers/infiniband"
+    fi
     cp -a "$folder/kernel/lib/modules" "$root/usr/lib/"
+    [ "$size" != rdma ] || add_siw
     chroot "$root" depmod "$version"
     unpack_kernel "$folder/kernel/boot/vmlinuz-$version" >"$folder/vmlinux"
     cp "$folder/kernel/boot/vmlinuz-$version" "$folder/kernel/boot/config-$version" "$root/boot"
     rm -rf "$folder/kernel"
+}
+
+# The module for this very kernel.
+add_siw() {
+    built=$(cat "$folder/../vm-siw/version" || true)
+    if [ "$built" = "$version" ] && [ ! -e "$folder/without-siw" ]; then
+        mkdir "$root/usr/lib/modules/$version/extra"
+        cp "$folder/../vm-siw/siw.ko" "$root/usr/lib/modules/$version/extra/"
+    elif [ ! -e "$folder/without-siw" ]; then
+        echo "siw was built for Linux $built, and the guest boots $version" >"$folder/without-siw"
+    fi
 }
 
 # Emulated, a kernel takes 15 s to unpack itself. Where its payload begins, and how long it is,

@@ -112,6 +112,9 @@ fn ready(root: Root) -> Result<PathBuf> {
     if !image.join("recipe").exists() {
         bail!("no root for guests, which tests/vm/image.sh {size} target/{folder} makes");
     }
+    if let (Root::Siw, Ok(reason)) = (root, fs::read_to_string(image.join("without-siw"))) {
+        bail!("{}", reason.trim());
+    }
     Ok(image)
 }
 

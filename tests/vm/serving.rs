@@ -32,6 +32,9 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let mut options = options(scene, &["--iqn", TARGET, "--allow", GUEST]);
     options.extend(listen.iter().map(|option| (*option).to_owned()));
     options.extend(proofs(&dir, variation)?);
+    if !variation.fpdu_crc {
+        options.extend(["--iser-crc", "off"].map(str::to_owned));
+    }
     let server = start(&dir, &[&disk.address()], &options)?;
     let target = server.luns[0].portals[0].clone();
     let damage = if variation.damaged {

@@ -169,7 +169,7 @@ fn started(mut command: Command, dir: &Path) -> Result<Running> {
 /// Everything that the verbs do, and what a wrong secret comes to.
 fn meets(dir: &Path, vendor: &str, lun: u32, variation: &Variation) -> Result<()> {
     listed(dir, PORTAL, TARGET, variation)?;
-    let unit = address(dir, &format!("{PORTAL}/{TARGET}/{lun}"), variation)?;
+    let unit = address(dir, "iscsi", &format!("{PORTAL}/{TARGET}/{lun}"), variation)?;
     let told = lunar(dir, &["info", &unit])?;
     negotiated(&told, vendor, variation)?;
     uses(dir, &unit)?;
@@ -181,7 +181,7 @@ fn meets(dir: &Path, vendor: &str, lun: u32, variation: &Variation) -> Result<()
 }
 
 fn refused(dir: &Path, lun: u32, variation: &Variation) -> Result<()> {
-    let unit = address(dir, &format!("{PORTAL}/{TARGET}/{lun}"), variation)?;
+    let unit = address(dir, "iscsi", &format!("{PORTAL}/{TARGET}/{lun}"), variation)?;
     crate::serving::secret(dir, "secret", "another-secret")?;
     let mut info = Command::new(tests::server::binary()?);
     let ran = tool::run(info.args(["info", &unit]), Duration::from_secs(60))?;

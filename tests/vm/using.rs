@@ -21,6 +21,15 @@ const INITIATOR: &str = "iqn.2026-11.org.lunar.test:host";
 
 /// LIO over iSCSI.
 pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    lio(scene, variation, "iscsi")
+}
+
+/// LIO over iSER.
+pub(crate) fn iser(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    lio(scene, variation, "iser")
+}
+
+fn lio(scene: &mut Scene, variation: &Variation, scheme: &str) -> Result<()> {
     let dir = scene.folder(variation)?;
     let own = scene.lane.guest(0);
     let mut words = variation.words();
@@ -30,7 +39,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     act(scene, "begin", &words)?;
 
     let mut portal = format!("{own}:3260");
-    listed(&dir, &portal, TARGET, variation)?;
+    listed(&dir, &format!("{scheme}://{portal}"), TARGET, variation)?;
     let damage = if variation.damaged {
         let damage = Damage::start("127.0.0.1:0", portal.parse()?)?;
         portal = damage.portal().to_string();
@@ -38,7 +47,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
     } else {
         None
     };
-    let unit = address(&dir, &format!("{portal}/{TARGET}/0"), variation)?;
+    let unit = address(&dir, scheme, &format!("{portal}/{TARGET}/0"), variation)?;
     let told = lunar(&dir, &["info", &unit])?;
     negotiated(&told, "LIO-ORG", variation)?;
     uses(&dir, &unit)?;
@@ -112,10 +121,20 @@ pub(crate) fn listed(dir: &Path, portal: &str, target: &str, variation: &Variati
     Ok(())
 }
 
-/// The address of a unit at `PORTAL/TARGET/LUN`.
-pub(crate) fn address(dir: &Path, unit: &str, variation: &Variation) -> Result<String> {
-    let digests = if variation.digests { "crc32c" } else { "none" };
-    let mut address = format!("{unit}?initiator={INITIATOR}&digests={digests}");
+/// The address of a unit at `PORTAL/TARGET/LUN`, by `iscsi` or `iser`.
+pub(crate) fn address(
+    dir: &Path,
+    scheme: &str,
+    unit: &str,
+    variation: &Variation,
+) -> Result<String> {
+    let sums = match scheme {
+        "iser" if variation.fpdu_crc => "crc=on",
+        "iser" => "crc=off",
+        _ if variation.digests => "digests=crc32c",
+        _ => "digests=none",
+    };
+    let mut address = format!("{unit}?initiator={INITIATOR}&{sums}");
     if variation.auth != Auth::None {
         let file = secret(dir, "secret", SECRET)?;
         let hash = variation.hash.to_lowercase();
@@ -125,7 +144,7 @@ pub(crate) fn address(dir: &Path, unit: &str, variation: &Variation) -> Result<S
         let file = secret(dir, "mutual-secret", MUTUAL_SECRET)?;
         address += &format!("&mutual-secret-file={file}");
     }
-    Ok(format!("iscsi://{address}"))
+    Ok(format!("{scheme}://{address}"))
 }
 
 /// What the session of `lunar info` says that it negotiated.

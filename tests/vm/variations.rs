@@ -20,6 +20,8 @@ pub(crate) struct Variation {
     pub(crate) immediate_data: bool,
     pub(crate) initial_r2t: bool,
     pub(crate) max_burst: u32,
+    /// A CRC in each FPDU, of iSER over software iWARP.
+    pub(crate) fpdu_crc: bool,
     /// Bits flip on the way.
     pub(crate) damaged: bool,
     pub(crate) mtu: u16,
@@ -34,6 +36,7 @@ pub(crate) const PLAIN: Variation = Variation {
     immediate_data: true,
     initial_r2t: false,
     max_burst: 256 << 10,
+    fpdu_crc: true,
     damaged: false,
     mtu: 1500,
 };
@@ -89,6 +92,55 @@ pub(crate) const ISCSI: &[Variation] = &[
         name: "damaged",
         damaged: true,
         ..DIGESTS
+    },
+];
+
+/// What each other one of iSER differs from: all of a write is solicited but what comes with its
+/// command.
+const OVER_RDMA: Variation = Variation {
+    name: "crc",
+    initial_r2t: true,
+    ..PLAIN
+};
+
+/// Those of iSER over software iWARP.
+pub(crate) const ISER: &[Variation] = &[
+    OVER_RDMA,
+    Variation {
+        name: "no-crc",
+        fpdu_crc: false,
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "chap",
+        auth: Auth::Chap,
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "mutual-md5",
+        auth: Auth::Mutual,
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "mutual-sha256",
+        auth: Auth::Mutual,
+        hash: "SHA256",
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "no-immediate-data",
+        immediate_data: false,
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "burst-16m",
+        max_burst: (16 << 20) - 512,
+        ..OVER_RDMA
+    },
+    Variation {
+        name: "damaged",
+        damaged: true,
+        ..OVER_RDMA
     },
 ];
 

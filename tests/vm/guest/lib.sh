@@ -30,6 +30,14 @@ within() {
     done
 }
 
+# A device of RDMA in software: `rdma`, siw or rxe.
+rdma_is_up() {
+    modprobe "$rdma"
+    rdma link show "${rdma}0/1" 2>/dev/null && return
+    rdma link add "${rdma}0" type "$rdma" netdev eth0
+    rdma link show
+}
+
 # Warnings of the kernel from here on count.
 log_begins() { dmesg -C; }
 

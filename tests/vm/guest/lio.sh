@@ -8,9 +8,11 @@ begins() {
     ip addr replace "$own/24" dev eth0
     ip link set eth0 up
     modprobe iscsi_target_mod
+    [[ -z ${rdma:-} ]] || rdma_is_up
     log_begins
     unit_begins
-    mkdir -p "$group/lun/lun_0" "$group/np/$own:3260"
+    mkdir -p "$group/lun/lun_0" "$group/np"
+    portal_begins
     ln -s "$backstore" "$group/lun/lun_0/disk"
     mkdir -p "$acl/lun_0"
     ln -s "$group/lun/lun_0" "$acl/lun_0/map"
@@ -39,6 +41,20 @@ begins() {
     echo "$max_burst" >"$group/param/MaxBurstLength"
     echo "$first_burst" >"$group/param/FirstBurstLength"
     echo 1 >"$group/enable"
+}
+
+# A portal of LIO listens for TCP in any case, where siw is to listen next: that listener is made
+# in a network of its own, where it disturbs no one.
+portal_begins() {
+    local portal=$group/np/$own:3260
+    if [[ -z ${rdma:-} ]]; then
+        mkdir "$portal"
+        return
+    fi
+    modprobe ib_isert
+    unshare -n sh -euc 'ip addr add "$1/32" dev lo; ip link set lo up; mkdir "$2"' \
+        sh "$own" "$portal"
+    echo 1 >"$portal/iser"
 }
 
 ends() {

@@ -4,11 +4,6 @@
 node=(iscsiadm -m node -T "$target" -p "$portal")
 discovery=(iscsiadm -m discoverydb -t sendtargets -p "$portal")
 
-network_is_up() {
-    ip addr replace "$own/24" dev eth0
-    ip link set eth0 up
-}
-
 set_discovery() { "${discovery[@]}" -o update -n "$1" -v "$2"; }
 set_() { "${node[@]}" -o update -n "$1" -v "$2"; }
 
@@ -38,13 +33,13 @@ login_is_set() {
 is_discovered() {
     if [[ $hash != MD5 ]]; then
         # A discovery offers no other hash than that.
-        "${node[@]}" -o new
+        "${node[@]}" "${interface[@]}" -o new
         return
     fi
     say discovery
     "${discovery[@]}" -o new
     proofs_are_set set_discovery discovery.sendtargets
-    within 30 "${discovery[@]}" --discover
+    within 30 "${discovery[@]}" "${interface[@]}" --discover
     iscsiadm -m node | grep "$target"
 }
 
@@ -56,6 +51,25 @@ session_is_as_asked() {
         "InitialR2T: $initial_r2t" "MaxBurstLength: $agreed_burst"; do
         grep -qi "$line" /tmp/session
     done
+    [[ -z ${rdma:-} ]] || iscsiadm -m session -P 3 | grep 'Iface Transport: iser'
+}
+
+# A file system whose files are what they were after they were written back and read anew.
+ext4_holds() {
+    modprobe ext4
+    mkfs.ext4 -q -F "$1"
+    mount "$1" /mnt
+    dd if=/dev/urandom of=/mnt/random bs=1M count=8 status=none
+    cp -r /vm /usr/sbin /mnt
+    sync
+    sha256sum /mnt/random >/tmp/sum
+    umount /mnt
+    echo 3 >/proc/sys/vm/drop_caches
+    e2fsck -fn "$1"
+    mount "$1" /mnt
+    sha256sum --check /tmp/sum
+    diff -r --no-dereference /usr/sbin /mnt/sbin
+    umount /mnt
 }
 
 network_is_up
@@ -69,8 +83,8 @@ is_discovered
 login_is_set
 say login
 "${node[@]}" --login
-within 30 has_disks iscsi_tcp 1
-disk=/dev/$(first_disk iscsi_tcp)
+within 30 has_disks $driver 1
+disk=/dev/$(first_disk $driver)
 within 30 test -b "$disk"
 session_is_as_asked
 unit_is_described "$disk"
@@ -79,9 +93,11 @@ writes_are_read "$disk" "$mib"
 say discard
 flushes_and_discards "$disk"
 grows "$disk"
+[[ -z ${rdma:-} ]] || ext4_holds "$disk"
 say logout
 "${node[@]}" --logout
 iscsiadm -m session && fail "there is a session after the logout"
 # An answer that comes before the thread that sent the request has let it go keeps open-iscsi from
 # sending its next one; it logs in again.
+[[ -z ${rdma:-} || -z ${expected:-} ]] || expected+='|iser: iser_(qp_event_callback|err_comp):'
 log_is_clean "Capacity data has changed|Login/Text in progress${expected:+|$expected}"

@@ -1,0 +1,3 @@
+# LIO with ib_isert, over siw.
+rdma=siw
+. /vm/lio.sh
