@@ -18,6 +18,8 @@ impl PduSink<BlockLease> for BatchSink<'_> {
         self.0.bytes(bytes);
     }
 
+    // Both transports call it for each run of data.
+    #[inline(always)]
     fn lease(&mut self, data: BlockLease) {
         if data.len() < COPY_BELOW {
             PduSink::copied(self, &data);

@@ -115,13 +115,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     fn feed(&mut self, now: Now, key: SlotKey, bytes: &[u8]) {
         let mut rest = bytes;
         let mut half = bytes.len() / 2;
-        loop {
+        while !rest.is_empty() || self.has_more(key) {
             let Some(connection) = self.connections.get(key) else {
                 return;
             };
-            if rest.is_empty() && !connection.has_more() {
-                break;
-            }
             if connection.is_deaf() {
                 return;
             }
@@ -133,7 +130,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             rest = rest.get(used..).unwrap_or_default();
             let progressed = self.events(now, key);
             self.run_until_quiet(now);
-            if used == 0 && !progressed && !rest.is_empty() {
+            if used == 0 && !progressed {
                 break;
             }
             if rest.len() <= half && !rest.is_empty() {
@@ -147,6 +144,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         {
             connection.early = rest.to_vec();
         }
+    }
+
+    fn has_more(&mut self, key: SlotKey) -> bool {
+        let connection = self.connections.get(key);
+        connection.is_some_and(|connection| connection.has_more())
     }
 
     fn events(&mut self, now: Now, key: SlotKey) -> bool {
