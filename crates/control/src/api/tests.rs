@@ -21,6 +21,7 @@ use crate::gate::{Generation, Outcome};
 use crate::plan::Impact;
 
 mod escalation;
+mod iser;
 pub(super) mod problems;
 mod roles;
 mod streams;
