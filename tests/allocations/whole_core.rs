@@ -108,8 +108,8 @@ impl Alone {
             self.turn();
             self.host().hear();
         }
-        // ABORT TASK SET would wait for the data. Over iSER each function waits for the RDMA Reads of
-        // its task, so those are answered then.
+        // ABORT TASK SET would wait for the data. Over iSER each function waits for the RDMA Reads
+        // of its task, so those are answered then.
         let functions: Vec<_> = asked
             .iter()
             .map(|itt| self.initiator().manage(ABORT_TASK, LUN, *itt))

@@ -8,9 +8,9 @@
 //! | a SCSI write | what was not sent with it is asked for by R2T, and advertised |
 //! | other PDUs | the same in Sends |
 //!
-//! It is a witness, too. What the target does is compared with what it may do: which STag a response
-//! invalidates, how much of the memory of a read is written, and that nothing is when the command
-//! has ended, or a task management function that ends it was answered.
+//! It is a witness, too. What the target does is compared with what it may do: which STag a
+//! response invalidates, how much of the memory of a read is written, and that nothing is when the
+//! command has ended, or a task management function that ends it was answered.
 //!
 //! | what | file |
 //! |---|---|
