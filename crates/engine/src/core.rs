@@ -22,6 +22,7 @@
 mod buffers;
 mod census;
 mod change_steps;
+mod connection;
 mod control_core;
 mod event_key;
 mod fc_port;

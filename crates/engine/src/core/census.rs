@@ -4,7 +4,7 @@ use ::io::ring::{Ring, SocketId};
 use scsi::device::DeviceCounts;
 
 use super::Core;
-use super::nexus_table::CoreConnection;
+use super::connection::CoreConnection;
 use crate::mailbox::Mailer;
 
 /// How many of everything that comes and goes a core holds.

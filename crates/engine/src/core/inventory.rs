@@ -10,7 +10,8 @@ use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId};
 
 use super::Core;
-use super::nexus_table::{ConnectionPhase, NexusOwner};
+use super::connection::ConnectionPhase;
+use super::nexus_table::NexusOwner;
 use super::timers::Timer;
 use crate::change::{ChangeError, Preparation, Retirement, Switch};
 use crate::mailbox::{CoreMessage, Mailer};

@@ -16,10 +16,10 @@ use scsi::unit::CoreId;
 use scsi::violation::Violation;
 
 use super::Core;
+use super::connection::ConnectionPhase;
 use super::event_key::SlotKey;
 use super::iwarp::IwarpOffer;
 use super::logins::Admission;
-use super::nexus_table::ConnectionPhase;
 use super::session::{PARTING, tell_of_session};
 use super::transport::CoreLogin;
 use crate::mailbox::{CoreMessage, Mailer, NewSession, SessionInfo};

@@ -6,63 +6,11 @@ use std::net::IpAddr;
 
 use ::io::ring::SocketId;
 use fc::remote::RemoteId;
-use scsi::medium::Now;
 use scsi::nexus::AttentionHistory;
 use slab::Slab;
 
+use super::connection::{ConnectionPhase, CoreConnection};
 use super::event_key::{GENERATIONS, SlotKey};
-use super::transport::{CoreLogin, CoreSession, IserSession};
-
-/// One connection.
-pub(super) struct CoreConnection {
-    pub(super) key: SlotKey,
-    pub(super) peer: IpAddr,
-    pub(super) phase: ConnectionPhase,
-    /// `None` once closed.
-    pub(super) socket: Option<SocketId>,
-    /// It is a session over iSER: so that others are not asked for what they cannot have.
-    is_iser: bool,
-    /// A batch is on its way.
-    pub(super) sending: bool,
-    /// A receive is in flight.
-    pub(super) receiving: bool,
-    /// Bytes received that could not be used yet.
-    pub(super) early: Vec<u8>,
-    /// It is to be closed (or moved) when everything queued has been sent; closed at this instant.
-    pub(super) closing: Option<Now>,
-    /// It is on the list of connections that may have something to send.
-    pub(super) dirty: bool,
-    /// The instant for which it is in the heap of timers.
-    pub(super) timer: Option<Now>,
-}
-
-/// How far a connection got.
-pub(super) enum ConnectionPhase {
-    /// Not logged in.
-    Login(Box<CoreLogin>),
-    /// Logged in, waiting for its last send to come back before it moves to its session's core.
-    Moving(Box<CoreLogin>),
-    /// In full-feature phase.
-    Session {
-        session: Box<CoreSession>,
-        tsih: u16,
-        nexus: NexusState,
-    },
-    /// The socket is gone; its tasks are coming to their end.
-    Ending { tsih: u16 },
-}
-
-/// Whether the device server knows the nexus of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NexusState {
-    /// It does.
-    Yes,
-    /// It is letting it go. Until then its initiator, which has logged out, gets no answer: what
-    /// it does next, under another name even, must find nothing of this nexus.
-    Leaving,
-    /// It never did, as in discovery, or has let it go.
-    No,
-}
 
 /// Connections by slot. The slot of a session is its nexus number, so what the device server says
 /// finds its connection by an index. Nexuses of Fibre Channel have slots among them.
@@ -91,48 +39,6 @@ pub(super) struct FcNexus {
     pub(super) id: RemoteId,
 }
 
-impl CoreConnection {
-    /// What a login that failed said it was.
-    pub(super) fn claimed(&self) -> Option<&str> {
-        match &self.phase {
-            ConnectionPhase::Login(login) => login.login.claimed(),
-            _ => None,
-        }
-    }
-
-    /// Whether its session has something to receive, other than bytes.
-    pub(super) fn has_more(&self) -> bool {
-        self.is_iser && self.iser().is_some_and(IserSession::has_more)
-    }
-
-    #[cold]
-    fn iser(&self) -> Option<&IserSession> {
-        match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.iser(),
-            _ => None,
-        }
-    }
-
-    /// PDUs that its session has not sent.
-    pub(super) fn queued(&self) -> usize {
-        match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.queued(),
-            _ => 0,
-        }
-    }
-}
-
-impl ConnectionPhase {
-    /// The TSIH, once there is one.
-    fn tsih(&self) -> Option<u16> {
-        match self {
-            Self::Login(_) => None,
-            Self::Moving(login) => login.login.outcome().map(|session| session.tsih),
-            Self::Session { tsih, .. } | Self::Ending { tsih } => Some(*tsih),
-        }
-    }
-}
-
 impl NexusTable {
     pub(super) fn insert(
         &mut self,
@@ -146,19 +52,8 @@ impl NexusTable {
             slot: entry.key() as u32,
             generation: self.generation,
         };
-        entry.insert(NexusOwner::Connection(Box::new(CoreConnection {
-            key,
-            peer,
-            is_iser: matches!(&phase, ConnectionPhase::Session { session, .. } if session.iser().is_some()),
-            phase,
-            socket: Some(socket),
-            sending: false,
-            receiving: false,
-            early: Vec::new(),
-            closing: None,
-            dirty: false,
-            timer: None,
-        })));
+        let connection = CoreConnection::new(key, peer, socket, phase);
+        entry.insert(NexusOwner::Connection(Box::new(connection)));
         self.note_session(key);
         key
     }

@@ -10,8 +10,9 @@ use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::lun::Lun;
 
 use super::Core;
+use super::connection::ConnectionPhase;
 use super::fc_port::ToRemote;
-use super::nexus_table::{ConnectionPhase, NexusOwner};
+use super::nexus_table::NexusOwner;
 use super::transport::CoreSession;
 use crate::mailbox::Mailer;
 

@@ -13,11 +13,10 @@ use scsi::unit::CoreId;
 use tracing::Level;
 
 use super::Core;
+use super::connection::{ConnectionPhase, CoreConnection, NexusState};
 use super::event_key::{EventKey, SlotKey};
-use super::nexus_table::{ConnectionPhase, CoreConnection, NexusOwner, NexusState};
-use super::transport::CoreSession;
+use super::nexus_table::NexusOwner;
 use crate::mailbox::{CoreMessage, Mailer, NewSession};
-use runtime::batch::BatchSink;
 use runtime::journal::Journal;
 
 /// As many answers as are worth a system call of their own, while there are more to come.
@@ -446,83 +445,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn end_session(&mut self, tsih: u16) {
         if let Some(key) = self.connections.find(tsih) {
             self.hang_up(key);
-        }
-    }
-}
-
-impl CoreConnection {
-    fn transmit(&mut self, batch: &mut SendBatch) {
-        match &mut self.phase {
-            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
-                login.transmit(&mut BatchSink(batch));
-            }
-            ConnectionPhase::Session { session, .. } => session.transmit(&mut BatchSink(batch)),
-            ConnectionPhase::Ending { .. } => {}
-        }
-    }
-
-    /// Tells a session that all has left, if nothing else waits to be sent and nothing waits for
-    /// that. Otherwise the next flush finds out, over iSER always.
-    fn rests(&mut self) -> bool {
-        let ConnectionPhase::Session {
-            session,
-            nexus: NexusState::Yes,
-            ..
-        } = &mut self.phase
-        else {
-            return false;
-        };
-        match &mut **session {
-            CoreSession::Tcp(session) if self.closing.is_none() && session.queued() == 0 => {
-                session.all_left();
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn is_leaving(&self) -> bool {
-        let leaving = NexusState::Leaving;
-        matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
-    }
-
-    /// Bytes of Data-In that wait, of a session that the device server knows.
-    fn data_in_queued(&self) -> Option<usize> {
-        match &self.phase {
-            ConnectionPhase::Session {
-                session,
-                nexus: NexusState::Yes,
-                ..
-            } => Some(session.data_in_queued()),
-            _ => None,
-        }
-    }
-
-    /// Whether nothing that comes matters any more.
-    fn is_deaf(&self) -> bool {
-        self.closing.is_some() && !self.hears_on()
-    }
-
-    /// Whether what comes matters before it closes: to the session that is to be, or as what is to
-    /// be sent waits for RDMA Reads to be over.
-    #[cold]
-    fn hears_on(&self) -> bool {
-        match &self.phase {
-            ConnectionPhase::Session { session, .. } => {
-                session.iser().is_some() && session.queued() > 0
-            }
-            ConnectionPhase::Moving(_) => true,
-            _ => false,
-        }
-    }
-
-    fn wants_bytes(&self) -> bool {
-        match &self.phase {
-            // A login that waits for an older session to end may be admitted at any moment, and
-            // moves then: nothing may be in flight.
-            ConnectionPhase::Login(login) => self.early.is_empty() && !login.login.is_asking(),
-            ConnectionPhase::Session { session, .. } => !session.is_stalled(),
-            ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => false,
         }
     }
 }

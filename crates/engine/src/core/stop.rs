@@ -7,7 +7,7 @@ use scsi::medium::{Extent, MediumOp, MediumResult, Now};
 use scsi::unit::CoreId;
 
 use super::Core;
-use super::nexus_table::ConnectionPhase;
+use super::connection::ConnectionPhase;
 use super::timers::Timer;
 use crate::mailbox::{CoreMessage, Mailer};
 

@@ -8,7 +8,7 @@ use scsi::medium::Now;
 use scsi::nexus::NexusId;
 
 use super::Core;
-use super::nexus_table::{ConnectionPhase, CoreConnection, NexusState};
+use super::connection::{ConnectionPhase, CoreConnection, NexusState};
 use crate::mailbox::Mailer;
 use crate::survey::{CoreSurvey, CoreTime, FcLogin, LoginResult};
 

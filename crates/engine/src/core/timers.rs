@@ -11,8 +11,8 @@ use ::io::ring::Ring;
 use scsi::medium::Now;
 
 use super::Core;
+use super::connection::ConnectionPhase;
 use super::event_key::SlotKey;
-use super::nexus_table::ConnectionPhase;
 use crate::mailbox::Mailer;
 
 /// A deadline in the past is looked at again after this long, so that none can spin.

@@ -1,0 +1,205 @@
+//! One connection, from accept until its last task has ended: how far it got, and what may be done
+//! with it.
+
+use std::net::IpAddr;
+
+use ::io::ring::{SendBatch, SocketId};
+use runtime::batch::BatchSink;
+use scsi::medium::Now;
+
+use super::event_key::SlotKey;
+use super::transport::{CoreLogin, CoreSession, IserSession};
+
+/// One connection.
+pub(super) struct CoreConnection {
+    pub(super) key: SlotKey,
+    pub(super) peer: IpAddr,
+    pub(super) phase: ConnectionPhase,
+    /// `None` once closed.
+    pub(super) socket: Option<SocketId>,
+    /// It is a session over iSER: so that others are not asked for what they cannot have.
+    is_iser: bool,
+    /// A batch is on its way.
+    pub(super) sending: bool,
+    /// A receive is in flight.
+    pub(super) receiving: bool,
+    /// Bytes received that could not be used yet.
+    pub(super) early: Vec<u8>,
+    /// It is to be closed (or moved) when everything queued has been sent; closed at this instant.
+    pub(super) closing: Option<Now>,
+    /// It is on the list of connections that may have something to send.
+    pub(super) dirty: bool,
+    /// The instant for which it is in the heap of timers.
+    pub(super) timer: Option<Now>,
+}
+
+/// How far a connection got.
+pub(super) enum ConnectionPhase {
+    /// Not logged in.
+    Login(Box<CoreLogin>),
+    /// Logged in, waiting for its last send to come back before it moves to its session's core.
+    Moving(Box<CoreLogin>),
+    /// In full-feature phase.
+    Session {
+        session: Box<CoreSession>,
+        tsih: u16,
+        nexus: NexusState,
+    },
+    /// The socket is gone; its tasks are coming to their end.
+    Ending { tsih: u16 },
+}
+
+/// Whether the device server knows the nexus of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NexusState {
+    /// It does.
+    Yes,
+    /// It is letting it go. Until then its initiator, which has logged out, gets no answer: what
+    /// it does next, under another name even, must find nothing of this nexus.
+    Leaving,
+    /// It never did, as in discovery, or has let it go.
+    No,
+}
+
+impl CoreConnection {
+    /// It begins.
+    pub(super) fn new(
+        key: SlotKey,
+        peer: IpAddr,
+        socket: SocketId,
+        phase: ConnectionPhase,
+    ) -> Self {
+        let is_iser = match &phase {
+            ConnectionPhase::Session { session, .. } => session.iser().is_some(),
+            _ => false,
+        };
+        Self {
+            key,
+            peer,
+            is_iser,
+            phase,
+            socket: Some(socket),
+            sending: false,
+            receiving: false,
+            early: Vec::new(),
+            closing: None,
+            dirty: false,
+            timer: None,
+        }
+    }
+
+    /// What a login that failed said it was.
+    pub(super) fn claimed(&self) -> Option<&str> {
+        match &self.phase {
+            ConnectionPhase::Login(login) => login.login.claimed(),
+            _ => None,
+        }
+    }
+
+    /// Whether its session has something to receive, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
+        self.is_iser && self.iser().is_some_and(IserSession::has_more)
+    }
+
+    #[cold]
+    fn iser(&self) -> Option<&IserSession> {
+        match &self.phase {
+            ConnectionPhase::Session { session, .. } => session.iser(),
+            _ => None,
+        }
+    }
+
+    /// PDUs that its session has not sent.
+    pub(super) fn queued(&self) -> usize {
+        match &self.phase {
+            ConnectionPhase::Session { session, .. } => session.queued(),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn transmit(&mut self, batch: &mut SendBatch) {
+        match &mut self.phase {
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                login.transmit(&mut BatchSink(batch));
+            }
+            ConnectionPhase::Session { session, .. } => session.transmit(&mut BatchSink(batch)),
+            ConnectionPhase::Ending { .. } => {}
+        }
+    }
+
+    /// Tells a session that all has left, if nothing else waits to be sent and nothing waits for
+    /// that. Otherwise the next flush finds out, over iSER always.
+    pub(super) fn rests(&mut self) -> bool {
+        let ConnectionPhase::Session {
+            session,
+            nexus: NexusState::Yes,
+            ..
+        } = &mut self.phase
+        else {
+            return false;
+        };
+        match &mut **session {
+            CoreSession::Tcp(session) if self.closing.is_none() && session.queued() == 0 => {
+                session.all_left();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        let leaving = NexusState::Leaving;
+        matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
+    }
+
+    /// Bytes of Data-In that wait, of a session that the device server knows.
+    pub(super) fn data_in_queued(&self) -> Option<usize> {
+        match &self.phase {
+            ConnectionPhase::Session {
+                session,
+                nexus: NexusState::Yes,
+                ..
+            } => Some(session.data_in_queued()),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing that comes matters any more.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.closing.is_some() && !self.hears_on()
+    }
+
+    /// Whether what comes matters before it closes: to the session that is to be, or as what is to
+    /// be sent waits for RDMA Reads to be over.
+    #[cold]
+    fn hears_on(&self) -> bool {
+        match &self.phase {
+            ConnectionPhase::Session { session, .. } => {
+                session.iser().is_some() && session.queued() > 0
+            }
+            ConnectionPhase::Moving(_) => true,
+            _ => false,
+        }
+    }
+
+    pub(super) fn wants_bytes(&self) -> bool {
+        match &self.phase {
+            // A login that waits for an older session to end may be admitted at any moment, and
+            // moves then: nothing may be in flight.
+            ConnectionPhase::Login(login) => self.early.is_empty() && !login.login.is_asking(),
+            ConnectionPhase::Session { session, .. } => !session.is_stalled(),
+            ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => false,
+        }
+    }
+}
+
+impl ConnectionPhase {
+    /// The TSIH, once there is one.
+    pub(super) fn tsih(&self) -> Option<u16> {
+        match self {
+            Self::Login(_) => None,
+            Self::Moving(login) => login.login.outcome().map(|session| session.tsih),
+            Self::Session { tsih, .. } | Self::Ending { tsih } => Some(*tsih),
+        }
+    }
+}
