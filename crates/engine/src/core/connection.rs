@@ -152,6 +152,16 @@ impl CoreConnection {
         matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
     }
 
+    /// Its logout was answered, over iSER.
+    pub(super) fn is_logged_out_of_iser(&self) -> bool {
+        match &self.phase {
+            ConnectionPhase::Session { session, nexus, .. } => {
+                session.iser().is_some() && *nexus == NexusState::No
+            }
+            _ => false,
+        }
+    }
+
     /// Bytes of Data-In that wait, of a session that the device server knows.
     pub(super) fn data_in_queued(&self) -> Option<usize> {
         match &self.phase {

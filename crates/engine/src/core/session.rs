@@ -25,6 +25,12 @@ const EARLY: usize = 32;
 /// How long a peer has to take what is still to be sent before its connection is closed.
 pub(super) const PARTING: Now = Now::from_secs(15);
 
+/// For how long a connection of iSER stays after a logout was answered. A queue pair of the peer
+/// fails if the connection ends while it still sends its request, as seen of siw: its initiator
+/// takes it for a broken connection, and Linux logs that. Usually the initiator closes it in less
+/// than 5 ms.
+const ISER_PARTING: Now = Now::from_millis(100);
+
 /// Logs what became of a session. Discovery sessions come and go, and change nothing.
 pub(super) fn tell_of_session(
     journal: &Journal,
@@ -325,8 +331,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         };
         if matches!(connection.phase, ConnectionPhase::Moving(_)) {
             self.hand_over(now, key);
-        } else if connection.closing.is_some() {
-            self.hang_up(key);
+        } else if let Some(at) = connection.closing {
+            if !connection.is_logged_out_of_iser() {
+                return self.hang_up(key);
+            }
+            connection.closing = Some(at.min(now + ISER_PARTING));
+            self.arm(now, key);
         }
     }
 
