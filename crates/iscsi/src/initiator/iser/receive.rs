@@ -110,15 +110,17 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
     }
 
     /// A response has come: its command's memory is not the target's any more, and it is known how
-    /// much was moved. Where the queue pair does not know that, what the target says has to do.
+    /// much was moved. Where the queue pair does not know that, what the target says has to do. A
+    /// target may write more than it says that counts: LIO writes all of its buffer, whatever the
+    /// length of its answer to REPORT LUNS.
     fn close_buffer(&mut self, bhs: &Bhs, pair: &mut impl QueuePair<L>) {
         let pdu = ScsiResponse::decode(bhs);
         if let Some((_, task)) = self.tasks.sent(pdu.itt)
             && let Some(stag) = task.transfer.advertised.take()
         {
-            let moved = pair.withdraw(stag);
-            let told = || pdu.residual.moved(task.len);
-            task.moved = moved.or_else(told).unwrap_or(0);
+            let told = pdu.residual.moved(task.len).unwrap_or(0);
+            let moved = pair.withdraw(stag).unwrap_or(told);
+            task.moved = moved.min(told);
         }
     }
 }

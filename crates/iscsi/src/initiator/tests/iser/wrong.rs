@@ -75,6 +75,15 @@ fn good_with_bytes_missing() {
     );
 }
 
+/// What does not count was written all the same.
+#[test]
+fn more_than_counts() {
+    let mut rig = begun();
+    rig.put(0x10000, 0, 3000);
+    rig.respond_with(0x10000, 0, |pdu| pdu.residual = Residual::Underflow(2984));
+    assert_eq!(rig.done().moved, 16);
+}
+
 /// As many bytes as there should be, but not those.
 #[test]
 fn good_with_a_hole() {
