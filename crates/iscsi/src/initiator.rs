@@ -248,6 +248,7 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     pub fn lost(&mut self) {
         self.end(match &self.phase {
             InitiatorPhase::Login(login, _) => SessionEnd::Login(login.lost()),
+            _ if self.is_logged_out() => SessionEnd::LoggedOut,
             _ => SessionEnd::Lost,
         });
     }

@@ -37,6 +37,9 @@
 //!   answered, or at the end: not before, as the target may use it until then.
 //! - **A good status is believed of data that has come.** A queue pair that knows what was moved by
 //!   an STag tells it when that is withdrawn; a device does not, and is trusted.
+//! - **The target closes the connection after a logout** (RFC 7145 §5.2.1). The session ends when
+//!   it has, or some time later: a close that overtakes the Logout Response, whose sending the
+//!   target's queue pair has not completed, is a failure there (siw).
 //!
 //! | what | file |
 //! |---|---|
@@ -103,6 +106,8 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
 
 impl InitiatorMover for InitiatorIserMover {
     type Transfer = InitiatorIserTransfer;
+
+    const TARGET_CLOSES: bool = true;
 
     fn new(keys: &Operational) -> Self {
         Self {

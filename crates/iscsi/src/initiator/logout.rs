@@ -18,13 +18,15 @@ pub(super) enum Logout {
     Wanted,
     /// The request was queued.
     Asked { itt: Itt, deadline: Now },
+    /// It was answered, and the target closes the connection.
+    Answered { deadline: Now },
 }
 
 impl Logout {
     pub(super) const fn deadline(&self) -> Option<Now> {
         match self {
             Self::Wanted => None,
-            Self::Asked { deadline, .. } => Some(*deadline),
+            Self::Asked { deadline, .. } | Self::Answered { deadline } => Some(*deadline),
         }
     }
 }
@@ -73,10 +75,15 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
         if !self.asked_to_leave(pdu.itt) {
             return Err(NOT_ASKED);
         }
-        self.end(match pdu.response {
-            response::CLOSED => SessionEnd::LoggedOut,
-            code => SessionEnd::LogoutRefused(code),
-        });
+        match pdu.response {
+            response::CLOSED if M::TARGET_CLOSES => {
+                self.logout = Some(Logout::Answered {
+                    deadline: self.now.saturating_add(CLOSE_WAIT),
+                });
+            }
+            response::CLOSED => self.end(SessionEnd::LoggedOut),
+            code => self.end(SessionEnd::LogoutRefused(code)),
+        }
         Ok(())
     }
 
@@ -89,13 +96,25 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
         matches!(self.logout, Some(Logout::Asked { itt: ours, .. }) if ours == itt)
     }
 
+    /// Whether nothing is left to be done but to close the connection.
+    pub(super) const fn is_logged_out(&self) -> bool {
+        matches!(self.logout, Some(Logout::Answered { .. }))
+    }
+
     pub(super) fn check_logout(&mut self) {
         let deadline = self.logout.as_ref().and_then(Logout::deadline);
         if deadline.is_some_and(|deadline| deadline <= self.now) {
-            self.end(SessionEnd::Unanswered("logout"));
+            self.end(if self.is_logged_out() {
+                SessionEnd::LoggedOut
+            } else {
+                SessionEnd::Unanswered("logout")
+            });
         }
     }
 }
+
+/// How long the target may take to close the connection of a session that is logged out.
+const CLOSE_WAIT: Now = Now::from_secs(1);
 
 const NOT_ASKED: Violation = Violation {
     rule: "an unexpected Logout Response",

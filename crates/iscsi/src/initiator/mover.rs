@@ -19,6 +19,9 @@ pub trait InitiatorMover: Debug {
     /// What it knows of one command; the default before the command is sent.
     type Transfer: Debug + Default;
 
+    /// After a logout the connection is closed by the target; else whoever is first closes it.
+    const TARGET_CLOSES: bool;
+
     /// For a connection on which these keys hold.
     fn new(keys: &Operational) -> Self;
 

@@ -74,6 +74,8 @@ impl InitiatorTcpTransfer {
 impl InitiatorMover for InitiatorTcpMover {
     type Transfer = InitiatorTcpTransfer;
 
+    const TARGET_CLOSES: bool = false;
+
     fn new(keys: &Operational) -> Self {
         Self {
             framer: framer(keys),

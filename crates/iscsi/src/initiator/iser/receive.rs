@@ -60,6 +60,7 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
     pub fn pair_ended(&mut self, why: QueuePairEnd) {
         let in_login = matches!(self.phase, InitiatorPhase::Login(..));
         self.end(match why {
+            _ if self.is_logged_out() => SessionEnd::LoggedOut,
             QueuePairEnd::Requested => SessionEnd::GivenUp,
             QueuePairEnd::Violation(violation) if in_login => {
                 LoginError::Violated(violation).into()

@@ -1,7 +1,7 @@
 //! Discovery, portals as targets write them, and the orderly end.
 
 use super::rig::stories::over_both_transports;
-use super::rig::{Carrier, INITIATOR, ISID, InitiatorRig, Rig, config};
+use super::rig::{Carrier, INITIATOR, ISID, InitiatorRig, IserRig, Rig, config};
 use crate::initiator::config::InitiatorConfig;
 use crate::initiator::error::SessionEnd;
 use crate::initiator::portal::ReportedPortal;
@@ -56,6 +56,11 @@ impl<C: Carrier> InitiatorRig<C> {
         };
         self.send(pdu.encode(), &[]);
     }
+
+    /// The target closes the connection. Over TCP the initiator may have closed it before.
+    fn closed(&mut self) {
+        self.initiator.lost();
+    }
 }
 
 fn portal(host: &str, port: u16, group: u16) -> ReportedPortal {
@@ -102,6 +107,7 @@ over_both_transports! {
         rig.sends(["Logout #2fff3 0"]);
         rig.cmd_sn += 1;
         rig.logged_out(0x2fff3, 0);
+        rig.closed();
         assert_eq!(rig.end(), SessionEnd::LoggedOut);
     }
 
@@ -214,6 +220,7 @@ over_both_transports! {
         rig.initiator.logout(rig.now).unwrap();
         rig.sends(["Logout #1fff3 0"]);
         rig.logged_out(0x1fff3, 0);
+        rig.closed();
         assert_eq!(rig.end(), SessionEnd::LoggedOut);
     }
 
@@ -326,4 +333,22 @@ fn targets_in_a_normal_session() {
     assert_eq!(rig.targets().len(), 1);
     rig.write(1, 1024);
     rig.sends(["Command #20000 F W 2a 1024 [0+1024]"]);
+}
+
+/// RFC 7145 §5.2.1; a target that does not is not waited for any longer.
+#[test]
+fn over_rdma_the_target_closes() {
+    for closes in [true, false] {
+        let mut rig = IserRig::open();
+        rig.initiator.logout(rig.now).unwrap();
+        rig.sends(["Logout #1fff3 0"]);
+        rig.logged_out(0x1fff3, 0);
+        rig.quiet();
+        if closes {
+            rig.closed();
+        } else {
+            rig.wait(1);
+        }
+        assert_eq!(rig.end(), SessionEnd::LoggedOut);
+    }
 }

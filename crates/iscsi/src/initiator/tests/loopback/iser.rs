@@ -159,6 +159,11 @@ fn run(config: InitiatorConfig, guard: Guard, cut: usize) -> Story {
             host.receive(&piece);
         }
     }
+    // The target has logged it out, and closes the connection.
+    if target.login.is_none() && target.session.is_none() {
+        host.initiator.lost();
+        host.events();
+    }
     Story {
         told: host.told,
         disk: target.disk.0,
