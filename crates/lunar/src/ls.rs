@@ -26,7 +26,7 @@ use crate::{VerbError, documents, log};
 /// with all other verbs.
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// HOST, HOST:PORT, iscsi://HOST or fcoe://IFACE; IPv6 addresses in brackets
+    /// HOST, HOST:PORT, iscsi://HOST, iser://HOST or fcoe://IFACE; IPv6 addresses in brackets
     #[arg(value_name = "PORTAL", default_value = "127.0.0.1")]
     portals: Vec<String>,
 
