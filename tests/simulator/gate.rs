@@ -390,11 +390,12 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn any_hosts(rng: &mut Rng) -> Vec<Host> {
     let count = INITIATORS.len() * TARGETS.len() * PORTALS.len();
     let mut left: Vec<usize> = (0..count).collect();
+    let mut transports = rng.clone();
     let hosts = (0..2 + rng.below(4)).map(|number| {
         let place = left.swap_remove(rng.below(left.len()));
         let (initiator, rest) = (place % INITIATORS.len(), place / INITIATORS.len());
         let (target, portal) = (rest % TARGETS.len(), rest / TARGETS.len());
-        let iser = Transport::Mixed.pick(rng);
+        let iser = Transport::Mixed.pick(&mut transports);
         Host::new(number as u32, (initiator, target, portal), iser)
     });
     hosts.collect()
