@@ -131,6 +131,34 @@ fn the_initiator_of_linux_logs_in_as_it_was_captured() {
     assert!(log.contains(&told), "{log}");
 }
 
+/// CRCs are used if either end asks for them.
+#[test]
+fn a_unit_is_found_used_and_told_of() {
+    for (server, address, crc) in [
+        ("on", "", "yes"),
+        ("off", "?crc=off", "no"),
+        ("off", "", "yes"),
+    ] {
+        let server = Server::start(&["--iser", "--iser-crc", server], 2);
+        let address = format!("{}{address}", server.addresses()[1]);
+        let (portal, _) = server.addresses()[1].split_once("/iqn").unwrap();
+        let found = lunar(&format!("ls {portal}")).ran();
+        assert!(found.out.contains(server.addresses()[1]), "{}", found.out);
+        let told = lunar(&format!("info {address}")).ran();
+        let queue_pair = format!(
+            "provider                          software iWARP\n    CRC                               {crc}\n"
+        );
+        assert!(told.out.contains(&queue_pair), "{}", told.out);
+        let bench = format!("bench verify({address}) --rw randrw --bs 4k,256k --iodepth 8");
+        let ran = lunar(&format!("{bench} --runtime 100ms --ramp-time 0s")).ran();
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let log = server.log();
+        assert!(log.contains("logged in over iSER"), "{log}");
+        assert!(log.contains("logged out"), "{log}");
+        assert!(!log.contains("WARN"), "{log}");
+    }
+}
+
 #[test]
 fn crcs_are_asked_for_unless_they_are_switched_off() {
     for (options, crc) in [

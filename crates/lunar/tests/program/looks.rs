@@ -114,7 +114,16 @@ fn wrong_input_is_told_before_anything_is_tried() {
         ("ls file:x", "try lunar info 'file:x'"),
         ("ls ::1", "stands in brackets"),
         ("ls 127.0.0.1:99999", "port"),
-        ("ls iser://san", "does not support iSER"),
+        ("ls iser://", "a host is expected here"),
+        (
+            "info iser://san/iqn.2026-11.a:b/0?digests=crc32c",
+            "unknown option",
+        ),
+        ("info iser://san/iqn.2026-11.a:b/0?crc=maybe", "on or off"),
+        (
+            "info iscsi://san/iqn.2026-11.a:b/0?crc=off",
+            "unknown option",
+        ),
     ] {
         let said = lunar(line).ran();
         assert_eq!(
