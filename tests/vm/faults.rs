@@ -111,12 +111,13 @@ const ISER_FAULTS: [Fault; 7] = [
         words: &[("logged", "ping.timeout:1")],
         ..FAULT
     },
+    // ib_iser does not count aborts apart from other functions.
     Fault {
         name: "frozen-commands",
         strikes: "freeze-7,freeze-20",
         words: &[
             ("command_timeout", "2"),
-            ("counted", "eh_abort_cnt:2"),
+            ("counted", "tmfcmd_pdus:2"),
             ("logged", "conn.error:1"),
         ],
         ..FAULT
