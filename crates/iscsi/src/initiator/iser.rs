@@ -70,8 +70,9 @@ use crate::wire::iser::ISER_HEADER_LEN;
 pub const MAX_MESSAGE: u32 = (ISER_HEADER_LEN + BHS_LEN) as u32 + DEFAULT_DATA_SEGMENT;
 
 /// TargetRecvDataSegmentLength that is offered, in bytes: a write that is no longer costs no round
-/// trip if the target takes so much.
-const IMMEDIATE: u32 = 64 << 10;
+/// trip. It is no more than the default, as LIO agrees to whatever is offered, 64 KiB too, and its
+/// receives have room for so much alone.
+const IMMEDIATE: u32 = DEFAULT_DATA_SEGMENT;
 
 /// A connection's mover over RDMA, at an initiator.
 #[derive(Debug)]

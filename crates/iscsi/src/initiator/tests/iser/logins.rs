@@ -33,7 +33,7 @@ fn the_keys_of_iser_are_offered() {
     let offer = "Login 1 T 3 RDMAExtensions=Yes|MaxConnections=1|InitialR2T=Yes|ImmediateData=Yes|\
         MaxBurstLength=2048|FirstBurstLength=1024|DefaultTime2Wait=2|DefaultTime2Retain=0|\
         MaxOutstandingR2T=2|DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|\
-        TaskReporting=RFC3720|iSCSIProtocolLevel=2|TargetRecvDataSegmentLength=65536|\
+        TaskReporting=RFC3720|iSCSIProtocolLevel=2|TargetRecvDataSegmentLength=8192|\
         InitiatorRecvDataSegmentLength=8192|MaxOutstandingUnexpectedPDUs=4|\
         TaggedBufferForSolicitedDataOnly=Yes|";
     rig.sends([offer]);

@@ -41,7 +41,7 @@ fn immediate_data_as_agreed_upon() {
     let long = [
         (
             "TargetRecvDataSegmentLength=512",
-            "TargetRecvDataSegmentLength=65536",
+            "TargetRecvDataSegmentLength=8192",
         ),
         ("FirstBurstLength=1024", "FirstBurstLength=1000"),
     ];
