@@ -152,12 +152,7 @@ fn discovery() {
         (keys.own_data_segment, keys.peer_data_segment),
         (8192, 8192)
     );
-    assert_eq!(
-        keys.transport,
-        Transport::Iser {
-            data_segment: 65_536
-        }
-    );
+    assert_eq!(keys.transport, Transport::Iser { data_segment: 8192 });
     rig.initiator.send_targets(rig.now, "All").unwrap();
     rig.sends(["Text #1fff2 F SendTargets=All|"]);
     rig.text(0x1fff2, false, None, "TargetName=iqn.2026-11.org.x:a|");

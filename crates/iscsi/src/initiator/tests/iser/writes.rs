@@ -21,7 +21,7 @@ fn all_of_a_short_write_goes_with_its_command() {
 /// TargetRecvDataSegmentLength is 512 here, FirstBurstLength 1024.
 #[test]
 fn nothing_of_a_longer_write_goes_with_its_command() {
-    for (segment, len) in [("512", 513), ("65536", 1025)] {
+    for (segment, len) in [("512", 513), ("8192", 1025)] {
         let length = format!("TargetRecvDataSegmentLength={segment}");
         let mut rig = Rig::with(config(), &[("TargetRecvDataSegmentLength=512", &length)]);
         rig.write(1, len);
