@@ -198,7 +198,8 @@ impl CoreSession {
             }
             Self::Iser(over) => {
                 over.session.transmit(&mut over.stream);
-                over.stream.transmit(out);
+                let more = over.stream.transmit(out);
+                over.session.has_put_out(more);
             }
         }
     }

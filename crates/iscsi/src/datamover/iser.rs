@@ -8,6 +8,7 @@
 //! | [`Session::poll`] | after each other call, until `None` |
 //! | [`Session::settle`] | after each event and after each call for the device server, before the queue pair gets more: it gives up the reads of commands that were aborted, whose memory would be filled otherwise |
 //! | [`Session::transmit`] | when there is room; it may be left out while a send is in flight, even if the queue pair still receives |
+//! | [`Session::has_put_out`] | when what the queue pair put out has left, and it puts out more or nothing |
 //!
 //! `receive` and `transmit` settle by themselves, too. A connection that is to be closed after
 //! [`Session::queued`] has come to 0 needs a limit for that, as a logout waits for reads.
@@ -37,6 +38,7 @@
 //! [`Session::settle`]: crate::session::Session::settle
 //! [`Session::receive`]: crate::session::Session::receive
 //! [`Session::transmit`]: crate::session::Session::transmit
+//! [`Session::has_put_out`]: crate::session::Session::has_put_out
 
 pub(crate) mod message;
 mod reads;

@@ -8,6 +8,7 @@ use scsi::medium::{Lease, Now};
 
 use super::Session;
 use crate::datamover::Datamover;
+use crate::datamover::iser::IserMover;
 use crate::datamover::tcp::TcpMover;
 
 /// Looks at something now and then: it is stuck when nothing of it moved between two looks.
@@ -76,10 +77,18 @@ pub(super) struct SendStall {
 
 impl<L: Lease> Session<L, TcpMover<L>> {
     /// All that was transmitted has left, as the next call of `transmit` would tell as well, which
-    /// is saved where [`Session::queued`] tells that there is nothing more. A queue pair tells it
-    /// by itself.
+    /// is saved where [`Session::queued`] tells that there is nothing more.
     pub fn all_left(&mut self) {
         self.left(false);
+    }
+}
+
+impl<L: Lease> Session<L, IserMover<L>> {
+    /// All that the queue pair put out before has left; whether it has put out more. What it
+    /// completes does not tell that: a send is complete while its data is held, and a peer that
+    /// reads nothing would have everything completed.
+    pub fn has_put_out(&mut self, more: bool) {
+        self.left(more);
     }
 }
 

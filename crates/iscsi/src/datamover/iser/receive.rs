@@ -130,17 +130,15 @@ impl<L: Lease> Session<L, IserMover<L>> {
             Completion::Written => self.connection.mover.written(),
             Completion::Got { id, into } => {
                 self.heard(now, into.len());
-                return self.read_over(id, true);
+                self.read_over(id, true);
             }
-            Completion::Drained(id) => return self.read_over(id, false),
+            Completion::Drained(id) => self.read_over(id, false),
             Completion::Received { bytes, .. } => {
                 self.heard(now, bytes.len());
-                return self.connection.mover.received.push_back(bytes);
+                self.connection.mover.received.push_back(bytes);
             }
-            Completion::Ended(why) => return self.pair_ended(why),
+            Completion::Ended(why) => self.pair_ended(why),
         }
-        let more = !self.connection.mover.posted.is_empty();
-        self.left(more);
     }
 
     fn read_over(&mut self, id: ReadId, has_data: bool) {

@@ -299,6 +299,22 @@ fn bytes_that_wait_are_counted_until_they_have_left() {
     assert_eq!(rig.session.data_in_queued(), 0);
 }
 
+/// What has left the queue pair is complete, and may still be on its way.
+#[test]
+fn an_initiator_that_takes_nothing_of_what_was_put_out_is_given_up() {
+    let mut rig = Rig::new();
+    let command = rig.read(1, 512);
+    rig.answer(command.tag, 512);
+    assert_eq!(rig.message_lengths().len(), 1);
+    rig.session.has_put_out(true);
+    for itt in 2..=13 {
+        rig.quiet();
+        rig.ping(itt, b"");
+        rig.wait(10);
+    }
+    assert_eq!(rig.rule(), "the peer does not read its data");
+}
+
 #[test]
 fn an_initiator_that_takes_nothing_is_given_up() {
     let mut rig = Rig::new();

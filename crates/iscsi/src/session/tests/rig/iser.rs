@@ -96,6 +96,7 @@ impl Carrier for IserMover<HeapLease> {
         loop {
             rig.session.transmit(&mut rig.peer.ours);
             let bytes = sent(&mut rig.peer.ours);
+            rig.session.has_put_out(!bytes.is_empty());
             rig.take_in();
             for message in rig.peer.hear(&bytes) {
                 lines.push(rig.message_line(&message));
