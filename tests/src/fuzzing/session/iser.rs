@@ -434,6 +434,7 @@ impl IserPlay {
 
     fn transmit(&mut self) -> bool {
         let any = self.session.transmit(&mut self.pair);
+        self.session.has_put_out(any);
         for message in std::mem::take(&mut self.pair.messages) {
             if let Ok((IserHeader::Control(buffers), rest)) = IserHeader::split(&message) {
                 assert_eq!(buffers, AdvertisedBuffers::default());
