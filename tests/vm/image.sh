@@ -25,9 +25,10 @@ rdma_packages=e2fsprogs
 exerciser='fsx --version 0.3.2'
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
-no_drivers='sound drivers/infiniband/hw drivers/gpu drivers/media drivers/staging drivers/iio drivers/usb drivers/hid
-    drivers/input drivers/bluetooth drivers/hwmon drivers/isdn drivers/platform drivers/thunderbolt
-    drivers/net/wireless drivers/net/can drivers/net/usb drivers/net/ethernet net/wireless net/mac80211 net/bluetooth net/mac802154'
+no_drivers='sound drivers/infiniband/hw drivers/gpu drivers/media drivers/staging drivers/iio
+    drivers/usb drivers/hid drivers/input drivers/bluetooth drivers/hwmon drivers/isdn
+    drivers/platform drivers/thunderbolt drivers/net/wireless drivers/net/can drivers/net/usb
+    drivers/net/ethernet net/wireless net/mac80211 net/bluetooth net/mac802154'
 # What the first stage needs to find the root.
 first_modules='virtio_pci virtio_blk ext4 crc32c_generic'
 

@@ -41,7 +41,7 @@ fn reply_to(key: &str, value: &str, script: &mut Script<'_>, reply: &mut String)
             script.pick(&["None", "CRC32C"]).to_owned()
         }
         "RDMAExtensions" if script.byte() > 250 => "No".to_owned(),
-        "TargetRecvDataSegmentLength" => script.pick(&["512", "1024", "8192"]).to_owned(),
+        "TargetRecvDataSegmentLength" => script.pick(&["512", "1024", "65536"]).to_owned(),
         "MaxOutstandingUnexpectedPDUs" | "TaggedBufferForSolicitedDataOnly" if script.flag() => {
             "NotUnderstood".to_owned()
         }
