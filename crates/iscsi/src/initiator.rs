@@ -138,7 +138,7 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
         let deadline = now.saturating_add(config.times.login);
         let phase = InitiatorPhase::Login(Box::new(login), deadline);
         let cmd_sn = CmdSn(u32::from_be_bytes([a, b, c, d]));
-        let numbers = SequenceNumbers::new(cmd_sn, config.is_discovery());
+        let numbers = SequenceNumbers::new(cmd_sn, config.is_discovery(), M::MAY_OVERTAKE);
         Ok(Self {
             controls: VecDeque::from([request]),
             ..Self::idle(config, now, phase, numbers)

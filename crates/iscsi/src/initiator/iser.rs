@@ -109,6 +109,7 @@ impl InitiatorMover for InitiatorIserMover {
     type Transfer = InitiatorIserTransfer;
 
     const TARGET_CLOSES: bool = true;
+    const MAY_OVERTAKE: bool = true;
 
     fn new(keys: &Operational) -> Self {
         Self {

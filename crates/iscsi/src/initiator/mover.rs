@@ -22,6 +22,9 @@ pub trait InitiatorMover: Debug {
     /// After a logout the connection is closed by the target; else whoever is first closes it.
     const TARGET_CLOSES: bool;
 
+    /// A status may come before one that has a lower StatSN.
+    const MAY_OVERTAKE: bool;
+
     /// For a connection on which these keys hold.
     fn new(keys: &Operational) -> Self;
 

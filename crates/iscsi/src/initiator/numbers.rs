@@ -15,6 +15,10 @@ pub(super) struct SequenceNumbers {
     max_cmd_sn: CmdSn,
     /// StatSN of the next status; `None` before the first.
     exp_stat_sn: Option<StatSn>,
+    /// A status may come before its turn.
+    may_overtake: bool,
+    /// Those that have: the lowest bit is that of the status behind the next one.
+    overtaken: u64,
     /// A discovery session, in which every request is immediate, so that none advances CmdSN
     /// (§4.2.2.1). istgt 0.4 advances ExpCmdSN all the same, which does no harm there; in a normal
     /// session it would take the next command for one that it has seen.
@@ -23,12 +27,14 @@ pub(super) struct SequenceNumbers {
 
 impl SequenceNumbers {
     /// The window is closed.
-    pub(super) const fn new(cmd_sn: CmdSn, discovery: bool) -> Self {
+    pub(super) const fn new(cmd_sn: CmdSn, discovery: bool, may_overtake: bool) -> Self {
         Self {
             cmd_sn,
             exp_cmd_sn: cmd_sn,
             max_cmd_sn: cmd_sn.minus(1),
             exp_stat_sn: None,
+            may_overtake,
+            overtaken: 0,
             discovery,
         }
     }
@@ -56,12 +62,21 @@ impl SequenceNumbers {
     }
 
     /// A PDU that carries a status. Over one connection none can be missing, so a gap means that
-    /// the target has lost count.
+    /// the target has lost count; or, over RDMA, that it has posted two in another order than it
+    /// numbered them, as LIO does. The one that was overtaken is acknowledged with the other.
     pub(super) fn status(&mut self, stamps: Stamps) -> Result<(), Violation> {
-        if self.exp_stat_sn.is_some_and(|next| next != stamps.stat_sn) {
-            return Err(GAP);
+        let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
+        match stamps.stat_sn.0.wrapping_sub(next.0) {
+            0 => {
+                let more = self.overtaken.trailing_ones();
+                self.exp_stat_sn = Some(StatSn(next.0.wrapping_add(1 + more)));
+                self.overtaken = self.overtaken.checked_shr(1 + more).unwrap_or(0);
+            }
+            ahead @ 1..=64 if self.may_overtake && self.overtaken >> (ahead - 1) & 1 == 0 => {
+                self.overtaken |= 1 << (ahead - 1);
+            }
+            _ => return Err(GAP),
         }
-        self.exp_stat_sn = Some(stamps.stat_sn.next());
         self.window(stamps)
     }
 

@@ -75,6 +75,7 @@ impl InitiatorMover for InitiatorTcpMover {
     type Transfer = InitiatorTcpTransfer;
 
     const TARGET_CLOSES: bool = false;
+    const MAY_OVERTAKE: bool = false;
 
     fn new(keys: &Operational) -> Self {
         Self {

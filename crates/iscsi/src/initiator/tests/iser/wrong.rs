@@ -75,6 +75,30 @@ fn good_with_bytes_missing() {
     );
 }
 
+/// LIO numbers responses in another order than it posts them.
+#[test]
+fn a_status_overtakes_another_one_once() {
+    let overtaken = || {
+        let mut rig = Rig::open();
+        rig.test_unit(1);
+        rig.test_unit(2);
+        rig.sent();
+        rig.respond_with(0x10000, 0, |pdu| pdu.stamps.stat_sn.0 += 1);
+        assert_eq!(rig.done().id, 1);
+        rig
+    };
+    let mut rig = overtaken();
+    rig.respond_with(0x20001, 0, |pdu| pdu.stamps.stat_sn.0 -= 1);
+    assert_eq!(rig.done().id, 2);
+    // Both are acknowledged.
+    rig.test_unit(3);
+    assert_eq!(rig.sent().len(), 1);
+    let mut rig = overtaken();
+    rig.respond(0x20001, 0);
+    rig.failed();
+    assert_eq!(rig.rule(), "a StatSN that is not the next one");
+}
+
 /// What does not count was written all the same.
 #[test]
 fn more_than_counts() {
