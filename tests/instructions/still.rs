@@ -23,6 +23,8 @@ pub(crate) struct Still {
     arrived: VecDeque<Lent>,
     receiving: Option<Token>,
     sending: Option<(Token, Box<SendBatch>)>,
+    /// What is being sent was looked at. Word of it comes in a later turn than it was sent in.
+    is_seen: bool,
 }
 
 /// Bytes that came in; giving them back costs next to nothing, as with a real ring.
@@ -53,8 +55,9 @@ impl Still {
     }
 
     /// What was sent since the last turn; word of that comes with the next one.
-    pub(crate) fn sent(&self) -> Vec<u8> {
-        let sent = self.sending.as_ref();
+    pub(crate) fn sent(&mut self) -> Vec<u8> {
+        let is_new = !std::mem::replace(&mut self.is_seen, true);
+        let sent = self.sending.as_ref().filter(|_| is_new);
         sent.map_or_else(Vec::new, |(_, batch)| batch.to_vec())
     }
 
@@ -85,7 +88,7 @@ impl Ring for Still {
     }
 
     fn next_event(&mut self) -> Option<RingEvent<Lent>> {
-        if let Some((token, mut batch)) = self.sending.take() {
+        if let Some((token, mut batch)) = self.sending.take_if(|_| self.is_seen) {
             batch.clear();
             return Some(RingEvent::Sent {
                 token,
@@ -124,6 +127,7 @@ impl SocketRing for Still {
 
     fn send(&mut self, _socket: SocketId, token: Token, batch: Box<SendBatch>) {
         self.sending = Some((token, batch));
+        self.is_seen = false;
     }
 
     fn close(&mut self, _socket: SocketId) {
