@@ -15,7 +15,7 @@ use iscsi::initiator::error::{LoginError, SessionEnd};
 use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
-use crate::open::{OpenCause, OpenOptions, iser_options, portal_of, remote_settings};
+use crate::open::{OpenCause, OpenOptions, portal_of, remote_settings};
 use crate::remote::{
     self, InitiatorConnection, Inquiry, IserOptions, Link, RemoteError, RemoteSettings,
     RemoteVolume, SessionEnvironment, TargetPortal,
@@ -58,7 +58,7 @@ pub fn discover(
     session: &SessionOptions,
     options: &OpenOptions,
 ) -> Result<Vec<DiscoveredTarget>, OpenCause> {
-    let iser = over_iser.then(|| iser_options(session));
+    let iser = over_iser.then(|| IserOptions::of(session));
     let name = |target: &str| UnitAddress {
         user: user.map(str::to_owned),
         portal: portal.clone(),

@@ -267,12 +267,9 @@ fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, O
         Address::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
         Address::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
         Address::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),
-        Address::Iscsi(unit) => {
-            let settings = remote_settings(unit, None, options)?;
-            Arc::new(open_remote(leaf, &settings, options.wait_until)?)
-        }
-        Address::Iser(unit) => {
-            let iser = Some(iser_options(&unit.session));
+        Address::Iscsi(unit) | Address::Iser(unit) => {
+            let over_iser = matches!(leaf, Address::Iser(_));
+            let iser = over_iser.then(|| IserOptions::of(&unit.session));
             let settings = remote_settings(unit, iser, options)?;
             Arc::new(open_remote(leaf, &settings, options.wait_until)?)
         }
@@ -340,13 +337,6 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         undo: options.undo.clone(),
         block_size: options.block_size,
         lasting_block_size: options.keep_identity,
-    }
-}
-
-/// What sessions over iSER are like.
-pub fn iser_options(session: &SessionOptions) -> IserOptions {
-    IserOptions {
-        crc: session.crc.unwrap_or(true),
     }
 }
 

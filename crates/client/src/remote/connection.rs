@@ -239,33 +239,18 @@ impl InitiatorConnection {
         result?;
         let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         let socket = socket.ok_or(io::ErrorKind::NotConnected)?;
-        let iser = self.iser_connection(&socket)?;
-        let socket = cx.ring.adopt(socket)?;
-        let mut random = [0; 37];
-        (self.outside.random)(&mut random)?;
-        match ClientSession::new(Arc::clone(&self.config), cx.now, random, iser) {
-            Ok(session) => {
-                self.state = SocketState::up(socket, session);
-                Ok(())
-            }
-            Err(cause) => {
-                cx.ring.close(socket);
-                Err(io::Error::other(cause.to_string()))
-            }
-        }
-    }
-
-    fn iser_connection(&self, socket: &OwnedFd) -> io::Result<Option<IserConnection>> {
-        let Some(options) = self.iser else {
-            return Ok(None);
-        };
-        let mut random = [0; 32];
-        (self.outside.random)(&mut random)?;
-        Ok(Some(IserConnection {
-            options,
-            segment_size: ::io::tcp::segment_size(socket),
-            random,
-        }))
+        let random = self.outside.random;
+        let iser = self
+            .iser
+            .map(|options| IserConnection::new(options, &socket, random));
+        let (iser, socket) = (iser.transpose()?, cx.ring.adopt(socket)?);
+        let mut bytes = [0; 37];
+        random(&mut bytes)?;
+        let session = ClientSession::new(Arc::clone(&self.config), cx.now, bytes, iser);
+        let session = session.inspect_err(|_| cx.ring.close(socket));
+        let session = session.map_err(|cause| io::Error::other(cause.to_string()))?;
+        self.state = SocketState::up(socket, session);
+        Ok(())
     }
 
     /// Hands bytes to the session, which stops after each event until that is taken.

@@ -3,8 +3,11 @@
 //! Over iSER a queue pair stands between the session and the socket. It is made by the first
 //! exchange on the connection, before which the session sends nothing.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use address::SessionOptions;
 use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, Misconfigured};
 use iscsi::initiator::iser::{InitiatorIserMover, MAX_MESSAGE};
@@ -28,14 +31,24 @@ pub struct IserOptions {
     pub crc: bool,
 }
 
+impl IserOptions {
+    /// What an address says, or what is usual.
+    #[must_use]
+    pub fn of(session: &SessionOptions) -> Self {
+        Self {
+            crc: session.crc.unwrap_or(true),
+        }
+    }
+}
+
 /// What a connection needs to become a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IserConnection {
-    pub(super) options: IserOptions,
+    options: IserOptions,
     /// Bytes of a segment of TCP.
-    pub(super) segment_size: usize,
+    segment_size: usize,
     /// Random bytes that the target does not know.
-    pub(super) random: [u8; 32],
+    random: [u8; 32],
 }
 
 /// A session and its carrier.
@@ -75,6 +88,21 @@ const FIRST_FPDU_DELAY: Now = Now::from_millis(50);
 const READS: u16 = 32;
 
 impl IserConnection {
+    /// Of a connection that was just made.
+    pub(super) fn new(
+        options: IserOptions,
+        socket: &OwnedFd,
+        fill: fn(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let mut random = [0; 32];
+        fill(&mut random)?;
+        Ok(Self {
+            options,
+            segment_size: ::io::tcp::segment_size(socket),
+            random,
+        })
+    }
+
     /// Linux asks for one read of its own, too, which it never makes.
     const fn startup(&self) -> StartupConfig {
         StartupConfig {

@@ -27,8 +27,8 @@ use crate::{VerbError, client, secret};
 /// writes; file:PATH is a file, file:PATH?size=SIZE creates or extends it (?sparse: without
 /// reserving space), ?direct bypasses the page cache, ?sync makes every write durable, ?readonly
 /// opens it read-only; block:DEV is a block device;
-/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN, the same with iser://, and fcoe://IFACE/WWPN/LUN are units
-/// of another target.
+/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN, iser://HOST/TARGET/LUN and fcoe://IFACE/WWPN/LUN are
+/// units of another target.
 /// Volumes combine: stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) appends volumes,
 /// readonly(ADDR) refuses writes, limit:iops=N,rate=SIZE(ADDR) throttles, delay:TIME(ADDR) adds
 /// latency, fault:read=P,write=P,flush=P(ADDR) injects errors, verify(ADDR) checks what it reads,

@@ -218,8 +218,8 @@ impl PairInner {
         self.first + self.in_flight.len() as u64
     }
 
-    /// Adds data that leaves: its own memory if there is a key to it, else a copy in the pieces that
-    /// the part has. Returns how many pieces the request has more.
+    /// Adds data that leaves: its own memory if there is a key to it, else a copy in the pieces
+    /// that the part has. Returns how many pieces the request has more.
     fn add_data(
         &self,
         part: &mut Part,
