@@ -23,7 +23,8 @@ pub trait QueuePair<L> {
     /// buffer may be advertised several times.
     fn advertise(&mut self, of: &L, may: Access) -> Tag;
 
-    /// From now on the peer reaches nothing by this STag. One that the peer has invalidated is to be
+    /// From now on the peer reaches nothing by this STag. One that the peer has invalidated is to
+    /// be
     /// withdrawn too: until then it is remembered what was done by it.
     ///
     /// Returns how many bytes the peer has written by it, or was sent of it, from the first one on

@@ -4,7 +4,8 @@
 //! misses nothing else. A [`RdmaListener`] or a [`RdmaConnector`] makes an [`RdmaPair`]: one queue
 //! pair, whose operations are those of the trait that datamovers are written against.
 //!
-//! - **A pair owns its queues**: completion queue, channels, receives, header memory. So it moves to
+//! - **A pair owns its queues**: completion queue, channels, receives, header memory. So it moves
+//!   to
 //!   another core whole ([`RdmaPair::release`]). The price is one queue to poll a connection.
 //! - **Work is posted by the turn**: what was asked for since the last [`RdmaPair::flush`] goes to
 //!   the device as one chain.

@@ -26,7 +26,8 @@
 //! **What the queue pair has to be like**: it takes messages of [`MAX_MESSAGE`] bytes, lets the
 //! target read, and at its startup says what Linux's initiator says (`80 00 00 00` as private data:
 //! Send with Invalidate is welcome). Over a device there are receives for as many commands as the
-//! window has, for [`UNEXPECTED_PDUS`] messages more, and for the answers to two immediate requests.
+//! window has, for [`UNEXPECTED_PDUS`] messages more, and for the answers to two immediate
+//! requests.
 //!
 //! - **A connection is RDMA from its first byte**: the PDUs of the login are messages too. There is
 //!   no Hello.

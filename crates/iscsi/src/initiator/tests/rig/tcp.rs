@@ -29,7 +29,8 @@ pub(in crate::initiator::tests) struct Tcp {
 pub(in crate::initiator::tests) const AGREED: &str = "HeaderDigest=None|DataDigest=None|\
     MaxConnections=1|InitialR2T=No|ImmediateData=Yes|MaxRecvDataSegmentLength=512|\
     MaxBurstLength=2048|FirstBurstLength=1024|DefaultTime2Wait=2|DefaultTime2Retain=0|\
-    MaxOutstandingR2T=2|DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|TaskReporting=RFC3720|\
+    MaxOutstandingR2T=2|DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|\
+    TaskReporting=RFC3720|\
     iSCSIProtocolLevel=2|";
 
 impl Carrier for Tcp {
