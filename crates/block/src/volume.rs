@@ -331,6 +331,17 @@ impl Context<'_> {
         self.ring.send(socket, token(node, slot), batch);
     }
 
+    /// The same at once, as far as the socket takes it: a batch that has left whole comes back.
+    pub fn send_now(
+        &mut self,
+        node: HandleId,
+        slot: u32,
+        socket: SocketId,
+        batch: Box<SendBatch>,
+    ) -> Option<Box<SendBatch>> {
+        self.ring.send_now(socket, token(node, slot), batch)
+    }
+
     /// Waits until a descriptor can be read, which is told once, by [`HandleEvent::Ready`] with
     /// `node` and `slot`.
     ///

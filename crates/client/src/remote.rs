@@ -70,7 +70,6 @@ use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 pub(crate) use self::connection::InitiatorConnection;
-use self::connection::RestingConnection;
 pub use self::error::RemoteError;
 pub(crate) use self::fcoe::FcoeLink;
 pub use self::fcoe::TargetPortAddress;
@@ -81,6 +80,7 @@ pub(crate) use self::link::Link;
 pub use self::link::{FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
 pub use self::session::IserOptions;
+use self::session::RestingConnection;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use std::time::Duration;
 use scsi::medium::Extent;
 use sim::{DiskKind, Rng};
 use tests::initiator::Reply;
+use tests::iser_end::IserSettings;
 
-use crate::lab::{Lab, Mix, Shape};
+use crate::lab::{Lab, Mix, Pattern, Shape};
 use crate::seeds::with_transports;
 
 /// Longer than a silent session is kept.
@@ -62,6 +63,25 @@ fn end_connection(lab: &mut Lab, host: usize) {
         2 => wire.finish(),
         _ => {}
     }
+}
+
+/// That a write cannot be had is found when it is asked for, and nothing leaves then.
+#[test]
+fn a_host_that_lets_nothing_be_read_is_closed_at_its_first_long_write() {
+    let mut lab = Lab::new(1, Shape::new(1, DiskKind::Apart));
+    let host = lab.add_host();
+    lab.hosts[host].settings.iser = Some(IserSettings {
+        reads: 0,
+        ..IserSettings::usual()
+    });
+    lab.log_in(host);
+    lab.insist(host, |lab| lab.read(host, 0, Extent::new(0, 1)));
+    lab.write(host, 0, Extent::new(0, 256), Pattern::Each);
+    lab.quiesce();
+    let wire = lab.hosts[host].hang_up().expect("a connection");
+    assert!(wire.is_over(), "it is still connected");
+    lab.finish();
+    lab.is_left_by_all();
 }
 
 /// Once the login was answered, nothing of the old session comes (RFC 7143 §6.3.5).

@@ -19,7 +19,7 @@ use scsi::wire::lun::Lun;
 
 use super::indeterminate_writes::SeekHistory;
 use super::link::{Link, LinkEnd, LinkEvent};
-use super::session::{ClientSession, IserConnection, IserOptions, RestingClientSession};
+use super::session::{ClientSession, IserConnection, IserOptions, RestingConnection};
 use super::{RemoteError, SessionEnvironment, TargetPortal, details, host_port};
 use runtime::batch::BatchSink;
 
@@ -77,27 +77,8 @@ struct LiveConnection {
     sending: bool,
 }
 
-/// A session between two holders, so that a target sees one login of whoever opens a volume and
-/// then uses it. Nothing answers its pings meanwhile, so it does not last long.
-#[derive(Debug)]
-pub(super) struct RestingConnection {
-    socket: OwnedFd,
-    session: RestingClientSession,
-    since: Instant,
-}
-
-/// Targets give up a session that is silent after 15 s or more.
-const LASTS: Duration = Duration::from_secs(10);
-
 /// How long connecting may take for each address.
 const CONNECT: Duration = Duration::from_secs(5);
-
-impl RestingConnection {
-    /// Whether the target may have given it up. A new login replaces it then.
-    pub(super) fn is_stale(&self) -> bool {
-        self.since.elapsed() > LASTS
-    }
-}
 
 impl InitiatorConnection {
     pub(crate) fn new(
@@ -313,8 +294,26 @@ impl InitiatorConnection {
         self.groups.come_to(group)
     }
 
+    /// Has what the target is to be told of the end leave, where that costs no time.
+    fn tell_end(&mut self, cx: &mut Context<'_>) {
+        let SocketState::Up(up) = &mut self.state else {
+            return;
+        };
+        if up.sending {
+            return;
+        }
+        let mut batch = self.batch.take().unwrap_or_default();
+        up.session.transmit_end(&mut BatchSink(&mut batch));
+        self.batch = if batch.is_empty() {
+            Some(batch)
+        } else {
+            cx.send_now(self.node, self.generation, up.socket, batch)
+        };
+    }
+
     /// The session has ended; the next one goes where the target wants it.
     fn ended(&mut self, cx: &mut Context<'_>, end: SessionEnd) -> LinkEvent {
+        self.tell_end(cx);
         self.close(cx);
         let negotiated = std::mem::take(&mut self.wait);
         let wait = match &end {

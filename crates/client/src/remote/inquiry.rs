@@ -18,9 +18,10 @@ use scsi::wire::cdb::{be32, opcode};
 use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
-use super::connection::{InitiatorConnection, RestingConnection};
+use super::connection::InitiatorConnection;
 use super::link::{Link, LinkEvent};
 use super::reconnect::REDIRECTIONS;
+use super::session::RestingConnection;
 use super::{RemoteError, RemoteSettings};
 
 /// A link, and the thread that waits for it.

@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use address::SessionOptions;
 use block::lease::BlockLease;
@@ -20,7 +21,6 @@ use rdma::iwarp::startup::{
     Agreed, FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame,
 };
 use rdma::iwarp::stream::{RestingStream, Stream, StreamConfig};
-use rdma::verbs::QueuePairEnd;
 use runtime::batch::BatchSink;
 use scsi::medium::Now;
 
@@ -152,10 +152,10 @@ impl IserSession {
                     self.end = IwarpEnd::Up(Box::new(stream));
                 }
                 Ok(None) => {}
-                Err(error) => {
-                    let why = QueuePairEnd::Violation(error.violation());
-                    self.initiator.pair_ended(why);
+                Err(StartupError::Rejected) => {
+                    self.initiator.no_pair("the target rejects the connection");
                 }
+                Err(error) => self.initiator.no_pair(error.violation().rule),
             },
             IwarpEnd::Up(stream) => {
                 if !self.initiator.receive(now, &mut **stream) {
@@ -194,7 +194,7 @@ impl IserSession {
     }
 }
 
-/// What does not hang on the transport.
+/// What does not depend on the transport.
 macro_rules! each {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
@@ -251,6 +251,15 @@ impl ClientSession {
                 session.transmit(out);
             }
             Self::Iser(over) => over.transmit(out),
+        }
+    }
+
+    /// What is to leave before the connection is closed: why the queue pair has ended.
+    pub(super) fn transmit_end(&mut self, out: &mut BatchSink<'_>) {
+        if let Self::Iser(over) = self
+            && let IwarpEnd::Up(stream) = &mut over.end
+        {
+            stream.transmit(out);
         }
     }
 
@@ -318,14 +327,20 @@ impl ClientSession {
     }
 
     pub(super) fn expire(&mut self, now: Now) {
-        if let Self::Iser(over) = self {
-            over.held.take_if(|until| *until <= now);
+        match self {
+            Self::Tcp(session) => session.expire(now),
+            Self::Iser(over) => over.expire(now),
         }
-        each!(self, session => session.expire(now));
     }
 
     pub(super) fn lost(&mut self) {
-        each!(self, session => session.lost());
+        match self {
+            Self::Tcp(session) => session.lost(),
+            Self::Iser(over) if matches!(over.end, IwarpEnd::Startup(_)) => {
+                over.initiator.no_pair("the target closed the connection");
+            }
+            Self::Iser(over) => over.initiator.lost(),
+        }
     }
 
     /// Lays it down, if nothing is in flight; else gives it back.
@@ -341,6 +356,20 @@ impl ClientSession {
 }
 
 impl IserSession {
+    /// The deadline of the login is that of the startup, too.
+    fn expire(&mut self, now: Now) {
+        self.held.take_if(|until| *until <= now);
+        let is_due = self.initiator.next_deadline().is_some_and(|at| at <= now);
+        match &mut self.end {
+            IwarpEnd::Startup(_) if is_due => self.initiator.no_pair("the target does not answer"),
+            IwarpEnd::Startup(_) => {}
+            IwarpEnd::Up(stream) => {
+                self.initiator.expire(now);
+                stream.trim();
+            }
+        }
+    }
+
     fn rest(self) -> Result<RestingClientSession, Box<ClientSession>> {
         let back = |initiator, end| {
             let over = Self {
@@ -365,7 +394,26 @@ impl IserSession {
     }
 }
 
-/// A session between two holders.
+/// A session between two holders, so that a target sees one login of whoever opens a volume and
+/// then uses it. Nothing answers its pings meanwhile, so it does not last long.
+#[derive(Debug)]
+pub(super) struct RestingConnection {
+    pub(super) socket: OwnedFd,
+    pub(super) session: RestingClientSession,
+    pub(super) since: Instant,
+}
+
+/// Targets give up a session that is silent after 15 s or more.
+const LASTS: Duration = Duration::from_secs(10);
+
+impl RestingConnection {
+    /// Whether the target may have given it up. A new login replaces it then.
+    pub(super) fn is_stale(&self) -> bool {
+        self.since.elapsed() > LASTS
+    }
+}
+
+/// The session of that.
 #[derive(Debug)]
 pub(super) enum RestingClientSession {
     Tcp(RestingSession),

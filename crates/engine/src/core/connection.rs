@@ -17,7 +17,7 @@ pub(super) struct CoreConnection {
     pub(super) phase: ConnectionPhase,
     /// `None` once closed.
     pub(super) socket: Option<SocketId>,
-    /// It is a session over iSER: so that others are not asked for what they cannot have.
+    /// It is a session over iSER. TCP is not to pay for a look into it.
     is_iser: bool,
     /// A batch is on its way.
     pub(super) sending: bool,
@@ -101,6 +101,12 @@ impl CoreConnection {
         self.is_iser && self.iser().is_some_and(IserSession::has_more)
     }
 
+    /// Whether its session, if it is one over iSER, takes nothing more for now.
+    pub(super) fn iser_stall(&self) -> Option<bool> {
+        let session = if self.is_iser { self.iser() } else { None };
+        session.map(|over| over.session.is_stalled())
+    }
+
     #[cold]
     fn iser(&self) -> Option<&IserSession> {
         match &self.phase {
@@ -152,8 +158,9 @@ impl CoreConnection {
         matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
     }
 
-    /// Its logout was answered, over iSER.
-    pub(super) fn is_logged_out_of_iser(&self) -> bool {
+    /// Whether it is left to the peer to close it first: over iSER, after a logout, and where there
+    /// was never a nexus.
+    pub(super) fn lets_peer_close(&self) -> bool {
         match &self.phase {
             ConnectionPhase::Session { session, nexus, .. } => {
                 session.iser().is_some() && *nexus == NexusState::No

@@ -20,6 +20,7 @@ use scsi::unit::{CoreId, UnitId};
 
 use super::change_steps::Changes;
 use super::event_key::SlotKey;
+use super::iwarp::IwarpOffer;
 use super::logins::Logins;
 use super::nexus_table::DepartedInitiators;
 use super::units::Store;
@@ -212,6 +213,19 @@ impl ControlCore {
         node.access.admits(&initiator.name)
             && group.is_some_and(|group| group.tag == *tag)
             && (portals.is_empty() || listens(portals, local))
+    }
+
+    /// What a connection to `local` is offered that begins as one of iSER.
+    pub(super) fn iwarp_offer(
+        &mut self,
+        socket: &OwnedFd,
+        local: SocketAddr,
+    ) -> Option<IwarpOffer> {
+        let portals = &self.config.iser;
+        portals.take(local).then(|| {
+            let segment_size = (self.segment_size)(socket);
+            IwarpOffer::new(portals, segment_size, &(self.random)())
+        })
     }
 
     /// The core with the fewest sessions has the next one.

@@ -1,9 +1,7 @@
 //! How a TCP connection becomes a queue pair: software iWARP, at a target.
 
-use std::net::SocketAddr;
-
 use block::lease::BlockLease;
-use iscsi::parameters::Transport;
+use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Transport};
 use iscsi::target::IserPortals;
 use iscsi::wire::iser::{invalidates, longest_message, private_data};
 use rdma::iwarp::startup::{FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame};
@@ -17,7 +15,7 @@ pub(super) type BlockStream = Stream<BlockLease>;
 const READS: u16 = 32;
 
 /// TargetRecvDataSegmentLength that we declare: a receive takes memory only while it has a message.
-const DATA_SEGMENT: u32 = 64 << 10;
+pub(super) const DATA_SEGMENT: u32 = 64 << 10;
 
 /// What a connection is offered that begins as one of MPA.
 pub(super) struct IwarpOffer {
@@ -27,15 +25,9 @@ pub(super) struct IwarpOffer {
 }
 
 impl IwarpOffer {
-    /// For a connection to `local`; `None` where iSER is not served. `random` are fresh random
-    /// bytes, `segment_size` those of a segment of TCP.
-    pub(super) fn new(
-        portals: &IserPortals,
-        local: SocketAddr,
-        segment_size: usize,
-        random: &[u8; 64],
-    ) -> Option<Self> {
-        portals.take(local).then(|| Self {
+    /// `random` are fresh random bytes, `segment_size` those of a segment of TCP.
+    pub(super) fn new(portals: &IserPortals, segment_size: usize, random: &[u8; 64]) -> Self {
+        Self {
             startup: StartupConfig {
                 crc: !portals.without_crc,
                 long_fpdus: true,
@@ -44,7 +36,7 @@ impl IwarpOffer {
             },
             segment_size,
             random: std::array::from_fn(|at| random[at]),
-        })
+        }
     }
 
     fn accept(&self, request: &StartupFrame) -> IwarpAccepted {
@@ -59,7 +51,8 @@ impl IwarpOffer {
         let (reply, agreed) = self.startup.accept(request, private);
         let config = StreamConfig {
             segment_size: self.segment_size,
-            max_receive: longest_message(DATA_SEGMENT),
+            // More only in a session: who has proven nothing holds little.
+            max_receive: longest_message(DEFAULT_DATA_SEGMENT),
             can_invalidate,
             random: self.random,
         };

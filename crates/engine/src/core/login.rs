@@ -18,7 +18,6 @@ use scsi::violation::Violation;
 use super::Core;
 use super::connection::ConnectionPhase;
 use super::event_key::SlotKey;
-use super::iwarp::IwarpOffer;
 use super::logins::Admission;
 use super::session::{PARTING, tell_of_session};
 use super::transport::CoreLogin;
@@ -49,13 +48,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Ok(local) = (control.local_address)(&socket) else {
             return;
         };
-        let segment_size = (control.segment_size)(&socket);
+        let offer = control.iwarp_offer(&socket, local);
         let Ok(socket) = self.ring.adopt(socket) else {
             return;
         };
         let config = control.config.clone();
         let endpoints = Endpoints { local, peer };
-        let offer = IwarpOffer::new(&config.iser, local, segment_size, &(control.random)());
         let login = Login::new(now, config, endpoints, (control.random)());
         let phase = ConnectionPhase::Login(Box::new(CoreLogin::new(login, offer)));
         let key = self.connections.insert(peer.ip(), socket, phase);

@@ -250,9 +250,24 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 continue;
             };
             connection.dirty = false;
+            let (key, stall) = (connection.key, connection.iser_stall());
             if let Some((socket, token, batch)) = self.next_batch(now, slot) {
                 self.ring.send(socket, token, batch);
             }
+            if let Some(was_stalled) = stall {
+                self.look_again(now, key, was_stalled);
+            }
+        }
+    }
+
+    /// Over iSER, what was to be sent may have ended the session, or its stall, though nothing left.
+    fn look_again(&mut self, now: Now, key: SlotKey, was_stalled: bool) {
+        self.session_events(now, key);
+        let connection = self.connections.get(key);
+        let stall = connection.and_then(|connection| connection.iser_stall());
+        if was_stalled && stall == Some(false) {
+            self.feed_early(now, key);
+            self.listen_to(key);
         }
     }
 
@@ -332,7 +347,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if matches!(connection.phase, ConnectionPhase::Moving(_)) {
             self.hand_over(now, key);
         } else if let Some(at) = connection.closing {
-            if !connection.is_logged_out_of_iser() {
+            if !connection.lets_peer_close() {
                 return self.hang_up(key);
             }
             connection.closing = Some(at.min(now + ISER_PARTING));

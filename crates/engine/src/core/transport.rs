@@ -9,12 +9,14 @@ use iscsi::datamover::iser::IserMover;
 use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::Parameters;
 use iscsi::session::{Session, SessionEvent};
+use iscsi::wire::iser::longest_message;
 use rdma::iwarp::stream::RestingStream;
 use rdma::verbs::{Completion, QueuePair as _};
 use runtime::batch::BatchSink;
 use scsi::medium::Now;
+use scsi::violation::Violation;
 
-use super::iwarp::{BlockStream, IwarpOffer, IwarpStartup};
+use super::iwarp::{BlockStream, DATA_SEGMENT, IwarpOffer, IwarpStartup};
 
 /// A login, and what carries its PDUs.
 pub(super) struct CoreLogin {
@@ -25,8 +27,8 @@ pub(super) struct CoreLogin {
 enum LoginCarrier {
     /// TCP.
     Tcp,
-    /// Nothing has come: the first byte tells.
-    Either(Box<IwarpOffer>),
+    /// Nothing has come: the first byte tells. Without an offer iSER is not taken.
+    Undecided(Option<Box<IwarpOffer>>),
     /// The Request of MPA is coming.
     Startup(Box<IwarpStartup>),
     /// A queue pair, and bytes that leave before anything of it.
@@ -36,14 +38,17 @@ enum LoginCarrier {
 /// The first byte of the key of MPA. No PDU that a login may begin with has it.
 const MPA: u8 = b'M';
 
+const NOT_TAKEN: Violation = Violation {
+    rule: "iSER at a portal that does not take it",
+    clause: "--iser, iser = true",
+};
+
 impl CoreLogin {
     /// A connection that was just accepted; over iSER too if there is an offer.
     pub(super) fn new(login: Login<BlockLease>, offer: Option<IwarpOffer>) -> Self {
         Self {
             login: Box::new(login),
-            carrier: offer.map_or(LoginCarrier::Tcp, |offer| {
-                LoginCarrier::Either(Box::new(offer))
-            }),
+            carrier: LoginCarrier::Undecided(offer.map(Box::new)),
         }
     }
 
@@ -51,7 +56,7 @@ impl CoreLogin {
     pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
         self.choose(bytes);
         match &mut self.carrier {
-            LoginCarrier::Tcp | LoginCarrier::Either(_) => self.login.receive(now, bytes),
+            LoginCarrier::Tcp | LoginCarrier::Undecided(_) => self.login.receive(now, bytes),
             LoginCarrier::Startup(startup) => {
                 match startup.receive(bytes) {
                     Ok(None) => {}
@@ -73,13 +78,19 @@ impl CoreLogin {
 
     /// Looks at the first byte.
     fn choose(&mut self, bytes: &[u8]) {
-        let carrier = std::mem::replace(&mut self.carrier, LoginCarrier::Tcp);
-        self.carrier = match (carrier, bytes.first()) {
-            (LoginCarrier::Either(offer), Some(&MPA)) => {
+        let (LoginCarrier::Undecided(offer), Some(&first)) = (&mut self.carrier, bytes.first())
+        else {
+            return;
+        };
+        self.carrier = match offer.take() {
+            Some(offer) if first == MPA => {
                 LoginCarrier::Startup(Box::new(IwarpStartup::new(*offer)))
             }
-            (LoginCarrier::Either(_), Some(_)) => LoginCarrier::Tcp,
-            (carrier, _) => carrier,
+            None if first == MPA => {
+                self.login.close(NOT_TAKEN);
+                LoginCarrier::Tcp
+            }
+            _ => LoginCarrier::Tcp,
         };
     }
 
@@ -122,7 +133,9 @@ impl RestingLogin {
         let Some(stream) = self.stream else {
             return self.login.into_session(now).map(CoreSession::Tcp);
         };
-        let (session, stream) = (self.login.into_session_over(now)?, stream.wake());
+        let session = self.login.into_session_over(now)?;
+        let mut stream = stream.wake();
+        stream.set_max_receive(longest_message(DATA_SEGMENT));
         Some(CoreSession::Iser(Box::new(IserSession { session, stream })))
     }
 }
@@ -156,7 +169,7 @@ pub(super) struct IserSession {
     stream: BlockStream,
 }
 
-/// What does not hang on the transport.
+/// What does not depend on the transport.
 macro_rules! each {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
@@ -249,7 +262,13 @@ impl CoreSession {
     }
 
     pub(super) fn timeout(&mut self, now: Now) {
-        each!(self, session => session.timeout(now));
+        match self {
+            Self::Tcp(session) => session.timeout(now),
+            Self::Iser(over) => {
+                over.session.timeout(now);
+                over.stream.trim();
+            }
+        }
     }
 
     pub(super) fn request_logout(&mut self, now: Now, seconds: u16) {

@@ -44,7 +44,7 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     /// A SCSI Response.
     pub(super) fn scsi_response(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
         let pdu = ScsiResponse::decode(bhs);
-        self.numbers.status(pdu.stamps)?;
+        self.numbers.response(pdu.stamps)?;
         let (slot, _) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         if pdu.response != COMPLETED {
             let why = IscsiWhy::Own(IscsiCause::TargetFailure(pdu.response));

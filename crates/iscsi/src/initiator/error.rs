@@ -150,6 +150,12 @@ pub enum LoginError {
     /// It took too long.
     #[error("the target did not finish the login in time")]
     Late,
+    /// The connection did not become a queue pair.
+    #[error(
+        "RDMA does not begin: {0}; check that the portal takes iSER (lunar serve --iser, LIO: \
+         enable_iser), or use iscsi://"
+    )]
+    NoQueuePair(&'static str),
 }
 
 impl From<MalformedText> for LoginError {

@@ -62,21 +62,32 @@ impl SequenceNumbers {
     }
 
     /// A PDU that carries a status. Over one connection none can be missing, so a gap means that
-    /// the target has lost count; or, over RDMA, that it has posted two in another order than it
-    /// numbered them, as LIO does. The one that was overtaken is acknowledged with the other.
+    /// the target has lost count.
     pub(super) fn status(&mut self, stamps: Stamps) -> Result<(), Violation> {
         let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
-        match stamps.stat_sn.0.wrapping_sub(next.0) {
-            0 => {
-                let more = self.overtaken.trailing_ones();
-                self.exp_stat_sn = Some(StatSn(next.0.wrapping_add(1 + more)));
-                self.overtaken = self.overtaken.checked_shr(1 + more).unwrap_or(0);
-            }
-            ahead @ 1..=64 if self.may_overtake && self.overtaken >> (ahead - 1) & 1 == 0 => {
-                self.overtaken |= 1 << (ahead - 1);
-            }
-            _ => return Err(GAP),
+        if next != stamps.stat_sn {
+            return Err(GAP);
         }
+        let more = self.overtaken.trailing_ones();
+        self.exp_stat_sn = Some(StatSn(next.0.wrapping_add(1 + more)));
+        self.overtaken = self.overtaken.checked_shr(1 + more).unwrap_or(0);
+        self.window(stamps)
+    }
+
+    /// A SCSI Response. Over RDMA it may overtake others, as LIO posts two in another order than it
+    /// has numbered them. The one that was overtaken is acknowledged with it. The response to a task
+    /// management function may not: it tells that no status comes any more.
+    pub(super) fn response(&mut self, stamps: Stamps) -> Result<(), Violation> {
+        let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
+        let ahead = stamps.stat_sn.0.wrapping_sub(next.0);
+        if !self.may_overtake || !(1..=u64::BITS).contains(&ahead) {
+            return self.status(stamps);
+        }
+        let bit = 1 << (ahead - 1);
+        if self.overtaken & bit != 0 {
+            return Err(GAP);
+        }
+        self.overtaken |= bit;
         self.window(stamps)
     }
 

@@ -186,7 +186,17 @@ fn without_the_option_iser_is_refused() {
     // The end of the connection, with or without a reset.
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
     drop(stream);
-    assert!(!server.log().contains("iSER"));
+    let address = server.addresses()[0].replace("iscsi://", "iser://");
+    let told = lunar(&format!("info {address}")).ran();
+    let way_out = "RDMA does not begin: the target closed the connection; check that the portal \
+                   takes iSER (lunar serve --iser, LIO: enable_iser), or use iscsi://";
+    assert!(told.err.contains(way_out), "{}", told.err);
+    assert_eq!(told.code, Some(1));
+    let log = server.log();
+    assert!(
+        log.contains("iSER at a portal that does not take it"),
+        "{log}"
+    );
 }
 
 #[test]

@@ -56,8 +56,12 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
         }
     }
 
-    /// The queue pair has ended, or could not be made.
-    pub fn pair_ended(&mut self, why: QueuePairEnd) {
+    /// The queue pair could not be made: why, in words that follow a colon.
+    pub fn no_pair(&mut self, why: &'static str) {
+        self.end(LoginError::NoQueuePair(why).into());
+    }
+
+    fn pair_ended(&mut self, why: QueuePairEnd) {
         let in_login = matches!(self.phase, InitiatorPhase::Login(..));
         self.end(match why {
             _ if self.is_logged_out() => SessionEnd::LoggedOut,
