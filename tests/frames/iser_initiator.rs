@@ -250,7 +250,10 @@ impl Pair {
 
     fn log_out(&mut self) {
         self.initiator.logout(NOW).unwrap();
-        match self.exchange().pop() {
+        assert!(self.exchange().is_empty());
+        // It is the target that closes the connection.
+        self.initiator.lost();
+        match self.initiator.poll() {
             Some(InitiatorEvent::Ended(end)) => assert_eq!(end, SessionEnd::LoggedOut),
             other => panic!("{other:?} where the end was expected"),
         }

@@ -1,5 +1,7 @@
 //! What hosts are told, and what disks do, compared with what may be.
 
+use std::time::Duration;
+
 use iscsi::wire::task_management::{function, response};
 use tests::initiator::Reply;
 
@@ -254,6 +256,11 @@ impl Lab {
     pub(crate) fn log_out_all(&mut self) {
         self.hosts.iter_mut().for_each(Host::log_out);
         self.quiesce();
+        // Over iSER it is left to hosts to close the connection, for some time.
+        if self.hosts.iter().any(|host| host.settings.iser.is_some()) {
+            self.world.pass(Duration::from_millis(101));
+            self.quiesce();
+        }
     }
 
     /// Looks whether anything is left at the target.

@@ -10,7 +10,8 @@ use sim::{DiskKind, Rng};
 use tests::initiator::Reply;
 use tests::iser_end::IserSettings;
 
-use crate::lab::{Lab, Mix, Pattern, Shape};
+use crate::lab::{Lab, Mix, Shape};
+use crate::oracle::Pattern;
 use crate::seeds::with_transports;
 
 /// Longer than a silent session is kept.
