@@ -256,15 +256,15 @@ impl Lab {
     pub(crate) fn log_out_all(&mut self) {
         self.hosts.iter_mut().for_each(Host::log_out);
         self.quiesce();
+    }
+
+    /// Looks whether anything is left at the target.
+    pub(crate) fn is_left_by_all(&mut self) {
         // Over iSER it is left to hosts to close the connection, for some time.
         if self.hosts.iter().any(|host| host.settings.iser.is_some()) {
             self.world.pass(Duration::from_millis(101));
             self.quiesce();
         }
-    }
-
-    /// Looks whether anything is left at the target.
-    pub(crate) fn is_left_by_all(&self) {
         for (core, held) in self.world.census().into_iter().enumerate() {
             assert_eq!(held, sim::CoreUsage::default(), "left on core {core}");
         }
