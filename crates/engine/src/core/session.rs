@@ -260,7 +260,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Over iSER, what was to be sent may have ended the session, or its stall, though nothing left.
+    /// Over iSER, what was to be sent may have ended the session, or its stall, and nothing left.
     fn look_again(&mut self, now: Now, key: SlotKey, was_stalled: bool) {
         self.session_events(now, key);
         let connection = self.connections.get(key);

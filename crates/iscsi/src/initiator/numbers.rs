@@ -74,9 +74,9 @@ impl SequenceNumbers {
         self.window(stamps)
     }
 
-    /// A SCSI Response. Over RDMA it may overtake others, as LIO posts two in another order than it
-    /// has numbered them. The one that was overtaken is acknowledged with it. The response to a task
-    /// management function may not: it tells that no status comes any more.
+    /// A SCSI Response. Over RDMA it may overtake others, as LIO posts two in another order than
+    /// it has numbered them; the one that was overtaken is acknowledged with it. The response to a
+    /// task management function may not: it tells that no status comes any more.
     pub(super) fn response(&mut self, stamps: Stamps) -> Result<(), Violation> {
         let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
         let ahead = stamps.stat_sn.0.wrapping_sub(next.0);
