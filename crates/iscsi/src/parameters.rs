@@ -52,18 +52,18 @@ impl Parameters {
         self.node()?.port(self.portal_group)
     }
 
-    /// Who logged in to what, for the log. Names are checked, but an alias or a user may be any
-    /// text, so they are quoted.
+    /// Who logged in to what, for the log, and by which RDMA device if by one. Names are checked, but
+    /// an alias or a user may be any text, so they are quoted.
     #[must_use]
-    pub fn introduction(&self) -> String {
+    pub fn introduction(&self, device: Option<&str>) -> String {
         let alias = self.initiator_alias.as_ref();
         let alias = alias.map(|alias| format!(" ({alias:?})"));
         let user = self.user.as_ref().map(|user| format!(" as user {user:?}"));
         let place = self.node().map_or("discover", |node| &node.name);
-        let over = if self.keys.transport.is_rdma() {
-            " over iSER"
-        } else {
-            ""
+        let over = match device {
+            Some(device) => format!(" over iSER ({device})"),
+            None if self.keys.transport.is_rdma() => " over iSER".to_owned(),
+            None => String::new(),
         };
         format!(
             "{}{} logged in{}{over} to {place}",

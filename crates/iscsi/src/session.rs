@@ -202,6 +202,19 @@ impl<L: Lease, D: Datamover<L>> Session<L, D> {
         self.connection.mover.data_in_queued()
     }
 
+    /// Opens no more places of the command window than these, or than are open, until it is called
+    /// again: of a transport that has to have a receive for each (RFC 7145 §8.1.1).
+    pub fn limit_window(&mut self, places: u32) {
+        self.window.set_limit(places);
+    }
+
+    /// How many places there are, if the initiator has used up as many as there may be. Where
+    /// [`Session::limit_window`] allows more before the next response leaves, there are more then.
+    #[must_use]
+    pub fn used_up_window(&self) -> Option<u32> {
+        self.window.used_up()
+    }
+
     /// When [`Session::timeout`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {

@@ -36,21 +36,29 @@ pub struct TargetConfig {
     pub limits: TargetLimits,
 }
 
-/// Where iSER is taken over software iWARP, on the connections of portals: the first byte tells.
+/// Where iSER is taken, and what carries it there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IserPortals {
-    /// The portals.
+    /// The portals whose connections of TCP may be those of software iWARP: the first byte tells.
     pub portals: Vec<SocketAddr>,
+    /// The portals that RDMA devices listen on, too.
+    pub devices: Vec<SocketAddr>,
     /// CRCs are not asked for, though RFC 5044 §4.4 would have them. They are used if the
     /// initiator asks.
     pub without_crc: bool,
 }
 
 impl IserPortals {
-    /// Whether a connection that came to `local` may be one of iSER.
+    /// Whether a connection of TCP that came to `local` may be one of iSER.
     #[must_use]
     pub fn take(&self, local: SocketAddr) -> bool {
         listens(&self.portals, local)
+    }
+
+    /// Whether initiators can come to this portal over iSER.
+    #[must_use]
+    pub fn are_at(&self, portal: SocketAddr) -> bool {
+        self.portals.contains(&portal) || self.devices.contains(&portal)
     }
 }
 

@@ -3,8 +3,11 @@
 //! Beside the calls of the trait there are those of [`DevicePair::pair`]: to flush what was posted
 //! once a turn, to arm the queue before the core sleeps, to post receives as the window grows.
 
+use std::collections::VecDeque;
+
 use ::io::rdma::{
-    RdmaCompletion, RdmaEnd, RdmaHeader, RdmaPair, RdmaWork, RemoteAccess, RemoteAddress,
+    RdmaCompletion, RdmaEnd, RdmaHeader, RdmaMemory, RdmaPair, RdmaPairInTransit, RdmaWork,
+    RemoteAccess, RemoteAddress,
 };
 use block::lease::BlockLease;
 use rdma::verbs::{
@@ -21,6 +24,22 @@ pub struct DevicePair {
     can_invalidate: bool,
     /// Why this end gave up, if it did.
     refused: Option<Violation>,
+    /// Messages that were told and taken back, to be told first.
+    kept: VecDeque<Vec<u8>>,
+    /// Something was told since this was asked.
+    has_told: bool,
+    /// How much more may be told.
+    allowed: usize,
+    /// How it ended, once that was told.
+    end: Option<RdmaEnd>,
+}
+
+/// A pair on its way to another core.
+#[derive(Debug)]
+pub struct DevicePairInTransit {
+    pair: RdmaPairInTransit,
+    can_invalidate: bool,
+    kept: VecDeque<Vec<u8>>,
 }
 
 /// A session that advertises more than it may have staging memory for.
@@ -49,6 +68,10 @@ impl DevicePair {
             pair,
             can_invalidate,
             refused: None,
+            kept: VecDeque::new(),
+            has_told: false,
+            allowed: usize::MAX,
+            end: None,
         }
     }
 
@@ -57,10 +80,44 @@ impl DevicePair {
         &mut self.pair
     }
 
-    /// The pair itself, to be moved to another core; and whether its peer bears invalidation.
+    /// The pair itself, to be looked at.
     #[must_use]
-    pub fn into_parts(self) -> (RdmaPair, bool) {
-        (self.pair, self.can_invalidate)
+    pub const fn as_pair(&self) -> &RdmaPair {
+        &self.pair
+    }
+
+    /// Takes a message back that was told too early: it is told before all others, in the order in
+    /// which they were given.
+    pub fn keep(&mut self, message: Vec<u8>) {
+        self.kept.push_back(message);
+    }
+
+    /// Tells no more than so many completions before the next call of this: a peer may send faster
+    /// than its messages are looked at. Without a call there is no limit.
+    pub fn allow(&mut self, completions: usize) {
+        self.allowed = completions;
+    }
+
+    /// Whether anything was told since the last call of this.
+    pub fn take_told(&mut self) -> bool {
+        std::mem::take(&mut self.has_told)
+    }
+
+    /// How it ended, once that was told.
+    #[must_use]
+    pub const fn end(&self) -> Option<RdmaEnd> {
+        self.end
+    }
+
+    /// Takes the pair from its core, to be attached to another one; `None` if it has work that is
+    /// not complete, and the pair is gone then.
+    #[must_use]
+    pub fn release(self) -> Option<DevicePairInTransit> {
+        Some(DevicePairInTransit {
+            pair: self.pair.release().ok()?,
+            can_invalidate: self.can_invalidate,
+            kept: self.kept,
+        })
     }
 
     /// Ends the pair from this side.
@@ -80,7 +137,7 @@ impl DevicePair {
         });
     }
 
-    fn end(&self, end: RdmaEnd) -> QueuePairEnd {
+    fn why(&self, end: RdmaEnd) -> QueuePairEnd {
         match (self.refused, end) {
             (Some(why), _) => QueuePairEnd::Violation(why),
             (None, RdmaEnd::Requested) => QueuePairEnd::Requested,
@@ -92,6 +149,17 @@ impl DevicePair {
                 rule: failure.problem,
                 clause: failure.name,
             }),
+        }
+    }
+}
+
+impl DevicePairInTransit {
+    /// Gives the pair to the core that this memory is of, the caller's.
+    #[must_use]
+    pub fn attach(self, memory: &RdmaMemory) -> DevicePair {
+        DevicePair {
+            kept: self.kept,
+            ..DevicePair::new(self.pair.attach(memory), self.can_invalidate)
         }
     }
 }
@@ -156,7 +224,20 @@ impl QueuePair<BlockLease> for DevicePair {
     }
 
     fn poll(&mut self) -> Option<Completion<BlockLease>> {
-        Some(match self.pair.poll()? {
+        if self.allowed == 0 {
+            return None;
+        }
+        self.allowed -= 1;
+        if let Some(bytes) = self.kept.pop_front() {
+            self.has_told = true;
+            return Some(Completion::Received {
+                bytes,
+                invalidated: None,
+            });
+        }
+        let completion = self.pair.poll()?;
+        self.has_told = true;
+        Some(match completion {
             RdmaCompletion::Sent => Completion::Sent,
             RdmaCompletion::Written => Completion::Written,
             RdmaCompletion::Got { id, into } => Completion::Got {
@@ -168,7 +249,10 @@ impl QueuePair<BlockLease> for DevicePair {
                 bytes,
                 invalidated: invalidated.map(Stag),
             },
-            RdmaCompletion::Ended(end) => Completion::Ended(self.end(end)),
+            RdmaCompletion::Ended(end) => {
+                self.end = Some(end);
+                Completion::Ended(self.why(end))
+            }
         })
     }
 

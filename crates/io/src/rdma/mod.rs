@@ -23,6 +23,7 @@
 //! | memory that devices know, and its limits | `registration.rs`, `memory.rs`, `staging.rs` |
 //! | connections | `channel.rs`, `listener.rs`, `connector.rs` |
 //! | a queue pair | `pair.rs`, `pair/` |
+//! | what a core sleeps on | `watch.rs` |
 
 mod addresses;
 mod channel;
@@ -45,6 +46,7 @@ mod staging;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::memory::Buffer;
 
@@ -57,6 +59,7 @@ pub use library::{RdmaDeviceInfo, RdmaLibrary, RdmaTransport};
 pub use listener::{RdmaListener, RdmaRequest};
 pub use memory::RdmaMemory;
 pub use pair::{RdmaLimits, RdmaPair, RdmaPairInTransit, RdmaPairOptions};
+pub use watch::RdmaWatch;
 
 /// A place in memory of the peer, or in memory that the peer may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -258,6 +258,18 @@ impl RdmaPair {
         self.inner.recycle(received);
     }
 
+    /// Whether there is work that is not complete, with the device or before it.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.inner.waiting.is_empty() || !self.inner.in_flight.is_empty()
+    }
+
+    /// How many receives there may be: as the options say, or as many as the device can have.
+    #[must_use]
+    pub fn receives_max(&self) -> u16 {
+        self.inner.receives.most()
+    }
+
     /// Posts receives until there are `count` in all, or as many as the options allow. To be called
     /// before the peer is told that it may send so many.
     ///

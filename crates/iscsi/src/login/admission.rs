@@ -6,7 +6,7 @@ use scsi::violation::Violation;
 
 use super::dialogue::Dialogue;
 use super::stage::LoginResult;
-use super::status::{LoginFault, LoginStatus};
+use super::status::{LoginFault, LoginStatus, NO_RDMA_RESOURCES};
 use super::{Login, LoginEvent, LoginState, identity};
 use crate::auth::Hash;
 use crate::parameters::{Parameters, SessionProof};
@@ -42,11 +42,20 @@ impl<L: Lease> Login<L> {
 
     /// There may not.
     pub fn refuse(&mut self, status: LoginStatus) {
+        self.refuse_as(LoginFault::refused(status));
+    }
+
+    /// There may not, as an RDMA device has no resources for it (RFC 7145 §10.1.3.1).
+    pub fn refuse_for_resources(&mut self) {
+        self.refuse_as(NO_RDMA_RESOURCES);
+    }
+
+    fn refuse_as(&mut self, fault: LoginFault) {
         if let Some(mut asking) = self.asked() {
             let name = Some(asking.agreed.identity.initiator.clone());
             let user = asking.agreed.proof.as_ref().map(|proof| &*proof.user);
             self.claimed = identity::claim(name, user);
-            self.fail(&mut asking.dialogue, LoginFault::refused(status));
+            self.fail(&mut asking.dialogue, fault);
         }
     }
 

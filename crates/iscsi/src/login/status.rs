@@ -118,3 +118,9 @@ pub(super) const ADDITIONAL_HEADER: LoginFault = LoginFault::new(
     "an additional header segment in a Login Request",
     "RFC 7143 §11.12",
 );
+
+pub(super) const NO_RDMA_RESOURCES: LoginFault = LoginFault::new(
+    OUT_OF_RESOURCES,
+    "no memory can be pinned for the receives of another session",
+    "RFC 7145 §10.1.3.1",
+);

@@ -85,6 +85,16 @@ impl CommandWindow {
         window
     }
 
+    /// Sets the widest that it may be from now on; it never gets narrower than it is.
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit.max(self.width);
+    }
+
+    /// The width, if the initiator has used up the widest that may be.
+    pub(super) fn used_up(&self) -> Option<u32> {
+        (self.used_up && self.width == self.limit).then_some(self.width)
+    }
+
     pub(super) const fn exp_cmd_sn(&self) -> CmdSn {
         self.exp_cmd_sn
     }

@@ -52,6 +52,11 @@ impl Receives {
         }
     }
 
+    /// How many there may be.
+    pub(super) const fn most(&self) -> u16 {
+        self.most
+    }
+
     /// Adds receives until there are `count`.
     pub(super) fn grow(&mut self, count: u16, domain: &Arc<RdmaDomain>) -> Result<(), RdmaError> {
         let (first, count) = (self.count, count.min(self.most));

@@ -106,6 +106,12 @@ impl<L: Lease> Session<L, IserMover<L>> {
         self.takes_more() && !self.connection.mover.has_told_all()
     }
 
+    /// How many messages have come that were not looked at.
+    #[must_use]
+    pub fn messages_waiting(&self) -> usize {
+        self.connection.mover.received.len()
+    }
+
     fn take_messages(&mut self, pair: &mut impl QueuePair<L>) {
         while self.takes_more() {
             if let Some(segment) = self.connection.mover.segment.take() {

@@ -36,7 +36,7 @@ fn open_iscsi_logs_in_in_one_round() {
     assert_eq!((parameters.tsih, parameters.cid), (9, 5));
     assert_eq!((parameters.stat_sn, parameters.exp_cmd_sn), (1001, 500));
     assert_eq!(
-        parameters.introduction(),
+        parameters.introduction(None),
         "iqn.2026-01.test:ini (\"ini\") logged in to iqn.2026-11.org.lunar:a"
     );
     assert_eq!(
@@ -183,7 +183,7 @@ fn chap_as_open_iscsi_does_it() {
     assert_eq!(response, format!("O>F: {ANSWER}"));
     assert_eq!(parameters.user.as_deref(), Some("user1"));
     assert_eq!(
-        parameters.introduction(),
+        parameters.introduction(None),
         "iqn.2026-01.test:ini logged in as user \"user1\" to iqn.2026-11.org.lunar:c"
     );
 }
