@@ -63,6 +63,7 @@ fn any_settings(rng: &mut Rng) -> IserSettings {
 pub(crate) fn portals(without_crc: bool) -> IserPortals {
     IserPortals {
         portals: vec![([127, 0, 0, 1], 3260).into()],
+        devices: Vec::new(),
         without_crc,
     }
 }

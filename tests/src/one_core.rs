@@ -81,6 +81,7 @@ fn control(
     let mut config = crate::target_config(TARGET, NodeAccess::default(), limits);
     config.iser = IserPortals {
         portals: vec![PORTAL.into()],
+        devices: Vec::new(),
         without_crc: true,
     };
     let unit = NewUnit {

@@ -11,7 +11,7 @@ use crate::check::check;
 use crate::secret::SecretSource;
 use crate::tree::{
     Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
-    PortalGroupTag, PortalRow, Portals, TargetRow, Tree, VolumeRow,
+    PortalGroupTag, PortalIser, PortalRow, Portals, TargetRow, Tree, VolumeRow,
 };
 
 const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
@@ -134,7 +134,12 @@ fn portals_of_iscsi() -> impl Strategy<Value = Portals> {
 
 /// A portal of this address, with iSER or without.
 fn portal<T: Into<String>>(address: impl Strategy<Value = T>) -> impl Strategy<Value = PortalRow> {
-    let rows = (address, prop::bool::weighted(0.3));
+    let iser = prop_oneof![
+        7 => Just(PortalIser::None),
+        2 => Just(PortalIser::Soft),
+        1 => Just(PortalIser::Device),
+    ];
+    let rows = (address, iser);
     rows.prop_map(|(address, iser)| PortalRow {
         address: address.into(),
         iser,

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
-pub(crate) use iser::iser_portals;
+pub(crate) use iser::iser_portals_by;
 pub(crate) use target::overlaps;
 pub use target::{Portal, portal};
 pub use volume::address_of;

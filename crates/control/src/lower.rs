@@ -17,9 +17,9 @@ use iscsi::target::{IserPortals, NodeLogin};
 use itertools::Itertools;
 use zeroize::Zeroizing;
 
-use crate::check::{Portal, address_of, iser_portals, naa_bytes, names_rows, parts, portal};
+use crate::check::{Portal, address_of, iser_portals_by, naa_bytes, names_rows, parts, portal};
 use crate::secret::SecretSource;
-use crate::tree::{Access, DigestUse, LoginRow, LunRows, TargetRow, Tree, VolumeRow};
+use crate::tree::{Access, DigestUse, LoginRow, LunRows, PortalIser, TargetRow, Tree, VolumeRow};
 
 /// What a tree means on this machine.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,12 @@ pub fn inventory(
     inventory.units = units.into_iter().collect();
     inventory.advertise.clone_from(&tree.discovery.advertise);
     inventory.iser = IserPortals {
-        portals: iser_portals(tree).into_keys().collect(),
+        portals: iser_portals_by(tree, PortalIser::is_soft)
+            .into_keys()
+            .collect(),
+        devices: iser_portals_by(tree, PortalIser::is_device)
+            .into_keys()
+            .collect(),
         without_crc: tree.daemon.iser_crc == Some(false),
     };
     for (name, row) in &tree.target {

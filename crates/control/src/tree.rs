@@ -10,6 +10,7 @@
 //! Rows are plain data: [`crate::check`] finds what does not fit together. What is not written is
 //! the default, and a default is not written.
 
+mod portal_iser;
 mod portals;
 mod table;
 
@@ -25,6 +26,7 @@ use utoipa::ToSchema;
 
 use crate::schema::{NumberKey, Quantity, TimeSpan};
 use crate::secret::SecretSource;
+pub use portal_iser::PortalIser;
 pub(crate) use portals::{A_LIST, A_PORTAL};
 pub use portals::{PortalRow, Portals};
 

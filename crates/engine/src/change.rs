@@ -24,6 +24,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use ::io::rdma::RdmaListener;
 use block::volume::Volume;
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
@@ -54,6 +55,10 @@ pub struct Change {
     pub listen: Vec<(u32, OwnedFd)>,
     /// Portals that are no longer listened to.
     pub close: Vec<u32>,
+    /// Portals that RDMA devices listen on from then on.
+    pub listen_by_devices: Vec<(u32, RdmaListener)>,
+    /// Portals that they no longer listen on.
+    pub close_devices: Vec<u32>,
     /// Told when all of it is done, or that nothing of it is.
     pub done: ChangeReply,
 }

@@ -9,6 +9,8 @@
 //! |---|---|
 //! | what a completion of the ring belongs to | `event_key` |
 //! | connections before their login, and their way to a core (core 0) | `login`, `logins` |
+//! | what carries them: TCP, software iWARP, RDMA devices | `transport`, `iwarp`, `rdma_carrier` |
+//! | queue pairs of RDMA devices; the portals that these listen on (core 0) | `rdma_pairs`, `rdma_portals` |
 //! | admission, the registry of sessions, unit owners (core 0) | `control_core`, `units` |
 //! | a table of nexuses; iSCSI connections and FC ports behind them | `nexus_table`, `session`, `fc_port` |
 //! | lists of sessions, and their end by order (core 0) | `sessions` |
@@ -31,6 +33,9 @@ mod iwarp;
 mod login;
 mod logins;
 mod nexus_table;
+mod rdma_carrier;
+mod rdma_pairs;
+mod rdma_portals;
 mod services;
 mod session;
 mod sessions;
@@ -67,6 +72,7 @@ use event_key::{EventKey, SlotKey};
 use fc_port::FcPort;
 use inventory::CoreUnits;
 use nexus_table::NexusTable;
+use rdma_pairs::CoreRdma;
 use runtime::journal::{Journal, PeerName, QUIET};
 use timers::{Timer, Timers};
 pub use transport::RestingLogin;
@@ -92,6 +98,8 @@ pub struct Core<R: Ring, P: Mailer> {
     connections: NexusTable,
     /// Fibre Channel ports that live here.
     fc_ports: Slab<FcPort>,
+    /// What there is for RDMA devices.
+    rdma: CoreRdma,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
     /// Answers to those whom this turn has heard.
@@ -167,6 +175,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             done: Vec::new(),
             connections: NexusTable::default(),
             fc_ports: Slab::new(),
+            rdma: CoreRdma::default(),
             dirty: VecDeque::new(),
             answers: 0,
             batches: SpareBatches::default(),
@@ -214,6 +223,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.event(now, event);
             self.run_until_quiet(now);
         }
+        busy |= self.hear_pairs(now);
         self.expire(now);
         self.run_until_quiet(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
@@ -287,6 +297,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             },
             RingEvent::Ready { token } => match EventKey::of(token) {
                 Some(EventKey::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
+                Some(EventKey::Rdma) => self.rdma_ready(now),
                 Some(EventKey::Volume(node, slot)) => {
                     self.tell_volume(now, (node, slot), HandleEvent::Ready);
                 }

@@ -102,8 +102,8 @@ pub struct SessionInfo {
 
 /// A session that begins.
 pub struct NewSession {
-    /// Its connection.
-    pub socket: OwnedFd,
+    /// Its connection; `None` over a device, whose queue pair is in the login.
+    pub socket: Option<OwnedFd>,
     /// Its login, with the final response still to be sent.
     pub login: RestingLogin,
     /// The I_T nexus; `None` for a discovery session.

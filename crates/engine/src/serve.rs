@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use ::io::memory::MemoryLimit;
 
-use crate::server::{Server, ServerConfig};
+use crate::server::{RdmaSource, Server, ServerConfig};
 use block::file::ReservedPlaces;
 use client::open::{OpenOptions, REPLACEMENT, secret};
 use options::{ReadyLun, ServeError, ServeOptions};
@@ -58,6 +58,7 @@ fn config(options: &ServeOptions, orders: &Orders) -> Result<ServerConfig, Serve
         poll: options.poll,
         state_dir: options.state_dir.clone(),
         wait: options.wait,
+        rdma: RdmaSource::default(),
         ended: orders.ended(),
     })
 }

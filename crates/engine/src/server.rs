@@ -11,6 +11,7 @@ mod luns;
 mod portals;
 mod prepare;
 mod questions;
+mod rdma_source;
 mod unit_states;
 mod units;
 mod views;
@@ -48,6 +49,7 @@ use absent::Notice;
 use fc_ports::FcPortName;
 use prepare::{Prepared, Preparing};
 pub use questions::UnitReport;
+pub use rdma_source::RdmaSource;
 pub use unit_states::{
     LongOperationReport, NexusReport, RegistrationReport, ReservationKind, ReservationReport,
 };
@@ -73,6 +75,8 @@ pub struct ServerConfig {
     pub wait: Duration,
     /// A portal that cannot be bound at the start is tried again, and all else is served.
     pub portals_may_be_missing: bool,
+    /// Where RDMA devices come from.
+    pub rdma: RdmaSource,
     /// Told when a core has ended, by order or not.
     pub ended: Arc<dyn Fn(CoreId) + Send + Sync>,
 }
@@ -97,6 +101,7 @@ impl ServerConfig {
             state_dir: None,
             wait: Duration::ZERO,
             portals_may_be_missing: false,
+            rdma: RdmaSource::default(),
             ended: Arc::new(|_| ()),
         })
     }
@@ -150,6 +155,18 @@ struct Portal {
     bound: SocketAddr,
     /// Why nothing listens there yet.
     missing: Option<String>,
+    by_devices: DeviceListening,
+}
+
+/// Whether RDMA devices listen on a portal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum DeviceListening {
+    /// They are not to, or not before the portal itself is there.
+    No,
+    /// They do.
+    Yes,
+    /// They are to, and why they cannot yet.
+    Missing(String),
 }
 
 impl Server {

@@ -167,6 +167,7 @@ impl Served {
         change.views = Arc::new(placed.views());
         let iser = IserPortals {
             portals: self.portals.values().copied().collect(),
+            devices: Vec::new(),
             without_crc: true,
         };
         change.config = Arc::new(placed.config(portals, iser, lab::short_limits()));
@@ -242,6 +243,8 @@ fn empty_change() -> Change {
         partners: Vec::new(),
         listen: Vec::new(),
         close: Vec::new(),
+        listen_by_devices: Vec::new(),
+        close_devices: Vec::new(),
         done: Box::new(|_| ()),
     }
 }

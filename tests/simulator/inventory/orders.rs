@@ -157,6 +157,8 @@ impl Site {
             partners: Vec::new(),
             listen: Vec::new(),
             close: Vec::new(),
+            listen_by_devices: Vec::new(),
+            close_devices: Vec::new(),
             done: Box::new(move |result| *told.lock().expect("no panic") = Some(result)),
         };
         let begun = self.tick;

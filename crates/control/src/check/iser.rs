@@ -6,11 +6,19 @@ use std::net::SocketAddr;
 
 use super::Findings;
 use super::target::{Portal, portal};
-use crate::tree::{PortalRow, Tree};
+use crate::tree::{PortalIser, PortalRow, Tree};
 
 /// The portals that take iSER, each with a target whose row says so.
-pub(crate) fn iser_portals(tree: &Tree) -> BTreeMap<SocketAddr, &str> {
-    addresses(tree, |row| row.iser).collect()
+fn iser_portals(tree: &Tree) -> BTreeMap<SocketAddr, &str> {
+    iser_portals_by(tree, PortalIser::is_taken)
+}
+
+/// Those where it is carried by something of a kind.
+pub(crate) fn iser_portals_by(
+    tree: &Tree,
+    is_so: fn(PortalIser) -> bool,
+) -> BTreeMap<SocketAddr, &str> {
+    addresses(tree, |row| is_so(row.iser)).collect()
 }
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
@@ -25,7 +33,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     if taken.is_empty() {
         return;
     }
-    let others = addresses(tree, |row| !row.iser);
+    let others = addresses(tree, |row| !row.iser.is_taken());
     // One a portal, however many targets are there.
     let others: BTreeMap<_, _> = others.filter(|(at, _)| taken.contains_key(at)).collect();
     for (address, name) in others {

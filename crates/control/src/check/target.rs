@@ -190,7 +190,7 @@ fn check_portals<'a>(
                     findings.problem(&at, format_args!("{written} is there twice"), "omit one");
                 }
             }
-            Portal::Fcoe(_) if *iser => findings.problem(
+            Portal::Fcoe(_) if iser.is_taken() => findings.problem(
                 &at,
                 format_args!("{written} is a port of Fibre Channel, which has no iSER"),
                 "leave iser out",

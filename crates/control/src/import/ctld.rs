@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 use super::block::Node;
 use super::draft::{Draft, portal};
 use super::{ImportProblem, Imported};
-use crate::tree::PortalRow;
+use crate::tree::{PortalIser, PortalRow};
 use auth::AuthGroup;
 
 pub(super) fn import(text: &str) -> Result<Imported, ImportProblem> {
@@ -131,7 +131,7 @@ fn portal_group(draft: &mut Draft, node: &Node) -> PortalGroup {
         let why = match one.key() {
             "listen" | "listen-iser" => match portal(one.value(), None) {
                 Some(portal) => {
-                    let iser = one.key() == "listen-iser";
+                    let iser = (one.key() == "listen-iser").into();
                     let portal = PortalRow { iser, ..portal };
                     if !joins(group.portals.iter_mut(), &portal) {
                         group.portals.push(portal);
@@ -165,5 +165,5 @@ fn joins<'a>(mut known: impl Iterator<Item = &'a mut PortalRow>, portal: &Portal
     let is_same =
         |known: &&mut PortalRow| known.address == portal.address && known.iser != portal.iser;
     let same = known.find(is_same);
-    same.map(|same| same.iser = true).is_some()
+    same.map(|same| same.iser = PortalIser::Soft).is_some()
 }

@@ -25,7 +25,7 @@ use super::draft::{Admission, Draft, Initiator, User, everywhere, lun, lun_row};
 use super::login::LoginKey;
 use super::words::user_and_secret;
 use super::{ImportProblem, Imported};
-use crate::tree::{LoginRow, LunRows, PortalRow, Portals, TargetRow};
+use crate::tree::{LoginRow, LunRows, PortalIser, PortalRow, Portals, TargetRow};
 use unit::Unit;
 
 pub(super) fn import(text: &str) -> Result<Imported, ImportProblem> {
@@ -86,7 +86,7 @@ fn target(draft: &mut Draft, node: &Node) {
 
 fn taking_iser(portals: &Portals) -> Portals {
     let rows = portals.iter().map(|(_, row)| PortalRow {
-        iser: true,
+        iser: PortalIser::Soft,
         ..row.clone()
     });
     Portals::One(rows.collect())

@@ -4,25 +4,27 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use crate::check::{Portal, iser_portals, portal};
-use crate::tree::{DaemonRow, TargetRow, Tree};
+use crate::check::{Portal, iser_portals_by, portal};
+use crate::tree::{DaemonRow, PortalIser, TargetRow, Tree};
 
 /// The portals that take iSER in one of two trees.
 pub(super) struct IserChange {
     come: BTreeSet<SocketAddr>,
     gone: BTreeSet<SocketAddr>,
+    /// Where something else carries it.
+    other: BTreeSet<SocketAddr>,
 }
 
 impl IserChange {
     pub(super) fn new(old: &Tree, new: &Tree) -> Self {
-        let (old, new) = (iser_portals(old), iser_portals(new));
-        let without = |one: &Portals<'_>, other: &Portals<'_>| {
-            let only = one.keys().filter(|at| !other.contains_key(at));
-            only.copied().collect()
-        };
+        let taken = PortalIser::is_taken;
+        let (before, after) = (portals(old, taken), portals(new, taken));
+        let differs = |is_so| &portals(old, is_so) ^ &portals(new, is_so);
+        let differs = &differs(PortalIser::is_soft) | &differs(PortalIser::is_device);
         Self {
-            come: without(&new, &old),
-            gone: without(&old, &new),
+            come: &after - &before,
+            gone: &before - &after,
+            other: &differs & &(&before & &after),
         }
     }
 
@@ -37,6 +39,11 @@ impl IserChange {
                 "no more",
                 ": sessions over it stay until they end, new ones are refused",
             ),
+            (
+                &self.other,
+                "by other means",
+                ": sessions stay until they end",
+            ),
         ];
         let told = told.into_iter().filter_map(|(changed, when, more)| {
             let at = changed.intersection(&stay).map(SocketAddr::to_string);
@@ -48,7 +55,9 @@ impl IserChange {
     }
 }
 
-type Portals<'a> = std::collections::BTreeMap<SocketAddr, &'a str>;
+fn portals(tree: &Tree, is_so: fn(PortalIser) -> bool) -> BTreeSet<SocketAddr> {
+    iser_portals_by(tree, is_so).into_keys().collect()
+}
 
 fn addresses(row: &TargetRow) -> BTreeSet<SocketAddr> {
     let rows = row.portals.iter();

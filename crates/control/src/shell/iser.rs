@@ -37,19 +37,19 @@ fn set(run: &mut Run<'_>, wanted: bool) -> Done {
 /// Whether that is a change.
 fn switch(run: &mut Run<'_>, wanted: bool) -> Result<bool, Refusal> {
     let node = run.node.clone();
-    let is_so = row(&node, run.tree()).is_some_and(|row| row.iser == wanted);
+    let is_so = row(&node, run.tree()).is_some_and(|row| row.iser.is_taken() == wanted);
     if is_so {
         return Ok(false);
     }
     let row = row_mut(&node, run.edit());
     let row = row.ok_or_else(|| Refusal::new("This node is not a network portal."))?;
-    row.iser = wanted;
+    row.iser = wanted.into();
     Ok(true)
 }
 
 /// What `ls` says of a portal.
 pub(super) fn summary(node: &Node, tree: &Tree) -> String {
-    let is_on = row(node, tree).is_some_and(|row| row.iser);
+    let is_on = row(node, tree).is_some_and(|row| row.iser.is_taken());
     format!("OK, iser {}", word(is_on))
 }
 

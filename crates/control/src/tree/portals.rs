@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
+use super::portal_iser::PortalIser;
 use super::{PortalGroupTag, is_default};
 use crate::schema::NumberKey;
 
@@ -29,8 +30,8 @@ pub enum Portals {
 pub struct PortalRow {
     /// `HOST[:PORT]`, or `fcoe:IFACE`.
     pub address: String,
-    /// iSER is taken there, too.
-    pub iser: bool,
+    /// What carries iSER there, beside iSCSI.
+    pub iser: PortalIser,
 }
 
 /// A portal: its address, or a table.
@@ -49,9 +50,9 @@ enum WrittenPortal {
 struct PortalTable {
     /// `HOST[:PORT]`.
     address: String,
-    /// iSER is taken there, beside iSCSI.
+    /// What carries iSER there, beside iSCSI.
     #[serde(default, skip_serializing_if = "is_default")]
-    iser: bool,
+    iser: PortalIser,
 }
 
 impl Default for Portals {
@@ -90,14 +91,14 @@ impl From<String> for PortalRow {
     fn from(address: String) -> Self {
         Self {
             address,
-            iser: false,
+            iser: PortalIser::None,
         }
     }
 }
 
 impl From<PortalRow> for WrittenPortal {
     fn from(PortalRow { address, iser }: PortalRow) -> Self {
-        if iser {
+        if iser.is_taken() {
             Self::Table(PortalTable { address, iser })
         } else {
             Self::Address(address)

@@ -324,6 +324,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     fn listen_as(&mut self, change: &mut Change) {
+        let open = std::mem::take(&mut change.listen_by_devices);
+        self.listen_by_devices(open, &change.close_devices);
         for number in &change.close {
             self.ring.stop_listening_to(accept_token(*number));
         }

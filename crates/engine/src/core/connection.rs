@@ -3,22 +3,27 @@
 
 use std::net::IpAddr;
 
+use ::io::rdma::RdmaPair;
 use ::io::ring::{SendBatch, SocketId};
 use runtime::batch::BatchSink;
 use scsi::medium::Now;
 
 use super::event_key::SlotKey;
-use super::transport::{CoreLogin, CoreSession, IserSession};
+use super::rdma_carrier::{DeviceEnd, DeviceLogin};
+use super::transport::{CoreLogin, CoreSession};
 
 /// One connection.
 pub(super) struct CoreConnection {
     pub(super) key: SlotKey,
     pub(super) peer: IpAddr,
     pub(super) phase: ConnectionPhase,
-    /// `None` once closed.
+    /// `None` once closed, and over a device.
     pub(super) socket: Option<SocketId>,
-    /// It is a session over iSER. TCP is not to pay for a look into it.
-    is_iser: bool,
+    /// It is a session over iSER, or has a queue pair of a device. TCP is not to pay for a look
+    /// into it.
+    is_rdma: bool,
+    /// It has a queue pair of a device that is polled each turn.
+    pub(super) is_awake: bool,
     /// A batch is on its way.
     pub(super) sending: bool,
     /// A receive is in flight.
@@ -66,19 +71,20 @@ impl CoreConnection {
     pub(super) fn new(
         key: SlotKey,
         peer: IpAddr,
-        socket: SocketId,
+        socket: Option<SocketId>,
         phase: ConnectionPhase,
     ) -> Self {
-        let is_iser = match &phase {
-            ConnectionPhase::Session { session, .. } => session.iser().is_some(),
-            _ => false,
+        let is_rdma = match &phase {
+            ConnectionPhase::Session { session, .. } => session.is_rdma(),
+            _ => socket.is_none(),
         };
         Self {
             key,
             peer,
-            is_iser,
+            is_rdma,
+            is_awake: false,
             phase,
-            socket: Some(socket),
+            socket,
             sending: false,
             receiving: false,
             early: Vec::new(),
@@ -98,20 +104,49 @@ impl CoreConnection {
 
     /// Whether its session has something to receive, other than bytes.
     pub(super) fn has_more(&self) -> bool {
-        self.is_iser && self.iser().is_some_and(IserSession::has_more)
+        self.is_rdma && self.session().is_some_and(CoreSession::has_more)
     }
 
-    /// Whether its session, if it is one over iSER, takes nothing more for now.
-    pub(super) fn iser_stall(&self) -> Option<bool> {
-        let session = if self.is_iser { self.iser() } else { None };
-        session.map(|over| over.session.is_stalled())
+    /// Over iSER, whether its session takes nothing more for now.
+    pub(super) fn rdma_stall(&self) -> Option<bool> {
+        let is_stalled = || self.session().is_some_and(CoreSession::is_stalled);
+        self.is_rdma.then(is_stalled)
     }
 
     #[cold]
-    fn iser(&self) -> Option<&IserSession> {
+    fn session(&self) -> Option<&CoreSession> {
         match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.iser(),
+            ConnectionPhase::Session { session, .. } => Some(session),
             _ => None,
+        }
+    }
+
+    /// Its queue pair, if it has one of a device.
+    pub(super) fn pair(&self) -> Option<&RdmaPair> {
+        match &self.phase {
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                login.device().map(DeviceLogin::pair)
+            }
+            ConnectionPhase::Session { session, .. } => match &**session {
+                CoreSession::Device(over) => Some(over.pair()),
+                _ => None,
+            },
+            ConnectionPhase::Ending { .. } => None,
+        }
+    }
+
+    /// The same, to act on it.
+    pub(super) fn device(&mut self) -> Option<DeviceEnd<'_>> {
+        match &mut self.phase {
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                let (device, login) = login.device_mut()?;
+                Some(DeviceEnd::Login(device, login))
+            }
+            ConnectionPhase::Session { session, .. } => match &mut **session {
+                CoreSession::Device(over) => Some(DeviceEnd::Session(over)),
+                _ => None,
+            },
+            ConnectionPhase::Ending { .. } => None,
         }
     }
 
@@ -163,7 +198,7 @@ impl CoreConnection {
     pub(super) fn lets_peer_close(&self) -> bool {
         match &self.phase {
             ConnectionPhase::Session { session, nexus, .. } => {
-                session.iser().is_some() && *nexus == NexusState::No
+                session.is_rdma() && *nexus == NexusState::No
             }
             _ => false,
         }
@@ -191,9 +226,7 @@ impl CoreConnection {
     #[cold]
     fn hears_on(&self) -> bool {
         match &self.phase {
-            ConnectionPhase::Session { session, .. } => {
-                session.iser().is_some() && session.queued() > 0
-            }
+            ConnectionPhase::Session { session, .. } => session.is_rdma() && session.queued() > 0,
             ConnectionPhase::Moving(_) => true,
             _ => false,
         }

@@ -23,6 +23,8 @@ pub(super) enum EventKey {
     FcPort(u32),
     /// Looking at volumes.
     Watch,
+    /// Waiting for RDMA devices.
+    Rdma,
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -45,6 +47,7 @@ impl EventKey {
             Self::Persist(unit) => (4, unit.generation, unit.slot),
             Self::FcPort(fc_port) => (5, 0, fc_port),
             Self::Watch => (6, 0, 0),
+            Self::Rdma => (7, 0, 0),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -68,6 +71,7 @@ impl EventKey {
             4 => Self::Persist(unit),
             5 => Self::FcPort(index),
             6 => Self::Watch,
+            7 => Self::Rdma,
             _ => return None,
         })
     }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use ::io::ring::Ring;
 use iscsi::login::status::AUTHORIZATION_FAILURE;
 use iscsi::login::{Login, LoginEvent};
-use iscsi::parameters::Parameters;
 use iscsi::target::{AdmissionDecision, AdmissionWish, Endpoints};
 use scsi::medium::Now;
 use scsi::nexus::AttentionHistory;
@@ -19,6 +18,7 @@ use super::Core;
 use super::connection::ConnectionPhase;
 use super::event_key::SlotKey;
 use super::logins::Admission;
+use super::rdma_carrier::DeviceLogin;
 use super::session::{PARTING, tell_of_session};
 use super::transport::CoreLogin;
 use crate::mailbox::{CoreMessage, Mailer, NewSession, SessionInfo};
@@ -56,7 +56,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let endpoints = Endpoints { local, peer };
         let login = Login::new(now, config, endpoints, (control.random)());
         let phase = ConnectionPhase::Login(Box::new(CoreLogin::new(login, offer)));
-        let key = self.connections.insert(peer.ip(), socket, phase);
+        let key = self.connections.insert(peer.ip(), Some(socket), phase);
         control.logins.insert(peer.ip(), key);
         self.listen_to(key);
         self.arm(now, key);
@@ -81,7 +81,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Whether another connection from `peer` may log in. Where an address that holds many more
     /// places has to give one up for it, that connection is closed.
-    fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
+    pub(super) fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
         let Some(control) = &self.control else {
             return false;
         };
@@ -154,6 +154,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let identity = (wish.initiator.clone(), wish.scope.clone());
         if !control.admits(&identity, wish.local) {
             login.login.refuse(AUTHORIZATION_FAILURE);
+            self.mark_dirty(key.slot);
+            self.login_events(now, key);
+            return;
+        }
+        if let Err(error) = login.reserve() {
+            let peer = login.login.endpoints().peer;
+            login.login.refuse_for_resources();
+            self.tell_of_refusal(now, peer, &error);
             self.mark_dirty(key.slot);
             self.login_events(now, key);
             return;
@@ -247,10 +255,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;
         };
-        let (ConnectionPhase::Moving(login), Some(socket)) = (connection.phase, connection.socket)
-        else {
+        let ConnectionPhase::Moving(login) = connection.phase else {
             return;
         };
+        let pair = login.device().map(DeviceLogin::pair);
+        pair.into_iter().for_each(|pair| self.rdma.forget(pair));
         let Some(control) = &mut self.control else {
             return;
         };
@@ -260,7 +269,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         };
         let at = session.endpoints.local.to_string();
         self.counts.login(at, LoginResult::Accepted);
-        tell_of_session(&self.journal, session, Parameters::introduction);
+        tell_of_session(&self.journal, session, |session| {
+            session.introduction(pair.map(|pair| &*pair.domain().device().name))
+        });
         let (tsih, nexus) = (session.tsih, control.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = control.registry.identity(tsih).filter(|_| nexus.is_some());
@@ -270,10 +281,11 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             .sessions
             .insert(tsih, SessionInfo::of(session, core, now));
         let Some(login) = login.rest() else {
-            self.ring.close(socket);
+            let socket = connection.socket.into_iter();
+            socket.for_each(|socket| self.ring.close(socket));
             return self.post_ended(tsih);
         };
-        let socket = self.ring.release(socket);
+        let socket = connection.socket.map(|socket| self.ring.release(socket));
         let early = connection.early;
         let new = NewSession {
             socket,

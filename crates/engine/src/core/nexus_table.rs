@@ -43,7 +43,7 @@ impl NexusTable {
     pub(super) fn insert(
         &mut self,
         peer: IpAddr,
-        socket: SocketId,
+        socket: Option<SocketId>,
         phase: ConnectionPhase,
     ) -> SlotKey {
         self.generation = (self.generation + 1) % GENERATIONS;

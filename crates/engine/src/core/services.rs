@@ -95,6 +95,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     CoreSession::Iser(over) => {
                         act(&mut NexusTransport::Iser(&mut over.session));
                     }
+                    CoreSession::Device(over) => {
+                        act(&mut NexusTransport::Iser(&mut over.session));
+                    }
                 }
                 let wants = session.has_events();
                 if !connection.dirty {

@@ -53,12 +53,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.post_ended(new.tsih);
         }
         let peer = new.login.login.endpoints().peer.ip();
-        let Ok(socket) = self.ring.adopt(new.socket) else {
+        let Ok(socket) = new.socket.map(|one| self.ring.adopt(one)).transpose() else {
             self.post_ended(new.tsih);
             return;
         };
-        let Some(session) = new.login.into_session(now) else {
-            self.ring.close(socket);
+        let Some(session) = new.login.into_session(now, &self.rdma.memory) else {
+            socket
+                .into_iter()
+                .for_each(|socket| self.ring.close(socket));
             return self.post_ended(new.tsih);
         };
         let session = Box::new(session);
@@ -79,6 +81,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             (None, _) => {}
         }
         self.feed(now, key, &new.early);
+        self.add_pair(key);
         self.listen_to(key);
         self.arm(now, key);
     }
@@ -156,7 +159,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         connection.is_some_and(|connection| connection.has_more())
     }
 
-    fn events(&mut self, now: Now, key: SlotKey) -> bool {
+    pub(super) fn events(&mut self, now: Now, key: SlotKey) -> bool {
         match self
             .connections
             .get(key)
@@ -250,7 +253,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 continue;
             };
             connection.dirty = false;
-            let (key, stall) = (connection.key, connection.iser_stall());
+            let (key, stall) = (connection.key, connection.rdma_stall());
             if let Some((socket, token, batch)) = self.next_batch(now, slot) {
                 self.ring.send(socket, token, batch);
             }
@@ -261,10 +264,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Over iSER, what was to be sent may have ended the session, or its stall, and nothing left.
+    /// Over a device it has not been sent yet.
     fn look_again(&mut self, now: Now, key: SlotKey, was_stalled: bool) {
+        self.post_by_pair(now, key);
         self.session_events(now, key);
         let connection = self.connections.get(key);
-        let stall = connection.and_then(|connection| connection.iser_stall());
+        let stall = connection.and_then(|connection| connection.rdma_stall());
         if was_stalled && stall == Some(false) {
             self.feed_early(now, key);
             self.listen_to(key);
@@ -340,7 +345,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Nothing is left to be sent: what waited for that goes on.
-    fn all_sent(&mut self, now: Now, key: SlotKey) {
+    pub(super) fn all_sent(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };

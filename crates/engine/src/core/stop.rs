@@ -58,6 +58,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn stop(&mut self, now: Now) {
         self.stop.stopping = true;
         self.ring.stop_listening();
+        self.rdma.listeners.clear();
         if let Some(control) = &mut self.control {
             control.registry.close();
         }

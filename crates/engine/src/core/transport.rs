@@ -1,9 +1,11 @@
-//! What carries a connection: TCP alone, or iSER over software iWARP. Here is what a core does
-//! with a login and a session whichever it is.
+//! What carries a connection: TCP alone, iSER over software iWARP, or iSER over an RDMA device. Here
+//! is what a core does with a login and a session whichever it is.
 //!
-//! Over TCP a machine is fed with bytes and filled into a batch. Over iSER a queue pair stands
-//! between: bytes go into it and come out of it, and the machine speaks with it.
+//! Over TCP a machine is fed with bytes and filled into a batch. Over software iWARP a queue pair
+//! stands between: bytes go into it and come out of it, and the machine speaks with it. Over a
+//! device there are no bytes and no socket: the queue pair is polled (`rdma_carrier.rs`).
 
+use ::io::rdma::{RdmaError, RdmaMemory};
 use block::lease::BlockLease;
 use iscsi::datamover::iser::IserMover;
 use iscsi::login::{Login, LoginEvent};
@@ -13,10 +15,12 @@ use iscsi::wire::iser::longest_message;
 use rdma::iwarp::stream::RestingStream;
 use rdma::verbs::{Completion, QueuePair as _};
 use runtime::batch::BatchSink;
+use runtime::device_pair::{DevicePair, DevicePairInTransit};
 use scsi::medium::Now;
 use scsi::violation::Violation;
 
 use super::iwarp::{BlockStream, DATA_SEGMENT, IwarpOffer, IwarpStartup};
+use super::rdma_carrier::{self, DeviceLogin, DeviceSession};
 
 /// A login, and what carries its PDUs.
 pub(super) struct CoreLogin {
@@ -33,6 +37,8 @@ enum LoginCarrier {
     Startup(Box<IwarpStartup>),
     /// A queue pair, and bytes that leave before anything of it.
     Iwarp(Box<BlockStream>, Vec<u8>),
+    /// A queue pair of a device. No bytes come.
+    Device(Box<DeviceLogin>),
 }
 
 /// The first byte of the key of MPA. No PDU that a login may begin with has it.
@@ -40,7 +46,7 @@ const MPA: u8 = b'M';
 
 const NOT_TAKEN: Violation = Violation {
     rule: "iSER at a portal that does not take it",
-    clause: "--iser, iser = true",
+    clause: "--iser=soft, iser = true",
 };
 
 impl CoreLogin {
@@ -49,6 +55,15 @@ impl CoreLogin {
         Self {
             login: Box::new(login),
             carrier: LoginCarrier::Undecided(offer.map(Box::new)),
+        }
+    }
+
+    /// A connection by a device that was just taken.
+    pub(super) fn over_device(mut login: Login<BlockLease>, pair: DevicePair) -> Self {
+        login.set_transport(rdma_carrier::TRANSPORT);
+        Self {
+            login: Box::new(login),
+            carrier: LoginCarrier::Device(Box::new(DeviceLogin::new(pair))),
         }
     }
 
@@ -73,6 +88,7 @@ impl CoreLogin {
                 hear(&mut self.login, now, stream);
                 used
             }
+            LoginCarrier::Device(_) => 0,
         }
     }
 
@@ -110,33 +126,70 @@ impl CoreLogin {
         }
     }
 
+    /// The queue pair of a device, if there is one.
+    pub(super) const fn device(&self) -> Option<&DeviceLogin> {
+        match &self.carrier {
+            LoginCarrier::Device(device) => Some(device),
+            _ => None,
+        }
+    }
+
+    /// The same with the login that it is of.
+    pub(super) fn device_mut(&mut self) -> Option<(&mut DeviceLogin, &mut Login<BlockLease>)> {
+        match &mut self.carrier {
+            LoginCarrier::Device(device) => Some((device, &mut self.login)),
+            _ => None,
+        }
+    }
+
+    /// Has what a session needs beside its login.
+    pub(super) fn reserve(&mut self) -> Result<(), RdmaError> {
+        match &mut self.carrier {
+            LoginCarrier::Device(device) => device.reserve(),
+            _ => Ok(()),
+        }
+    }
+
     /// Lets it rest, after its last response has left; `None` if there is no queue pair any more.
     pub(super) fn rest(self) -> Option<RestingLogin> {
-        let stream = match self.carrier {
-            LoginCarrier::Iwarp(stream, _) => Some(stream.rest().ok()?),
-            _ => None,
+        let carrier = match self.carrier {
+            LoginCarrier::Iwarp(stream, _) => RestingCarrier::Iwarp(stream.rest().ok()?),
+            LoginCarrier::Device(device) => RestingCarrier::Device(device.rest()?),
+            _ => RestingCarrier::Tcp,
         };
         let login = self.login;
-        Some(RestingLogin { login, stream })
+        Some(RestingLogin { login, carrier })
     }
 }
 
 /// A login that has led to a session, on its way to the core of that.
 pub struct RestingLogin {
     pub(super) login: Box<Login<BlockLease>>,
-    stream: Option<RestingStream>,
+    carrier: RestingCarrier,
+}
+
+enum RestingCarrier {
+    Tcp,
+    Iwarp(RestingStream),
+    Device(DevicePairInTransit),
 }
 
 impl RestingLogin {
-    /// The session.
-    pub(super) fn into_session(self, now: Now) -> Option<CoreSession> {
-        let Some(stream) = self.stream else {
-            return self.login.into_session(now).map(CoreSession::Tcp);
-        };
-        let session = self.login.into_session_over(now)?;
-        let mut stream = stream.wake();
-        stream.set_max_receive(longest_message(DATA_SEGMENT));
-        Some(CoreSession::Iser(Box::new(IserSession { session, stream })))
+    /// The session, on the core that the memory is of.
+    pub(super) fn into_session(self, now: Now, memory: &RdmaMemory) -> Option<CoreSession> {
+        match self.carrier {
+            RestingCarrier::Tcp => self.login.into_session(now).map(CoreSession::Tcp),
+            RestingCarrier::Iwarp(stream) => {
+                let session = self.login.into_session_over(now)?;
+                let mut stream = stream.wake();
+                stream.set_max_receive(longest_message(DATA_SEGMENT));
+                Some(CoreSession::Iser(Box::new(IserSession { session, stream })))
+            }
+            RestingCarrier::Device(pair) => {
+                let session = DeviceSession::new(*self.login, now, pair.attach(memory))?;
+                Some(CoreSession::Device(Box::new(session)))
+            }
+        }
     }
 }
 
@@ -160,10 +213,12 @@ fn hear(login: &mut Login<BlockLease>, now: Now, stream: &mut BlockStream) {
 #[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
 pub(super) enum CoreSession {
     Tcp(Session<BlockLease>),
+    /// Over software iWARP.
     Iser(Box<IserSession>),
+    Device(Box<DeviceSession>),
 }
 
-/// A session over iSER, and its end of the connection.
+/// A session over software iWARP, and its end of the connection.
 pub(super) struct IserSession {
     pub(super) session: Session<BlockLease, IserMover<BlockLease>>,
     stream: BlockStream,
@@ -175,6 +230,10 @@ macro_rules! each {
         match $self {
             CoreSession::Tcp($session) => $call,
             CoreSession::Iser(over) => {
+                let $session = &mut over.session;
+                $call
+            }
+            CoreSession::Device(over) => {
                 let $session = &mut over.session;
                 $call
             }
@@ -191,6 +250,10 @@ macro_rules! of_each {
                 let $session = &over.session;
                 $call
             }
+            CoreSession::Device(over) => {
+                let $session = &over.session;
+                $call
+            }
         }
     };
 }
@@ -201,6 +264,7 @@ impl CoreSession {
         match self {
             Self::Tcp(session) => session.receive(now, bytes),
             Self::Iser(over) => over.receive(now, bytes),
+            Self::Device(_) => 0,
         }
     }
 
@@ -214,6 +278,7 @@ impl CoreSession {
                 let more = over.stream.transmit(out);
                 over.session.has_put_out(more);
             }
+            Self::Device(_) => {}
         }
     }
 
@@ -223,13 +288,21 @@ impl CoreSession {
             Self::Tcp(session) => session.queued(),
             Self::Iser(over) if over.stream.is_over() => 0,
             Self::Iser(over) => over.session.queued(),
+            Self::Device(over) => over.session.queued(),
         }
     }
 
-    pub(super) fn iser(&self) -> Option<&IserSession> {
+    /// Whether it is one over iSER, whatever carries that.
+    pub(super) const fn is_rdma(&self) -> bool {
+        !matches!(self, Self::Tcp(_))
+    }
+
+    /// Whether there is something to be received that has come, other than bytes.
+    pub(super) fn has_more(&self) -> bool {
         match self {
-            Self::Tcp(_) => None,
-            Self::Iser(over) => Some(over),
+            Self::Tcp(_) => false,
+            Self::Iser(over) => over.has_more(),
+            Self::Device(over) => over.session.has_message(),
         }
     }
 
@@ -268,6 +341,7 @@ impl CoreSession {
                 over.session.timeout(now);
                 over.stream.trim();
             }
+            Self::Device(over) => over.timeout(now),
         }
     }
 
@@ -277,8 +351,7 @@ impl CoreSession {
 }
 
 impl IserSession {
-    /// Whether there is something to be received that has come, other than bytes.
-    pub(super) fn has_more(&self) -> bool {
+    fn has_more(&self) -> bool {
         self.stream.has_completions() || self.session.has_message()
     }
 

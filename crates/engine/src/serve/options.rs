@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::io::rdma::RdmaError;
 pub use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
@@ -76,6 +77,24 @@ pub struct ServeOptions {
 pub enum IserProvider {
     /// Software iWARP, over the TCP connections of the portals.
     Software,
+    /// The RDMA devices that have the addresses of the portals, but those of iWARP.
+    Device,
+    /// Either of these.
+    Both,
+}
+
+impl IserProvider {
+    /// Whether connections of TCP may be those of software iWARP.
+    #[must_use]
+    pub const fn is_software(self) -> bool {
+        matches!(self, Self::Software | Self::Both)
+    }
+
+    /// Whether RDMA devices listen.
+    #[must_use]
+    pub const fn is_device(self) -> bool {
+        matches!(self, Self::Device | Self::Both)
+    }
 }
 
 /// What holds for every unit of the command.
@@ -273,6 +292,9 @@ pub enum ServeError {
         /// What the kernel says.
         cause: String,
     },
+    /// RDMA devices cannot listen on a portal.
+    #[error(transparent)]
+    Rdma(#[from] RdmaError),
     /// A Fibre Channel port cannot be opened.
     #[error("--fcoe: {0}")]
     Fcoe(#[from] NoPort),

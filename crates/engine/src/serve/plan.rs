@@ -55,12 +55,14 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
 
 /// Every portal takes it, or none does.
 fn iser(options: &ServeOptions) -> IserPortals {
-    match options.iser {
-        None => IserPortals::default(),
-        Some(IserProvider::Software) => IserPortals {
-            portals: options.listen.clone(),
-            without_crc: !options.iser_crc,
-        },
+    let all_if = |is_so: fn(IserProvider) -> bool| match options.iser {
+        Some(provider) if is_so(provider) => options.listen.clone(),
+        _ => Vec::new(),
+    };
+    IserPortals {
+        portals: all_if(IserProvider::is_software),
+        devices: all_if(IserProvider::is_device),
+        without_crc: !options.iser_crc,
     }
 }
 

@@ -20,7 +20,7 @@ use scsi::unit::UnitId;
 use super::portals::{self, OtherPortals};
 use super::prepare::{OpenedVolume, Preparing};
 use super::units::Absence;
-use super::{Served, Server};
+use super::{DeviceListening, Portal, Served, Server};
 use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 
@@ -146,13 +146,31 @@ impl Server {
     pub fn missing_portals(&self) -> Vec<(SocketAddr, String)> {
         let served = self.served();
         let portals = served.portals.iter();
-        let missing = portals.filter_map(|portal| Some((portal.asked, portal.missing.clone()?)));
+        let missing = portals.filter_map(|portal| {
+            let by_devices = match &portal.by_devices {
+                DeviceListening::Missing(cause) => Some(cause),
+                _ => None,
+            };
+            let cause = portal.missing.as_ref().or(by_devices)?;
+            Some((portal.asked, cause.clone()))
+        });
         missing.collect()
     }
 
     /// Tries to listen where nothing does.
     pub(super) fn try_portals(&self) {
-        for (asked, _) in self.missing_portals() {
+        let is_missing = |portal: &&Portal| portal.missing.is_some();
+        let missing: Vec<_> = {
+            let served = self.served();
+            let portals = served.portals.iter().filter(is_missing);
+            portals.map(|portal| portal.asked).collect()
+        };
+        self.try_sockets(missing);
+        self.try_devices();
+    }
+
+    fn try_sockets(&self, missing: Vec<SocketAddr>) {
+        for asked in missing {
             let Ok((listener, _)) =
                 portals::bind(asked, OtherPortals::default(), &self.config.limits)
             else {
@@ -171,6 +189,26 @@ impl Server {
                 }
                 Err(error) => tracing::error!("{error}"),
             }
+        }
+    }
+
+    /// Tries to have RDMA devices listen where they should.
+    fn try_devices(&self) {
+        let _turn = self.turn();
+        let mut next = self.served().clone();
+        let preparing = Preparing {
+            may_miss_portals: true,
+            ..self.preparing(Instant::now())
+        };
+        let Some(prepared) = preparing.try_devices(&mut next) else {
+            return;
+        };
+        match self.commit(next, prepared) {
+            Ok(next) => {
+                *self.served() = next;
+                tracing::info!("RDMA devices listen that were missing");
+            }
+            Err(error) => tracing::error!("{error}"),
         }
     }
 

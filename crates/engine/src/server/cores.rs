@@ -186,6 +186,7 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
         } else {
             polling.timeout(now, patience)
         };
+        let timeout = core.may_wait(timeout);
         core.ring().wait(timeout)?;
         let now = common.start.elapsed();
         // A turn that finds nothing is part of the waiting.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use address::{Address, FcoeAddress, FcoeOptions};
 
 use super::fc_ports::FcPortName;
-use super::{Portal, Served, portals};
+use super::{DeviceListening, Portal, Served, portals};
 use crate::serve::options::ReadyLun;
 use iscsi::target::IserPortals;
 
@@ -28,7 +28,7 @@ impl Served {
         let mut luns = Vec::new();
         for (target, number) in self.iscsi_luns(unit) {
             let (all, iser) = (self.bound(target), self.iser_portals());
-            let of_iser = all.iter().copied().filter(|at| iser.portals.contains(at));
+            let of_iser = all.iter().copied().filter(|at| iser.are_at(*at));
             for (scheme, bound) in [("iscsi", all.clone()), ("iser", of_iser.collect())] {
                 let portals = portals::reachable(&bound);
                 let Some(first) = portals.first() else { break };
@@ -55,13 +55,16 @@ impl Served {
         luns
     }
 
-    /// Where iSER is taken, with the ports that were picked.
+    /// Where iSER is taken, with the ports that were picked. Devices that are missing take none.
     pub(super) fn iser_portals(&self) -> IserPortals {
         let asked = &self.inventory.iser;
-        let taken = |portal: &&Portal| asked.portals.contains(&portal.asked);
-        let portals = self.portals.iter().filter(taken);
+        let bound = |is_so: &dyn Fn(&Portal) -> bool| {
+            let portals = self.portals.iter().filter(|portal| is_so(portal));
+            portals.map(|portal| portal.bound).collect()
+        };
         IserPortals {
-            portals: portals.map(|portal| portal.bound).collect(),
+            portals: bound(&|portal| asked.portals.contains(&portal.asked)),
+            devices: bound(&|portal| portal.by_devices == DeviceListening::Yes),
             without_crc: asked.without_crc,
         }
     }

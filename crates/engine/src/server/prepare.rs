@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ::io::rdma::RdmaListener;
 use block::absent::Absent;
 use block::file::UndoLog;
 use block::volume::Volume;
@@ -71,6 +72,8 @@ struct Steps {
     close: Vec<u32>,
     /// Where those listen that are closed.
     closing: Vec<SocketAddr>,
+    listen_by_devices: Vec<(u32, RdmaListener)>,
+    close_devices: Vec<u32>,
     open_fc: Vec<Attachment>,
     close_fc: Vec<Wwn>,
     partners: Vec<(Wwn, Partners)>,
@@ -96,6 +99,7 @@ impl Preparing<'_> {
         for step in others {
             self.port(served, step, &mut steps)?;
         }
+        self.devices(served, &inventory.iser, &mut steps)?;
         let reserved = steps.growth.reserve();
         reserved.map_err(|error| {
             steps.growth.release();
@@ -124,6 +128,8 @@ impl Preparing<'_> {
                 partners: steps.partners,
                 listen: steps.listen,
                 close: steps.close,
+                listen_by_devices: steps.listen_by_devices,
+                close_devices: steps.close_devices,
                 done: Box::new(|_| ()),
             },
             open_fc: steps.open_fc,

@@ -284,7 +284,7 @@ fn read_portals(draft: &mut Draft, fields: &mut Fields<'_>) -> Vec<PortalRow> {
         };
         let host = inner.text("ip_address").unwrap_or_default();
         let port = inner.text("port");
-        let iser = inner.flag("iser") == Some(true);
+        let iser = (inner.flag("iser") == Some(true)).into();
         if inner.flag("offload") == Some(true) {
             let text = inner.path_of("offload = true");
             draft.leave(one.line, text, "no network card takes iSCSI over here");

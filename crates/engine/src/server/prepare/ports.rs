@@ -2,9 +2,13 @@
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ::io::rdma::RdmaListener;
+use iscsi::target::IserPortals;
 
 use super::super::portals::{self, OtherPortals};
-use super::super::{Portal, Served, fc_ports};
+use super::super::{DeviceListening, Portal, Served, fc_ports};
 use super::{Prepared, Preparing, Steps};
 use crate::inventory::Step;
 use crate::serve::options::ServeError;
@@ -38,6 +42,7 @@ impl Preparing<'_> {
                     asked,
                     bound,
                     missing,
+                    by_devices: DeviceListening::No,
                 });
                 made.listen
                     .extend(listener.map(|listener| (number, listener)));
@@ -46,6 +51,9 @@ impl Preparing<'_> {
                 let mut portals = served.portals.iter();
                 if let Some(at) = portals.position(|portal| portal.asked == asked) {
                     let portal = served.portals.remove(at);
+                    if portal.by_devices == DeviceListening::Yes {
+                        made.close_devices.push(portal.number);
+                    }
                     if portal.missing.is_none() {
                         made.close.push(portal.number);
                         made.closing.push(portal.bound);
@@ -76,6 +84,54 @@ impl Preparing<'_> {
         Ok(())
     }
 
+    /// Has RDMA devices listen on the portals that want that, and on no others. One on which
+    /// nothing listens waits until it is there.
+    pub(super) fn devices(
+        &self,
+        served: &mut Served,
+        iser: &IserPortals,
+        made: &mut Steps,
+    ) -> Result<(), ServeError> {
+        for portal in &mut served.portals {
+            let wanted = iser.devices.contains(&portal.asked);
+            match &portal.by_devices {
+                DeviceListening::Yes if wanted => {}
+                DeviceListening::Yes => {
+                    made.close_devices.push(portal.number);
+                    portal.by_devices = DeviceListening::No;
+                }
+                _ if wanted && portal.missing.is_none() => {
+                    let listener = self.listen_by_devices(portal)?;
+                    let number = portal.number;
+                    let listener = listener.map(|listener| (number, listener));
+                    made.listen_by_devices.extend(listener);
+                }
+                _ => portal.by_devices = DeviceListening::No,
+            }
+        }
+        Ok(())
+    }
+
+    /// Listens by devices where a portal is bound; later, if it cannot be now and may be missing.
+    fn listen_by_devices(&self, portal: &mut Portal) -> Result<Option<RdmaListener>, ServeError> {
+        let listener = self.config.rdma.listen(portal.bound);
+        match listener {
+            Ok(listener) => {
+                portal.by_devices = DeviceListening::Yes;
+                Ok(Some(listener))
+            }
+            Err(error) if self.may_miss_portals => {
+                let cause = error.to_string();
+                if portal.by_devices != DeviceListening::Missing(cause.clone()) {
+                    tracing::error!("no iSER by devices on {} yet: {cause}", portal.bound);
+                }
+                portal.by_devices = DeviceListening::Missing(cause);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn bind(&self, asked: SocketAddr, others: OtherPortals<'_>) -> Result<Bound, ServeError> {
         match portals::bind(asked, others, &self.config.limits) {
             Ok((listener, bound)) => Ok((Some(listener), bound, None)),
@@ -102,5 +158,13 @@ impl Preparing<'_> {
             ..Steps::default()
         };
         Some(self.prepared(served, steps))
+    }
+
+    /// Has devices listen where they do not though they should; `None` where that changes nothing.
+    pub(in super::super) fn try_devices(&self, served: &mut Served) -> Option<Prepared> {
+        let (mut steps, inventory) = (Steps::default(), Arc::clone(&served.inventory));
+        // What cannot be listened on is missing still.
+        self.devices(served, &inventory.iser, &mut steps).ok()?;
+        (!steps.listen_by_devices.is_empty()).then(|| self.prepared(served, steps))
     }
 }

@@ -283,7 +283,7 @@ impl Target<'_> {
             match portal.address.parse::<HostPort>() {
                 Ok(at) if !self.is_fc => groups.entry(tag).or_default().push(json!({
                     "ip_address": at.host.to_string(),
-                    "iser": portal.iser,
+                    "iser": portal.iser.is_taken(),
                     "offload": false,
                     "port": at.port,
                 })),

@@ -1,0 +1,80 @@
+//! Connections that RDMA devices take at portals, on core 0: their logins are like those of TCP, and
+//! have their places among them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ::io::rdma::{RdmaError, RdmaListener, RdmaRequest};
+use ::io::ring::Ring;
+use iscsi::login::Login;
+use iscsi::target::Endpoints;
+use scsi::medium::Now;
+
+use super::Core;
+use super::connection::ConnectionPhase;
+use super::rdma_carrier;
+use super::transport::CoreLogin;
+use crate::mailbox::Mailer;
+
+/// How often it is worth a line that a connection is refused for want of memory.
+const REFUSED_EVERY: Duration = Duration::from_secs(60);
+
+/// Connections that are taken at a time: each makes a queue pair, which takes a device its time.
+const TAKEN_MAX: usize = 16;
+
+impl<R: Ring, P: Mailer> Core<R, P> {
+    /// Listens at these portals by devices from now on, and no more at others.
+    pub(super) fn listen_by_devices(&mut self, open: Vec<(u32, RdmaListener)>, close: &[u32]) {
+        let listeners = &mut self.rdma.listeners;
+        listeners.retain(|(number, _)| !close.contains(number));
+        for (number, listener) in open {
+            self.add_rdma_listener(number, listener);
+        }
+    }
+
+    /// Peers ask for connections at a portal.
+    pub(super) fn rdma_requests(&mut self, now: Now, number: u32) {
+        for _ in 0..TAKEN_MAX {
+            let mut listeners = self.rdma.listeners.iter_mut();
+            let found = listeners.find(|one| one.0 == number);
+            match found.and_then(|(_, listener)| listener.poll()) {
+                Some(Ok(request)) => self.asked_by_device(now, request),
+                Some(Err(error)) => tracing::error!("{error}"),
+                None => return,
+            }
+        }
+    }
+
+    /// A peer asks for a connection, which is refused as the request is dropped.
+    fn asked_by_device(&mut self, now: Now, request: RdmaRequest) {
+        let (peer, local) = (request.peer(), request.local());
+        if self.stop.is_stopping() || !self.has_room(now, peer.ip()) {
+            return;
+        }
+        let Some(control) = &mut self.control else {
+            return;
+        };
+        let config = control.config.clone();
+        let pair = match rdma_carrier::accept(request, &self.rdma.memory, &config.limits) {
+            Ok(pair) => pair,
+            Err(error) => return self.tell_of_refusal(now, peer, &error),
+        };
+        let endpoints = Endpoints { local, peer };
+        let login = Login::new(now, config, endpoints, (control.random)());
+        let login = CoreLogin::over_device(login, pair);
+        let phase = ConnectionPhase::Login(Box::new(login));
+        let key = self.connections.insert(peer.ip(), None, phase);
+        control.logins.insert(peer.ip(), key);
+        self.add_pair(key);
+        self.arm(now, key);
+    }
+
+    /// There is no memory or no queue for a connection; the log says so once a minute.
+    pub(super) fn tell_of_refusal(&mut self, now: Now, peer: SocketAddr, error: &RdmaError) {
+        let told = &mut self.rdma.told_refusal;
+        if told.is_none_or(|last| now - last >= REFUSED_EVERY) {
+            *told = Some(now);
+            tracing::error!("{peer}: no session over iSER: {error}");
+        }
+    }
+}
