@@ -1,5 +1,7 @@
 //! Changes that are made, refused, or slow, as those see it that only look.
 
+mod devices;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};

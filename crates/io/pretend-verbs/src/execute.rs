@@ -16,12 +16,15 @@ use crate::world::World;
 const REM_INV_REQ_ERR: u32 = 9;
 /// `IBV_WC_RECV`.
 const RECV: u32 = 128;
+/// What `Order::Hold` holds back.
+const HOLD_ALL: i64 = 1;
+const HOLD_READS: i64 = 2;
 /// The number of the iWARP device.
 const IWARP: usize = 1;
 
 /// Carries out what can be.
 pub(crate) fn run(world: &mut World) {
-    while !world.orders.hold {
+    while world.orders.hold != HOLD_ALL {
         let next = world.qps.iter().find(|(_, qp)| can_go_on(world, qp));
         let Some(qp) = next.map(|(qp, _)| *qp) else {
             return;
@@ -35,6 +38,9 @@ fn can_go_on(world: &World, qp: &QpState) -> bool {
     let Some(first) = qp.sends.front().filter(|_| qp.is_ready) else {
         return false;
     };
+    if world.orders.hold == HOLD_READS && first.opcode == IBV_WR_RDMA_READ {
+        return false;
+    }
     let waits_for_receive = is_message(first) && !world.orders.rnr_fails;
     let peer = qp.peer.and_then(|peer| world.qps.get(&peer));
     !(waits_for_receive && peer.is_some_and(|peer| peer.receives.is_empty()))

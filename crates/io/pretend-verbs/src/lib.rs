@@ -18,6 +18,7 @@ mod connections;
 mod errno;
 mod execute;
 mod objects;
+mod opened;
 mod orders;
 #[allow(
     dead_code,
@@ -28,4 +29,5 @@ mod sys;
 mod verbs;
 mod world;
 
+pub use opened::OpenedWorld;
 pub use orders::{Count, Order};

@@ -10,7 +10,8 @@ use crate::{cm, execute};
 pub enum Order {
     /// Which devices there are: 1 for `pretend0`, 2 for `pretendw0`, or both.
     Devices,
-    /// Whether work is held back, as by a slow peer: 1 or 0.
+    /// What is held back, as by a slow peer: 1 for all work, 2 for reads and what is behind them, 0
+    /// for nothing.
     Hold,
     /// After so many requests more, one fails; by [`Self::FailStatus`].
     FailAfter,
@@ -89,7 +90,7 @@ extern "C" fn pretend_order(what: u32, number: i64) {
     let orders = &mut world.orders;
     match order {
         Order::Devices => orders.devices = number as u32,
-        Order::Hold => orders.hold = number != 0,
+        Order::Hold => orders.hold = number,
         Order::FailAfter => orders.fail_after = Some(number as u64),
         Order::FailStatus => orders.fail_status = number as u32,
         Order::CmEvent => orders.cm_event = Some(number as i32),

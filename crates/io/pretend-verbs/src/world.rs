@@ -33,7 +33,7 @@ pub(crate) struct World {
 /// What tests have ordered.
 pub(crate) struct Orders {
     pub(crate) devices: u32,
-    pub(crate) hold: bool,
+    pub(crate) hold: i64,
     pub(crate) fail_after: Option<u64>,
     pub(crate) fail_status: u32,
     pub(crate) cm_event: Option<i32>,
@@ -47,7 +47,7 @@ impl Default for Orders {
     fn default() -> Self {
         Self {
             devices: 1,
-            hold: false,
+            hold: 0,
             fail_after: None,
             fail_status: 5,
             cm_event: None,

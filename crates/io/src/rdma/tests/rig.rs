@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use libloading::Library;
-use pretend_verbs::{Count, Order};
-use tempfile::TempDir;
+use pretend_verbs::{Count, OpenedWorld, Order};
 
 use crate::memory::{Buffer, Pool};
 use crate::rdma::{
@@ -18,9 +16,7 @@ use crate::rdma::{
 /// Pretend libraries of one test: a copy of the file, as each file has a world of its own.
 pub(super) struct World {
     pub(super) library: Arc<RdmaLibrary>,
-    order: extern "C" fn(u32, i64),
-    count: extern "C" fn(u32) -> u64,
-    _place: TempDir,
+    opened: OpenedWorld,
 }
 
 /// The address of the first device.
@@ -34,32 +30,18 @@ pub(super) fn pretend_file() -> PathBuf {
 
 impl World {
     pub(super) fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("libpretend.so");
-        std::fs::copy(pretend_file(), &file).unwrap();
-        let library = RdmaLibrary::open_at(file.as_os_str(), file.as_os_str()).unwrap();
-        // SAFETY: the file was opened before; nothing runs.
-        let pretend = unsafe { Library::new(&file) }.unwrap();
-        // SAFETY: declared so there.
-        let (order, count) = unsafe {
-            let order = *pretend.get(b"pretend_order").unwrap();
-            (order, *pretend.get(b"pretend_count").unwrap())
-        };
-        std::mem::forget(pretend);
-        Self {
-            library,
-            order,
-            count,
-            _place: place,
-        }
+        let opened = OpenedWorld::new();
+        let file = opened.file().as_os_str();
+        let library = RdmaLibrary::open_at(file, file).unwrap();
+        Self { library, opened }
     }
 
     pub(super) fn order(&self, order: Order, number: i64) {
-        (self.order)(order as u32, number);
+        self.opened.order(order, number);
     }
 
     pub(super) fn count(&self, count: Count) -> u64 {
-        (self.count)(count as u32)
+        self.opened.count(count)
     }
 
     pub(super) fn listener(&self) -> RdmaListener {
