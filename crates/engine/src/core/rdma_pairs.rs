@@ -47,9 +47,9 @@ const LISTENER: u64 = 1 << 63;
 /// 20 us then, and to wake a pair costs two system calls.
 const IDLE_TURNS: u32 = 64;
 
-/// How often a pair is asked within a turn. What comes then waits for the next one, as its peer may
-/// send faster than it is answered.
-const ROUNDS_MAX: usize = 4;
+/// How often a pair is asked within a turn, a command each time: for all of the widest window. What
+/// comes then waits for the next turn, as its peer may send faster than it is answered.
+const ROUNDS_MAX: usize = 128;
 
 impl CoreRdma {
     /// A pair goes to another core.
