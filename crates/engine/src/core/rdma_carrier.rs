@@ -104,14 +104,23 @@ impl DeviceLogin {
                     self.pair.recycle(bytes);
                 }
                 Completion::Received { .. } if self.early.len() == EARLY_MAX => {
-                    login.close(TOO_EARLY);
+                    self.give_up(login, TOO_EARLY);
                 }
                 Completion::Received { bytes, .. } => self.early.push(bytes),
-                Completion::Ended(why) => login.close(why.violation()),
+                Completion::Ended(why) => self.give_up(login, why.violation()),
                 _ => {}
             }
         }
         self.pair.take_told()
+    }
+
+    /// Ends the connection, and the login if it has not led to a session yet. What that agreed upon
+    /// is needed to end the session.
+    fn give_up(&mut self, login: &mut Login<BlockLease>, why: Violation) {
+        if login.outcome().is_none() {
+            login.close(why);
+        }
+        self.pair.pair().end();
     }
 
     /// Returns whether all of it has reached the peer's device.
@@ -245,11 +254,16 @@ impl DeviceEnd<'_> {
         }
     }
 
-    /// How it ended, if it has.
-    pub(super) const fn end(&self) -> Option<RdmaEnd> {
+    /// Whether it has ended, and nothing is to be said of that: the peer has disconnected, or a
+    /// session has not begun.
+    pub(super) fn is_gone(&self) -> bool {
         match self {
-            Self::Login(device, _) => device.pair.end(),
-            Self::Session(over) => over.pair.end(),
+            Self::Login(device, login) => match device.pair.end() {
+                Some(RdmaEnd::ByPeer) => true,
+                Some(_) => login.outcome().is_some(),
+                None => false,
+            },
+            Self::Session(over) => over.pair.end() == Some(RdmaEnd::ByPeer),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use ::io::rdma::{RdmaEnd, RdmaListener, RdmaMemory, RdmaPair, RdmaWatch};
+use ::io::rdma::{RdmaListener, RdmaMemory, RdmaPair, RdmaWatch};
 use ::io::ring::Ring;
 use scsi::medium::Now;
 use scsi::nexus::NexusId;
@@ -178,7 +178,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 return any;
             };
             let heard = device.hear(now);
-            if device.end() == Some(RdmaEnd::ByPeer) {
+            if device.is_gone() {
                 self.hang_up(key);
                 return true;
             }

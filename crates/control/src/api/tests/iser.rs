@@ -111,7 +111,7 @@ fn a_portal_that_is_malformed_changes_nothing() {
     ));
     let before = rig.file();
     for (portals, told) in [
-        (r#"[{"address":"127.0.0.1","iser":"yes"}]"#, "a boolean"),
+        (r#"[{"address":"127.0.0.1","iser":"yes"}]"#, "\"device\""),
         (r#"[{"address":"127.0.0.1","isr":true}]"#, "isr"),
         (r#"[{"iser":true}]"#, "address"),
         (r#"["127.0.0.1", 7]"#, "a portal"),

@@ -45,6 +45,16 @@ fn a_portal_takes_iser_while_one_row_says_so() {
 }
 
 #[test]
+fn another_carrier_is_for_new_connections() {
+    let by_device = ISER.replace("true", "\"device\"");
+    let (soft, device) = (text("", ISER, PLAIN), text("", &by_device, PLAIN));
+    let (impact, plan) = told(&soft, &device);
+    assert_eq!(impact, Impact::Quiet);
+    let meant = "iSER is taken by other means at 192.0.2.1:3260: sessions stay until they end";
+    assert!(plan.contains(meant), "{plan}");
+}
+
+#[test]
 fn a_portal_that_comes_or_goes_is_told_as_that() {
     let (one, two) = (
         text("", r#"["192.0.2.1"]"#, PLAIN),

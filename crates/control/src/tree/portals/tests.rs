@@ -1,7 +1,9 @@
 //! Portals as addresses and as tables, in TOML and in JSON.
 
 use crate::document;
-use crate::tree::{PortalRow, Portals, TargetRow, Tree};
+use crate::tree::{PortalIser, PortalRow, Portals, TargetRow, Tree};
+
+use PortalIser::{Both, Device, None, Soft};
 
 const TARGET: &str = "iqn.2026-11.org.example:san";
 
@@ -10,7 +12,7 @@ fn parsed(portals: &str) -> Result<Tree, String> {
     document::parse(&text).map_err(|problem| problem.to_string())
 }
 
-fn rows(portals: &Portals) -> Vec<(u16, &str, bool)> {
+fn rows(portals: &Portals) -> Vec<(u16, &str, PortalIser)> {
     let rows = portals.iter();
     rows.map(|(tag, row)| (tag.0, &*row.address, row.iser))
         .collect()
@@ -21,14 +23,22 @@ fn a_portal_is_an_address_or_a_table() {
     for (text, meant) in [
         (
             r#"["a", { address = "b", iser = true }]"#,
-            &[(1, "a", false), (1, "b", true)][..],
+            &[(1, "a", None), (1, "b", Soft)][..],
         ),
-        (r#"[{ iser = true, address = "b" }]"#, &[(1, "b", true)]),
-        (r#"[{ address = "b" }]"#, &[(1, "b", false)]),
-        (r#"[{ address = "b", iser = false }]"#, &[(1, "b", false)]),
+        (r#"[{ iser = true, address = "b" }]"#, &[(1, "b", Soft)]),
+        (r#"[{ address = "b" }]"#, &[(1, "b", None)]),
+        (r#"[{ address = "b", iser = false }]"#, &[(1, "b", None)]),
+        (
+            r#"["a", { address = "b", iser = "soft" }]"#,
+            &[(1, "a", None), (1, "b", Soft)],
+        ),
+        (
+            r#"[{ address = "b", iser = "device" }, { address = "c", iser = "both" }]"#,
+            &[(1, "b", Device), (1, "c", Both)],
+        ),
         (
             r#"{ 1 = ["a"], 6 = [{ address = "b", iser = true }] }"#,
-            &[(1, "a", false), (6, "b", true)],
+            &[(1, "a", None), (6, "b", Soft)],
         ),
     ] {
         let tree = parsed(text).unwrap();
@@ -48,6 +58,7 @@ fn what_is_no_portal_is_told_with_the_way_out() {
         r#"[{ iser = true }]"#,
         r#"[{ address = "192.0.2.1", isr = true }]"#,
         r#"[{ address = "192.0.2.1", iser = "yes" }]"#,
+        r#"[{ address = "192.0.2.1", iser = 1 }]"#,
         r#"{ 1 = "192.0.2.1" }"#,
         r#"{ one = ["192.0.2.1"] }"#,
     ];
@@ -59,7 +70,7 @@ fn what_is_no_portal_is_told_with_the_way_out() {
 fn json_has_the_same_forms() {
     let text = r#"{"portals":["a",{"address":"b","iser":true}]}"#;
     let row: TargetRow = serde_json::from_str(text).unwrap();
-    assert_eq!(rows(&row.portals), [(1, "a", false), (1, "b", true)]);
+    assert_eq!(rows(&row.portals), [(1, "a", None), (1, "b", Soft)]);
     assert_eq!(serde_json::to_string(&row).unwrap(), text);
     let by_tag = r#"{"portals":{"1":["a"],"6":[{"address":"b","iser":true}]}}"#;
     let row: TargetRow = serde_json::from_str(by_tag).unwrap();
@@ -86,14 +97,14 @@ fn portals_are_set_by_their_path() {
     let path = format!("target.{TARGET}.portals");
     let value = r#"["192.0.2.1", { address = "192.0.2.2", iser = true }]"#;
     document::set(&mut tree, &path, value).unwrap();
-    let meant = [(1, "192.0.2.1", false), (1, "192.0.2.2", true)];
+    let meant = [(1, "192.0.2.1", None), (1, "192.0.2.2", Soft)];
     assert_eq!(rows(&tree.target[TARGET].portals), meant);
     let group = format!("target.{TARGET}.portals.6");
     let other = r#"[{ address = "192.0.2.3", iser = true }]"#;
     // A list is group 1 as soon as there is another one.
     document::set(&mut tree, &group, other).unwrap();
     let [one, two] = meant;
-    let all = [one, two, (6, "192.0.2.3", true)];
+    let all = [one, two, (6, "192.0.2.3", Soft)];
     assert_eq!(rows(&tree.target[TARGET].portals), all);
     document::unset(&mut tree, &group).unwrap();
     document::set(&mut tree, "daemon.iser-crc", "false").unwrap();

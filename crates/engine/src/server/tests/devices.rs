@@ -15,7 +15,7 @@ use pretend_verbs::{Count, OpenedWorld, Order};
 use scsi::medium::Lease as _;
 use scsi::wire::lun::Lun;
 
-use self::rig::{Lab, TARGET, WRITE_16, config, config_of, inventory, open, pattern};
+use self::rig::{Lab, TARGET, WRITE_16, config, config_of, inventory, open, pattern, within};
 use super::super::{RdmaSource, Server};
 use crate::serve::options::ServeError;
 
@@ -90,8 +90,11 @@ fn an_abort_is_answered_when_the_read_of_its_data_is_over() {
     let mut host = lab.host(1);
     host.write(0, pattern(256 << 10, 1));
     lab.order(Order::Hold, 2);
+    let requests = lab.world.count(Count::Requests);
     let lease = block::lease::BlockLease::from_bytes(pattern(256 << 10, 9));
     let command = host.give(WRITE_16, 0, Data::Out(lease));
+    // The command, and the read that it leads to.
+    within(|| (lab.world.count(Count::Requests) >= requests + 2).then_some(()));
     let (now, initiator) = host.initiator();
     let abort = Tmf::AbortTask(command);
     initiator.manage(now, 1, Lun::from_index(0), abort).unwrap();

@@ -1,7 +1,7 @@
 //! Lists of portals that change, and what of their text stays.
 
 use crate::document::{parse, rewrite};
-use crate::tree::{PortalRow, Portals, TargetRow};
+use crate::tree::{PortalIser, PortalRow, Portals, TargetRow};
 
 const TARGET: &str = "iqn.2026-11.org.example:san";
 
@@ -27,10 +27,10 @@ const LINES: &str = "[ # two\n  \"192.0.2.1\", # uplink\n  # spare\n  \"192.0.2.
 
 #[test]
 fn a_portal_that_takes_iser_keeps_its_comments() {
-    let said = edited(LINES, |all| all[0].iser = true);
+    let said = edited(LINES, |all| all[0].iser = PortalIser::Soft);
     let table = "{ address = \"192.0.2.1\", iser = true }";
     assert_eq!(said, LINES.replacen("\"192.0.2.1\"", table, 1));
-    let back = edited(&said, |all| all[0].iser = false);
+    let back = edited(&said, |all| all[0].iser = PortalIser::None);
     assert_eq!(back, LINES);
 }
 
