@@ -38,7 +38,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "engine",
         &[
-            "scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime", "client",
+            "scsi",
+            "rdma",
+            "iscsi",
+            "fc",
+            "io",
+            "block",
+            "address",
+            "runtime",
+            "client",
+            "pretend-verbs",
         ],
     ),
     (

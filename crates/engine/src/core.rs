@@ -67,7 +67,7 @@ use block::volumes::Volumes;
 use buffers::SpareBatches;
 pub use census::Census;
 use control_core::RESERVED;
-pub use control_core::{ControlCore, ControlCoreParts, ControlUnit};
+pub use control_core::{ControlCore, ControlCoreParts, ControlUnit, Vanished};
 use event_key::{EventKey, SlotKey};
 use fc_port::FcPort;
 use inventory::CoreUnits;

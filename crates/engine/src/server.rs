@@ -197,9 +197,9 @@ impl Server {
         let (notices, noticed) = channel();
         let vanished = {
             let notices = notices.clone();
-            move |unit| {
+            move |what| {
                 // At the end of the server nobody listens.
-                let _ = notices.send(Notice::Vanished(unit));
+                let _ = notices.send(Notice::Vanished(what));
             }
         };
         let (start, flushes) = (Instant::now(), Arc::new(FinalFlushes::default()));

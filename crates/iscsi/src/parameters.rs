@@ -52,8 +52,8 @@ impl Parameters {
         self.node()?.port(self.portal_group)
     }
 
-    /// Who logged in to what, for the log, and by which RDMA device if by one. Names are checked, but
-    /// an alias or a user may be any text, so they are quoted.
+    /// Who logged in to what, for the log, and by which RDMA device if by one. Names are checked,
+    /// but an alias or a user may be any text, so they are quoted.
     #[must_use]
     pub fn introduction(&self, device: Option<&str>) -> String {
         let alias = self.initiator_alias.as_ref();

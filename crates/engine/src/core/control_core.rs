@@ -96,10 +96,19 @@ pub struct ControlCore {
     pub(super) unsaved: UnsavedReservations,
     pub(super) flushes: Arc<FinalFlushes>,
     pub(super) looks: VolumeWatch,
-    pub(super) vanished: Box<dyn FnMut(UnitId) + Send>,
+    pub(super) vanished: Box<dyn FnMut(Vanished) + Send>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
     pub(super) segment_size: fn(&OwnedFd) -> usize,
+}
+
+/// What can no longer be used, until it is back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vanished {
+    /// The volume of this unit.
+    Volume(UnitId),
+    /// An RDMA device that listened on the portal of this number.
+    RdmaDevice(u32),
 }
 
 /// What [`ControlCore::new`] needs.
@@ -110,8 +119,8 @@ pub struct ControlCoreParts {
     pub views: Arc<Views>,
     /// The units that are there from the start.
     pub units: Vec<ControlUnit>,
-    /// Told when the volume of a unit can no longer be used.
-    pub vanished: Box<dyn FnMut(UnitId) + Send>,
+    /// Told what can no longer be used.
+    pub vanished: Box<dyn FnMut(Vanished) + Send>,
     /// Where they keep their state.
     pub store: Arc<dyn Store>,
     /// Where flushes at the end are told.

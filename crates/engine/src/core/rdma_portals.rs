@@ -1,5 +1,5 @@
-//! Connections that RDMA devices take at portals, on core 0: their logins are like those of TCP, and
-//! have their places among them.
+//! Connections that RDMA devices take at portals, on core 0: their logins are like those of TCP,
+//! and have their places among them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use scsi::medium::Now;
 
 use super::Core;
 use super::connection::ConnectionPhase;
+use super::control_core::Vanished;
 use super::rdma_carrier;
 use super::transport::CoreLogin;
 use crate::mailbox::Mailer;
@@ -39,7 +40,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             let found = listeners.find(|one| one.0 == number);
             match found.and_then(|(_, listener)| listener.poll()) {
                 Some(Ok(request)) => self.asked_by_device(now, request),
-                Some(Err(error)) => tracing::error!("{error}"),
+                Some(Err(error)) => {
+                    tracing::error!("{error}; it is tried again until it is back");
+                    self.rdma.listeners.retain(|one| one.0 != number);
+                    if let Some(control) = &mut self.control {
+                        (control.vanished)(Vanished::RdmaDevice(number));
+                    }
+                    return;
+                }
                 None => return,
             }
         }

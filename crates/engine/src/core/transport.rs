@@ -1,5 +1,5 @@
-//! What carries a connection: TCP alone, iSER over software iWARP, or iSER over an RDMA device. Here
-//! is what a core does with a login and a session whichever it is.
+//! What carries a connection: TCP alone, iSER over software iWARP, or iSER over an RDMA device.
+//! Here is what a core does with a login and a session whichever it is.
 //!
 //! Over TCP a machine is fed with bytes and filled into a batch. Over software iWARP a queue pair
 //! stands between: bytes go into it and come out of it, and the machine speaks with it. Over a

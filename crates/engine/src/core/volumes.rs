@@ -17,7 +17,7 @@ use scsi::unit::UnitId;
 
 use super::event_key::EventKey;
 use super::timers::Timer;
-use super::{ControlCore, ControlUnit, Core};
+use super::{ControlCore, ControlUnit, Core, Vanished};
 use crate::mailbox::Mailer;
 use looks::{DueLook, LookQueue, LookResult};
 
@@ -182,7 +182,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         }
         if failed.is_some_and(is_gone) {
-            (control.vanished)(unit);
+            (control.vanished)(Vanished::Volume(unit));
         }
         if let Some(cause) = control.looks.end(unit, failed) {
             let name = control.unit(unit).map_or("a volume", |unit| &unit.name);

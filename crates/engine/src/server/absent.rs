@@ -21,6 +21,7 @@ use super::portals::{self, OtherPortals};
 use super::prepare::{OpenedVolume, Preparing};
 use super::units::Absence;
 use super::{DeviceListening, Portal, Served, Server};
+use crate::core::Vanished;
 use crate::inventory::UnitRow;
 use crate::serve::options::ServeError;
 
@@ -30,8 +31,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// What the thread is told.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Notice {
-    /// The volume of this unit can no longer be used.
-    Vanished(UnitId),
+    /// This can no longer be used.
+    Vanished(Vanished),
     /// There may be units whose volume is absent.
     Absent,
 }
@@ -59,7 +60,8 @@ fn run(server: &Weak<Server>, notices: &Receiver<Notice>) {
             return;
         };
         match notice {
-            Ok(Notice::Vanished(unit)) => server.vanished(unit),
+            Ok(Notice::Vanished(Vanished::Volume(unit))) => server.vanished(unit),
+            Ok(Notice::Vanished(Vanished::RdmaDevice(portal))) => server.device_vanished(portal),
             Ok(Notice::Absent) => {}
             Err(RecvTimeoutError::Timeout) => {
                 server.try_absent(&mut told);
@@ -189,6 +191,26 @@ impl Server {
                 }
                 Err(error) => tracing::error!("{error}"),
             }
+        }
+    }
+
+    /// A device has gone that listened on a portal.
+    fn device_vanished(&self, number: u32) {
+        let _turn = self.turn();
+        let mut next = self.served().clone();
+        let mut portals = next.portals.iter_mut();
+        let Some(portal) = portals.find(|portal| portal.number == number) else {
+            return;
+        };
+        if portal.by_devices != DeviceListening::Yes {
+            return;
+        }
+        let cause = "the RDMA device was taken away".to_owned();
+        portal.by_devices = DeviceListening::Missing(cause);
+        let prepared = self.preparing(Instant::now()).unchanged(&next);
+        match self.commit(next, prepared) {
+            Ok(next) => *self.served() = next,
+            Err(error) => tracing::error!("{error}"),
         }
     }
 

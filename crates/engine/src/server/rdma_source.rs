@@ -1,5 +1,5 @@
-//! Where the RDMA devices of a server come from: libraries that are opened when a portal first needs
-//! them. A machine without them misses nothing else.
+//! Where the RDMA devices of a server come from: libraries that are opened when a portal first
+//! needs them. A machine without them misses nothing else.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -85,10 +85,10 @@ struct NetworkArgs {
 
     /// Take iSER on every portal, beside iSCSI
     ///
-    /// iSER is iSCSI over RDMA. soft is software iWARP over TCP, on the same port as iSCSI: it needs
-    /// neither a device nor a module, and copies data as iSCSI does, so it is not faster. device
-    /// has the RoCE and InfiniBand devices listen that have the portals' addresses; it needs
-    /// libibverbs and librdmacm, and pinned memory (ulimit -l). both takes either.
+    /// iSER is iSCSI over RDMA. soft is software iWARP over TCP, on the same port as iSCSI: it
+    /// needs neither a device nor a module, and copies data as iSCSI does, so it is not faster.
+    /// device has the RoCE and InfiniBand devices listen that have the portals' addresses; it
+    /// needs libibverbs and librdmacm, and pinned memory (ulimit -l). both takes either.
     #[arg(long, value_name = "PROVIDER", num_args = 0..=1, require_equals = true,
           default_missing_value = "soft", value_parser = choice(PROVIDERS))]
     iser: Option<IserProvider>,

@@ -65,7 +65,11 @@ fn iser_of_a_portal_goes_there_and_back() {
     );
     let imported = import(crate::import::Format::Lio, &text).unwrap();
     let row = &imported.tree.target["iqn.2026-11.org.example:san"];
-    let iser: Vec<_> = row.portals.iter().map(|(_, row)| row.iser.is_taken()).collect();
+    let iser: Vec<_> = row
+        .portals
+        .iter()
+        .map(|(_, row)| row.iser.is_taken())
+        .collect();
     assert_eq!(iser, [true, false, false]);
     let told = imported.left_out.iter();
     assert!(

@@ -160,6 +160,11 @@ impl Preparing<'_> {
         Some(self.prepared(served, steps))
     }
 
+    /// What `served` tells, with nothing opened or closed.
+    pub(in super::super) fn unchanged(&self, served: &Served) -> Prepared {
+        self.prepared(served, Steps::default())
+    }
+
     /// Has devices listen where they do not though they should; `None` where that changes nothing.
     pub(in super::super) fn try_devices(&self, served: &mut Served) -> Option<Prepared> {
         let (mut steps, inventory) = (Steps::default(), Arc::clone(&served.inventory));

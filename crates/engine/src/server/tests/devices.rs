@@ -147,6 +147,8 @@ fn a_device_that_is_taken_away_ends_its_sessions() {
     lab.order(Order::Remove, 0);
     host.end();
     lab.until_sessions(0);
+    let cause = within(|| lab.server.missing_portals().pop()).1;
+    assert_eq!(cause, "the RDMA device was taken away");
 }
 
 #[test]
