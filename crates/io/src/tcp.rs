@@ -65,11 +65,7 @@ impl TcpOptions {
 /// Of getaddrinfo, or of the last address that was tried.
 pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no IP address");
-    let found = (host, port).to_socket_addrs().map_err(|cause| {
-        let way_out = "check its spelling, or give an address";
-        io::Error::other(format!("{host} cannot be resolved ({cause}): {way_out}"))
-    })?;
-    for address in found {
+    for address in resolve(host, port)? {
         match TcpStream::connect_timeout(&address, limit) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
@@ -79,6 +75,19 @@ pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
         }
     }
     Err(failed)
+}
+
+/// The addresses of a host, in the order in which they are to be tried. It blocks.
+///
+/// # Errors
+///
+/// Of getaddrinfo.
+pub fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let found = (host, port).to_socket_addrs().map_err(|cause| {
+        let way_out = "check its spelling, or give an address";
+        io::Error::other(format!("{host} cannot be resolved ({cause}): {way_out}"))
+    })?;
+    Ok(found.collect())
 }
 
 /// Listens on a portal; an address in use is tried again for 1 s, during which this sleeps. Port 0

@@ -262,10 +262,37 @@ pub(super) fn unblock(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// One descriptor that is readable while one of several is. They leave it by being closed.
-pub(super) fn all_of(fds: &[BorrowedFd<'_>]) -> io::Result<Arc<OwnedFd>> {
-    let all = epoll::create(CreateFlags::CLOEXEC)?;
-    for fd in fds {
-        epoll::add(&all, *fd, EventData::new_u64(0), EventFlags::IN)?;
+///
+/// When this goes, the descriptor becomes readable for ever, so that whoever watches it is told and
+/// gives it back: else a ring would keep a descriptor and an operation for each connection that
+/// there ever was.
+pub(super) struct AllOf {
+    all: Arc<OwnedFd>,
+    library: Arc<RdmaLibrary>,
+}
+
+impl AllOf {
+    pub(super) fn new(library: &Arc<RdmaLibrary>, fds: &[BorrowedFd<'_>]) -> io::Result<Self> {
+        let all = epoll::create(CreateFlags::CLOEXEC)?;
+        for fd in fds {
+            epoll::add(&all, *fd, EventData::new_u64(0), EventFlags::IN)?;
+        }
+        Ok(Self {
+            all: Arc::new(all),
+            library: Arc::clone(library),
+        })
     }
-    Ok(Arc::new(all))
+
+    /// To be watched.
+    pub(super) fn descriptor(&self) -> &Arc<OwnedFd> {
+        &self.all
+    }
+}
+
+impl Drop for AllOf {
+    fn drop(&mut self) {
+        // Without memory for it a watch is left over, which costs a descriptor.
+        let (data, flags) = (EventData::new_u64(0), EventFlags::IN);
+        let _ = epoll::add(&self.all, self.library.always_readable(), data, flags);
+    }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use socket2::SockAddr;
 
 use super::RdmaError;
-use super::channel::{self, CmEvent, CmId, EventChannel};
+use super::channel::{AllOf, CmEvent, CmId, EventChannel};
 use super::domain::RdmaDomain;
 use super::library::RdmaLibrary;
 use super::listener::parameters;
@@ -29,7 +29,7 @@ pub struct RdmaConnectOptions {
     pub device: Option<String>,
     /// How long the way may be looked for, and then the route, each.
     pub limit: Duration,
-    /// Memory that is registered for the session, at the most, in bytes.
+    /// Memory that the peer may reach, at the most, in bytes.
     pub memory: usize,
 }
 
@@ -47,8 +47,10 @@ pub struct RdmaConnector {
     state: ConnectorState,
     peer: SocketAddr,
     options: RdmaConnectOptions,
+    /// The device on the way, once that is known.
+    device: Option<String>,
     channel: Arc<EventChannel>,
-    fd: Arc<OwnedFd>,
+    fd: AllOf,
 }
 
 /// How far it is.
@@ -74,7 +76,7 @@ impl RdmaConnector {
     ) -> Result<Self, RdmaError> {
         library.devices()?;
         let channel = EventChannel::new(library)?;
-        let fd = channel::all_of(&[channel.as_fd()]).map_err(|cause| RdmaError::Call {
+        let fd = AllOf::new(library, &[channel.as_fd()]).map_err(|cause| RdmaError::Call {
             call: "epoll_ctl",
             device: String::new(),
             cause,
@@ -91,15 +93,22 @@ impl RdmaConnector {
             state: ConnectorState::Address(id),
             peer,
             options,
+            device: None,
             channel,
             fd,
         })
     }
 
-    /// Readable when there is something to poll.
+    /// Readable when there is something to poll, and for ever once this is dropped.
     #[must_use]
     pub fn descriptor(&self) -> &Arc<OwnedFd> {
-        &self.fd
+        self.fd.descriptor()
+    }
+
+    /// The device on the way, once that is known.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// Goes on; tells when the connection is made, or why it cannot be. Nothing follows that.
@@ -146,9 +155,10 @@ impl RdmaConnector {
     }
 
     /// Makes the pair, and looks for the route.
-    fn found_device(&self, id: CmId) -> Result<ConnectorState, RdmaError> {
+    fn found_device(&mut self, id: CmId) -> Result<ConnectorState, RdmaError> {
         let domain = RdmaDomain::new(id.library(), id.context())?;
         let found = &domain.device().name;
+        self.device = Some(found.clone());
         if let Some(wanted) = self
             .options
             .device
@@ -163,9 +173,9 @@ impl RdmaConnector {
         }
         let device = domain.limits();
         let reads = (device.ord, device.ird);
-        let memory = RdmaMemory::with_limit(self.options.memory);
+        let memory = RdmaMemory::of_session();
         let mut pair = RdmaPair::new(id, &domain, &memory, &self.options.pair, reads)?;
-        pair.add_staging(&memory);
+        pair.add_staging(self.options.memory);
         let (resolve, limit) = (
             pair.library().cm.resolve_route,
             milliseconds(self.options.limit),

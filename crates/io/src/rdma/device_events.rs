@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 
-use super::channel;
+use super::channel::{self, AllOf};
 use super::domain::RdmaDomain;
 use super::sys::verbs::{
     IBV_EVENT_CQ_ERR, IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR,
@@ -31,7 +31,7 @@ pub enum RdmaDeviceEvent {
 /// keeps a few, and nothing else is lost.
 pub struct RdmaDeviceEvents {
     domain: Arc<RdmaDomain>,
-    fd: Arc<OwnedFd>,
+    fd: AllOf,
 }
 
 impl RdmaDeviceEvents {
@@ -46,14 +46,14 @@ impl RdmaDeviceEvents {
         channel::unblock(events)?;
         Ok(Self {
             domain: Arc::clone(domain),
-            fd: channel::all_of(&[events])?,
+            fd: AllOf::new(domain.library(), &[events])?,
         })
     }
 
     /// Readable when there is an event.
     #[must_use]
     pub fn descriptor(&self) -> &Arc<OwnedFd> {
-        &self.fd
+        self.fd.descriptor()
     }
 
     /// The next event, if there is one.

@@ -1,9 +1,11 @@
 //! The two libraries, opened when RDMA is asked for: the program starts without them.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use libloading::Library;
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::RdmaError;
 use super::domain::RdmaDomain;
@@ -20,6 +22,8 @@ pub struct RdmaLibrary {
     /// One protection domain a device, for all cores: a connection that moves to another core keeps
     /// its own, so the two have to be the same.
     domains: Mutex<Vec<Weak<RdmaDomain>>>,
+    /// A descriptor that is always readable.
+    always: OwnedFd,
 }
 
 /// A device of RDMA.
@@ -62,7 +66,7 @@ impl RdmaLibrary {
     ///
     /// # Errors
     ///
-    /// [`RdmaError::NoLibrary`].
+    /// [`RdmaError::NoLibrary`]; [`RdmaError::Call`] without a descriptor.
     pub fn open() -> Result<Arc<Self>, RdmaError> {
         Self::open_at(VERBS.0.as_ref(), CM.0.as_ref())
     }
@@ -74,11 +78,23 @@ impl RdmaLibrary {
     ///
     /// As [`Self::open`].
     pub fn open_at(verbs: &OsStr, cm: &OsStr) -> Result<Arc<Self>, RdmaError> {
+        let always = eventfd(1, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let always = always.map_err(|cause| RdmaError::Call {
+            call: "eventfd",
+            device: String::new(),
+            cause: cause.into(),
+        })?;
         Ok(Arc::new(Self {
             verbs: load(VerbsFunctions::load, verbs, VERBS.1)?,
             cm: load(CmFunctions::load, cm, CM.1)?,
             domains: Mutex::default(),
+            always,
         }))
+    }
+
+    /// A descriptor that is always readable.
+    pub(super) fn always_readable(&self) -> &OwnedFd {
+        &self.always
     }
 
     /// The devices of this machine, without those that have no reliable connections.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use socket2::SockAddr;
 
 use super::addresses;
-use super::channel::{self, CmEvent, CmId, EventChannel};
+use super::channel::{AllOf, CmEvent, CmId, EventChannel};
 use super::library::{RdmaLibrary, RdmaTransport, device_info};
 use super::memory::RdmaMemory;
 use super::pair::{RdmaPair, RdmaPairOptions};
@@ -35,7 +35,7 @@ pub struct RdmaListener {
     ids: Vec<CmId>,
     portal: SocketAddr,
     channel: Arc<EventChannel>,
-    fd: Arc<OwnedFd>,
+    fd: AllOf,
 }
 
 impl RdmaListener {
@@ -53,7 +53,7 @@ impl RdmaListener {
             return Err(RdmaError::NoDevice);
         }
         let channel = EventChannel::new(library)?;
-        let fd = channel::all_of(&[channel.as_fd()]);
+        let fd = AllOf::new(library, &[channel.as_fd()]);
         let fd = fd.map_err(|cause| failed(portal, cause))?;
         let mut listener = Self {
             ids: Vec::new(),
@@ -139,7 +139,7 @@ impl RdmaListener {
     /// Readable when there is something to poll.
     #[must_use]
     pub fn descriptor(&self) -> &Arc<OwnedFd> {
-        &self.fd
+        self.fd.descriptor()
     }
 
     /// The next connection that is asked for. What has an error is over: a device was taken away.

@@ -26,6 +26,8 @@ pub struct RdmaMemory {
 
 struct CoreMemory {
     budget: Rc<Budget>,
+    /// Parts of pools are registered; else what is in them is copied.
+    takes_pools: bool,
     domains: RefCell<Vec<Rc<DomainMemory>>>,
     arrays: Rc<RefCell<RequestArrays>>,
 }
@@ -37,6 +39,7 @@ pub(super) struct Budget(Cell<usize>);
 pub(super) struct DomainMemory {
     domain: Arc<RdmaDomain>,
     budget: Rc<Budget>,
+    takes_pools: bool,
     /// Of the domain's memory for all cores, when it was looked at last.
     generation: Cell<u64>,
     locked: RefCell<Vec<KeyRange>>,
@@ -79,6 +82,9 @@ const PIECES: usize = PART / PIECE;
 /// Parts for pieces at the most: 16 MiB, so that pools are not left without.
 const BOUNCE_PARTS: usize = 8;
 
+/// For what a session sends: as many pieces as it may have messages under way.
+const SESSION_BYTES: usize = 2 * PART;
+
 /// Of memory that others were given, and one's own, at the most, where nothing else is said.
 pub(super) const CORE_BYTES: usize = 64 << 20;
 
@@ -92,9 +98,20 @@ impl RdmaMemory {
     /// The same with another limit, in bytes.
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
+        Self::limited(bytes, true)
+    }
+
+    /// Memory of one initiator's session, which sends no more than commands with short data: that
+    /// is copied, as a session is not to pin pools that all sessions share.
+    pub(super) fn of_session() -> Self {
+        Self::limited(SESSION_BYTES, false)
+    }
+
+    fn limited(bytes: usize, takes_pools: bool) -> Self {
         Self {
             core: Rc::new(CoreMemory {
-                budget: Rc::new(Budget(Cell::new(bytes))),
+                budget: Rc::new(Budget::new(bytes)),
+                takes_pools,
                 domains: RefCell::default(),
                 arrays: Rc::default(),
             }),
@@ -112,6 +129,7 @@ impl RdmaMemory {
         let memory = Rc::new(DomainMemory {
             domain: Arc::clone(domain),
             budget: Rc::clone(&self.core.budget),
+            takes_pools: self.core.takes_pools,
             generation: Cell::new(0),
             locked: RefCell::default(),
             parts: RefCell::default(),
@@ -126,11 +144,6 @@ impl RdmaMemory {
     #[must_use]
     pub fn left(&self) -> usize {
         self.core.budget.0.get()
-    }
-
-    /// The same, for what takes of it elsewhere.
-    pub(super) fn budget(&self) -> Rc<Budget> {
-        Rc::clone(&self.core.budget)
     }
 }
 
@@ -147,6 +160,11 @@ impl std::fmt::Debug for RdmaMemory {
 }
 
 impl Budget {
+    /// Of so many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Cell::new(bytes))
+    }
+
     /// Takes `bytes`, if there are so many.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let left = self.0.get().checked_sub(bytes);
@@ -170,7 +188,7 @@ impl DomainMemory {
         if let Some(range) = self.locked.borrow().iter().find(|range| is_in(range)) {
             return Some(range.lkey);
         }
-        let part = buffer.pool_part()?;
+        let part = buffer.pool_part().filter(|_| self.takes_pools)?;
         let at = self.place_of(start);
         let known = self.parts.borrow().get(at).map(|one| one.region.range());
         if let Some(range) = known.filter(is_in) {

@@ -174,10 +174,10 @@ impl RdmaPair {
         self.inner.wire.domain().library()
     }
 
-    /// Lets the peer reach buffers, within the limit of `memory`.
-    pub(super) fn add_staging(&mut self, memory: &RdmaMemory) {
+    /// Lets the peer reach copies of buffers, of `bytes` in all at the most.
+    pub(super) fn add_staging(&mut self, bytes: usize) {
         let domain = self.inner.wire.domain();
-        self.inner.staging = Some(Staging::new(domain, memory.budget()));
+        self.inner.staging = Some(Staging::new(domain, bytes));
     }
 
     /// What was agreed upon at last: (ORD, IRD).
@@ -210,7 +210,7 @@ impl RdmaPair {
         self.inner.wire.domain()
     }
 
-    /// Readable when there is something to [`Self::wake`] for.
+    /// Readable when there is something to [`Self::wake`] for, and for ever once this is dropped.
     #[must_use]
     pub fn descriptor(&self) -> &Arc<OwnedFd> {
         self.inner.wire.fd()

@@ -5,7 +5,6 @@
 //! as registering costs more than a small transfer: whoever withdraws one sees to it that the
 //! target is done with it, by its response, by its answer to an abort, or as the pair has ended.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::domain::RdmaDomain;
@@ -17,7 +16,7 @@ use crate::memory::Buffer;
 
 /// The staging buffers of a session.
 pub(super) struct Staging {
-    budget: Rc<Budget>,
+    budget: Budget,
     free: Vec<StagingBuffer>,
     out: Vec<Advertised>,
     domain: Arc<RdmaDomain>,
@@ -41,10 +40,10 @@ struct Advertised {
 const SHORTEST: usize = 16 << 10;
 
 impl Staging {
-    /// Buffers that share a limit with the rest of the session's memory.
-    pub(super) fn new(domain: &Arc<RdmaDomain>, budget: Rc<Budget>) -> Self {
+    /// Of `bytes` at the most.
+    pub(super) fn new(domain: &Arc<RdmaDomain>, bytes: usize) -> Self {
         Self {
-            budget,
+            budget: Budget::new(bytes),
             free: Vec::new(),
             out: Vec::new(),
             domain: Arc::clone(domain),
@@ -103,28 +102,33 @@ impl Staging {
             return Some(self.free.swap_remove(at));
         }
         while !self.budget.take(len) {
-            let one = self.free.pop()?;
-            self.budget.give_back(one.len);
+            self.give_up_one()?;
         }
         let flags = match access {
             RemoteAccess::Read => IBV_ACCESS_REMOTE_READ,
             RemoteAccess::Write => IBV_ACCESS_REMOTE_WRITE,
         };
-        let region = OwnRegion::new(&self.domain, len, flags);
-        let region = region.inspect_err(|_| self.budget.give_back(len)).ok()?;
-        Some(StagingBuffer {
-            access,
-            len,
-            region,
-        })
+        loop {
+            if let Ok(region) = OwnRegion::new(&self.domain, len, flags) {
+                return Some(StagingBuffer {
+                    access,
+                    len,
+                    region,
+                });
+            }
+            // RLIMIT_MEMLOCK may be the narrower limit.
+            if self.give_up_one().is_none() {
+                self.budget.give_back(len);
+                return None;
+            }
+        }
     }
-}
 
-impl Drop for Staging {
-    fn drop(&mut self) {
-        let out = self.out.drain(..).map(|one| one.staging);
-        let all = out.chain(self.free.drain(..));
-        self.budget.give_back(all.map(|one| one.len).sum());
+    /// Makes room: a buffer that is not in use goes.
+    fn give_up_one(&mut self) -> Option<()> {
+        let one = self.free.pop()?;
+        self.budget.give_back(one.len);
+        Some(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::rdma::RdmaError;
-use crate::rdma::channel::{self, CmEvent, CmId};
+use crate::rdma::channel::{self, AllOf, CmEvent, CmId};
 use crate::rdma::domain::RdmaDomain;
 use crate::rdma::requests::RequestArrays;
 use crate::rdma::sys::cm::{RdmaCmId, RdmaConnParam};
@@ -25,7 +25,7 @@ pub(super) struct Wire {
     post_recv: PostRecv,
     domain: Arc<RdmaDomain>,
     /// Readable when there is something to be heard.
-    fd: Arc<OwnedFd>,
+    fd: AllOf,
 }
 
 // SAFETY: one owner uses it; what the libraries share between threads they lock.
@@ -54,7 +54,7 @@ impl Wire {
         };
         let room = sizes.sends.saturating_add(sizes.receives);
         let completions = CompletionQueue::new(domain, ops, room)?;
-        let fd = channel::all_of(&[id.channel().as_fd(), completions.fd()]);
+        let fd = AllOf::new(id.library(), &[id.channel().as_fd(), completions.fd()]);
         let fd = fd.map_err(|cause| RdmaError::Call {
             call: "epoll_ctl",
             device: domain.device().name.clone(),
@@ -108,7 +108,7 @@ impl Wire {
     }
 
     pub(super) fn fd(&self) -> &Arc<OwnedFd> {
-        &self.fd
+        self.fd.descriptor()
     }
 
     /// The next event of the connection.
