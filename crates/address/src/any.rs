@@ -61,9 +61,10 @@ fn any_leaf() -> impl Strategy<Value = Address> {
             })
         }),
         any_unit().prop_map(Address::Iscsi),
-        (any_unit(), any::<Option<bool>>()).prop_map(|(unit, crc)| {
+        (any_unit(), any_provider()).prop_map(|(unit, (via, crc))| {
             let session = SessionOptions {
                 digests: None,
+                via,
                 crc,
                 ..unit.session
             };
@@ -71,6 +72,22 @@ fn any_leaf() -> impl Strategy<Value = Address> {
         }),
         any_fcoe().prop_map(Address::Fcoe),
         "[a-z]{1,8}".prop_map(Address::Row),
+    ]
+}
+
+/// What RDMA is done by, and whether CRCs are asked for.
+fn any_provider() -> impl Strategy<Value = (Option<RdmaProvider>, Option<bool>)> {
+    let soft = prop::option::of(Just(RdmaProvider::Software));
+    let named = "[^\\pC/ ]{1,15}".prop_filter("a word of its own", |name| {
+        !["soft", "device"].contains(&&**name)
+    });
+    let device = prop_oneof![
+        Just(RdmaProvider::Device),
+        named.prop_map(RdmaProvider::Named)
+    ];
+    prop_oneof![
+        (soft, any::<Option<bool>>()),
+        device.prop_map(|device| (Some(device), None)),
     ]
 }
 
@@ -167,6 +184,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
                     mutual_secret_file,
                     chap_hash,
                     digests,
+                    via: None,
                     crc: None,
                     timeout,
                     replacement,

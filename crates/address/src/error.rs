@@ -178,6 +178,9 @@ pub enum SyntaxProblem {
     /// Neither on nor off.
     #[error("on or off is expected here")]
     OnOff,
+    /// Not a name that a device of RDMA can have.
+    #[error("soft, device, or the name of an RDMA device is expected here")]
+    RdmaDevice,
     /// Two options that exclude each other.
     #[error("\"{0}\" and \"{1}\" exclude each other")]
     Contradiction(&'static str, &'static str),
@@ -299,6 +302,9 @@ impl SyntaxProblem {
             }
             Self::InitiatorName(_) => {
                 "write a name such as iqn.2026-11.org.example:host, or an eui. or naa. name".into()
+            }
+            Self::RdmaDevice => {
+                "write a name as rdma link or ibv_devices have it, such as mlx5_0 or rxe0".into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),

@@ -8,6 +8,7 @@ use fc::wire::names::Wwn;
 use super::error::SyntaxProblem;
 use super::leaf::{self, LeafOptions, LeafRule, end_of, nothing, rule};
 use super::place::{CABLE, PlaceText, place};
+use super::session;
 use super::text_piece::{Parsed, TextPiece};
 use super::write::Separated;
 use super::{Address, FcoeAddress, FcoeOptions, Time};
@@ -34,8 +35,8 @@ fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
         options: FcoeOptions {
             e_d_tov: e_d_tov(options)?,
             replacement: leaf::time(options, "replacement", "replacement=2m")?,
-            key: leaf::key(options)?,
-            write_cache: leaf::write_cache(options)?,
+            key: session::key(options)?,
+            write_cache: session::write_cache(options)?,
         },
     }))
 }

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use iscsi::auth::Hash as ChapHash;
 use iscsi::names;
 
 use super::error::SyntaxProblem;
 use super::host::HostPort;
 use super::number::{Size, Time};
+use super::session::session;
 use super::text_piece::{Parsed, TextPiece};
-use super::{Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress};
-use crate::SESSIONS_MAX;
+use super::{Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, RdmaProvider, UnitAddress};
 
 /// How one scheme is read.
 pub(super) struct LeafRule {
@@ -96,7 +95,7 @@ impl<'a> LeafOptions<'a> {
         self.0.iter().find(|(k, _)| k.text == key).copied()
     }
 
-    fn flag(&self, key: &'static str) -> Parsed<bool> {
+    pub(super) fn flag(&self, key: &'static str) -> Parsed<bool> {
         match self.find(key) {
             None => Ok(false),
             Some((_, None)) => Ok(true),
@@ -205,7 +204,14 @@ fn iscsi(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
 }
 
 fn iser(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
-    unit(body, options).map(Address::Iser)
+    let unit = unit(body, options)?;
+    match (&unit.session.via, options.find("crc")) {
+        // A device makes the CRCs of its wire itself.
+        (Some(RdmaProvider::Device | RdmaProvider::Named(_)), Some((key, _))) => {
+            Err(key.fault(SyntaxProblem::Contradiction("via=device", "crc")))
+        }
+        _ => Ok(Address::Iser(unit)),
+    }
 }
 
 /// `[user@]host[:port]/target[/lun]`
@@ -236,83 +242,6 @@ fn unit(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<UnitAddress> {
             lun,
             session,
         }),
-    }
-}
-
-fn session(options: &LeafOptions<'_>) -> Parsed<SessionOptions> {
-    let digests = options.value("digests", "digests=crc32c")?;
-    let digests = digests.map(|value| match value.text {
-        "crc32c" => Ok(true),
-        "none" => Ok(false),
-        _ => Err(value.fault(SyntaxProblem::Digests)),
-    });
-    let sessions = options.value("sessions", "sessions=4")?;
-    let sessions = sessions.map(|value| match value.text.parse() {
-        Ok(number @ 1..=SESSIONS_MAX) if digits(value) => Ok(number),
-        _ => Err(value.fault(SyntaxProblem::Sessions)),
-    });
-    let file = |key, example| match options.value(key, example)? {
-        Some(value) if value.is_empty() => {
-            Err(value.fault(SyntaxProblem::NeedsValue { key, example }))
-        }
-        value => value.map(TextPiece::path).transpose(),
-    };
-    let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
-    let hash = options.value("chap-hash", "chap-hash=md5")?;
-    let hash = hash.map(|value| {
-        ChapHash::named(value.text).ok_or_else(|| value.fault(SyntaxProblem::ChapHash))
-    });
-    Ok(SessionOptions {
-        chap_hash: hash.transpose()?,
-        secret_file: file("secret-file", "secret-file=/path")?,
-        mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
-        mutual_secret_file,
-        digests: digests.transpose()?,
-        crc: on_off(options, "crc", "crc=off")?,
-        timeout: time(options, "timeout", "timeout=30s")?,
-        replacement: time(options, "replacement", "replacement=2m")?,
-        key: key(options)?,
-        write_cache: write_cache(options)?,
-        sessions: sessions.transpose()?,
-        initiator: options
-            .value("initiator", "initiator=iqn.2026-11.org.example:host")?
-            .map(initiator_name)
-            .transpose()?,
-    })
-}
-
-/// `key=1f00d`
-pub(super) fn key(options: &LeafOptions<'_>) -> Parsed<Option<u64>> {
-    let key = options.value("key", "key=1f00d")?.map(reservation_key);
-    key.transpose()
-}
-
-/// `write-cache=off`
-pub(super) fn write_cache(options: &LeafOptions<'_>) -> Parsed<Option<bool>> {
-    on_off(options, "write-cache", "write-cache=off")
-}
-
-fn on_off(
-    options: &LeafOptions<'_>,
-    key: &'static str,
-    example: &'static str,
-) -> Parsed<Option<bool>> {
-    let value = options.value(key, example)?;
-    let on = value.map(|value| match value.text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(value.fault(SyntaxProblem::OnOff)),
-    });
-    on.transpose()
-}
-
-/// RESERVATION KEY (SPC-5 §6.17.3), of which 0 is none.
-fn reservation_key(value: TextPiece<'_>) -> Parsed<u64> {
-    let digits = value.strip_prefix("0x").unwrap_or(value);
-    let all_digits = digits.text.bytes().all(|c| c.is_ascii_hexdigit());
-    match u64::from_str_radix(digits.text, 16) {
-        Ok(key) if all_digits && key > 0 => Ok(key),
-        _ => Err(value.fault(SyntaxProblem::Key)),
     }
 }
 
@@ -355,14 +284,6 @@ fn target_name(piece: TextPiece<'_>) -> Parsed<String> {
     }
 }
 
-fn initiator_name(piece: TextPiece<'_>) -> Parsed<String> {
-    let name = piece.string()?;
-    match names::normalise(&name) {
-        Ok(_) => Ok(name),
-        Err(cause) => Err(piece.fault(SyntaxProblem::InitiatorName(cause))),
-    }
-}
-
 pub(super) fn lun(piece: TextPiece<'_>) -> Parsed<u16> {
     match piece.text.parse() {
         Ok(lun) if digits(piece) && lun <= LUN_MAX => Ok(lun),
@@ -370,7 +291,7 @@ pub(super) fn lun(piece: TextPiece<'_>) -> Parsed<u16> {
     }
 }
 
-fn digits(piece: TextPiece<'_>) -> bool {
+pub(super) fn digits(piece: TextPiece<'_>) -> bool {
     piece.text.bytes().all(|c| c.is_ascii_digit())
 }
 
@@ -447,6 +368,7 @@ const ISER_SESSION: &[&str] = &[
     "mutual",
     "mutual-secret-file",
     "chap-hash",
+    "via",
     "crc",
     "timeout",
     "replacement",

@@ -20,6 +20,7 @@ mod leaf;
 mod number;
 mod parse;
 mod place;
+mod session;
 mod text_piece;
 mod write;
 
@@ -188,6 +189,9 @@ pub struct SessionOptions {
     pub chap_hash: Option<ChapHash>,
     /// Whether PDUs have to have CRC32C digests, or must not; over TCP.
     pub digests: Option<bool>,
+    /// What RDMA is done by; where this is `None`, by a device on the way if there is one and the
+    /// target answers there, else by software.
+    pub via: Option<RdmaProvider>,
     /// Whether CRCs are asked for; over RDMA by software.
     pub crc: Option<bool>,
     /// How long a command may take.
@@ -202,6 +206,17 @@ pub struct SessionOptions {
     pub sessions: Option<u16>,
     /// InitiatorName, by which the target knows the sessions.
     pub initiator: Option<String>,
+}
+
+/// What RDMA is done by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RdmaProvider {
+    /// `soft`: software iWARP over TCP.
+    Software,
+    /// `device`: whichever device is on the way.
+    Device,
+    /// The device of this name, as `rdma link` has it, has to be on the way.
+    Named(String),
 }
 
 /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=vn2vn&e_d_tov=100ms`

@@ -8,7 +8,8 @@ use block::fault::{FailureRule, Faults};
 use scsi::medium::MediumError;
 
 use super::{
-    Address, BlockAddress, FileAddress, RbdAddress, SessionOptions, Size, Time, UnitAddress,
+    Address, BlockAddress, FileAddress, RbdAddress, RdmaProvider, SessionOptions, Size, Time,
+    UnitAddress,
 };
 
 impl fmt::Display for Address {
@@ -136,6 +137,16 @@ impl fmt::Display for UnitAddress {
     }
 }
 
+impl fmt::Display for RdmaProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Software => f.write_str("soft"),
+            Self::Device => f.write_str("device"),
+            Self::Named(name) => write!(f, "{}", Escaped(name.as_bytes(), b"")),
+        }
+    }
+}
+
 impl fmt::Display for SessionOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = Separated::new('?', '&');
@@ -153,6 +164,9 @@ impl fmt::Display for SessionOptions {
         if let Some(digests) = self.digests {
             let digests = if digests { "crc32c" } else { "none" };
             list.item(f, format_args!("digests={digests}"))?;
+        }
+        if let Some(via) = &self.via {
+            list.item(f, format_args!("via={via}"))?;
         }
         if let Some(on) = self.crc {
             list.item(f, format_args!("crc={}", if on { "on" } else { "off" }))?;
