@@ -80,6 +80,12 @@ impl DevicePair {
         &mut self.pair
     }
 
+    /// The device that it is on.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.pair.domain().device().name
+    }
+
     /// The pair itself, to be looked at.
     #[must_use]
     pub const fn as_pair(&self) -> &RdmaPair {

@@ -25,6 +25,14 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
         self.ready.pop_front()
     }
 
+    /// The same, which stays where it is.
+    pub(super) fn next_ready(&self, held: bool) -> Option<InitiatorTaskSlot> {
+        if held || !self.numbers.is_open() {
+            return None;
+        }
+        self.ready.front().copied()
+    }
+
     /// A request leaves that is not a SCSI command, and gets its numbers.
     pub(super) fn control_leaves(&mut self, bhs: &mut Bhs) {
         let cmd_sn = self.numbers.cmd_sn;

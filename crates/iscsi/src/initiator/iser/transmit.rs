@@ -33,6 +33,8 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
         while pair.limits().room > 0 {
             if let Some(control) = self.controls.pop_front() {
                 self.post_control(pair, control);
+            } else if self.waits_for_memory(pair, held) {
+                break;
             } else if let Some(slot) = self.pop_ready(held) {
                 self.post_command(pair, slot);
             } else {
@@ -44,6 +46,23 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
             self.watch_counting();
         }
         any
+    }
+
+    /// Whether the next command has to wait until others end, as their memory leaves no room for
+    /// its own. Where none has any, to wait would be in vain: then the queue pair ends, and says
+    /// why.
+    fn waits_for_memory(&mut self, pair: &mut impl QueuePair<L>, held: bool) -> bool {
+        let keys = self.keys;
+        let next = self.next_ready(held).and_then(|slot| self.tasks.at(slot));
+        let (bytes, may) = match next.map(|task| (&task.data, task.len)) {
+            Some((Data::In(into), 1..)) => (into.len(), Access::Write),
+            Some((Data::Out(from), len @ 1..)) if !goes_along(len, &keys) => {
+                (from.len(), Access::Read)
+            }
+            _ => return false,
+        };
+        let mut tasks = self.tasks.iter();
+        !pair.can_advertise(bytes, may) && tasks.any(|(_, task)| task.transfer.advertised.is_some())
     }
 
     fn post_control(&mut self, pair: &mut impl QueuePair<L>, control: ControlRequest) {
