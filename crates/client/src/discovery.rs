@@ -68,7 +68,7 @@ pub fn discover(
     };
     // Any name will do to learn how sessions are to be; a discovery session has none.
     let any = name("iqn.2026-11.org.lunar:discovery");
-    let found = send_targets(portal_of(&any, iser, options)?)?;
+    let found = send_targets(portal_of(&any, iser.as_ref(), options)?)?;
     let target = |found: TargetRecord| {
         let portals = found.portals.iter();
         let portals = portals.filter_map(|portal| portal.to_string().parse().ok());
@@ -89,7 +89,7 @@ pub fn discover(
         DiscoveredTarget {
             name: found.name,
             portals: told,
-            units: units(&unit, iser, options),
+            units: units(&unit, iser.as_ref(), options),
         }
     };
     Ok(found.into_iter().map(target).collect())
@@ -140,7 +140,7 @@ fn log_in(portal: &TargetPortal) -> Result<Inquiry<InitiatorConnection>, RemoteE
 /// The units of a target, each opened.
 fn units(
     target: &UnitAddress,
-    iser: Option<IserOptions>,
+    iser: Option<&IserOptions>,
     options: &OpenOptions,
 ) -> Result<Vec<DiscoveredUnit>, OpenCause> {
     let portal = portal_of(target, iser, options)?;

@@ -270,7 +270,7 @@ fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, O
         Address::Iscsi(unit) | Address::Iser(unit) => {
             let over_iser = matches!(leaf, Address::Iser(_));
             let iser = over_iser.then(|| IserOptions::of(&unit.session));
-            let settings = remote_settings(unit, iser, options)?;
+            let settings = remote_settings(unit, iser.as_ref(), options)?;
             Arc::new(open_remote(leaf, &settings, options.wait_until)?)
         }
         Address::Fcoe(unit) => {
@@ -343,7 +343,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
 /// How a remote unit is reached; over iSER if there is something to say of that.
 pub fn remote_settings(
     unit: &UnitAddress,
-    iser: Option<IserOptions>,
+    iser: Option<&IserOptions>,
     options: &OpenOptions,
 ) -> Result<RemoteSettings, OpenCause> {
     Ok(RemoteSettings {
@@ -392,7 +392,7 @@ fn time(replacement: Option<Time>, usual: Duration) -> Duration {
 /// Where its target is, and how sessions with that are.
 pub fn portal_of(
     unit: &UnitAddress,
-    iser: Option<IserOptions>,
+    iser: Option<&IserOptions>,
     options: &OpenOptions,
 ) -> Result<TargetPortal, OpenCause> {
     let mut isid = [0; 6];
@@ -432,7 +432,7 @@ pub fn portal_of(
         },
         port: unit.portal.port,
         config,
-        iser,
+        iser: iser.cloned(),
     })
 }
 

@@ -15,6 +15,7 @@
 //! | failover and load over several handles (`?sessions=N`) | `multi_session` |
 //! | writes with unknown outcome | `indeterminate_writes` |
 //! | a link that one thread waits for: to open a unit, to discover, to log out | `inquiry` |
+//! | what RDMA is done by | `provider` |
 //! | what is told of units and sessions | `details` |
 //! | why a unit cannot be used | `error` |
 //!
@@ -50,16 +51,19 @@ mod indeterminate_writes;
 mod inquiry;
 mod link;
 mod multi_session;
+mod provider;
 mod reconnect;
 mod session;
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ::io::rdma::RdmaLibrary;
 use block::identity::{DetailGroup, Details};
 use block::volume::{CoreContext, Handle, Volume};
 use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
@@ -77,9 +81,9 @@ use self::handle::RemoteHandle;
 use self::indeterminate_writes::AllIndeterminateWrites;
 pub(crate) use self::inquiry::{Inquiry, LIMIT};
 pub(crate) use self::link::Link;
-pub use self::link::{FcoeLinkEnd, LinkEnd};
+pub use self::link::{DeviceLinkEnd, FcoeLinkEnd, LinkEnd};
 use self::multi_session::MultiSessionHandle;
-pub use self::session::IserOptions;
+pub use self::provider::IserOptions;
 use self::session::RestingConnection;
 
 /// How a remote unit is reached.
@@ -187,6 +191,11 @@ fn host_port(host: &str, port: u16) -> String {
 pub struct SessionEnvironment {
     /// Connects to a host and port within a time. It blocks.
     pub connect: fn(&str, u16, Duration) -> io::Result<OwnedFd>,
+    /// Finds the addresses of a host, with a port. It blocks.
+    pub resolve: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    /// The libraries for devices of RDMA, or why there are none, with the way out; whether nothing
+    /// but a device will do.
+    pub rdma: fn(bool) -> Result<Arc<RdmaLibrary>, String>,
     /// Fills memory with chance.
     pub random: fn(&mut [u8]) -> io::Result<()>,
 }
@@ -195,6 +204,8 @@ impl Default for SessionEnvironment {
     fn default() -> Self {
         Self {
             connect: ::io::tcp::connect,
+            resolve: ::io::tcp::resolve,
+            rdma: provider::machine,
             random: |bytes| getrandom::fill(bytes).map_err(io::Error::other),
         }
     }

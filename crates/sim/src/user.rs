@@ -211,6 +211,8 @@ fn settings(config: InitiatorConfig, sessions: u16, replacement: Now) -> RemoteS
         wishes: UnitWishes::default(),
         outside: SessionEnvironment {
             connect: |_, _, _| wire::dial(),
+            resolve: |_, _| Ok(Vec::new()),
+            rdma: |_| Err("a simulated machine has no RDMA device".to_owned()),
             random: |bytes| {
                 bytes.fill(7);
                 Ok(())

@@ -1,12 +1,14 @@
-//! iSCSI: one connection after the other to the same target.
+//! iSCSI: one connection after the other to the same target, by TCP or by a device of RDMA.
+
+mod device;
+mod socket;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::io::ring::{BlockingLane, FileOp, Ring, SendBatch, SocketId};
+use ::io::ring::{Ring, SendBatch, SocketId};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Context, HandleEvent, HandleId};
@@ -17,9 +19,12 @@ use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
+use self::device::{DeviceAttempt, DeviceConnection, ResolvedHost};
+use self::socket::ConnectedSocket;
 use super::indeterminate_writes::SeekHistory;
 use super::link::{Link, LinkEnd, LinkEvent};
-use super::session::{ClientSession, IserConnection, IserOptions, RestingConnection};
+use super::provider::IserOptions;
+use super::session::{ClientSession, RestingConnection};
 use super::{RemoteError, SessionEnvironment, TargetPortal, details, host_port};
 use runtime::batch::BatchSink;
 
@@ -65,10 +70,13 @@ enum SocketState {
     /// A thread connects.
     Connecting(ConnectedSocket),
     Up(Box<LiveConnection>),
+    /// A thread resolves the name, for a device.
+    Resolving(ResolvedHost),
+    /// The target is asked by a device.
+    Asking(Box<DeviceAttempt>),
+    /// The same as up, over a device.
+    Device(Box<DeviceConnection>),
 }
-
-/// Where a thread leaves the socket.
-type ConnectedSocket = Arc<Mutex<Option<OwnedFd>>>;
 
 struct LiveConnection {
     socket: SocketId,
@@ -76,9 +84,6 @@ struct LiveConnection {
     receiving: bool,
     sending: bool,
 }
-
-/// How long connecting may take for each address.
-const CONNECT: Duration = Duration::from_secs(5);
 
 impl InitiatorConnection {
     pub(crate) fn new(
@@ -181,14 +186,15 @@ impl InitiatorConnection {
         let mut groups = outcome.map_or_else(Vec::new, |outcome| {
             details::session(outcome, place, sessions)
         });
-        let agreed = self.session().and_then(ClientSession::agreed);
-        groups.extend(agreed.map(|agreed| details::queue_pair(&agreed)));
+        let pair = self.session().and_then(ClientSession::queue_pair);
+        groups.extend(pair.map(|pair| details::queue_pair(&pair)));
         groups
     }
 
     fn session(&self) -> Option<&ClientSession> {
         match &self.state {
             SocketState::Up(up) => Some(&up.session),
+            SocketState::Device(device) => Some(&device.session),
             _ => None,
         }
     }
@@ -196,6 +202,7 @@ impl InitiatorConnection {
     fn session_mut(&mut self) -> Option<&mut ClientSession> {
         match &mut self.state {
             SocketState::Up(up) => Some(&mut up.session),
+            SocketState::Device(device) => Some(&mut device.session),
             _ => None,
         }
     }
@@ -210,36 +217,12 @@ impl InitiatorConnection {
         }
     }
 
-    fn connected(
-        &mut self,
-        cx: &mut Context<'_>,
-        socket: &ConnectedSocket,
-        result: io::Result<u64>,
-    ) -> io::Result<()> {
-        self.state = SocketState::Down;
-        result?;
-        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let socket = socket.ok_or(io::ErrorKind::NotConnected)?;
-        let random = self.outside.random;
-        let iser = self
-            .iser
-            .map(|options| IserConnection::new(options, &socket, random));
-        let (iser, socket) = (iser.transpose()?, cx.ring.adopt(socket)?);
-        let mut bytes = [0; 37];
-        random(&mut bytes)?;
-        let session = ClientSession::new(Arc::clone(&self.config), cx.now, bytes, iser);
-        let session = session.inspect_err(|_| cx.ring.close(socket));
-        let session = session.map_err(|cause| io::Error::other(cause.to_string()))?;
-        self.state = SocketState::up(socket, session);
-        Ok(())
-    }
-
     /// Hands bytes to the session, which stops after each event until that is taken.
     fn take(&mut self, cx: &mut Context<'_>, mut bytes: &[u8]) {
-        while let SocketState::Up(up) = &mut self.state
-            && (!bytes.is_empty() || up.session.has_more())
+        while let Some(session) = self.session_mut()
+            && (!bytes.is_empty() || session.has_more())
         {
-            let used = up.session.receive(cx.now, bytes);
+            let used = session.receive(cx.now, bytes);
             bytes = &bytes[used..];
             if !self.hear(cx) && used == 0 {
                 return self.early.extend(bytes);
@@ -314,6 +297,8 @@ impl InitiatorConnection {
     /// The session has ended; the next one goes where the target wants it.
     fn ended(&mut self, cx: &mut Context<'_>, end: SessionEnd) -> LinkEvent {
         self.tell_end(cx);
+        let session = self.session();
+        let failure = session.and_then(|session| session.device_failure(&end));
         self.close(cx);
         let negotiated = std::mem::take(&mut self.wait);
         let wait = match &end {
@@ -327,7 +312,10 @@ impl InitiatorConnection {
                 self.home = self.place();
             }
         }
-        let end = LinkEnd::Session(end);
+        let end = match failure {
+            Some(failure) => LinkEnd::Device(failure.into()),
+            None => LinkEnd::Session(end),
+        };
         LinkEvent::Ended { end, wait }
     }
 }
@@ -372,20 +360,9 @@ impl Link for InitiatorConnection {
 
     fn connect(&mut self, cx: &mut Context<'_>) {
         self.generation = self.generation.wrapping_add(1);
-        let socket = ConnectedSocket::default();
-        let (place, host, port) = (Arc::clone(&socket), self.host.clone(), self.port);
-        let connect = self.outside.connect;
-        let connect = move || {
-            let socket = connect(&host, port, CONNECT)?;
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
-            Ok(0)
-        };
-        self.state = SocketState::Connecting(socket);
-        let op = FileOp::Apart {
-            lane: BlockingLane::Connect,
-            call: Box::new(connect),
-        };
-        cx.file(self.node, self.generation, op);
+        if !self.connect_by_device(cx) {
+            self.connect_socket(cx);
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -415,7 +392,11 @@ impl Link for InitiatorConnection {
     }
 
     fn next_deadline(&self) -> Option<Now> {
-        self.session().and_then(ClientSession::next_deadline)
+        match &self.state {
+            SocketState::Asking(attempt) => Some(attempt.until),
+            SocketState::Device(device) if device.has_more => Some(Now::ZERO),
+            _ => self.session().and_then(ClientSession::next_deadline),
+        }
     }
 
     fn expire(&mut self, now: Now) {
@@ -454,12 +435,14 @@ impl Link for InitiatorConnection {
             }
             (HandleEvent::File { result, .. }, SocketState::Connecting(socket)) if is_current => {
                 let socket = Arc::clone(socket);
-                if let Err(cause) = self.connected(cx, &socket, result) {
-                    let cause = self.with_portal(cause);
-                    self.go_to(self.home.clone());
-                    return Err(RemoteError::Connect(cause));
-                }
+                let connected = self.connected(cx, &socket, result);
+                return connected.map_err(|cause| self.not_connected(cause));
             }
+            (HandleEvent::File { result, .. }, SocketState::Resolving(_)) if is_current => {
+                return self.resolved(cx, result);
+            }
+            (HandleEvent::Ready, SocketState::Asking(_)) if is_current => self.asked(cx),
+            (HandleEvent::Ready, SocketState::Device(_)) if is_current => self.wake(),
             _ => {}
         }
         Ok(())
@@ -470,6 +453,8 @@ impl Link for InitiatorConnection {
             self.resume(cx);
         }
         if self.heard.is_empty() {
+            self.check_answer(cx);
+            self.look();
             let early = std::mem::take(&mut self.early);
             self.take(cx, &early);
             self.hear(cx);
@@ -479,7 +464,7 @@ impl Link for InitiatorConnection {
 
     fn push(&mut self, cx: &mut Context<'_>) {
         let SocketState::Up(up) = &mut self.state else {
-            return;
+            return self.push_device(cx);
         };
         if !up.sending {
             let mut batch = self.batch.take().unwrap_or_default();

@@ -12,6 +12,7 @@ use scsi::client::Facts;
 use scsi::wire::designator;
 
 use super::host_port;
+use super::session::{DeviceFacts, QueuePairFacts};
 
 /// What the unit says.
 pub(super) fn of_unit(facts: &Facts) -> DetailGroup {
@@ -132,20 +133,40 @@ fn of_rdma(keys: &Operational) -> DetailValues {
 }
 
 /// What the two ends of a queue pair go by.
-pub(super) fn queue_pair(agreed: &Agreed) -> DetailGroup {
+pub(super) fn queue_pair(pair: &QueuePairFacts) -> DetailGroup {
+    let values = match pair {
+        QueuePairFacts::Iwarp(agreed) => of_iwarp(agreed),
+        QueuePairFacts::Device(facts) => of_device(facts),
+    };
+    group("queue pair", values)
+}
+
+fn of_iwarp(agreed: &Agreed) -> DetailValues {
     let fpdu = if agreed.long_fpdus {
         format!("up to {LONG_FPDU} bytes")
     } else {
         "a segment of TCP each".to_owned()
     };
-    let values = vec![
+    vec![
         ("provider", "software iWARP".to_owned()),
+        // The only one that is asked for (RFC 6581).
+        ("MPA revision", "2".to_owned()),
         ("CRC", yes(agreed.crc)),
         ("markers sent", yes(agreed.markers)),
         ("FPDU", fpdu),
         ("RDMA Reads of the target", agreed.ird.to_string()),
-    ];
-    group("queue pair", values)
+        ("RDMA Reads of ours", agreed.ord.to_string()),
+        ("invalidation by the target", yes(true)),
+    ]
+}
+
+fn of_device(facts: &DeviceFacts) -> DetailValues {
+    vec![
+        ("provider", format!("RDMA device {}", facts.device)),
+        ("RDMA Reads of the target", facts.ird.to_string()),
+        ("RDMA Reads of ours", facts.ord.to_string()),
+        ("invalidation by the target", yes(false)),
+    ]
 }
 
 /// Our N_Port and the target's, and what their logins agreed upon.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ::io::ether::Place;
+use ::io::rdma::RdmaFailure;
 use block::lease::BlockLease;
 use block::volume::{Context, HandleEvent};
 use fc::remote;
@@ -13,6 +14,7 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use super::RemoteError;
+use super::session::DeviceFailure;
 use runtime::n_port::LinkProblem;
 
 /// A link that is there, or is to be: a protocol machine with the socket that it works on. Whoever
@@ -141,6 +143,9 @@ pub enum LinkEnd {
     /// Of a login of Fibre Channel.
     #[error(transparent)]
     Fcoe(#[from] FcoeLinkEnd),
+    /// Of a connection by a device of RDMA.
+    #[error(transparent)]
+    Device(#[from] DeviceLinkEnd),
 }
 
 impl LinkEnd {
@@ -218,6 +223,46 @@ pub enum FcoeLinkEnd {
     /// By us, without waiting for the target.
     #[error("the login was abandoned")]
     GivenUp,
+}
+
+/// Why there is no connection by a device of RDMA any more, or there was none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceLinkEnd {
+    /// It was not made.
+    #[error("cannot connect{}: {cause}", by(device.as_deref()))]
+    NotConnected {
+        /// The device on the way, if there is one.
+        device: Option<String>,
+        /// Why not, with the way out.
+        cause: String,
+    },
+    /// The device, or the way to the target, has failed.
+    #[error("RDMA device {device}: {why}; check the target and the device's link (rdma link)")]
+    Failed {
+        /// Its name.
+        device: String,
+        /// What it says.
+        why: RdmaFailure,
+    },
+    /// A command has no memory.
+    #[error(
+        "no memory can be pinned for the data of a command by RDMA device {0}: raise the limit \
+         (ulimit -l unlimited; LimitMEMLOCK=infinity in a unit of systemd)"
+    )]
+    NoMemory(String),
+}
+
+impl From<(String, DeviceFailure)> for DeviceLinkEnd {
+    fn from((device, failure): (String, DeviceFailure)) -> Self {
+        match failure {
+            DeviceFailure::Failed(why) => Self::Failed { device, why },
+            DeviceFailure::NoMemory => Self::NoMemory(device),
+        }
+    }
+}
+
+fn by(device: Option<&str>) -> String {
+    device.map_or_else(String::new, |name| format!(" by RDMA device {name}"))
 }
 
 fn ended(end: remote::NexusEnd) -> &'static str {

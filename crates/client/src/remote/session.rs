@@ -1,197 +1,46 @@
-//! A session of iSCSI, and what carries it: TCP alone, or iSER over software iWARP.
+//! A session of iSCSI, and what carries it: TCP alone, or iSER.
 //!
-//! Over iSER a queue pair stands between the session and the socket. It is made by the first
-//! exchange on the connection, before which the session sends nothing.
+//! Over iSER a queue pair stands between the session and the wire: of software iWARP on a socket
+//! (`session/iwarp.rs`), or of a device (`session/device.rs`).
 
-use std::io;
+mod device;
+mod iwarp;
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use address::SessionOptions;
+use ::io::rdma::RdmaConnected;
 use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, Misconfigured};
-use iscsi::initiator::iser::{InitiatorIserMover, MAX_MESSAGE};
+use iscsi::initiator::error::SessionEnd;
+use iscsi::initiator::iser::InitiatorIserMover;
 use iscsi::initiator::{
     ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, IscsiRefused, LoginOutcome,
     RestingSession,
 };
-use iscsi::wire::iser::private_data;
-use rdma::iwarp::startup::{
-    Agreed, FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame,
-};
-use rdma::iwarp::stream::{RestingStream, Stream, StreamConfig};
+use rdma::iwarp::startup::Agreed;
+use rdma::iwarp::stream::RestingStream;
 use runtime::batch::BatchSink;
 use scsi::medium::Now;
 
-/// What an address says of iSER.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IserOptions {
-    /// CRCs are asked for (RFC 5044 §4.4). They are used if either end asks.
-    pub crc: bool,
-}
-
-impl IserOptions {
-    /// What an address says, or what is usual.
-    #[must_use]
-    pub fn of(session: &SessionOptions) -> Self {
-        Self {
-            crc: session.crc.unwrap_or(true),
-        }
-    }
-}
-
-/// What a connection needs to become a queue pair.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct IserConnection {
-    options: IserOptions,
-    /// Bytes of a segment of TCP.
-    segment_size: usize,
-    /// Random bytes that the target does not know.
-    random: [u8; 32],
-}
+use self::device::DeviceSession;
+pub(super) use self::device::{DeviceFacts, DeviceFailure, connect_options};
+pub(super) use self::iwarp::IwarpConnection;
+use self::iwarp::IwarpSession;
 
 /// A session and its carrier.
 #[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
 pub(super) enum ClientSession {
     Tcp(Initiator<BlockLease>),
-    Iser(Box<IserSession>),
+    Iwarp(Box<IwarpSession>),
+    Device(Box<DeviceSession>),
 }
 
-/// A session over iSER, and its end of the connection.
-pub(super) struct IserSession {
-    initiator: Initiator<BlockLease, InitiatorIserMover>,
-    end: IwarpEnd,
-    /// Nothing is sent before this instant.
-    held: Option<Now>,
-}
-
-enum IwarpEnd {
-    /// Request and Reply of MPA are exchanged.
-    Startup(Box<IwarpStartup>),
-    Up(Box<Stream<BlockLease>>),
-}
-
-struct IwarpStartup {
-    connection: IserConnection,
-    is_asked: bool,
-    reader: FrameReader,
-}
-
-/// How long after the Reply of MPA the first FPDU is sent. siw, as a responder, sends its Reply
-/// first and begins to listen for FPDUs then: of one that comes in between it learns when more
-/// comes, which is never, as the initiator waits for an answer. On a slow guest it met half of the
-/// logins of an initiator that took 0.1 ms.
-const FIRST_FPDU_DELAY: Now = Now::from_millis(50);
-
-/// RDMA Reads of the target that may be under way.
-const READS: u16 = 32;
-
-impl IserConnection {
-    /// Of a connection that was just made.
-    pub(super) fn new(
-        options: IserOptions,
-        socket: &OwnedFd,
-        fill: fn(&mut [u8]) -> io::Result<()>,
-    ) -> io::Result<Self> {
-        let mut random = [0; 32];
-        fill(&mut random)?;
-        Ok(Self {
-            options,
-            segment_size: ::io::tcp::segment_size(socket),
-            random,
-        })
-    }
-
-    /// Linux asks for one read of its own, too, which it never makes.
-    const fn startup(&self) -> StartupConfig {
-        StartupConfig {
-            crc: self.options.crc,
-            long_fpdus: true,
-            ird: READS,
-            ord: 1,
-        }
-    }
-
-    fn stream(&self, agreed: Agreed) -> Stream<BlockLease> {
-        let config = StreamConfig {
-            segment_size: self.segment_size,
-            max_receive: MAX_MESSAGE,
-            can_invalidate: false,
-            random: self.random,
-        };
-        Stream::new(agreed, &config)
-    }
-}
-
-impl IwarpStartup {
-    fn request(&mut self) -> Option<StartupFrame> {
-        let is_first = !std::mem::replace(&mut self.is_asked, true);
-        is_first.then(|| self.connection.startup().request(&private_data(true)))
-    }
-
-    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Stream<BlockLease>>, StartupError> {
-        let Some(reply) = self.reader.receive(bytes)? else {
-            return Ok(None);
-        };
-        let agreed = self.connection.startup().agree(&reply)?;
-        Ok(Some(self.connection.stream(agreed)))
-    }
-}
-
-impl IserSession {
-    fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
-        if !bytes.is_empty() {
-            self.initiator.heard(now);
-        }
-        match &mut self.end {
-            IwarpEnd::Startup(startup) => match startup.receive(bytes) {
-                Ok(Some(stream)) => {
-                    let goes_on = stream.agreed().refused.is_none();
-                    self.held = goes_on.then(|| now + FIRST_FPDU_DELAY);
-                    self.end = IwarpEnd::Up(Box::new(stream));
-                }
-                Ok(None) => {}
-                Err(StartupError::Rejected) => {
-                    self.initiator.no_pair("the target rejects the connection");
-                }
-                Err(error) => self.initiator.no_pair(error.violation().rule),
-            },
-            IwarpEnd::Up(stream) => {
-                if !self.initiator.receive(now, &mut **stream) {
-                    return 0;
-                }
-                let used = stream.receive(bytes);
-                self.initiator.receive(now, &mut **stream);
-                return used;
-            }
-        }
-        bytes.len()
-    }
-
-    fn transmit(&mut self, out: &mut BatchSink<'_>) {
-        if self.held.is_some() {
-            return;
-        }
-        match &mut self.end {
-            IwarpEnd::Startup(startup) => {
-                if let Some(request) = startup.request() {
-                    out.0.bytes(&request.encode());
-                }
-            }
-            IwarpEnd::Up(stream) => {
-                self.initiator.transmit(&mut **stream);
-                stream.transmit(out);
-            }
-        }
-    }
-
-    fn has_more(&self) -> bool {
-        match &self.end {
-            IwarpEnd::Startup(_) => false,
-            IwarpEnd::Up(stream) => stream.has_completions() && !self.initiator.is_stalled(),
-        }
-    }
+/// What is told of a queue pair.
+pub(super) enum QueuePairFacts {
+    Iwarp(Agreed),
+    Device(DeviceFacts),
 }
 
 /// What does not depend on the transport.
@@ -199,7 +48,11 @@ macro_rules! each {
     ($self:expr, $session:ident => $call:expr) => {
         match $self {
             ClientSession::Tcp($session) => $call,
-            ClientSession::Iser(over) => {
+            ClientSession::Iwarp(over) => {
+                let $session = &mut over.initiator;
+                $call
+            }
+            ClientSession::Device(over) => {
                 let $session = &mut over.initiator;
                 $call
             }
@@ -207,33 +60,60 @@ macro_rules! each {
     };
 }
 
+/// The same for what only looks.
+macro_rules! each_ref {
+    ($self:expr, $session:ident => $call:expr) => {
+        match $self {
+            ClientSession::Tcp($session) => $call,
+            ClientSession::Iwarp(over) => {
+                let $session = &over.initiator;
+                $call
+            }
+            ClientSession::Device(over) => {
+                let $session = &over.initiator;
+                $call
+            }
+        }
+    };
+}
+
 impl ClientSession {
-    /// A session on a connection that was just made.
+    /// A session on a connection of TCP that was just made.
     pub(super) fn new(
         config: Arc<InitiatorConfig>,
         now: Now,
         random: [u8; 37],
-        iser: Option<IserConnection>,
+        iwarp: Option<IwarpConnection>,
     ) -> Result<Self, Misconfigured> {
-        let Some(connection) = iser else {
-            return Initiator::new(config, now, random).map(Self::Tcp);
-        };
-        Ok(Self::Iser(Box::new(IserSession {
-            initiator: Initiator::over_rdma(config, now, random)?,
-            end: IwarpEnd::Startup(Box::new(IwarpStartup {
-                connection,
-                is_asked: false,
-                reader: FrameReader::new(FrameKind::Reply),
-            })),
-            held: None,
-        })))
+        match iwarp {
+            None => Initiator::new(config, now, random).map(Self::Tcp),
+            Some(connection) => {
+                let session = IwarpSession::new(config, now, random, connection)?;
+                Ok(Self::Iwarp(Box::new(session)))
+            }
+        }
     }
 
-    /// Takes bytes, as many as can be used now.
+    /// A session on a connection of a device that was just made.
+    pub(super) fn over_device(
+        config: &InitiatorConfig,
+        now: Now,
+        random: [u8; 37],
+        connected: RdmaConnected,
+    ) -> Result<Self, Misconfigured> {
+        let session = DeviceSession::new(config, now, random, connected)?;
+        Ok(Self::Device(Box::new(session)))
+    }
+
+    /// Takes bytes, as many as can be used now; of a device what it has done.
     pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
         match self {
             Self::Tcp(session) => session.receive(now, bytes),
-            Self::Iser(over) => over.receive(now, bytes),
+            Self::Iwarp(over) => over.receive(now, bytes),
+            Self::Device(over) => {
+                over.receive(now);
+                bytes.len()
+            }
         }
     }
 
@@ -241,7 +121,8 @@ impl ClientSession {
     pub(super) fn has_more(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
-            Self::Iser(over) => over.has_more(),
+            Self::Iwarp(over) => over.has_more(),
+            Self::Device(over) => over.has_more(),
         }
     }
 
@@ -250,60 +131,69 @@ impl ClientSession {
             Self::Tcp(session) => {
                 session.transmit(out);
             }
-            Self::Iser(over) => over.transmit(out),
+            Self::Iwarp(over) => over.transmit(out),
+            Self::Device(over) => over.transmit(),
         }
     }
 
     /// What is to leave before the connection is closed: why the queue pair has ended.
     pub(super) fn transmit_end(&mut self, out: &mut BatchSink<'_>) {
-        if let Self::Iser(over) = self
-            && let IwarpEnd::Up(stream) = &mut over.end
-        {
-            stream.transmit(out);
+        if let Self::Iwarp(over) = self {
+            over.transmit_end(out);
+        }
+    }
+
+    /// That of a device, for what sockets do not have.
+    pub(super) fn device(&mut self) -> Option<&mut DeviceSession> {
+        match self {
+            Self::Device(over) => Some(over),
+            Self::Tcp(_) | Self::Iwarp(_) => None,
+        }
+    }
+
+    /// Why a session over a device has ended so, and on which device.
+    pub(super) fn device_failure(&self, end: &SessionEnd) -> Option<(String, DeviceFailure)> {
+        match self {
+            Self::Device(over) => Some((over.facts().device, over.failure(end)?)),
+            Self::Tcp(_) | Self::Iwarp(_) => None,
         }
     }
 
     pub(super) fn outcome(&self) -> Option<&LoginOutcome> {
-        match self {
-            Self::Tcp(session) => session.outcome(),
-            Self::Iser(over) => over.initiator.outcome(),
-        }
+        each_ref!(self, session => session.outcome())
     }
 
     /// What became of the queue pair, once there is one.
-    pub(super) fn agreed(&self) -> Option<Agreed> {
+    pub(super) fn queue_pair(&self) -> Option<QueuePairFacts> {
         match self {
-            Self::Iser(over) => match &over.end {
-                IwarpEnd::Up(stream) => Some(stream.agreed()),
-                IwarpEnd::Startup(_) => None,
-            },
             Self::Tcp(_) => None,
+            Self::Iwarp(over) => over.agreed().map(QueuePairFacts::Iwarp),
+            Self::Device(over) => Some(QueuePairFacts::Device(over.facts())),
         }
     }
 
     pub(super) fn is_stalled(&self) -> bool {
-        match self {
-            Self::Tcp(session) => session.is_stalled(),
-            Self::Iser(over) => over.initiator.is_stalled(),
-        }
+        each_ref!(self, session => session.is_stalled())
     }
 
     pub(super) fn room(&self) -> usize {
-        match self {
-            Self::Tcp(session) => session.room(),
-            Self::Iser(over) => over.initiator.room(),
-        }
+        each_ref!(self, session => session.room())
     }
 
     pub(super) fn next_deadline(&self) -> Option<Now> {
         match self {
             Self::Tcp(session) => session.next_deadline(),
-            Self::Iser(over) => over.held.or_else(|| over.initiator.next_deadline()),
+            Self::Iwarp(over) => over.next_deadline(),
+            Self::Device(over) => over.initiator.next_deadline(),
         }
     }
 
     pub(super) fn poll(&mut self) -> Option<InitiatorEvent<BlockLease>> {
-        each!(self, session => session.poll())
+        match self {
+            Self::Tcp(session) => session.poll(),
+            Self::Iwarp(over) => over.initiator.poll(),
+            Self::Device(over) => over.poll(),
+        }
     }
 
     pub(super) fn execute(
@@ -329,67 +219,29 @@ impl ClientSession {
     pub(super) fn expire(&mut self, now: Now) {
         match self {
             Self::Tcp(session) => session.expire(now),
-            Self::Iser(over) => over.expire(now),
+            Self::Iwarp(over) => over.expire(now),
+            Self::Device(over) => over.expire(now),
         }
     }
 
     pub(super) fn lost(&mut self) {
         match self {
             Self::Tcp(session) => session.lost(),
-            Self::Iser(over) if matches!(over.end, IwarpEnd::Startup(_)) => {
-                over.initiator.no_pair("the target closed the connection");
-            }
-            Self::Iser(over) => over.initiator.lost(),
+            Self::Iwarp(over) => over.lost(),
+            Self::Device(over) => over.initiator.lost(),
         }
     }
 
-    /// Lays it down, if nothing is in flight; else gives it back.
+    /// Lays it down, if nothing is in flight; else gives it back. One over a device is given back in
+    /// any case: its memory is bound to its core, so another core logs in anew.
     pub(super) fn rest(self) -> Result<RestingClientSession, Box<Self>> {
         match self {
             Self::Tcp(session) => {
                 let resting = session.rest().map(RestingClientSession::Tcp);
                 resting.map_err(|session| Box::new(Self::Tcp(*session)))
             }
-            Self::Iser(over) => over.rest(),
-        }
-    }
-}
-
-impl IserSession {
-    /// The deadline of the login is that of the startup, too.
-    fn expire(&mut self, now: Now) {
-        self.held.take_if(|until| *until <= now);
-        let is_due = self.initiator.next_deadline().is_some_and(|at| at <= now);
-        match &mut self.end {
-            IwarpEnd::Startup(_) if is_due => self.initiator.no_pair("the target does not answer"),
-            IwarpEnd::Startup(_) => {}
-            IwarpEnd::Up(stream) => {
-                self.initiator.expire(now);
-                stream.trim();
-            }
-        }
-    }
-
-    fn rest(self) -> Result<RestingClientSession, Box<ClientSession>> {
-        let back = |initiator, end| {
-            let over = Self {
-                initiator,
-                end,
-                held: None,
-            };
-            Err(Box::new(ClientSession::Iser(Box::new(over))))
-        };
-        let IwarpEnd::Up(stream) = self.end else {
-            return back(self.initiator, self.end);
-        };
-        let initiator = match self.initiator.rest() {
-            Ok(initiator) => initiator,
-            Err(initiator) => return back(*initiator, IwarpEnd::Up(stream)),
-        };
-        match stream.rest() {
-            Ok(stream) => Ok(RestingClientSession::Iser(initiator, Box::new(stream))),
-            // Its answers have come, so it has nothing to do; were it not so, it would go on.
-            Err(stream) => back(initiator.resume(Now::ZERO), IwarpEnd::Up(stream)),
+            Self::Iwarp(over) => over.rest(),
+            Self::Device(_) => Err(Box::new(self)),
         }
     }
 }
@@ -417,18 +269,17 @@ impl RestingConnection {
 #[derive(Debug)]
 pub(super) enum RestingClientSession {
     Tcp(RestingSession),
-    Iser(RestingSession<InitiatorIserMover>, Box<RestingStream>),
+    Iwarp(RestingSession<InitiatorIserMover>, Box<RestingStream>),
 }
 
 impl RestingClientSession {
     pub(super) fn resume(self, now: Now) -> ClientSession {
         match self {
             Self::Tcp(session) => ClientSession::Tcp(Initiator::resume(session, now)),
-            Self::Iser(session, stream) => ClientSession::Iser(Box::new(IserSession {
-                initiator: session.resume(now),
-                end: IwarpEnd::Up(Box::new(stream.wake())),
-                held: None,
-            })),
+            Self::Iwarp(session, stream) => {
+                let session = IwarpSession::resume(session, *stream, now);
+                ClientSession::Iwarp(Box::new(session))
+            }
         }
     }
 }
