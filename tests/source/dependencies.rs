@@ -32,7 +32,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "client",
         &[
-            "scsi", "rdma", "iscsi", "fc", "io", "block", "address", "runtime",
+            "scsi",
+            "rdma",
+            "iscsi",
+            "fc",
+            "io",
+            "block",
+            "address",
+            "runtime",
+            "pretend-verbs",
         ],
     ),
     (

@@ -44,6 +44,8 @@
 
 mod connection;
 mod details;
+#[cfg(test)]
+mod device_tests;
 mod error;
 mod fcoe;
 mod handle;

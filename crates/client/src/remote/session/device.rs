@@ -179,7 +179,7 @@ impl DeviceSession {
         ) {
             return None;
         }
-        match self.pair.ended()? {
+        match self.pair.end()? {
             RdmaEnd::Failed(failure) => Some(DeviceFailure::Failed(failure)),
             RdmaEnd::Requested => Some(DeviceFailure::NoMemory),
             RdmaEnd::ByPeer => None,

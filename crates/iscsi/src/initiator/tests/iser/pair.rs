@@ -28,6 +28,8 @@ struct Pair {
     last: u32,
     told: VecDeque<Completion<HeapLease>>,
     recycled: usize,
+    /// Bytes that can be advertised; 0: as many as one likes.
+    memory: usize,
 }
 
 impl QueuePair<HeapLease> for Pair {
@@ -69,6 +71,11 @@ impl QueuePair<HeapLease> for Pair {
 
     fn recycle(&mut self, _: Vec<u8>) {
         self.recycled += 1;
+    }
+
+    fn can_advertise(&mut self, bytes: usize, _: Access) -> bool {
+        let out: usize = self.advertised.iter().map(|known| known.2).sum();
+        self.memory == 0 || out + bytes <= self.memory
     }
 }
 
@@ -176,6 +183,42 @@ fn what_has_no_room_waits() {
     assert_eq!((rig.transmit(), rig.pair.advertised.len()), (2, 4));
     assert_eq!(rig.transmit(), 0);
     assert!(rig.receive(), "that it has left needs no answer");
+}
+
+#[test]
+fn what_has_no_memory_waits_in_order() {
+    let mut rig = PairRig::new(8);
+    rig.pair.memory = 1000;
+    rig.execute(1, Data::In(memory(600)));
+    rig.execute(2, Data::In(memory(600)));
+    rig.execute(3, Data::In(memory(8)));
+    assert_eq!(rig.transmit(), 1, "the third does not overtake");
+    assert_eq!(rig.transmit(), 0);
+    let done = rig.numbers.response_pdu(0x10000, 0);
+    rig.tell(done.encode());
+    rig.receive();
+    assert_eq!(rig.transmit(), 2);
+    assert_eq!(rig.pair.advertised.len(), 2);
+}
+
+/// A queue pair that says why: to wait would be in vain.
+#[test]
+fn what_has_no_memory_with_nothing_under_way_is_tried() {
+    let mut rig = PairRig::new(8);
+    rig.pair.memory = 100;
+    rig.execute(1, Data::Out(memory(100_000)));
+    assert_eq!(rig.transmit(), 1);
+}
+
+/// Data that goes with its command needs no memory that the target may reach.
+#[test]
+fn short_writes_do_not_wait() {
+    let mut rig = PairRig::new(8);
+    rig.pair.memory = 1000;
+    rig.execute(1, Data::In(memory(1000)));
+    rig.execute(2, Data::Out(memory(512)));
+    rig.execute(3, Data::None);
+    assert_eq!(rig.transmit(), 3);
 }
 
 #[test]
