@@ -244,7 +244,9 @@ impl Lab {
         let name = "iqn.2026-11.org.lunar:user";
         let mut config = InitiatorConfig::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
         set(&mut config.offer);
-        let user = self.world.add_user(config, &self.disks[0], sessions);
+        let over_iser = self.transport.is_iser(&mut self.rng);
+        let disk = &self.disks[0];
+        let user = self.world.add_user(config, disk, sessions, over_iser);
         user.expect("memory")
     }
 

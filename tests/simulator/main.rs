@@ -31,6 +31,7 @@ mod stories {
     mod splits;
     mod spread;
     mod stops;
+    mod user_splits;
     mod wrong_targets;
 }
 

@@ -37,12 +37,16 @@ impl Transport {
 
     /// How the next host comes; `None` by TCP alone.
     pub(crate) fn pick(self, rng: &mut Rng) -> Option<IserSettings> {
-        let is_iser = match self {
+        self.is_iser(rng).then(|| any_settings(rng))
+    }
+
+    /// Whether the next host, or user of our own initiator, comes by iSER.
+    pub(crate) fn is_iser(self, rng: &mut Rng) -> bool {
+        match self {
             Self::Tcp => false,
             Self::Iser => true,
             Self::Mixed => rng.one_in(2),
-        };
-        is_iser.then(|| any_settings(rng))
+        }
     }
 }
 

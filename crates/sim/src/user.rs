@@ -18,7 +18,7 @@ use super::wire::{self, SimWire};
 use super::{Disk, World};
 use block::volumes::{SharedResources, Volumes, hand_on};
 use client::remote::{
-    RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortal, TransportAddress,
+    IserOptions, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortal, TransportAddress,
 };
 
 /// A user of LUN 0.
@@ -38,7 +38,8 @@ const POOL_BYTES: usize = 16 << 20;
 
 impl World {
     /// A process that uses LUN 0, which this disk is, through our own initiator, by this many
-    /// sessions, of which each has so long to come back; returns its number.
+    /// sessions, of which each has so long to come back; over iSER by software, if so told. Returns
+    /// its number.
     ///
     /// # Errors
     /// When there is no address space for buffers.
@@ -47,9 +48,13 @@ impl World {
         config: InitiatorConfig,
         disk: &Disk,
         (sessions, replacement): (u16, Now),
+        over_iser: bool,
     ) -> io::Result<usize> {
         let kernel = Kernel::default();
-        let settings = settings(config, sessions, replacement);
+        let mut settings = settings(config, sessions, replacement);
+        if let TransportAddress::Iscsi(portal) = &mut settings.way {
+            portal.iser = over_iser.then(IserOptions::software);
+        }
         self.users
             .push(SimUser::new(kernel.clone(), settings, disk.traits())?);
         self.kernels.push(kernel);

@@ -37,6 +37,11 @@ struct Directions {
     reset: bool,
     /// Nothing moves, but may later.
     stalled: bool,
+    /// What each end receives ends a piece there, after so many bytes more.
+    to_target_split: Option<usize>,
+    to_initiator_split: Option<usize>,
+    /// Bytes that have arrived at a ring's end: the target's, the initiator's.
+    arrived: [usize; 2],
     /// What the target sends goes through this.
     between: Option<InTransit>,
     /// What an initiator that has a ring sends goes through this.
@@ -114,6 +119,22 @@ impl SimWire {
         }
     }
 
+    /// What an initiator that has a ring receives ends a piece after so many bytes more.
+    pub fn split(&self, after: usize) {
+        self.inner.borrow_mut().to_initiator_split = Some(after);
+    }
+
+    /// The same for what the target receives.
+    pub fn split_to_target(&self, after: usize) {
+        self.inner.borrow_mut().to_target_split = Some(after);
+    }
+
+    /// Bytes that the target and an initiator that has a ring have received.
+    #[must_use]
+    pub fn received(&self) -> [usize; 2] {
+        self.inner.borrow().arrived
+    }
+
     /// What the target sends from now on comes to the initiator as `between` makes it.
     pub fn through(&self, between: impl FnMut(&[u8]) -> Vec<u8> + 'static) {
         self.inner.borrow_mut().between = Some(Box::new(between));
@@ -166,11 +187,14 @@ impl SimWire {
     }
 
     pub(super) fn arrive(&self, len: usize) -> Vec<u8> {
-        let mut wire = self.inner.borrow_mut();
-        match self.end {
-            WireEnd::Target => wire.to_target.drain(..len).collect(),
-            WireEnd::Initiator => wire.to_initiator.drain(..len).collect(),
-        }
+        let wire = &mut *self.inner.borrow_mut();
+        let (bytes, split) = match self.end {
+            WireEnd::Target => (&mut wire.to_target, &mut wire.to_target_split),
+            WireEnd::Initiator => (&mut wire.to_initiator, &mut wire.to_initiator_split),
+        };
+        *split = split.and_then(|after| after.checked_sub(len));
+        wire.arrived[self.end as usize] += len;
+        bytes.drain(..len).collect()
     }
 
     pub(super) fn leave(&self, bytes: &[u8]) {
@@ -207,7 +231,7 @@ impl SimWire {
             _ if wire.stalled && !knows => None,
             0 if wire.cut || over => Some(0),
             0 => None,
-            len => Some(len),
+            len => Some(wire.piece(self.end).map_or(len, |most| most.min(len))),
         }
     }
 
@@ -223,6 +247,17 @@ impl SimWire {
             return Some(0);
         }
         Some(WINDOW.saturating_sub(waiting)).filter(|room| *room > 0 && !wire.stalled)
+    }
+}
+
+impl Directions {
+    /// How many bytes come before the end of a piece.
+    fn piece(&self, end: WireEnd) -> Option<usize> {
+        let split = match end {
+            WireEnd::Target => self.to_target_split,
+            WireEnd::Initiator => self.to_initiator_split,
+        };
+        split.filter(|after| *after > 0)
     }
 }
 

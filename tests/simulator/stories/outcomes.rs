@@ -8,7 +8,7 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumResult};
 
 use super::remote_units::{PATIENCE, Use, stamp};
 use crate::lab::read_op;
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 const PLACE: Extent = Extent::new(0, 1);
 const REPLACEMENT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ fn result(story: &mut Use) -> Option<MediumResult<BlockLease>> {
 
 #[test]
 fn not_ready_is_said_of_no_write_that_lands() {
-    with_seeds("writes that are given up", 200, |seed| {
+    with_transports("writes that are given up", 200, |seed| {
         let mut story = write_under_way(seed, 1, REPLACEMENT);
         let result = loop {
             if let Some(result) = result(&mut story) {
@@ -77,7 +77,7 @@ fn not_ready_is_said_of_no_write_that_lands() {
 /// With several sessions, its blocks are not in doubt either.
 #[test]
 fn what_waits_for_a_session_is_given_up_at_once_and_never_lands() {
-    with_seeds("writes that nobody wants", 200, |seed| {
+    with_transports("writes that nobody wants", 200, |seed| {
         let mut story = write_under_way(seed, 1 + (seed / 4 % 3) as u16, PATIENCE);
         let ended = has_landed(&story);
         story.lab.world.cancel(0, &(1..2));

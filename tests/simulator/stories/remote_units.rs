@@ -9,7 +9,7 @@ use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome};
 use sim::{Disk, DiskKind, Rng, SimWire};
 
 use crate::lab::{Lab, Shape, read_op};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 32;
@@ -337,7 +337,7 @@ fn cut(lab: &mut Lab, user: usize) {
 
 #[test]
 fn nobody_logs_in_again_before_time2wait_is_over() {
-    with_seeds("remote units that wait", 20, |seed| {
+    with_transports("remote units that wait", 20, |seed| {
         let mut story = Use::waiting(seed, 1, PATIENCE, 2);
         let read = || read_op(Extent::new(0, 1));
         story.does(read(), |_| {}).unwrap();
@@ -351,7 +351,7 @@ fn nobody_logs_in_again_before_time2wait_is_over() {
 
 #[test]
 fn nothing_is_lost_or_late_whenever_connections_are_cut() {
-    with_seeds("remote units that are cut off", 60, |seed| {
+    with_transports("remote units that are cut off", 60, |seed| {
         let mut story = Use::new(seed);
         let often = *story.lab.rng.pick(&[40, 150, 600]);
         story.run(3000, often, cut);
@@ -361,7 +361,7 @@ fn nothing_is_lost_or_late_whenever_connections_are_cut() {
 
 #[test]
 fn a_target_that_stalls_is_left_and_found_again() {
-    with_seeds("remote units that stall", 30, |seed| {
+    with_transports("remote units that stall", 30, |seed| {
         let mut story = Use::new(seed);
         story.run(2000, 300, |lab, user| {
             let stalls = lab.rng.one_in(2);
@@ -373,7 +373,7 @@ fn a_target_that_stalls_is_left_and_found_again() {
 
 #[test]
 fn what_is_damaged_on_its_way_is_never_believed() {
-    with_seeds("remote units that are damaged", 60, |seed| {
+    with_transports("remote units that are damaged", 60, |seed| {
         let mut story = Use::new(seed);
         story.may_fail = true;
         story.run(3000, 120, |lab, user| {
@@ -405,7 +405,7 @@ fn flush_after(seed: u64, happens: impl Fn(&mut Use)) -> Result<(), MediumError>
 
 #[test]
 fn a_connection_that_is_lost_takes_no_cache_along() {
-    with_seeds("flushes after cuts", 60, |seed| {
+    with_transports("flushes after cuts", 60, |seed| {
         let cut = |story: &mut Use| cut(&mut story.lab, story.user);
         assert_eq!(flush_after(seed, cut), Ok(()));
     });
@@ -414,7 +414,7 @@ fn a_connection_that_is_lost_takes_no_cache_along() {
 /// Not even if what the new target tells of it is lost on its way.
 #[test]
 fn a_target_that_was_killed_has_lost_its_cache_and_the_flush_says_so() {
-    with_seeds("flushes after kills", 120, |seed| {
+    with_transports("flushes after kills", 120, |seed| {
         let kill = |story: &mut Use| story.lab.restart();
         assert_eq!(flush_after(seed, kill), Err(MediumError::Write));
     });

@@ -7,7 +7,7 @@ use scsi::medium::Extent;
 
 use super::remote_units::{PATIENCE, Use};
 use crate::lab::Lab;
-use crate::seeds::with_seeds;
+use crate::seeds::{with_seeds, with_transports};
 
 /// The network drops one of the newest connections, or the user believes so while what is on its
 /// way may still arrive, whatever became of the session since.
@@ -46,21 +46,21 @@ fn cut_off(seed: u64, sessions: u16, replacement: Duration) {
 
 #[test]
 fn two_sessions_lose_nothing_whichever_is_cut() {
-    with_seeds("two sessions that are cut off", 60, |seed| {
+    with_transports("two sessions that are cut off", 60, |seed| {
         cut_off(seed, 2, PATIENCE);
     });
 }
 
 #[test]
 fn several_sessions_lose_nothing_whichever_is_cut() {
-    with_seeds("several sessions that are cut off", 40, |seed| {
+    with_transports("several sessions that are cut off", 40, |seed| {
         cut_off(seed, 3 + (seed % 2) as u16, PATIENCE);
     });
 }
 
 #[test]
 fn sessions_that_stay_away_fail_and_lose_nothing() {
-    with_seeds("sessions that stay away", 40, |seed| {
+    with_transports("sessions that stay away", 40, |seed| {
         cut_off(seed, 1 + (seed % 4) as u16, SHORT);
     });
 }
@@ -91,7 +91,7 @@ fn is_back(story: &Use) -> bool {
 /// its way, on a session that has not come back.
 #[test]
 fn a_write_that_was_given_up_never_lands_after_the_next_one() {
-    with_seeds("a write that was given up", 60, |seed| {
+    with_transports("a write that was given up", 60, |seed| {
         let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
@@ -110,7 +110,7 @@ fn a_write_that_was_given_up_never_lands_after_the_next_one() {
 /// Nor by another core, which has sessions of its own.
 #[test]
 fn what_one_core_gave_up_never_lands_after_what_another_one_was_told() {
-    with_seeds("a write that was given up by a core", 60, |seed| {
+    with_transports("a write that was given up by a core", 60, |seed| {
         let sessions = 1 + (seed % 2) as u16;
         let Some(mut story) = write_on_its_way(seed, sessions, SHORT) else {
             return;
@@ -136,7 +136,7 @@ fn what_one_core_gave_up_never_lands_after_what_another_one_was_told() {
 /// To come back takes none of the memory of the core.
 #[test]
 fn a_session_comes_back_with_all_buffers_in_use() {
-    with_seeds("sessions without buffers", 20, |seed| {
+    with_transports("sessions without buffers", 20, |seed| {
         let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
@@ -157,7 +157,8 @@ fn a_session_comes_back_with_all_buffers_in_use() {
 }
 
 /// The session whose write is on its way comes back to another portal group, where that does not
-/// end it: what is asked for there fails, until the session is in the first one again.
+/// end it: what is asked for there fails, until the session is in the first one again. By TCP alone:
+/// over iSER a CRC would tell that its answer was changed.
 fn move_with_a_write(seed: u64, replacement: Duration) {
     let sessions = 1 + (seed % 2) as u16;
     let Some(mut story) = write_on_its_way(seed, sessions, replacement) else {

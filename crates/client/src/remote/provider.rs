@@ -51,6 +51,16 @@ impl IserOptions {
         }
     }
 
+    /// Software iWARP that asks for CRCs.
+    #[must_use]
+    pub fn software() -> Self {
+        Self {
+            crc: true,
+            via: Some(RdmaProvider::Software),
+            history: Arc::default(),
+        }
+    }
+
     /// Whether a device is to be tried now.
     pub(super) fn tries_device(&self) -> bool {
         let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
