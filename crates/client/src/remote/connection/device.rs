@@ -23,6 +23,7 @@ use scsi::medium::Now;
 use super::{InitiatorConnection, SocketState};
 use crate::remote::RemoteError;
 use crate::remote::link::{DeviceLinkEnd, LinkEnd, LinkEvent};
+use crate::remote::provider::IserOptions;
 use crate::remote::session::{ClientSession, connect_options};
 
 /// A host whose name is resolved.
@@ -111,7 +112,7 @@ impl InitiatorConnection {
 
     fn device_patience(&self) -> Now {
         let iser = self.iser.as_ref();
-        iser.map_or(Now::ZERO, |iser| iser.patience())
+        iser.map_or(Now::ZERO, IserOptions::patience)
     }
 
     /// Asks the next address; where there is none that can be asked, `cause` is why.
@@ -122,7 +123,7 @@ impl InitiatorConnection {
         mut addresses: vec::IntoIter<SocketAddr>,
         (until, mut cause): (Now, String),
     ) {
-        let device = self.iser.as_ref().and_then(|iser| iser.device());
+        let device = self.iser.as_ref().and_then(IserOptions::device);
         while let Some(address) = addresses.next().filter(|_| until > cx.now) {
             let options = connect_options(device.clone(), until - cx.now);
             match RdmaConnector::start(library, address, options) {
@@ -188,7 +189,7 @@ impl InitiatorConnection {
             return self.no_device(cx, device, cause);
         }
         // Where only a device will do, each address has its time.
-        let is_needed = self.iser.as_ref().is_some_and(|iser| iser.needs_device());
+        let is_needed = self.iser.as_ref().is_some_and(IserOptions::needs_device);
         let until = if is_needed {
             cx.now.saturating_add(self.device_patience())
         } else {
