@@ -250,6 +250,22 @@ fn a_failed_completion_is_followed_by_a_new_session() {
     });
 }
 
+/// In the login, too: with the device, and what it says.
+#[test]
+fn a_failed_completion_is_told_with_the_device() {
+    let world = World::new();
+    let target = Target::start(&world);
+    world.order(Order::FailStatus, RETRY_EXCEEDED);
+    world.order(Order::FailAfter, 3);
+    assert_eq!(
+        refusal(DEVICE),
+        "RDMA device pretend0: the peer acknowledges nothing any more (IBV_WC_RETRY_EXC_ERR); \
+         check the target and the device's link (rdma link)"
+    );
+    drop(target);
+    check_nothing_is_left(&world);
+}
+
 #[test]
 fn a_disconnect_is_followed_by_a_new_session() {
     goes_on_after(|_, target| target.orders.drops.store(true, SeqCst));
