@@ -157,8 +157,8 @@ fn a_session_comes_back_with_all_buffers_in_use() {
 }
 
 /// The session whose write is on its way comes back to another portal group, where that does not
-/// end it: what is asked for there fails, until the session is in the first one again. By TCP alone:
-/// over iSER a CRC would tell that its answer was changed.
+/// end it: what is asked for there fails, until the session is in the first one again. By TCP
+/// alone: over iSER a CRC would tell that its answer was changed.
 fn move_with_a_write(seed: u64, replacement: Duration) {
     let sessions = 1 + (seed % 2) as u16;
     let Some(mut story) = write_on_its_way(seed, sessions, replacement) else {

@@ -232,8 +232,8 @@ impl ClientSession {
         }
     }
 
-    /// Lays it down, if nothing is in flight; else gives it back. One over a device is given back in
-    /// any case: its memory is bound to its core, so another core logs in anew.
+    /// Lays it down, if nothing is in flight; else gives it back. One over a device is given back
+    /// in any case: its memory is bound to its core, so another core logs in anew.
     pub(super) fn rest(self) -> Result<RestingClientSession, Box<Self>> {
         match self {
             Self::Tcp(session) => {
