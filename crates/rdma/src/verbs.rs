@@ -221,6 +221,8 @@ impl SendHeader {
 
     /// The `parts` one after the other; `None` if they are longer than [`Self::MAX`].
     #[must_use]
+    // Parts of known length are copied without a call.
+    #[inline(always)]
     pub fn new(parts: &[&[u8]]) -> Option<Self> {
         let mut header = Self {
             bytes: [0; Self::MAX],

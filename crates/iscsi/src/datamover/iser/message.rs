@@ -9,6 +9,7 @@ use crate::wire::iser::{AdvertisedBuffers, IserHeader};
 
 /// A Send of a PDU without additional header segments, with its data segment padded; its
 /// DataSegmentLength is set here. What is short costs no memory of its own.
+#[inline]
 pub(crate) fn send<L: Lease>(
     buffers: AdvertisedBuffers,
     (mut bhs, data): (Bhs, &[u8]),
@@ -17,6 +18,13 @@ pub(crate) fn send<L: Lease>(
     let length = data.len() as u32;
     bhs.set_data_len(length);
     let iser = IserHeader::Control(buffers).encode();
+    if length == 0 {
+        return Some(Work::Send {
+            header: SendHeader::new(&[&iser, &bhs.0])?,
+            data: None,
+            invalidate,
+        });
+    }
     let padding = &[0; 3][..usize::from(padding(length))];
     let whole = SendHeader::new(&[&iser, &bhs.0, data, padding]);
     let long = || {

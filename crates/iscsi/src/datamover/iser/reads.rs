@@ -158,6 +158,11 @@ impl<L: Lease> TaskReads<L> {
         waiting.chain(posted).min()
     }
 
+    /// Whether some are to be given up.
+    pub(super) const fn has_cancelled(&self) -> bool {
+        !self.cancelled.is_empty()
+    }
+
     /// The next one to be given up.
     pub(super) fn pop_cancelled(&mut self) -> Option<ReadId> {
         self.cancelled.pop()

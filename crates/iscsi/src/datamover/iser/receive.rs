@@ -90,9 +90,11 @@ impl<L: Lease> Session<L, IserMover<L>> {
     pub fn receive(&mut self, now: Now, pair: &mut impl QueuePair<L>) -> bool {
         self.settle(pair);
         while let Some(completion) = pair.poll() {
-            self.completed(now, completion);
+            self.completed(now, completion, pair);
         }
-        self.take_messages(pair);
+        if !self.connection.mover.has_told_all() {
+            self.take_messages(pair);
+        }
         self.settle(pair);
         if !self.is_open() {
             self.connection.mover.drop_messages(pair);
@@ -130,7 +132,7 @@ impl<L: Lease> Session<L, IserMover<L>> {
         }
     }
 
-    fn completed(&mut self, now: Now, completion: Completion<L>) {
+    fn completed(&mut self, now: Now, completion: Completion<L>, pair: &mut impl QueuePair<L>) {
         match completion {
             Completion::Sent => self.connection.mover.sent(),
             Completion::Written => self.connection.mover.written(),
@@ -141,10 +143,19 @@ impl<L: Lease> Session<L, IserMover<L>> {
             Completion::Drained(id) => self.read_over(id, false),
             Completion::Received { bytes, .. } => {
                 self.heard(now, bytes.len());
-                self.connection.mover.received.push_back(bytes);
+                if self.may_look_at_once() {
+                    self.message(bytes, pair);
+                } else {
+                    self.connection.mover.received.push_back(bytes);
+                }
             }
             Completion::Ended(why) => self.pair_ended(why),
         }
+    }
+
+    fn may_look_at_once(&self) -> bool {
+        let mover = &self.connection.mover;
+        mover.has_told_all() && !mover.is_flooded() && self.takes_more()
     }
 
     fn read_over(&mut self, id: ReadId, has_data: bool) {
@@ -219,7 +230,9 @@ impl<L: Lease> IserMover<L> {
         self.unexpected.heard(&pdu.bhs);
         self.exp_stat_sn = pdu.bhs.exp_stat_sn();
         self.ahs.clear();
-        self.ahs.extend_from_slice(pdu.ahs);
+        if !pdu.ahs.is_empty() {
+            self.ahs.extend_from_slice(pdu.ahs);
+        }
         let start = ISER_HEADER_LEN + BHS_LEN + pdu.ahs.len();
         Ok(Some((pdu.bhs, start..start + pdu.data.len())))
     }

@@ -47,18 +47,25 @@ impl<L: Lease> Session<L, IserMover<L>> {
     /// that cannot be read. Returns whether there was anything: `poll` may have something to say
     /// then. To be called after each event and each call for the device server, before the queue
     /// pair receives more: a read that is not given up still fills its memory.
+    #[inline]
     pub fn settle(&mut self, pair: &mut impl QueuePair<L>) -> bool {
+        let mover = &self.connection.mover;
+        let any = mover.broken.is_some() || mover.reads.has_cancelled();
+        if any {
+            self.settle_now(pair);
+        }
+        any
+    }
+
+    #[cold]
+    fn settle_now(&mut self, pair: &mut impl QueuePair<L>) {
         let mover = &mut self.connection.mover;
-        let mut any = false;
         while let Some(read) = mover.reads.pop_cancelled() {
-            any = true;
             pair.cancel(read);
         }
         if let Some(violation) = mover.broken.take() {
-            any = true;
             self.notice(Notice::Broken(None, violation));
         }
-        any
     }
 
     /// Posts what is to be sent and asked for, as far as there is room; returns whether it did
@@ -94,18 +101,22 @@ impl<L: Lease> Session<L, IserMover<L>> {
             return;
         };
         pdu.stamps = self.response_leaves(slot);
+        let invalidate = invalidate.filter(|_| pair.limits().can_invalidate);
         let sense = ending.sense.as_slice();
-        let mut segment = [0; 2 + SenseBytes::MAX];
-        let len = if sense.is_empty() { 0 } else { 2 + sense.len() };
-        if len > 0 {
+        if sense.is_empty() {
+            self.connection
+                .mover
+                .send(pair, (pdu.encode(), &[]), invalidate);
+        } else {
             self.sense_leaves(&ending.sense, pdu.stamps.stat_sn);
+            let mut segment = [0; 2 + SenseBytes::MAX];
+            let len = 2 + sense.len();
             segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
             segment[2..len].copy_from_slice(sense);
+            let pdu = (pdu.encode(), &segment[..len]);
+            self.connection.mover.send(pair, pdu, invalidate);
         }
-        let invalidate = invalidate.filter(|_| pair.limits().can_invalidate);
-        let mover = &mut self.connection.mover;
-        mover.send(pair, (pdu.encode(), &segment[..len]), invalidate);
-        mover.posted.push_back(PostedOut::Message);
+        self.connection.mover.posted.push_back(PostedOut::Message);
     }
 
     fn post_control(&mut self, pair: &mut impl QueuePair<L>, control: &ControlPdu) {
@@ -225,7 +236,12 @@ impl<L: Lease> IserMover<L> {
         }
     }
 
+    /// Takes the oldest of what was posted that is of a kind. Most often, and over iWARP always,
+    /// that is the oldest of all.
     fn left(&mut self, is_it: impl Fn(&PostedOut) -> bool) -> Option<PostedOut> {
+        if self.posted.front().is_some_and(&is_it) {
+            return self.posted.pop_front();
+        }
         let at = self.posted.iter().position(is_it)?;
         self.posted.remove(at)
     }

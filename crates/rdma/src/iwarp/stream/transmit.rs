@@ -14,7 +14,9 @@ use crate::verbs::{Completion, ReadId, SendHeader, Stag, Tag, Work};
 /// What was posted and has not left.
 #[derive(Debug)]
 pub(super) struct Outbound<L> {
-    queue: VecDeque<Work<L>>,
+    queue: VecDeque<PostedWork<L>>,
+    /// How the messages in `queue` begin, oldest first.
+    beginnings: VecDeque<SendHeader>,
     /// Bytes of the oldest one that have left.
     sent: usize,
     /// Which message a segment has begun and not ended.
@@ -25,6 +27,25 @@ pub(super) struct Outbound<L> {
     msn: [u32; QueueNumber::COUNT],
     /// An FPDU was put out.
     pub(super) has_begun: bool,
+}
+
+/// An operation that was posted. How a message begins stands apart: of all that is in the queue
+/// it is by far the longest, and most of that is not moved this way.
+#[derive(Debug)]
+enum PostedWork<L> {
+    Send {
+        data: Option<L>,
+        invalidate: Option<Stag>,
+    },
+    Write {
+        to: Tag,
+        from: L,
+    },
+    Read {
+        id: ReadId,
+        from: Tag,
+        into: L,
+    },
 }
 
 /// Where a message comes from.
@@ -40,6 +61,7 @@ impl<L> Outbound<L> {
     pub(super) const fn new() -> Self {
         Self {
             queue: VecDeque::new(),
+            beginnings: VecDeque::new(),
             sent: 0,
             current: None,
             last: Source::Response,
@@ -52,6 +74,7 @@ impl<L> Outbound<L> {
     pub(super) fn with_other_memory<M>(self) -> Outbound<M> {
         Outbound {
             queue: VecDeque::new(),
+            beginnings: VecDeque::new(),
             sent: self.sent,
             current: self.current,
             last: self.last,
@@ -64,17 +87,30 @@ impl<L> Outbound<L> {
         self.queue.len()
     }
 
+    #[inline]
     pub(super) fn push(&mut self, work: Work<L>) {
-        self.queue.push_back(work);
+        self.queue.push_back(match work {
+            Work::Send {
+                header,
+                data,
+                invalidate,
+            } => {
+                self.beginnings.push_back(header);
+                PostedWork::Send { data, invalidate }
+            }
+            Work::Write { to, from } => PostedWork::Write { to, from },
+            Work::Read { id, from, into } => PostedWork::Read { id, from, into },
+        });
     }
 
     /// Takes a read out that was not asked for yet.
     pub(super) fn cancel(&mut self, read: ReadId) -> Option<L> {
-        let is_it = |work: &Work<L>| matches!(work, Work::Read { id, .. } if *id == read);
+        let is_it =
+            |work: &PostedWork<L>| matches!(work, PostedWork::Read { id, .. } if *id == read);
         let at = self.queue.iter().position(is_it)?;
         match self.queue.remove(at)? {
-            Work::Read { into, .. } => Some(into),
-            Work::Send { .. } | Work::Write { .. } => None,
+            PostedWork::Read { into, .. } => Some(into),
+            PostedWork::Send { .. } | PostedWork::Write { .. } => None,
         }
     }
 
@@ -161,70 +197,61 @@ impl<L: Lease> Stream<L> {
     /// Whether the oldest of what was posted may leave: reads wait for others of ours.
     fn can_begin(&self) -> bool {
         match self.outbound.queue.front() {
-            Some(Work::Read { .. }) => self.own_reads.len() < usize::from(self.agreed.ord),
-            Some(Work::Send { .. } | Work::Write { .. }) => true,
+            Some(PostedWork::Read { .. }) => self.own_reads.len() < usize::from(self.agreed.ord),
+            Some(PostedWork::Send { .. } | PostedWork::Write { .. }) => true,
             None => false,
         }
     }
 
     fn send_posted(&mut self, out: &mut impl FpduSink<L>) {
         match self.outbound.queue.front() {
-            Some(Work::Send {
-                header,
-                data,
-                invalidate,
-            }) => {
-                let message = Message {
-                    header: *header,
-                    data: data.clone(),
-                };
-                let invalidate = *invalidate;
-                self.send_message(out, &message, invalidate);
-            }
-            Some(Work::Write { to, from }) => {
-                let (to, from) = (*to, from.clone());
-                self.send_write(out, to, &from);
-            }
-            Some(Work::Read { id, from, into }) => {
-                let (id, from, into) = (*id, *from, into.clone());
-                self.send_read(out, id, from, into);
-            }
+            Some(PostedWork::Send { .. }) => self.send_message(out),
+            Some(PostedWork::Write { .. }) => self.send_write(out),
+            Some(PostedWork::Read { .. }) => self.send_read(out),
             None => {}
         }
     }
 
-    fn send_message(
-        &mut self,
-        out: &mut impl FpduSink<L>,
-        message: &Message<L>,
-        invalidate: Option<Stag>,
-    ) {
-        let at = self.outbound.sent;
-        let len = (message.len() - at).min(self.mulpdu - UNTAGGED_LEN);
-        let last = at + len == message.len();
+    fn send_message(&mut self, out: &mut impl FpduSink<L>) {
+        let outbound = &self.outbound;
+        let (Some(PostedWork::Send { data, invalidate }), Some(beginning)) =
+            (outbound.queue.front(), outbound.beginnings.front())
+        else {
+            return;
+        };
+        let (beginning, at) = (beginning.as_slice(), outbound.sent);
+        let left = beginning.len() + data.as_ref().map_or(0, Lease::len) - at;
+        let len = left.min(self.mulpdu - UNTAGGED_LEN);
+        let last = len == left;
         let opcode = match invalidate {
             Some(_) => Opcode::SEND_INVALIDATE,
             None => Opcode::SEND,
         };
         let header = UntaggedHeader {
             invalidate: invalidate.unwrap_or(Stag(0)),
-            ..self.outbound.untagged(opcode, last, at)
+            ..outbound.untagged(opcode, last, at)
         };
-        let (inline, data) = message.part(at, len);
+        let (inline, data) = part((beginning, data.as_ref()), at, len);
         self.writer.put(out, &header.encode(), inline, data);
-        self.outbound.sent += len;
         self.outbound.put(Source::Posted, last);
         if last {
             self.outbound.message_left(QueueNumber::SEND);
+            self.outbound.beginnings.pop_front();
             self.outbound.pop();
             self.completions.push_back(Completion::Sent);
+        } else {
+            self.outbound.sent += len;
         }
     }
 
-    fn send_write(&mut self, out: &mut impl FpduSink<L>, to: Tag, from: &L) {
+    fn send_write(&mut self, out: &mut impl FpduSink<L>) {
+        let Some(PostedWork::Write { to, from }) = self.outbound.queue.front() else {
+            return;
+        };
         let at = self.outbound.sent;
-        let len = (from.len() - at).min(self.mulpdu - TAGGED_LEN);
-        let last = at + len == from.len();
+        let left = from.len() - at;
+        let len = left.min(self.mulpdu - TAGGED_LEN);
+        let last = len == left;
         let header = TaggedHeader {
             last,
             opcode: Opcode::WRITE,
@@ -232,15 +259,20 @@ impl<L: Lease> Stream<L> {
         };
         let data = from.slice(at, len);
         self.writer.put(out, &header.encode(), &[], Some(data));
-        self.outbound.sent += len;
         self.outbound.put(Source::Posted, last);
         if last {
             self.outbound.pop();
             self.completions.push_back(Completion::Written);
+        } else {
+            self.outbound.sent += len;
         }
     }
 
-    fn send_read(&mut self, out: &mut impl FpduSink<L>, id: ReadId, from: Tag, into: L) {
+    fn send_read(&mut self, out: &mut impl FpduSink<L>) {
+        let Some(PostedWork::Read { id, from, into }) = self.outbound.queue.front() else {
+            return;
+        };
+        let (id, from, into) = (*id, *from, into.clone());
         let sink = self.tags.draw();
         let request = ReadRequest {
             sink: Tag {
@@ -251,8 +283,8 @@ impl<L: Lease> Stream<L> {
             source: from,
         };
         let header = self.outbound.untagged(Opcode::READ_REQUEST, true, 0);
-        self.writer
-            .put::<L>(out, &header.encode(), &request.encode(), None);
+        let (header, request) = (header.encode(), request.encode());
+        self.writer.put::<L, _>(out, &header, &request, None);
         self.own_reads.begin(id, sink, into);
         self.outbound.put(Source::Posted, true);
         self.outbound.message_left(QueueNumber::READ_REQUEST);
@@ -286,25 +318,17 @@ impl<L: Lease> Stream<L> {
     }
 }
 
-/// A message that is sent: a header, then data.
-struct Message<L> {
-    header: SendHeader,
-    data: Option<L>,
-}
-
-impl<L: Lease> Message<L> {
-    fn len(&self) -> usize {
-        self.header.as_slice().len() + self.data.as_ref().map_or(0, Lease::len)
-    }
-
-    /// The part of `len` bytes from `at`, which is inside.
-    fn part(&self, at: usize, len: usize) -> (&[u8], Option<L>) {
-        let header = self.header.as_slice();
-        let begin = at.min(header.len());
-        let end = (at + len).min(header.len());
-        let len = len - (end - begin);
-        let data = self.data.as_ref().filter(|_| len > 0);
-        let from = at.max(header.len()) - header.len();
-        (&header[begin..end], data.map(|data| data.slice(from, len)))
-    }
+/// The part of `len` bytes from `at` of a message: of its beginning, and of the data behind that.
+fn part<'a, L: Lease>(
+    (beginning, data): (&'a [u8], Option<&L>),
+    at: usize,
+    len: usize,
+) -> (&'a [u8], Option<L>) {
+    let inline = &beginning[at.min(beginning.len())..beginning.len().min(at + len)];
+    let from = at.saturating_sub(beginning.len());
+    let data = data.filter(|_| len > inline.len());
+    (
+        inline,
+        data.map(|data| data.slice(from, len - inline.len())),
+    )
 }
