@@ -102,6 +102,10 @@ impl CoreConnection {
         }
     }
 
+    pub(super) const fn is_rdma(&self) -> bool {
+        self.is_rdma
+    }
+
     /// Whether its session has something to receive, other than bytes.
     pub(super) fn has_more(&self) -> bool {
         self.is_rdma && self.session().is_some_and(CoreSession::has_more)
@@ -232,7 +236,17 @@ impl CoreConnection {
         }
     }
 
-    pub(super) fn wants_bytes(&self) -> bool {
+    /// Where bytes are to be received now, which counts as begun; `None` if nowhere.
+    pub(super) fn begin_to_receive(&mut self) -> Option<SocketId> {
+        let socket = self.socket?;
+        if self.receiving || self.is_deaf() || !self.wants_bytes() {
+            return None;
+        }
+        self.receiving = true;
+        Some(socket)
+    }
+
+    fn wants_bytes(&self) -> bool {
         match &self.phase {
             // A login that waits for an older session to end may be admitted at any moment, and
             // moves then: nothing may be in flight.

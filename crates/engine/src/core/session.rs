@@ -103,10 +103,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             }
             _ => return self.hang_up(key),
         }
-        let heard = self.connections.get(key);
-        self.answers += heard.map_or(0, |connection| connection.queued());
-        self.listen_to(key);
-        self.arm(now, key);
+        // One look at the connection for all of these.
+        if let Some(connection) = self.connections.get(key) {
+            self.answers += connection.queued();
+            if let Some(socket) = connection.begin_to_receive() {
+                self.ring.receive(socket, EventKey::Receive(key).token());
+            }
+            self.timers.arm(now, connection);
+        }
     }
 
     /// Gives bytes that could not be used before once more.
@@ -123,22 +127,27 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     fn feed(&mut self, now: Now, key: SlotKey, bytes: &[u8]) {
         let mut rest = bytes;
         let mut half = bytes.len() / 2;
-        while !rest.is_empty() || self.has_more(key) {
-            let Some(connection) = self.connections.get(key) else {
-                return;
-            };
+        while let Some(connection) = self.connections.get(key) {
+            if rest.is_empty() && !connection.has_more() {
+                break;
+            }
             if connection.is_deaf() {
                 return;
             }
-            let used = match &mut connection.phase {
-                ConnectionPhase::Session { session, .. } => session.receive(now, rest),
-                ConnectionPhase::Login(login) => login.receive(now, rest),
-                ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => 0,
+            let may_have_more = connection.is_rdma();
+            let (used, has_session) = match &mut connection.phase {
+                ConnectionPhase::Session { session, .. } => (session.receive(now, rest), true),
+                ConnectionPhase::Login(login) => (login.receive(now, rest), false),
+                ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => (0, false),
             };
             rest = rest.get(used..).unwrap_or_default();
-            let progressed = self.events(now, key);
+            let progressed = if has_session {
+                self.session_events(now, key)
+            } else {
+                self.events(now, key)
+            };
             self.run_until_quiet(now);
-            if used == 0 && !progressed {
+            if used == 0 && !progressed || rest.is_empty() && !may_have_more {
                 break;
             }
             if rest.len() <= half && !rest.is_empty() {
@@ -152,11 +161,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         {
             connection.early = rest.to_vec();
         }
-    }
-
-    fn has_more(&mut self, key: SlotKey) -> bool {
-        let connection = self.connections.get(key);
-        connection.is_some_and(|connection| connection.has_more())
     }
 
     pub(super) fn events(&mut self, now: Now, key: SlotKey) -> bool {
@@ -362,17 +366,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Receives more, unless the peer does not take what it asked for, or must wait.
     pub(super) fn listen_to(&mut self, key: SlotKey) {
-        let Some(connection) = self.connections.get(key) else {
-            return;
-        };
-        let Some(socket) = connection.socket else {
-            return;
-        };
-        if connection.receiving || connection.is_deaf() || !connection.wants_bytes() {
-            return;
+        let connection = self.connections.get(key);
+        if let Some(socket) = connection.and_then(CoreConnection::begin_to_receive) {
+            self.ring.receive(socket, EventKey::Receive(key).token());
         }
-        connection.receiving = true;
-        self.ring.receive(socket, EventKey::Receive(key).token());
     }
 
     /// Closes a connection when everything queued has been sent, or its peer does not take it.

@@ -11,7 +11,7 @@ use ::io::ring::Ring;
 use scsi::medium::Now;
 
 use super::Core;
-use super::connection::ConnectionPhase;
+use super::connection::{ConnectionPhase, CoreConnection};
 use super::event_key::SlotKey;
 use crate::mailbox::Mailer;
 
@@ -63,6 +63,24 @@ impl Timers {
 
     pub(super) fn next(&self) -> Option<Now> {
         self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Has a connection called when its deadline comes, or earlier.
+    pub(super) fn arm(&mut self, now: Now, connection: &mut CoreConnection) {
+        let deadline = connection.closing.or(match &connection.phase {
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                login.login.next_deadline()
+            }
+            ConnectionPhase::Session { session, .. } => session.next_deadline().map(coalesced),
+            ConnectionPhase::Ending { .. } => None,
+        });
+        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
+            return;
+        };
+        if connection.timer.is_none_or(|set| at < set) {
+            connection.timer = Some(at);
+            self.set(at, Timer::Connection(connection.key));
+        }
     }
 
     fn pop(&mut self, now: Now) -> Option<(Now, Timer)> {
@@ -131,22 +149,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Sees to it that the connection is called when its deadline comes, or earlier.
     pub(super) fn arm(&mut self, now: Now, key: SlotKey) {
-        let Some(connection) = self.connections.get(key) else {
-            return;
-        };
-        let deadline = connection.closing.or(match &connection.phase {
-            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
-                login.login.next_deadline()
-            }
-            ConnectionPhase::Session { session, .. } => session.next_deadline().map(coalesced),
-            ConnectionPhase::Ending { .. } => None,
-        });
-        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
-            return;
-        };
-        if connection.timer.is_none_or(|set| at < set) {
-            connection.timer = Some(at);
-            self.timers.set(at, Timer::Connection(key));
+        if let Some(connection) = self.connections.get(key) {
+            self.timers.arm(now, connection);
         }
     }
 }

@@ -358,7 +358,9 @@ impl IserSession {
     /// What has come goes first, and reads that were given up: nothing may be placed for them any
     /// more.
     fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
-        if !self.session.receive(now, &mut self.stream) || self.session.has_events() {
+        let settled = self.session.settle(&mut self.stream);
+        let is_due = settled || self.stream.has_completions() || self.session.has_waiting();
+        if is_due && (!self.session.receive(now, &mut self.stream) || self.session.has_events()) {
             return 0;
         }
         let used = self.stream.receive(bytes);

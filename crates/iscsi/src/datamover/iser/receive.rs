@@ -102,6 +102,12 @@ impl<L: Lease> Session<L, IserMover<L>> {
         self.connection.mover.has_told_all()
     }
 
+    /// Whether a message waits, or a part of one.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.connection.mover.has_told_all()
+    }
+
     /// Whether a message waits that may be looked at now.
     #[must_use]
     pub fn has_message(&self) -> bool {
