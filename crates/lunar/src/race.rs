@@ -2,6 +2,7 @@
 
 mod network;
 mod served;
+mod transport;
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -13,8 +14,9 @@ use bench::load::{LoadResources, LoadVolume};
 use bench::plan::FioOptions;
 use bench::race::RacePlan;
 use bench::run::RunPlan;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use served::Served;
+use transport::RacedTransport;
 
 use crate::VerbError;
 use crate::client::{address, addresses};
@@ -46,14 +48,17 @@ pub(crate) struct RaceArgs {
           conflicts_with_all = ["volumes", "target_pid"])]
     volume: Option<String>,
 
-    /// Transports to --volume; the others are compared with the first
+    /// Transports to --volume, of iscsi, iser and fcoe; the others are compared with the first
+    ///
+    /// Options of its address may follow a transport: iscsi?digests=on, iser?crc=off.
     #[arg(
         long,
         value_name = "TRANSPORT,...",
         requires = "volume",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = RacedTransport::parse
     )]
-    over: Vec<TransportArg>,
+    over: Vec<RacedTransport>,
 
     /// MTU between both ends of --volume, from 1280 to 65535 [default: 2500]
     #[arg(long, value_name = "BYTES", requires = "volume",
@@ -69,15 +74,6 @@ pub(crate) struct RaceArgs {
 
     #[command(flatten)]
     means: MeansArgs,
-}
-
-/// A way to reach a volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TransportArg {
-    /// SCSI over TCP
-    Iscsi,
-    /// SCSI over Fibre Channel over Ethernet
-    Fcoe,
 }
 
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, VerbError> {

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{env, thread};
 
 use bench::race::losses::Losses;
-use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::{RaceArgs, TransportArg, network};
+use super::transport::{RacedTransport, serve_options};
+use super::{RaceArgs, network};
 use crate::client::own_program;
 use crate::serve::args::RINGS;
 use crate::{VerbError, log};
@@ -129,11 +129,7 @@ fn command(
     command.arg(own_program()?);
     command.args(["serve", volume, "--json", "--open", "--ring", ring]);
     command.arg("--state-dir").arg(folder);
-    for way in TransportArg::value_variants() {
-        if args.over.contains(way) {
-            command.args(way.options(private, folder));
-        }
-    }
+    command.args(serve_options(&args.over, private, folder));
     if env::var_os(log::VARIABLE).is_none() {
         command.env(log::VARIABLE, "warn");
     }
@@ -144,29 +140,6 @@ fn command(
     Ok(command)
 }
 
-impl TransportArg {
-    /// What `lunar serve` is told for it.
-    fn options(self, private: bool, folder: &Path) -> [String; 2] {
-        let (option, place) = match (self, private) {
-            (Self::Iscsi, true) => ("--listen", format!("{}:3260", network::TARGET)),
-            (Self::Iscsi, false) => ("--listen", "127.0.0.1:0".to_owned()),
-            (Self::Fcoe, true) => ("--fcoe", network::INTERFACE.to_owned()),
-            (Self::Fcoe, false) => {
-                let cable = folder.join("cable");
-                ("--fcoe", format!("cable:{}", cable.display()))
-            }
-        };
-        [option.to_owned(), place]
-    }
-
-    fn scheme(self) -> &'static str {
-        match self {
-            Self::Iscsi => "iscsi://",
-            Self::Fcoe => "fcoe://",
-        }
-    }
-}
-
 /// What is needed of a ready line.
 #[derive(Deserialize)]
 struct Ready {
@@ -174,11 +147,11 @@ struct Ready {
 }
 
 /// The addresses by these ways, in their order; `None` if the target ends before it has told all.
-fn ready(out: &mut impl BufRead, over: &[TransportArg]) -> io::Result<Option<Vec<String>>> {
+fn ready(out: &mut impl BufRead, over: &[RacedTransport]) -> io::Result<Option<Vec<String>>> {
     let mut told: Vec<String> = Vec::new();
     loop {
-        let by = |way: &TransportArg| told.iter().find(|told| told.starts_with(way.scheme()));
-        if let Some(addresses) = over.iter().map(|way| by(way).cloned()).collect() {
+        let by = |way: &RacedTransport| told.iter().find_map(|told| way.address(told));
+        if let Some(addresses) = over.iter().map(by).collect() {
             return Ok(Some(addresses));
         }
         let mut line = String::new();

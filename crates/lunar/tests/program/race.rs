@@ -43,7 +43,7 @@ fn what_cannot_be_raced_is_one_line_with_the_way_out() {
         (2, "ram:1M ram:1M --mtu 2500", "--volume"),
         (2, "ram:1M --volume ram:1M --over iscsi,fcoe", "ADDR"),
         (2, "--volume ram:1M --over iscsi", "give another"),
-        (2, "--volume ram:1M --over iscsi,tcp", "tcp"),
+        (2, "--volume ram:1M --over iscsi,tcp", "iscsi, iser or fcoe"),
         (2, "--volume ram:1M --over iscsi,fcoe --mtu 100", "--mtu"),
         (
             1,
@@ -104,6 +104,20 @@ fn served(change: impl FnOnce(&mut Command)) -> [String; 2] {
     let addresses = rows.map(|row| row["address"].as_str().unwrap().to_owned());
     let addresses: Vec<_> = addresses.collect();
     addresses.try_into().expect("two rows")
+}
+
+#[test]
+fn transports_take_options_of_their_addresses() {
+    let over = "iscsi?digests=on,iser,iser?crc=off";
+    let outcome = raced(&mut short(&format!("--volume ram:1M --over {over} --json"))).json();
+    let rows = outcome["rows"].as_array().unwrap().iter();
+    let addresses: Vec<_> = rows.map(|row| row["address"].as_str().unwrap()).collect();
+    let [digests, iser, bare] = addresses[..] else {
+        panic!("{addresses:?}");
+    };
+    assert!(digests.starts_with("iscsi://") && digests.ends_with("?digests=on"));
+    assert!(iser.starts_with("iser://") && iser.ends_with("/0"));
+    assert!(bare.starts_with("iser://") && bare.ends_with("?crc=off"));
 }
 
 /// As root, and as a user where the system lets users have namespaces.
