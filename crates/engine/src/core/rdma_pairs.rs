@@ -13,6 +13,7 @@ use scsi::medium::Now;
 use scsi::nexus::NexusId;
 
 use super::Core;
+use super::connection::CoreConnection;
 use super::event_key::{EventKey, SlotKey};
 use crate::mailbox::Mailer;
 
@@ -131,7 +132,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn wake_pair(&mut self, key: SlotKey) {
         let connection = self.connections.get(key);
-        if let Some(mut device) = connection.and_then(|connection| connection.device()) {
+        if let Some(mut device) = connection.and_then(CoreConnection::device) {
             device.wake();
             self.keep_awake(key);
         }
@@ -174,7 +175,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let mut any = false;
         for _ in 0..ROUNDS_MAX {
             let connection = self.connections.get(key);
-            let Some(mut device) = connection.and_then(|connection| connection.device()) else {
+            let Some(mut device) = connection.and_then(CoreConnection::device) else {
                 return any;
             };
             let heard = device.hear(now);

@@ -153,7 +153,7 @@ impl CoreLogin {
     /// Lets it rest, after its last response has left; `None` if there is no queue pair any more.
     pub(super) fn rest(self) -> Option<RestingLogin> {
         let carrier = match self.carrier {
-            LoginCarrier::Iwarp(stream, _) => RestingCarrier::Iwarp(stream.rest().ok()?),
+            LoginCarrier::Iwarp(stream, _) => RestingCarrier::Iwarp(stream.rest().ok()?.into()),
             LoginCarrier::Device(device) => RestingCarrier::Device(device.rest()?),
             _ => RestingCarrier::Tcp,
         };
@@ -170,7 +170,7 @@ pub struct RestingLogin {
 
 enum RestingCarrier {
     Tcp,
-    Iwarp(RestingStream),
+    Iwarp(Box<RestingStream>),
     Device(DevicePairInTransit),
 }
 

@@ -8,3 +8,4 @@ mod memory;
 mod moving;
 mod rig;
 mod sending;
+mod watch;

@@ -136,6 +136,35 @@ fn a_read_that_was_not_flushed_is_given_back() {
     ));
 }
 
+/// What the next message of a pair is.
+fn received(pair: &mut DevicePair) -> Vec<u8> {
+    match pair.poll() {
+        Some(Completion::Received { bytes, .. }) => bytes,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_message_that_came_too_early_goes_along_to_another_core() {
+    let mut ends = connect();
+    for text in [&b"early"[..], b"late"] {
+        ends.initiator.post(message(text, None));
+    }
+    ends.initiator.pair().flush();
+    let early = received(&mut ends.target);
+    ends.target.keep(early);
+    let memory = RdmaMemory::new();
+    let mut target = ends.target.release().unwrap().attach(&memory);
+    assert!(target.limits().can_invalidate, "as before");
+    assert!(!target.take_told());
+    target.allow(1);
+    assert_eq!(received(&mut target), b"early");
+    assert!(target.poll().is_none(), "no more is allowed");
+    assert!(target.take_told());
+    target.allow(9);
+    assert_eq!(received(&mut target), b"late");
+}
+
 /// How a pair ends.
 fn end_of(pair: &mut DevicePair) -> QueuePairEnd {
     pair.pair().wake();

@@ -224,6 +224,34 @@ over_each_datamover! {
         }
     }
 
+    /// As over a device, where each place has a receive that takes pinned memory.
+    #[test]
+    fn a_window_that_is_held_back_opens_when_it_is_let() {
+        let mut rig = Rig::new();
+        let memory = WindowMemory::new(1 << 20, &rig.keys);
+        rig.session.window = CommandWindow::new(CmdSn(FIRST_CMD_SN), 64, memory);
+        rig.session.limit_window(16);
+        let use_up = |rig: &mut Rig| {
+            let window = &mut rig.session.window;
+            let mut taken = 0;
+            while window.max_cmd_sn().next() != window.exp_cmd_sn() {
+                window.accept();
+                taken += 1;
+            }
+            taken
+        };
+        for (limit, places, next) in [(16, 16, 16), (32, 16, 32), (64, 32, 64)] {
+            assert_eq!(rig.session.used_up_window(), None);
+            assert_eq!(use_up(&mut rig), places);
+            assert_eq!(rig.session.used_up_window(), Some(places));
+            rig.session.limit_window(limit);
+            (0..places).for_each(|_| rig.session.window.release());
+            let window = &rig.session.window;
+            let open = window.max_cmd_sn().0 - window.exp_cmd_sn().0 + 1;
+            assert_eq!(open, next);
+        }
+    }
+
     /// They are held meanwhile, and pings are answered all the while.
     #[test]
     fn a_gap_that_is_not_plugged_ends_the_session() {
