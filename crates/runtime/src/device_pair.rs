@@ -98,6 +98,12 @@ impl DevicePair {
         self.kept.push_back(message);
     }
 
+    /// Whether it has messages that were taken back: what wakes an owner does not tell of them.
+    #[must_use]
+    pub fn is_keeping(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// Tells no more than so many completions before the next call of this: a peer may send faster
     /// than its messages are looked at. Without a call there is no limit.
     pub fn allow(&mut self, completions: usize) {

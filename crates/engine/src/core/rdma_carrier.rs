@@ -180,6 +180,17 @@ impl DeviceSession {
         self.pair.take_told()
     }
 
+    /// A session that takes nothing more, and has messages enough, is left to its deadlines: its
+    /// peer sends more than it may and reads nothing.
+    fn arm(&mut self) -> bool {
+        let is_full = self.session.messages_waiting() >= WAITING_MAX;
+        if is_full && self.session.is_stalled() {
+            return false;
+        }
+        let has_more = self.session.has_message() || self.pair.is_keeping();
+        has_more || self.pair.pair().arm()
+    }
+
     /// One chain of all.
     fn post(&mut self) -> bool {
         self.widen();
@@ -234,7 +245,7 @@ impl DeviceEnd<'_> {
     pub(super) fn arm(&mut self) -> bool {
         match self {
             Self::Login(device, _) => device.pair.pair().arm(),
-            Self::Session(over) => over.session.has_message() || over.pair.pair().arm(),
+            Self::Session(over) => over.arm(),
         }
     }
 

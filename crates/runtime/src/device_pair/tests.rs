@@ -156,9 +156,10 @@ fn a_message_that_came_too_early_goes_along_to_another_core() {
     let memory = RdmaMemory::new();
     let mut target = ends.target.release().unwrap().attach(&memory);
     assert!(target.limits().can_invalidate, "as before");
-    assert!(!target.take_told());
+    assert!(!target.take_told() && target.is_keeping());
     target.allow(1);
     assert_eq!(received(&mut target), b"early");
+    assert!(!target.is_keeping());
     assert!(target.poll().is_none(), "no more is allowed");
     assert!(target.take_told());
     target.allow(9);
