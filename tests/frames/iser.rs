@@ -78,13 +78,13 @@ fn captured_fpdus_are_encoded_as_they_came() {
     for (title, bytes) in fpdus {
         let ulpdu = ulpdu(&bytes);
         let (header, payload) = DdpHeader::parse(&ulpdu).unwrap();
-        let header = match header {
-            DdpHeader::Tagged(header) => header.encode().to_vec(),
-            DdpHeader::Untagged(header) => header.encode().to_vec(),
-        };
+        let mut writer = FpduWriter::new(false, false);
         let mut sink = Sink::default();
-        let data = HeapLease::from_bytes(payload.to_vec());
-        FpduWriter::new(false, false).put(&mut sink, &header, &[], Some(data));
+        let data = Some(HeapLease::from_bytes(payload.to_vec()));
+        match header {
+            DdpHeader::Tagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
+            DdpHeader::Untagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
+        }
         assert_eq!(sink.bytes, bytes, "{title}");
     }
 }
