@@ -9,6 +9,7 @@ use crate::faults;
 use crate::filesystems::{self, VOLUMES};
 use crate::raid;
 use crate::reservations;
+use crate::rxe;
 use crate::serving;
 use crate::two_hosts;
 use crate::using;
@@ -44,6 +45,9 @@ pub(crate) enum Root {
     Large,
     /// The kernel's iSER, over a module that Debian does not build.
     Siw,
+    /// The same over RDMA on UDP, which Debian's kernel has. The guest has no one to meet outside of
+    /// it, as this machine has no device: it runs `lunar`, too.
+    Rxe,
 }
 
 impl Root {
@@ -52,7 +56,7 @@ impl Root {
         match self {
             Self::Small => ("vm", "small"),
             Self::Large => ("vm-large", "large"),
-            Self::Siw => ("vm-rdma", "rdma"),
+            Self::Siw | Self::Rxe => ("vm-rdma", "rdma"),
         }
     }
 }
@@ -174,6 +178,46 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: ISER,
         run: using::iser,
+    },
+    Cell {
+        name: "faults-iser-rxe",
+        starred: false,
+        root: Root::Rxe,
+        link: Link::Taps(1),
+        script: "rxe-faults.sh",
+        options: &[],
+        variations: faults::RXE,
+        run: faults::rxe,
+    },
+    Cell {
+        name: "14-iser-rxe",
+        starred: false,
+        root: Root::Rxe,
+        link: Link::Taps(1),
+        script: "rxe-open-iscsi.sh",
+        options: &[],
+        variations: rxe::VARIATIONS,
+        run: rxe::serving,
+    },
+    Cell {
+        name: "14-isert-rxe",
+        starred: false,
+        root: Root::Rxe,
+        link: Link::Taps(1),
+        script: "lio.sh",
+        options: &[],
+        variations: rxe::VARIATIONS,
+        run: rxe::lio,
+    },
+    Cell {
+        name: "14-tgtd-rxe",
+        starred: false,
+        root: Root::Rxe,
+        link: Link::Taps(1),
+        script: "tgtd.sh",
+        options: &[],
+        variations: rxe::TGTD,
+        run: rxe::tgtd,
     },
     Cell {
         name: "5-multipath",

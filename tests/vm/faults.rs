@@ -17,6 +17,7 @@ use tests::server::Server;
 
 use crate::Scene;
 use crate::relay::Relay;
+use crate::rxe::served_in_guest;
 use crate::serving::{Disk, GUEST, TARGET, ended, options, start};
 use crate::variations::{PLAIN, Variation, Word};
 
@@ -145,6 +146,12 @@ const ISER_FAULTS: [Fault; 7] = [
     },
 ];
 
+/// Within a guest, nothing is lost on the way.
+const RXE_FAULTS: [Fault; 5] = {
+    let [killed, frozen, commands, reset, _, _, grown] = ISER_FAULTS;
+    [killed, frozen, commands, reset, grown]
+};
+
 const FCOE_FAULTS: [Fault; 5] = [
     Fault {
         name: "killed",
@@ -183,6 +190,7 @@ const FCOE_FAULTS: [Fault; 5] = [
 
 pub(crate) const ISCSI: &[Variation] = &variations(&ISCSI_FAULTS);
 pub(crate) const ISER: &[Variation] = &variations(&ISER_FAULTS);
+pub(crate) const RXE: &[Variation] = &variations(&RXE_FAULTS);
 pub(crate) const FCOE: &[Variation] = &variations(&FCOE_FAULTS);
 
 const fn variations<const N: usize>(faults: &[Fault; N]) -> [Variation; N] {
@@ -264,6 +272,14 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
 /// The same with the kernel's ib_iser.
 pub(crate) fn iser(scene: &mut Scene, variation: &Variation) -> Result<()> {
     struck(scene, variation, row(&ISER_FAULTS, variation)?)
+}
+
+/// The same over rxe, where the guest is also the server's host.
+pub(crate) fn rxe(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    let mut words = row(&RXE_FAULTS, variation)?.words();
+    words.extend(served_in_guest(scene));
+    let mut none = |_: &str| bail!("the host has no part in it");
+    scene.guest.run(scene.cell.script, &words, &mut none)
 }
 
 fn struck(scene: &mut Scene, variation: &Variation, fault: &Fault) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -42,13 +43,27 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Boots one from an image. It leaves its console and captures in `dir`.
-    pub(crate) fn boot(image: &Path, dir: &Path, nics: &[Nic]) -> Result<Self> {
+    /// Boots one from an image. It leaves its console and captures in `dir`. `lunar` is put beside
+    /// the scripts of a guest that runs it.
+    pub(crate) fn boot(
+        image: &Path,
+        dir: &Path,
+        nics: &[Nic],
+        lunar: Option<&Path>,
+    ) -> Result<Self> {
         fs::create_dir_all(dir)?;
         let scripts = dir.join("scripts.tar");
         let folder = tests::top().join("tests/vm/guest");
         let mut tar = Command::new("tar");
-        tool::must(tar.arg("-C").arg(folder).arg("-cf").arg(&scripts).arg("."))?;
+        tar.arg("-cf").arg(&scripts).arg("-C").arg(folder).arg(".");
+        if let Some(lunar) = lunar {
+            let name = dir.join("lunar");
+            // That of an earlier guest; without one there is nothing to remove.
+            let _ = fs::remove_file(&name);
+            symlink(lunar.canonicalize()?, &name)?;
+            tar.arg("--dereference").arg("-C").arg(dir).arg("lunar");
+        }
+        tool::must(&mut tar)?;
         Self::start(&disks(image, &scripts), dir, nics)
     }
 

@@ -19,8 +19,8 @@ more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 more_packages=$more_packages,python3-pexpect,python3-pycurl
 # For a machine that boots from a LUN.
 more_packages=$more_packages,fdisk,dosfstools,extlinux,syslinux-common,initramfs-tools
-# For RDMA: `rdma` is in iproute2.
-rdma_packages=e2fsprogs
+# For RDMA: `rdma` is in iproute2. tgt, libiscsi and QEMU speak iSER by what `lunar` loads, too.
+rdma_packages=e2fsprogs,ibverbs-providers,librdmacm1,tgt,libiscsi-bin,qemu-utils,qemu-block-extra
 # Of crates.io, since no package of Debian has it.
 exerciser='fsx --version 0.3.2'
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.

@@ -31,6 +31,7 @@ mod raid;
 mod relay;
 mod report;
 mod reservations;
+mod rxe;
 mod serving;
 mod targets;
 mod two_hosts;
@@ -45,7 +46,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
-use tests::tool;
+use tests::{server, tool};
 
 use self::cells::{CELLS, Cell, Root};
 use self::guest::Guest;
@@ -163,7 +164,8 @@ impl<'a> Scene<'a> {
         lane.mend(cell.link)?;
         let boot = |guest: usize, folder: &str| {
             let folder = dir.join(format!("{folder}-{number}"));
-            Guest::boot(image, &folder, &lane.nics(cell.link, guest))
+            let lunar = matches!(cell.root, Root::Rxe).then(server::binary).transpose()?;
+            Guest::boot(image, &folder, &lane.nics(cell.link, guest), lunar.as_deref())
         };
         let (guest, second) = thread::scope(|scope| {
             let second = (cell.link.guests() > 1).then(|| scope.spawn(|| boot(1, "second")));

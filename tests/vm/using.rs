@@ -16,8 +16,8 @@ use crate::damage::Damage;
 use crate::serving::{load_words, secret};
 use crate::variations::{Auth, MUTUAL_SECRET, SECRET, USER, Variation, Word};
 
-const TARGET: &str = "iqn.2026-11.org.lunar.test:lio";
-const INITIATOR: &str = "iqn.2026-11.org.lunar.test:host";
+pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar.test:lio";
+pub(crate) const INITIATOR: &str = "iqn.2026-11.org.lunar.test:host";
 
 /// LIO over iSCSI.
 pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {

@@ -104,7 +104,7 @@ const OVER_RDMA: Variation = Variation {
 };
 
 /// Those of iSER over software iWARP.
-pub(crate) const ISER: &[Variation] = &[
+pub(crate) const ISER: &[Variation; 8] = &[
     OVER_RDMA,
     Variation {
         name: "no-crc",

@@ -1,0 +1,44 @@
+# tgtd as a target of iSER at `portal`, over rxe, as `auth` and further words say. Its LUN 0 is a
+# controller, LUN 1 a file.
+. /vm/lib.sh
+
+rdma=rxe
+
+admin() { tgtadm --lld iser --op "$@"; }
+
+set_() { admin update --mode target --tid 1 -n "$1" -v "$2"; }
+
+begins() {
+    ip addr replace "$own/24" dev eth0
+    ip link set eth0 up
+    rdma_is_up
+    log_begins
+    rm -f /var/tmp/disk
+    truncate -s 128M /var/tmp/disk
+    tgtd -f --iser "portal=$portal,pool_sz_mb=64" >/tmp/tgtd 2>&1 3>&- &
+    within 30 admin new --mode target --tid 1 -T "$target"
+    admin new --mode logicalunit --tid 1 --lun 1 -b /var/tmp/disk
+    set_ ImmediateData "$immediate_data"
+    set_ MaxBurstLength "$max_burst"
+    set_ FirstBurstLength "$first_burst"
+    if [[ $auth != none ]]; then account "$user" "$secret"; fi
+    if [[ $auth == mutual ]]; then account "$mutual_user" "$mutual_secret" --outgoing; fi
+    admin bind --mode target --tid 1 -I ALL
+    pidof tgtd
+}
+
+account() {
+    admin new --mode account --user "$1" --password "$2"
+    admin bind --mode account --tid 1 --user "$1" "${@:3}"
+}
+
+ends() {
+    cat /tmp/tgtd
+    kill -KILL "$(pidof tgtd)"
+    log_is_clean "$expected"
+}
+
+case $action in
+begin) begins ;;
+end) ends ;;
+esac

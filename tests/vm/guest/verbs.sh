@@ -1,0 +1,66 @@
+# `lunar`'s verbs at a target of iSER in the guest itself: LUN `lun` of `target` at `portal`, which
+# says that `vendor` made it. `begin` uses it, and `grown` looks at it once it has grown.
+. /vm/lib.sh
+
+lunar() { /vm/lunar "$@" 3>&-; }
+
+secret_file() {
+    (umask 077 && echo -n "$2" >"$1")
+}
+
+proofs=() as=
+if [[ $auth != none ]]; then
+    secret_file /tmp/secret "$secret"
+    proofs=(--user "$user" --secret-file /tmp/secret --chap-hash "${hash,,}")
+    as="&secret-file=/tmp/secret&chap-hash=${hash,,}"
+fi
+if [[ $auth == mutual ]]; then
+    secret_file /tmp/mutual-secret "$mutual_secret"
+    as+="&mutual-secret-file=/tmp/mutual-secret"
+fi
+unit="iser://${proofs:+$user@}$portal/$target/$lun?via=device&initiator=$initiator$as"
+
+is_listed() {
+    lunar ls "iser://$portal?via=device" --initiator "$initiator" "${proofs[@]}" | tee /tmp/listed
+    grep -q "$target" /tmp/listed
+}
+
+# What the session says that it negotiated.
+is_as_asked() {
+    lunar info "$unit" | tee /tmp/told
+    local line
+    for line in "vendor $vendor" 'HeaderDigest None' 'DataDigest None' 'RDMAExtensions Yes' \
+        "ImmediateData $immediate_data" "InitialR2T $initial_r2t" "MaxBurstLength $agreed_burst"; do
+        awk '{ $1 = $1; print }' /tmp/told | grep -qxF "$line" || fail "not so: $line"
+    done
+}
+
+# What is random is written and read back; an image is copied there and compared; and holes come to
+# be where data was.
+is_used() {
+    lunar bench "$unit" --rw randrw --bs 4k,64k,256k --iodepth 8 --size 32M --verify \
+        --runtime 2s --ramp-time 0
+    rm -f /tmp/image /tmp/empty
+    truncate -s 16M /tmp/image /tmp/empty
+    local mib
+    for mib in 0 2 4 6 8 10 12 14; do
+        dd if=/dev/urandom of=/tmp/image bs=1M count=1 seek=$mib conv=notrunc status=none
+    done
+    local image
+    for image in image empty; do
+        lunar copy --state-dir /tmp/state "file:/tmp/$image" "$unit"
+        lunar verify "file:/tmp/$image" "$unit"
+    done
+}
+
+case $action in
+begin)
+    is_listed
+    is_as_asked
+    is_used
+    ;;
+grown)
+    lunar info "$unit" | tee /tmp/told
+    grep -qF '256.0 MiB' /tmp/told
+    ;;
+esac
