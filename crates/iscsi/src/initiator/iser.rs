@@ -111,6 +111,7 @@ impl InitiatorMover for InitiatorIserMover {
 
     const TARGET_CLOSES: bool = true;
     const MAY_OVERTAKE: bool = true;
+    const MAY_COUNT_LOGINS: bool = true;
 
     fn new(keys: &Operational) -> Self {
         Self {

@@ -25,6 +25,9 @@ pub trait InitiatorMover: Debug {
     /// A status may come before one that has a lower StatSN.
     const MAY_OVERTAKE: bool;
 
+    /// A Login Response may count its request in ExpCmdSN, though it was immediate.
+    const MAY_COUNT_LOGINS: bool;
+
     /// For a connection on which these keys hold.
     fn new(keys: &Operational) -> Self;
 

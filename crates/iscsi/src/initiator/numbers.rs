@@ -61,6 +61,15 @@ impl SequenceNumbers {
         number
     }
 
+    /// A Login Response. Over RDMA, tgt 1.0.85 counts the request in ExpCmdSN, though it is immediate
+    /// (§4.2.2.1), and then expects the first command with the very number that it has counted.
+    pub(super) fn login(&mut self, mut stamps: Stamps, may_count: bool) -> Result<(), Violation> {
+        if may_count && !self.discovery && stamps.exp_cmd_sn == self.cmd_sn.next() {
+            stamps.exp_cmd_sn = self.cmd_sn;
+        }
+        self.status(stamps)
+    }
+
     /// A PDU that carries a status. Over one connection none can be missing, so a gap means that
     /// the target has lost count.
     pub(super) fn status(&mut self, stamps: Stamps) -> Result<(), Violation> {

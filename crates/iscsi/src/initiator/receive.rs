@@ -85,7 +85,7 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
         let response = LoginResponse::decode(bhs);
         // StatSN is valid only where the login goes on (RFC 7143 §11.13.4).
         if response.status == 0
-            && let Err(violation) = self.numbers.status(response.stamps)
+            && let Err(violation) = self.numbers.login(response.stamps, M::MAY_COUNT_LOGINS)
         {
             return self.end(SessionEnd::Login(LoginError::Violated(violation)));
         }

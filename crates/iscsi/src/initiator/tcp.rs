@@ -76,6 +76,7 @@ impl InitiatorMover for InitiatorTcpMover {
 
     const TARGET_CLOSES: bool = false;
     const MAY_OVERTAKE: bool = false;
+    const MAY_COUNT_LOGINS: bool = false;
 
     fn new(keys: &Operational) -> Self {
         Self {

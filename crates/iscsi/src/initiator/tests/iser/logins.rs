@@ -6,6 +6,7 @@ use crate::initiator::error::{LoginError, SessionEnd};
 use crate::initiator::tests::rig::{INITIATOR, ISID, IserRig as Rig, config};
 use crate::parameters::Transport;
 use crate::wire::bhs::Itt;
+use crate::wire::serial::CmdSn;
 
 /// The answer of `Rig::AGREED` with one key changed, or left out.
 fn answer(key: &str, value: Option<&str>) -> String {
@@ -86,6 +87,44 @@ fn a_target_that_declares_something_of_its_own() {
     let more = "MaxOutstandingUnexpectedPDUs=16|MaxAHSLength=256|MaxRecvDataSegmentLength=262144|";
     let rig = Rig::logged_in(config(), &(Rig::AGREED.to_owned() + more));
     assert_eq!(rig.keys().peer_data_segment, 512);
+}
+
+/// tgt 1.0.85 counts each Login Request in ExpCmdSN, has the window end there, and then takes the
+/// first command with the number that it has counted.
+#[test]
+fn a_target_that_counts_login_requests() {
+    let mut rig = Rig::begun(config());
+    let answers = [(0, 1, "AuthMethod=None|"), (1, 3, Rig::AGREED)];
+    for (current, next, text) in answers {
+        let mut pdu = rig.login_pdu(current, Some(next));
+        pdu.stamps.exp_cmd_sn = CmdSn(rig.cmd_sn + 1);
+        pdu.stamps.max_cmd_sn = CmdSn(rig.cmd_sn);
+        rig.send_text(pdu.encode(), text);
+        rig.sent();
+    }
+    assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
+    // The window has room for one command, whose response opens it.
+    rig.test_unit(1);
+    rig.test_unit(2);
+    assert_eq!(rig.sent().len(), 1);
+    rig.respond(0x10000, 0);
+    assert_eq!(rig.done().id, 1);
+    assert_eq!(rig.sent().len(), 1);
+}
+
+#[test]
+fn a_target_that_counts_commands_before_they_are_sent() {
+    let mut rig = Rig::negotiating(config());
+    let mut pdu = rig.login_pdu(1, Some(3));
+    pdu.stamps.exp_cmd_sn = CmdSn(rig.cmd_sn + 2);
+    pdu.stamps.max_cmd_sn = CmdSn(rig.cmd_sn + 9);
+    rig.send_text(pdu.encode(), Rig::AGREED);
+    match rig.end() {
+        SessionEnd::Login(LoginError::Violated(violation)) => {
+            assert_eq!(violation.rule, "an ExpCmdSN beyond the last CmdSN sent");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
