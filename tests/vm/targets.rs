@@ -171,7 +171,7 @@ fn meets(dir: &Path, vendor: &str, lun: u32, variation: &Variation) -> Result<()
     listed(dir, PORTAL, TARGET, variation)?;
     let unit = address(dir, "iscsi", &format!("{PORTAL}/{TARGET}/{lun}"), variation)?;
     let told = lunar(dir, &["info", &unit])?;
-    negotiated(&told, vendor, variation)?;
+    negotiated(&told, "iscsi", vendor, variation)?;
     uses(dir, &unit)?;
     if variation.auth != Auth::None {
         refused(dir, lun, variation)?;

@@ -49,7 +49,7 @@ fn lio(scene: &mut Scene, variation: &Variation, scheme: &str) -> Result<()> {
     };
     let unit = address(&dir, scheme, &format!("{portal}/{TARGET}/0"), variation)?;
     let told = lunar(&dir, &["info", &unit])?;
-    negotiated(&told, "LIO-ORG", variation)?;
+    negotiated(&told, scheme, "LIO-ORG", variation)?;
     uses(&dir, &unit)?;
     if let Some(damage) = &damage {
         for _ in 0..20 {
@@ -148,18 +148,26 @@ pub(crate) fn address(
 }
 
 /// What the session of `lunar info` says that it negotiated.
-pub(crate) fn negotiated(told: &str, vendor: &str, variation: &Variation) -> Result<()> {
+pub(crate) fn negotiated(
+    told: &str,
+    scheme: &str,
+    vendor: &str,
+    variation: &Variation,
+) -> Result<()> {
     let yes_no = |yes: bool| if yes { "Yes" } else { "No" };
     let digests = if variation.digests { "CRC32C" } else { "None" };
+    let crc = if variation.fpdu_crc { "yes" } else { "no" };
+    let sums: &[_] = match scheme {
+        "iser" => &[("RDMAExtensions", "Yes"), ("CRC", crc)],
+        _ => &[("HeaderDigest", digests), ("DataDigest", digests)],
+    };
     let wanted = [
         ("vendor", vendor),
-        ("HeaderDigest", digests),
-        ("DataDigest", digests),
         ("ImmediateData", yes_no(variation.immediate_data)),
         ("InitialR2T", yes_no(variation.initial_r2t)),
         ("MaxBurstLength", &variation.agreed_burst().to_string()),
     ];
-    for (key, value) in wanted {
+    for (key, value) in sums.iter().copied().chain(wanted) {
         let mut lines = told.lines().map(str::split_whitespace);
         if !lines.any(|line| line.eq([key, value])) {
             bail!("{key} is not {value}: {told}");

@@ -50,6 +50,8 @@ log_begins() { dmesg -C; }
 # The clock of an emulated processor is that of a process, which waits for its turn.
 usual='Power-on or device reset occurred|hrtimer: interrupt took|clocksource:'
 usual+='|RT throttling activated'
+# ib_core, of the guest's interface.
+usual+='|eth0 speed is unknown'
 
 # No warning in the kernel's log but those that match.
 log_is_clean() {

@@ -4,10 +4,13 @@
 
 rdma=rxe
 served=/var/tmp/served
+volume=file:$served
+# Who may log in.
+access=(--allow "$initiator")
 trap 'is_told $?' EXIT
 
 serve() {
-    local options=(--iqn "$target" --listen "$portal" --iser=device --allow "$initiator")
+    local options=(--iqn "$target" --listen "$portal" --iser=device "${access[@]}")
     if [[ ${auth:-none} != none ]]; then
         secret_file /tmp/secret "$secret"
         options+=(--chap "$user" --secret-file /tmp/secret --chap-min "${hash,,}")
@@ -17,7 +20,7 @@ serve() {
         options+=(--mutual-user "$mutual_user" --mutual-secret-file /tmp/mutual-secret)
     fi
     rm -f /tmp/ready
-    /vm/lunar serve "file:$served" "${options[@]}" --state-dir /tmp/state \
+    /vm/lunar serve "$volume" "${options[@]}" --state-dir /tmp/state \
         >/tmp/ready 2>>/tmp/log 3>&- &
     server=$!
     within 60 grep -q iser:// /tmp/ready

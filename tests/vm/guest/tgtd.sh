@@ -1,4 +1,4 @@
-# tgtd as a target of iSER at `portal`, over rxe, as `auth` and further words say. Its LUN 0 is a
+# tgtd as a target of iSER at port 3260, over rxe, as `auth` and further words say. Its LUN 0 is a
 # controller, LUN 1 a file.
 . /vm/lib.sh
 
@@ -15,7 +15,8 @@ begins() {
     log_begins
     rm -f /var/tmp/disk
     truncate -s 128M /var/tmp/disk
-    tgtd -f --iser "portal=$portal,pool_sz_mb=64" >/tmp/tgtd 2>&1 3>&- &
+    # It listens at every address.
+    tgtd -f --iser pool_sz_mb=64 --iscsi portal=127.0.0.1:3261 >/tmp/tgtd 2>&1 3>&- &
     within 30 admin new --mode target --tid 1 -T "$target"
     admin new --mode logicalunit --tid 1 --lun 1 -b /var/tmp/disk
     set_ ImmediateData "$immediate_data"
@@ -23,8 +24,9 @@ begins() {
     set_ FirstBurstLength "$first_burst"
     if [[ $auth != none ]]; then account "$user" "$secret"; fi
     if [[ $auth == mutual ]]; then account "$mutual_user" "$mutual_secret" --outgoing; fi
+    # Over iSER it wants both.
     admin bind --mode target --tid 1 -I ALL
-    pidof tgtd
+    admin bind --mode target --tid 1 -Q "$initiator"
 }
 
 account() {

@@ -21,7 +21,7 @@ fi
 unit="iser://${proofs:+$user@}$portal/$target/$lun?via=device&initiator=$initiator$as"
 
 is_listed() {
-    lunar ls "iser://$portal?via=device" --initiator "$initiator" "${proofs[@]}" | tee /tmp/listed
+    lunar ls "iser://$portal" --initiator "$initiator" "${proofs[@]}" | tee /tmp/listed
     grep -q "$target" /tmp/listed
 }
 
@@ -29,7 +29,7 @@ is_listed() {
 is_as_asked() {
     lunar info "$unit" | tee /tmp/told
     local line
-    for line in "vendor $vendor" 'HeaderDigest None' 'DataDigest None' 'RDMAExtensions Yes' \
+    for line in "vendor $vendor" 'provider RDMA device rxe0' 'RDMAExtensions Yes' \
         "ImmediateData $immediate_data" "InitialR2T $initial_r2t" "MaxBurstLength $agreed_burst"; do
         awk '{ $1 = $1; print }' /tmp/told | grep -qxF "$line" || fail "not so: $line"
     done
@@ -55,8 +55,9 @@ is_used() {
 
 case $action in
 begin)
-    is_listed
+    # tgtd takes its time at its first connection, more than `ls` gives a device.
     is_as_asked
+    is_listed
     is_used
     ;;
 grown)
