@@ -9,7 +9,8 @@
 set -eu
 
 release=trixie
-packages=libiscsi-bin,qemu-utils,qemu-block-extra
+# They speak iSER by what ibverbs-providers has for a device.
+packages=libiscsi-bin,qemu-utils,qemu-block-extra,ibverbs-providers
 # Kept out of the root: pages to read.
 unread='/usr/share/doc/* /usr/share/man/* /usr/share/locale/* /usr/share/info/*'
 

@@ -7,7 +7,7 @@
 # its kernel is the peer. Nothing is made if FOLDER has what this very recipe makes. The small root
 # has what the starred cells use, the large one what any cell does but those of RDMA, whose root has
 # the kernel's RDMA besides what the small one has. It has siw, too, if that can be built, and else
-# FOLDER/without-siw tells the reason.
+# FOLDER/without-siw tells the reason. Programs of Debian 13 are in its /debian-13.
 set -eu
 
 release=bookworm
@@ -19,8 +19,8 @@ more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 more_packages=$more_packages,python3-pexpect,python3-pycurl
 # For a machine that boots from a LUN.
 more_packages=$more_packages,fdisk,dosfstools,extlinux,syslinux-common,initramfs-tools
-# For RDMA: `rdma` is in iproute2. tgt, libiscsi and QEMU speak iSER by what `lunar` loads, too.
-rdma_packages=e2fsprogs,ibverbs-providers,librdmacm1,tgt,libiscsi-bin,qemu-utils,qemu-block-extra
+# For RDMA: `rdma` is in iproute2. tgt speaks iSER by what `lunar` loads, too.
+rdma_packages=e2fsprogs,ibverbs-providers,librdmacm1,tgt
 # Of crates.io, since no package of Debian has it.
 exerciser='fsx --version 0.3.2'
 # Kept out of the root: pages to read, and drivers of hardware that no guest has.
@@ -41,13 +41,16 @@ main() {
     *) echo "image.sh: $size is not small, large or rdma" >&2 && exit 2 ;;
     esac
     recipe=$size\ $(cat "$0" "$(dirname "$0")/first-stage.sh" | sha256sum)
-    [ "$size" != rdma ] || recipe=$recipe\ $(sha256sum <"$(dirname "$0")/siw.sh")
+    [ "$size" != rdma ] || recipe=$recipe\ $(parts_of_rdma | sha256sum)
     if [ "$(cat "$folder/recipe" 2>/dev/null)" = "$recipe" ]; then
         return
     fi
     rm -rf "$folder"
     mkdir -p "$folder"
-    [ "$size" != rdma ] || siw_is_built
+    if [ "$size" = rdma ]; then
+        siw_is_built
+        "$(dirname "$0")/debian-13.sh" "$folder/../vm-debian-13"
+    fi
     set -f
     excluded=
     for path in $unread; do
@@ -59,6 +62,9 @@ main() {
         --format=null $release /dev/null $(sources)
     echo "$recipe" >"$folder/recipe"
 }
+
+# What the root with RDMA is made by besides.
+parts_of_rdma() { cat "$(dirname "$0")/siw.sh" "$(dirname "$0")/debian-13.sh"; }
 
 # Without siw the recipe is not that of this script, so that the next run tries again.
 siw_is_built() {
@@ -84,6 +90,7 @@ finish() {
     add_first_stage
     [ "$size" != large ] || add_boot
     [ "$size" != large ] || add_exerciser
+    [ "$size" != rdma ] || cp -a "$folder/../vm-debian-13/root" "$root/debian-13"
     rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/*
     truncate -s 1200M "$folder/root.img"
     # Without what mmdebstrap has mounted in there.

@@ -16,6 +16,12 @@ pub(crate) const VARIATIONS: &[Variation; 6] = &{
     [plain, chap, md5, sha256, no_immediate_data, burst]
 };
 
+/// QEMU has no target prove itself.
+pub(crate) const LIBISCSI: &[Variation; 2] = &{
+    let [plain, chap, ..] = *VARIATIONS;
+    [plain, chap]
+};
+
 /// tgtd knows MD5 alone.
 pub(crate) const TGTD: &[Variation; 5] = &{
     let [plain, chap, md5, _, no_immediate_data, burst] = *VARIATIONS;

@@ -16,7 +16,7 @@ begins() {
     rm -f /var/tmp/disk
     truncate -s 128M /var/tmp/disk
     # It listens at every address.
-    tgtd -f --iser pool_sz_mb=64 --iscsi portal=127.0.0.1:3261 >/tmp/tgtd 2>&1 3>&- &
+    tgtd -f --iser pool_sz_mb=64 --iscsi portal=127.0.0.1:3261 3>&- &
     within 30 admin new --mode target --tid 1 -T "$target"
     admin new --mode logicalunit --tid 1 --lun 1 -b /var/tmp/disk
     set_ ImmediateData "$immediate_data"
@@ -35,7 +35,6 @@ account() {
 }
 
 ends() {
-    cat /tmp/tgtd
     kill -KILL "$(pidof tgtd)"
     log_is_clean "$expected"
 }
