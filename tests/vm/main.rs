@@ -164,8 +164,15 @@ impl<'a> Scene<'a> {
         lane.mend(cell.link)?;
         let boot = |guest: usize, folder: &str| {
             let folder = dir.join(format!("{folder}-{number}"));
-            let lunar = matches!(cell.root, Root::Rxe).then(server::binary).transpose()?;
-            Guest::boot(image, &folder, &lane.nics(cell.link, guest), lunar.as_deref())
+            let lunar = matches!(cell.root, Root::Rxe)
+                .then(server::binary)
+                .transpose()?;
+            Guest::boot(
+                image,
+                &folder,
+                &lane.nics(cell.link, guest),
+                lunar.as_deref(),
+            )
         };
         let (guest, second) = thread::scope(|scope| {
             let second = (cell.link.guests() > 1).then(|| scope.spawn(|| boot(1, "second")));
