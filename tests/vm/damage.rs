@@ -10,7 +10,9 @@ use anyhow::Result;
 
 /// One bit is flipped in so many bytes, of both directions of a connection together. A login is
 /// over long before, which has no digests.
-const EVERY: u64 = 20_000_000;
+pub(crate) const SELDOM: u64 = 20_000_000;
+/// The same for connections that a busy machine moves little by before they end.
+pub(crate) const OFTEN: u64 = 4_000_000;
 
 /// A relay that listens until this is dropped.
 pub(crate) struct Damage {
@@ -21,8 +23,8 @@ pub(crate) struct Damage {
 }
 
 impl Damage {
-    /// Listens at `portal`, and passes on to `target`.
-    pub(crate) fn start(portal: &str, target: SocketAddr) -> Result<Self> {
+    /// Listens at `portal`, and passes on to `target`. One bit flips in `every` bytes.
+    pub(crate) fn start(portal: &str, target: SocketAddr, every: u64) -> Result<Self> {
         let listener = TcpListener::bind(portal)?;
         let portal = listener.local_addr()?;
         let flipped = Arc::new(AtomicU64::new(0));
@@ -35,7 +37,7 @@ impl Damage {
                 }
                 // A target that is gone ends the connection, as it would without the relay.
                 if let Ok(far) = TcpStream::connect(target) {
-                    relay(&near, &far, &count);
+                    relay(&near, &far, every, &count);
                 }
             }
         });
@@ -72,7 +74,7 @@ impl Drop for Damage {
     }
 }
 
-fn relay(near: &TcpStream, far: &TcpStream, flipped: &Arc<AtomicU64>) {
+fn relay(near: &TcpStream, far: &TcpStream, every: u64, flipped: &Arc<AtomicU64>) {
     let passed = Arc::new(AtomicU64::new(0));
     for (from, to) in [(near, far), (far, near)] {
         let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else {
@@ -81,7 +83,7 @@ fn relay(near: &TcpStream, far: &TcpStream, flipped: &Arc<AtomicU64>) {
         let (passed, flipped) = (Arc::clone(&passed), Arc::clone(flipped));
         thread::spawn(move || {
             // Each end learns of the other's end by its own.
-            let _ = pass_on(&from, &to, &passed, &flipped);
+            let _ = pass_on(&from, &to, every, (&passed, &flipped));
             let _ = from.shutdown(Shutdown::Read);
             let _ = to.shutdown(Shutdown::Write);
         });
@@ -91,8 +93,8 @@ fn relay(near: &TcpStream, far: &TcpStream, flipped: &Arc<AtomicU64>) {
 fn pass_on(
     mut from: &TcpStream,
     mut to: &TcpStream,
-    passed: &AtomicU64,
-    flipped: &AtomicU64,
+    every: u64,
+    (passed, flipped): (&AtomicU64, &AtomicU64),
 ) -> std::io::Result<()> {
     let mut bytes = vec![0; 1 << 16];
     loop {
@@ -102,7 +104,7 @@ fn pass_on(
         }
         let before = passed.fetch_add(len as u64, Ordering::Relaxed);
         let after = before + len as u64;
-        if before / EVERY != after / EVERY {
+        if before / every != after / every {
             bytes[len / 2] ^= 1 << (after % 8);
             flipped.fetch_add(1, Ordering::Relaxed);
         }

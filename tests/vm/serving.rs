@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use tests::server::Server;
 
 use crate::Scene;
-use crate::damage::Damage;
+use crate::damage::{Damage, SELDOM};
 use crate::variations::{Auth, MUTUAL_SECRET, MUTUAL_USER, SECRET, USER, Variation, Word};
 
 pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar.test:served";
@@ -41,6 +41,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
         Some(Damage::start(
             &portal,
             target.parse().context("no portal")?,
+            SELDOM,
         )?)
     } else {
         None

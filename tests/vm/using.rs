@@ -12,7 +12,7 @@ use tests::server;
 use tests::tool;
 
 use crate::Scene;
-use crate::damage::Damage;
+use crate::damage::{Damage, OFTEN, SELDOM};
 use crate::serving::{load_words, secret};
 use crate::variations::{Auth, MUTUAL_SECRET, SECRET, USER, Variation, Word};
 
@@ -41,7 +41,8 @@ fn lio(scene: &mut Scene, variation: &Variation, scheme: &str) -> Result<()> {
     let mut portal = format!("{own}:3260");
     listed(&dir, &format!("{scheme}://{portal}"), TARGET, variation)?;
     let damage = if variation.damaged {
-        let damage = Damage::start("127.0.0.1:0", portal.parse()?)?;
+        let every = if scheme == "iser" { OFTEN } else { SELDOM };
+        let damage = Damage::start("127.0.0.1:0", portal.parse()?, every)?;
         portal = damage.portal().to_string();
         Some(damage)
     } else {

@@ -48,7 +48,7 @@ answers() {
 
 is_killed() {
     kill -KILL "$server"
-    wait "$server" 2>/dev/null || true
+    wait "$server" || true
 }
 
 # It ends well, and has warned of nothing.
