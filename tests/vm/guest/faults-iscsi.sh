@@ -48,10 +48,10 @@ iscsiadm -m node --logoutall=all 2>/dev/null || true
 log_begins
 ask serve
 [[ -z ${lost:-} ]] || frames_are_lost
-within 30 iscsiadm -m discovery -t sendtargets -p "$portal" "${interface[@]}"
+within 90 iscsiadm -m discovery -t sendtargets -p "$portal" "${interface[@]}"
 set_ node.session.timeo.replacement_timeout 120
 [[ -z ${command_timeout:-} ]] || commands_time_out
-"${node[@]}" --login
+within 90 login_succeeds
 within 30 has_disks $driver 1
 disk=/dev/$(first_disk $driver)
 within 30 test -b "$disk"

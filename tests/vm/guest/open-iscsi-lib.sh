@@ -27,6 +27,12 @@ is_logged_in() {
     within 90 test -b "/dev/$(first_disk $driver)"
 }
 
+# One that was given up may have come about meanwhile.
+login_succeeds() {
+    iscsiadm -m node -T "$target" -p "$portal" --login ||
+        iscsiadm -m session | grep -F "$target"
+}
+
 is_logged_out() {
     iscsiadm -m node -T "$target" -p "$portal" --logout
     iscsiadm -m node -o delete
