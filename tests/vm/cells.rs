@@ -230,16 +230,6 @@ pub(crate) const CELLS: &[Cell] = &[
         run: rxe::serving,
     },
     Cell {
-        name: "14-conformance-rxe",
-        starred: false,
-        root: Root::Rxe,
-        link: Link::Taps(1),
-        script: "rxe-conformance.sh",
-        options: &[],
-        variations: ONE,
-        run: rxe::serving,
-    },
-    Cell {
         name: "5-multipath",
         starred: true,
         root: Root::Small,
