@@ -10,7 +10,7 @@ use scsi::medium::Now;
 
 use super::event_key::SlotKey;
 use super::rdma_carrier::{DeviceEnd, DeviceLogin};
-use super::transport::{CoreLogin, CoreSession};
+use super::transport::{CoreLogin, CoreSession, RdmaSession};
 
 /// One connection.
 pub(super) struct CoreConnection {
@@ -75,7 +75,7 @@ impl CoreConnection {
         phase: ConnectionPhase,
     ) -> Self {
         let is_rdma = match &phase {
-            ConnectionPhase::Session { session, .. } => session.is_rdma(),
+            ConnectionPhase::Session { session, .. } => matches!(**session, CoreSession::Rdma(_)),
             _ => socket.is_none(),
         };
         Self {
@@ -132,7 +132,7 @@ impl CoreConnection {
                 login.device().map(DeviceLogin::pair)
             }
             ConnectionPhase::Session { session, .. } => match &**session {
-                CoreSession::Device(over) => Some(over.pair()),
+                CoreSession::Rdma(RdmaSession::Device(over)) => Some(over.pair()),
                 _ => None,
             },
             ConnectionPhase::Ending { .. } => None,
@@ -147,7 +147,7 @@ impl CoreConnection {
                 Some(DeviceEnd::Login(device, login))
             }
             ConnectionPhase::Session { session, .. } => match &mut **session {
-                CoreSession::Device(over) => Some(DeviceEnd::Session(over)),
+                CoreSession::Rdma(RdmaSession::Device(over)) => Some(DeviceEnd::Session(over)),
                 _ => None,
             },
             ConnectionPhase::Ending { .. } => None,
@@ -202,7 +202,7 @@ impl CoreConnection {
     pub(super) fn lets_peer_close(&self) -> bool {
         match &self.phase {
             ConnectionPhase::Session { session, nexus, .. } => {
-                session.is_rdma() && *nexus == NexusState::No
+                matches!(**session, CoreSession::Rdma(_)) && *nexus == NexusState::No
             }
             _ => false,
         }
@@ -230,7 +230,9 @@ impl CoreConnection {
     #[cold]
     fn hears_on(&self) -> bool {
         match &self.phase {
-            ConnectionPhase::Session { session, .. } => session.is_rdma() && session.queued() > 0,
+            ConnectionPhase::Session { session, .. } => {
+                matches!(**session, CoreSession::Rdma(_)) && session.queued() > 0
+            }
             ConnectionPhase::Moving(_) => true,
             _ => false,
         }

@@ -219,8 +219,7 @@ impl DeviceSession {
         }
     }
 
-    pub(super) fn timeout(&mut self, now: Now) {
-        self.session.timeout(now);
+    pub(super) fn trim(&mut self) {
         self.pair.pair().trim();
     }
 }

@@ -92,12 +92,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 };
                 match &mut **session {
                     CoreSession::Tcp(session) => act(&mut NexusTransport::Session(session)),
-                    CoreSession::Iser(over) => {
-                        act(&mut NexusTransport::Iser(&mut over.session));
-                    }
-                    CoreSession::Device(over) => {
-                        act(&mut NexusTransport::Iser(&mut over.session));
-                    }
+                    CoreSession::Rdma(over) => act(&mut NexusTransport::Iser(over.session_mut())),
                 }
                 let wants = session.has_events();
                 if !connection.dirty {

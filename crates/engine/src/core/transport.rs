@@ -183,11 +183,12 @@ impl RestingLogin {
                 let session = self.login.into_session_over(now)?;
                 let mut stream = stream.wake();
                 stream.set_max_receive(longest_message(DATA_SEGMENT));
-                Some(CoreSession::Iser(Box::new(IserSession { session, stream })))
+                let over = IwarpSession { session, stream };
+                Some(CoreSession::Rdma(RdmaSession::Iwarp(Box::new(over))))
             }
             RestingCarrier::Device(pair) => {
-                let session = DeviceSession::new(*self.login, now, pair.attach(memory))?;
-                Some(CoreSession::Device(Box::new(session)))
+                let over = DeviceSession::new(*self.login, now, pair.attach(memory))?;
+                Some(CoreSession::Rdma(RdmaSession::Device(Box::new(over))))
             }
         }
     }
@@ -213,45 +214,30 @@ fn hear(login: &mut Login<BlockLease>, now: Now, stream: &mut BlockStream) {
 #[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
 pub(super) enum CoreSession {
     Tcp(Session<BlockLease>),
-    /// Over software iWARP.
-    Iser(Box<IserSession>),
+    Rdma(RdmaSession),
+}
+
+/// A session over iSER, and what carries that.
+pub(super) enum RdmaSession {
+    /// Software iWARP.
+    Iwarp(Box<IwarpSession>),
+    /// A queue pair of a device.
     Device(Box<DeviceSession>),
 }
 
 /// A session over software iWARP, and its end of the connection.
-pub(super) struct IserSession {
-    pub(super) session: Session<BlockLease, IserMover<BlockLease>>,
+pub(super) struct IwarpSession {
+    session: Session<BlockLease, IserMover<BlockLease>>,
     stream: BlockStream,
 }
 
-/// What does not depend on the transport.
+/// What does not depend on the transport. Over RDMA the session is got as is said behind the dot.
 macro_rules! each {
-    ($self:expr, $session:ident => $call:expr) => {
+    ($self:ident.$get:ident, $session:ident => $call:expr) => {
         match $self {
             CoreSession::Tcp($session) => $call,
-            CoreSession::Iser(over) => {
-                let $session = &mut over.session;
-                $call
-            }
-            CoreSession::Device(over) => {
-                let $session = &mut over.session;
-                $call
-            }
-        }
-    };
-}
-
-/// The same by a shared reference.
-macro_rules! of_each {
-    ($self:expr, $session:ident => $call:expr) => {
-        match $self {
-            CoreSession::Tcp($session) => $call,
-            CoreSession::Iser(over) => {
-                let $session = &over.session;
-                $call
-            }
-            CoreSession::Device(over) => {
-                let $session = &over.session;
+            CoreSession::Rdma(over) => {
+                let $session = over.$get();
                 $call
             }
         }
@@ -263,8 +249,8 @@ impl CoreSession {
     pub(super) fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
         match self {
             Self::Tcp(session) => session.receive(now, bytes),
-            Self::Iser(over) => over.receive(now, bytes),
-            Self::Device(_) => 0,
+            Self::Rdma(RdmaSession::Iwarp(over)) => over.receive(now, bytes),
+            Self::Rdma(RdmaSession::Device(_)) => 0,
         }
     }
 
@@ -273,12 +259,8 @@ impl CoreSession {
             Self::Tcp(session) => {
                 session.transmit(out);
             }
-            Self::Iser(over) => {
-                over.session.transmit(&mut over.stream);
-                let more = over.stream.transmit(out);
-                over.session.has_put_out(more);
-            }
-            Self::Device(_) => {}
+            Self::Rdma(RdmaSession::Iwarp(over)) => over.transmit(out),
+            Self::Rdma(RdmaSession::Device(_)) => {}
         }
     }
 
@@ -286,75 +268,98 @@ impl CoreSession {
     pub(super) fn queued(&self) -> usize {
         match self {
             Self::Tcp(session) => session.queued(),
-            Self::Iser(over) if over.stream.is_over() => 0,
-            Self::Iser(over) => over.session.queued(),
-            Self::Device(over) => over.session.queued(),
+            Self::Rdma(over) => over.queued(),
         }
-    }
-
-    /// Whether it is one over iSER, whatever carries that.
-    pub(super) const fn is_rdma(&self) -> bool {
-        !matches!(self, Self::Tcp(_))
     }
 
     /// Whether there is something to be received that has come, other than bytes.
     pub(super) fn has_more(&self) -> bool {
         match self {
             Self::Tcp(_) => false,
-            Self::Iser(over) => over.has_more(),
-            Self::Device(over) => over.session.has_message(),
+            Self::Rdma(over) => over.has_more(),
         }
     }
 
     pub(super) fn poll(&mut self) -> Option<SessionEvent<BlockLease>> {
-        each!(self, session => session.poll())
+        each!(self.session_mut, session => session.poll())
     }
 
     pub(super) fn has_events(&self) -> bool {
-        of_each!(self, session => session.has_events())
+        each!(self.session, session => session.has_events())
     }
 
     pub(super) fn parameters(&self) -> &Parameters {
-        of_each!(self, session => session.parameters())
+        each!(self.session, session => session.parameters())
     }
 
     pub(super) fn has_told(&self) -> bool {
-        of_each!(self, session => session.has_told())
+        each!(self.session, session => session.has_told())
     }
 
     pub(super) fn is_stalled(&self) -> bool {
-        of_each!(self, session => session.is_stalled())
+        each!(self.session, session => session.is_stalled())
     }
 
     pub(super) fn data_in_queued(&self) -> usize {
-        of_each!(self, session => session.data_in_queued())
+        each!(self.session, session => session.data_in_queued())
     }
 
     pub(super) fn next_deadline(&self) -> Option<Now> {
-        of_each!(self, session => session.next_deadline())
+        each!(self.session, session => session.next_deadline())
     }
 
     pub(super) fn timeout(&mut self, now: Now) {
         match self {
             Self::Tcp(session) => session.timeout(now),
-            Self::Iser(over) => {
-                over.session.timeout(now);
-                over.stream.trim();
-            }
-            Self::Device(over) => over.timeout(now),
+            Self::Rdma(over) => over.timeout(now),
         }
     }
 
     pub(super) fn request_logout(&mut self, now: Now, seconds: u16) {
-        each!(self, session => session.request_logout(now, seconds));
+        each!(self.session_mut, session => session.request_logout(now, seconds));
     }
 }
 
-impl IserSession {
-    fn has_more(&self) -> bool {
-        self.stream.has_completions() || self.session.has_message()
+impl RdmaSession {
+    fn session(&self) -> &Session<BlockLease, IserMover<BlockLease>> {
+        match self {
+            Self::Iwarp(over) => &over.session,
+            Self::Device(over) => &over.session,
+        }
     }
 
+    pub(super) fn session_mut(&mut self) -> &mut Session<BlockLease, IserMover<BlockLease>> {
+        match self {
+            Self::Iwarp(over) => &mut over.session,
+            Self::Device(over) => &mut over.session,
+        }
+    }
+
+    fn queued(&self) -> usize {
+        match self {
+            Self::Iwarp(over) if over.stream.is_over() => 0,
+            _ => self.session().queued(),
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        let has_completions = match self {
+            Self::Iwarp(over) => over.stream.has_completions(),
+            Self::Device(_) => false,
+        };
+        has_completions || self.session().has_message()
+    }
+
+    fn timeout(&mut self, now: Now) {
+        self.session_mut().timeout(now);
+        match self {
+            Self::Iwarp(over) => over.stream.trim(),
+            Self::Device(over) => over.trim(),
+        }
+    }
+}
+
+impl IwarpSession {
     /// What has come goes first, and reads that were given up: nothing may be placed for them any
     /// more.
     fn receive(&mut self, now: Now, bytes: &[u8]) -> usize {
@@ -366,5 +371,11 @@ impl IserSession {
         let used = self.stream.receive(bytes);
         self.session.receive(now, &mut self.stream);
         used
+    }
+
+    fn transmit(&mut self, out: &mut BatchSink<'_>) {
+        self.session.transmit(&mut self.stream);
+        let more = self.stream.transmit(out);
+        self.session.has_put_out(more);
     }
 }

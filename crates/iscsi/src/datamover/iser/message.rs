@@ -9,7 +9,8 @@ use crate::wire::iser::{AdvertisedBuffers, IserHeader};
 
 /// A Send of a PDU without additional header segments, with its data segment padded; its
 /// DataSegmentLength is set here. What is short costs no memory of its own.
-#[inline]
+// It is not a call for either kind of queue pair.
+#[inline(always)]
 pub(crate) fn send<L: Lease>(
     buffers: AdvertisedBuffers,
     (mut bhs, data): (Bhs, &[u8]),

@@ -213,6 +213,7 @@ impl<L: Lease> Session<L, IserMover<L>> {
 impl<L: Lease> IserMover<L> {
     /// Reads a message: the PDU's header, and where in the message its data is; nothing where it
     /// was a Hello.
+    #[inline(always)]
     fn header(
         &mut self,
         message: &[u8],
