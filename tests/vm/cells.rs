@@ -45,8 +45,8 @@ pub(crate) enum Root {
     Large,
     /// The kernel's iSER, over a module that Debian does not build.
     Siw,
-    /// The same over RDMA on UDP, which Debian's kernel has. The guest has no one to meet outside of
-    /// it, as this machine has no device: it runs `lunar`, too.
+    /// The same over rxe, which Debian's kernel has. This machine has no device for the other end,
+    /// so the guest runs `lunar`, too.
     Rxe,
 }
 

@@ -1,5 +1,5 @@
-//! iSER over a device of RDMA. This machine has none, so the guest is both ends: rxe, which Debian's
-//! kernel has, leads from its address back to it. `lunar` runs there, beside its peer.
+//! iSER over a device of RDMA. This machine has none, so the guest is both ends: rxe, which the
+//! kernel of Debian has, leads from its address back to it. `lunar` runs there, beside its peer.
 
 use anyhow::{Result, bail};
 

@@ -61,8 +61,8 @@ impl SequenceNumbers {
         number
     }
 
-    /// A Login Response. Over RDMA, tgt 1.0.85 counts the request in ExpCmdSN, though it is immediate
-    /// (§4.2.2.1), and then expects the first command with the very number that it has counted.
+    /// A Login Response. Over RDMA, tgt 1.0.85 counts the request in ExpCmdSN, though that is
+    /// immediate (§4.2.2.1), and then expects the first command with the number it has counted.
     pub(super) fn login(&mut self, mut stamps: Stamps, may_count: bool) -> Result<(), Violation> {
         if may_count && !self.discovery && stamps.exp_cmd_sn == self.cmd_sn.next() {
             stamps.exp_cmd_sn = self.cmd_sn;
