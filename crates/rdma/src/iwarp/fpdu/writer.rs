@@ -27,9 +27,9 @@ impl FpduWriter {
         }
     }
 
-    /// Puts one FPDU. Its ULPDU is `header`, that of DDP, then `inline`, then `data`; in all at most
-    /// 65,535 bytes. With a CRC the data is copied: the memory is the volume's own and may change,
-    /// and the CRC must be that of the bytes that leave.
+    /// Puts one FPDU. Its ULPDU is `header`, that of DDP, then `inline`, then `data`; in all at
+    /// most 65,535 bytes. With a CRC the data is copied: the memory is the volume's own and may
+    /// change, and the CRC must be that of the bytes that leave.
     #[inline]
     pub fn put<L: Lease, const LEN: usize>(
         &mut self,
