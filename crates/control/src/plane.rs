@@ -269,8 +269,7 @@ impl Plane {
             });
         }
         let missing = self.missing_portals().into_iter();
-        alarms.extend(missing.map(|(portal, cause)| {
-            let detail = format!("nothing listens on {portal} ({cause})");
+        alarms.extend(missing.map(|(portal, detail)| {
             Alarm::new(AlarmKind::Portal, detail)
                 .at(portal)
                 .way_out("it is tried again every few seconds")
@@ -280,12 +279,12 @@ impl Plane {
         alarms
     }
 
-    /// Portals on which nothing listens though it should, and why.
+    /// Portals on which not all listens that should, with what does not, and why.
     #[must_use]
     pub fn missing_portals(&self) -> Vec<(String, String)> {
         let missing = self.server.missing_portals().into_iter();
         missing
-            .map(|(portal, cause)| (portal.to_string(), cause))
+            .map(|(portal, detail)| (portal.to_string(), detail))
             .collect()
     }
 

@@ -272,7 +272,7 @@ fn a_disconnect_is_followed_by_a_new_session() {
 }
 
 #[test]
-fn a_device_that_was_taken_away_is_named() {
+fn a_device_that_was_taken_away_fails_what_waits() {
     let world = World::new();
     let target = Target::start(&world);
     let mut settings = settings(DEVICE);

@@ -4,10 +4,10 @@
 //! none, or the target does not answer by it. What came of that is remembered by all sessions of
 //! one address, so that a target that is silent there keeps few of them waiting.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ::io::rdma::RdmaLibrary;
+use ::io::rdma::{RdmaError, RdmaLibrary};
 use address::{RdmaProvider, SessionOptions};
 use scsi::medium::Now;
 
@@ -63,8 +63,8 @@ impl IserOptions {
 
     /// Whether a device is to be tried now.
     pub(super) fn tries_device(&self) -> bool {
-        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        let rests = history.failed.is_some_and(|at| at.elapsed() < REST);
+        let failed = self.history().failed;
+        let rests = failed.is_some_and(|at| at.elapsed() < REST);
         self.needs_device() || self.via.is_none() && !rests
     }
 
@@ -119,19 +119,45 @@ impl IserOptions {
     }
 }
 
-/// The libraries of this machine, opened once, or why they cannot be; without a device only if one
-/// `is_needed`, as it may have come since. Others look for devices once a process.
-pub(super) fn machine(is_needed: bool) -> Result<Arc<RdmaLibrary>, String> {
-    static LIBRARY: OnceLock<Result<Arc<RdmaLibrary>, String>> = OnceLock::new();
-    static DEVICES: OnceLock<Result<(), String>> = OnceLock::new();
-    let open = || RdmaLibrary::open().map_err(|error| error.to_string());
-    let library = LIBRARY.get_or_init(open).clone()?;
-    let devices = || match library.devices() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
-    };
-    if !is_needed {
-        DEVICES.get_or_init(devices).clone()?;
+/// What was found of RDMA on this machine.
+struct MachineLook {
+    library: Option<Arc<RdmaLibrary>>,
+    /// What was missing when it was looked for last, and when that was.
+    missing: Option<(Instant, String)>,
+}
+
+impl MachineLook {
+    fn find(&mut self, is_needed: bool) -> Result<Arc<RdmaLibrary>, RdmaError> {
+        let library = match &self.library {
+            Some(known) => Arc::clone(known),
+            None => Arc::clone(self.library.insert(RdmaLibrary::open()?)),
+        };
+        if !is_needed {
+            library.devices()?;
+        }
+        Ok(library)
     }
-    Ok(library)
+}
+
+/// The libraries of this machine, or why they cannot be opened; without a device only if one
+/// `is_needed`. What is missing may come at any time: it is looked for at each attempt that needs
+/// it, and once a minute where software would do.
+pub(super) fn machine(is_needed: bool) -> Result<Arc<RdmaLibrary>, String> {
+    static LOOK: Mutex<MachineLook> = Mutex::new(MachineLook {
+        library: None,
+        missing: None,
+    });
+    let mut look = LOOK.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((at, cause)) = &look.missing
+        && !is_needed
+        && at.elapsed() < REST
+    {
+        return Err(cause.clone());
+    }
+    let found = look.find(is_needed).map_err(|error| error.to_string());
+    look.missing = match &found {
+        Ok(_) => None,
+        Err(cause) => Some((Instant::now(), cause.clone())),
+    };
+    found
 }

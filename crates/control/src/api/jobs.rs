@@ -105,12 +105,12 @@ fn volume((name, age): (String, Duration)) -> Job {
     }
 }
 
-fn portal((portal, cause): (String, String)) -> Job {
+fn portal((_, detail): (String, String)) -> Job {
     Job {
         kind: JobKind::Portal,
         state: JobState::Waiting,
         at: None,
-        detail: format!("nothing listens on {portal} ({cause}): it is tried again every 5 s"),
+        detail: format!("{detail}: it is tried again every 5 s"),
         age_s: None,
         progress: None,
     }

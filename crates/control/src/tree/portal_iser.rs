@@ -28,7 +28,7 @@ pub enum PortalIser {
 enum WrittenIser {
     /// Software iWARP, or nothing.
     Whether(bool),
-    /// This.
+    /// By what is named.
     By(IserCarrier),
 }
 

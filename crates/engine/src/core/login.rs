@@ -250,7 +250,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     /// Gives a connection whose login has ended to the core that its session lives on. Nothing of
-    /// it is in flight: it was not listened to since the last request, and the response has left.
+    /// it is in flight: the response has left, and it was not listened to since the last request;
+    /// or, over a device, what came since goes along.
     pub(super) fn hand_over(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;

@@ -105,6 +105,7 @@ impl DeviceLogin {
                 }
                 Completion::Received { .. } if self.early.len() == EARLY_MAX => {
                     self.give_up(login, TOO_EARLY);
+                    break;
                 }
                 Completion::Received { bytes, .. } => self.early.push(bytes),
                 Completion::Ended(why) => self.give_up(login, why.violation()),
@@ -117,7 +118,7 @@ impl DeviceLogin {
     /// Ends the connection, and the login if it has not led to a session yet. What that agreed upon
     /// is needed to end the session.
     fn give_up(&mut self, login: &mut Login<BlockLease>, why: Violation) {
-        if login.outcome().is_none() {
+        if login.takes_requests() || login.is_asking() {
             login.close(why);
         }
         self.pair.pair().end();
@@ -156,7 +157,7 @@ impl DeviceSession {
         let window = login.config().limits.window.min(WINDOW_MAX);
         let most = u32::from(pair.as_pair().receives_max());
         let mut session: Session<_, IserMover<_>> = login.into_session_over(now)?;
-        session.limit_window(FIRST_WINDOW);
+        session.limit_window(FIRST_WINDOW.min(window));
         Some(Self {
             session,
             pair,
@@ -217,6 +218,11 @@ impl DeviceSession {
                 tracing::warn!("{peer}: its session stays at {places} commands at once: {error}");
             }
         }
+    }
+
+    /// Whether nothing leaves any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.pair.end().is_some()
     }
 
     pub(super) fn trim(&mut self) {

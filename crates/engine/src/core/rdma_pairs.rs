@@ -96,6 +96,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             Err(cause) => {
                 let portal = listener.portal();
                 tracing::error!("cannot listen for RDMA on {portal}: {cause}; see ulimit -n");
+                self.tell_device_vanished(number);
             }
         }
         self.watch_rdma();

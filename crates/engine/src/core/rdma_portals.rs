@@ -43,13 +43,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 Some(Err(error)) => {
                     tracing::error!("{error}; it is tried again until it is back");
                     self.rdma.listeners.retain(|one| one.0 != number);
-                    if let Some(control) = &mut self.control {
-                        (control.vanished)(Vanished::RdmaDevice(number));
-                    }
-                    return;
+                    return self.tell_device_vanished(number);
                 }
                 None => return,
             }
+        }
+    }
+
+    /// No device listens on a portal any more: it is tried again.
+    pub(super) fn tell_device_vanished(&mut self, number: u32) {
+        if let Some(control) = &mut self.control {
+            (control.vanished)(Vanished::RdmaDevice(number));
         }
     }
 

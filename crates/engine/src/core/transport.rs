@@ -231,7 +231,8 @@ pub(super) struct IwarpSession {
     stream: BlockStream,
 }
 
-/// What does not depend on the transport. Over RDMA the session is got as is said behind the dot.
+/// What does not depend on the transport. `$get` is `session` or `session_mut`, by which a session
+/// over RDMA is reached.
 macro_rules! each {
     ($self:ident.$get:ident, $session:ident => $call:expr) => {
         match $self {
@@ -338,6 +339,7 @@ impl RdmaSession {
     fn queued(&self) -> usize {
         match self {
             Self::Iwarp(over) if over.stream.is_over() => 0,
+            Self::Device(over) if over.has_ended() => 0,
             _ => self.session().queued(),
         }
     }

@@ -1,4 +1,5 @@
-//! Volumes that cannot be used now, and portals: a thread tries them again until they are back.
+//! Volumes, portals and RDMA devices that cannot be used now: a thread tries them again until they
+//! are back.
 //!
 //! | | the unit is | when the volume is back |
 //! |---|---|---|
@@ -33,11 +34,11 @@ const AGAIN: Duration = Duration::from_secs(5);
 pub(super) enum Notice {
     /// This can no longer be used.
     Vanished(Vanished),
-    /// There may be units whose volume is absent.
+    /// There may be units whose volume is absent, or portals on which nothing listens.
     Absent,
 }
 
-/// Starts the thread. It sleeps for as long as no volume is absent, and ends with the server.
+/// Starts the thread. It sleeps for as long as nothing is absent, and ends with the server.
 pub(super) fn look_after(server: &Arc<Server>, notices: Receiver<Notice>) {
     let server = Arc::downgrade(server);
     let started = thread::Builder::new()
@@ -143,18 +144,21 @@ impl Server {
         }
     }
 
-    /// Portals on which nothing listens though it should, and why.
+    /// Portals on which not all listens that should, with what does not, and why.
     #[must_use]
     pub fn missing_portals(&self) -> Vec<(SocketAddr, String)> {
         let served = self.served();
         let portals = served.portals.iter();
         let missing = portals.filter_map(|portal| {
-            let by_devices = match &portal.by_devices {
-                DeviceListening::Missing(cause) => Some(cause),
-                _ => None,
+            let at = portal.asked;
+            let detail = match (&portal.missing, &portal.by_devices) {
+                (Some(cause), _) => format!("nothing listens on {at} ({cause})"),
+                (None, DeviceListening::Missing(cause)) => {
+                    format!("no RDMA device listens on {at} ({cause}); iSCSI is served there")
+                }
+                (None, _) => return None,
             };
-            let cause = portal.missing.as_ref().or(by_devices)?;
-            Some((portal.asked, cause.clone()))
+            Some((at, detail))
         });
         missing.collect()
     }

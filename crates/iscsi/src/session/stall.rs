@@ -84,9 +84,9 @@ impl<L: Lease> Session<L, TcpMover<L>> {
 }
 
 impl<L: Lease> Session<L, IserMover<L>> {
-    /// All that the queue pair put out before has left; whether it has put out more. What it
-    /// completes does not tell that: a send is complete while its data is held, and a peer that
-    /// reads nothing would have everything completed.
+    /// All that the queue pair put out before has left; whether it has put out more. What software
+    /// iWARP completes does not tell that: a send is complete while its data is held, and a peer
+    /// that reads nothing would have everything completed. What a device completes does.
     pub fn has_put_out(&mut self, more: bool) {
         self.left(more);
     }

@@ -120,11 +120,11 @@ impl Preparing<'_> {
                 portal.by_devices = DeviceListening::Yes;
                 Ok(Some(listener))
             }
+            // A device that is away keeps no change of something else from being made.
+            Err(_) if matches!(portal.by_devices, DeviceListening::Missing(_)) => Ok(None),
             Err(error) if self.may_miss_portals => {
                 let cause = error.to_string();
-                if portal.by_devices != DeviceListening::Missing(cause.clone()) {
-                    tracing::error!("no iSER by devices on {} yet: {cause}", portal.bound);
-                }
+                tracing::error!("no iSER by devices on {} yet: {cause}", portal.bound);
                 portal.by_devices = DeviceListening::Missing(cause);
                 Ok(None)
             }

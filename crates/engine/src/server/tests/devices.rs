@@ -148,7 +148,7 @@ fn a_device_that_is_taken_away_ends_its_sessions() {
     host.end();
     lab.until_sessions(0);
     let cause = within(|| lab.server.missing_portals().pop()).1;
-    assert_eq!(cause, "the RDMA device was taken away");
+    assert!(cause.contains("the RDMA device was taken away"), "{cause}");
 }
 
 #[test]
@@ -205,9 +205,10 @@ fn a_portal_without_a_device_is_an_error_or_waits_for_one() {
         panic!("one portal is missing");
     };
     assert!(
-        cause.starts_with("this machine has no RDMA device"),
+        cause.contains("(this machine has no RDMA device"),
         "{cause}"
     );
+    server.apply(inventory(true)).unwrap();
     world.order(Order::Devices, 1);
     server.try_portals();
     assert_eq!(server.missing_portals(), []);
