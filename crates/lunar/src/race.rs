@@ -50,7 +50,7 @@ pub(crate) struct RaceArgs {
 
     /// Transports to --volume, of iscsi, iser and fcoe; the others are compared with the first
     ///
-    /// Options of its address may follow a transport: iscsi?digests=on, iser?crc=off.
+    /// Options of its address may follow a transport: iscsi?digests=crc32c, iser?crc=off.
     #[arg(
         long,
         value_name = "TRANSPORT,...",

@@ -256,7 +256,8 @@ fn a_failed_completion_is_told_with_the_device() {
     let world = World::new();
     let target = Target::start(&world);
     world.order(Order::FailStatus, RETRY_EXCEEDED);
-    world.order(Order::FailAfter, 3);
+    // The first request of the login.
+    world.order(Order::FailAfter, 0);
     assert_eq!(
         refusal(DEVICE),
         "RDMA device pretend0: the peer acknowledges nothing any more (IBV_WC_RETRY_EXC_ERR); \

@@ -44,7 +44,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             ..Census::default()
         };
         if let Some(control) = &self.control {
-            census.logins = control.logins.len();
+            census.logins = control.logins.len() + control.device_logins.len();
             census.waiting = control.waiting.len();
             census.sessions = control.registry.len();
             census.places = control.places.len();

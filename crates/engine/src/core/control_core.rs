@@ -86,8 +86,11 @@ pub struct ControlCore {
     pub(super) places: BTreeMap<u16, CoreId>,
     /// Logins that wait for the session with that TSIH to end.
     pub(super) waiting: Vec<(u16, SlotKey, AdmissionWish)>,
-    /// Connections that have not logged in.
+    /// Connections that have not logged in, by TCP.
     pub(super) logins: Logins,
+    /// The same by RDMA devices. There a peer may claim any address, as nothing comes back before
+    /// it has its place, so these places are apart.
+    pub(super) device_logins: Logins,
     /// When it was told last that no connection could be accepted.
     pub(super) not_accepted: Option<Now>,
     /// By slot.
@@ -153,6 +156,7 @@ impl ControlCore {
             places: BTreeMap::new(),
             waiting: Vec::new(),
             logins: Logins::default(),
+            device_logins: Logins::default(),
             not_accepted: None,
             units: Vec::new(),
             store: parts.store,

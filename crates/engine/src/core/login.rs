@@ -79,13 +79,27 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Whether another connection from `peer` may log in. Where an address that holds many more
-    /// places has to give one up for it, that connection is closed.
-    pub(super) fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
-        let Some(control) = &self.control else {
-            return false;
-        };
-        match control.logins.admission(peer, control.config.limits.logins) {
+    /// Whether another connection from `peer` may log in.
+    fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
+        let admission = self.control.as_ref().map_or(Admission::Full, |control| {
+            let most = control.config.limits.logins;
+            control.logins.admission(peer, most)
+        });
+        self.make_room(now, peer, admission)
+    }
+
+    /// The same by an RDMA device, where there are half as many places.
+    pub(super) fn has_room_by_device(&mut self, now: Now, peer: IpAddr) -> bool {
+        let admission = self.control.as_ref().map_or(Admission::Full, |control| {
+            let most = control.config.limits.logins.div_ceil(2);
+            control.device_logins.admission(peer, most)
+        });
+        self.make_room(now, peer, admission)
+    }
+
+    /// Where an address that holds many more places has to give one up, that connection is closed.
+    fn make_room(&mut self, now: Now, peer: IpAddr, admission: Admission) -> bool {
+        match admission {
             Admission::Free => true,
             Admission::InPlaceOf(fullest, oldest) => {
                 self.tell_of(now, fullest, TOO_MANY_LOGINS);
@@ -265,6 +279,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         control.logins.remove(key);
+        control.device_logins.remove(key);
         let Some(session) = login.login.outcome() else {
             return;
         };
@@ -308,6 +323,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         control.logins.remove(key);
+        control.device_logins.remove(key);
         control.waiting.retain(|(_, waiting, _)| *waiting != key);
         if let ConnectionPhase::Moving(login) = connection.phase
             && let Some(session) = login.login.outcome()

@@ -60,7 +60,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// A peer asks for a connection, which is refused as the request is dropped.
     fn asked_by_device(&mut self, now: Now, request: RdmaRequest) {
         let (peer, local) = (request.peer(), request.local());
-        if self.stop.is_stopping() || !self.has_room(now, peer.ip()) {
+        if self.stop.is_stopping() || !self.has_room_by_device(now, peer.ip()) {
             return;
         }
         let Some(control) = &mut self.control else {
@@ -69,14 +69,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let config = control.config.clone();
         let pair = match rdma_carrier::accept(request, &self.rdma.memory, &config.limits) {
             Ok(pair) => pair,
-            Err(error) => return self.tell_of_refusal(now, peer, &error),
+            Err(error @ RdmaError::NoLockedMemory { .. }) => {
+                return self.tell_of_refusal(now, peer, &error);
+            }
+            // The peer may have given up, or have asked for what cannot be.
+            Err(error) => return tracing::debug!("{peer}: no session over iSER: {error}"),
         };
         let endpoints = Endpoints { local, peer };
         let login = Login::new(now, config, endpoints, (control.random)());
         let login = CoreLogin::over_device(login, pair);
         let phase = ConnectionPhase::Login(Box::new(login));
         let key = self.connections.insert(peer.ip(), None, phase);
-        control.logins.insert(peer.ip(), key);
+        control.device_logins.insert(peer.ip(), key);
         self.add_pair(key);
         self.arm(now, key);
     }

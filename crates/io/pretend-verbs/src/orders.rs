@@ -53,7 +53,8 @@ impl Order {
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub enum Count {
-    /// Identifiers, channels, domains, registrations, queues, queue pairs that there are.
+    /// Identifiers, channels, lists of devices, domains, registrations, queues, queue pairs that
+    /// there are.
     Objects,
     /// Bytes that are pinned.
     Pinned,
@@ -121,5 +122,6 @@ extern "C" fn pretend_count(what: u32) -> u64 {
 
 fn objects(world: &World) -> u64 {
     let verbs = world.pds.len() + world.mrs.len() + world.cqs.len() + world.qps.len();
-    (verbs + world.comp_channels.len() + world.event_channels.len() + world.ids.len()) as u64
+    let cm = world.event_channels.len() + world.ids.len() + world.device_lists;
+    (verbs + world.comp_channels.len() + cm) as u64
 }

@@ -130,6 +130,29 @@ unsafe extern "C" fn ibv_free_device_list(list: *mut *mut IbvDevice) {
     drop(unsafe { Box::from_raw(list) });
 }
 
+/// Those that were opened, by librdmacm's name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rdma_get_devices(count: *mut c_int) -> *mut *mut IbvContext {
+    let mut world = world::lock();
+    let opened = world.contexts.iter().flatten();
+    let mut list: Vec<_> = opened.map(|context| *context as *mut IbvContext).collect();
+    if !count.is_null() {
+        // SAFETY: the caller's.
+        unsafe { *count = list.len() as c_int };
+    }
+    list.resize(DEVICES.len() + 1, ptr::null_mut());
+    world.device_lists += 1;
+    Box::into_raw(list.into_boxed_slice()).cast()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn rdma_free_devices(list: *mut *mut IbvContext) {
+    world::lock().device_lists -= 1;
+    let list = ptr::slice_from_raw_parts_mut(list, DEVICES.len() + 1);
+    // SAFETY: as it was made.
+    drop(unsafe { Box::from_raw(list) });
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_query_device(_: *mut IbvContext, attr: *mut IbvDeviceAttr) -> c_int {
     let world = world::lock();

@@ -21,6 +21,8 @@ pub(crate) struct World {
     pub(crate) qps: HashMap<usize, QpState>,
     pub(crate) event_channels: HashMap<usize, EventQueue>,
     pub(crate) ids: HashMap<usize, Connection>,
+    /// Lists of devices that are held.
+    pub(crate) device_lists: usize,
     pub(crate) last_key: u32,
     pub(crate) last_port: u16,
     pub(crate) pinned: usize,

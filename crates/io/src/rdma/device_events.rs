@@ -41,7 +41,7 @@ impl RdmaDeviceEvents {
     ///
     /// Of fcntl and epoll.
     pub fn new(domain: &Arc<RdmaDomain>) -> io::Result<Self> {
-        // SAFETY: an open context has this descriptor, and is never closed.
+        // SAFETY: an open context has this descriptor; the domain, which is held, keeps it open.
         let events = unsafe { BorrowedFd::borrow_raw((*domain.context()).async_fd) };
         channel::unblock(events)?;
         Ok(Self {

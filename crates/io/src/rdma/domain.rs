@@ -1,6 +1,7 @@
 //! A device as opened, with a protection domain: keys and queue pairs work together within one.
 
 use std::ffi::c_int;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +29,47 @@ pub struct RdmaDomain {
     /// How often `locked` has changed, so that a core need not look.
     generation: AtomicU64,
     library: Arc<RdmaLibrary>,
+    /// Goes last: what is above is of an open device.
+    #[expect(dead_code, reason = "held")]
+    open: OpenDevices,
+}
+
+/// Keeps devices open that librdmacm has. It closes those that have gone and that no identifier is
+/// bound to as soon as it looks for others; what was made on them would be freed with them.
+struct OpenDevices {
+    list: *mut *mut IbvContext,
+    library: Arc<RdmaLibrary>,
+}
+
+impl OpenDevices {
+    /// Those that are open now, if one of them is of this context, which an identifier is bound to.
+    fn with(library: &Arc<RdmaLibrary>, context: *mut IbvContext) -> Result<Self, RdmaError> {
+        // SAFETY: how many there are is not asked for.
+        let list = unsafe { (library.cm.get_devices)(ptr::null_mut()) };
+        if list.is_null() {
+            return Err(RdmaError::last("rdma_get_devices", ""));
+        }
+        let library = Arc::clone(library);
+        let open = Self { list, library };
+        if open.contexts().any(|one| one == context) {
+            Ok(open)
+        } else {
+            Err(RdmaError::NoDevice)
+        }
+    }
+
+    fn contexts(&self) -> impl Iterator<Item = *mut IbvContext> {
+        // SAFETY: the list ends with a null, up to which it is read.
+        let at = |index| unsafe { *self.list.add(index) };
+        (0..).map(at).take_while(|context| !context.is_null())
+    }
+}
+
+impl Drop for OpenDevices {
+    fn drop(&mut self) {
+        // SAFETY: the library's list, once.
+        unsafe { (self.library.cm.free_devices)(self.list) };
+    }
 }
 
 /// What a device can do, as far as it limits a queue pair.
@@ -62,11 +104,13 @@ unsafe impl Send for RdmaDomain {}
 unsafe impl Sync for RdmaDomain {}
 
 impl RdmaDomain {
-    /// A new domain on an open device. The context is one of librdmacm, which are never closed.
+    /// A new domain on an open device, which an identifier of the caller's is bound to. It stays
+    /// open for as long as the domain is there, also if it is taken away.
     pub(super) fn new(
         library: &Arc<RdmaLibrary>,
         context: *mut IbvContext,
     ) -> Result<Arc<Self>, RdmaError> {
+        let open = OpenDevices::with(library, context)?;
         // SAFETY: an open context has a device.
         let device = device_info(unsafe { (*context).device });
         let limits = DeviceLimits::of(library, context, &device)?;
@@ -83,6 +127,7 @@ impl RdmaDomain {
             locked: Mutex::default(),
             generation: AtomicU64::new(0),
             library: Arc::clone(library),
+            open,
         }))
     }
 

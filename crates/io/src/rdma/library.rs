@@ -231,6 +231,8 @@ functions! {
         create_id = "rdma_create_id"
             (*mut RdmaEventChannel, *mut *mut RdmaCmId, *mut c_void, c_int) -> c_int;
         destroy_id = "rdma_destroy_id" (*mut RdmaCmId) -> c_int;
+        get_devices = "rdma_get_devices" (*mut c_int) -> *mut *mut IbvContext;
+        free_devices = "rdma_free_devices" (*mut *mut IbvContext);
         set_option = "rdma_set_option" (*mut RdmaCmId, c_int, c_int, *mut c_void, usize) -> c_int;
         bind_addr = "rdma_bind_addr" (*mut RdmaCmId, *mut libc::sockaddr) -> c_int;
         listen = "rdma_listen" (*mut RdmaCmId, c_int) -> c_int;

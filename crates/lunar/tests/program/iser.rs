@@ -202,7 +202,7 @@ fn without_the_option_iser_is_refused() {
 #[test]
 fn each_wrong_option_is_one_line() {
     for (line, told) in [
-        ("serve ram:1M --iser=device", "--iser"),
+        ("serve ram:1M --iser=hard", "--iser"),
         ("serve ram:1M --iser=", "--iser"),
         ("serve ram:1M --iser --iser", "--iser"),
         ("serve ram:1M --iser-crc off", "--iser"),

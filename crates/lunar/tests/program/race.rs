@@ -108,14 +108,14 @@ fn served(change: impl FnOnce(&mut Command)) -> [String; 2] {
 
 #[test]
 fn transports_take_options_of_their_addresses() {
-    let over = "iscsi?digests=on,iser,iser?crc=off";
+    let over = "iscsi?digests=crc32c,iser,iser?crc=off";
     let outcome = raced(&mut short(&format!("--volume ram:1M --over {over} --json"))).json();
     let rows = outcome["rows"].as_array().unwrap().iter();
     let addresses: Vec<_> = rows.map(|row| row["address"].as_str().unwrap()).collect();
     let [digests, iser, bare] = addresses[..] else {
         panic!("{addresses:?}");
     };
-    assert!(digests.starts_with("iscsi://") && digests.ends_with("?digests=on"));
+    assert!(digests.starts_with("iscsi://") && digests.ends_with("?digests=crc32c"));
     assert!(iser.starts_with("iser://") && iser.ends_with("/0"));
     assert!(bare.starts_with("iser://") && bare.ends_with("?crc=off"));
 }

@@ -110,8 +110,10 @@ impl DeviceSession {
         self.more && !self.initiator.is_stalled()
     }
 
-    /// Takes what the device has done, up to the next event.
+    /// Takes what the device has done, up to the next event, and no more than a target that keeps
+    /// to its bounds can have sent: others send faster than they are heard.
     pub(super) fn receive(&mut self, now: Now) {
+        self.pair.allow(2 * usize::from(RECEIVES));
         self.more = !self.initiator.receive(now, &mut self.pair);
     }
 

@@ -53,12 +53,15 @@ impl Wire {
             return Err(RdmaError::NoDevice);
         };
         let room = sizes.sends.saturating_add(sizes.receives);
-        let completions = CompletionQueue::new(domain, ops, room)?;
+        let mut completions = CompletionQueue::new(domain, ops, room)?;
         let fd = AllOf::new(id.library(), &[id.channel().as_fd(), completions.fd()]);
-        let fd = fd.map_err(|cause| RdmaError::Call {
-            call: "epoll_ctl",
-            device: domain.device().name.clone(),
-            cause,
+        let fd = fd.map_err(|cause| {
+            completions.destroy(domain);
+            RdmaError::Call {
+                call: "epoll_ctl",
+                device: domain.device().name.clone(),
+                cause,
+            }
         })?;
         let mut wire = Self {
             id,

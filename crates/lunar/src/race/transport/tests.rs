@@ -20,9 +20,9 @@ fn crcs_are_waived_at_both_ends() {
 
 #[test]
 fn options_go_to_the_address_of_their_transport() {
-    let way = RacedTransport::parse("iscsi?digests=on").unwrap();
+    let way = RacedTransport::parse("iscsi?digests=crc32c").unwrap();
     let address = way.address("iscsi://a/iqn.x/0");
-    assert_eq!(address.as_deref(), Some("iscsi://a/iqn.x/0?digests=on"));
+    assert_eq!(address.as_deref(), Some("iscsi://a/iqn.x/0?digests=crc32c"));
     assert_eq!(way.address("iser://a/iqn.x/0"), None);
     assert!(RacedTransport::parse("nvme").is_err());
 }
