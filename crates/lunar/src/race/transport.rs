@@ -28,7 +28,7 @@ const WORDS: [(&str, TransportKind); 3] = [
 ];
 
 impl RacedTransport {
-    /// Parses `iscsi`, or `iscsi?digests=crc32c`. What is behind the `?` is looked at with the address.
+    /// Parses `iscsi`, or `iscsi?digests=crc32c`. The address is what judges the options.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (word, options) = text.split_once('?').unwrap_or((text, ""));
         let found = WORDS.iter().find(|(known, _)| *known == word);
