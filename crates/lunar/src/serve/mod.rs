@@ -108,9 +108,9 @@ fn line(lun: &ReadyLun, json: bool) -> String {
 
 /// The addresses by which initiators reach a LUN: one a portal.
 fn addresses(lun: &ReadyLun) -> Vec<String> {
-    if !lun.address.starts_with("iscsi:") {
+    let Some((scheme @ ("iscsi" | "iser"), _)) = lun.address.split_once("://") else {
         return vec![lun.address.clone()];
-    }
-    let address = |portal| format!("iscsi://{portal}/{}/{}", lun.target, lun.lun);
+    };
+    let address = |portal| format!("{scheme}://{portal}/{}/{}", lun.target, lun.lun);
     lun.portals.iter().map(address).collect()
 }

@@ -94,6 +94,11 @@ fn a_line_a_portal_for_people() {
     let expected = "iscsi://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0  1.0 GiB  ram:1G\n\
                     iscsi://[::1]:3260/iqn.2026-11.org.lunar:host/0  1.0 GiB  ram:1G";
     assert_eq!(line(&lun(), false), expected);
+    let iser = ReadyLun {
+        address: "iser://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0".into(),
+        ..lun()
+    };
+    assert_eq!(line(&iser, false), expected.replace("iscsi:", "iser:"));
     let fcoe = ReadyLun {
         address: "fcoe://eth0/20:00:52:54:00:78:41:00/0".into(),
         portals: vec!["eth0".into()],
