@@ -274,7 +274,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         let pair = login.device().map(DeviceLogin::pair);
-        pair.into_iter().for_each(|pair| self.rdma.forget(pair));
+        if let Some(pair) = pair {
+            self.rdma.forget(pair);
+        }
         let Some(control) = &mut self.control else {
             return;
         };
@@ -297,8 +299,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             .sessions
             .insert(tsih, SessionInfo::of(session, core, now));
         let Some(login) = login.rest() else {
-            let socket = connection.socket.into_iter();
-            socket.for_each(|socket| self.ring.close(socket));
+            if let Some(socket) = connection.socket {
+                self.ring.close(socket);
+            }
             return self.post_ended(tsih);
         };
         let socket = connection.socket.map(|socket| self.ring.release(socket));

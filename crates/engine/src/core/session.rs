@@ -58,9 +58,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         let Some(session) = new.login.into_session(now, &self.rdma.memory) else {
-            socket
-                .into_iter()
-                .for_each(|socket| self.ring.close(socket));
+            if let Some(socket) = socket {
+                self.ring.close(socket);
+            }
             return self.post_ended(new.tsih);
         };
         let session = Box::new(session);
