@@ -42,8 +42,15 @@ impl Client {
     /// # Errors
     /// When it is not let in, or the unit does not become ready.
     pub fn log_in(lun: &ReadyLun, number: u32) -> Result<Self> {
+        Self::log_in_as(lun, Settings::new(number, &lun.target))
+    }
+
+    /// The same with any settings.
+    ///
+    /// # Errors
+    /// When it is not let in, or the unit does not become ready.
+    pub fn log_in_as(lun: &ReadyLun, settings: Settings) -> Result<Self> {
         let portal = lun.portals.first().context("no portal")?.parse()?;
-        let settings = Settings::new(number, &lun.target);
         let mut client = Self::connect(portal, settings)?;
         client.lun = Lun::from_index(lun.lun);
         for _ in 0..8 {

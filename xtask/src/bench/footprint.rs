@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use io::{cpu, limits};
 use tests::client::Client;
+use tests::initiator::Settings;
+use tests::iser_end::IserSettings;
 use tests::process::resident;
 use tests::server::{ReadyLun, Server};
 
@@ -27,9 +29,23 @@ const STARTS: usize = 5;
 pub(super) fn measure(binary: &Path) -> Result<Vec<Verdict>> {
     eprintln!("start, idle load, memory");
     limits::raise_open_files().context("cannot raise the file limit")?;
-    let server = target::serve(binary, "bench-footprint", "ram:1G", &[])?;
+    let mut verdicts = sessions(binary, None)?;
+    verdicts.extend(sessions(binary, Some(IserSettings::usual()))?);
+    let start = start_ms(binary)?;
+    verdicts.push(Verdict::at_most(
+        start,
+        "ms from start to ready, ram:50G",
+        50.0,
+    ));
+    Ok(verdicts)
+}
+
+/// What idle sessions cost, over iSER if so told.
+fn sessions(binary: &Path, iser: Option<IserSettings>) -> Result<Vec<Verdict>> {
+    let over = if iser.is_some() { ", iSER" } else { "" };
+    let server = target::serve(binary, "bench-footprint", "ram:1G", &["--iser"])?;
     let pid = server.pid();
-    let held = HeldSessions::default();
+    let held = HeldSessions::new(iser);
     let (idle, many_idle, grown) = thread::scope(|scope| {
         let hold = |numbers| scope.spawn(|| held.hold(&server.luns[0], numbers));
         let mut threads = vec![hold(0..IDLE_SESSIONS)];
@@ -50,30 +66,42 @@ pub(super) fn measure(binary: &Path) -> Result<Vec<Verdict>> {
         measured
     })?;
     let session_kib = grown / f64::from(MANY_SESSIONS - IDLE_SESSIONS) / 1024.0;
-    let of_a_core = |sessions| format!("% of a core for {sessions} idle sessions");
+    let of_a_core = |sessions| format!("% of a core for {sessions} idle sessions{over}");
+    let kib = format!("KiB for an idle session{over}");
     Ok(vec![
         Verdict::at_most(idle * 100.0, of_a_core(IDLE_SESSIONS), 0.5),
         Verdict::at_most(many_idle * 100.0, of_a_core(MANY_SESSIONS), 1.0),
-        Verdict::at_most(session_kib, "KiB for an idle session", 64.0),
-        Verdict::at_most(start_ms(binary)?, "ms from start to ready, ram:50G", 50.0),
+        Verdict::at_most(session_kib, kib, 64.0),
     ])
 }
 
 /// Sessions that do nothing but answer when they are asked whether they are there.
-#[derive(Default)]
 struct HeldSessions {
+    iser: Option<IserSettings>,
     count: AtomicU32,
     stop: AtomicBool,
 }
 
 impl HeldSessions {
+    fn new(iser: Option<IserSettings>) -> Self {
+        Self {
+            iser,
+            count: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
     /// Holds some of them until it is told to stop.
     fn hold(&self, lun: &ReadyLun, numbers: Range<u32>) -> Result<()> {
         // A look at a socket takes a tick of the kernel, so a thread has no more than 100.
         const LOOK: Duration = Duration::from_millis(1);
         let mut sessions = Vec::new();
         for number in numbers {
-            sessions.push(Client::log_in(lun, number)?);
+            let settings = Settings {
+                iser: self.iser.clone(),
+                ..Settings::new(number, &lun.target)
+            };
+            sessions.push(Client::log_in_as(lun, settings)?);
             self.count.fetch_add(1, Relaxed);
         }
         while !self.stop.load(Relaxed) {
