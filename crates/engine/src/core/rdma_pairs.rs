@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use ::io::rdma::{RdmaListener, RdmaMemory, RdmaPair, RdmaWatch};
+use ::io::rdma::{RdmaDeviceEvents, RdmaListener, RdmaMemory, RdmaPair, RdmaWatch};
 use ::io::ring::Ring;
 use scsi::medium::Now;
 use scsi::nexus::NexusId;
@@ -24,6 +24,8 @@ pub(super) struct CoreRdma {
     pub(super) memory: RdmaMemory,
     /// On core 0: the portals that devices listen on, by their numbers.
     pub(super) listeners: Vec<(u32, RdmaListener)>,
+    /// On core 0: the devices that have taken connections.
+    pub(super) devices: Vec<RdmaDeviceEvents>,
     /// When it was told last that a connection was refused.
     pub(super) told_refusal: Option<Now>,
     /// What wakes it, once there was something to wait for.
@@ -44,6 +46,9 @@ struct AwakePair {
 /// What a watch calls a listener; pairs are called by their slots.
 const LISTENER: u64 = 1 << 63;
 
+/// What a watch calls any device.
+pub(super) const DEVICE: u64 = LISTENER | 1 << 62;
+
 /// Turns without anything after which a pair sleeps, though its core does not. A turn takes some
 /// 20 us then, and to wake a pair costs two system calls.
 const IDLE_TURNS: u32 = 64;
@@ -60,7 +65,7 @@ impl CoreRdma {
         }
     }
 
-    fn watch(&mut self) -> std::io::Result<&RdmaWatch> {
+    pub(super) fn watch(&mut self) -> std::io::Result<&RdmaWatch> {
         match &mut self.watch {
             Some(watch) => Ok(watch),
             none => Ok(none.insert(RdmaWatch::new()?)),
@@ -122,7 +127,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         };
         let ready: Vec<_> = watch.ready().collect();
         for number in ready {
-            if number & LISTENER != 0 {
+            if number == DEVICE {
+                self.rdma.tell_of_devices();
+            } else if number & LISTENER != 0 {
                 self.rdma_requests(now, number as u32);
             } else {
                 self.wake_pair(key_of(number));

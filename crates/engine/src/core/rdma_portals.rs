@@ -2,9 +2,12 @@
 //! and have their places among them.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::rdma::{RdmaError, RdmaListener, RdmaRequest};
+use ::io::rdma::{
+    RdmaDeviceEvent, RdmaDeviceEvents, RdmaDomain, RdmaError, RdmaListener, RdmaRequest,
+};
 use ::io::ring::Ring;
 use iscsi::login::Login;
 use iscsi::target::Endpoints;
@@ -14,6 +17,7 @@ use super::Core;
 use super::connection::ConnectionPhase;
 use super::control_core::Vanished;
 use super::rdma_carrier;
+use super::rdma_pairs::{CoreRdma, DEVICE};
 use super::transport::CoreLogin;
 use crate::mailbox::Mailer;
 
@@ -22,6 +26,39 @@ const REFUSED_EVERY: Duration = Duration::from_secs(60);
 
 /// Connections that are taken at a time: each makes a queue pair, which takes a device its time.
 const TAKEN_MAX: usize = 16;
+
+impl CoreRdma {
+    /// Has the log tell what becomes of a device, from its first connection on.
+    fn follow(&mut self, domain: &Arc<RdmaDomain>) {
+        let is_known = |one: &RdmaDeviceEvents| Arc::ptr_eq(one.domain(), domain);
+        if self.devices.iter().any(is_known) {
+            return;
+        }
+        let followed = RdmaDeviceEvents::new(domain).and_then(|events| {
+            self.watch()?.add_events(&events, DEVICE)?;
+            Ok(events)
+        });
+        match followed {
+            Ok(events) => self.devices.push(events),
+            Err(cause) => {
+                let device = &domain.device().name;
+                tracing::warn!("cannot hear what becomes of {device}: {cause}; see ulimit -n");
+            }
+        }
+    }
+
+    /// Tells what has become of devices; those that have gone are let go.
+    pub(super) fn tell_of_devices(&mut self) {
+        self.devices.retain_mut(|events| {
+            let mut is_there = true;
+            while let Some(event) = events.poll() {
+                tracing::warn!("RDMA device {}: {event}", events.domain().device().name);
+                is_there &= event != RdmaDeviceEvent::Broken;
+            }
+            is_there
+        });
+    }
+}
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Listens at these portals by devices from now on, and no more at others.
@@ -75,6 +112,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             // The peer may have given up, or have asked for what cannot be.
             Err(error) => return tracing::debug!("{peer}: no session over iSER: {error}"),
         };
+        self.rdma.follow(pair.as_pair().domain());
         let endpoints = Endpoints { local, peer };
         let login = Login::new(now, config, endpoints, (control.random)());
         let login = CoreLogin::over_device(login, pair);

@@ -68,10 +68,12 @@ pub enum Count {
     Receives,
     /// What no correct user does.
     Complaints,
+    /// What devices have to tell, and nobody has asked for.
+    Events,
 }
 
 impl Count {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Objects,
         Self::Pinned,
         Self::SendCalls,
@@ -79,6 +81,7 @@ impl Count {
         Self::Moved,
         Self::Receives,
         Self::Complaints,
+        Self::Events,
     ];
 }
 
@@ -116,6 +119,7 @@ extern "C" fn pretend_count(what: u32) -> u64 {
         Some(Count::Moved) => world.moved,
         Some(Count::Receives) => world.qps.values().map(|qp| qp.receives.len() as u64).sum(),
         Some(Count::Complaints) => world.complaints,
+        Some(Count::Events) => world.async_events.len() as u64,
         None => 0,
     }
 }

@@ -12,18 +12,23 @@ use super::sys::verbs::{
     IBV_EVENT_QP_FATAL, IbvAsyncEvent,
 };
 
-/// What happened to a device. Where connections are hit they tell so themselves: this is for a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What happened to a device, in words for a log: where connections are hit they tell so themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RdmaDeviceEvent {
     /// A port has its link.
+    #[error("a port has its link (IBV_EVENT_PORT_ACTIVE)")]
     PortUp,
     /// A port has lost its link.
+    #[error("a port has lost its link (IBV_EVENT_PORT_ERR)")]
     PortDown,
     /// The device is broken, or was taken away.
+    #[error("it is broken, or was taken away (IBV_EVENT_DEVICE_FATAL)")]
     Broken,
     /// A queue of one connection is broken.
+    #[error("a queue of a connection is broken")]
     QueueBroken,
     /// Anything else, by its number in `enum ibv_event_type`.
+    #[error("ibv_event_type {0}")]
     Other(i32),
 }
 
@@ -48,6 +53,12 @@ impl RdmaDeviceEvents {
             domain: Arc::clone(domain),
             fd: AllOf::new(domain.library(), &[events])?,
         })
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn domain(&self) -> &Arc<RdmaDomain> {
+        &self.domain
     }
 
     /// Readable when there is an event.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::Timespec;
 
-use super::{RdmaListener, RdmaPair};
+use super::{RdmaDeviceEvents, RdmaListener, RdmaPair};
 
-/// What a core sleeps on: pairs and listeners, each with a number of the core's.
+/// What a core sleeps on: pairs, listeners and devices, each with a number of the core's.
 pub struct RdmaWatch {
     fd: Arc<OwnedFd>,
     found: Vec<epoll::Event>,
@@ -56,6 +56,15 @@ impl RdmaWatch {
     /// As of [`Self::add`].
     pub fn add_listener(&self, listener: &RdmaListener, number: u64) -> io::Result<()> {
         self.add_descriptor(listener.descriptor(), number)
+    }
+
+    /// Adds the events of a device by a number.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::add`].
+    pub fn add_events(&self, events: &RdmaDeviceEvents, number: u64) -> io::Result<()> {
+        self.add_descriptor(events.descriptor(), number)
     }
 
     fn add_descriptor(&self, fd: &Arc<OwnedFd>, number: u64) -> io::Result<()> {

@@ -19,6 +19,10 @@ use self::rig::{Lab, TARGET, WRITE_16, config, config_of, inventory, open, patte
 use super::super::{RdmaSource, Server};
 use crate::serve::options::ServeError;
 
+/// Numbers of `enum ibv_event_type`.
+const IBV_EVENT_PORT_ACTIVE: i64 = 9;
+const IBV_EVENT_PORT_ERR: i64 = 10;
+
 #[test]
 fn discovery_then_io_of_all_lengths_then_a_logout() {
     let lab = Lab::new();
@@ -155,6 +159,18 @@ fn a_device_that_is_taken_away_ends_its_sessions() {
     lab.until_sessions(0);
     let cause = within(|| lab.server.missing_portals().pop()).1;
     assert!(cause.contains("the RDMA device was taken away"), "{cause}");
+}
+
+/// Whose port lost its link, which is for the log alone.
+#[test]
+fn what_a_device_tells_of_itself_is_heard() {
+    let lab = Lab::new();
+    let mut host = lab.host(1);
+    for event in [IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ACTIVE] {
+        lab.order(Order::AsyncEvent, event);
+        within(|| (lab.world.count(Count::Events) == 0).then_some(()));
+    }
+    host.write(0, pattern(512, 1));
 }
 
 #[test]
