@@ -331,6 +331,11 @@ impl ServeArgs {
             options.listen = portal::listen(&self.network.listen)?;
         }
         options.target_per_volume = self.target_per_volume;
+        if self.network.iser == Some(IserProvider::Device) && !self.network.iser_crc {
+            let fault = "--iser-crc is of software iWARP, which --iser=device does not take: \
+                         give --iser=both, or leave --iser-crc out";
+            return Err(VerbError::usage(fault));
+        }
         options.iser = self.network.iser;
         options.iser_crc = self.network.iser_crc;
         options.fcoe = self.network.fcoe;

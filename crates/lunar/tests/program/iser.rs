@@ -209,6 +209,10 @@ fn each_wrong_option_is_one_line() {
         ("serve ram:1M --iser --iser-crc", "--iser-crc"),
         ("serve ram:1M --iser --iser-crc maybe", "--iser-crc"),
         (
+            "serve ram:1M --iser=device --iser-crc off",
+            "--iser-crc is of software iWARP, which --iser=device does not take",
+        ),
+        (
             "serve ram:1M --iser --fcoe cable:/tmp/no-cable",
             "--iser needs a portal, and with --fcoe alone there is none: add --listen",
         ),

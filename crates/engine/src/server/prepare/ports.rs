@@ -101,6 +101,13 @@ impl Preparing<'_> {
                     portal.by_devices = DeviceListening::No;
                 }
                 _ if wanted && portal.missing.is_none() => {
+                    let overlaps = |old: &&SocketAddr| portals::overlap(**old, portal.bound);
+                    if let Some(old) = made.closing.iter().find(overlaps) {
+                        // rdma_cm has no SO_REUSEPORT: the next try finds the port free.
+                        let cause = format!("its port is free when {old} is closed");
+                        portal.by_devices = DeviceListening::Missing(cause);
+                        continue;
+                    }
                     let listener = self.listen_by_devices(portal)?;
                     let number = portal.number;
                     let listener = listener.map(|listener| (number, listener));

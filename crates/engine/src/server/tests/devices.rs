@@ -3,6 +3,7 @@
 
 mod rig;
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ::io::rdma::RdmaError;
@@ -15,7 +16,9 @@ use pretend_verbs::{Count, OpenedWorld, Order};
 use scsi::medium::Lease as _;
 use scsi::wire::lun::Lun;
 
-use self::rig::{Lab, TARGET, WRITE_16, config, config_of, inventory, open, pattern, within};
+use self::rig::{
+    Lab, TARGET, WRITE_16, config, config_of, inventory, inventory_at, open, pattern, within,
+};
 use super::super::{RdmaSource, Server};
 use crate::serve::options::ServeError;
 
@@ -208,6 +211,27 @@ fn a_portal_is_taken_by_devices_and_given_up_while_it_serves() {
     lab.server.apply(inventory(true)).unwrap();
     let mut other = lab.host(2);
     assert_eq!(other.read(0, 512), pattern(512, 2));
+}
+
+/// Both cannot be listened on at a time.
+#[test]
+fn a_portal_moves_between_an_address_and_the_wildcard_by_another_try() {
+    let lab = Lab::new();
+    let mut host = lab.host(1);
+    let address = lab.portal();
+    let wildcard = SocketAddr::from(([0, 0, 0, 0], address.port()));
+    for portal in [wildcard, address] {
+        lab.server.apply(inventory_at(portal, true)).unwrap();
+        let [(_, cause)] = &lab.server.missing_portals()[..] else {
+            panic!("one portal is missing");
+        };
+        assert!(cause.contains("is closed"), "{cause}");
+        lab.server.try_portals();
+        assert_eq!(lab.server.missing_portals(), []);
+    }
+    // Its session came by an address that both have.
+    host.write(0, pattern(512, 1));
+    assert_eq!(lab.host(2).read(0, 512), pattern(512, 1));
 }
 
 #[test]

@@ -129,6 +129,10 @@ pub(super) fn config(rdma: RdmaSource) -> ServerConfig {
 
 /// A RAM disk at a portal that devices listen on, or not.
 pub(super) fn inventory(by_devices: bool) -> Inventory {
+    inventory_at(SocketAddr::from(([127, 0, 0, 1], 0)), by_devices)
+}
+
+pub(super) fn inventory_at(portal: SocketAddr, by_devices: bool) -> Inventory {
     let address = "ram:4M";
     let row = UnitRow {
         serial: Some("1".to_owned()),
@@ -143,7 +147,6 @@ pub(super) fn inventory(by_devices: bool) -> Inventory {
         .into(),
         ..TargetRow::default()
     };
-    let portal = SocketAddr::from(([127, 0, 0, 1], 0));
     let devices = if by_devices { vec![portal] } else { Vec::new() };
     Inventory {
         units: [("disk".to_owned(), row.into())].into(),
