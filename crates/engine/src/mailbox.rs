@@ -88,6 +88,8 @@ pub struct SessionInfo {
     pub proof: SessionProof,
     /// What carries it.
     pub transport: Transport,
+    /// The RDMA device that it came by.
+    pub device: Option<String>,
     /// PDUs have a header digest (CRC32C).
     pub header_digest: bool,
     /// Data segments have a digest (CRC32C).

@@ -21,6 +21,7 @@ fn session(id: u16, commands: u64, age_s: u64) -> Session {
         user: None,
         proof: "none".to_owned(),
         transport: "tcp".to_owned(),
+        device: None,
         digests: "none".to_owned(),
         core: 0,
         age_s,

@@ -49,6 +49,7 @@ fn session(portal: &str) -> Session {
         address: "192.0.2.7:41822".to_owned(),
         portal: portal.to_owned(),
         transport: "iscsi".to_owned(),
+        device: None,
         user: None,
         proof: "none".to_owned(),
         digests: "none".to_owned(),

@@ -30,6 +30,9 @@ pub struct Session {
     pub portal: String,
     /// What carries it: `iscsi`, `iser`, or `fcoe`.
     pub transport: String,
+    /// The RDMA device that it came by; none over software iWARP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// The CHAP user that was proven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -66,6 +69,7 @@ impl Session {
             address: info.endpoints.peer.to_string(),
             portal: info.endpoints.local.to_string(),
             transport: name(info.transport).to_owned(),
+            device: info.device,
             user: info.user,
             proof: info.proof.to_string(),
             digests: if digests.is_empty() {
@@ -92,6 +96,7 @@ impl Session {
             initiator: login.initiator,
             portal: login.interface,
             transport: "fcoe".to_owned(),
+            device: None,
             user: None,
             proof: "none".to_owned(),
             digests: "none".to_owned(),

@@ -287,17 +287,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         };
         let at = session.endpoints.local.to_string();
         self.counts.login(at, LoginResult::Accepted);
+        let device = pair.map(|pair| &*pair.domain().device().name);
         tell_of_session(&self.journal, session, |session| {
-            session.introduction(pair.map(|pair| &*pair.domain().device().name))
+            session.introduction(device)
         });
         let (tsih, nexus) = (session.tsih, control.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = control.registry.identity(tsih).filter(|_| nexus.is_some());
         let heard = control.ports.come_back(port);
         let core = control.places.get(&tsih).copied().unwrap_or(CoreId(0));
-        control
-            .sessions
-            .insert(tsih, SessionInfo::of(session, core, now));
+        let info = SessionInfo::of(session, device, core, now);
+        control.sessions.insert(tsih, info);
         let Some(login) = login.rest() else {
             if let Some(socket) = connection.socket {
                 self.ring.close(socket);

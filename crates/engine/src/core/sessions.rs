@@ -11,7 +11,7 @@ use super::{ControlCore, Core};
 use crate::mailbox::{Mailer, SessionInfo};
 
 impl SessionInfo {
-    pub(super) fn of(session: &Parameters, core: CoreId, now: Now) -> Self {
+    pub(super) fn of(session: &Parameters, device: Option<&str>, core: CoreId, now: Now) -> Self {
         Self {
             tsih: session.tsih,
             initiator: session.initiator.clone(),
@@ -19,6 +19,7 @@ impl SessionInfo {
             user: session.user.clone(),
             proof: session.proof,
             transport: session.keys.transport,
+            device: device.map(str::to_owned),
             header_digest: session.keys.header_digest,
             data_digest: session.keys.data_digest,
             endpoints: session.endpoints,

@@ -1,5 +1,6 @@
 //! `lunar sessions` and `drop`: who is logged in, and the end of it.
 
+use std::iter;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -63,7 +64,7 @@ fn row(session: &Session) -> [String; 12] {
         target.to_owned(),
         session.address.clone(),
         session.portal.clone(),
-        session.transport.clone(),
+        over(session),
         format!("{}{}", session.proof, user.unwrap_or_default()),
         session.digests.clone(),
         format!("{} s", session.age_s),
@@ -71,6 +72,13 @@ fn row(session: &Session) -> [String; 12] {
         human_size(session.read_bytes),
         human_size(session.written_bytes),
     ]
+}
+
+/// `iscsi`, `iser`, `iser mlx5_0`.
+fn over(session: &Session) -> String {
+    let by = session.device.iter().map(String::as_str);
+    let words: Vec<_> = iter::once(&*session.transport).chain(by).collect();
+    words.join(" ")
 }
 
 const HEADER: [&str; 12] = [

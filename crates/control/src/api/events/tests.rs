@@ -16,6 +16,7 @@ fn session(id: u16, initiator: &str, age_s: u64) -> (SessionKey, Session) {
         address: "192.0.2.7:40000".to_owned(),
         portal: "192.0.2.1:3260".to_owned(),
         transport: "iscsi".to_owned(),
+        device: None,
         user: None,
         proof: "none".to_owned(),
         digests: "none".to_owned(),

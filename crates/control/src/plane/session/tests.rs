@@ -17,6 +17,7 @@ fn info(transport: Transport) -> SessionInfo {
         user: None,
         proof: SessionProof::None,
         transport,
+        device: None,
         header_digest: false,
         data_digest: false,
         endpoints: Endpoints {

@@ -65,6 +65,7 @@ fn sessions_live_on_both_cores_and_see_each_others_data() {
     let sessions = lab.server.sessions();
     let over = Transport::Iser { data_segment: 8192 };
     assert!(sessions.iter().all(|one| one.transport == over));
+    assert!(sessions.iter().all(|one| one.device.is_some()));
     assert_ne!(sessions[0].core, sessions[1].core);
     hosts[0].write(0, pattern(64 << 10, 3));
     assert_eq!(hosts[1].read(0, 64 << 10), pattern(64 << 10, 3));
