@@ -40,6 +40,8 @@ struct Directions {
     /// What each end receives ends a piece there, after so many bytes more.
     to_target_split: Option<usize>,
     to_initiator_split: Option<usize>,
+    /// Pieces that have ended for that.
+    splits: usize,
     /// Bytes that have arrived at a ring's end: the target's, the initiator's.
     arrived: [usize; 2],
     /// What the target sends goes through this.
@@ -129,6 +131,12 @@ impl SimWire {
         self.inner.borrow_mut().to_target_split = Some(after);
     }
 
+    /// How often a piece has ended as [`Self::split`] and [`Self::split_to_target`] asked.
+    #[must_use]
+    pub fn splits(&self) -> usize {
+        self.inner.borrow().splits
+    }
+
     /// Bytes that the target and an initiator that has a ring have received.
     #[must_use]
     pub fn received(&self) -> [usize; 2] {
@@ -192,6 +200,7 @@ impl SimWire {
             WireEnd::Target => (&mut wire.to_target, &mut wire.to_target_split),
             WireEnd::Initiator => (&mut wire.to_initiator, &mut wire.to_initiator_split),
         };
+        wire.splits += usize::from(*split == Some(len));
         *split = split.and_then(|after| after.checked_sub(len));
         wire.arrived[self.end as usize] += len;
         bytes.drain(..len).collect()

@@ -19,7 +19,7 @@ const BLOCKS: u64 = 32;
 const WRITES: [Extent; 2] = [Extent::new(3, 3), Extent::new(25, 1)];
 
 /// Which end receives in two pieces, and where the first one ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Split {
     Nowhere,
     AtTarget(usize),
@@ -106,6 +106,8 @@ impl Conversation {
             self.pass();
         }
         assert_eq!(self.wires().len(), 1, "one connection, {:?}", self.split);
+        let is_split = usize::from(self.split != Split::Nowhere);
+        assert_eq!(self.wires()[0].splits(), is_split, "{:?}", self.split);
         self.wires()[0].received()
     }
 }
