@@ -7,11 +7,12 @@
 //! cargo test --workspace --test vm -- [--all] [--keep] [NAME…]
 //! ```
 //!
-//! NAME is the beginning of a cell's name; `--keep` keeps the captures of cells that pass. A cell
-//! boots one guest, or two on one network, in which its variations run one after the other; two
-//! cells run at once where there are two cores. A guest that does not boot is tried once more; a
-//! variation that fails is not. A cell that fails leaves its captures, the guests' consoles with
-//! the kernel's log, and the logs of `lunar` in `target/check/vm`.
+//! NAME is the beginning of a cell's name, or of that of one of its variations, such as
+//! `2-lio/damaged`; `--keep` keeps the captures of cells that pass. A cell boots one guest, or two
+//! on one network, in which its variations run one after the other; two cells run at once where
+//! there are two cores. A guest that does not boot is tried once more; a variation that fails is
+//! not. A cell that fails leaves its captures, the guests' consoles with the kernel's log, and the
+//! logs of `lunar` in `target/check/vm`; the next run keeps them beside it as `NAME.failed`.
 #![forbid(unsafe_code)]
 
 mod boot;
@@ -43,7 +44,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tests::{server, tool};
@@ -66,13 +67,15 @@ fn main() -> ExitCode {
     let report = Report::default();
     run_all(&asked, &report);
     for program in &asked.programs {
-        programs::run(program, &report);
+        let has = |variation: &Variation| names_have(&asked.names, program.name, variation);
+        programs::run(program, has, &report);
     }
     report.end()
 }
 
 /// What the command line asks for.
 struct Asked {
+    names: Vec<String>,
     cells: Vec<&'static Cell>,
     programs: Vec<&'static Program>,
     /// Captures are kept of what passed, too.
@@ -87,22 +90,31 @@ impl Asked {
             bail!("{flag} is not known: [--all] [--keep] [NAME…]");
         }
         let [all, keep] = known.map(|flag| flags.iter().any(|given| given == flag));
-        let asked = |name: &str, usual: bool| {
-            names.iter().any(|begin| name.starts_with(begin)) || names.is_empty() && usual
+        let asked = |name: &str, variations: &[Variation], usual: bool| {
+            let mut variations = variations.iter();
+            variations.any(|variation| names_have(&names, name, variation))
+                && (usual || !names.is_empty())
         };
-        let cell = |cell: &&Cell| asked(cell.name, cell.starred || all);
-        let program = |program: &&Program| asked(program.name, all);
+        let cell = |cell: &&Cell| asked(cell.name, cell.variations, cell.starred || all);
+        let program = |program: &&Program| asked(program.name, program.variations, all);
         let cells: Vec<_> = CELLS.iter().filter(cell).collect();
         let programs: Vec<_> = PROGRAMS.iter().filter(program).collect();
         if cells.is_empty() && programs.is_empty() {
             bail!("no cell begins with {}", names.join(" or "));
         }
         Ok(Self {
+            names,
             cells,
             programs,
             keep,
         })
     }
+}
+
+/// Whether a variation is among those asked for: all are, without names.
+fn names_have(names: &[String], cell: &str, variation: &Variation) -> bool {
+    let name = format!("{cell}/{}", variation.name);
+    names.is_empty() || names.iter().any(|begin| name.starts_with(begin))
 }
 
 /// The folder of what a guest boots, if all is there that it needs.
@@ -130,7 +142,7 @@ fn run_all(asked: &Asked, report: &Report) {
             scope.spawn(move || {
                 let lane = Lane::new(number as u8);
                 while let Some(cell) = next() {
-                    run_cell(&lane, cell, asked.keep, report);
+                    run_cell(&lane, cell, asked, report);
                 }
             });
         }
@@ -158,9 +170,6 @@ impl<'a> Scene<'a> {
         number: usize,
     ) -> Result<Self> {
         let begun = Instant::now();
-        if number == 1 {
-            emptied(dir)?;
-        }
         lane.mend(cell.link)?;
         let boot = |guest: usize, folder: &str| {
             let folder = dir.join(format!("{folder}-{number}"));
@@ -208,7 +217,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
+fn run_cell(lane: &Lane, cell: &'static Cell, asked: &Asked, report: &Report) {
     let image = match ready(cell.root) {
         Ok(image) => image,
         Err(cause) => return report.not_run(cell.name, &format!("{cause:#}")),
@@ -217,8 +226,13 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
         return report.not_run(cell.name, &missing);
     }
     let dir = tests::top().join("target/check/vm").join(cell.name);
+    if let Err(cause) = set_aside(&dir).and_then(|()| emptied(&dir)) {
+        return report.failed(cell.name, &format!("{cause:#}"), Duration::ZERO);
+    }
     let mut scene = None;
-    for (variation, number) in cell.variations.iter().zip(1..) {
+    let variations = cell.variations.iter().zip(1..);
+    let has = |variation| names_have(&asked.names, cell.name, variation);
+    for (variation, number) in variations.filter(|(variation, _)| has(variation)) {
         let begun = Instant::now();
         let name = format!("{}/{}", cell.name, variation.name);
         let ended = enter(&mut scene, || Scene::new(&image, lane, cell, &dir, number))
@@ -233,6 +247,8 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
         }
         let cause = format!("{cause:#}\n  see {}", dir.display());
         report.failed(&name, &cause, begun.elapsed());
+        // Without that mark the next run removes the logs.
+        let _ = fs::write(dir.join(FAILED), format!("{name}: {cause}\n"));
         // What it has left in its guest is in the way of the next one.
         match scene.take() {
             Some(scene) => scene.off(true),
@@ -246,8 +262,21 @@ fn run_cell(lane: &Lane, cell: &'static Cell, keep: bool, report: &Report) {
         }
     }
     if let Some(scene) = scene {
-        scene.off(keep);
+        scene.off(asked.keep);
     }
+}
+
+/// What a cell has in its folder if it failed.
+const FAILED: &str = "failed";
+
+/// Keeps what a cell that failed has left, until it fails again: the next run would remove it.
+fn set_aside(dir: &Path) -> Result<()> {
+    if dir.join(FAILED).exists() {
+        let kept = dir.with_extension("failed");
+        emptied(&kept)?;
+        fs::rename(dir, kept).context("the folder of a failed cell stays")?;
+    }
+    Ok(())
 }
 
 /// What is there, or else what `make` makes.

@@ -19,7 +19,7 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// Whether all is there that it needs.
     ready: fn() -> Result<()>,
-    variations: &'static [Variation],
+    pub(crate) variations: &'static [Variation],
     /// The story, in a folder of its own.
     run: fn(&Path, &Variation) -> Result<()>,
 }
@@ -66,13 +66,14 @@ pub(crate) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Runs each variation in turn; one that fails does not keep the others from running.
-pub(crate) fn run(program: &Program, report: &Report) {
+/// Runs each variation that is asked for in turn; one that fails does not keep the others from
+/// running.
+pub(crate) fn run(program: &Program, has: impl Fn(&Variation) -> bool, report: &Report) {
     if let Err(cause) = (program.ready)() {
         return report.not_run(program.name, &format!("{cause:#}"));
     }
     let dir = tests::top().join("target/check/vm").join(program.name);
-    for variation in program.variations {
+    for variation in program.variations.iter().filter(|variation| has(variation)) {
         let begun = Instant::now();
         let name = format!("{}/{}", program.name, variation.name);
         let dir = dir.join(variation.name);

@@ -51,20 +51,30 @@ fn lio(scene: &mut Scene, variation: &Variation, scheme: &str) -> Result<()> {
     let unit = address(&dir, scheme, &format!("{portal}/{TARGET}/0"), variation)?;
     let told = lunar(&dir, &["info", &unit])?;
     negotiated(&told, scheme, "LIO-ORG", variation)?;
-    uses(&dir, &unit)?;
-    if let Some(damage) = &damage {
-        for _ in 0..20 {
-            if damage.flipped() < 4 {
-                load(&dir, &unit)?;
-            }
+    match &damage {
+        Some(damage) if scheme == "iser" => suffers(damage, || load(&dir, &unit, ONE_AT_A_TIME))?,
+        Some(damage) => {
+            uses(&dir, &unit)?;
+            suffers(damage, || load(&dir, &unit, EIGHT))?;
         }
-        if damage.flipped() < 4 {
-            bail!("{} bits were flipped only", damage.flipped());
-        }
+        None => uses(&dir, &unit)?,
     }
     act(scene, "grow", &words)?;
     told_to_have(&dir, &unit, "256.0 MiB")?;
     act(scene, "end", &words)
+}
+
+/// Does that until so many bits were flipped that no luck is left in it.
+fn suffers(damage: &Damage, load: impl Fn() -> Result<()>) -> Result<()> {
+    for _ in 0..20 {
+        if damage.flipped() < 4 {
+            load()?;
+        }
+    }
+    if damage.flipped() < 4 {
+        bail!("{} bits were flipped only", damage.flipped());
+    }
+    Ok(())
 }
 
 /// tcm_fc over a cable.
@@ -179,7 +189,7 @@ pub(crate) fn negotiated(
 
 /// Writes what is random and reads it back, copies there and compares, and unmaps.
 pub(crate) fn uses(dir: &Path, unit: &str) -> Result<()> {
-    load(dir, unit)?;
+    load(dir, unit, EIGHT)?;
     let image = Image::new(&dir.join("image"))?;
     lunar(dir, &["copy", &image.address, unit])?;
     lunar(dir, &["verify", &image.address, unit])?;
@@ -190,19 +200,32 @@ pub(crate) fn uses(dir: &Path, unit: &str) -> Result<()> {
     Ok(())
 }
 
+/// How many commands a load has under way, and how long it lasts for each size.
+type Pace = (&'static str, &'static str);
+
+const EIGHT: Pace = ("8", "1s");
+
+/// For bits that flip on the way to ib_isert over siw. siw refuses what is posted while it takes a
+/// connection down (-ENOTCONN from `siw_post_send`), where verbs have it complete as flushed. LIO
+/// makes a CHECK CONDITION of such a command, which waits for the connection's thread, and that
+/// waits for the command (`lio_queue_status`, `isert_wait_conn`). The next login of the session
+/// waits for both, with all others behind it: for ever. Where one command is under way, nothing is
+/// left to post.
+const ONE_AT_A_TIME: Pace = ("1", "4s");
+
 /// Random reads and writes of 4, 64 and 256 KiB; what is read has to be what was written.
-fn load(dir: &Path, unit: &str) -> Result<()> {
+fn load(dir: &Path, unit: &str, (depth, runtime): Pace) -> Result<()> {
     let load = [
         "--rw",
         "randrw",
         "--bs",
         "4k,64k,256k",
         "--iodepth",
-        "8",
+        depth,
         "--size",
         "32M",
     ];
-    let times = ["--verify", "--runtime", "1s", "--ramp-time", "0"];
+    let times = ["--verify", "--runtime", runtime, "--ramp-time", "0"];
     lunar(dir, &[&["bench", unit], &load[..], &times].concat()).map(drop)
 }
 

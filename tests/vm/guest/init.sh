@@ -25,8 +25,16 @@ while read -r -u 3 -a words; do
     echo "=== ${words[*]}"
     env "${words[@]:1}" bash -u "/vm/$script"
     status=$?
-    ((status == 0)) || { echo "=== $script failed with $status"; dmesg | tail -n 200; }
+    ((status == 0)) || { echo "=== $script failed with $status"; dmesg | tail -n 2000; }
     echo "exit $status" >&3
+done
+# Since a script last cleared it. Threads of the kernel that wait are those that a cell waits for.
+echo "=== the kernel's log at the end"
+dmesg | tail -n 300
+for task in /proc/[0-9]*; do
+    grep -q '^State:.*D' "$task/status" 2>/dev/null || continue
+    echo "=== waits: $(cat "$task/comm")"
+    cat "$task/stack"
 done
 sync
 echo o >/proc/sysrq-trigger
