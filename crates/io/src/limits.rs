@@ -41,6 +41,16 @@ pub fn available_memory() -> io::Result<u64> {
     Ok(left.map_or(available, |left| left.min(available)))
 }
 
+/// How much memory this process may lock, in words: RLIMIT_MEMLOCK (`ulimit -l`, `LimitMEMLOCK=`
+/// of systemd). A privileged process may lock more.
+#[must_use]
+pub fn locked_memory() -> String {
+    match getrlimit(Resource::Memlock).current {
+        Some(bytes) => format!("{bytes} bytes"),
+        None => "unlimited".to_owned(),
+    }
+}
+
 /// The address space that this process can still reserve, in bytes: what RLIMIT_AS leaves
 /// (`ulimit -v`, `LimitAS=` of systemd). `None` where there is no limit.
 #[must_use]

@@ -13,6 +13,7 @@ mod buffer;
 mod granules;
 mod huge;
 mod limit;
+mod locked;
 mod mapping;
 mod pool;
 mod raw;
@@ -24,9 +25,11 @@ mod write_claim;
 pub use buffer::{Buffer, PrefetchQueue, ZEROS_MAX};
 pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
+pub use locked::LockError;
 pub use pool::{Pool, SLOT_MAX};
 pub use region::{LocalRegion, Recall, Region};
 
+pub(crate) use locked::RegionUser;
 pub(crate) use mapping::{Mapping, PageRules};
 pub(crate) use pool::PoolPart;
 

@@ -59,7 +59,7 @@ pub enum Pages {
 pub(super) enum Clear {
     /// Give the memory back; it reads as zeros then.
     Discard(Range<u64>),
-    /// Zero them: the rest of their huge page is in use.
+    /// Zero them: the rest of their huge page is in use, or they keep their memory.
     Zero(Range<u64>),
     /// Cut their huge page up and give the memory of these back.
     CutUp(Range<u64>),
@@ -78,6 +78,8 @@ pub(super) struct Granules {
     charged: AtomicU64,
     limit: MemoryLimit,
     locks: [Mutex<()>; LOCKS],
+    /// Memory is never given back, and all of it is charged: what is free is zeroed.
+    is_kept: bool,
 }
 
 impl Granules {
@@ -94,7 +96,28 @@ impl Granules {
             charged: AtomicU64::new(0),
             limit: limit.clone(),
             locks: std::array::from_fn(|_| Mutex::new(())),
+            is_kept: false,
         })
+    }
+
+    /// The same for memory that is taken as a whole, and never given back.
+    pub(super) fn kept(count: u64, limit: &MemoryLimit) -> io::Result<Self> {
+        let mut granules = Self::new(count, Pages::Small, limit)?;
+        granules.is_kept = true;
+        Ok(granules)
+    }
+
+    /// Charges all granules at once, once, where memory is kept.
+    pub(super) fn charge_all(&self) -> Result<(), NoSpace> {
+        let bytes = self.count * GRANULE;
+        self.limit.charge(bytes)?;
+        self.charged.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Whether granules keep their memory when they are deallocated.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     pub(super) fn pages(&self) -> Pages {
@@ -252,7 +275,9 @@ impl Granules {
         self.allocated.clear(part.clone());
         barrier::heavy();
         let group = self.group_around(part.start);
-        if !self.is_huge(&group) {
+        if self.is_kept {
+            clear(Clear::Zero(part));
+        } else if !self.is_huge(&group) {
             clear(Clear::Discard(part));
             self.release(freed);
         } else if self.allocated.count(group.clone()) < CUT_UP {
@@ -289,7 +314,7 @@ impl Granules {
 
     /// What allocating granules of one group costs, in bytes. Its lock is held.
     fn lacking(&self, part: &Range<u64>) -> u64 {
-        if self.is_huge(part) {
+        if self.is_kept || self.is_huge(part) {
             return 0;
         }
         (part.end - part.start - self.allocated.count(part.clone())) * GRANULE

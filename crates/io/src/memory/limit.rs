@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::huge::Replacer;
+use super::locked::LockedRegions;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// The memory limit is reached.
@@ -21,6 +22,7 @@ struct MemoryAccount {
     limit: u64,
     used: AtomicU64,
     replacer: Replacer,
+    locked: LockedRegions,
 }
 
 impl MemoryLimit {
@@ -33,6 +35,7 @@ impl MemoryLimit {
                 limit,
                 used,
                 replacer: Replacer::default(),
+                locked: LockedRegions::default(),
             }),
         }
     }
@@ -53,6 +56,11 @@ impl MemoryLimit {
     /// makes it that gives way to others, this one would too, while hosts wait for it.
     pub fn start(&self) {
         self.account.replacer.start();
+    }
+
+    /// The locked regions that there are.
+    pub(super) fn locked(&self) -> &LockedRegions {
+        &self.account.locked
     }
 
     /// What gives regions huge pages.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
 
 use super::raw;
 
@@ -179,6 +179,22 @@ impl Mapping {
     /// Takes memory for the page around `offset`.
     pub(crate) fn touch(&self, offset: usize) {
         self.fill_zero(offset..offset + 1);
+    }
+
+    /// Takes memory for a range, and keeps it from being swapped out. The limit is asked first, and
+    /// then page by page is taken: what maps memory on other threads does not wait for all of it.
+    ///
+    /// # Errors
+    ///
+    /// Of mlock2; no memory has been taken then.
+    pub(crate) fn lock(&self, offset: usize, len: usize) -> io::Result<()> {
+        assert!(offset <= self.len && len <= self.len - offset);
+        let start = self.at(offset).as_ptr();
+        // SAFETY: our own pages, whose bytes stay what they are.
+        unsafe { rustix::mm::mlock_with(start.cast(), len, MlockFlags::ONFAULT)? };
+        let pages = (offset..offset + len).step_by(self.page);
+        pages.for_each(|at| self.touch(at));
+        Ok(())
     }
 
     /// Has the kernel copy a range, all of it together, into a huge page (Linux 6.1).

@@ -1,6 +1,7 @@
 mod buffer;
 #[cfg(not(loom))]
 mod granules;
+mod locked;
 mod pool;
 mod region;
 mod write_claims;

@@ -2,17 +2,13 @@
 
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::RdmaError;
-use super::error::memlock_limit;
 use super::library::{RdmaDeviceInfo, RdmaLibrary, RdmaTransport, device_info};
-use super::registration::{KeyRange, Registration};
-use super::sys::verbs::{
-    IBV_ACCESS_LOCAL_WRITE, IBV_DEVICE_MEM_MGT_EXTENSIONS, IbvContext, IbvDeviceAttr, IbvPd,
-};
-use crate::memory::Region;
+use super::locked::LockedMemory;
+use super::sys::verbs::{IBV_DEVICE_MEM_MGT_EXTENSIONS, IbvContext, IbvDeviceAttr, IbvPd};
+use crate::limits::locked_memory;
 
 /// Reads of either end that may be outstanding at once, at the most. RNICs serve 16 as a rule.
 pub(super) const DEPTH_MAX: u8 = 32;
@@ -24,10 +20,8 @@ pub struct RdmaDomain {
     pd: *mut IbvPd,
     device: RdmaDeviceInfo,
     limits: DeviceLimits,
-    /// Memory that is registered for good, for all cores.
-    locked: Mutex<Vec<LockedRange>>,
-    /// How often `locked` has changed, so that a core need not look.
-    generation: AtomicU64,
+    /// Goes first: it is of the domain.
+    locked: LockedMemory,
     library: Arc<RdmaLibrary>,
     /// Goes last: what is above is of an open device.
     #[expect(dead_code, reason = "held")]
@@ -91,13 +85,6 @@ pub(super) struct DeviceLimits {
     pub(super) can_invalidate: bool,
 }
 
-/// Memory that never moves, under one key.
-struct LockedRange {
-    registration: Registration,
-    /// Goes after the registration.
-    region: Arc<Region>,
-}
-
 // SAFETY: the library locks what its objects share; context and domain are valid until `drop`.
 unsafe impl Send for RdmaDomain {}
 // SAFETY: as above.
@@ -124,8 +111,7 @@ impl RdmaDomain {
             pd,
             device,
             limits,
-            locked: Mutex::default(),
-            generation: AtomicU64::new(0),
+            locked: LockedMemory::default(),
             library: Arc::clone(library),
             open,
         }))
@@ -137,48 +123,9 @@ impl RdmaDomain {
         &self.device
     }
 
-    /// Registers all of a region for good, for all cores: data in it goes to and from devices
-    /// without a copy. Its memory must be locked, and must never be given back to the kernel: the
-    /// device would go on with the pages that were there before.
-    ///
-    /// # Errors
-    ///
-    /// [`RdmaError::NoLockedMemory`], and what else the device refuses.
-    pub fn register_locked(&self, region: &Arc<Region>) -> Result<(), RdmaError> {
-        let (start, len) = region.span();
-        self.sweep_locked();
-        let registration = Registration::new(self, start, len, IBV_ACCESS_LOCAL_WRITE)?;
-        let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
-        locked.push(LockedRange {
-            registration,
-            region: Arc::clone(region),
-        });
-        self.generation.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
-    /// Gives up the registrations of regions that nobody else has any more. To be called when a
-    /// volume is gone; new connections and registrations do so too.
-    pub fn sweep_locked(&self) {
-        let mut locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_used = |one: &mut LockedRange| Arc::strong_count(&one.region) > 1;
-        let unused: Vec<_> = locked.extract_if(.., |one| !is_used(one)).collect();
-        // Before the memory goes: no core may take what comes at its addresses for it.
-        if !unused.is_empty() {
-            self.generation.fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// Changes when [`Self::locked_ranges`] does.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// What is registered for all cores.
-    pub(super) fn locked_ranges(&self) -> Vec<KeyRange> {
-        let locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
-        let ranges = locked.iter().map(|one| one.registration.range());
-        ranges.collect()
+    /// The memory that is registered for good, and what is copied for want of that.
+    pub(super) fn locked(&self) -> &LockedMemory {
+        &self.locked
     }
 
     pub(super) fn context(&self) -> *mut IbvContext {
@@ -206,7 +153,7 @@ impl RdmaDomain {
     pub(super) fn failed(&self, call: &'static str, bytes: usize) -> RdmaError {
         let cause = std::io::Error::last_os_error();
         if cause.raw_os_error() == Some(libc::ENOMEM) {
-            let limit = memlock_limit();
+            let limit = locked_memory();
             return RdmaError::NoLockedMemory { bytes, limit };
         }
         let device = self.device.name.clone();
@@ -220,8 +167,7 @@ impl RdmaDomain {
 
 impl Drop for RdmaDomain {
     fn drop(&mut self) {
-        let locked = self.locked.get_mut();
-        locked.unwrap_or_else(PoisonError::into_inner).clear();
+        self.locked.clear();
         // SAFETY: ours; queue pairs and registrations of it hold the domain, so there are none.
         unsafe { (self.library.verbs.dealloc_pd)(self.pd) };
     }

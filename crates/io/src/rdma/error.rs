@@ -135,11 +135,3 @@ impl RdmaError {
         })
     }
 }
-
-/// The limit of pinned memory, for people.
-pub(super) fn memlock_limit() -> String {
-    match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
-        Some(bytes) => format!("{bytes} bytes"),
-        None => "unlimited".to_owned(),
-    }
-}

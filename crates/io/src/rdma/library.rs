@@ -122,6 +122,13 @@ impl RdmaLibrary {
         Ok(devices)
     }
 
+    /// The domains that targets have, of the devices that are in use.
+    #[must_use]
+    pub fn domains(&self) -> Vec<Arc<RdmaDomain>> {
+        let domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
+        domains.iter().filter_map(Weak::upgrade).collect()
+    }
+
     /// The protection domain that all cores share on a device.
     pub(super) fn shared_domain(
         self: &Arc<Self>,
@@ -131,7 +138,6 @@ impl RdmaLibrary {
         domains.retain(|domain| domain.strong_count() > 0);
         let mut known = domains.iter().filter_map(Weak::upgrade);
         if let Some(domain) = known.find(|domain| domain.context() == context) {
-            domain.sweep_locked();
             return Ok(domain);
         }
         let domain = RdmaDomain::new(self, context)?;

@@ -2,7 +2,8 @@
 //!
 //! | where data lies | what happens |
 //! |---|---|
-//! | in a region that is registered for good ([`RdmaDomain::register_locked`]) | it goes without a copy |
+//! | in a region that is registered for good (`super::locked`) | it goes without a copy |
+//! | the same, to be filled by a part of a block | it is copied, as that is staged |
 //! | in a pool of buffers | its 2 MiB of the pool are registered at the first use, then it goes without a copy |
 //! | elsewhere, or the limit is reached | it is copied by way of pieces of 16 KiB, which are registered 2 MiB at a time |
 //!
@@ -14,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::domain::RdmaDomain;
+use super::locked::RdmaCopies;
 use super::registration::{KeyRange, MemoryRegion, OwnRegion};
 use super::requests::RequestArrays;
 use crate::memory::{Buffer, PoolPart};
@@ -46,6 +48,8 @@ pub(super) struct DomainMemory {
     /// Sorted by where they begin.
     parts: RefCell<Vec<RegisteredPart>>,
     pieces: RefCell<BounceTable>,
+    /// What was copied, and not told to the domain yet.
+    copies: Cell<RdmaCopies>,
     /// Shared by all that post on this core, as they do so one after the other.
     pub(super) arrays: Rc<RefCell<RequestArrays>>,
 }
@@ -134,6 +138,7 @@ impl RdmaMemory {
             locked: RefCell::default(),
             parts: RefCell::default(),
             pieces: RefCell::default(),
+            copies: Cell::default(),
             arrays: Rc::clone(&self.core.arrays),
         });
         domains.push(Rc::clone(&memory));
@@ -178,6 +183,11 @@ impl Budget {
 }
 
 impl DomainMemory {
+    /// The same of a buffer that is to be filled.
+    pub(super) fn key_to_fill(&self, buffer: &Buffer) -> Option<u32> {
+        buffer.is_filled_whole().then(|| self.key_of(buffer))?
+    }
+
     /// The key that reaches all of a buffer; `None` if its data has to be copied.
     pub(super) fn key_of(&self, buffer: &Buffer) -> Option<u32> {
         let (start, len) = (buffer.address().addr().get(), buffer.len());
@@ -199,9 +209,27 @@ impl DomainMemory {
 
     /// Looks at what is registered for all cores, if that has changed.
     fn refresh(&self) {
-        let generation = self.domain.generation();
+        let locked = self.domain.locked();
+        let generation = locked.generation();
         if self.generation.replace(generation) != generation {
-            *self.locked.borrow_mut() = self.domain.locked_ranges();
+            *self.locked.borrow_mut() = locked.ranges();
+        }
+    }
+
+    /// Counts bytes that were copied.
+    pub(super) fn have_copied(&self, copied: RdmaCopies) {
+        let before = self.copies.get();
+        self.copies.set(RdmaCopies {
+            sent: before.sent + copied.sent,
+            received: before.received + copied.received,
+        });
+    }
+
+    /// Tells the domain what was copied: once a turn, as all cores count in one place there.
+    pub(super) fn tell_copies(&self) {
+        let copies = self.copies.take();
+        if copies != RdmaCopies::default() {
+            self.domain.locked().count(copies);
         }
     }
 
@@ -282,6 +310,7 @@ impl Drop for DomainMemory {
     fn drop(&mut self) {
         let held = self.parts.get_mut().len() + self.pieces.get_mut().regions.len();
         self.budget.give_back(held * PART);
+        self.tell_copies();
     }
 }
 

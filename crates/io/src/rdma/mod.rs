@@ -21,6 +21,7 @@
 //! | declarations of the two libraries | `sys/` |
 //! | opening them; devices | `library.rs`, `domain.rs` |
 //! | memory that devices know, and its limits | `registration.rs`, `memory.rs`, `staging.rs` |
+//! | memory that devices know for good | `locked.rs` |
 //! | connections | `channel.rs`, `listener.rs`, `connector.rs` |
 //! | a queue pair | `pair.rs`, `pair/` |
 //! | what a core sleeps on | `watch.rs` |
@@ -34,6 +35,7 @@ mod end;
 mod error;
 mod library;
 mod listener;
+mod locked;
 mod memory;
 mod pair;
 mod registration;
@@ -57,6 +59,7 @@ pub use end::{RdmaEnd, RdmaFailure};
 pub use error::RdmaError;
 pub use library::{RdmaDeviceInfo, RdmaLibrary, RdmaTransport};
 pub use listener::{RdmaListener, RdmaRequest};
+pub use locked::{RdmaCopies, RegionRegistered};
 pub use memory::RdmaMemory;
 pub use pair::{RdmaLimits, RdmaPair, RdmaPairInTransit, RdmaPairOptions};
 pub use watch::RdmaWatch;

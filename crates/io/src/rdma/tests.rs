@@ -4,6 +4,7 @@ mod connecting;
 mod ending;
 mod layout;
 mod limits;
+mod locked;
 mod memory;
 mod moving;
 mod rig;

@@ -43,6 +43,7 @@ struct Range<'a> {
 impl PairInner {
     /// See [`super::RdmaPair::flush`].
     pub(super) fn flush(&mut self, memory: &DomainMemory) {
+        memory.tell_copies();
         self.post_receives(memory);
         if self.waiting.is_empty() || self.has_ended {
             return;
@@ -179,7 +180,11 @@ impl PairInner {
         let is_read = opcode == IBV_WR_RDMA_READ;
         let mut part = Part::new(kind);
         let needs_sink = is_read && self.wire.domain().is_iwarp() && left > 0;
-        let key = (!needs_sink).then(|| memory.key_of(buffer)).flatten();
+        let key = match is_read {
+            true if needs_sink => None,
+            true => memory.key_to_fill(buffer),
+            false => memory.key_of(buffer),
+        };
         let len = if needs_sink {
             self.take_sink(&mut part, left)?
         } else if key.is_some() || left == 0 {

@@ -2,6 +2,7 @@
 
 use super::PairInner;
 use crate::memory::Buffer;
+use crate::rdma::locked::RdmaCopies;
 use crate::rdma::memory::{DomainMemory, PIECE, Piece};
 use crate::rdma::registration::OwnRegion;
 use crate::rdma::{RdmaCompletion, RdmaWork};
@@ -113,18 +114,25 @@ impl PairInner {
     /// Copies `len` bytes of a buffer into the pieces of a part.
     pub(super) fn copy_out(&self, part: &Part, from: (&Buffer, usize), memory: &DomainMemory) {
         let (buffer, offset) = from;
+        let mut copied = RdmaCopies::default();
         for (number, piece) in part.pieces().iter().enumerate() {
             let at = offset + number * PIECE;
             let len = buffer.len().saturating_sub(at).min(PIECE);
             let to = self.piece(*piece, memory).address;
             // SAFETY: a piece that was taken, of which the device does not know yet.
             unsafe { buffer.copy_to_address(at, to, len) };
+            copied.sent += len as u64;
         }
+        memory.have_copied(copied);
     }
 
     /// Copies what came by a read to where it belongs.
     pub(super) fn copy_in(&self, part: &Part, memory: &DomainMemory) {
         let Some(data) = &part.data else { return };
+        memory.have_copied(RdmaCopies {
+            received: data.len() as u64,
+            ..RdmaCopies::default()
+        });
         if let Some(sink) = &part.sink {
             // SAFETY: as long. The peer may write there still, against the rules: no reference to
             // these bytes exists.

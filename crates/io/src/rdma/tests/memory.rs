@@ -1,19 +1,17 @@
 //! What is copied and what is not, and that registered memory has its bounds.
 
-use std::sync::Arc;
-
 use pretend_verbs::{Count, Order};
 
 use super::rig::{
     DEVICE, Ends, World, asked, bytes_of, connect, pair_options, pattern, read, told, write,
 };
-use crate::memory::{Buffer, MemoryLimit, Pages, Pool, Region};
+use crate::memory::{Buffer, Pool};
 use crate::rdma::{RdmaError, RdmaMemory, RemoteAccess};
 
 const PART: u64 = 2 << 20;
 
 /// What the target writes arrives, whatever has to be done for it.
-fn move_some(ends: &mut Ends, data: &Buffer) {
+pub(super) fn move_some(ends: &mut Ends, data: &Buffer) {
     let sink = Buffer::from_vec(vec![0; data.len()]);
     let place = ends
         .initiator
@@ -27,7 +25,7 @@ fn move_some(ends: &mut Ends, data: &Buffer) {
 }
 
 /// By how much more is pinned for this.
-fn pinned_for(ends: &mut Ends, data: &Buffer) -> u64 {
+pub(super) fn pinned_for(ends: &mut Ends, data: &Buffer) -> u64 {
     // The initiator's part is made first.
     move_some(ends, &Buffer::zeros(0));
     let sink = Buffer::from_vec(vec![0; data.len()]);
@@ -72,46 +70,6 @@ fn registered_pool_memory_is_not_given_back_to_the_kernel() {
     assert_eq!(ends.pool.resident(), 0);
     let again = ends.pool.buffer(4096).unwrap();
     assert_eq!(bytes_of(&again), pattern(4096), "its pages are the same");
-}
-
-#[test]
-fn a_locked_region_goes_without_a_copy_and_without_memory() {
-    let mut ends = Ends::new();
-    let limit = MemoryLimit::new(8 << 20);
-    let region = Region::reserve(4 << 20, Pages::Small, &limit).unwrap();
-    ends.target.domain().register_locked(&region).unwrap();
-    let core = region.attach();
-    let lent = core.lend(4096..12288).unwrap();
-    lent.copy_in(0, &pattern(8192));
-    drop(lent);
-    let before = ends.memory.left();
-    assert_eq!(pinned_for(&mut ends, &core.buffer(4096..12288)), 0);
-    // And the other way.
-    let source = Buffer::from_vec(pattern(512));
-    let place = ends
-        .initiator
-        .advertise(&source, RemoteAccess::Read)
-        .unwrap();
-    ends.target.post(read(1, place, core.lend(0..512).unwrap()));
-    ends.target.flush();
-    assert_eq!(told(&mut ends.target), ["got 1, 512 bytes"]);
-    assert_eq!(bytes_of(&core.buffer(0..512)), pattern(512));
-    assert_eq!(ends.memory.left(), before);
-    drop(core);
-    assert_eq!(Arc::strong_count(&region), 2, "the domain holds it");
-    let (domain, pinned) = (
-        Arc::clone(ends.target.domain()),
-        ends.world.count(Count::Pinned),
-    );
-    domain.sweep_locked();
-    assert_eq!(ends.world.count(Count::Pinned), pinned, "somebody has it");
-    let weak = Arc::downgrade(&region);
-    drop(region);
-    domain.sweep_locked();
-    assert!(weak.upgrade().is_none());
-    assert_eq!(pinned - ends.world.count(Count::Pinned), 4 << 20);
-    let unlike = Buffer::from_vec(pattern(512));
-    move_some(&mut ends, &unlike);
 }
 
 #[test]
