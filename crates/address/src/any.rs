@@ -47,7 +47,8 @@ pub(super) fn any_address() -> impl Strategy<Value = Address> {
 
 fn any_leaf() -> impl Strategy<Value = Address> {
     prop_oneof![
-        size().prop_map(Address::Ram),
+        (size(), any::<bool>())
+            .prop_map(|(size, locked)| Address::Ram(RamAddress { size, locked })),
         size().prop_map(Address::Null),
         any_file().prop_map(Address::File),
         (path(), any::<bool>())

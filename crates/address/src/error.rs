@@ -327,6 +327,7 @@ fn unknown_option(key: &str, known: &[&'static str]) -> String {
     match (nearest(key, known.iter().copied()), known) {
         (Some(near), _) => format!("did you mean \"{near}\"?"),
         (None, []) => "it has no options".into(),
+        (None, [only]) => format!("there is {only}"),
         (None, known) => format!("there are {}", known.join(", ")),
     }
 }

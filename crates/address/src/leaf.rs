@@ -9,7 +9,9 @@ use super::host::HostPort;
 use super::number::{Size, Time};
 use super::session::session;
 use super::text_piece::{Parsed, TextPiece};
-use super::{Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, RdmaProvider, UnitAddress};
+use super::{
+    Address, BlockAddress, FileAddress, LUN_MAX, RamAddress, RbdAddress, RdmaProvider, UnitAddress,
+};
 
 /// How one scheme is read.
 pub(super) struct LeafRule {
@@ -118,8 +120,11 @@ impl<'a> LeafOptions<'a> {
     }
 }
 
-fn ram(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
-    size(body).map(Address::Ram)
+fn ram(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
+    Ok(Address::Ram(RamAddress {
+        size: size(body)?,
+        locked: options.flag("locked")?,
+    }))
 }
 
 fn null(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
@@ -322,7 +327,7 @@ pub(super) const fn rule(
     }
 }
 
-pub(super) const RAM: LeafRule = rule(":", "\":\" and a size", "ram:1G", &[], ram);
+pub(super) const RAM: LeafRule = rule(":", "\":\" and a size", "ram:1G", &["locked"], ram);
 pub(super) const ROW: LeafRule = rule(":", "\":\" and a name", "vol:db", &[], row);
 pub(super) const NULL: LeafRule = rule(":", "\":\" and a size", "null:1T", &[], null);
 pub(super) const FILE: LeafRule = rule(

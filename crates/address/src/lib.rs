@@ -60,7 +60,7 @@ pub const SESSIONS_MAX: u16 = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Address {
     /// `ram:1G`, a RAM disk.
-    Ram(Size),
+    Ram(RamAddress),
     /// `null:1T`, which reads zeros and drops writes.
     Null(Size),
     /// `file:/path`.
@@ -122,6 +122,22 @@ pub enum Address {
     Stats(Box<Address>),
     /// `readonly(A)`, which cannot be written.
     Readonly(Box<Address>),
+}
+
+/// `ram:1G?locked`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RamAddress {
+    /// In bytes.
+    pub size: Size,
+    /// All of its memory is taken and locked when it is opened.
+    pub locked: bool,
+}
+
+impl From<Size> for RamAddress {
+    fn from(size: Size) -> Self {
+        let locked = false;
+        Self { size, locked }
+    }
 }
 
 /// `file:/path?size=10G&sparse&direct&sync&readonly`

@@ -23,6 +23,7 @@ fn errors(texts: &[&str]) -> String {
 fn every_example_of_the_manual_is_written_as_it_was_read() {
     for text in [
         "ram:1G",
+        "ram:1G?locked",
         "null:1T",
         "file:/path",
         "file:/path?size=10G&sparse",
@@ -79,16 +80,16 @@ fn what_an_iscsi_address_leaves_out_is_filled_in() {
 
 #[test]
 fn letters_of_sizes_are_binary_and_those_of_counts_decimal() {
-    assert_eq!(parse("ram:3K"), Address::Ram(Size(3072)));
-    assert_eq!(parse("ram:1024k"), Address::Ram(Size(1 << 20)));
+    assert_eq!(parse("ram:3K"), Address::Ram(Size(3072).into()));
+    assert_eq!(parse("ram:1024k"), Address::Ram(Size(1 << 20).into()));
     for same in ["1.5G", "1536MiB", "1610612736B", "1.50GiB"] {
         assert_eq!(
             parse(&format!("ram:{same}")),
-            Address::Ram(Size(3 << 29)),
+            Address::Ram(Size(3 << 29).into()),
             "{same}"
         );
     }
-    assert_eq!(parse("ram:2P"), Address::Ram(Size(1 << 51)));
+    assert_eq!(parse("ram:2P"), Address::Ram(Size(1 << 51).into()));
     let limit = parse("limit:iops=2k,rate=2k(null:1k)");
     let Address::Limit { iops, rate, .. } = limit else {
         panic!("another wrapper");
@@ -209,6 +210,14 @@ fn error_option() {
         "file:/x?sise=1G",
         "file:/x?color=red",
         "ram:1G?direct",
+        "ram:1G?locked=yes",
+        "ram:1G?locked&locked",
+        "ram:1G?lock",
+        "null:1G?locked",
+        "file:/x?locked",
+        "block:/dev/sdb?locked",
+        "iser://host/iqn.2026-11.a?locked",
+        "stripe:64k(ram:1G,ram:1G)?locked",
         "file:/x?direct=1",
         "file:/x?size",
         "file:/x?size=",

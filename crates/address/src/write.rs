@@ -8,14 +8,14 @@ use block::fault::{FailureRule, Faults};
 use scsi::medium::MediumError;
 
 use super::{
-    Address, BlockAddress, FileAddress, RbdAddress, RdmaProvider, SessionOptions, Size, Time,
-    UnitAddress,
+    Address, BlockAddress, FileAddress, RamAddress, RbdAddress, RdmaProvider, SessionOptions, Size,
+    Time, UnitAddress,
 };
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ram(size) => write!(f, "ram:{size}"),
+            Self::Ram(ram) => ram.fmt(f),
             Self::Null(size) => write!(f, "null:{size}"),
             Self::File(file) => file.fmt(f),
             Self::Block(block) => block.fmt(f),
@@ -86,6 +86,13 @@ impl Address {
             Self::Stats(_) => "stats",
             Self::Readonly(_) => "readonly",
         }
+    }
+}
+
+impl fmt::Display for RamAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let locked = if self.locked { "?locked" } else { "" };
+        write!(f, "ram:{}{locked}", self.size)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ::io::memory::LockError;
 use rustix::fs::Access;
 use rustix::io::Errno;
 use scsi::medium::MediumError;
@@ -148,6 +149,9 @@ pub enum VolumeError {
         /// What was asked for.
         bytes: u64,
     },
+    /// Memory that was to be locked.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
         "{one} has blocks of {one_bytes} bytes, but {other} of {other_bytes}; lunar serve \

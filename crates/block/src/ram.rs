@@ -1,4 +1,4 @@
-//! `ram:SIZE`: a RAM disk.
+//! `ram:SIZE`: a RAM disk, and `ram:SIZE?locked`, whose memory is there from the start.
 //!
 //! Memory is taken where blocks are written and given back where they are unmapped; the region's
 //! own map says which are, so that reading a hole takes none. What is read leaves from the memory
@@ -26,6 +26,15 @@
 //! a huge page, in the background: reads and writes at random places are a quarter faster then.
 //! That takes what was not written of the 2 MiB as well, so it is done only for a volume that fits
 //! whole into what is left of the memory limit, where it cannot make writes fail.
+//!
+//! # Locked
+//!
+//! All memory of a locked disk is taken and locked when it is opened, so it is never swapped out,
+//! no write fails for want of it, and RDMA devices can know it for good: they read and write it
+//! without a copy. It is never given back before the disk goes, as a device would go on with the
+//! pages that were there before. So blocks that are unmapped are zeroed, and are then anchored:
+//! they read as zeros, and their storage is reserved. Where a device fills blocks by itself, a
+//! write that is given up may leave a part of a block.
 
 use std::io;
 use std::ops::Range;
@@ -74,6 +83,23 @@ impl Ram {
         Self::with_pages(size, block_size, memory, pages)
     }
 
+    /// A RAM disk whose memory is taken and locked now. It blocks for as long as that takes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`]; and when there is not so much memory, or it may not be locked.
+    pub fn locked(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, VolumeError> {
+        let block_size = BlockSize::new(block_size)?;
+        let blocks = block_size.capacity(size)?;
+        let len = blocks * u64::from(block_size.bytes());
+        Ok(Self {
+            region: Region::locked(len, memory)?,
+            memory: memory.clone(),
+            block_size,
+            blocks,
+        })
+    }
+
     pub(crate) fn with_pages(
         size: u64,
         block_size: u32,
@@ -106,7 +132,7 @@ impl Volume for Ram {
             read_only: false,
             write_cache: false,
             unmap_granularity: u32::try_from(GRANULE / block_size).ok(),
-            anchor: false,
+            anchor: self.region.is_locked(),
             atomic: Some(Atomic {
                 max_blocks: u32::try_from(SEGMENT_BYTES / block_size).unwrap_or(1),
                 alignment: 1,
@@ -142,7 +168,7 @@ impl Volume for Ram {
         let available = self.memory.limit().saturating_sub(self.memory.used());
         let blocks = |bytes: u64| bytes / u64::from(self.block_size.bytes());
         Some(SpaceUsage {
-            used: blocks(used),
+            used: blocks(used).min(self.blocks),
             available: blocks(available.min(holes)),
         })
     }
@@ -178,7 +204,9 @@ impl Handle for RamHandle {
             MediumOp::Write { extent, data, .. } => self.write(extent, data),
             MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(MediumOutcome::Done),
             MediumOp::Status { extent } => Ok(self.status(extent)),
-            MediumOp::Unmap { anchor: true, .. } => Err(MediumError::Unsupported),
+            MediumOp::Unmap { anchor: true, .. } if !self.shared.is_locked() => {
+                Err(MediumError::Unsupported)
+            }
             MediumOp::WriteSame { extent, pattern } => {
                 let work = match pattern {
                     Some(pattern) => self.filling(&pattern.into(), fill),
@@ -269,10 +297,10 @@ impl RamHandle {
         let blocks = bytes / u64::from(self.block_size.bytes());
         MediumOutcome::Provisioning {
             blocks: blocks.clamp(1, extent.blocks.max(1)),
-            state: if mapped {
-                Provisioning::Mapped
-            } else {
-                Provisioning::Deallocated
+            state: match mapped {
+                true => Provisioning::Mapped,
+                false if self.shared.is_locked() => Provisioning::Anchored,
+                false => Provisioning::Deallocated,
             },
         }
     }

@@ -8,6 +8,7 @@ mod file;
 mod latch;
 mod later;
 mod layout;
+mod locked;
 mod locks;
 mod nests;
 mod null;

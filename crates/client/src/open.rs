@@ -263,7 +263,13 @@ fn open_filter(
 fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenCause> {
     let block_size = options.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
     Ok(match leaf {
-        Address::Ram(Size(size)) => Arc::new(Ram::new(*size, block_size, &options.memory)?),
+        Address::Ram(ram) => {
+            let (Size(size), memory) = (ram.size, &options.memory);
+            Arc::new(match ram.locked {
+                true => Ram::locked(size, block_size, memory)?,
+                false => Ram::new(size, block_size, memory)?,
+            })
+        }
         Address::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
         Address::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
         Address::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),

@@ -280,6 +280,17 @@ fn ram_agrees_with_the_model() {
 }
 
 #[test]
+fn locked_ram_agrees_with_the_model() {
+    let memory = MemoryLimit::new(64 << 20);
+    let open = || Ram::locked(SIZE, 512, &memory);
+    if let Err(error) = open() {
+        return eprintln!("skipped: {error}");
+    }
+    agrees(12, || Box::new(open().unwrap()));
+    assert_eq!(memory.used(), 0);
+}
+
+#[test]
 fn ram_on_small_pages_agrees_with_the_model() {
     let memory = MemoryLimit::new(64 << 20);
     let open = || Ram::with_pages(SIZE, 4096, &memory, Pages::Small).unwrap();

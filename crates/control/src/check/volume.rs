@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use address::{Address, Size};
+use address::{Address, RamAddress, Size};
 
 use super::{Findings, check_row_name};
 use crate::tree::{LunRow, Tree, VolumeRow};
@@ -119,7 +119,9 @@ fn with_size(address: Address, row: &VolumeRow) -> Result<Address, String> {
             file.size = Some(size);
             Ok(Address::File(file))
         }
-        Address::Ram(known) | Address::Null(known) if known == size => Ok(address),
+        Address::Ram(RamAddress { size: known, .. }) | Address::Null(known) if known == size => {
+            Ok(address)
+        }
         Address::Ram(_) | Address::Null(_) => Err(format!(
             "its size is {size} by the row, and another one here"
         )),

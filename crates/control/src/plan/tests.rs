@@ -111,6 +111,7 @@ const STORIES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("another file", &[("db.img", "new.img")]),
     ("RAM grows", &[("ram:1G", "ram:2G")]),
+    ("RAM is to be locked", &[("ram:1G", "ram:1G?locked")]),
     (
         "a serial number",
         &[("limit =", "serial = \"DB\"\nlimit =")],

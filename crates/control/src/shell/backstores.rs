@@ -26,7 +26,7 @@ pub(super) fn create_sized(run: &mut Run<'_>, args: &Args) -> Done {
     let size = size(text)?;
     let (address, what) = match run.node {
         Node::Backstore(BackstoreKind::Null) => (Address::Null(size), "null storage object"),
-        _ => (Address::Ram(size), "rd_mcp ramdisk"),
+        _ => (Address::Ram(size.into()), "rd_mcp ramdisk"),
     };
     add(
         run,

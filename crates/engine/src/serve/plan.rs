@@ -11,7 +11,7 @@ use super::options::{
 };
 use crate::inventory::{FcPortRow, Inventory, LunRow, TargetRow, UnitRow};
 use ::io::ether::Place;
-use address::{Address, Size};
+use address::{Address, RamAddress, Size};
 
 /// What these options ask for, and the names of its units in the order of the command. Every
 /// address and name is parsed: nothing is tried before all of them are right.
@@ -92,7 +92,12 @@ fn unit(
 /// Whether every volume in memory has a block.
 fn has_block(address: &Address, block_size: u32) -> Result<(), ServeMisuse> {
     address.leaves().try_for_each(|leaf| match leaf {
-        Address::Ram(Size(size)) | Address::Null(Size(size)) if *size < block_size.into() => {
+        Address::Ram(RamAddress {
+            size: Size(size), ..
+        })
+        | Address::Null(Size(size))
+            if *size < block_size.into() =>
+        {
             Err(ServeMisuse::NoBlock {
                 address: leaf.to_string(),
                 block_size,

@@ -205,3 +205,14 @@ fn warm_up(spare: &Mapping) {
     spare.touch(start);
     spare.discard(start, GROUP as usize);
 }
+
+/// The size of a huge page, if the kernel gives huge pages on request (madvise).
+pub(super) fn huge_page() -> Option<u64> {
+    let setting = |name: &str| {
+        std::fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{name}")).ok()
+    };
+    if setting("enabled")?.contains("[never]") {
+        return None;
+    }
+    setting("hpage_pmd_size")?.trim().parse().ok()
+}

@@ -103,6 +103,13 @@ impl RdmaDomain {
         !self.locked().is_told.swap(true, Ordering::Relaxed)
     }
 
+    /// How many bytes are registered for good.
+    #[must_use]
+    pub fn locked_bytes(&self) -> u64 {
+        let ranges = self.locked().ranges();
+        ranges.iter().map(|range| range.len as u64).sum()
+    }
+
     /// What was copied on all cores, by all connections that were on the device since it came.
     #[must_use]
     pub fn copies(&self) -> RdmaCopies {

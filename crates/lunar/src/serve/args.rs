@@ -23,12 +23,12 @@ use crate::{VerbError, client, secret};
 /// (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the initiators to log out, flushes the
 /// volumes and exits with 0. A second signal, at least 1 s later, stops at once.
 ///
-/// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
-/// writes; file:PATH is a file, file:PATH?size=SIZE creates or extends it (?sparse: without
-/// reserving space), ?direct bypasses the page cache, ?sync makes every write durable, ?readonly
-/// opens it read-only; block:DEV is a block device;
-/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN, iser://HOST/TARGET/LUN and fcoe://IFACE/WWPN/LUN are
-/// units of another target.
+/// Addresses: ram:SIZE is a RAM disk, empty at each start (?locked: its memory is taken at once
+/// and never swapped out); null:SIZE reads zeros and drops writes; file:PATH is a file,
+/// file:PATH?size=SIZE creates or extends it (?sparse: without reserving space), ?direct bypasses
+/// the page cache, ?sync makes every write durable, ?readonly opens it read-only; block:DEV is a
+/// block device; iscsi://[USER@]HOST[:PORT]/TARGET/LUN, iser://HOST/TARGET/LUN and
+/// fcoe://IFACE/WWPN/LUN are units of another target.
 /// Volumes combine: stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) appends volumes,
 /// readonly(ADDR) refuses writes, limit:iops=N,rate=SIZE(ADDR) throttles, delay:TIME(ADDR) adds
 /// latency, fault:read=P,write=P,flush=P(ADDR) injects errors, verify(ADDR) checks what it reads,

@@ -35,6 +35,31 @@ fn a_number_in_front_of_a_volume_is_a_lun_of_its_own() {
     }
 }
 
+/// Nothing is taken of what cannot be taken whole: no process is killed for it.
+#[test]
+fn a_locked_ram_disk_is_taken_whole_or_not_at_all() {
+    for (address, code, told) in [
+        (
+            "ram:1P?locked",
+            1,
+            "ram:1P?locked: it takes 1125899906842624 bytes at once",
+        ),
+        ("ram:64k?locked=yes", 2, "\"locked\" takes no value"),
+        ("null:64k?locked", 2, "\"null\" has no option \"locked\""),
+    ] {
+        let ran = lunar(&format!("serve {address}")).ran();
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        assert!(ran.err.contains(told), "{address}: {}", ran.err);
+    }
+    let ran = lunar("info stats(ram:64k?locked)").ran();
+    if ran.err.contains("RLIMIT_MEMLOCK") {
+        return eprintln!("skipped: {}", ran.err);
+    }
+    let anchors = ran.out.lines().filter(|line| line.contains("can anchor"));
+    assert!(anchors.clone().count() == 2 && anchors.clone().all(|line| line.ends_with("yes")));
+    assert!(ran.out.contains("\n  ram:64k?locked\n"), "{}", ran.out);
+}
+
 /// What is read-only may be opened twice, but not be shown as two disks.
 #[test]
 fn one_volume_is_not_served_as_two() {

@@ -90,7 +90,7 @@ impl<'a> Device<'a> {
             return Some(if self.is("nullrw") {
                 null
             } else {
-                Address::Ram(Size(bytes))
+                Address::Ram(Size(bytes).into())
             });
         }
         if !self.name.starts_with('/') || self.is("pass") || self.is("nullrw") {

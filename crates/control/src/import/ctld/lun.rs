@@ -82,7 +82,7 @@ fn address(node: &Node) -> Result<Address, &'static str> {
                 .and_then(null_address)
                 .ok_or("a RAM disk has a size")?;
             Ok(match (has_capacity(node), bytes) {
-                (true, Some(bytes)) => Address::Ram(Size(bytes)),
+                (true, Some(bytes)) => Address::Ram(Size(bytes).into()),
                 _ => null,
             })
         }

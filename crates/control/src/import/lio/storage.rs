@@ -145,7 +145,7 @@ fn ram(fields: &mut Fields<'_>) -> Option<Address> {
     let null = null_address(size)?;
     match fields.flag("nullio") {
         Some(true) => Some(null),
-        _ => Some(Address::Ram(Size(size))),
+        _ => Some(Address::Ram(Size(size).into())),
     }
 }
 

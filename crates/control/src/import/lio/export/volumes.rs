@@ -66,7 +66,7 @@ fn object_name(name: &str) -> String {
 fn backstore(row: &VolumeRow, path: &str, left: &mut LeftOuts) -> Option<Map<String, Value>> {
     let address = row.address.parse::<Address>();
     let object = match &address {
-        Ok(Address::Ram(size)) => json!({ "plugin": "ramdisk", "size": size.0 }),
+        Ok(Address::Ram(ram)) => json!({ "plugin": "ramdisk", "size": ram.size.0 }),
         Ok(Address::Null(size)) => {
             json!({ "plugin": "ramdisk", "size": size.0, "nullio": true })
         }
