@@ -97,6 +97,7 @@ fn control(
         views,
         units: vec![ControlUnit::new(unit, 1)],
         vanished: Box::new(|_| ()),
+        device_came: Box::new(|| ()),
         store: Arc::new(Nowhere),
         flushes: Arc::new(FinalFlushes::default()),
         cores: 1,

@@ -264,11 +264,8 @@ fn open_leaf(leaf: &Address, options: &OpenOptions) -> Result<Arc<dyn Volume>, O
     let block_size = options.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
     Ok(match leaf {
         Address::Ram(ram) => {
-            let (Size(size), memory) = (ram.size, &options.memory);
-            Arc::new(match ram.locked {
-                true => Ram::locked(size, block_size, memory)?,
-                false => Ram::new(size, block_size, memory)?,
-            })
+            let open = if ram.locked { Ram::locked } else { Ram::new };
+            Arc::new(open(ram.size.0, block_size, &options.memory)?)
         }
         Address::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
         Address::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),

@@ -208,6 +208,7 @@ impl Server {
             views: Arc::default(),
             units: Vec::new(),
             vanished: Box::new(vanished),
+            device_came: Box::new(tell_of_device(notices.clone())),
             store: Arc::clone(&store) as _,
             flushes: Arc::clone(&flushes),
             cores,
@@ -325,6 +326,7 @@ impl Server {
 
     /// Has the cores make a change; returns what is served then.
     fn commit(&self, next: Served, prepared: Prepared) -> Result<Served, ServeError> {
+        self.register_locked();
         let (done, made) = channel();
         let mut change = prepared.change;
         change.done = Box::new(move |result| drop(done.send(result)));
@@ -344,6 +346,11 @@ impl Server {
             self.mailboxes.send(CoreId(core), message);
         }
         Ok(next)
+    }
+
+    /// Has RDMA devices know the memory of locked RAM disks.
+    fn register_locked(&self) {
+        self.config.rdma.register_locked(&self.config.open.memory);
     }
 
     /// What is served now.
@@ -417,6 +424,13 @@ impl Server {
         for core in 0..self.cores {
             self.mailboxes.send(CoreId(core), message());
         }
+    }
+}
+
+/// Tells that an RDMA device is used. At the end of the server nobody listens.
+fn tell_of_device(notices: Sender<Notice>) -> impl FnMut() + Send {
+    move || {
+        let _ = notices.send(Notice::DeviceCame);
     }
 }
 

@@ -74,6 +74,7 @@ pub(super) fn control(
             .map(|unit| ControlUnit::new(unit, setup.cores))
             .collect(),
         vanished: Box::new(|_| ()),
+        device_came: Box::new(|| ()),
         store: Arc::new(VolatileStore::default()),
         flushes: Arc::clone(flushes),
         cores: setup.cores,

@@ -100,6 +100,7 @@ pub struct ControlCore {
     pub(super) flushes: Arc<FinalFlushes>,
     pub(super) looks: VolumeWatch,
     pub(super) vanished: Box<dyn FnMut(Vanished) + Send>,
+    pub(super) device_came: Box<dyn FnMut() + Send>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
     pub(super) segment_size: fn(&OwnedFd) -> usize,
@@ -124,6 +125,8 @@ pub struct ControlCoreParts {
     pub units: Vec<ControlUnit>,
     /// Told what can no longer be used.
     pub vanished: Box<dyn FnMut(Vanished) + Send>,
+    /// Told when an RDMA device is used that was not before.
+    pub device_came: Box<dyn FnMut() + Send>,
     /// Where they keep their state.
     pub store: Arc<dyn Store>,
     /// Where flushes at the end are told.
@@ -164,6 +167,7 @@ impl ControlCore {
             flushes: parts.flushes,
             looks: VolumeWatch::default(),
             vanished: parts.vanished,
+            device_came: parts.device_came,
             random: parts.random,
             local_address: parts.local_address,
             segment_size: parts.segment_size,

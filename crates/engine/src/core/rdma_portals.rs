@@ -28,11 +28,12 @@ const REFUSED_EVERY: Duration = Duration::from_secs(60);
 const TAKEN_MAX: usize = 16;
 
 impl CoreRdma {
-    /// Has the log tell what becomes of a device, from its first connection on.
-    fn follow(&mut self, domain: &Arc<RdmaDomain>) {
+    /// Has the log tell what becomes of a device, from its first connection on; returns whether
+    /// this is that.
+    fn follow(&mut self, domain: &Arc<RdmaDomain>) -> bool {
         let is_known = |one: &RdmaDeviceEvents| Arc::ptr_eq(one.domain(), domain);
         if self.devices.iter().any(is_known) {
-            return;
+            return false;
         }
         let followed = RdmaDeviceEvents::new(domain).and_then(|events| {
             self.watch()?.add_events(&events, DEVICE)?;
@@ -45,6 +46,7 @@ impl CoreRdma {
                 tracing::warn!("cannot hear what becomes of {device}: {cause}; see ulimit -n");
             }
         }
+        true
     }
 
     /// Tells what has become of devices; those that have gone are let go.
@@ -112,7 +114,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             // The peer may have given up, or have asked for what cannot be.
             Err(error) => return tracing::debug!("{peer}: no session over iSER: {error}"),
         };
-        self.rdma.follow(pair.as_pair().domain());
+        if self.rdma.follow(pair.as_pair().domain()) {
+            (control.device_came)();
+        }
         let endpoints = Endpoints { local, peer };
         let login = Login::new(now, config, endpoints, (control.random)());
         let login = CoreLogin::over_device(login, pair);

@@ -34,6 +34,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 pub(super) enum Notice {
     /// This can no longer be used.
     Vanished(Vanished),
+    /// An RDMA device is used that was not before.
+    DeviceCame,
     /// There may be units whose volume is absent, or portals on which nothing listens.
     Absent,
 }
@@ -63,6 +65,7 @@ fn run(server: &Weak<Server>, notices: &Receiver<Notice>) {
         match notice {
             Ok(Notice::Vanished(Vanished::Volume(unit))) => server.vanished(unit),
             Ok(Notice::Vanished(Vanished::RdmaDevice(portal))) => server.device_vanished(portal),
+            Ok(Notice::DeviceCame) => server.register_locked(),
             Ok(Notice::Absent) => {}
             Err(RecvTimeoutError::Timeout) => {
                 server.try_absent(&mut told);

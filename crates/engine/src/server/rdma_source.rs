@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::io::rdma::{RdmaError, RdmaLibrary, RdmaListener};
+use ::io::memory::MemoryLimit;
+use ::io::rdma::{RdmaError, RdmaLibrary, RdmaListener, RegionRegistered};
+use address::human_size;
 
 /// The libraries of RDMA devices, opened once for all portals of a server. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,26 @@ impl RdmaSource {
     /// Listens on a portal by the devices that have its address.
     pub(super) fn listen(&self, portal: SocketAddr) -> Result<RdmaListener, RdmaError> {
         RdmaListener::listen(&self.library()?, portal)
+    }
+
+    /// Registers the memory of locked RAM disks with the devices that are in use. What a device
+    /// cannot have is copied on its way there. It blocks, for up to seconds.
+    pub(super) fn register_locked(&self, memory: &MemoryLimit) {
+        let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
+        let domains = library.as_ref().map(|library| library.domains());
+        drop(library);
+        for domain in domains.into_iter().flatten() {
+            let device = &domain.device().name;
+            for RegionRegistered { bytes, result } in domain.register_all(memory) {
+                let size = human_size(bytes);
+                match result {
+                    Ok(()) => tracing::info!("{device}: a locked RAM disk of {size} is registered"),
+                    Err(cause) => tracing::warn!(
+                        "{device}: data of a locked RAM disk of {size} is copied: {cause}"
+                    ),
+                }
+            }
+        }
     }
 
     /// What was not there may be installed by now: it is looked for each time.

@@ -5,7 +5,7 @@
 //! it is done by a thread that is no core's, and data is copied until it is done.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::RdmaError;
@@ -24,8 +24,6 @@ pub(super) struct LockedMemory {
     refused: Mutex<Vec<usize>>,
     /// Held by whoever registers, as two must not register the same.
     turn: Mutex<()>,
-    /// Somebody was told of the device.
-    is_told: AtomicBool,
     sent: AtomicU64,
     received: AtomicU64,
 }
@@ -95,12 +93,6 @@ impl RdmaDomain {
     fn as_user(self: &Arc<Self>) -> Weak<dyn RegionUser> {
         let domain: Weak<Self> = Arc::downgrade(self);
         domain
-    }
-
-    /// Whether nobody was told of the device yet; asked once.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
-        !self.locked().is_told.swap(true, Ordering::Relaxed)
     }
 
     /// How many bytes are registered for good.

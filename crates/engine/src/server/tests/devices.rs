@@ -1,6 +1,7 @@
 //! Hosts that come over iSER by RDMA devices, whose libraries are pretended: what they do, and how
 //! their sessions end.
 
+mod locked;
 mod rig;
 
 use std::net::SocketAddr;
@@ -222,7 +223,7 @@ fn a_portal_moves_between_an_address_and_the_wildcard_by_another_try() {
     let address = lab.portal();
     let wildcard = SocketAddr::from(([0, 0, 0, 0], address.port()));
     for portal in [wildcard, address] {
-        lab.server.apply(inventory_at(portal, true)).unwrap();
+        lab.server.apply(inventory_at(portal)).unwrap();
         let [(_, cause)] = &lab.server.missing_portals()[..] else {
             panic!("one portal is missing");
         };

@@ -3,7 +3,7 @@
 use pretend_verbs::{Count, Order};
 
 use super::rig::{
-    DEVICE, Ends, World, asked, bytes_of, connect, pair_options, pattern, read, told, write,
+    DEVICE, Ends, World, asked, bytes_of, connect, pair_options, pattern, told, write,
 };
 use crate::memory::{Buffer, Pool};
 use crate::rdma::{RdmaError, RdmaMemory, RemoteAccess};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::io::rdma::{
-    RdmaConnectOptions, RdmaConnected, RdmaConnector, RdmaError, RdmaLibrary, RdmaPairOptions,
+    RdmaConnectOptions, RdmaConnected, RdmaConnector, RdmaCopies, RdmaError, RdmaLibrary,
+    RdmaPairOptions,
 };
 use block::file::UndoLog;
 use block::lease::BlockLease;
@@ -23,6 +24,7 @@ use scsi::wire::lun::Lun;
 
 use super::super::super::{RdmaSource, Server, ServerConfig, ServerHandle};
 use crate::inventory::{Inventory, LunRow, TargetRow, UnitRow};
+use crate::serve::options::ServeError;
 
 pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
 
@@ -38,15 +40,32 @@ pub(super) struct Lab {
 
 impl Lab {
     pub(super) fn new() -> Self {
+        Self::start(inventory(true)).unwrap()
+    }
+
+    /// A server of this inventory.
+    pub(super) fn start(inventory: Inventory) -> Result<Self, ServeError> {
         let world = OpenedWorld::new();
         let library = open(&world);
         let config = config(RdmaSource::of(Arc::clone(&library)));
-        let server = Server::start(config, inventory(true), &UndoLog::default());
-        Self {
-            server: server.unwrap(),
+        Ok(Self {
+            server: Server::start(config, inventory, &UndoLog::default())?,
             world,
             library,
-        }
+        })
+    }
+
+    /// What was copied to and from the memory of the device that sessions are on.
+    pub(super) fn copies(&self) -> RdmaCopies {
+        self.library.domains()[0].copies()
+    }
+
+    /// Waits until the device knows so much memory for good.
+    pub(super) fn until_registered(&self, bytes: u64) {
+        within(|| {
+            let domains = self.library.domains();
+            (domains.first()?.locked_bytes() == bytes).then_some(())
+        });
     }
 
     pub(super) fn portal(&self) -> SocketAddr {
@@ -75,13 +94,20 @@ impl Lab {
 
     /// A host that has logged in.
     pub(super) fn host(&self, number: u8) -> Host {
-        let mut host = self.begun(config_of(number));
+        self.host_by(config_of(number))
+    }
+
+    /// The same, which logs in so.
+    pub(super) fn host_by(&self, config: InitiatorConfig) -> Host {
+        let mut host = self.begun(config);
         let logged_in = |event| matches!(event, InitiatorEvent::LoggedIn).then_some(());
         host.until(logged_in);
-        // The unit attention of power on.
-        host.give(TEST_UNIT_READY, 0, Data::None);
-        host.done();
+        host.ready();
         host
+    }
+
+    pub(super) fn library(&self) -> &RdmaLibrary {
+        &self.library
     }
 
     /// A host whose login has begun.
@@ -129,11 +155,21 @@ pub(super) fn config(rdma: RdmaSource) -> ServerConfig {
 
 /// A RAM disk at a portal that devices listen on, or not.
 pub(super) fn inventory(by_devices: bool) -> Inventory {
-    inventory_at(SocketAddr::from(([127, 0, 0, 1], 0)), by_devices)
+    inventory_of("ram:4M", by_devices)
 }
 
-pub(super) fn inventory_at(portal: SocketAddr, by_devices: bool) -> Inventory {
-    let address = "ram:4M";
+/// The same of another volume.
+pub(super) fn inventory_of(address: &str, by_devices: bool) -> Inventory {
+    let portal = SocketAddr::from(([127, 0, 0, 1], 0));
+    inventory_with(address, portal, by_devices)
+}
+
+/// The same at another portal.
+pub(super) fn inventory_at(portal: SocketAddr) -> Inventory {
+    inventory_with("ram:4M", portal, true)
+}
+
+fn inventory_with(address: &str, portal: SocketAddr, by_devices: bool) -> Inventory {
     let row = UnitRow {
         serial: Some("1".to_owned()),
         ..UnitRow::new(address.parse().unwrap(), address.to_owned())
@@ -275,6 +311,16 @@ impl Host {
         self.initiator.execute(now, command).unwrap();
         self.turn();
         self.commands
+    }
+
+    /// Asks until the unit is ready: it may have to tell of power on, or of another volume.
+    pub(super) fn ready(&mut self) {
+        loop {
+            self.give(TEST_UNIT_READY, 0, Data::None);
+            if self.done().status == 0 {
+                return;
+            }
+        }
     }
 
     /// The end of the next command.

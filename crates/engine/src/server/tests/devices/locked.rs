@@ -1,0 +1,176 @@
+//! Locked RAM disks: devices read and write their memory, and nothing of it is copied.
+
+use ::io::rdma::RdmaCopies;
+use block::lease::BlockLease;
+use iscsi::initiator::Data;
+use iscsi::initiator::config::InitiatorConfig;
+use pretend_verbs::{Count, Order};
+use scsi::medium::Lease as _;
+
+use super::rig::{Host, Lab, WRITE_16, config_of, inventory_of, pattern};
+
+const MIB: u64 = 1 << 20;
+
+/// Lengths of a block, a page, what goes with a command, a segment, and several.
+const LENGTHS: [usize; 6] = [512, 4096, 8192, 64 << 10, 256 << 10, 1 << 20];
+
+/// A server of a volume; `None` where tests may not lock so much.
+fn lab(address: &str) -> Option<Lab> {
+    match Lab::start(inventory_of(address, true)) {
+        Ok(lab) => Some(lab),
+        Err(error) if error.to_string().contains("RLIMIT_MEMLOCK") => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A host all of whose data the target fetches: what comes with a command is in the memory of a
+/// receive, and is always copied.
+fn fetched(lab: &Lab) -> Host {
+    let mut config: InitiatorConfig = config_of(1);
+    config.offer.keys.immediate_data = false;
+    lab.host_by(config)
+}
+
+/// Writes and reads each length; returns what was copied for that.
+fn copied_for(lab: &Lab, host: &mut Host) -> RdmaCopies {
+    let before = lab.copies();
+    for (number, len) in LENGTHS.into_iter().enumerate() {
+        let data = pattern(len, number as u8);
+        host.write(2 * number as u64, data.clone());
+        assert!(host.read(2 * number as u64, len) == data, "{len} bytes");
+    }
+    // What a core copied is told before it posts the next response.
+    host.ready();
+    let after = lab.copies();
+    RdmaCopies {
+        sent: after.sent - before.sent,
+        received: after.received - before.received,
+    }
+}
+
+const NOTHING: RdmaCopies = RdmaCopies {
+    sent: 0,
+    received: 0,
+};
+
+fn all() -> RdmaCopies {
+    let bytes: usize = LENGTHS.iter().sum();
+    RdmaCopies {
+        sent: bytes as u64,
+        received: bytes as u64,
+    }
+}
+
+#[test]
+fn nothing_is_copied_of_a_locked_disk_and_all_of_another_one() {
+    let lab = lab("ram:2M").unwrap();
+    let mut host = fetched(&lab);
+    assert_eq!(copied_for(&lab, &mut host), all());
+    drop((host, lab));
+    let Some(lab) = self::lab("ram:2M?locked") else {
+        return;
+    };
+    let mut host = fetched(&lab);
+    lab.until_registered(2 * MIB);
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
+}
+
+/// What lies in one chunk. What lies in several is put together in memory of the pool.
+#[test]
+fn volumes_around_a_locked_disk_lend_its_memory() {
+    for (address, bytes) in [
+        ("stats(limit:iops=1000k(ram:2M?locked))", 2 * MIB),
+        ("concat(ram:2M?locked,ram:64k)", 2 * MIB),
+        (
+            "stripe:1280k(ram:1280k?locked,ram:1280k?locked)",
+            2560 << 10,
+        ),
+    ] {
+        let Some(lab) = lab(address) else { return };
+        let mut host = fetched(&lab);
+        lab.until_registered(bytes);
+        assert_eq!(copied_for(&lab, &mut host), NOTHING, "{address}");
+    }
+}
+
+#[test]
+fn what_comes_with_a_command_is_not_counted_and_arrives() {
+    let Some(lab) = lab("ram:2M?locked") else {
+        return;
+    };
+    let mut host = lab.host(1);
+    lab.until_registered(2 * MIB);
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
+    // Blocks that were never written lie in its memory, too.
+    let before = lab.copies();
+    assert_eq!(host.read(4000, 512), [0; 512]);
+    host.ready();
+    assert_eq!(lab.copies(), before);
+}
+
+#[test]
+fn a_disk_that_comes_while_hosts_are_there_is_known_and_one_that_goes_is_forgotten() {
+    let Some(lab) = lab("ram:2M?locked") else {
+        return;
+    };
+    let mut host = fetched(&lab);
+    lab.until_registered(2 * MIB);
+    let pinned = lab.world.count(Count::Pinned);
+    lab.server.apply(inventory_of("ram:2M", true)).unwrap();
+    lab.until_registered(0);
+    host.ready();
+    assert!(lab.world.count(Count::Pinned) < pinned);
+    assert_eq!(copied_for(&lab, &mut host), all());
+    let locked = inventory_of("stats(ram:2M?locked)", true);
+    lab.server.apply(locked).unwrap();
+    lab.until_registered(2 * MIB);
+    host.ready();
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
+}
+
+#[test]
+fn what_a_device_cannot_have_is_copied() {
+    let Some(lab) = lab("ram:64k") else { return };
+    let mut host = fetched(&lab);
+    // Both ends have what they copy through then.
+    host.write(0, pattern(64 << 10, 0));
+    host.read(0, 64 << 10);
+    let pinned = i64::try_from(lab.world.count(Count::Pinned)).unwrap();
+    lab.order(Order::PinnedLimit, pinned);
+    let locked = inventory_of("ram:1M?locked", true);
+    if let Err(error) = lab.server.apply(locked) {
+        return eprintln!("skipped: {error}");
+    }
+    host.ready();
+    let before = lab.copies();
+    let data = pattern(64 << 10, 1);
+    host.write(0, data.clone());
+    assert!(host.read(0, 64 << 10) == data);
+    host.ready();
+    let after = lab.copies();
+    assert_eq!(after.sent - before.sent, 64 << 10);
+    assert_eq!(after.received - before.received, 64 << 10);
+    let domains = lab.library().domains();
+    assert_eq!(domains[0].locked_bytes(), 0);
+}
+
+/// The first part of a block comes with its command, and the device reads the rest.
+#[test]
+fn a_block_that_comes_in_two_ways_is_whole() {
+    let Some(lab) = lab("ram:2M?locked") else {
+        return;
+    };
+    let mut config = config_of(1);
+    config.offer.keys.first_burst = 1000;
+    let mut host = lab.host_by(config);
+    lab.until_registered(2 * MIB);
+    for len in [1024, 4096, 64 << 10] {
+        let lease = BlockLease::from_bytes(pattern(len, 3));
+        host.give(WRITE_16, 8, Data::Out(lease));
+        assert_eq!(host.done().status, 0);
+        assert!(host.read(8, len) == pattern(len, 3), "{len} bytes");
+    }
+}
