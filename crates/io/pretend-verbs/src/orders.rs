@@ -8,7 +8,8 @@ use crate::{cm, execute};
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub enum Order {
-    /// Which devices there are: 1 for `pretend0`, 2 for `pretendw0`, or both.
+    /// Which devices there are: 1 for `pretend0`, 2 for `pretendw0`, or both. One that was taken
+    /// away comes back as another device of the same name.
     Devices,
     /// What is held back, as by a slow peer: 1 for all work, 2 for reads and what is behind them, 0
     /// for nothing.
@@ -93,7 +94,10 @@ extern "C" fn pretend_order(what: u32, number: i64) {
     };
     let orders = &mut world.orders;
     match order {
-        Order::Devices => orders.devices = number as u32,
+        Order::Devices => {
+            orders.devices = number as u32;
+            world.bring_back();
+        }
         Order::Hold => orders.hold = number,
         Order::FailAfter => orders.fail_after = Some(number as u64),
         Order::FailStatus => orders.fail_status = number as u32,

@@ -68,6 +68,16 @@ impl World {
         self.complaints += 1;
     }
 
+    /// Has those be there again that were taken away, as far as there are to be such devices. What
+    /// was made on the ones before stays with them.
+    pub(crate) fn bring_back(&mut self) {
+        for number in 0..self.contexts.len() {
+            if self.orders.devices & 1 << number != 0 && self.removed.remove(&number) {
+                self.contexts[number] = None;
+            }
+        }
+    }
+
     /// A key that was never used.
     pub(crate) fn key(&mut self) -> u32 {
         self.last_key += 1;

@@ -7,7 +7,7 @@ use iscsi::initiator::config::InitiatorConfig;
 use pretend_verbs::{Count, Order};
 use scsi::medium::Lease as _;
 
-use super::rig::{Host, Lab, WRITE_16, config_of, inventory_of, pattern};
+use super::rig::{Host, Lab, WRITE_16, config_of, inventory_of, pattern, within};
 
 const MIB: u64 = 1 << 20;
 
@@ -155,6 +155,28 @@ fn what_a_device_cannot_have_is_copied() {
     assert_eq!(after.received - before.received, 64 << 10);
     let domains = lab.library().domains();
     assert_eq!(domains[0].locked_bytes(), 0);
+}
+
+#[test]
+fn a_device_that_comes_back_knows_it_again() {
+    let Some(lab) = lab("ram:2M?locked") else {
+        return;
+    };
+    let mut host = fetched(&lab);
+    lab.until_registered(2 * MIB);
+    lab.order(Order::Remove, 0);
+    host.end();
+    drop(host);
+    lab.until_sessions(0);
+    within(|| (!lab.server.missing_portals().is_empty()).then_some(()));
+    lab.order(Order::Devices, 1);
+    within(|| {
+        lab.server.try_portals();
+        lab.server.missing_portals().is_empty().then_some(())
+    });
+    let mut host = fetched(&lab);
+    lab.until_registered(2 * MIB);
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
 }
 
 /// The first part of a block comes with its command, and the device reads the rest.
