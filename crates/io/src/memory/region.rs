@@ -129,7 +129,7 @@ impl Region {
 
     /// A region of `len` bytes (more than 0) whose memory is taken and locked now, all of it, by
     /// huge pages where the kernel has some. It is never swapped out or given back: what is
-    /// deallocated is zeroed. It blocks: 1 GiB takes 0.15 s of an idle machine, and more of others.
+    /// deallocated is zeroed. It blocks: 1 GiB takes 0.15 s at the least.
     ///
     /// # Errors
     ///
