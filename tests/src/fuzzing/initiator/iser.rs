@@ -37,6 +37,7 @@ pub(super) struct Rdma {
     next_stag: u32,
     /// The STag of each command that has one.
     by_command: BTreeMap<u32, Stag>,
+    /// The initiator was told so.
     has_ended: bool,
 }
 
@@ -91,7 +92,9 @@ impl QueuePair<HeapLease> for Rdma {
     }
 
     fn poll(&mut self) -> Option<Completion<HeapLease>> {
-        self.told.pop_front()
+        let told = self.told.pop_front();
+        self.has_ended |= matches!(told, Some(Completion::Ended(_)));
+        told
     }
 
     fn recycle(&mut self, _: Vec<u8>) {}
@@ -212,7 +215,6 @@ impl Carrier for Rdma {
             _ if manner == END => {
                 let end = Completion::Ended(QueuePairEnd::Requested);
                 play.carrier.told.push_back(end);
-                play.carrier.has_ended = true;
             }
             _ => {
                 play.watch.given(bytes);
