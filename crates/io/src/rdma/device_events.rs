@@ -12,7 +12,7 @@ use super::sys::verbs::{
     IBV_EVENT_QP_FATAL, IbvAsyncEvent,
 };
 
-/// What happened to a device, in words for a log: where connections are hit they tell so themselves.
+/// What happened to a device, in words for a log: connections that are hit tell so themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RdmaDeviceEvent {
     /// A port has its link.

@@ -188,8 +188,8 @@ fn failed(address: SocketAddr, cause: io::Error) -> RdmaError {
              or take another port"
         }
         Some(libc::ENODEV | libc::EADDRNOTAVAIL) => {
-            ": no RDMA device has this address (see: rdma link, ip address), or another RDMA target \
-             has the port at all addresses"
+            ": no RDMA device has this address (see: rdma link, ip address), or another \
+             RDMA target has the port at all addresses"
         }
         _ => "",
     };
