@@ -43,7 +43,7 @@ impl CoreRdma {
             Ok(events) => self.devices.push(events),
             Err(cause) => {
                 let device = &domain.device().name;
-                tracing::warn!("cannot hear what becomes of {device}: {cause}; see ulimit -n");
+                tracing::debug!("cannot hear what becomes of {device}: {cause}; see ulimit -n");
             }
         }
         true
@@ -54,7 +54,15 @@ impl CoreRdma {
         self.devices.retain_mut(|events| {
             let mut is_there = true;
             while let Some(event) = events.poll() {
-                tracing::warn!("RDMA device {}: {event}", events.domain().device().name);
+                let device = &events.domain().device().name;
+                match event {
+                    RdmaDeviceEvent::PortUp => tracing::info!("RDMA device {device}: {event}"),
+                    RdmaDeviceEvent::PortDown | RdmaDeviceEvent::Broken => {
+                        tracing::warn!("RDMA device {device}: {event}");
+                    }
+                    // Peers can cause these, and their connections tell.
+                    _ => tracing::debug!("RDMA device {device}: {event}"),
+                }
                 is_there &= event != RdmaDeviceEvent::Broken;
             }
             is_there

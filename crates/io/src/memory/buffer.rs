@@ -287,12 +287,9 @@ impl Buffer {
         }
     }
 
-    /// Whether a device may fill it without us. Parts of blocks of lent memory have to be staged.
-    pub(crate) fn is_filled_whole(&self) -> bool {
-        match &self.owner {
-            BufferOwner::WriteClaim(lent) => lent.is_whole(self.start, self.len),
-            _ => true,
-        }
+    /// Whether it is memory of a medium, lent to be written.
+    pub(crate) fn is_of_medium(&self) -> bool {
+        matches!(&self.owner, BufferOwner::WriteClaim(_))
     }
 
     /// The part of its pool that it lies in, of those of [`PoolPart::BYTES`] bytes; `None` where it

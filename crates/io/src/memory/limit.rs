@@ -70,6 +70,10 @@ impl MemoryLimit {
 
     /// Counts `bytes` more, or none of them.
     pub(super) fn charge(&self, bytes: u64) -> Result<(), NoSpace> {
+        // Others may be above the limit: what takes nothing fits all the same.
+        if bytes == 0 {
+            return Ok(());
+        }
         let fits = |used: u64| {
             let sum = used.checked_add(bytes)?;
             (sum <= self.account.limit).then_some(sum)

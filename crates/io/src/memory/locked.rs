@@ -45,8 +45,9 @@ pub enum LockError {
     },
     /// The kernel does not let so much be locked.
     #[error(
-        "{bytes} bytes cannot be locked in memory, as RLIMIT_MEMLOCK is {limit}: raise it \
-         (ulimit -l unlimited; LimitMEMLOCK=infinity in a unit of systemd)"
+        "{bytes} bytes cannot be locked in memory beside what is locked already, as \
+         RLIMIT_MEMLOCK is {limit}: raise it (ulimit -l unlimited; LimitMEMLOCK=infinity in a \
+         unit of systemd)"
     )]
     Memlock {
         /// What it takes.

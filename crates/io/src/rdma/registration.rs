@@ -18,7 +18,8 @@ pub(super) struct KeyRange {
     pub(super) lkey: u32,
 }
 
-/// A key. Whoever holds it also holds the memory and the domain.
+/// A key. Its domain is there for as long as it is; its memory, because what is posted holds
+/// buffers of that, and a region has its keys given up when the last of its buffers is gone.
 pub(super) struct Registration {
     mr: *mut IbvMr,
     library: Arc<RdmaLibrary>,
@@ -66,7 +67,8 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: ours, and used by no queue pair that still works: those hold what holds this.
+        // SAFETY: ours, once. No request has it: each holds a buffer of the memory until it is
+        // complete, or its queue pair is destroyed.
         unsafe { (self.library.verbs.dereg_mr)(self.mr) };
     }
 }

@@ -180,10 +180,12 @@ impl PairInner {
         let is_read = opcode == IBV_WR_RDMA_READ;
         let mut part = Part::new(kind);
         let needs_sink = is_read && self.wire.domain().is_iwarp() && left > 0;
-        let key = match is_read {
-            true if needs_sink => None,
-            true => memory.key_to_fill(buffer),
-            false => memory.key_of(buffer),
+        let key = if needs_sink {
+            None
+        } else if is_read {
+            memory.key_to_fill(buffer)
+        } else {
+            memory.key_of(buffer)
         };
         let len = if needs_sink {
             self.take_sink(&mut part, left)?
