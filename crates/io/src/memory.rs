@@ -29,7 +29,7 @@ pub use locked::LockError;
 pub use pool::{Pool, SLOT_MAX};
 pub use region::{LocalRegion, Recall, Region};
 
-pub(crate) use locked::RegionUser;
+pub(crate) use locked::{RegionUser, lock};
 pub(crate) use mapping::{Mapping, PageRules};
 pub(crate) use pool::PoolPart;
 

@@ -29,7 +29,7 @@ const TAKEN_MAX: usize = 16;
 
 impl CoreRdma {
     /// Has the log tell what becomes of a device, from its first connection on; returns whether
-    /// this is that.
+    /// this is its first connection.
     fn follow(&mut self, domain: &Arc<RdmaDomain>) -> bool {
         let is_known = |one: &RdmaDeviceEvents| Arc::ptr_eq(one.domain(), domain);
         if self.devices.iter().any(is_known) {

@@ -29,7 +29,7 @@ impl RdmaSource {
     }
 
     /// Registers the memory of locked RAM disks with the devices that are in use. What a device
-    /// cannot have is copied on its way there. It blocks, for up to seconds.
+    /// cannot have is copied on its way there. It blocks.
     pub(super) fn register_locked(&self, memory: &MemoryLimit) {
         let library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
         let domains = library.as_ref().map(|library| library.domains());

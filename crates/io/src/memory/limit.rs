@@ -58,7 +58,7 @@ impl MemoryLimit {
         self.account.replacer.start();
     }
 
-    /// The locked regions that there are.
+    /// The locked regions that are charged here.
     pub(super) fn locked(&self) -> &LockedRegions {
         &self.account.locked
     }

@@ -117,13 +117,13 @@ impl LockedRegions {
     }
 }
 
-/// Something that goes by the addresses of a region.
+/// What has to forget the addresses of a region before its memory goes, such as a device.
 pub(crate) trait RegionUser: Send + Sync {
     /// The region that begins there goes. No buffer of it is left.
     fn forget(&self, start: NonNull<u8>);
 }
 
-/// Those of one region.
+/// What has to forget one region.
 #[derive(Default)]
 pub(crate) struct RegionUsers(Mutex<Vec<Weak<dyn RegionUser>>>);
 
@@ -149,6 +149,7 @@ impl std::fmt::Debug for RegionUsers {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Also after a panic of whoever had it: what these hold is whole between any two calls.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

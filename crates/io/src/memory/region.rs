@@ -129,7 +129,7 @@ impl Region {
 
     /// A region of `len` bytes (more than 0) whose memory is taken and locked now, all of it, by
     /// huge pages where the kernel has some. It is never swapped out or given back: what is
-    /// deallocated is zeroed. It blocks: 1 GiB takes 0.15 s at the least.
+    /// deallocated is zeroed. It blocks for as long as that takes.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Region {
         locked.map_err(|cause| LockError::refused(len, cause))
     }
 
-    /// Has a user told before the memory goes.
+    /// What is told before the memory goes.
     pub(crate) fn users(&self) -> &RegionUsers {
         &self.users
     }

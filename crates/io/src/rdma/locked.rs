@@ -1,23 +1,23 @@
 //! Memory that is registered with a device for good, for all cores: that of locked RAM disks.
 //!
-//! Data in it goes to and from the device without a copy. A region is found by the address of a
-//! buffer, so volumes around a RAM disk need not know of it. Registering 10 GiB may take a second;
-//! it is done by a thread that is no core's, and data is copied until it is done.
+//! What is sent of it is not copied. A region is found by the address of a buffer, so volumes
+//! around a RAM disk need not know of it. Registering blocks for long: it is done by a thread that
+//! is no core's, and data is copied until it is done.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::RdmaError;
 use super::domain::RdmaDomain;
 use super::registration::{KeyRange, Registration};
 use super::sys::verbs::IBV_ACCESS_LOCAL_WRITE;
-use crate::memory::{MemoryLimit, Region, RegionUser};
+use crate::memory::{MemoryLimit, Region, RegionUser, lock};
 
-/// What a domain has of it.
+/// The locked regions that a domain has registered, and what was copied.
 #[derive(Default)]
 pub(super) struct LockedMemory {
-    ranges: Mutex<Vec<LockedRange>>,
+    registrations: Mutex<Vec<Registration>>,
     /// How often that has changed, so that a core need not look.
     generation: AtomicU64,
     /// Where the regions begin that the device could not have. They are not tried again.
@@ -26,12 +26,6 @@ pub(super) struct LockedMemory {
     turn: Mutex<()>,
     sent: AtomicU64,
     received: AtomicU64,
-}
-
-/// Memory that never moves, under one key.
-struct LockedRange {
-    registration: Registration,
-    start: usize,
 }
 
 /// Bytes that were copied between the memory of buffers and memory that a device knows. Data in a
@@ -82,10 +76,7 @@ impl RdmaDomain {
         let (start, len) = region.span();
         let registration = Registration::new(self, start, len, IBV_ACCESS_LOCAL_WRITE)?;
         region.users().add(self.as_user());
-        lock(&self.locked().ranges).push(LockedRange {
-            registration,
-            start: start_of(region),
-        });
+        lock(&self.locked().registrations).push(registration);
         self.locked().generation.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -116,8 +107,10 @@ impl RegionUser for RdmaDomain {
     fn forget(&self, start: NonNull<u8>) {
         let (locked, start) = (self.locked(), start.addr().get());
         lock(&locked.refused).retain(|refused| *refused != start);
-        let is_it = |one: &mut LockedRange| one.start == start;
-        let gone: Vec<_> = lock(&locked.ranges).extract_if(.., is_it).collect();
+        let is_it = |one: &mut Registration| one.range().start == start;
+        let mut registrations = lock(&locked.registrations);
+        let gone: Vec<_> = registrations.extract_if(.., is_it).collect();
+        drop(registrations);
         // Before the memory goes: no core may take what comes at its addresses for it.
         if !gone.is_empty() {
             locked.generation.fetch_add(1, Ordering::Release);
@@ -138,13 +131,14 @@ impl LockedMemory {
 
     /// What is registered.
     pub(super) fn ranges(&self) -> Vec<KeyRange> {
-        let ranges = lock(&self.ranges);
-        ranges.iter().map(|one| one.registration.range()).collect()
+        let registrations = lock(&self.registrations);
+        registrations.iter().map(Registration::range).collect()
     }
 
     /// Whether a region was registered, or refused.
     fn knows(&self, start: usize) -> bool {
-        let is_there = lock(&self.ranges).iter().any(|one| one.start == start);
+        let registrations = lock(&self.registrations);
+        let is_there = registrations.iter().any(|one| one.range().start == start);
         is_there || lock(&self.refused).contains(&start)
     }
 
@@ -156,11 +150,9 @@ impl LockedMemory {
 
     /// Gives up all registrations, before their domain goes.
     pub(super) fn clear(&mut self) {
-        let ranges = self.ranges.get_mut();
-        ranges.unwrap_or_else(PoisonError::into_inner).clear();
+        let registrations = self.registrations.get_mut();
+        registrations
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
