@@ -30,10 +30,11 @@
 //! # Locked
 //!
 //! All memory of a locked disk is taken and locked when it is opened, so it is never swapped out,
-//! no write fails for want of it, and RDMA devices can know it for good: they send from it
+//! no write fails for want of it, and RDMA devices can know it for good: they read and write it
 //! without a copy. It is never given back before the disk goes, as a device would go on with the
 //! pages that were there before. So blocks that are unmapped are zeroed, and are then anchored:
-//! they read as zeros, and their storage is reserved.
+//! they read as zeros, and their storage is reserved. Where a device fills blocks by itself, a
+//! write that is given up may leave a part of a block.
 
 use std::io;
 use std::ops::Range;

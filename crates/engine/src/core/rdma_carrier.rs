@@ -181,6 +181,15 @@ impl DeviceSession {
         self.pair.take_told()
     }
 
+    pub(super) fn settle(&mut self) -> bool {
+        self.session.settle(&mut self.pair)
+    }
+
+    /// No command of its nexus is there any more that could be aborted.
+    pub(super) fn stop_storing(&mut self) {
+        self.pair.pair().stop_storing();
+    }
+
     /// A session that takes nothing more, and has messages enough, is left to its deadlines: its
     /// peer sends more than it may and reads nothing.
     fn arm(&mut self) -> bool {

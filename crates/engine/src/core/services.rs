@@ -92,7 +92,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 };
                 match &mut **session {
                     CoreSession::Tcp(session) => act(&mut NexusTransport::Session(session)),
-                    CoreSession::Rdma(over) => act(&mut NexusTransport::Iser(over.session_mut())),
+                    CoreSession::Rdma(over) => {
+                        act(&mut NexusTransport::Iser(over.session_mut()));
+                        over.settle();
+                    }
                 }
                 let wants = session.has_events();
                 if !connection.dirty {

@@ -292,6 +292,14 @@ impl Buffer {
         matches!(&self.owner, BufferOwner::WriteClaim(_))
     }
 
+    /// Whether a device may fill it without us. Parts of blocks of lent memory have to be staged.
+    pub(crate) fn is_filled_whole(&self) -> bool {
+        match &self.owner {
+            BufferOwner::WriteClaim(lent) => lent.is_whole(self.start, self.len),
+            _ => true,
+        }
+    }
+
     /// The part of its pool that it lies in, of those of [`PoolPart::BYTES`] bytes; `None` where it
     /// is not of a pool.
     pub(crate) fn pool_part(&self) -> Option<PoolPart> {

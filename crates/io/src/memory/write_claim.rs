@@ -53,6 +53,11 @@ impl WriteClaim {
         }
     }
 
+    /// Whether a range has whole blocks.
+    pub(super) fn is_whole(&self, start: NonNull<u8>, len: usize) -> bool {
+        (start.addr().get() | len) & self.region.within_block() == 0
+    }
+
     /// The write to this range is over, however far it has come. Not inlined: buffers of other
     /// memory are dropped more often.
     #[inline(never)]

@@ -3,7 +3,7 @@
 //! | where data lies | what happens |
 //! |---|---|
 //! | in a region that is registered for good (`super::locked`) | it goes without a copy |
-//! | the same, to be filled | it is copied, once all of it has come |
+//! | the same, to be filled by a part of a block | it is copied, as that is staged |
 //! | in a pool of buffers | its 2 MiB of the pool are registered at the first use, then it goes without a copy |
 //! | elsewhere, or the limit is reached | it is copied by way of pieces of 16 KiB, which are registered 2 MiB at a time |
 //!
@@ -202,11 +202,9 @@ impl DomainMemory {
         self.register(part).filter(is_in).map(|range| range.lkey)
     }
 
-    /// The same of a buffer that a read is to fill. No device fills the medium itself: a command
-    /// that is aborted does not wait for its reads, and what comes then must not be stored
-    /// (`PERSISTENT RESERVE OUT` with PREEMPT AND ABORT, SPC-4 §5.13.11.2.6).
+    /// The same of a buffer that a read is to fill.
     pub(super) fn key_to_fill(&self, buffer: &Buffer) -> Option<u32> {
-        (!buffer.is_of_medium()).then(|| self.key_of(buffer))?
+        buffer.is_filled_whole().then(|| self.key_of(buffer))?
     }
 
     /// Looks at what is registered for all cores, if that has changed.

@@ -248,9 +248,14 @@ impl RdmaPair {
 
     /// Gives up a read. Its memory is returned, and [`RdmaCompletion::Drained`] follows, if the
     /// device does not know of it. Else the device may still fill it, and
-    /// [`RdmaCompletion::Got`] follows.
+    /// [`RdmaCompletion::Got`] follows; where that is memory of a medium, the connection ends.
     pub fn cancel(&mut self, read: u32) -> Option<Buffer> {
-        self.inner.cancel(read)
+        self.inner.cancel(read, &self.memory)
+    }
+
+    /// Has the device write to no medium by itself any more, at the price of the connection.
+    pub fn stop_storing(&mut self) {
+        self.inner.stop_storing(|_| true, &self.memory);
     }
 
     /// Takes the memory of a message back.

@@ -5,7 +5,7 @@ use crate::memory::Buffer;
 use crate::rdma::locked::RdmaCopies;
 use crate::rdma::memory::{DomainMemory, PIECE, Piece};
 use crate::rdma::registration::OwnRegion;
-use crate::rdma::{RdmaCompletion, RdmaWork};
+use crate::rdma::{RdmaCompletion, RdmaEnd, RdmaWork};
 
 /// An operation of which the device has the first `done` bytes.
 pub(super) struct WaitingWork {
@@ -71,6 +71,13 @@ impl Part {
 
     pub(super) fn pieces(&self) -> &[u16] {
         &self.pieces[..usize::from(self.count)]
+    }
+
+    /// Whether it goes straight into the memory of a medium.
+    fn fills_medium(&self) -> bool {
+        let is_direct = self.count == 0 && self.sink.is_none();
+        let is_read = matches!(self.kind, PartKind::Read { .. });
+        is_read && is_direct && self.data.as_ref().is_some_and(Buffer::is_of_medium)
     }
 
     fn is_read(&self, name: u32) -> bool {
@@ -160,8 +167,23 @@ impl PairInner {
         }
     }
 
+    /// Ends it if the device may be writing to a medium by itself for some of its parts. A device
+    /// cannot be told to give up a read, and whoever has aborted a command is told that it is over:
+    /// nothing of it may be stored then.
+    pub(super) fn stop_storing(&mut self, some: impl Fn(&Part) -> bool, memory: &DomainMemory) {
+        if self
+            .in_flight
+            .iter()
+            .any(|part| some(part) && part.fills_medium())
+        {
+            let problem = "a command was aborted whose data the RDMA device was storing by itself";
+            self.end(RdmaEnd::failed(problem, "ibv_destroy_qp"), memory);
+        }
+    }
+
     /// See [`super::RdmaPair::cancel`].
-    pub(super) fn cancel(&mut self, read: u32) -> Option<Buffer> {
+    pub(super) fn cancel(&mut self, read: u32, memory: &DomainMemory) -> Option<Buffer> {
+        self.stop_storing(|part| part.is_read(read), memory);
         let unsent = self.waiting.iter().position(|work| work.is_read(read));
         let unsent = unsent.and_then(|at| self.waiting.remove(at));
         // What comes is not wanted: nothing is copied. What goes without a copy is held still.

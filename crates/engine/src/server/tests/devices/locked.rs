@@ -1,11 +1,12 @@
-//! Locked RAM disks: devices send from their memory, and nothing of what is read is copied.
+//! Locked RAM disks: devices read and write their memory, and nothing of it is copied.
 
 use ::io::rdma::RdmaCopies;
 use block::lease::BlockLease;
-use iscsi::initiator::Data;
 use iscsi::initiator::config::InitiatorConfig;
+use iscsi::initiator::{Data, InitiatorEvent, Tmf};
 use pretend_verbs::{Count, Order};
 use scsi::medium::Lease as _;
+use scsi::wire::lun::Lun;
 
 use crate::serve::options::ServeError;
 
@@ -67,13 +68,13 @@ fn all() -> RdmaCopies {
     }
 }
 
-/// What is copied of a locked one: what was written.
-fn written() -> RdmaCopies {
-    RdmaCopies { sent: 0, ..all() }
-}
+const NOTHING: RdmaCopies = RdmaCopies {
+    sent: 0,
+    received: 0,
+};
 
 #[test]
-fn nothing_is_copied_to_be_read_of_a_locked_disk_and_all_of_another_one() {
+fn nothing_is_copied_of_a_locked_disk_and_all_of_another_one() {
     let lab = lab("ram:2M").unwrap();
     let mut host = fetched(&lab);
     assert_eq!(copied_for(&lab, &mut host), all());
@@ -83,7 +84,7 @@ fn nothing_is_copied_to_be_read_of_a_locked_disk_and_all_of_another_one() {
     };
     let mut host = fetched(&lab);
     lab.until_registered(2 * MIB);
-    assert_eq!(copied_for(&lab, &mut host), written());
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
 }
 
 /// What lies in one chunk. What lies in several is put together in memory of the pool.
@@ -100,7 +101,7 @@ fn volumes_around_a_locked_disk_lend_its_memory() {
         let Some(lab) = lab(address) else { return };
         let mut host = fetched(&lab);
         lab.until_registered(bytes);
-        assert_eq!(copied_for(&lab, &mut host), written(), "{address}");
+        assert_eq!(copied_for(&lab, &mut host), NOTHING, "{address}");
     }
 }
 
@@ -115,6 +116,35 @@ fn blocks_that_were_never_written_are_sent_without_a_copy() {
     assert_eq!(host.read(4000, 512), [0; 512]);
     host.ready();
     assert_eq!(lab.copies(), before);
+}
+
+/// The device would go on after it was told that all is over.
+#[test]
+fn a_reset_by_another_host_ends_a_session_whose_data_is_being_stored() {
+    let Some(lab) = lab("ram:2M?locked") else {
+        return;
+    };
+    let (mut host, mut other) = (fetched(&lab), lab.host(2));
+    lab.until_registered(2 * MIB);
+    lab.order(Order::Hold, 2);
+    let requests = lab.world.count(Count::Requests);
+    let lease = BlockLease::from_bytes(pattern(256 << 10, 9));
+    host.give(WRITE_16, 0, Data::Out(lease));
+    // The command, and the read that it leads to.
+    within(|| (lab.world.count(Count::Requests) >= requests + 2).then_some(()));
+    let (now, initiator) = other.initiator();
+    initiator
+        .manage(now, 1, Lun::from_index(0), Tmf::LogicalUnitReset)
+        .unwrap();
+    let response = other.until(|event| match event {
+        InitiatorEvent::Managed { response, .. } => Some(response),
+        _ => None,
+    });
+    assert_eq!(response, Some(0));
+    lab.order(Order::Hold, 0);
+    host.end();
+    other.ready();
+    assert_eq!(other.read(0, 256 << 10), vec![0; 256 << 10]);
 }
 
 #[test]
@@ -134,7 +164,7 @@ fn a_disk_that_comes_while_hosts_are_there_is_known_and_one_that_goes_is_forgott
     lab.server.apply(locked).unwrap();
     lab.until_registered(2 * MIB);
     host.ready();
-    assert_eq!(copied_for(&lab, &mut host), written());
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
 }
 
 #[test]
@@ -183,7 +213,7 @@ fn a_device_that_comes_back_knows_it_again() {
     });
     let mut host = fetched(&lab);
     lab.until_registered(2 * MIB);
-    assert_eq!(copied_for(&lab, &mut host), written());
+    assert_eq!(copied_for(&lab, &mut host), NOTHING);
 }
 
 /// The first part of a block comes with its command, and the device reads the rest.
