@@ -89,7 +89,7 @@ impl OpenOptions {
             keep_identity: false,
             reserved: ReservedPlaces::default(),
             undo: None,
-            memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
+            memory: Arc::new(MemoryLimit::new(io::limits::memory_for_volumes()?)),
             initiator,
             secret: secret("LUNAR_SECRET"),
             mutual_secret: secret("LUNAR_MUTUAL_SECRET"),

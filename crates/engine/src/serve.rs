@@ -66,7 +66,7 @@ fn config(options: &ServeOptions, orders: &Orders) -> Result<ServerConfig, Serve
 fn open_options(options: &ServeOptions) -> Result<OpenOptions, ServeError> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
-        None => ::io::limits::available_memory().map_err(|cause| ServeError::Machine {
+        None => ::io::limits::memory_for_volumes().map_err(|cause| ServeError::Machine {
             what: "cannot determine the available memory: give --memory-limit".into(),
             cause,
         })?,

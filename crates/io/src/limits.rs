@@ -21,6 +21,21 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
     Ok(maximum)
 }
 
+/// What is left of the available memory for the rest of the process, in bytes: what took all of it
+/// would have the kernel kill somebody soon after.
+const RESERVE: u64 = 64 << 20;
+
+/// The memory that volumes may take, in bytes: what is available, but for 64 MiB, or for a quarter
+/// where there is less than four times that.
+///
+/// # Errors
+///
+/// As of [`available_memory`].
+pub fn memory_for_volumes() -> io::Result<u64> {
+    let available = available_memory()?;
+    Ok(available - RESERVE.min(available / 4))
+}
+
 /// The memory that this process could take now without others being swapped out or killed, in
 /// bytes: what the kernel calls available, or what is left in the tightest control group around
 /// us, if that is less.
@@ -41,14 +56,11 @@ pub fn available_memory() -> io::Result<u64> {
     Ok(left.map_or(available, |left| left.min(available)))
 }
 
-/// How much memory this process may lock, in words: RLIMIT_MEMLOCK (`ulimit -l`, `LimitMEMLOCK=`
-/// of systemd). A privileged process may lock more.
+/// How much memory this process may lock, in bytes: RLIMIT_MEMLOCK (`ulimit -l`, `LimitMEMLOCK=`
+/// of systemd). A privileged process may lock more. `None` where there is no limit.
 #[must_use]
-pub fn locked_memory() -> String {
-    match getrlimit(Resource::Memlock).current {
-        Some(bytes) => format!("{bytes} bytes"),
-        None => "unlimited".to_owned(),
-    }
+pub fn memlock() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
 }
 
 /// The address space that this process can still reserve, in bytes: what RLIMIT_AS leaves

@@ -12,11 +12,7 @@ use rustix::io::Errno;
 use super::granules::{GRANULE, Granules};
 use super::limit::{MemoryLimit, NoSpace};
 use super::region::Region;
-use crate::limits::{available_memory, locked_memory};
-
-/// What is left to the rest of the process, in bytes: a region that took all that is available
-/// would have the kernel kill somebody soon after.
-const RESERVE: u64 = 64 << 20;
+use crate::limits::{memlock, memory_for_volumes};
 
 /// Why memory is not taken and locked, with the way out.
 #[derive(Debug, thiserror::Error)]
@@ -46,14 +42,14 @@ pub enum LockError {
     /// The kernel does not let so much be locked.
     #[error(
         "{bytes} bytes cannot be locked in memory beside what is locked already, as \
-         RLIMIT_MEMLOCK is {limit}: raise it (ulimit -l unlimited; LimitMEMLOCK=infinity in a \
+         RLIMIT_MEMLOCK is {limit} bytes: raise it (ulimit -l unlimited; LimitMEMLOCK=infinity in a \
          unit of systemd)"
     )]
     Memlock {
         /// What it takes.
         bytes: u64,
-        /// The limit, in words.
-        limit: String,
+        /// The limit, in bytes.
+        limit: u64,
     },
     /// Everything else.
     #[error("cannot {what}: {cause}")]
@@ -70,12 +66,21 @@ impl LockError {
         Self::Kernel { what, cause }
     }
 
+    /// Whether the machine has so much. Where the kernel does not tell, it is tried.
+    pub(super) fn unless_available(bytes: u64) -> Result<(), Self> {
+        let available = memory_for_volumes().unwrap_or(u64::MAX);
+        if available < bytes {
+            return Err(Self::NoMemory { bytes, available });
+        }
+        Ok(())
+    }
+
     /// What the kernel means that does not lock `len` bytes.
     pub(super) fn refused(len: usize, cause: io::Error) -> Self {
-        match Errno::from_io_error(&cause) {
-            Some(Errno::NOMEM | Errno::PERM | Errno::AGAIN) => Self::Memlock {
+        match (Errno::from_io_error(&cause), memlock()) {
+            (Some(Errno::NOMEM | Errno::PERM | Errno::AGAIN), Some(limit)) => Self::Memlock {
                 bytes: len as u64,
-                limit: locked_memory(),
+                limit,
             },
             _ => Self::kernel("lock memory", cause),
         }
@@ -86,15 +91,10 @@ impl MemoryLimit {
     /// Charges all of a region of `len` bytes at once, if the machine has that.
     pub(super) fn admit(&self, granules: &Granules, len: u64) -> Result<(), LockError> {
         let bytes = len.next_multiple_of(GRANULE);
+        LockError::unless_available(bytes)?;
         let left = self.limit().saturating_sub(self.used());
         let charged = granules.charge_all();
-        charged.map_err(|NoSpace| LockError::MemoryLimit { bytes, left })?;
-        // Where the kernel does not tell, it is tried.
-        let available = available_memory().map_or(u64::MAX, |all| all.saturating_sub(RESERVE));
-        if available < bytes {
-            return Err(LockError::NoMemory { bytes, available });
-        }
-        Ok(())
+        charged.map_err(|NoSpace| LockError::MemoryLimit { bytes, left })
     }
 
     /// The regions whose memory is locked, as far as they are in use.

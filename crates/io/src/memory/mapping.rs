@@ -181,20 +181,23 @@ impl Mapping {
         self.fill_zero(offset..offset + 1);
     }
 
-    /// Takes memory for a range, and keeps it from being swapped out. The limit is asked first, and
-    /// then page by page is taken: what maps memory on other threads does not wait for all of it.
+    /// Keeps memory of a range from being swapped out, from when it is taken on.
     ///
     /// # Errors
     ///
-    /// Of mlock2; no memory has been taken then.
-    pub(crate) fn lock(&self, offset: usize, len: usize) -> io::Result<()> {
+    /// Of mlock2, such as a limit.
+    pub(crate) fn lock_on_fault(&self, offset: usize, len: usize) -> io::Result<()> {
         assert!(offset <= self.len && len <= self.len - offset);
         let start = self.at(offset).as_ptr();
         // SAFETY: our own pages, whose bytes stay what they are.
         unsafe { rustix::mm::mlock_with(start.cast(), len, MlockFlags::ONFAULT)? };
-        let pages = (offset..offset + len).step_by(self.page);
-        pages.for_each(|at| self.touch(at));
         Ok(())
+    }
+
+    /// Takes memory for a range that has none yet, page by page: what maps memory on other threads
+    /// does not wait for all of it.
+    pub(crate) fn take(&self, range: Range<usize>) {
+        range.step_by(self.page).for_each(|at| self.touch(at));
     }
 
     /// Has the kernel copy a range, all of it together, into a huge page (Linux 6.1).

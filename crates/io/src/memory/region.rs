@@ -69,6 +69,9 @@ impl Drop for Region {
     }
 }
 
+/// Memory that a locked region takes before it asks again how much there is, in bytes.
+const TAKEN_AT_ONCE: usize = 32 * GROUP as usize;
+
 impl Region {
     /// Reserves a region of `len` bytes (more than 0); none of it is allocated. It may be larger
     /// than the machine's memory. `pages` becomes [`Pages::Small`] where the kernel has no huge
@@ -163,8 +166,16 @@ impl Region {
         let mut parts = self.bytes.parts(0, self.bytes.len()).into_iter().flatten();
         let opened = parts.try_for_each(|part| self.bytes.open(part));
         opened.map_err(|cause| LockError::kernel("have memory set aside", cause))?;
-        let locked = self.bytes.lock(self.base, len);
-        locked.map_err(|cause| LockError::refused(len, cause))
+        let locked = self.bytes.lock_on_fault(self.base, len);
+        locked.map_err(|cause| LockError::refused(len, cause))?;
+        let end = self.base + len;
+        for at in (self.base..end).step_by(TAKEN_AT_ONCE) {
+            // Others may have taken what was there at the start.
+            let next = end.min(at + TAKEN_AT_ONCE);
+            LockError::unless_available((next - at) as u64)?;
+            self.bytes.take(at..next);
+        }
+        Ok(())
     }
 
     /// What is told before the memory goes.

@@ -8,7 +8,7 @@ use super::RdmaError;
 use super::library::{RdmaDeviceInfo, RdmaLibrary, RdmaTransport, device_info};
 use super::locked::LockedMemory;
 use super::sys::verbs::{IBV_DEVICE_MEM_MGT_EXTENSIONS, IbvContext, IbvDeviceAttr, IbvPd};
-use crate::limits::locked_memory;
+use crate::limits::memlock;
 
 /// Reads of either end that may be outstanding at once, at the most. RNICs serve 16 as a rule.
 pub(super) const DEPTH_MAX: u8 = 32;
@@ -153,7 +153,8 @@ impl RdmaDomain {
     pub(super) fn failed(&self, call: &'static str, bytes: usize) -> RdmaError {
         let cause = std::io::Error::last_os_error();
         if cause.raw_os_error() == Some(libc::ENOMEM) {
-            let limit = locked_memory();
+            let limit = memlock();
+            let limit = limit.map_or("unlimited".to_owned(), |bytes| format!("{bytes} bytes"));
             return RdmaError::NoLockedMemory { bytes, limit };
         }
         let device = self.device.name.clone();
