@@ -13,6 +13,7 @@ use super::rig::{Rig, TARGET, load};
 use super::{LIMIT, must, run};
 
 mod asked;
+mod beside;
 mod handover;
 mod login_keys;
 mod measured;

@@ -10,17 +10,19 @@ mod thread;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
+use ::io::memory::MemoryLimit;
+use ::io::ring::RingKind;
 use address::Size;
 use block::file::{ReservedPlaces, UndoLog};
 use engine::server::{Server, ServerConfig, ServerHandle};
-use io::memory::MemoryLimit;
-use io::ring::RingKind;
+use runtime::lockfile::{Attempt, LockFile};
 use tokio::sync::watch;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
@@ -68,6 +70,7 @@ pub struct Daemon {
     listeners: Arc<ApiListeners>,
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
+    _state: LockFile,
 }
 
 /// Why a daemon has not started.
@@ -102,6 +105,29 @@ struct First {
     dropped: Option<u64>,
 }
 
+/// Two daemons would overwrite each other's history. One that was told to stop may be at it still.
+fn claim(state: &Path) -> Result<LockFile, String> {
+    let path = state.join("daemon.lock");
+    let cannot = |cause: io::Error| format!("cannot lock {}: {cause}", path.display());
+    fs::create_dir_all(state).map_err(cannot)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match LockFile::acquire(&path).map_err(cannot)? {
+            Attempt::Locked(lock) => return Ok(lock),
+            Attempt::HeldBy(holder) if Instant::now() >= until => {
+                let state = state.display();
+                return Err(format!(
+                    "{holder} uses the state directory {state}: stop it, or give another --state-dir"
+                ));
+            }
+            Attempt::HeldBy(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(20);
+
 impl Daemon {
     /// Serves what the file says, or, where that is nothing valid, what was served last.
     ///
@@ -117,6 +143,7 @@ impl Daemon {
 
     fn start_behind(socket: ControlSocket, options: &DaemonOptions) -> Result<Self, DaemonError> {
         let failed = DaemonError::Failed;
+        let state = claim(&options.state).map_err(failed)?;
         let files = RealFiles::default();
         let store = FileStore::new(&options.config, &options.state, files);
         let audit = Arc::new(Audit::new(&options.state));
@@ -166,6 +193,7 @@ impl Daemon {
             listeners,
             stop,
             control,
+            _state: state,
         })
     }
 
@@ -210,7 +238,7 @@ impl Daemon {
 
 fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, String> {
     // Fewer descriptors only mean fewer sessions.
-    let _ = io::limits::raise_open_files();
+    let _ = ::io::limits::raise_open_files();
     let name = tree.daemon.initiator_name.as_ref();
     let config = ServerConfig::new(name.unwrap_or(&options.initiator).clone());
     let mut config =

@@ -1,7 +1,6 @@
 //! `lunar import` and `export`: configurations of other targets.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,7 +8,7 @@ use control::client::{ApiRequest, Method};
 use control::document::{parse, write};
 use control::import::{Format, Imported, LeftOut, export_lio, import, import_iet};
 
-use crate::manage::{SocketArgs, failure, segment};
+use crate::manage::{SocketArgs, failure, segment, text_of};
 use crate::units::printable;
 use crate::{VerbError, documents, log};
 
@@ -71,11 +70,6 @@ pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, VerbError> {
         put_secrets(args, &imported)?;
     }
     documents::print(write(&imported.tree).as_bytes())
-}
-
-fn text_of(file: &Path) -> Result<String, VerbError> {
-    let cannot = |cause| format!("cannot read {}: {cause}", file.display());
-    fs::read_to_string(file).map_err(|cause| VerbError::failed(cannot(cause)))
 }
 
 /// What was set to the other program's own default is not worth a line.

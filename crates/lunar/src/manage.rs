@@ -6,10 +6,14 @@ pub(crate) mod metrics;
 pub(crate) mod sessions;
 pub(crate) mod stats;
 
-use std::path::PathBuf;
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use control::api::BODY_BYTES;
 use control::client::{ApiClient, ApiError};
+use runtime::files::read_at_most;
 
 use crate::VerbError;
 use crate::daemon::default_socket;
@@ -43,6 +47,17 @@ pub(crate) fn failure(error: &ApiError) -> VerbError {
         }
         _ => VerbError::failed(error),
     }
+}
+
+/// The text of a file that a daemon, or an importer, may take.
+pub(crate) fn text_of(file: &Path) -> Result<String, VerbError> {
+    let told = |cause: &dyn Display| format!("cannot read {}: {cause}", file.display());
+    let bytes = read_at_most(file, BODY_BYTES as u64).map_err(|cause| match cause.kind() {
+        io::ErrorKind::FileTooLarge => VerbError::usage(told(&cause)),
+        _ => VerbError::failed(told(&cause)),
+    })?;
+    let text = String::from_utf8(bytes);
+    text.map_err(|cause| VerbError::usage(told(&format!("it is no text in UTF-8: {cause}"))))
 }
 
 /// A path segment of a URL.

@@ -21,6 +21,22 @@ pub fn make(dir: &Path) -> io::Result<()> {
     new.iter().try_for_each(|dir| Ok(sync_parent(dir)?))
 }
 
+/// The bytes of a file that has at most `most`.
+///
+/// # Errors
+///
+/// As the file system has it; [`io::ErrorKind::FileTooLarge`] where there are more, which are not
+/// read.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let what = format!("it has more than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(bytes)
+}
+
 /// Puts bytes in place of a file that only its owner can read, as [`Replacement`] does.
 pub fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = dir.join(name);

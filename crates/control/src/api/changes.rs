@@ -234,10 +234,33 @@ pub struct SetRequest {
     pub unset: Vec<String>,
 }
 
+/// How often values are set anew where a change by somebody else came first.
+const ATTEMPTS: usize = 16;
+
+/// Who has seen no generation sets values of whatever is served.
 pub(super) async fn set(
     State(plane): Shared,
-    mut terms: Terms,
+    terms: Terms,
     JsonBody(request): JsonBody<SetRequest>,
+) -> Answer<Json<Outcome>> {
+    let attempts = if terms.based_on.is_some() {
+        1
+    } else {
+        ATTEMPTS
+    };
+    for _ in 1..attempts {
+        match set_once(Arc::clone(&plane), terms.clone(), &request).await {
+            Err(problem) if problem.status == StatusCode::PRECONDITION_FAILED.as_u16() => {}
+            answer => return answer,
+        }
+    }
+    set_once(plane, terms, &request).await
+}
+
+async fn set_once(
+    plane: Arc<Plane>,
+    mut terms: Terms,
+    request: &SetRequest,
 ) -> Answer<Json<Outcome>> {
     let served = plane.served();
     terms.made_from(served.generation);

@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use ::io::files::sync_parent;
-use runtime::files::Replacement;
+use runtime::files::{Replacement, read_at_most};
+
+use crate::api::BODY_BYTES;
 
 /// Files of a store.
 pub trait Files {
@@ -96,10 +98,14 @@ impl<S: Steps> RealFiles<S> {
 /// The mode of a new file: a document tells who may log in where.
 const MODE: u32 = 0o640;
 
+/// The longest text: a document, with what the history says of it.
+const TEXT_MAX: u64 = 2 * BODY_BYTES as u64;
+
 impl<S: Steps> Files for RealFiles<S> {
     fn read(&self, path: &Path) -> io::Result<String> {
         // What is not UTF-8 is no document either, and is told as such, with its place.
-        Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+        let bytes = read_at_most(path, TEXT_MAX)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn first_line(&self, path: &Path) -> io::Result<String> {

@@ -1,6 +1,5 @@
 //! `lunar plan`, `apply`, `set`, `unset` and `rollback`: what is served changes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +8,7 @@ use control::api::SetRequest;
 use control::client::{ApiError, ApiRequest, Method};
 use control::gate::Outcome;
 
-use super::{SocketArgs, failure, segment};
+use super::{SocketArgs, failure, segment, text_of};
 use crate::{VerbError, documents};
 
 /// Tell what a change of the configuration would do to whom
@@ -134,7 +133,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<ExitCode, VerbError> {
         verb: "plan",
         file: args.file.as_ref(),
         path: "/v1/plan".to_owned(),
-        body: args.file.as_ref().map(read).transpose()?,
+        body: args.file.as_deref().map(read).transpose()?,
         terms: None,
         common: &args.common,
     };
@@ -146,7 +145,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<ExitCode, VerbError> {
         verb: "apply",
         file: args.file.as_ref(),
         path: "/v1/apply".to_owned(),
-        body: args.file.as_ref().map(read).transpose()?,
+        body: args.file.as_deref().map(read).transpose()?,
         terms: Some(&args.terms),
         common: &args.common,
     };
@@ -304,15 +303,13 @@ pub(crate) fn permission(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn read(path: &PathBuf) -> Result<String, VerbError> {
-    let text = fs::read_to_string(path);
+fn read(path: &Path) -> Result<String, VerbError> {
+    let text = text_of(path)?;
     // Without a body the daemon would take its own file.
-    let text = text.map(|text| {
-        if text.trim().is_empty() {
-            "# empty\n".to_owned()
-        } else {
-            text
-        }
-    });
-    text.map_err(|cause| VerbError::failed(format!("cannot read {}: {cause}", path.display())))
+    let is_empty = text.trim().is_empty();
+    Ok(if is_empty {
+        "# empty\n".to_owned()
+    } else {
+        text
+    })
 }
