@@ -79,8 +79,8 @@ fn any_leaf() -> impl Strategy<Value = Address> {
 /// What RDMA is done by, and whether CRCs are asked for.
 fn any_provider() -> impl Strategy<Value = (Option<RdmaProvider>, Option<bool>)> {
     let soft = prop::option::of(Just(RdmaProvider::Software));
-    let named = "[^\\pC/ ]{1,15}".prop_filter("a word of its own", |name| {
-        !["soft", "device"].contains(&&**name)
+    let named = "[A-Za-z0-9_.-]{1,15}".prop_filter("a word of its own", |name| {
+        !["soft", "device"].contains(&&*name.to_lowercase())
     });
     let device = prop_oneof![
         Just(RdmaProvider::Device),

@@ -63,11 +63,18 @@ fn via(options: &LeafOptions<'_>) -> Parsed<Option<RdmaProvider>> {
         "" => return Err(value.fault(SyntaxProblem::NeedsValue { key, example })),
         "soft" => RdmaProvider::Software,
         "device" => RdmaProvider::Device,
-        _ if name.len() > DEVICE_NAME_BYTES || name.contains(['/', ' ']) => {
-            return Err(value.fault(SyntaxProblem::RdmaDevice));
-        }
+        _ if !is_device_name(&name) => return Err(value.fault(SyntaxProblem::RdmaDevice)),
         _ => RdmaProvider::Named(name),
     }))
+}
+
+/// Whether a device could be called so, and not what means another way if it is written in small.
+fn is_device_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let is_way = |way: &str| name.eq_ignore_ascii_case(way);
+    name.len() <= DEVICE_NAME_BYTES
+        && name.bytes().all(is_plain)
+        && !["soft", "device"].into_iter().any(is_way)
 }
 
 /// IBV_SYSFS_NAME_MAX, without the byte that ends it.

@@ -142,9 +142,21 @@ fn in_words(message: &str) -> String {
         && message.starts_with("invalid ")
     {
         // What was written is not repeated: it may be a secret in the wrong place.
-        format!("{} is expected here", expected.replace('`', ""))
+        format!("{} is expected here", plain(&expected.replace('`', "")))
     } else {
         message.replace('`', "")
+    }
+}
+
+/// serde's words for what is expected, in those of who writes TOML.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "u16" => "a number from 0 to 65535",
+        "u32" => "a number from 0 to 4294967295",
+        "a boolean" => "true or false",
+        "a sequence" => "a list, as in [\"a\", \"b\"],",
+        "a map" => "a table, as in { key = \"value\" },",
+        other => other,
     }
 }
 

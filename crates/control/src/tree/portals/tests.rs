@@ -112,7 +112,7 @@ fn portals_are_set_by_their_path() {
     for wrong in ["off", "0", "[]"] {
         let refused = document::set(&mut tree, "daemon.iser-crc", wrong).unwrap_err();
         assert!(
-            refused.to_string().contains("a boolean is expected"),
+            refused.to_string().contains("true or false is expected"),
             "{refused}"
         );
     }
