@@ -103,7 +103,7 @@ fn starts(scene: &mut Scene, variation: &Variation, disk: &Path) -> Result<()> {
     let firmware = firmware(scene, &dir, variation)?;
     let server = serve(scene, &dir, disk, variation)?;
     let nics = nics(scene);
-    let mut guest = Guest::start(&firmware, &dir, &nics)?;
+    let mut guest = Guest::start(&firmware, &dir, scene.cell.link.processors(), &nics)?;
     println!("{}: {} is up", scene.cell.name, variation.name);
     let mut served = Some(server);
     let mut answer = |asked: &str| {

@@ -48,6 +48,7 @@ impl Guest {
     pub(crate) fn boot(
         image: &Path,
         dir: &Path,
+        processors: usize,
         nics: &[Nic],
         lunar: Option<&Path>,
     ) -> Result<Self> {
@@ -64,20 +65,25 @@ impl Guest {
             tar.arg("--dereference").arg("-C").arg(dir).arg("lunar");
         }
         tool::must(&mut tar)?;
-        Self::start(&disks(image, &scripts), dir, nics)
+        Self::start(&disks(image, &scripts), dir, processors, nics)
     }
 
     /// Boots one from what QEMU's options say; a second time if it does not come up at the first.
-    pub(crate) fn start(from: &[OsString], dir: &Path, nics: &[Nic]) -> Result<Self> {
-        Self::start_once(from, dir, nics).or_else(|cause| {
+    pub(crate) fn start(
+        from: &[OsString],
+        dir: &Path,
+        processors: usize,
+        nics: &[Nic],
+    ) -> Result<Self> {
+        Self::start_once(from, dir, processors, nics).or_else(|cause| {
             println!("a guest did not boot, once more: {cause:#}");
             // Without a console there is nothing to keep.
             let _ = fs::rename(dir.join("console"), dir.join("console-of-first"));
-            Self::start_once(from, dir, nics).context("a guest did not boot twice")
+            Self::start_once(from, dir, processors, nics).context("a guest did not boot twice")
         })
     }
 
-    fn start_once(from: &[OsString], dir: &Path, nics: &[Nic]) -> Result<Self> {
+    fn start_once(from: &[OsString], dir: &Path, processors: usize, nics: &[Nic]) -> Result<Self> {
         let mut child = Command::new("qemu-system-x86_64")
             .args([
                 "-accel",
@@ -85,7 +91,7 @@ impl Guest {
                 "-cpu",
                 "max",
                 "-smp",
-                "2",
+                &processors.to_string(),
                 "-m",
                 "768",
             ])

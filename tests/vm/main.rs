@@ -66,10 +66,6 @@ fn main() -> ExitCode {
     };
     let report = Report::default();
     run_all(&asked, &report);
-    for program in &asked.programs {
-        let has = |variation: &Variation| names_have(&asked.names, program.name, variation);
-        programs::run(program, has, &report);
-    }
     report.end()
 }
 
@@ -131,7 +127,8 @@ fn ready(root: Root) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Each lane takes the next cell when it is through with one.
+/// Each lane takes the next cell when it is through with one. The programs, which wait most of the
+/// time, run beside them.
 fn run_all(asked: &Asked, report: &Report) {
     let left = Mutex::new(asked.cells.iter());
     let next = || left.lock().ok()?.next();
@@ -145,6 +142,10 @@ fn run_all(asked: &Asked, report: &Report) {
                     run_cell(&lane, cell, asked, report);
                 }
             });
+        }
+        for program in &asked.programs {
+            let has = |variation: &Variation| names_have(&asked.names, program.name, variation);
+            programs::run(program, has, report);
         }
     });
 }
@@ -179,6 +180,7 @@ impl<'a> Scene<'a> {
             Guest::boot(
                 image,
                 &folder,
+                cell.link.processors(),
                 &lane.nics(cell.link, guest),
                 lunar.as_deref(),
             )

@@ -6,26 +6,30 @@ use anyhow::{Result, bail};
 use crate::Scene;
 use crate::serving::{GUEST, TARGET, load_words};
 use crate::using;
-use crate::variations::{ISER, Variation, Word};
+use crate::variations::{Auth, ISER, OVER_RDMA, Variation, Word};
 
 /// Those of iSER but for what software iWARP alone has: a CRC, and a TCP connection in whose bytes
 /// bits can flip.
-pub(crate) const VARIATIONS: &[Variation; 6] = &{
-    let [mut plain, _, chap, md5, sha256, no_immediate_data, burst, _] = *ISER;
-    plain.name = "plain";
-    [plain, chap, md5, sha256, no_immediate_data, burst]
+pub(crate) const VARIATIONS: &[Variation; 4] = &{
+    let [plain, mut sha256, chap, md5, _] = *ISER;
+    sha256.name = "mutual-sha256";
+    [plain, sha256, chap, md5]
 };
 
 /// QEMU has no target prove itself.
-pub(crate) const LIBISCSI: &[Variation; 2] = &{
-    let [plain, chap, ..] = *VARIATIONS;
-    [plain, chap]
-};
+pub(crate) const LIBISCSI: &[Variation; 2] = &[
+    OVER_RDMA,
+    Variation {
+        name: "chap",
+        auth: Auth::Chap,
+        ..OVER_RDMA
+    },
+];
 
 /// tgtd knows MD5 alone.
-pub(crate) const TGTD: &[Variation; 5] = &{
-    let [plain, chap, md5, _, no_immediate_data, burst] = *VARIATIONS;
-    [plain, chap, md5, no_immediate_data, burst]
+pub(crate) const TGTD: &[Variation; 3] = &{
+    let [plain, _, chap, md5] = *VARIATIONS;
+    [plain, chap, md5]
 };
 
 /// What a script has to know that serves by `lunar` in the guest.

@@ -63,7 +63,7 @@ pub(crate) fn iscsi(scene: &mut Scene, variation: &Variation) -> Result<()> {
 
 /// What a variation adds to a load: damage needs more of it to happen.
 pub(crate) fn load_words(variation: &Variation) -> Vec<Word> {
-    let mib = if variation.damaged { 5 } else { 1 };
+    let mib = if variation.damaged { 4 } else { 1 };
     // Each flipped bit costs a connection, which the kernel tells of.
     let expected = if variation.damaged {
         "conn.error|recover|digest|crc|tcp_sendpage|Time2Retain"

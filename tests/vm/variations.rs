@@ -97,43 +97,32 @@ pub(crate) const ISCSI: &[Variation] = &[
 
 /// What each other one of iSER differs from: all of a write is solicited but what comes with its
 /// command.
-const OVER_RDMA: Variation = Variation {
-    name: "crc",
+pub(crate) const OVER_RDMA: Variation = Variation {
+    name: "plain",
     initial_r2t: true,
     ..PLAIN
 };
 
-/// Those of iSER over software iWARP.
-pub(crate) const ISER: &[Variation; 8] = &[
+/// Those of iSER over software iWARP. A guest takes long over each, so one stands for a proof and
+/// for something else.
+pub(crate) const ISER: &[Variation; 5] = &[
     OVER_RDMA,
     Variation {
-        name: "no-crc",
+        name: "mutual-sha256-no-crc",
+        auth: Auth::Mutual,
+        hash: "SHA256",
         fpdu_crc: false,
         ..OVER_RDMA
     },
     Variation {
-        name: "chap",
+        name: "chap-no-immediate-data",
         auth: Auth::Chap,
-        ..OVER_RDMA
-    },
-    Variation {
-        name: "mutual-md5",
-        auth: Auth::Mutual,
-        ..OVER_RDMA
-    },
-    Variation {
-        name: "mutual-sha256",
-        auth: Auth::Mutual,
-        hash: "SHA256",
-        ..OVER_RDMA
-    },
-    Variation {
-        name: "no-immediate-data",
         immediate_data: false,
         ..OVER_RDMA
     },
     Variation {
-        name: "burst-16m",
+        name: "mutual-md5-burst-16m",
+        auth: Auth::Mutual,
         max_burst: (16 << 20) - 512,
         ..OVER_RDMA
     },
@@ -187,6 +176,7 @@ impl Variation {
             Auth::Mutual => "mutual",
         };
         vec![
+            ("variation", self.name.to_owned()),
             ("auth", auth.to_owned()),
             ("hash", self.hash.to_owned()),
             ("user", USER.to_owned()),
