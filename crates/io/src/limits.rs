@@ -21,10 +21,6 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
     Ok(maximum)
 }
 
-/// What is left of the available memory for the rest of the process, in bytes: what took all of it
-/// would have the kernel kill somebody soon after.
-const RESERVE: u64 = 64 << 20;
-
 /// The memory that volumes may take, in bytes: what is available, but for 64 MiB, or for a quarter
 /// where there is less than four times that.
 ///
@@ -32,8 +28,11 @@ const RESERVE: u64 = 64 << 20;
 ///
 /// As of [`available_memory`].
 pub fn memory_for_volumes() -> io::Result<u64> {
-    let available = available_memory()?;
-    Ok(available - RESERVE.min(available / 4))
+    available_memory().map(for_volumes)
+}
+
+fn for_volumes(available: u64) -> u64 {
+    available - RESERVE.min(available / 4)
 }
 
 /// The memory that this process could take now without others being swapped out or killed, in
@@ -189,6 +188,10 @@ fn groups(list: &str, controller: &str) -> Vec<(Version, PathBuf)> {
     };
     lines.flat_map(around).collect()
 }
+
+/// What volumes leave of the available memory to the rest of the process, in bytes: without it the
+/// kernel would soon kill a process for want of memory.
+const RESERVE: u64 = 64 << 20;
 
 #[cfg(test)]
 mod tests;

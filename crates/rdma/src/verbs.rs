@@ -38,7 +38,8 @@ pub trait QueuePair<L> {
 
     /// Gives up a read. Its memory is returned at once where nothing can reach it any more, and
     /// with [`Completion::Got`] where a device may still fill it. [`Completion::Drained`] or `Got`
-    /// follows in any case.
+    /// follows; or [`Completion::Ended`], as a device that stores to a medium by itself can only be
+    /// stopped by the end of its queue pair.
     fn cancel(&mut self, read: ReadId) -> Option<L>;
 
     /// What has happened since the last call, one by one.

@@ -181,13 +181,8 @@ impl DeviceSession {
         self.pair.take_told()
     }
 
-    pub(super) fn settle(&mut self) -> bool {
-        self.session.settle(&mut self.pair)
-    }
-
-    /// No command of its nexus is there any more that could be aborted.
-    pub(super) fn stop_storing(&mut self) {
-        self.pair.pair().stop_storing();
+    pub(super) fn settle(&mut self) {
+        self.session.settle(&mut self.pair);
     }
 
     /// A session that takes nothing more, and has messages enough, is left to its deadlines: its
@@ -201,12 +196,12 @@ impl DeviceSession {
         has_more || self.pair.pair().arm()
     }
 
-    /// One chain of all.
+    /// One chain of all. Returns whether there is nothing left to send.
     fn post(&mut self) -> bool {
         self.widen();
         self.session.transmit(&mut self.pair);
         self.pair.pair().flush();
-        self.session.queued() == 0 && !self.pair().has_work()
+        self.has_ended() || self.session.queued() == 0 && !self.pair().has_work()
     }
 
     /// Posts more receives where the initiator makes use of all, before it is told that it may send

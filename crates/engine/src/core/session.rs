@@ -243,7 +243,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             && *nexus == NexusState::Yes
         {
             *nexus = NexusState::Leaving;
-            session.stop_storing();
             let told = session.has_told().then_some(*tsih);
             return self.lose_nexus(key.slot, told);
         }

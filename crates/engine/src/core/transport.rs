@@ -316,13 +316,6 @@ impl CoreSession {
         }
     }
 
-    /// The nexus is about to be lost, while answers leave still.
-    pub(super) fn stop_storing(&mut self) {
-        if let Self::Rdma(RdmaSession::Device(over)) = self {
-            over.stop_storing();
-        }
-    }
-
     pub(super) fn request_logout(&mut self, now: Now, seconds: u16) {
         each!(self.session_mut, session => session.request_logout(now, seconds));
     }
@@ -346,9 +339,9 @@ impl RdmaSession {
     /// Gives up the reads of aborted commands, before anybody is told that these are over.
     pub(super) fn settle(&mut self) {
         match self {
-            Self::Iwarp(over) => over.session.settle(&mut over.stream),
+            Self::Iwarp(over) => drop(over.session.settle(&mut over.stream)),
             Self::Device(over) => over.settle(),
-        };
+        }
     }
 
     fn queued(&self) -> usize {

@@ -17,6 +17,15 @@ fn this_machine_has_memory() {
 }
 
 #[test]
+fn volumes_leave_64_mib_or_a_quarter() {
+    let mib = |count: u64| count << 20;
+    let left = [(0, 0), (100, 75), (256, 192), (1024, 960)];
+    for (available, volumes) in left {
+        assert_eq!(for_volumes(mib(available)), mib(volumes));
+    }
+}
+
+#[test]
 fn meminfo_without_the_field_tells_nothing() {
     let meminfo = "MemTotal: 5 kB\nMemAvailable:    4 kB\nBuffers: 1 kB\n";
     assert_eq!(mem_available(meminfo), Some(4096));

@@ -24,7 +24,8 @@ const STEP: usize = 2048;
 /// not written yet the content is that of the former use, except for regions, which read as zeros.
 /// Memory of a region can be written only where it was lent for that. Where it was lent in blocks
 /// ([`Region::attach_in_blocks`](super::Region::attach_in_blocks)), a block that one claim has
-/// been given a part of is seen as it was, until that claim has all of it.
+/// been given a part of is seen as it was, until that claim has all of it; an RDMA device that
+/// stores whole blocks by itself is seen to do so.
 #[derive(Clone)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -292,8 +293,9 @@ impl Buffer {
         matches!(&self.owner, BufferOwner::WriteClaim(_))
     }
 
-    /// Whether a device may fill it without us. Parts of blocks of lent memory have to be staged.
-    pub(crate) fn is_filled_whole(&self) -> bool {
+    /// Whether a device may store there by itself: in whole blocks of lent memory, as parts of them
+    /// are staged, or in any other memory.
+    pub(crate) fn may_be_filled_by_device(&self) -> bool {
         match &self.owner {
             BufferOwner::WriteClaim(lent) => lent.is_whole(self.start, self.len),
             _ => true,

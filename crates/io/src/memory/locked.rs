@@ -66,9 +66,10 @@ impl LockError {
         Self::Kernel { what, cause }
     }
 
-    /// Whether the machine has so much. Where the kernel does not tell, it is tried.
-    pub(super) fn unless_available(bytes: u64) -> Result<(), Self> {
-        let available = memory_for_volumes().unwrap_or(u64::MAX);
+    /// Refuses more than the machine has: `bytes`, of which `taken` are taken. Where the kernel does
+    /// not tell, it is tried.
+    pub(super) fn check_available(bytes: u64, taken: u64) -> Result<(), Self> {
+        let available = memory_for_volumes().map_or(u64::MAX, |left| left.saturating_add(taken));
         if available < bytes {
             return Err(Self::NoMemory { bytes, available });
         }
@@ -91,7 +92,7 @@ impl MemoryLimit {
     /// Charges all of a region of `len` bytes at once, if the machine has that.
     pub(super) fn admit(&self, granules: &Granules, len: u64) -> Result<(), LockError> {
         let bytes = len.next_multiple_of(GRANULE);
-        LockError::unless_available(bytes)?;
+        LockError::check_available(bytes, 0)?;
         let left = self.limit().saturating_sub(self.used());
         let charged = granules.charge_all();
         charged.map_err(|NoSpace| LockError::MemoryLimit { bytes, left })

@@ -69,8 +69,9 @@ impl Drop for Region {
     }
 }
 
-/// Memory that a locked region takes before it asks again how much there is, in bytes.
-const TAKEN_AT_ONCE: usize = 32 * GROUP as usize;
+/// Memory that a locked region takes before it asks again how much there is, in bytes: a quarter of
+/// what is left to the rest of the process, as several may be taken at once.
+const TAKEN_AT_ONCE: usize = 8 * GROUP as usize;
 
 impl Region {
     /// Reserves a region of `len` bytes (more than 0); none of it is allocated. It may be larger
@@ -136,7 +137,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// No memory, or a limit; none has been taken then.
+    /// No memory, or a limit; what has been taken is given back then.
     pub fn locked(len: u64, limit: &MemoryLimit) -> Result<Arc<Self>, LockError> {
         let cannot_map = |cause| LockError::kernel("reserve address space", cause);
         let granules = Granules::kept(len.div_ceil(GRANULE), limit).map_err(cannot_map)?;
@@ -171,9 +172,8 @@ impl Region {
         let end = self.base + len;
         for at in (self.base..end).step_by(TAKEN_AT_ONCE) {
             // Others may have taken what was there at the start.
-            let next = end.min(at + TAKEN_AT_ONCE);
-            LockError::unless_available((next - at) as u64)?;
-            self.bytes.take(at..next);
+            LockError::check_available(len as u64, (at - self.base) as u64)?;
+            self.bytes.take(at..end.min(at + TAKEN_AT_ONCE));
         }
         Ok(())
     }
@@ -226,7 +226,8 @@ impl Region {
     }
 
     /// The same for a region of blocks of `block` bytes: data received into its lent memory is
-    /// stored one block at a time. A block that does not arrive completely stays unchanged.
+    /// stored one block at a time. A block that does not arrive completely stays unchanged, unless
+    /// an RDMA device stores whole blocks by itself, and is stopped within one.
     ///
     /// # Panics
     ///

@@ -204,7 +204,9 @@ impl DomainMemory {
 
     /// The same of a buffer that a read is to fill.
     pub(super) fn key_to_fill(&self, buffer: &Buffer) -> Option<u32> {
-        buffer.is_filled_whole().then(|| self.key_of(buffer))?
+        buffer
+            .may_be_filled_by_device()
+            .then(|| self.key_of(buffer))?
     }
 
     /// Looks at what is registered for all cores, if that has changed.

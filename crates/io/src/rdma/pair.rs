@@ -253,11 +253,6 @@ impl RdmaPair {
         self.inner.cancel(read, &self.memory)
     }
 
-    /// Has the device write to no medium by itself any more, at the price of the connection.
-    pub fn stop_storing(&mut self) {
-        self.inner.stop_storing(|_| true, &self.memory);
-    }
-
     /// Takes the memory of a message back.
     pub fn recycle(&mut self, received: Vec<u8>) {
         self.inner.recycle(received);

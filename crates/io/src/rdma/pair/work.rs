@@ -167,23 +167,15 @@ impl PairInner {
         }
     }
 
-    /// Ends it if the device may be writing to a medium by itself for some of its parts. A device
-    /// cannot be told to give up a read, and whoever has aborted a command is told that it is over:
-    /// nothing of it may be stored then.
-    pub(super) fn stop_storing(&mut self, some: impl Fn(&Part) -> bool, memory: &DomainMemory) {
-        if self
-            .in_flight
-            .iter()
-            .any(|part| some(part) && part.fills_medium())
-        {
+    /// See [`super::RdmaPair::cancel`].
+    pub(super) fn cancel(&mut self, read: u32, memory: &DomainMemory) -> Option<Buffer> {
+        let mut parts = self.in_flight.iter();
+        if parts.any(|part| part.is_read(read) && part.fills_medium()) {
+            // A device cannot be told to give up a read, and whoever has aborted the command is
+            // told that it is over: nothing of it may be stored then.
             let problem = "a command was aborted whose data the RDMA device was storing by itself";
             self.end(RdmaEnd::failed(problem, "ibv_destroy_qp"), memory);
         }
-    }
-
-    /// See [`super::RdmaPair::cancel`].
-    pub(super) fn cancel(&mut self, read: u32, memory: &DomainMemory) -> Option<Buffer> {
-        self.stop_storing(|part| part.is_read(read), memory);
         let unsent = self.waiting.iter().position(|work| work.is_read(read));
         let unsent = unsent.and_then(|at| self.waiting.remove(at));
         // What comes is not wanted: nothing is copied. What goes without a copy is held still.

@@ -60,7 +60,7 @@ fn a_registered_region_is_sent_and_filled_without_a_copy() {
     assert_eq!(copies(&ends), NOTHING);
 }
 
-/// Whoever has aborted the write that it is of is told that it is over.
+/// Whoever has aborted the write that the read belongs to is told that it is over.
 #[test]
 fn a_read_into_a_medium_that_is_cancelled_ends_the_connection() {
     let mut ends = Ends::new();

@@ -118,31 +118,51 @@ fn blocks_that_were_never_written_are_sent_without_a_copy() {
     assert_eq!(lab.copies(), before);
 }
 
-/// The device would go on after it was told that all is over.
+/// A device goes on storing after whoever ended the command was told that it is over.
 #[test]
-fn a_reset_by_another_host_ends_a_session_whose_data_is_being_stored() {
+fn whatever_ends_a_write_that_a_device_stores_ends_the_session_first() {
     let Some(lab) = lab("ram:2M?locked") else {
         return;
     };
-    let (mut host, mut other) = (fetched(&lab), lab.host(2));
     lab.until_registered(2 * MIB);
+    let mut other = lab.host(2);
+    is_ended(&lab, &mut other, |_, other| {
+        let (now, initiator) = other.initiator();
+        let lun = Lun::from_index(0);
+        initiator
+            .manage(now, 1, lun, Tmf::LogicalUnitReset)
+            .unwrap();
+        let response = other.until(|event| match event {
+            InitiatorEvent::Managed { response, .. } => Some(response),
+            _ => None,
+        });
+        assert_eq!(response, Some(0));
+    });
+    is_ended(&lab, &mut other, |host, _| {
+        let (now, initiator) = host.initiator();
+        initiator
+            .manage(now, 1, Lun::from_index(0), Tmf::ClearTaskSet)
+            .unwrap();
+    });
+    is_ended(&lab, &mut other, |host, _| {
+        let (now, initiator) = host.initiator();
+        initiator.logout(now).unwrap();
+    });
+}
+
+/// Nothing is stored of a WRITE whose data a device reads while `end` ends it.
+fn is_ended(lab: &Lab, other: &mut Host, end: impl FnOnce(&mut Host, &mut Host)) {
+    let mut host = fetched(lab);
     lab.order(Order::Hold, 2);
     let requests = lab.world.count(Count::Requests);
     let lease = BlockLease::from_bytes(pattern(256 << 10, 9));
     host.give(WRITE_16, 0, Data::Out(lease));
     // The command, and the read that it leads to.
     within(|| (lab.world.count(Count::Requests) >= requests + 2).then_some(()));
-    let (now, initiator) = other.initiator();
-    initiator
-        .manage(now, 1, Lun::from_index(0), Tmf::LogicalUnitReset)
-        .unwrap();
-    let response = other.until(|event| match event {
-        InitiatorEvent::Managed { response, .. } => Some(response),
-        _ => None,
-    });
-    assert_eq!(response, Some(0));
-    lab.order(Order::Hold, 0);
+    end(&mut host, other);
     host.end();
+    lab.until_sessions(1);
+    lab.order(Order::Hold, 0);
     other.ready();
     assert_eq!(other.read(0, 256 << 10), vec![0; 256 << 10]);
 }
