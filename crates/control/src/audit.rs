@@ -258,12 +258,15 @@ impl Audit {
     }
 }
 
+/// That rows are asked to be changed, in words.
+pub(crate) const CHANGE_ROWS: &str = "change rows";
+
 /// What a change is asked for, in words.
 pub(crate) fn asked(candidate: &Candidate) -> String {
     match candidate {
         Candidate::File => "apply the file".to_owned(),
         Candidate::Text(_) => "apply a document".to_owned(),
-        Candidate::Tree(_) => "change rows".to_owned(),
+        Candidate::Tree(_) => CHANGE_ROWS.to_owned(),
         Candidate::Generation(number) => format!("roll back to generation {number}"),
     }
 }

@@ -70,7 +70,8 @@ pub struct Daemon {
     listeners: Arc<ApiListeners>,
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
-    _state: LockFile,
+    /// For as long as anything writes there.
+    state: Arc<LockFile>,
 }
 
 /// Why a daemon has not started.
@@ -104,29 +105,6 @@ struct First {
     /// A generation that was never made.
     dropped: Option<u64>,
 }
-
-/// Two daemons would overwrite each other's history. One that was told to stop may be at it still.
-fn claim(state: &Path) -> Result<LockFile, String> {
-    let path = state.join("daemon.lock");
-    let cannot = |cause: io::Error| format!("cannot lock {}: {cause}", path.display());
-    fs::create_dir_all(state).map_err(cannot)?;
-    let until = Instant::now() + PATIENCE;
-    loop {
-        match LockFile::acquire(&path).map_err(cannot)? {
-            Attempt::Locked(lock) => return Ok(lock),
-            Attempt::HeldBy(holder) if Instant::now() >= until => {
-                let state = state.display();
-                return Err(format!(
-                    "{holder} uses the state directory {state}: stop it, or give another --state-dir"
-                ));
-            }
-            Attempt::HeldBy(_) => std::thread::sleep(PAUSE),
-        }
-    }
-}
-
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(20);
 
 impl Daemon {
     /// Serves what the file says, or, where that is nothing valid, what was served last.
@@ -193,7 +171,7 @@ impl Daemon {
             listeners,
             stop,
             control,
-            _state: state,
+            state: state.into(),
         })
     }
 
@@ -206,8 +184,9 @@ impl Daemon {
     /// Takes the file as it is now, if nothing of it cuts or loses anything, and calls `done`. It
     /// does not wait for that: volumes may take their time to be opened.
     pub fn reload(&self, done: impl FnOnce(&Plane) + Send + 'static) {
-        let plane = Arc::clone(&self.plane);
+        let (plane, state) = (Arc::clone(&self.plane), Arc::clone(&self.state));
         let reload = move || {
+            let _state = state;
             thread::begin();
             if panics::contained(|| plane.reload()).is_none() {
                 tracing::error!("the file is not applied: its reader has panicked");
@@ -233,6 +212,26 @@ impl Daemon {
         self.server.stop();
         let _ = self.control.join();
         self.server.wait().map_err(|error| error.to_string())
+    }
+}
+
+/// Two daemons would overwrite each other's history.
+fn claim(state: &Path) -> Result<LockFile, String> {
+    let path = state.join("daemon.lock");
+    let cannot = |cause: io::Error| format!("cannot lock {}: {cause}", path.display());
+    fs::create_dir_all(state).map_err(cannot)?;
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match LockFile::acquire(&path).map_err(cannot)? {
+            Attempt::Locked(lock) => return Ok(lock),
+            Attempt::HeldBy(holder) if Instant::now() >= until => {
+                let state = state.display();
+                return Err(format!(
+                    "{holder} uses the state directory {state}: stop it, or give another --state-dir"
+                ));
+            }
+            Attempt::HeldBy(_) => std::thread::sleep(LOCK_PAUSE),
+        }
     }
 }
 
@@ -375,3 +374,8 @@ fn generation(first: &First) -> Generation {
         differences: crate::gate::told(&plan),
     }
 }
+
+/// How long a daemon waits for the state directory: one that was told to stop may have it still for
+/// a moment.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);

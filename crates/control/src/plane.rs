@@ -19,7 +19,7 @@ use io::memory::MemoryLimit;
 use scsi::statistics::Latency;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
-use crate::audit::{Audit, asked};
+use crate::audit::{Audit, CHANGE_ROWS, asked};
 use crate::gate::{Author, Candidate, ChangeRequest, Gate, GateError, Generation, Outcome, Store};
 use crate::metrics::{OperationStats, VolumeStats};
 use crate::plan::Allowed;
@@ -114,6 +114,30 @@ impl Plane {
             return self.look(request, author);
         }
         let _turn = self.turn(author, || asked(&request.candidate))?;
+        self.make(request, author)
+    }
+
+    /// The same of what is served when it is its turn, of which `request` makes what shall be.
+    ///
+    /// # Errors
+    ///
+    /// Those of `request`, and why nothing has changed.
+    pub fn edit<E: From<GateError>>(
+        &self,
+        author: &Author,
+        dry_run: bool,
+        request: impl FnOnce(&Tree) -> Result<ChangeRequest, E>,
+    ) -> Result<Outcome, E> {
+        let turn = (!dry_run).then(|| self.turn(author, || CHANGE_ROWS.to_owned()));
+        let _turn = turn.transpose()?;
+        let request = request(&self.served().tree)?;
+        if dry_run {
+            return Ok(self.look(&request, author)?);
+        }
+        Ok(self.make(&request, author)?)
+    }
+
+    fn make(&self, request: &ChangeRequest, author: &Author) -> Result<Outcome, GateError> {
         let mut gate = self.gate();
         self.audit.begin(author, &request.candidate);
         let result = gate.change(request, author, SystemTime::now());

@@ -24,6 +24,7 @@ use std::{fs, io};
 
 pub use files::{Files, NoSteps, RealFiles};
 
+use crate::api::BODY_BYTES;
 use crate::audit::{Audit, AuditOutcome};
 use crate::gate::{Generation, Store};
 
@@ -241,6 +242,10 @@ impl<F: Files> Store for FileStore<F> {
     }
 
     fn commit(&mut self, generation: &Generation, text: &str) -> Result<(), String> {
+        if text.len() > BODY_BYTES {
+            let told = format!("the configuration would have more than {BODY_BYTES} bytes");
+            return Err(told);
+        }
         let kept = self.remember(generation, text);
         kept.map_err(|cause| {
             self.forget(generation.number);

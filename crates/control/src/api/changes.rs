@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::body::{JsonBody, Segment, Text};
 use super::{Answer, Caller, Problem, Role, Shared, blocking};
 use crate::document::{set_all, unset};
-use crate::gate::{Candidate, ChangeRequest, Outcome};
+use crate::gate::{Author, Candidate, ChangeRequest, Outcome};
 use crate::plan::Allowed;
 use crate::plane::Plane;
 use crate::secret::SecretSource;
@@ -106,9 +106,15 @@ impl Terms {
 const PARAMETERS: &str = "give dry-run, absent-ok or allow=cuts,loses=ROW";
 
 impl Terms {
-    /// What is changed is what was read: two writers do not overrun each other.
-    pub(super) fn made_from(&mut self, generation: u64) {
-        self.based_on.get_or_insert(generation);
+    fn request(self, candidate: Candidate) -> ChangeRequest {
+        ChangeRequest {
+            candidate,
+            based_on: self.based_on,
+            allowed: self.allowed,
+            api_too: self.caller.must_be(Role::Admin).is_ok(),
+            absent_ok: self.absent_ok,
+            dry_run: self.dry_run,
+        }
     }
 }
 
@@ -139,18 +145,40 @@ pub(crate) async fn change(
     candidate: Candidate,
     terms: Terms,
 ) -> Answer<Json<Outcome>> {
-    let caller = terms.caller;
-    let request = ChangeRequest {
-        candidate,
-        based_on: terms.based_on,
-        allowed: terms.allowed,
-        api_too: caller.must_be(Role::Admin).is_ok(),
-        absent_ok: terms.absent_ok,
-        dry_run: terms.dry_run,
-    };
+    let caller = terms.caller.clone();
+    let request = terms.request(candidate);
+    made(caller, request.dry_run, move |author| {
+        Ok(plane.change(&request, author)?)
+    })
+    .await
+}
+
+/// Has the gate change rows of what is served by then, so that no change of other rows is lost that
+/// came first.
+pub(super) async fn edit(
+    plane: Arc<Plane>,
+    terms: Terms,
+    edit: impl FnOnce(&mut Tree) -> Answer<()> + Send + 'static,
+) -> Answer<Json<Outcome>> {
+    let (caller, dry_run) = (terms.caller.clone(), terms.dry_run);
+    made(caller, dry_run, move |author| {
+        plane.edit(author, dry_run, |tree| {
+            let mut tree = Tree::clone(tree);
+            edit(&mut tree)?;
+            Ok(terms.request(Candidate::Tree(tree.into())))
+        })
+    })
+    .await
+}
+
+async fn made(
+    caller: Caller,
+    dry_run: bool,
+    make: impl FnOnce(&Author) -> Answer<Outcome> + Send + 'static,
+) -> Answer<Json<Outcome>> {
     let result = blocking(move || {
-        let result = plane.change(&request, &caller.author());
-        if !request.dry_run {
+        let result = make(&caller.author());
+        if !dry_run {
             caller.audit(&told(&result));
         }
         result
@@ -158,7 +186,7 @@ pub(crate) async fn change(
     Ok(Json(result.await??))
 }
 
-fn told(result: &Result<Outcome, crate::gate::GateError>) -> String {
+fn told(result: &Answer<Outcome>) -> String {
     match result {
         Ok(outcome) if outcome.from == outcome.generation => "changes nothing".to_owned(),
         Ok(outcome) => {
@@ -174,8 +202,8 @@ fn told(result: &Result<Outcome, crate::gate::GateError>) -> String {
                 lines.join("; ")
             )
         }
-        Err(error) => {
-            let reasons = error.to_string().replace('\n', "; ");
+        Err(problem) => {
+            let reasons = problem.detail.replace('\n', "; ");
             format!("is refused a change: {reasons}")
         }
     }
@@ -234,42 +262,18 @@ pub struct SetRequest {
     pub unset: Vec<String>,
 }
 
-/// How often values are set anew where a change by somebody else came first.
-const ATTEMPTS: usize = 16;
-
-/// Who has seen no generation sets values of whatever is served.
 pub(super) async fn set(
     State(plane): Shared,
     terms: Terms,
     JsonBody(request): JsonBody<SetRequest>,
 ) -> Answer<Json<Outcome>> {
-    let attempts = if terms.based_on.is_some() {
-        1
-    } else {
-        ATTEMPTS
-    };
-    for _ in 1..attempts {
-        match set_once(Arc::clone(&plane), terms.clone(), &request).await {
-            Err(problem) if problem.status == StatusCode::PRECONDITION_FAILED.as_u16() => {}
-            answer => return answer,
+    edit(plane, terms, move |tree| {
+        for path in &request.unset {
+            unset(tree, path)?;
         }
-    }
-    set_once(plane, terms, &request).await
-}
-
-async fn set_once(
-    plane: Arc<Plane>,
-    mut terms: Terms,
-    request: &SetRequest,
-) -> Answer<Json<Outcome>> {
-    let served = plane.served();
-    terms.made_from(served.generation);
-    let mut tree = Tree::clone(&served.tree);
-    for path in &request.unset {
-        unset(&mut tree, path)?;
-    }
-    set_all(&mut tree, &request.set)?;
-    change(plane, Candidate::Tree(tree.into()), terms).await
+        Ok(set_all(tree, &request.set)?)
+    })
+    .await
 }
 
 /// The body is the secret. It is never shown again.

@@ -1,18 +1,15 @@
 //! Rows of the tree, one by one.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::response::{IntoResponse, Json, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::body::{JsonBody, Segment};
-use super::changes::{Terms, change};
+use super::changes::{Terms, edit};
 use super::routes::Section;
 use super::{Answer, Problem, Shared};
-use crate::gate::{Candidate, Outcome};
+use crate::gate::Outcome;
 use crate::plane::Served;
 use crate::tree::Tree;
 
@@ -37,9 +34,7 @@ pub(super) async fn put<S: Section>(
     Segment(name): Segment<String>,
     JsonBody(row): JsonBody<Value>,
 ) -> Answer<Json<Outcome>> {
-    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
-    let tree = edit.with(row)?;
-    change(plane, tree, edit.terms).await
+    edit(plane, terms, move |tree| put_row::<S>(tree, name, row)).await
 }
 
 /// A merge patch (RFC 7396).
@@ -49,11 +44,13 @@ pub(super) async fn patch<S: Section>(
     Segment(name): Segment<String>,
     JsonBody(changes): JsonBody<Value>,
 ) -> Answer<Json<Outcome>> {
-    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
-    let mut row = edit.there()?;
-    merge(&mut row, &changes, 0);
-    let tree = edit.with(row)?;
-    change(plane, tree, edit.terms).await
+    edit(plane, terms, move |tree| {
+        let row = S::rows(tree).get(&name);
+        let mut row = row.map(value).ok_or_else(|| no_row(S::KEY, &name))?;
+        merge(&mut row, &changes, 0);
+        put_row::<S>(tree, name, row)
+    })
+    .await
 }
 
 pub(super) async fn remove<S: Section>(
@@ -61,58 +58,22 @@ pub(super) async fn remove<S: Section>(
     terms: Terms,
     Segment(name): Segment<String>,
 ) -> Answer<Json<Outcome>> {
-    let edit = RowEdit::<S>::begin(plane.served(), name, terms);
-    edit.there()?;
-    let tree = edit.without();
-    change(plane, tree, edit.terms).await
+    edit(plane, terms, move |tree| {
+        let removed = S::rows_mut(tree).remove(&name);
+        removed.map(drop).ok_or_else(|| no_row(S::KEY, &name))
+    })
+    .await
 }
 
-/// A change of one row of what is served.
-struct RowEdit<S> {
-    served: Arc<Served>,
-    name: String,
-    terms: Terms,
-    section: PhantomData<S>,
-}
-
-impl<S: Section> RowEdit<S> {
-    fn begin(served: Arc<Served>, name: String, mut terms: Terms) -> Self {
-        terms.made_from(served.generation);
-        Self {
-            served,
-            name,
-            terms,
-            section: PhantomData,
-        }
-    }
-
-    /// The row as it is.
-    fn there(&self) -> Answer<Value> {
-        let row = S::rows(&self.served.tree).get(&self.name);
-        row.map(value).ok_or_else(|| no_row(S::KEY, &self.name))
-    }
-
-    /// The tree with this row. No other is looked at.
-    fn with(&self, row: Value) -> Answer<Candidate> {
-        let read = serde_json::from_value::<S::Row>(row);
-        let row = read.map_err(|error| {
-            Problem::malformed(&crate::document::in_words(&error.to_string())).at(&format!(
-                "{}.{}",
-                S::KEY,
-                self.name
-            ))
-        })?;
-        let mut tree = Tree::clone(&self.served.tree);
-        S::rows_mut(&mut tree).insert(self.name.clone(), row);
-        Ok(Candidate::Tree(tree.into()))
-    }
-
-    /// The tree without the row.
-    fn without(&self) -> Candidate {
-        let mut tree = Tree::clone(&self.served.tree);
-        S::rows_mut(&mut tree).remove(&self.name);
-        Candidate::Tree(tree.into())
-    }
+/// Puts a row into a tree. No other is looked at.
+fn put_row<S: Section>(tree: &mut Tree, name: String, row: Value) -> Answer<()> {
+    let read = serde_json::from_value::<S::Row>(row);
+    let row = read.map_err(|error| {
+        let place = format!("{}.{name}", S::KEY);
+        Problem::malformed(&crate::document::in_words(&error.to_string())).at(&place)
+    })?;
+    S::rows_mut(tree).insert(name, row);
+    Ok(())
 }
 
 pub(super) fn no_row(key: &str, name: &str) -> Problem {

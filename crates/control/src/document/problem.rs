@@ -142,21 +142,22 @@ fn in_words(message: &str) -> String {
         && message.starts_with("invalid ")
     {
         // What was written is not repeated: it may be a secret in the wrong place.
-        format!("{} is expected here", plain(&expected.replace('`', "")))
+        let (what, example) = in_toml(expected);
+        format!("{} is expected here{example}", what.replace('`', ""))
     } else {
         message.replace('`', "")
     }
 }
 
-/// serde's words for what is expected, in those of who writes TOML.
-fn plain(expected: &str) -> &str {
+/// What serde expects in words of TOML, and how that is written.
+fn in_toml(expected: &str) -> (&str, &str) {
     match expected {
-        "u16" => "a number from 0 to 65535",
-        "u32" => "a number from 0 to 4294967295",
-        "a boolean" => "true or false",
-        "a sequence" => "a list, as in [\"a\", \"b\"],",
-        "a map" => "a table, as in { key = \"value\" },",
-        other => other,
+        "u16" => ("a number from 0 to 65535", ""),
+        "u32" => ("a number from 0 to 4294967295", ""),
+        "a boolean" => ("true or false", ""),
+        "a sequence" => ("a list", ": write [\"a\", \"b\"]"),
+        "a map" => ("a table", ": write { key = \"value\" }"),
+        other => (other, ""),
     }
 }
 

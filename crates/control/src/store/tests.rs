@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::files::{NoSteps, RealFiles, Steps};
 use super::{FileStore, Found, KEPT};
+use crate::api::BODY_BYTES;
 use crate::gate::{Generation, Store};
 use crate::plan::Impact;
 
@@ -249,6 +250,16 @@ fn what_was_edited_is_seen_beside_what_was_applied() {
         dropped: None,
     };
     assert_eq!(store(&folder).find(), Ok(found));
+}
+
+#[test]
+fn a_document_that_could_not_be_read_again_is_not_kept() {
+    let folder = folder();
+    let mut store = store(&folder);
+    let long = format!("# {}\n", "-".repeat(BODY_BYTES));
+    let told = store.commit(&generation(1), &long).unwrap_err();
+    assert_eq!(told, "the configuration would have more than 4194304 bytes");
+    assert_eq!(store.file(), Ok(None));
 }
 
 #[test]
