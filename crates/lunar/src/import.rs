@@ -54,10 +54,12 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(args: &ImportArgs) -> Result<ExitCode, VerbError> {
     let name = args.file.display();
-    let text = text_of(&args.file)?;
+    let text = text_of(&args.file, MOST_BYTES)?;
     let read = match &args.allow {
         None => import(args.format, &text),
-        Some(allow) if args.format == Format::Iet => import_iet(&text, &text_of(allow)?),
+        Some(allow) if args.format == Format::Iet => {
+            import_iet(&text, &text_of(allow, MOST_BYTES)?)
+        }
         Some(allow) => {
             let what = format!("{} is one file too many: only iet has two", allow.display());
             return Err(VerbError::usage(what));
@@ -123,3 +125,6 @@ fn exported(text: &str) -> Result<Format, String> {
         other => Err(format!("there is no export for {other}: it can be lio")),
     }
 }
+
+/// The longest file that is imported: what becomes of it has to fit into a request.
+const MOST_BYTES: usize = 64 << 20;

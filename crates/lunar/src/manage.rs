@@ -11,7 +11,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use control::api::BODY_BYTES;
 use control::client::{ApiClient, ApiError};
 use runtime::files::read_at_most;
 
@@ -49,10 +48,10 @@ pub(crate) fn failure(error: &ApiError) -> VerbError {
     }
 }
 
-/// The text of a file that a daemon, or an importer, may take.
-pub(crate) fn text_of(file: &Path) -> Result<String, VerbError> {
+/// The text of a file of at most so many bytes.
+pub(crate) fn text_of(file: &Path, most: usize) -> Result<String, VerbError> {
     let told = |cause: &dyn Display| format!("cannot read {}: {cause}", file.display());
-    let bytes = read_at_most(file, BODY_BYTES as u64).map_err(|cause| match cause.kind() {
+    let bytes = read_at_most(file, most as u64).map_err(|cause| match cause.kind() {
         io::ErrorKind::FileTooLarge => VerbError::usage(told(&cause)),
         _ => VerbError::failed(told(&cause)),
     })?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use control::api::SetRequest;
+use control::api::{BODY_BYTES, SetRequest};
 use control::client::{ApiError, ApiRequest, Method};
 use control::gate::Outcome;
 
@@ -304,7 +304,7 @@ pub(crate) fn permission(text: &str) -> Result<String, String> {
 }
 
 fn read(path: &Path) -> Result<String, VerbError> {
-    let text = text_of(path)?;
+    let text = text_of(path, BODY_BYTES)?;
     // Without a body the daemon would take its own file.
     let is_empty = text.trim().is_empty();
     Ok(if is_empty {
