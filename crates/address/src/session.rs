@@ -68,7 +68,7 @@ fn via(options: &LeafOptions<'_>) -> Parsed<Option<RdmaProvider>> {
     }))
 }
 
-/// Whether a device could be called so, and not what means another way if it is written in small.
+/// Whether a device can have this name. `Soft` and `DEVICE` are typing errors, no devices.
 fn is_device_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let is_way = |way: &str| name.eq_ignore_ascii_case(way);
