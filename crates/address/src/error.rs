@@ -184,6 +184,9 @@ pub enum SyntaxProblem {
     /// Two options that exclude each other.
     #[error("\"{0}\" and \"{1}\" exclude each other")]
     Contradiction(&'static str, &'static str),
+    /// CRCs of an RDMA device, which is called so here.
+    #[error("\"via={0}\" and \"crc\" exclude each other")]
+    DeviceCrc(String),
     /// Not the number that it should be.
     #[error("{expected} is expected here")]
     Number {
@@ -305,6 +308,10 @@ impl SyntaxProblem {
             }
             Self::RdmaDevice => {
                 "write a name as rdma link or ibv_devices have it, such as mlx5_0 or rxe0".into()
+            }
+            Self::DeviceCrc(_) => {
+                "leave crc out, as a device makes the CRCs of its wire itself; via=soft takes it"
+                    .into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),

@@ -212,8 +212,8 @@ fn iser(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let unit = unit(body, options)?;
     match (&unit.session.via, options.find("crc")) {
         // A device makes the CRCs of its wire itself.
-        (Some(RdmaProvider::Device | RdmaProvider::Named(_)), Some((key, _))) => {
-            Err(key.fault(SyntaxProblem::Contradiction("via=device", "crc")))
+        (Some(via @ (RdmaProvider::Device | RdmaProvider::Named(_))), Some((key, _))) => {
+            Err(key.fault(SyntaxProblem::DeviceCrc(via.to_string())))
         }
         _ => Ok(Address::Iser(unit)),
     }
