@@ -181,7 +181,7 @@ impl fmt::Display for Format {
 
 /// An unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a format: write lio, tgt, ctld, iet, scst or chiscsi")]
+#[error("{0:?} is not a format")]
 pub struct UnknownFormat(pub String);
 
 impl FromStr for Format {

@@ -116,15 +116,19 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, VerbError> {
 }
 
 fn format(text: &str) -> Result<Format, String> {
-    text.parse().map_err(|error| format!("{error}"))
+    text.parse()
+        .map_err(|error| format!("{error}: {DIRECTIONS}"))
 }
 
 fn exported(text: &str) -> Result<Format, String> {
     match format(text)? {
         Format::Lio => Ok(Format::Lio),
-        other => Err(format!("there is no export for {other}: it can be lio")),
+        other => Err(format!("{other} is imported only: {DIRECTIONS}")),
     }
 }
+
+const DIRECTIONS: &str =
+    "lunar import reads lio, tgt, ctld, iet, scst and chiscsi, lunar export writes lio";
 
 /// The longest file that is imported: what becomes of it has to fit into a request.
 const MOST_BYTES: usize = 64 << 20;

@@ -121,6 +121,19 @@ fn each_wrong_command_line_says_what_would_be_right() {
         ("serve ram:1M --listen *:3260", "0.0.0.0"),
         ("serve ram:1M --listen iscsi://h", "HOST:PORT"),
         ("serve --block-size 1", "choose from 512, 4096 (see"),
+        (
+            "import lioo x",
+            "\"lioo\" is not a format: lunar import reads lio, tgt",
+        ),
+        (
+            "export tgtd",
+            "\"tgtd\" is not a format: lunar import reads lio, tgt",
+        ),
+        (
+            "export tgt",
+            "tgt is imported only: lunar import reads lio, tgt",
+        ),
+        ("export iet", "chiscsi, lunar export writes lio (see"),
         ("metrics --gmetric --detail", "cannot be used with"),
         ("metrics --gmetric=db", "lunar metrics --help"),
         ("bench --iodepth 0", "give a number from 1 to 4096"),
