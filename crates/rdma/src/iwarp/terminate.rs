@@ -19,10 +19,35 @@ pub struct TerminateCode {
     pub code: u8,
 }
 
+/// Layer and error type in the words of RFC 5040 Figure 9, RFC 5041 §7.2 and RFC 5044 §8.
+macro_rules! kind_name {
+    (0, 0) => {
+        "RDMAP, Local Catastrophic Error"
+    };
+    (0, 1) => {
+        "RDMAP, Remote Protection Error"
+    };
+    (0, 2) => {
+        "RDMAP, Remote Operation Error"
+    };
+    (1, 0) => {
+        "DDP, Local Catastrophic Error"
+    };
+    (1, 1) => {
+        "DDP, Tagged Buffer Error"
+    };
+    (1, 2) => {
+        "DDP, Untagged Buffer Error"
+    };
+    (2, 0) => {
+        "LLP, MPA Error"
+    };
+}
+
 /// The codes as constants, and a table that names them.
 macro_rules! codes {
     ($(
-        $name:ident = $layer:literal, $kind:literal, $code:literal: $rule:literal, $clause:literal;
+        $name:ident = $layer:tt, $kind:tt, $code:literal: $rule:literal, $clause:literal;
     )*) => {
         impl TerminateCode {
             $(
@@ -34,6 +59,21 @@ macro_rules! codes {
             pub const ALL: &[(Self, Violation)] = &[
                 $((Self::$name, Violation { rule: $rule, clause: $clause }),)*
             ];
+
+            /// The code for the log where the peer has sent it: the error is one that the peer
+            /// tells of, and not one that this end has met.
+            #[must_use]
+            pub fn by_peer(self) -> Violation {
+                match self {
+                    $(Self::$name => Violation {
+                        rule: concat!(
+                            "a Terminate of the peer (", kind_name!($layer, $kind), "): ", $rule
+                        ),
+                        clause: $clause,
+                    },)*
+                    _ => UNKNOWN_BY_PEER,
+                }
+            }
         }
     };
 }
@@ -118,6 +158,11 @@ impl TerminateCode {
 
 const UNKNOWN: Violation = Violation {
     rule: "a Terminate with a code that no standard has",
+    clause: "RFC 5040 §4.8",
+};
+
+const UNKNOWN_BY_PEER: Violation = Violation {
+    rule: "a Terminate of the peer, with a code that no standard has",
     clause: "RFC 5040 §4.8",
 };
 

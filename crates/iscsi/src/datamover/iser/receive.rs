@@ -176,10 +176,7 @@ impl<L: Lease> Session<L, IserMover<L>> {
     fn pair_ended(&mut self, why: QueuePairEnd) {
         match why {
             QueuePairEnd::Violation(violation) => self.notice(Notice::Broken(None, violation)),
-            QueuePairEnd::ByPeer { reason, .. } => {
-                self.remark(reason.rule, reason.clause);
-                self.notice(Notice::Broken(None, ENDED_BY_PEER));
-            }
+            QueuePairEnd::ByPeer { reason, .. } => self.notice(Notice::Broken(None, reason)),
             QueuePairEnd::Requested => {}
         }
     }
@@ -340,11 +337,6 @@ impl IserMoverKeys {
 fn is_solicited(bhs: &Bhs) -> bool {
     bhs.opcode() == Opcode::DataOut && Ttt(bhs.word(20)) != Ttt::NONE
 }
-
-const ENDED_BY_PEER: Violation = Violation {
-    rule: "the peer terminated the stream",
-    clause: "RFC 5040 §4.8",
-};
 
 const UNASKED_HELLO: Violation = Violation {
     rule: "an iSER Hello that was not agreed upon",

@@ -347,6 +347,8 @@ fn the_peer_may_end_the_stream() {
     rig.read(1, 512);
     rig.peer.theirs.end();
     rig.sends_nothing();
-    assert_eq!(rig.rule(), "a local catastrophic error");
-    assert_eq!(rig.rule(), "the peer terminated the stream");
+    assert_eq!(
+        rig.rule(),
+        "a Terminate of the peer (RDMAP, Local Catastrophic Error): a local catastrophic error"
+    );
 }

@@ -229,7 +229,7 @@ impl<L: Lease> Stream<L> {
         let terminate = Terminate::parse(payload).filter(|_| header.last);
         let code = terminate.ok_or(TerminateCode::OPERATION_UNSPECIFIED)?.code;
         self.end_by(QueuePairEnd::ByPeer {
-            reason: code.violation(),
+            reason: code.by_peer(),
             code: code.bits(),
         });
         Ok(())

@@ -44,6 +44,9 @@ fn every_code_has_a_name_of_its_own_and_its_bits() {
     for (code, violation) in TerminateCode::ALL {
         assert_eq!(TerminateCode::from_bits(code.bits()), *code);
         assert_eq!(code.violation(), *violation);
+        let by_peer = code.by_peer();
+        assert!(by_peer.rule.starts_with("a Terminate of the peer ("));
+        assert!(by_peer.rule.ends_with(violation.rule) && by_peer.clause == violation.clause);
         assert!(names.insert(violation.rule), "{violation}");
     }
     assert_eq!(names.len(), 33);
@@ -57,6 +60,11 @@ fn a_code_that_no_standard_has_is_told_all_the_same() {
     assert_eq!(
         told,
         "a Terminate with a code that no standard has (RFC 5040 §4.8)"
+    );
+    let by_peer = code.by_peer().to_string();
+    assert_eq!(
+        by_peer,
+        "a Terminate of the peer, with a code that no standard has (RFC 5040 §4.8)"
     );
 }
 

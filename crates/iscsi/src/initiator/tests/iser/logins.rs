@@ -238,7 +238,7 @@ fn a_connection_that_ends_during_the_login() {
     let end = rig.end().to_string();
     assert_eq!(
         end,
-        "the target ended the connection during the login: a local catastrophic error (RFC 5040 \
-         §4.8)"
+        "the target ended the connection during the login: a Terminate of the peer (RDMAP, Local \
+         Catastrophic Error): a local catastrophic error (RFC 5040 §4.8)"
     );
 }

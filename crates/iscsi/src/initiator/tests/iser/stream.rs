@@ -178,7 +178,8 @@ fn a_target_that_ends_the_stream() {
     assert!(matches!(end, SessionEnd::Terminated(_)));
     assert_eq!(
         end.to_string(),
-        "the target ended the connection: a local catastrophic error (RFC 5040 §4.8)"
+        "the target ended the connection: a Terminate of the peer (RDMAP, Local Catastrophic \
+         Error): a local catastrophic error (RFC 5040 §4.8)"
     );
 }
 

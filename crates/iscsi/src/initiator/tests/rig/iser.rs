@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rdma::iwarp::startup::{Agreed, MpaRole};
 use rdma::iwarp::stream::{Stream, StreamConfig};
+use rdma::iwarp::terminate::TerminateCode;
 use rdma::test_support::{agreed, sent};
 use rdma::verbs::{Completion, QueuePair as _, QueuePairEnd, ReadId, SendHeader, Stag, Tag, Work};
 use scsi::medium::{HeapLease, Lease as _};
@@ -253,7 +254,9 @@ impl IserRig {
         self.carrier.theirs.receive(&bytes);
         self.hear();
         match self.carrier.ended {
-            Some(QueuePairEnd::ByPeer { reason, .. }) => reason.rule,
+            Some(QueuePairEnd::ByPeer { code, .. }) => {
+                TerminateCode::from_bits(code).violation().rule
+            }
             other => panic!("{other:?} where a Terminate was expected"),
         }
     }

@@ -29,7 +29,7 @@ fn a_terminate_of_the_peer_is_told_and_not_answered() {
             panic!("{violation}");
         };
         let by_peer = QueuePairEnd::ByPeer {
-            reason: *violation,
+            reason: code.by_peer(),
             code: code.bits(),
         };
         assert_eq!(end, by_peer);
