@@ -156,6 +156,13 @@ pub enum LoginError {
          enable_iser), or use iscsi://"
     )]
     NoQueuePair(&'static str),
+    /// The connection was closed before it became a queue pair.
+    #[error(
+        "RDMA does not begin: the target closed the connection; check that the portal takes iSER \
+         (lunar serve --iser, LIO: enable_iser), or use iscsi://; where it does, all its places for \
+         logins may be taken: try again later, and see its log"
+    )]
+    ClosedAtStartup,
 }
 
 impl From<MalformedText> for LoginError {

@@ -200,6 +200,21 @@ fn without_the_option_iser_is_refused() {
 }
 
 #[test]
+fn a_portal_without_a_place_for_a_login_is_told_as_one_that_may_be_full() {
+    let server = Server::start(&["--iser", "--max-logins", "1"], 2);
+    let _silent = server.connect();
+    let addresses = server.addresses();
+    let mut addresses = addresses.iter();
+    let address = addresses.find(|one| one.starts_with("iser://")).unwrap();
+    let told = lunar(&format!("info {address}")).ran();
+    let way_out = "the target closed the connection; check that the portal takes iSER (lunar \
+                   serve --iser, LIO: enable_iser), or use iscsi://; where it does, all its places \
+                   for logins may be taken: try again later, and see its log";
+    assert!(told.err.contains(way_out), "{}", told.err);
+    assert_eq!(told.code, Some(1));
+}
+
+#[test]
 fn each_wrong_option_is_one_line() {
     for (line, told) in [
         ("serve ram:1M --iser=hard", "--iser"),

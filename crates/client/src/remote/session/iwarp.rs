@@ -205,7 +205,7 @@ impl IwarpSession {
     /// The connection was closed by the target, or broke.
     pub(super) fn lost(&mut self) {
         match self.end {
-            IwarpEnd::Startup(_) => self.initiator.no_pair("the target closed the connection"),
+            IwarpEnd::Startup(_) => self.initiator.closed_at_startup(),
             IwarpEnd::Up(_) => self.initiator.lost(),
         }
     }

@@ -61,6 +61,11 @@ impl<L: Lease> Initiator<L, InitiatorIserMover> {
         self.end(LoginError::NoQueuePair(why).into());
     }
 
+    /// The connection was closed before there was a queue pair.
+    pub fn closed_at_startup(&mut self) {
+        self.end(LoginError::ClosedAtStartup.into());
+    }
+
     fn pair_ended(&mut self, why: QueuePairEnd) {
         let in_login = matches!(self.phase, InitiatorPhase::Login(..));
         self.end(match why {
