@@ -31,6 +31,18 @@ impl FinalFlushes {
         self.results().each.insert(volume, (name, None));
     }
 
+    /// The volumes are at these addresses now.
+    pub(crate) fn rename<'a>(&self, volumes: impl Iterator<Item = (u32, &'a str)>) {
+        let mut results = self.results();
+        for (volume, address) in volumes {
+            if let Some((name, _)) = results.each.get_mut(&volume)
+                && name != address
+            {
+                address.clone_into(name);
+            }
+        }
+    }
+
     /// It is no longer served.
     pub(crate) fn remove(&self, volume: u32) {
         self.results().each.remove(&volume);

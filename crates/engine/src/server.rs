@@ -337,6 +337,12 @@ impl Server {
             statistics.set_gauge(VolumeGauge::new(&volume));
         }
         prepared.gone.iter().for_each(|gone| gone.clear_gauge());
+        // No core is told of an address by which the volume is the same one.
+        let units = next.units.iter();
+        self.flushes.rename(units.filter_map(|(name, unit)| {
+            let row = next.inventory.units.get(name)?;
+            Some((unit.id.slot, &*row.written))
+        }));
         for closed in prepared.close_fc {
             self.to_all(|| CoreMessage::CloseFcPort(closed));
         }

@@ -78,6 +78,20 @@ fn a_disk_becomes_another_one_in_the_same_file() {
     assert_eq!(locks(&state), 0);
 }
 
+/// By another file, and by the same one that has grown, which no core is told of.
+#[test]
+fn what_is_flushed_at_the_end_is_called_as_it_is_by_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("disk"), folder.path().join("other"));
+    let server = serve(disk(&path, "size=1M"));
+    for (path, options) in [(&path, "size=2M"), (&other, "size=1M")] {
+        server.apply(disk(path, options)).unwrap();
+        let name = format!("file:{}?{options}", path.display());
+        assert_eq!(server.flushes.missing(), [(0, name)]);
+    }
+    end(&server);
+}
+
 /// Units whose reservations this server keeps others from.
 fn locks(state: &Path) -> usize {
     let names = fs::read_dir(state).unwrap().map(|one| one.unwrap().path());
