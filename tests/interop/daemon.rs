@@ -164,6 +164,8 @@ fn typed(rig: &Rig, options: &[&str], lines: &str) -> Result<String, String> {
     if ran.status.success() {
         return Ok(said(ran.stdout));
     }
+    let done = said(ran.stdout);
+    assert!(!options.contains(&"--atomic") || done.is_empty(), "{done}");
     Err(said(ran.stderr))
 }
 
@@ -205,7 +207,8 @@ fn lines_that_are_gathered_are_one_change_or_none() {
     assert!(rig.file().contains("[volume.tmp]"));
     typed(&rig, &["--atomic"], "/backstores/ramdisk delete tmp\n").unwrap();
 
-    typed(&rig, &["--atomic"], &lines).unwrap();
+    let told = typed(&rig, &["--atomic"], &lines).unwrap();
+    assert!(told.contains("Created"), "{told}");
     assert!(rig.says(&["history"]).contains("+ volume rd1"));
     assert_eq!(secrets(), before.1 + 1);
     assert_eq!(rig.capacity(2), (16 << 20).to_string());

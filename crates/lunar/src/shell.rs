@@ -115,7 +115,8 @@ fn one(session: &mut ShellSession, line: &str) -> Result<(), VerbError> {
     show(&session.run(line)?)
 }
 
-/// Stops at the first line that fails, which is named.
+/// Stops at the first line that fails, which is named. What lines answer that are one change is
+/// told when that is made: before, what they say to have created is not there.
 fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
     // Lines build on each other.
     session.gathers = atomic || session.is_dry;
@@ -124,6 +125,8 @@ fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
     } else {
         ""
     };
+    let is_held = session.gathers && !session.is_dry;
+    let mut held = Vec::new();
     for (number, line) in io::stdin().lock().lines().enumerate() {
         let line = line.map_err(|cause| VerbError::failed(format!("standard input: {cause}")))?;
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
@@ -133,15 +136,21 @@ fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
             line: format!("line {}: {}{undone}", number + 1, error.line),
             ..error
         })?;
-        show(&answer)?;
-        if answer.is_exit {
+        let is_exit = answer.is_exit;
+        if is_held {
+            held.push(answer);
+        } else {
+            show(&answer)?;
+        }
+        if is_exit {
             break;
         }
     }
     session.commit().map_err(|error| VerbError {
         line: format!("{}{undone}", error.line),
         ..error
-    })
+    })?;
+    held.iter().try_for_each(show)
 }
 
 fn interactive(session: &mut ShellSession) -> Result<(), VerbError> {
