@@ -105,5 +105,9 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode, VerbError> {
         let object = serde_json::json!({ "from": args.from, "to": to, "diff": lines });
         return documents::print_json(&object);
     }
+    if lines.is_empty() {
+        let same = format!("nothing differs between {} and {}\n", names.0, names.1);
+        return documents::print(same.as_bytes());
+    }
     documents::print(lines.as_bytes())
 }
