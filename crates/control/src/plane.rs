@@ -141,6 +141,7 @@ impl Plane {
         let mut gate = self.gate();
         self.audit.begin(author, &request.candidate);
         let result = gate.change(request, author, SystemTime::now());
+        let result = result.map_err(|error| error.placed(&request.candidate, self.config()));
         let refused = result.as_ref().err().map(ToString::to_string);
         if let Err(cause) = self.audit.end(refused.as_deref()) {
             tracing::error!("{cause}");
@@ -168,7 +169,8 @@ impl Plane {
         let (store, engine) = (self.store.clone(), self.engine.onlooker());
         let (text, tree) = (Arc::clone(&served.text), Arc::clone(&served.tree));
         let mut gate = Gate::new(store, engine, served.generation, text, tree);
-        gate.change(request, author, SystemTime::now())
+        let result = gate.change(request, author, SystemTime::now());
+        result.map_err(|error| error.placed(&request.candidate, self.config()))
     }
 
     /// Takes the file as it is now, if nothing of it cuts or loses anything. What comes of it is

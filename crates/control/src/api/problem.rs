@@ -21,7 +21,7 @@ pub struct Problem {
     pub title: String,
     /// What is wrong, in lines.
     pub detail: String,
-    /// Where it is wrong: a row and key, a line and column, or a part of the request.
+    /// Where it is wrong: a file, a row and key, a line and column, or a part of the request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at: Option<String>,
     /// What to do about it.
@@ -207,7 +207,7 @@ impl From<GateError> for Problem {
             GateError::Stale { .. } => (StatusCode::PRECONDITION_FAILED, "stale"),
             GateError::Edited(_) => (StatusCode::CONFLICT, "edited"),
             GateError::NoFile(_) => (StatusCode::CONFLICT, "no file"),
-            GateError::Document(_) | GateError::Tree(_) => {
+            GateError::Document(_) | GateError::Tree(_) | GateError::InFile { .. } => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "invalid")
             }
             GateError::Busy(_) => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
@@ -228,6 +228,7 @@ impl From<GateError> for Problem {
                     ..problem.way_out(&format!("allow={allow} in the query"))
                 }
             }
+            GateError::InFile { file, cause } => Self::from(*cause).in_file(file),
             GateError::Document(found) => problem.in_document(found),
             GateError::Tree(found) => match &*found {
                 [one] => problem.in_tree(one),
@@ -242,6 +243,14 @@ impl From<GateError> for Problem {
 }
 
 impl Problem {
+    fn in_file(self, file: String) -> Self {
+        let places: Vec<_> = [Some(file), self.at.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
+        self.at(&places.join(": "))
+    }
+
     fn in_document(self, found: DocumentProblem) -> Self {
         let place = found.place;
         let place = place.map(|at| format!("line {}, column {}", at.line, at.column));

@@ -1,6 +1,8 @@
 //! Why a change is not made, and the way out.
 
-use super::Outcome;
+use std::path::Path;
+
+use super::{Candidate, Outcome};
 use crate::check::TreeProblem;
 use crate::document::DocumentProblem;
 
@@ -33,6 +35,14 @@ pub enum GateError {
     /// The tree does not fit together.
     #[error("{}", lines(.0))]
     Tree(Vec<TreeProblem>),
+    /// One of these two, of the configuration file.
+    #[error("{file}: {cause}")]
+    InFile {
+        /// The file.
+        file: String,
+        /// What is wrong in it.
+        cause: Box<GateError>,
+    },
     /// It would do more than was allowed.
     #[error("this needs {way_out}")]
     Refused {
@@ -62,6 +72,20 @@ pub enum GateError {
     /// The file cannot be read or written.
     #[error("{0}")]
     Store(String),
+}
+
+impl GateError {
+    /// What is wrong in the configuration file is told with its name.
+    pub(crate) fn placed(self, candidate: &Candidate, config: &Path) -> Self {
+        let is_of_text = matches!(self, Self::Document(_) | Self::Tree(_));
+        if !is_of_text || *candidate != Candidate::File {
+            return self;
+        }
+        Self::InFile {
+            file: config.display().to_string(),
+            cause: Box::new(self),
+        }
+    }
 }
 
 fn lines(problems: &[TreeProblem]) -> String {

@@ -1,11 +1,12 @@
 //! Whatever is wrong with a request, its answer is a problem of RFC 9457.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::Rig;
 use crate::api::{BODY_BYTES, Problem};
-use crate::client::Method;
+use crate::client::{ApiRequest, Method};
 
 /// Sends the bytes of a request; returns the head and the body of its answer.
 fn exchange(rig: &Rig, request: &[u8]) -> (String, String) {
@@ -187,4 +188,33 @@ fn a_handler_that_panics_costs_one_request() {
     }
     assert_eq!(rig.status().generation, 1);
     assert!(rig.daemon.as_ref().unwrap().plane().pulse().is_some());
+}
+
+/// The daemon alone knows which file it is.
+#[test]
+fn what_is_wrong_in_the_file_is_told_with_its_name() {
+    let rig = Rig::new("version = 1\n");
+    let file = rig.path("etc/lunar.toml");
+    for (text, place) in [
+        ("version = ", "line 1, "),
+        (
+            "version = 1\n[volume.a]\naddress = \"ram:lots\"\n",
+            "volume.a.address: ",
+        ),
+        (
+            "version = 1\n[volume.\"\"]\naddress = \"ram:lots\"\n",
+            "volume.\"\": ",
+        ),
+    ] {
+        fs::write(&file, text).unwrap();
+        let begins = format!("{}: {place}", file.display());
+        for path in ["/v1/plan", "/v1/apply"] {
+            let asked = rig.client().text(Method::POST, &ApiRequest::new(path));
+            let told = asked.unwrap_err().to_string();
+            assert!(told.starts_with(&begins), "{told}");
+        }
+        rig.reload();
+        let alarm = format!("the file is not applied: {begins}");
+        assert!(rig.status().alarms[0].starts_with(&alarm));
+    }
 }
