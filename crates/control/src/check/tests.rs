@@ -98,6 +98,28 @@ fn a_view_is_seen_by_those_who_get_in_by_whatever_name() {
 }
 
 #[test]
+fn a_memory_limit_below_what_locked_ram_disks_take_is_told_with_both() {
+    let told = |limit: &str| {
+        let text = format!(
+            "version = 1\n[daemon]\nmemory-limit = \"{limit}\"\n[volume.one]\naddress = \
+             \"concat(ram:1000?locked,null:1M)\"\n[volume.two]\naddress = \"ram:1M?locked\"\n\
+             [volume.free]\naddress = \"ram:1G\"\n"
+        );
+        let problems = check(&parse(&text).unwrap()).problems;
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(told("1028k"), [""; 0]);
+    assert_eq!(
+        told("1027k"),
+        [
+            "daemon.memory-limit: 1027k is less than the 1028k of locked RAM disks: one, two: give \
+             at least 1028k, or make these smaller, or open them without ?locked"
+        ]
+    );
+    assert_eq!(told("1").len(), 1);
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::io::memory::GRANULE;
 use address::{Address, RamAddress, Size};
 
 use super::{Findings, check_row_name};
@@ -10,6 +11,7 @@ use crate::tree::{LunRow, Tree, VolumeRow};
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     let mut serials: BTreeMap<&str, &str> = BTreeMap::new();
     let mut named = NamedRows::new();
+    let mut locked = LockedRam::default();
     for (name, row) in &tree.volume {
         check_row_name("volume", name, findings);
         // It is read once: reading 10,000 of them is most of what a look at a tree costs.
@@ -19,6 +21,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             if !rows.is_empty() {
                 named.insert(name, rows);
             }
+            locked.add(name, address);
         }
         match address.and_then(|address| with_size(address, row)) {
             Ok(_) => check_address(tree, name, named.get(&**name), findings),
@@ -43,6 +46,46 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     if !named.is_empty() {
         check_parts(tree, &named, findings);
         check_cycles(&named, findings);
+    }
+    if let Some(limit) = tree.daemon.memory_limit {
+        locked.check(limit, findings);
+    }
+}
+
+/// The RAM disks that hold all of their memory from the start on, and could not be opened above the
+/// limit: that is told now, and not by their absence after the next start.
+#[derive(Default)]
+struct LockedRam<'a> {
+    volumes: Vec<&'a str>,
+    bytes: u64,
+}
+
+impl<'a> LockedRam<'a> {
+    fn add(&mut self, name: &'a str, address: &Address) {
+        let bytes = address.leaves().map(|leaf| match leaf {
+            Address::Ram(RamAddress { size, locked: true }) => {
+                size.0.checked_next_multiple_of(GRANULE).unwrap_or(u64::MAX)
+            }
+            _ => 0,
+        });
+        let bytes = bytes.fold(0, u64::saturating_add);
+        if bytes > 0 {
+            self.volumes.push(name);
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+    }
+
+    fn check(&self, limit: Size, findings: &mut Findings) {
+        // Of what is less than a granule it is told already.
+        if !(GRANULE..self.bytes).contains(&limit.0) {
+            return;
+        }
+        let (takes, volumes) = (Size(self.bytes), self.volumes.join(", "));
+        findings.problem(
+            "daemon.memory-limit",
+            format_args!("{limit} is less than the {takes} of locked RAM disks: {volumes}"),
+            &format!("give at least {takes}, or make these smaller, or open them without ?locked"),
+        );
     }
 }
 
