@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::tree::Tree;
 pub use access::{EVERYBODY, InitiatorName, initiator};
 pub(crate) use iser::iser_portals_by;
-pub(crate) use target::overlaps;
+pub(crate) use target::new_overlaps;
 pub use target::{Portal, portal};
 pub use volume::address_of;
 pub(crate) use volume::{naa_bytes, names_rows, parts};

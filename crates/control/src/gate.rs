@@ -22,7 +22,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::check::{TreeProblem, check};
+use crate::check::{TreeProblem, check, new_overlaps};
 use crate::document::{edit, parse};
 use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
@@ -301,7 +301,8 @@ impl<S: Store, E: Engine> Gate<S, E> {
         }
         let file = self.store.file().map_err(GateError::Store)?;
         let (text, tree) = self.candidate(&request.candidate, file.as_deref(), request.dry_run)?;
-        let findings = check(&tree);
+        let mut findings = check(&tree);
+        findings.problems.extend(new_overlaps(&self.tree, &tree));
         if !findings.problems.is_empty() {
             return Err(GateError::Tree(findings.problems));
         }

@@ -9,14 +9,12 @@ use std::sync::Arc;
 
 use engine::inventory::Inventory;
 use engine::mailbox::SessionInfo;
-use engine::serve::options::ServeError;
 use engine::server::ServerHandle;
 use runtime::secret;
 use zeroize::Zeroizing;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::api::{ApiListeners, PreparedListeners};
-use crate::check::overlaps;
 use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
 use crate::plan::SessionFact;
@@ -260,15 +258,7 @@ impl Engine for ServedTree {
         let required = needed.map(|(name, ..)| name.clone()).collect();
         let mut persist = || persist(&self.sessions()?);
         let applied = self.server.apply_after(inventory, &required, &mut persist);
-        applied.map_err(|error| {
-            // The program that listens there may be this one.
-            let is_portal = matches!(error, ServeError::Listen { .. });
-            let own = is_portal.then(|| overlaps(tree)).into_iter().flatten();
-            let causes = [error.to_string()].into_iter();
-            causes
-                .chain(own.map(|one| one.to_string()))
-                .collect::<Vec<_>>()
-        })?;
+        applied.map_err(|error| vec![error.to_string()])?;
         self.tree = Arc::clone(tree);
         if let Some(prepared) = listeners {
             self.listeners.switch(prepared);

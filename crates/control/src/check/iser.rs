@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::Findings;
-use super::target::{Portal, portal};
-use crate::tree::{PortalIser, PortalRow, Tree};
+use super::target::tcp_portals;
+use crate::tree::{PortalIser, Tree};
 
 /// The portals that take iSER, each with a target whose row says so.
 fn iser_portals(tree: &Tree) -> BTreeMap<SocketAddr, &str> {
@@ -18,7 +18,7 @@ pub(crate) fn iser_portals_by(
     tree: &Tree,
     is_so: fn(PortalIser) -> bool,
 ) -> BTreeMap<SocketAddr, &str> {
-    addresses(tree, |row| is_so(row.iser)).collect()
+    tcp_portals(tree, |row| is_so(row.iser)).collect()
 }
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     if taken.is_empty() {
         return;
     }
-    let others = addresses(tree, |row| !row.iser.is_taken());
+    let others = tcp_portals(tree, |row| !row.iser.is_taken());
     // One a portal, however many targets are there.
     let others: BTreeMap<_, _> = others.filter(|(at, _)| taken.contains_key(at)).collect();
     for (address, name) in others {
@@ -44,20 +44,6 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             "write iser = true in both, or give one of them another address",
         );
     }
-}
-
-/// The TCP addresses of rows, each with its target.
-fn addresses(
-    tree: &Tree,
-    wanted: impl Fn(&PortalRow) -> bool,
-) -> impl Iterator<Item = (SocketAddr, &str)> {
-    let targets = tree.target.iter();
-    let rows = targets.flat_map(|(name, row)| row.portals.iter().map(move |(_, row)| (name, row)));
-    let rows = rows.filter(move |(_, row)| wanted(row));
-    rows.filter_map(|(name, row)| match portal(&row.address) {
-        Ok(Portal::Tcp(address)) => Some((address, &**name)),
-        _ => None,
-    })
 }
 
 #[cfg(test)]

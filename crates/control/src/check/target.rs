@@ -1,6 +1,6 @@
 //! Targets: their names, portals, LUNs, and who may log in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use address::{ISCSI_PORT, LUN_MAX};
@@ -48,38 +48,67 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             check_login(&format!("{at}.login"), login, is_fc, findings);
         }
     }
-    findings.warnings.extend(overlaps(tree));
+    let overlaps = overlaps(tree).into_iter();
+    findings.warnings.extend(overlaps.map(|one| one.problem));
 }
 
-/// Addresses beside the wildcard of their port, of whatever targets: one socket alone can have a
-/// port of an address, so that the other portal cannot be opened.
-pub(crate) fn overlaps(tree: &Tree) -> Vec<TreeProblem> {
-    let mut problems = Vec::new();
-    let mut portals = Vec::new();
-    for (name, row) in &tree.target {
-        for (_, written) in row.portals.iter() {
-            if let Ok(Portal::Tcp(address)) = portal(&written.address) {
-                portals.push((address, name));
-            }
-        }
-    }
-    let wildcards = portals.iter().filter(|(at, _)| at.ip().is_unspecified());
-    let wildcards: BTreeMap<_, _> = wildcards.copied().collect();
-    for (address, name) in portals.iter().filter(|(at, _)| !at.ip().is_unspecified()) {
+/// A portal beside the wildcard of its port: one socket alone can have a port of an address, so
+/// that one of the two cannot be opened.
+struct Overlap {
+    address: SocketAddr,
+    wildcard: SocketAddr,
+    problem: TreeProblem,
+}
+
+/// Overlaps of portals that come, which the engine refuses. One that there was is a portal that is
+/// missing, and keeps no other change from being made.
+pub(crate) fn new_overlaps(old: &Tree, new: &Tree) -> Vec<TreeProblem> {
+    let known: BTreeSet<_> = tcp_portals(old, |_| true)
+        .map(|(address, _)| address)
+        .collect();
+    let comes = |one: &Overlap| !known.contains(&one.address) || !known.contains(&one.wildcard);
+    let overlaps = overlaps(new).into_iter().filter(comes);
+    overlaps.map(|one| one.problem).collect()
+}
+
+/// Overlaps of portals, of whatever targets.
+fn overlaps(tree: &Tree) -> Vec<Overlap> {
+    let is_wildcard = |(at, _): &(SocketAddr, &str)| at.ip().is_unspecified();
+    let wildcards: BTreeMap<_, _> = tcp_portals(tree, |_| true).filter(is_wildcard).collect();
+    let addresses = tcp_portals(tree, |_| true).filter(|portal| !is_wildcard(portal));
+    let overlap = |(address, name): (SocketAddr, &str)| {
         let all: IpAddr = match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let wildcard = SocketAddr::new(all, address.port());
-        if let Some(other) = wildcards.get(&wildcard) {
-            problems.push(found(
-                format_args!("target.{name:?}.portals"),
-                format_args!("{address} is among the addresses of {wildcard}, of target {other}"),
-                "write the same address in both, or give one of them another port",
-            ));
-        }
-    }
-    problems
+        let other = wildcards.get(&wildcard)?;
+        let problem = found(
+            format_args!("target.{name:?}.portals"),
+            format_args!("{address} is among the addresses of {wildcard}, of target {other}"),
+            "write the same address in both, or give one of them another port",
+        );
+        Some(Overlap {
+            address,
+            wildcard,
+            problem,
+        })
+    };
+    addresses.filter_map(overlap).collect()
+}
+
+/// The TCP addresses of portals, each with its target.
+pub(super) fn tcp_portals(
+    tree: &Tree,
+    wanted: impl Fn(&PortalRow) -> bool,
+) -> impl Iterator<Item = (SocketAddr, &str)> {
+    let targets = tree.target.iter();
+    let rows = targets.flat_map(|(name, row)| row.portals.iter().map(move |(_, row)| (name, row)));
+    let rows = rows.filter(move |(_, row)| wanted(row));
+    rows.filter_map(|(name, row)| match portal(&row.address) {
+        Ok(Portal::Tcp(address)) => Some((address, &**name)),
+        _ => None,
+    })
 }
 
 fn check_login(at: &str, login: &LoginRow, is_fc: bool, findings: &mut Findings) {

@@ -227,7 +227,7 @@ impl Change<'_> {
                     if self.common.json {
                         documents::print_json(outcome)?;
                     } else {
-                        documents::print(format!("{}\n", outcome.plan).as_bytes())?;
+                        documents::print(differences(outcome).as_bytes())?;
                     }
                     return Err(VerbError::failed(format!("nothing has changed: {error}")));
                 }
@@ -249,12 +249,15 @@ fn in_file(file: &Path, error: &ApiError) -> VerbError {
     }
 }
 
+fn differences(outcome: &Outcome) -> String {
+    let warnings = outcome.warnings.iter();
+    let warnings: String = warnings.map(|one| format!("  ! {one}\n")).collect();
+    format!("{}\n{warnings}", outcome.plan)
+}
+
 /// What has come, or would come, of a change.
 fn told(outcome: &Outcome, is_dry: bool, command: &str) -> String {
-    let mut text = format!("{}\n", outcome.plan);
-    for warning in &outcome.warnings {
-        text += &format!("  ! {warning}\n");
-    }
+    let text = differences(outcome);
     let (from, to, worst) = (outcome.from, outcome.generation, outcome.worst);
     if from == to {
         return text + &format!("generation {to} is served; there is nothing to do\n");

@@ -333,7 +333,7 @@ fn a_certificate_is_read_again_when_the_file_is_applied() {
     assert_eq!(wait(asked_by_tls(port, &old, &token)), None);
 }
 
-/// What keeps a portal from being opened is named where it is the daemon's own.
+/// What keeps a portal from being opened is named where it is the daemon's own, and by the plan.
 #[test]
 fn a_portal_beside_the_wildcard_of_another_target_is_told_with_that() {
     let port = free_port();
@@ -346,10 +346,12 @@ fn a_portal_beside_the_wildcard_of_another_target_is_told_with_that() {
     let all = format!("version = 1\n{}", target("all", "0.0.0.0"));
     let rig = Rig::new(&all);
     let both = format!("{all}{}", target("one", "127.0.0.1"));
-    let (status, told) = rig.refused(Method::PUT, "/v1/config", &both);
-    assert_eq!(status, 409);
-    assert!(
-        told.contains("of target iqn.2026-11.org.example:all"),
-        "{told}"
-    );
+    for path in ["/v1/config?dry-run", "/v1/config"] {
+        let (status, told) = rig.refused(Method::PUT, path, &both);
+        assert_eq!(status, 422);
+        assert!(
+            told.contains("of target iqn.2026-11.org.example:all") && !told.contains('\n'),
+            "{told}"
+        );
+    }
 }
