@@ -22,6 +22,7 @@ pub enum Portal {
 }
 
 /// What a target's name says that it is.
+#[derive(Clone, Copy)]
 pub(crate) enum TargetKind {
     Iscsi,
     FibreChannel,
@@ -40,7 +41,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
             );
         }
         let is_fc = matches!(kind, Some(TargetKind::FibreChannel));
-        check_portals(&at, row, is_fc, &mut interfaces, findings);
+        check_portals(&at, (row, kind), &mut interfaces, findings);
         check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
         check_views(tree, &at, (row, is_fc), findings);
         check_access(tree, &at, row, findings);
@@ -184,12 +185,12 @@ pub fn portal(written: &str) -> Result<Portal, String> {
 
 fn check_portals<'a>(
     at: &str,
-    row: &'a TargetRow,
-    is_fc: bool,
+    (row, kind): (&'a TargetRow, Option<TargetKind>),
     interfaces: &mut BTreeMap<String, &'a str>,
     findings: &mut Findings,
 ) {
     let at = format!("{at}.portals");
+    let is_fc = matches!(kind, Some(TargetKind::FibreChannel));
     let mut known = BTreeMap::new();
     for (tag, PortalRow { address, iser }) in row.portals.iter() {
         let written = address;
@@ -209,7 +210,7 @@ fn check_portals<'a>(
                 format_args!("{written} is a portal of iSCSI, and a WWPN is reached over Ethernet"),
                 "write fcoe:INTERFACE, or give the target an IQN",
             ),
-            Portal::Fcoe(_) if !is_fc => findings.problem(
+            Portal::Fcoe(_) if matches!(kind, Some(TargetKind::Iscsi)) => findings.problem(
                 &at,
                 format_args!("{written} is a port of Fibre Channel, whose target is a WWPN"),
                 "give the target a WWPN, or write IP:PORT",

@@ -120,6 +120,25 @@ fn a_memory_limit_below_what_locked_ram_disks_take_is_told_with_both() {
 }
 
 #[test]
+fn one_slip_is_told_by_one_line() {
+    let told = |rows: &str| {
+        let problems = check(&parse(&format!("version = 1\n{rows}")).unwrap()).problems;
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let upper_case = "[target.\"20:00:AC:de:48:23:45:67\"]\nportals = [\"fcoe:int0\"]\n";
+    let [line] = &told(upper_case)[..] else {
+        panic!("one line");
+    };
+    assert!(line.contains("this is not the name of a target"), "{line}");
+    let itself = "[volume.a]\naddress = \"stripe:64k(vol:a,vol:a)\"\n\
+                  [target.\"iqn.2026-11.org.example:san\"]\nluns = { 0 = \"a\" }\n";
+    let [line] = &told(itself)[..] else {
+        panic!("one line");
+    };
+    assert!(line.contains("this volume is made of itself"), "{line}");
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1

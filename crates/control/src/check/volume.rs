@@ -102,7 +102,8 @@ fn check_parts(tree: &Tree, named: &NamedRows<'_>, findings: &mut Findings) {
         .collect();
     let mut users: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, parts) in named {
-        for part in parts {
+        // One that is made of itself is told as that.
+        for part in parts.iter().filter(|part| part != name) {
             let at = format!("volume.{name}.address");
             if shown.contains(&**part) {
                 findings.problem(
