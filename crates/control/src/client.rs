@@ -1,5 +1,6 @@
 //! The other end of the API: what verbs and the shell ask a daemon.
 
+use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,12 @@ pub enum ApiError {
         /// What the kernel says.
         cause: io::Error,
     },
+    /// The daemon has closed the connection and said nothing.
+    #[error(
+        "the daemon on {0} does not answer, and has closed the connection: ask again later, as \
+         others may hold all the connections that it takes; if it is about to end, its log says why"
+    )]
+    Closed(String),
     /// The daemon would not read all of the request.
     #[error("this has {0} bytes, and a daemon takes {BODY_BYTES} at most")]
     TooLarge(usize),
@@ -161,10 +168,8 @@ impl ApiClient {
         }
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.map_err(|cause| self.odd(cause))?;
-        let answer = sender
-            .send_request(request)
-            .await
-            .map_err(|cause| self.odd(cause))?;
+        let answer = sender.send_request(request).await;
+        let answer = answer.map_err(|cause| self.unanswered(&cause))?;
         let status = answer.status();
         let body = answer
             .into_body()
@@ -175,6 +180,20 @@ impl ApiClient {
             status,
             String::from_utf8_lossy(&body.to_bytes()).into_owned(),
         ))
+    }
+
+    fn unanswered(&self, cause: &hyper::Error) -> ApiError {
+        let io = cause
+            .source()
+            .and_then(|cause| cause.downcast_ref::<io::Error>());
+        let is_cut = io.is_some_and(|cause| {
+            use io::ErrorKind::{BrokenPipe, ConnectionReset};
+            matches!(cause.kind(), BrokenPipe | ConnectionReset)
+        });
+        if is_cut || cause.is_incomplete_message() || cause.is_canceled() || cause.is_closed() {
+            return ApiError::Closed(self.socket.display().to_string());
+        }
+        self.odd(cause)
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -6,28 +6,34 @@ use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use axum::http::header::CONNECTION;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep};
 use tower::ServiceExt;
 
 use super::Problem;
 use super::caller::Peer;
 
-/// The most connections of a listener at once; one more is closed at once.
+/// The most connections of a listener at once.
 pub(super) const CONNECTIONS: usize = 64;
+
+/// Those beside them that are only told that there is no place. One more is closed at once.
+const TURNED_AWAY: usize = 16;
 
 /// How long the head of a request may take, and how long a connection may be silent before it.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -35,8 +41,43 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 /// How long a peer may leave an answer unread.
 pub(super) const UNREAD_TIME: Duration = Duration::from_secs(30);
 
+/// How long the body of a request that is turned away is read.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+
 /// How long requests that are under way have when they have to end. Events would never.
 pub(super) const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
+/// The places of a listener's connections.
+pub(super) struct Room {
+    served: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self {
+            served: Arc::new(Semaphore::new(CONNECTIONS)),
+            turned_away: Arc::new(Semaphore::new(TURNED_AWAY)),
+        }
+    }
+
+    /// A place, and what answers there: `router`, or that there is no place.
+    pub(super) fn take(&self, router: Router) -> Option<(OwnedSemaphorePermit, Router)> {
+        if let Ok(place) = Arc::clone(&self.served).try_acquire_owned() {
+            return Some((place, router));
+        }
+        let place = Arc::clone(&self.turned_away).try_acquire_owned().ok()?;
+        Some((place, Router::new().fallback(turn_away)))
+    }
+}
+
+/// A peer that is still sending when the connection is closed may never read why: so all of what it
+/// sends is taken.
+async fn turn_away(mut body: Body) -> impl IntoResponse {
+    let drained = async { while let Some(Ok(_)) = body.frame().await {} };
+    let _ = tokio::time::timeout(DRAIN_TIME, drained).await;
+    ([(CONNECTION, "close")], Problem::full(CONNECTIONS))
+}
 
 /// Serves one connection until its peer leaves, or `stop` is told and the request under way is
 /// answered.

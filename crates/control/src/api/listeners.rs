@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::caller::Peer;
-use super::connections::{self, CONNECTIONS, Impatient, UNREAD_TIME};
+use super::connections::{self, Impatient, Room, UNREAD_TIME};
 use super::socket::PAUSE;
 use crate::serving::Places;
 use crate::tree::{ApiRow, TlsRow};
@@ -159,7 +159,7 @@ async fn accept(listener: TcpListener, router: Router, mut how: watch::Receiver<
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::new();
     let (_open, closed) = watch::channel(());
     loop {
         let arrived = tokio::select! {
@@ -173,11 +173,11 @@ async fn accept(listener: TcpListener, router: Router, mut how: watch::Receiver<
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+        let Some((place, router)) = room.take(router.clone()) else {
             continue;
         };
         let tls = how.borrow().clone();
-        let serving = serve(stream, address, tls, router.clone(), closed.clone());
+        let serving = serve(stream, address, tls, router, closed.clone());
         tokio::spawn(async move {
             serving.await;
             drop(place);

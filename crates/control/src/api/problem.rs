@@ -70,7 +70,7 @@ pub(super) const STATUSES: &[(u16, &str)] = &[
     (
         503,
         "crowded: there are 16 readers of events already. busy: another change has been under way \
-         for 20 s",
+         for 20 s. full: this listener has 64 connections already",
     ),
     (
         504,
@@ -157,6 +157,14 @@ impl Problem {
         let what = format!("{most} readers of events are there already");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "crowded", &what)
             .way_out("end one of them, or ask again later")
+    }
+
+    pub(super) fn full(most: usize) -> Self {
+        let what = format!("the API has {most} connections here already, and takes no more");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", &what).way_out(
+            "ask again later, as one that sends no request is closed after 30 s, or end the \
+             programs that hold them open (ss -x -p, ss -t -p)",
+        )
     }
 
     pub(super) fn kind(detail: &str) -> Self {

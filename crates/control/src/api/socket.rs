@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::caller::{Peer, Role};
-use super::connections::{self, CONNECTIONS, Impatient, LAST_REQUESTS, UNREAD_TIME};
+use super::connections::{self, CONNECTIONS, Impatient, LAST_REQUESTS, Room, UNREAD_TIME};
 use super::users::{LocalPeer, PeerCredentials, Users};
 
 /// How many of those may be there that are only told that they may not.
@@ -23,7 +23,7 @@ pub(crate) struct ApiSocket {
     users: Arc<Users>,
     /// Those whose user is being looked up.
     arriving: Arc<Semaphore>,
-    room: Arc<Semaphore>,
+    room: Arc<Room>,
     strangers: Arc<Semaphore>,
 }
 
@@ -72,12 +72,13 @@ impl ApiSocket {
             let user = peer.user().await;
             drop(arriving);
             // A user that may not even look takes no place from those that may.
-            let room = if user.role >= Role::View {
-                room
+            let taken = if user.role >= Role::View {
+                room.take(router)
             } else {
-                strangers
+                let place = strangers.try_acquire_owned().ok();
+                place.map(|place| (place, router))
             };
-            let Ok(_place) = room.try_acquire_owned() else {
+            let Some((_place, router)) = taken else {
                 return;
             };
             let io = Impatient::new(stream, UNREAD_TIME);
@@ -120,7 +121,7 @@ pub(crate) async fn listen(path: &Path) -> Result<ApiSocket, String> {
         listener,
         users: Arc::default(),
         arriving: Arc::new(Semaphore::new(CONNECTIONS)),
-        room: Arc::new(Semaphore::new(CONNECTIONS)),
+        room: Arc::new(Room::new()),
         strangers: Arc::new(Semaphore::new(STRANGERS)),
     })
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use super::Rig;
+use crate::api::connections::CONNECTIONS;
 use crate::api::{BODY_BYTES, Problem};
 use crate::client::{ApiRequest, Method};
 
@@ -216,5 +218,39 @@ fn what_is_wrong_in_the_file_is_told_with_its_name() {
         rig.reload();
         let alarm = format!("the file is not applied: {begins}");
         assert!(rig.status().alarms[0].starts_with(&alarm));
+    }
+}
+
+#[test]
+fn who_finds_no_place_is_told_how_many_there_are_and_what_to_do() {
+    let rig = Rig::new("version = 1\n");
+    let connect = || UnixStream::connect(rig.path("socket")).unwrap();
+    let ask = |body: Option<String>| {
+        let request = ApiRequest {
+            path: "/v1/plan".to_owned(),
+            body,
+            based_on: None,
+        };
+        rig.client().text(Method::POST, &request)
+    };
+    let mut crowd: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
+    for stream in &mut crowd {
+        let request = b"GET /v1/status HTTP/1.1\r\nHost: lunar\r\n\r\n";
+        stream.write_all(request).unwrap();
+        assert!(stream.read(&mut [0; 64]).unwrap() > 0);
+    }
+    for body in [None, Some("# ".repeat(1 << 20))] {
+        let refused = ask(body).unwrap_err().to_string();
+        let told = "the API has 64 connections here already, and takes no more: ask again later";
+        assert!(refused.starts_with(told), "{refused}");
+    }
+    // Nor is there an answer where those are too many that wait for one.
+    crowd.extend((0..CONNECTIONS).map(|_| connect()));
+    let refused = ask(None).unwrap_err().to_string();
+    assert!(refused.contains("does not answer, and has closed the connection: ask again later"));
+    drop(crowd);
+    let until = Instant::now() + Duration::from_secs(30);
+    while ask(None).is_err() {
+        assert!(Instant::now() < until);
     }
 }
