@@ -364,7 +364,7 @@ fn keep(first: &First, store: &mut FileStore, audit: &Audit) -> Result<(), Strin
 
 fn generation(first: &First) -> Generation {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let plan = plan(&first.before, &first.tree, &[]);
+    let plan = plan(&first.before, &first.tree, &[]).at_start();
     Generation {
         number: first.generation,
         at: since.map_or(0, |since| since.as_secs()),

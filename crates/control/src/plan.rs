@@ -119,6 +119,16 @@ impl Plan {
         impacts.max().unwrap_or(Impact::Quiet)
     }
 
+    /// The same of a process that starts with the new tree: from when on something counts is no
+    /// question then.
+    pub(crate) fn at_start(mut self) -> Self {
+        let is_of_time =
+            |one: &&mut Difference| one.impact == Impact::Quiet && !one.row.starts_with("volume.");
+        let timed = self.differences.iter_mut().filter(is_of_time);
+        timed.for_each(|one| one.effect = None);
+        self
+    }
+
     /// Whether the trees are the same.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -56,6 +56,23 @@ fn sessions() -> Vec<SessionFact> {
     ]
 }
 
+#[test]
+fn at_a_start_nothing_is_said_to_count_at_the_next_one() {
+    let text = TEXT.replace("version = 1", "version = 1\ndaemon = { threads = 2 }");
+    let text = text.replace("size = \"100G\"", "");
+    let text = format!("{text}[target.\"{SAN}\".login]\nmax-sessions = 4\n");
+    let plan = plan(&tree(), &parse(&text).unwrap(), &[]).at_start();
+    let told: Vec<_> = plan.differences.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "~ daemon  + threads = 2",
+            "~ volume vm1  - size = \"100G\": the file stays as long as it is",
+            "~ target iqn.2026-11.org.example:san  + login.max-sessions = 4",
+        ]
+    );
+}
+
 /// The plan after lines of the text were replaced.
 fn after(replacements: &[(&str, &str)]) -> String {
     let mut text = TEXT.to_owned();
