@@ -19,6 +19,7 @@ mod login_keys;
 mod measured;
 mod service_manager;
 mod told;
+mod words;
 
 /// Ten times over, while a host is at work on LUN 0.
 #[test]
