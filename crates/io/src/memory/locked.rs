@@ -42,8 +42,8 @@ pub enum LockError {
     /// The kernel does not let so much be locked.
     #[error(
         "{bytes} bytes cannot be locked in memory beside what is locked already, as \
-         RLIMIT_MEMLOCK is {limit} bytes: raise it (ulimit -l unlimited; LimitMEMLOCK=infinity in a \
-         unit of systemd)"
+         RLIMIT_MEMLOCK is {limit} bytes: raise it (ulimit -l unlimited; LimitMEMLOCK=infinity in \
+         a unit of systemd)"
     )]
     Memlock {
         /// What it takes.

@@ -21,10 +21,12 @@
 //! Should nothing have been stored, the granules are allocated all the same, as zeros: that is what
 //! not knowing costs. A block that is written and unmapped at once may be found half zero.
 
+mod recall;
+
 use std::io;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustix::mm::Advice;
@@ -38,6 +40,7 @@ use super::locked::{LockError, RegionUsers};
 use super::mapping::{Mapping, PageRules};
 use super::raw;
 use super::write_claim::StagingArea;
+pub use recall::Recall;
 
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
 const STATE_GRANULES: u64 = 1 << 22;
@@ -445,7 +448,7 @@ impl LocalRegion {
     pub fn recall(&mut self) -> Recall {
         let next = Self::new(&self.local.region, self.local.within_block + 1);
         let before = std::mem::replace(self, next);
-        Recall(vec![Rc::downgrade(&before.local)])
+        Recall::of(Rc::downgrade(&before.local))
     }
 
     pub(super) fn within_block(&self) -> usize {
@@ -468,25 +471,6 @@ impl LocalRegion {
     fn start(&self, range: &Range<u64>) -> NonNull<u8> {
         let start = self.base + range.start as usize;
         self.bytes.at(start)
-    }
-}
-
-/// Buffers that are waited for; see [`LocalRegion::recall`].
-#[derive(Debug)]
-pub struct Recall(Vec<Weak<RegionView>>);
-
-impl Recall {
-    /// What waits for both.
-    #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// Whether the last of them has been dropped.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.0.iter().all(|claims| claims.strong_count() == 0)
     }
 }
 
