@@ -159,8 +159,8 @@ pub enum LoginError {
     /// The connection was closed before it became a queue pair.
     #[error(
         "RDMA does not begin: the target closed the connection; check that the portal takes iSER \
-         (lunar serve --iser, LIO: enable_iser), or use iscsi://; where it does, all its places for \
-         logins may be taken: try again later, and see its log"
+         (lunar serve --iser, LIO: enable_iser), or use iscsi://; where it does, all its places \
+         for logins may be taken: try again later, and see its log"
     )]
     ClosedAtStartup,
 }
