@@ -227,7 +227,8 @@ fn claim(state: &Path) -> Result<LockFile, String> {
             Attempt::HeldBy(holder) if Instant::now() >= until => {
                 let state = state.display();
                 return Err(format!(
-                    "{holder} uses the state directory {state}: stop it, or give another --state-dir"
+                    "{holder} uses the state directory {state}: stop it, or give another \
+                     --state-dir"
                 ));
             }
             Attempt::HeldBy(_) => std::thread::sleep(LOCK_PAUSE),
