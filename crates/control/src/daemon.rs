@@ -71,7 +71,7 @@ pub struct Daemon {
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
     /// For as long as anything writes there.
-    state: Arc<LockFile>,
+    state: Option<Arc<LockFile>>,
 }
 
 /// Why a daemon has not started.
@@ -171,7 +171,7 @@ impl Daemon {
             listeners,
             stop,
             control,
-            state: state.into(),
+            state: state.map(Arc::new),
         })
     }
 
@@ -184,7 +184,7 @@ impl Daemon {
     /// Takes the file as it is now, if nothing of it cuts or loses anything, and calls `done`. It
     /// does not wait for that: volumes may take their time to be opened.
     pub fn reload(&self, done: impl FnOnce(&Plane) + Send + 'static) {
-        let (plane, state) = (Arc::clone(&self.plane), Arc::clone(&self.state));
+        let (plane, state) = (Arc::clone(&self.plane), self.state.clone());
         let reload = move || {
             let _state = state;
             thread::begin();
@@ -215,15 +215,23 @@ impl Daemon {
     }
 }
 
-/// Two daemons would overwrite each other's history.
-fn claim(state: &Path) -> Result<LockFile, String> {
+/// Two daemons would overwrite each other's history. Where nothing can be written it cannot be, and
+/// what was served last is served on.
+fn claim(state: &Path) -> Result<Option<LockFile>, String> {
     let path = state.join("daemon.lock");
     let cannot = |cause: io::Error| format!("cannot lock {}: {cause}", path.display());
     fs::create_dir_all(state).map_err(cannot)?;
     let until = Instant::now() + LOCK_WAIT;
     loop {
-        match LockFile::acquire(&path).map_err(cannot)? {
-            Attempt::Locked(lock) => return Ok(lock),
+        let attempt = match LockFile::acquire(&path) {
+            Err(cause) if takes_nothing(&cause) => {
+                tracing::error!("{}", cannot(cause));
+                return Ok(None);
+            }
+            attempt => attempt.map_err(cannot)?,
+        };
+        match attempt {
+            Attempt::Locked(lock) => return Ok(Some(lock)),
             Attempt::HeldBy(holder) if Instant::now() >= until => {
                 let state = state.display();
                 return Err(format!(
@@ -234,6 +242,16 @@ fn claim(state: &Path) -> Result<LockFile, String> {
             Attempt::HeldBy(_) => std::thread::sleep(LOCK_PAUSE),
         }
     }
+}
+
+/// The file system is full, or can only be read.
+fn takes_nothing(cause: &io::Error) -> bool {
+    matches!(
+        cause.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, String> {

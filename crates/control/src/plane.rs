@@ -27,6 +27,7 @@ use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
 pub use session::Session;
+pub(crate) use turns::MOST_CHANGING;
 pub use turns::TurnInfo;
 use turns::{Turn, Turns};
 

@@ -249,7 +249,8 @@ impl<F: Files> Store for FileStore<F> {
         let kept = self.remember(generation, text);
         kept.map_err(|cause| {
             self.forget(generation.number);
-            format!("cannot keep the history: {cause}")
+            let folder = self.history.display();
+            format!("cannot keep the history in {folder}: {cause}")
         })?;
         if let Some(audit) = &self.audit {
             let told = audit.commit(generation);

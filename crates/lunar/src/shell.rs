@@ -4,7 +4,7 @@ mod complete;
 mod machine;
 mod session;
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fs};
@@ -127,13 +127,15 @@ fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
     };
     let is_held = session.gathers && !session.is_dry;
     let mut held = Vec::new();
-    for (number, line) in io::stdin().lock().lines().enumerate() {
-        let line = line.map_err(|cause| VerbError::failed(format!("standard input: {cause}")))?;
+    for number in 1_u32.. {
+        let Some(line) = line_of(&mut io::stdin().lock(), number)? else {
+            break;
+        };
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
             continue;
         }
         let answer = session.run(&line).map_err(|error| VerbError {
-            line: format!("line {}: {}{undone}", number + 1, error.line),
+            line: format!("line {number}: {}{undone}", error.line),
             ..error
         })?;
         let is_exit = answer.is_exit;
@@ -151,6 +153,18 @@ fn lines(session: &mut ShellSession, atomic: bool) -> Result<(), VerbError> {
         ..error
     })?;
     held.iter().try_for_each(show)
+}
+
+/// The next line, if there is one; a line without an end is not read to it.
+fn line_of(input: &mut impl BufRead, number: u32) -> Result<Option<String>, VerbError> {
+    let mut line = String::new();
+    let read = input.take(LINE_MAX).read_line(&mut line);
+    let read = read.map_err(|cause| VerbError::failed(format!("standard input: {cause}")))?;
+    if read as u64 == LINE_MAX {
+        let told = format!("line {number}: it has more than {LINE_MAX} bytes");
+        return Err(VerbError::usage(told));
+    }
+    Ok((read > 0).then_some(line))
 }
 
 fn interactive(session: &mut ShellSession) -> Result<(), VerbError> {
@@ -217,3 +231,6 @@ fn keep(prefs: &Preferences) {
         let _ = fs::write(path, text);
     }
 }
+
+/// The longest line of standard input, in bytes.
+const LINE_MAX: u64 = 1 << 20;

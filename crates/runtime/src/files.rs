@@ -28,8 +28,27 @@ pub fn make(dir: &Path) -> io::Result<()> {
 /// As the file system has it; [`io::ErrorKind::FileTooLarge`] where there are more, which are not
 /// read.
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    take(File::open(path)?, most)
+}
+
+/// The same of a regular file: nothing else is waited for.
+///
+/// # Errors
+///
+/// As of [`read_at_most`], and for a pipe or a device.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut options = File::options();
+    options
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path)?;
+    check_regular(&file)?;
+    take(file, most)
+}
+
+fn take(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let what = format!("it has more than {most} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));

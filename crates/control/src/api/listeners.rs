@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use runtime::files::read_regular;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -16,6 +18,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
 
 use super::caller::Peer;
 use super::connections::{self, Impatient, Room, UNREAD_TIME};
@@ -25,6 +28,9 @@ use crate::tree::{ApiRow, TlsRow};
 
 /// Connections that wait to be taken; more than are served at once.
 const BACKLOG: u32 = 128;
+
+/// The longest file of a certificate chain or a key.
+const PEM_BYTES: u64 = 1 << 20;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -214,11 +220,13 @@ fn tls(row: &TlsRow, places: &Places) -> Result<Tls, String> {
         let key = &row.key;
         format!("api.tls.key: cannot use {key}: {cause}: name a PEM file with the private key")
     };
-    let chain = CertificateDer::pem_file_iter(&row.cert).map_err(|cause| bad_cert(&cause))?;
-    let chain: Result<Vec<_>, _> = chain.collect();
+    let pem = read_regular(Path::new(&row.cert), PEM_BYTES).map_err(|cause| bad_cert(&cause))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let chain = chain.map_err(|cause| bad_cert(&cause))?;
     let path = places.path(&row.key).map_err(|cause| bad_key(&cause))?;
-    let key = PrivateKeyDer::from_pem_file(path).map_err(|cause| bad_key(&cause))?;
+    let pem = read_regular(&path, PEM_BYTES).map_err(|cause| bad_key(&cause))?;
+    let pem = Zeroizing::new(pem);
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|cause| bad_key(&cause))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|cause| bad_cert(&cause))?;

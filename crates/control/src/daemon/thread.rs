@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::DaemonOptions;
 use crate::api::{self, ApiSocket};
 use crate::panics;
+use crate::plane::MOST_CHANGING;
 
 /// A runtime, and the socket that it listens to.
 pub(super) type ControlSocket = (Runtime, ApiSocket);
@@ -97,8 +98,9 @@ fn keep(
 /// Beside a core that never sleeps a quarter of its processor is left.
 const NICE: i32 = 5;
 
-/// How many requests may block at once.
-const BLOCKING_THREADS: usize = 8;
+/// How many requests may block at once: those that wait for their turn to change something, and as
+/// many beside them that only look.
+const BLOCKING_THREADS: usize = 2 * MOST_CHANGING;
 
 /// How long a thread that blocked waits for more.
 const IDLE: Duration = Duration::from_secs(10);

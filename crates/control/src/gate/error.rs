@@ -56,7 +56,7 @@ pub enum GateError {
     Api,
     /// Another change is under way.
     #[error(
-        "{0} is not done yet, and another has to wait for it: try again later, GET /v1/status \
+        "{0} is not done yet, and others wait for it: try again later, GET /v1/status \
          answers meanwhile"
     )]
     Busy(String),

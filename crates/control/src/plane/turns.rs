@@ -36,8 +36,10 @@ pub struct TurnInfo {
 /// A turn, until it is dropped.
 pub(super) struct Turn<'a>(&'a Turns);
 
-/// How many may wait: each takes a thread that those who look may need.
-const MOST_WAITING: usize = 3;
+/// How many changes there may be, of which one is made: each takes a thread.
+pub(crate) const MOST_CHANGING: usize = 16;
+
+const MOST_WAITING: usize = MOST_CHANGING - 1;
 
 impl Turns {
     /// Waits for a turn.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use ::io::files::sync_parent;
-use runtime::files::{Replacement, read_at_most};
+use runtime::files::{Replacement, read_regular};
 
 use crate::api::BODY_BYTES;
 
@@ -104,7 +104,7 @@ const TEXT_MAX: u64 = 2 * BODY_BYTES as u64;
 impl<S: Steps> Files for RealFiles<S> {
     fn read(&self, path: &Path) -> io::Result<String> {
         // What is not UTF-8 is no document either, and is told as such, with its place.
-        let bytes = read_at_most(path, TEXT_MAX)?;
+        let bytes = read_regular(path, TEXT_MAX)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

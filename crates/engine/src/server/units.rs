@@ -183,12 +183,21 @@ pub(super) fn restore(
 }
 
 fn load(store: &StateDir, key: &str) -> Result<Option<Reservations>, ServeError> {
-    let unusable = |cause| ServeError::Machine {
-        what: format!(
-            "the reservations in {} cannot be read (if the file is removed, there are none)",
-            store.path(key).display()
-        ),
-        cause,
+    let unusable = |cause: io::Error| {
+        let spoilt = cause.kind() == io::ErrorKind::InvalidData;
+        let way_out = if spoilt {
+            " (if the file is removed, there are none)"
+        } else {
+            ""
+        };
+        let path = store.path(key);
+        ServeError::Machine {
+            what: format!(
+                "the reservations in {} cannot be read{way_out}",
+                path.display()
+            ),
+            cause,
+        }
     };
     let Some(bytes) = store.load(key).map_err(unusable)? else {
         return Ok(None);

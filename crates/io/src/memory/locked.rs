@@ -66,8 +66,8 @@ impl LockError {
         Self::Kernel { what, cause }
     }
 
-    /// Refuses more than the machine has: `bytes`, of which `taken` are taken. Where the kernel does
-    /// not tell, it is tried.
+    /// Refuses more than the machine has: `bytes`, of which `taken` are taken. Where the kernel
+    /// does not tell, it is tried.
     pub(super) fn check_available(bytes: u64, taken: u64) -> Result<(), Self> {
         let available = memory_for_volumes().map_or(u64::MAX, |left| left.saturating_add(taken));
         if available < bytes {

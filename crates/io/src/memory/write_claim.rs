@@ -4,8 +4,8 @@
 //! dies, or its write is aborted. Databases and file systems rely on a block being old or new then,
 //! as they find it on a disk. So a part of a block is staged outside of the region, and stored when
 //! the block is whole; what a claim has staged is dropped with it. Whole blocks go straight to
-//! where they belong, which costs one test. An RDMA device stores these by itself, in its own order;
-//! where it is stopped, one may be new in part.
+//! where they belong, which costs one test. An RDMA device stores these by itself, in its own
+//! order; where it is stopped, one may be new in part.
 //!
 //! Clones of a claim, and of parts of it, stage in one place: over RDMA a block comes in part with
 //! the command and in part by an RDMA Read, which fills a slice of the same memory.

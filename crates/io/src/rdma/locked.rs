@@ -1,8 +1,8 @@
 //! Memory that is registered with a device for good, for all cores: that of locked RAM disks.
 //!
-//! Neither what is sent of it nor whole blocks that are read into it are copied. A region is found by the address of a buffer, so volumes
-//! around a RAM disk need not know of it. Registering blocks for long: it is done by a thread that
-//! is no core's, and data is copied until it is done.
+//! Neither what is sent of it nor whole blocks that are read into it are copied. A region is found
+//! by the address of a buffer, so volumes around a RAM disk need not know of it. Registering blocks
+//! for long: it is done by a thread that is no core's, and data is copied until it is done.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

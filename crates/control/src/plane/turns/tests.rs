@@ -20,7 +20,7 @@ fn who_cannot_wait_is_told_what_is_under_way() {
         told.starts_with("a change by root (lunar set) since "),
         "{told}"
     );
-    let way_out = " s is not done yet, and another has to wait for it: try again later, GET \
+    let way_out = " s is not done yet, and others wait for it: try again later, GET \
                    /v1/status answers meanwhile";
     assert!(told.ends_with(way_out), "{told}");
     drop(first);
