@@ -284,7 +284,6 @@ fn error_remote() {
         "iser://host/iqn.2026-11.a?via",
         "iser://host/iqn.2026-11.a?via=",
         "iser://host/iqn.2026-11.a?via=mlx5/0",
-        "iser://host/iqn.2026-11.a?via=[",
         "iser://host/iqn.2026-11.a?via=Soft",
         "iser://host/iqn.2026-11.a?crc=off&via=device",
         "iser://host/iqn.2026-11.a?via=rxe0&crc=on",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Rig, text};
 use crate::audit::{AuditEntry, AuditOutcome};
 use crate::client::{ApiRequest, Method};
+use crate::plane::MOST_CHANGING;
 
 const SECRET: &str = "correct horse battery";
 
@@ -140,9 +141,10 @@ fn a_change_that_finds_no_turn_has_a_line() {
     let slow = format!("iscsi://{portal}/iqn.2026-11.org.example:t/0");
     let plane = rig.daemon.as_ref().unwrap().plane();
     let (status, told) = thread::scope(|scope| {
-        for (number, name) in ["slow", "a", "b", "c"].into_iter().enumerate() {
+        for number in 0..MOST_CHANGING {
             let address = if number == 0 { &*slow } else { "null:1G" };
-            let (client, request) = (rig.client(), put_volume(name, address));
+            let name = format!("v{number}");
+            let (client, request) = (rig.client(), put_volume(&name, address));
             scope.spawn(move || client.text(Method::PUT, &request).is_ok());
             let until = Instant::now() + Duration::from_secs(20);
             while plane.turns().len() <= number {
@@ -150,7 +152,7 @@ fn a_change_that_finds_no_turn_has_a_line() {
                 thread::yield_now();
             }
         }
-        let one_more = put_volume("d", "null:1G");
+        let one_more = put_volume("late", "null:1G");
         let refused = rig.refused(Method::PUT, &one_more.path, &one_more.body.unwrap());
         drop(silent);
         refused
@@ -167,7 +169,7 @@ fn a_change_that_finds_no_turn_has_a_line() {
     );
     assert_eq!((busy.generation, &busy.plan[..]), (None, &[][..]));
     assert!(told.starts_with("a change by "), "{told}");
-    assert!(!rig.file().contains("volume.d"));
+    assert!(!rig.file().contains("volume.late"));
 }
 
 fn put_volume(name: &str, address: &str) -> ApiRequest {
