@@ -70,7 +70,7 @@ pub(super) const STATUSES: &[(u16, &str)] = &[
     (
         503,
         "crowded: there are 16 readers of events already. busy: another change has been under way \
-         for 20 s. full: this listener has 64 connections already",
+         for 20 s, or 15 wait for it. full: this listener has 64 connections already",
     ),
     (
         504,
