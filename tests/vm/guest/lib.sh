@@ -108,7 +108,8 @@ unit_is_described() {
     sg_readcap --long "$1"
 }
 
-# Random writes of 4, 64 and 256 KiB, each read back and compared: `writes_are_read DEVICE [MIB]`.
+# Random writes of 4, 64 and 256 KiB, each read back and compared: `writes_are_read DEVICE [MIB]`,
+# `depth` at once.
 writes_are_read() {
     local jobs=() offset=0 size mib=${2:-1}
     for size in 4 64 256; do
@@ -117,8 +118,9 @@ writes_are_read() {
         jobs+=(--offset="${offset}M" --size="${bytes}M")
         offset=$((offset + bytes))
     done
-    fio --filename="$1" --direct=1 --ioengine=libaio --iodepth=8 --rw=randwrite --verify=crc32c \
-        --verify_fatal=1 --output-format=terse --terse-version=3 "${jobs[@]}" | cut -d';' -f3,5,6,47
+    fio --filename="$1" --direct=1 --ioengine=libaio --iodepth="${depth:-8}" --rw=randwrite \
+        --verify=crc32c --verify_fatal=1 --output-format=terse --terse-version=3 "${jobs[@]}" |
+        cut -d';' -f3,5,6,47
 }
 
 # SYNCHRONIZE CACHE, then UNMAP: what was discarded reads as zeros.
