@@ -26,4 +26,7 @@ grep -H . /sys/class/fc_host/host*/statistics/fcp_packet_aborts
 sg_sync "$disk"
 say logout
 disk_is_gone 20
-log_is_clean
+# Of Linux 6.1, libfc waits with its lock held if an abort meets an answer, and warns of it.
+traces=
+[[ -z ${lost:-} ]] || traces='fc_eh_abort[+]|Workqueue: .*scsi_tmf_0'
+log_is_clean '' "$traces"

@@ -64,13 +64,15 @@ log_is_clean() {
     [[ -z $warnings ]] || fail "the kernel's log: $(grep -v -m 1 'cut here' <<<"$warnings")"
 }
 
-# Leaves out traces that match, of which two can be one within the other.
+# Leaves out traces that match, of which two can be one within the other. One that begins with
+# "BUG:" ends with its stack.
 without_trace() {
     awk -v allowed="$1" '
-        /\[ cut here \]/ { if (!on) trace = ""; on++ }
+        !on && /BUG: / { trace = ""; last = "</TASK>"; on++ }
+        /\[ cut here \]/ { if (!on) { trace = ""; last = "end trace" } on++ }
         !on { print; next }
         { trace = trace $0 "\n" }
-        /end trace/ { if (!--on) end() }
+        $0 ~ last { if (!--on) end() }
         function end() { if (trace !~ allowed) printf "%s", trace }
         END { if (on) end() }'
 }
