@@ -28,5 +28,6 @@ say logout
 disk_is_gone 20
 # Of Linux 6.1, libfc waits with its lock held if an abort meets an answer, and warns of it.
 traces=
-[[ -z ${lost:-} ]] || traces='fc_eh_abort[+]|Workqueue: .*scsi_tmf_0'
+[[ -z ${lost:-} ]] ||
+    traces='fc_eh_abort[+]|last function: scmd_eh_abort_handler|Workqueue: +0x0 [(]scsi_tmf_0[)]'
 log_is_clean '' "$traces"
