@@ -12,6 +12,9 @@ begins() {
     ip addr replace "$own/24" dev eth0
     ip link set eth0 up
     rdma_is_up
+    # tgtd refuses, or dies of, a Login Request that it receives before the Send of its response is
+    # complete (`iser_login_tx_complete`).
+    has_one_processor
     log_begins
     rm -f /var/tmp/disk
     truncate -s 128M /var/tmp/disk

@@ -38,13 +38,8 @@ is_as_asked() {
 # What is random is written and read back; an image is copied there and compared, whose holes come
 # to be where data was.
 is_used() {
-    local size
-    for size in 4k 64k 256k; do
-        # One at a time: tgtd refuses a login that comes right behind the session before it, and may
-        # die of that.
-        lunar bench "$unit" --rw randrw --bs "$size" --iodepth 8 --size 16M --verify \
-            --runtime 1s --ramp-time 0
-    done
+    lunar bench "$unit" --rw randrw --bs 4k,64k,256k --iodepth 8 --size 16M --verify --runtime 1s \
+        --ramp-time 0
     rm -f /tmp/image
     truncate -s 16M /tmp/image
     local mib
