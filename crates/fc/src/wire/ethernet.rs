@@ -23,6 +23,10 @@ pub const MIN_LEN: usize = 60;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
+    /// All-ENode-MACs: what FCFs tell to all ENodes.
+    pub const ALL_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x01]);
+    /// All-FCF-MACs: what ENodes and FCFs tell to all FCFs.
+    pub const ALL_FCF: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x02]);
     /// All-VN2VN-ENode-MACs.
     pub const ALL_VN2VN_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x04]);
     /// All-PT2PT-ENode-MACs.
@@ -41,6 +45,17 @@ impl Mac {
     pub const fn of_port([a, b, c]: [u8; 3], fc_id: FcId) -> Self {
         let [d, e, f] = fc_id.bytes();
         Self([a, b, c, d, e, f])
+    }
+
+    /// The FC-ID of the VN_Port that has this address, if it is one of `map`.
+    #[must_use]
+    pub const fn port_of(self, [a, b, c]: [u8; 3]) -> Option<FcId> {
+        let [d, e, f, low @ ..] = self.0;
+        if d == a && e == b && f == c {
+            Some(FcId::from_bytes(low))
+        } else {
+            None
+        }
     }
 
     /// Whether it names a group.

@@ -57,6 +57,8 @@ pub enum FipOperation {
     VlanRequest,
     /// VLAN Notification.
     VlanNotification,
+    /// VN2VN: the VLANs on which there are ports.
+    Vn2vnVlanNotification,
     /// VN2VN: is an N_Port_ID in use?
     ProbeRequest,
     /// VN2VN: it is.
@@ -77,7 +79,7 @@ pub enum FipOperation {
 }
 
 /// Operations with their codes.
-const OPERATIONS: [(FipOperation, u16, u8); 13] = [
+const OPERATIONS: [(FipOperation, u16, u8); 14] = [
     (FipOperation::Solicitation, 1, 1),
     (FipOperation::Advertisement, 1, 2),
     (FipOperation::ElsRequest, 2, 1),
@@ -86,6 +88,7 @@ const OPERATIONS: [(FipOperation, u16, u8); 13] = [
     (FipOperation::ClearVirtualLinks, 3, 2),
     (FipOperation::VlanRequest, 4, 1),
     (FipOperation::VlanNotification, 4, 2),
+    (FipOperation::Vn2vnVlanNotification, 4, 3),
     (FipOperation::ProbeRequest, 5, 1),
     (FipOperation::ProbeReply, 5, 2),
     (FipOperation::ClaimNotification, 5, 3),
@@ -117,9 +120,17 @@ pub struct Flags(pub u16);
 impl Flags {
     /// Fabric-provided MAC addresses.
     pub const FPMA: Self = Self(0x8000);
+    /// Server-provided MAC addresses.
+    pub const SPMA: Self = Self(0x4000);
+    /// Sent by an FCF to other FCFs.
+    pub const FCF: Self = Self(0x0020);
+    /// Sent by an FCoE data-plane forwarder (FC-BB-6).
+    pub const FDF: Self = Self(0x0010);
     /// In a probe: the N_Port_ID is a recorded one. In a claim, its response and a beacon: the
     /// sender is in point-to-point mode.
     pub const REC_P2P: Self = Self(0x0008);
+    /// In an Advertisement: the FCF accepts logins.
+    pub const AVAILABLE: Self = Self(0x0004);
     /// Solicited.
     pub const SOLICITED: Self = Self(0x0002);
     /// Sent by an FCF.

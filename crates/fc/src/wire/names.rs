@@ -10,12 +10,22 @@ pub struct FcId(pub u32);
 impl FcId {
     /// No address yet, as in the S_ID of a first FLOGI.
     pub const UNIDENTIFIED: Self = Self(0);
+    /// Management server, which FDMI is spoken with.
+    pub const MANAGEMENT: Self = Self(0xff_fffa);
     /// Directory (name) server.
     pub const DIRECTORY: Self = Self(0xff_fffc);
+    /// Fabric controller: state changes are registered with it and come from it.
+    pub const FABRIC_CONTROLLER: Self = Self(0xff_fffd);
     /// The F_Port that an N_Port logs in to.
     pub const FABRIC_F: Self = Self(0xff_fffe);
     /// All ports.
     pub const BROADCAST: Self = Self(0xff_ffff);
+
+    /// Whether a service of the fabric has it, and no N_Port: FFFC00h and above (FC-FS-3).
+    #[must_use]
+    pub const fn is_well_known(self) -> bool {
+        self.0 >= 0xff_fc00
+    }
 
     /// From the three bytes of a frame.
     #[must_use]

@@ -37,6 +37,8 @@ impl Features {
     /// Relative offsets of consecutive frames increase continuously (PLOGI); clean address or
     /// multiple N_Port_IDs (FLOGI).
     pub const CONTINUOUS_OFFSET: Self = Self(0x8000);
+    /// In the LS_ACC of an FLOGI: further N_Port_IDs are given by FDISC (NPIV).
+    pub const NPIV: Self = Self(0x2000);
     /// An F_Port sent it.
     pub const F_PORT: Self = Self(0x1000);
     /// E_D_TOV is in nanoseconds.

@@ -77,6 +77,7 @@ fn any_operation() -> impl Strategy<Value = FipOperation> {
         FipOperation::ClearVirtualLinks,
         FipOperation::VlanRequest,
         FipOperation::VlanNotification,
+        FipOperation::Vn2vnVlanNotification,
         FipOperation::ProbeRequest,
         FipOperation::ProbeReply,
         FipOperation::ClaimNotification,
@@ -174,6 +175,26 @@ fn lengths_of_descriptors_are_held_against_the_list_and_their_types() {
         Some(FipError::Overrun(4)),
         "the list ends in the second"
     );
+}
+
+/// What FC-BB-6 gives as numbers, which no round trip would show to be wrong.
+#[test]
+fn flags_and_codes_are_those_of_the_standard() {
+    let flags = [
+        (Flags::FPMA, 0x8000),
+        (Flags::SPMA, 0x4000),
+        (Flags::FCF, 0x0020),
+        (Flags::FDF, 0x0010),
+        (Flags::REC_P2P, 0x0008),
+        (Flags::AVAILABLE, 0x0004),
+        (Flags::SOLICITED, 0x0002),
+        (Flags::F_PORT, 0x0001),
+    ];
+    for (flag, number) in flags {
+        assert_eq!(flag, Flags(number));
+    }
+    let notification = fip::encode(FipOperation::Vn2vnVlanNotification, Flags::default(), &[]);
+    assert_eq!(notification, [0x10, 0, 0, 4, 0, 3, 0, 0, 0, 0]);
 }
 
 #[test]
