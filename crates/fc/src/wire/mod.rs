@@ -24,6 +24,7 @@ macro_rules! bit_set {
 }
 
 pub mod bls;
+pub mod ct;
 pub mod els;
 pub mod ethernet;
 pub mod fcoe;
