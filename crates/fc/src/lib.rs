@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod exchange;
+pub mod fabric;
 pub mod fip;
 pub mod frames;
 pub mod initiator;

@@ -263,7 +263,9 @@ proptest! {
     }
 
     #[test]
-    fn types_and_features_are_where_they_were_set(kinds in vec(any::<u8>(), 0..9), bits in 1..16u8) {
+    fn types_and_features_are_where_they_were_set(
+        kinds in vec(any::<u8>(), 0..9), bits in 1..16u8,
+    ) {
         let kinds: Vec<_> = kinds.into_iter().map(FrameType).collect();
         let types = Fc4Types::of(&kinds);
         let mut features = FeatureBits::default();

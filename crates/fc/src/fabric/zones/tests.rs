@@ -1,0 +1,4 @@
+//! Zone files: who sees whom, and what is said of mistakes.
+
+mod mistakes;
+mod sharing;
