@@ -38,9 +38,9 @@ use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
 mod announcement;
-mod budget;
+pub(crate) mod budget;
 mod conflict;
-mod els;
+pub(crate) mod els;
 mod login;
 mod neighbour;
 #[cfg(test)]
@@ -415,9 +415,9 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
 }
 
 /// FCoE header, frame header, CRC, and EOF with what follows it.
-const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
+pub(crate) const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
 
-const FLOOD: Violation = Violation {
+pub(crate) const FLOOD: Violation = Violation {
     rule: "more than 128 FIP messages per second; the rest is dropped",
     clause: "a limit of Lunar",
 };

@@ -14,14 +14,15 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use super::Neighbour;
 use crate::wire::ethernet::Mac;
 
 /// What each sender may still say.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     /// Others cannot tell which senders share a bucket.
     seed: u64,
+    /// What a message costs a sender with virtual links, of its own bucket.
+    reserved_cost: Duration,
     buckets: Vec<TokenBucket>,
     /// Of senders with virtual links.
     reserved: BTreeMap<Mac, Reserved>,
@@ -62,30 +63,38 @@ impl TokenBucket {
 
 /// A message for which there is no budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OverBudget {
+pub(crate) struct OverBudget {
     /// The one before it was looked at.
-    pub(super) is_first: bool,
+    pub(crate) is_first: bool,
 }
 
 impl Budget {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
+            reserved_cost: RESERVED.cost,
             buckets: vec![TokenBucket::default(); BUCKETS],
             reserved: BTreeMap::new(),
         }
     }
 
-    /// There is a virtual link to this port.
-    pub(super) fn reserve(&mut self, who: &Neighbour) {
-        for mac in [who.enode, who.mac] {
+    /// The same, where senders with virtual links may send a message in so short a time. FCFs set
+    /// the period of keep alives.
+    pub(crate) const fn reserving(mut self, cost: Duration) -> Self {
+        self.reserved_cost = cost;
+        self
+    }
+
+    /// There is a virtual link to a port with these addresses.
+    pub(crate) fn reserve(&mut self, macs: [Mac; 2]) {
+        for mac in macs {
             self.reserved.entry(mac).or_default().links += 1;
         }
     }
 
-    /// The virtual link to this port is gone.
-    pub(super) fn release(&mut self, who: &Neighbour) {
-        for mac in [who.enode, who.mac] {
+    /// The virtual link to a port with these addresses is gone.
+    pub(crate) fn release(&mut self, macs: [Mac; 2]) {
+        for mac in macs {
             let Some(reserved) = self.reserved.get_mut(&mac) else {
                 continue;
             };
@@ -97,14 +106,18 @@ impl Budget {
     }
 
     /// Buckets of single senders.
-    pub(super) fn records(&self) -> usize {
+    pub(crate) fn records(&self) -> usize {
         self.reserved.len()
     }
 
     /// Takes what a message costs. This is all that one costs for which there is nothing left.
-    pub(super) fn take(&mut self, now: Now, from: Mac) -> Result<(), OverBudget> {
+    pub(crate) fn take(&mut self, now: Now, from: Mac) -> Result<(), OverBudget> {
+        let rate = FillRate {
+            cost: self.reserved_cost,
+            ..RESERVED
+        };
         let reserved = self.reserved.get_mut(&from);
-        if reserved.is_some_and(|reserved| reserved.bucket.take(now, &RESERVED)) {
+        if reserved.is_some_and(|reserved| reserved.bucket.take(now, &rate)) {
             return Ok(());
         }
         let [a, b, c, d, e, f] = from.0;

@@ -13,7 +13,7 @@ use scsi::violation::Violation;
 
 /// The ELS of a message, which comes first. The MAC address behind it says nothing that the
 /// N_Port_ID does not.
-pub(super) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<'a>, Violation> {
+pub(crate) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<'a>, Violation> {
     let mut descriptors = message.descriptors();
     let Some(Descriptor::Els(els)) = descriptors.next().transpose()? else {
         return Err(NO_ELS);

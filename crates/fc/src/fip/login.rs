@@ -156,7 +156,7 @@ impl Fip {
     fn linked(&mut self, fc_id: FcId) {
         if let Some(entry) = self.neighbours.link(fc_id) {
             entry.link.state = LinkState::Up;
-            self.budget.reserve(&entry.who);
+            self.budget.reserve([entry.who.enode, entry.who.mac]);
             self.events.push_back(FipEvent::Found(entry.who));
         }
     }

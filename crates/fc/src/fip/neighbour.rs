@@ -277,7 +277,7 @@ impl Fip {
 
     /// The virtual link to a port is gone.
     pub(super) fn lost(&mut self, who: &Neighbour, why: UnlinkReason) {
-        self.budget.release(who);
+        self.budget.release([who.enode, who.mac]);
         self.events.push_back(FipEvent::Lost(who.fc_id, why));
     }
 

@@ -105,6 +105,49 @@ impl From<Truncated> for FcoeError {
 /// # Errors
 /// Why it is to be dropped.
 pub fn decode(bytes: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
+    let WholeFrame {
+        sof,
+        eof,
+        header,
+        filled,
+    } = inspect(bytes)?;
+    if header.df_ctl != 0 {
+        return Err(FcoeError::OptionalHeaders(header.df_ctl));
+    }
+    let fill = if header.f_ctl.end_sequence() {
+        header.f_ctl.fill()
+    } else {
+        0
+    };
+    let len = filled.len().checked_sub(fill).ok_or(FcoeError::Fill)?;
+    let payload = &filled[..len];
+    Ok(ReceivedFrame {
+        sof,
+        eof,
+        header,
+        payload,
+    })
+}
+
+/// A Fibre Channel frame of class 3 that came whole. What its payload is has not been looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeFrame<'a> {
+    /// How it begins.
+    pub sof: Sof,
+    /// How it ends.
+    pub eof: Eof,
+    /// Its header.
+    pub header: FrameHeader,
+    /// Optional headers, payload and fill bytes.
+    pub filled: &'a [u8],
+}
+
+/// Reads what follows the Ethernet header as far as a switch does, which forwards optional headers
+/// as they are.
+///
+/// # Errors
+/// Why it is to be dropped; neither [`FcoeError::OptionalHeaders`] nor [`FcoeError::Fill`].
+pub fn inspect(bytes: &[u8]) -> Result<WholeFrame<'_>, FcoeError> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LEN>().ok_or(Truncated)?;
     let (content, tail) = rest.split_last_chunk::<TAIL_LEN>().ok_or(Truncated)?;
     let header = FrameHeader::parse(content)?;
@@ -124,22 +167,11 @@ pub fn decode(bytes: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
     if !tail.starts_with(&crc(content)) {
         return Err(FcoeError::Crc);
     }
-    if header.df_ctl != 0 {
-        return Err(FcoeError::OptionalHeaders(header.df_ctl));
-    }
-    let filled = &content[HEADER_LEN..];
-    let fill = if header.f_ctl.end_sequence() {
-        header.f_ctl.fill()
-    } else {
-        0
-    };
-    let len = filled.len().checked_sub(fill).ok_or(FcoeError::Fill)?;
-    let payload = &filled[..len];
-    Ok(ReceivedFrame {
+    Ok(WholeFrame {
         sof,
         eof,
         header,
-        payload,
+        filled: &content[HEADER_LEN..],
     })
 }
 
@@ -188,7 +220,7 @@ fn crc(content: &[u8]) -> [u8; 4] {
 }
 
 /// Bytes before the FC frame header: version, reserved, SOF.
-const HEAD_LEN: usize = 14;
+pub(crate) const HEAD_LEN: usize = 14;
 
 /// Bytes after the payload: CRC, EOF, reserved.
 const TAIL_LEN: usize = 8;

@@ -234,6 +234,7 @@ pub mod reason {
     pub const UNABLE: u8 = 0x09;
     pub const NOT_SUPPORTED: u8 = 0x0b;
     pub const IN_PROGRESS: u8 = 0x0e;
+    pub const FIP_ERROR: u8 = 0x20;
     pub const VENDOR: u8 = 0xff;
 }
 
@@ -251,6 +252,7 @@ pub mod explanation {
     pub const NO_DATA: u8 = 0x2a;
     pub const NOT_SUPPORTED: u8 = 0x2c;
     pub const PAYLOAD_LENGTH: u8 = 0x2d;
+    pub const ADDRESSING_MODE: u8 = 0x60;
     pub const NOT_NEIGHBOUR: u8 = 0x62;
 }
 

@@ -1,0 +1,73 @@
+//! What a switch is told about itself and about its ports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::wire::ethernet::{Mac, VlanTag};
+use crate::wire::names::{FcId, Wwn};
+
+/// A port of the switch, counted from 0 in the order in which ports were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortNumber(pub u16);
+
+/// A switch.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// Domain_ID, the upper byte of all N_Port_IDs: 1 to 239. Other values are taken as the nearest.
+    pub domain: u8,
+    /// Priority in Advertisements. An ENode prefers the FCF of the lowest.
+    pub priority: u8,
+    /// FKA_ADV_PERIOD: how often ENodes and FCFs tell that they are there. 250 ms to 90 s; other
+    /// values are taken as the nearest.
+    pub fka_adv_period: Duration,
+    /// FC-MAP: the upper half of the addresses that VN_Ports are granted. Its group bit is clear.
+    pub fc_map: [u8; 3],
+    /// Fabric_Name. By default 2h, the VLAN in 12 bits, and the address of the first port.
+    pub fabric_name: Option<Wwn>,
+    /// Switch_Name. By default 1000h and the address of the first port. A standby needs the names
+    /// of the switch that it stands by for.
+    pub switch_name: Option<Wwn>,
+    /// The VLAN of the fabric, 1 to 4,094, which VLAN Notifications tell. By default that of the
+    /// port's tag, or 0: no VLAN.
+    pub vlan: Option<u16>,
+    /// Whether another switch of the same names is active until it falls silent.
+    pub standby: bool,
+    /// N_Port_IDs that were given before, by WWPN: see [`super::SwitchEvent::IdsChanged`].
+    pub ids: Vec<(Wwn, FcId)>,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> Self {
+        Self {
+            domain: 1,
+            priority: 128,
+            fka_adv_period: Duration::from_secs(8),
+            fc_map: Mac::FC_MAP,
+            fabric_name: None,
+            switch_name: None,
+            vlan: None,
+            standby: false,
+            ids: Vec::new(),
+        }
+    }
+}
+
+/// A port of a switch: an FCF-MAC on an Ethernet of its own.
+#[derive(Clone, Debug)]
+pub struct SwitchPortConfig {
+    /// What people call it, as in `eth0` or `cable:a`.
+    pub place: Arc<str>,
+    /// The FCF-MAC.
+    pub mac: Mac,
+    /// The longest payload of an Ethernet frame there, in bytes.
+    pub mtu: usize,
+    /// The tag that FCoE and FIP carry there. VLAN Requests come without one all the same.
+    pub tag: Option<VlanTag>,
+}
+
+impl SwitchPortConfig {
+    /// The VLAN of the port's frames; 0 if they carry no tag.
+    pub(super) fn vid(&self) -> u16 {
+        self.tag.map_or(0, |tag| tag.vid)
+    }
+}

@@ -1,0 +1,271 @@
+//! Logins: FLOGI, FDISC and LOGO inside FIP (FC-BB-6, FC-LS-3).
+
+use std::sync::Arc;
+
+use super::super::login::EnodeKey;
+use super::super::{FabricLogin, LogoutReason, PortNumber, SwitchEvent};
+use super::{Fcf, FcfPort};
+use crate::fip::FCOE_OVERHEAD;
+use crate::fip::els::encapsulated;
+use crate::wire::els::{
+    ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters, explanation, reason,
+};
+use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::fip::{
+    self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags,
+};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, MIN_PAYLOAD, OxId, RCtl, RxId};
+use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
+
+/// What an LS_ACC says, for which N_Port_ID.
+struct Accepted {
+    fc_id: FcId,
+    reply: Reply,
+}
+
+impl Fcf {
+    pub(super) fn els_request(
+        &mut self,
+        number: PortNumber,
+        ethernet: &EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), Violation> {
+        let els = encapsulated(message)?;
+        let is_ours = |port: &FcfPort| port.config.mac == ethernet.dst;
+        if !self.ports.get(&number).is_some_and(is_ours) || ethernet.src.is_multicast() {
+            return Ok(());
+        }
+        let enode = (number, ethernet.src);
+        match self.answer(enode, &els, message.flags) {
+            Ok(accepted) => self.accept(enode, &els, &accepted),
+            Err(reject) => self.reject(enode, &els, reject),
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        enode: EnodeKey,
+        els: &Encapsulated<'_>,
+        flags: Flags,
+    ) -> Result<Accepted, LsRejectReason> {
+        if els.header.d_id != FcId::FABRIC_F {
+            return Err(OTHER_ID);
+        }
+        if !self.is_active() {
+            return Err(LsRejectReason::BUSY);
+        }
+        match (els.kind, Els::parse(els.payload)) {
+            (DescriptorType::FLOGI, Ok(Els::Flogi(login))) => {
+                check(&login, flags)?;
+                self.flogi(enode, els.header.ox_id, &login)
+            }
+            (DescriptorType::FDISC, Ok(Els::Fdisc(login))) => {
+                check(&login, flags)?;
+                self.fdisc(enode, els.header.ox_id, &login)
+            }
+            (DescriptorType::LOGO, Ok(Els::Logo(_))) => self.logo(enode, els.header.s_id),
+            (_, Err(_)) => Err(LsRejectReason::LENGTH),
+            _ => Err(UNSUPPORTED),
+        }
+    }
+
+    /// An ENode begins, or begins anew.
+    fn flogi(
+        &mut self,
+        enode: EnodeKey,
+        ox_id: OxId,
+        login: &ServiceParameters,
+    ) -> Result<Accepted, LsRejectReason> {
+        if let Some(fc_id) = self.repeated(enode, ox_id, login.wwpn, false) {
+            return self.accepted(enode.0, fc_id);
+        }
+        self.is_elsewhere(enode, login.wwpn)?;
+        self.end_enode(enode, LogoutReason::Restarted);
+        self.log_in(enode, ox_id, login, false)
+    }
+
+    /// An ENode that has logged in wants another N_Port_ID, for another WWPN.
+    fn fdisc(
+        &mut self,
+        enode: EnodeKey,
+        ox_id: OxId,
+        login: &ServiceParameters,
+    ) -> Result<Accepted, LsRejectReason> {
+        if !self.logins.has_enode(enode) {
+            return Err(LsRejectReason::NO_LOGIN);
+        }
+        if let Some(fc_id) = self.repeated(enode, ox_id, login.wwpn, true) {
+            return self.accepted(enode.0, fc_id);
+        }
+        self.is_elsewhere(enode, login.wwpn)?;
+        match self.logins.named(login.wwpn) {
+            Some(before) if !before.is_further => return Err(LsRejectReason::NOT_ALLOWED),
+            Some(before) => {
+                let fc_id = before.fc_id;
+                self.end(fc_id, LogoutReason::Restarted);
+            }
+            None => {}
+        }
+        self.log_in(enode, ox_id, login, true)
+    }
+
+    /// The login that the same request has made a moment ago.
+    fn repeated(&self, enode: EnodeKey, ox_id: OxId, wwpn: Wwn, is_further: bool) -> Option<FcId> {
+        let before = self.logins.named(wwpn)?;
+        let is_same = (before.port, before.enode, before.is_further)
+            == (enode.0, enode.1, is_further)
+            && self.logins.is_repeated(self.now, before.fc_id, ox_id);
+        is_same.then_some(before.fc_id)
+    }
+
+    /// A WWPN that another ENode has is its own for as long as that one is heard.
+    fn is_elsewhere(&self, enode: EnodeKey, wwpn: Wwn) -> Result<(), LsRejectReason> {
+        let other = self.logins.named(wwpn);
+        match other.filter(|other| (other.port, other.enode) != enode) {
+            Some(_) => Err(LsRejectReason::NOT_ALLOWED),
+            None => Ok(()),
+        }
+    }
+
+    fn log_in(
+        &mut self,
+        enode: EnodeKey,
+        ox_id: OxId,
+        parameters: &ServiceParameters,
+        is_further: bool,
+    ) -> Result<Accepted, LsRejectReason> {
+        let wwpn = parameters.wwpn;
+        let port = self.ports.get_mut(&enode.0).ok_or(UNSUPPORTED)?;
+        if !self.logins.has_room(enode) {
+            return Err(LsRejectReason::NO_PLACE);
+        }
+        let given = self.ids.take(wwpn).ok_or(LsRejectReason::NO_PLACE)?;
+        let fc_id = given.fc_id;
+        let login = FabricLogin {
+            fc_id,
+            wwpn,
+            wwnn: parameters.wwnn,
+            port: enode.0,
+            place: Arc::clone(&port.config.place),
+            enode: enode.1,
+            mac: Mac::of_port(self.identity.fc_map, fc_id),
+            max_payload: port.receive_size().min(parameters.receive_size),
+            is_further,
+        };
+        port.budget.reserve([login.enode, login.mac]);
+        self.logins.insert(self.now, login.clone(), ox_id);
+        if given.is_new {
+            self.events.push_back(SwitchEvent::IdsChanged);
+        }
+        self.events.push_back(SwitchEvent::LoggedIn(login));
+        self.accepted(enode.0, fc_id)
+    }
+
+    fn accepted(&self, number: PortNumber, fc_id: FcId) -> Result<Accepted, LsRejectReason> {
+        let port = self.ports.get(&number).ok_or(UNSUPPORTED)?;
+        let reply = Reply::Login(port.service_parameters(self.identity.fabric_name));
+        Ok(Accepted { fc_id, reply })
+    }
+
+    /// A VN_Port goes. One that is not logged in is told that it is not.
+    fn logo(&mut self, enode: EnodeKey, fc_id: FcId) -> Result<Accepted, LsRejectReason> {
+        let login = self.logins.get(fc_id);
+        if login.is_some_and(|login| (login.port, login.enode) != enode) {
+            return Err(OTHER_ID);
+        }
+        self.end(fc_id, LogoutReason::LoggedOut);
+        let reply = Reply::Accept;
+        Ok(Accepted { fc_id, reply })
+    }
+
+    fn accept(&mut self, enode: EnodeKey, els: &Encapsulated<'_>, accepted: &Accepted) {
+        let reply = Descriptor::Els(Encapsulated {
+            kind: els.kind,
+            header: reply_header(els, accepted.fc_id),
+            payload: &accepted.reply.encode(),
+        });
+        let granted = Mac::of_port(self.identity.fc_map, accepted.fc_id);
+        let descriptors = [reply, Descriptor::Mac(granted)];
+        let bytes = fip::encode(FipOperation::ElsReply, Flags::FPMA, &descriptors);
+        self.send(enode.0, enode.1, bytes);
+    }
+
+    /// A rejection grants no address, so it has no descriptor for one.
+    fn reject(&mut self, enode: EnodeKey, els: &Encapsulated<'_>, reject: LsRejectReason) {
+        self.statistics.rejected += 1;
+        let reply = Descriptor::Els(Encapsulated {
+            kind: els.kind,
+            header: reply_header(els, els.header.s_id),
+            payload: &Reply::Reject(reject).encode(),
+        });
+        let bytes = fip::encode(FipOperation::ElsReply, Flags::FPMA, &[reply]);
+        self.send(enode.0, enode.1, bytes);
+    }
+}
+
+/// Whether the parameters are those of a port that can be served.
+fn check(login: &ServiceParameters, flags: Flags) -> Result<(), LsRejectReason> {
+    if flags.has(Flags::SPMA) && !flags.has(Flags::FPMA) {
+        return Err(ADDRESSING_MODE);
+    }
+    if !login.class_3.is_valid() || login.receive_size < MIN_PAYLOAD {
+        return Err(LsRejectReason::SIZES);
+    }
+    if login.wwpn == Wwn(0) || login.wwnn == Wwn(0) {
+        return Err(NO_NAME);
+    }
+    Ok(())
+}
+
+fn reply_header(els: &Encapsulated<'_>, d_id: FcId) -> FrameHeader {
+    let ids = (FcId::FABRIC_F, d_id);
+    FrameHeader {
+        f_ctl: FCtl::REPLY,
+        ..FrameHeader::new(
+            (RCtl::ELS_REPLY, FrameType::ELS),
+            ids,
+            (els.header.ox_id, RxId::UNASSIGNED),
+        )
+    }
+}
+
+impl FcfPort {
+    /// Bytes of payload that a frame may have here.
+    const fn receive_size(&self) -> u16 {
+        self.max_fcoe.saturating_sub(FCOE_OVERHEAD as u16)
+    }
+
+    /// What the F_Port says: many N_Port_IDs, clean addresses, and the times of the fabric.
+    fn service_parameters(&self, fabric: Wwn) -> ServiceParameters {
+        ServiceParameters {
+            versions: [0x20; 2],
+            bb_credit: 10,
+            features: Features::F_PORT
+                .with(Features::NPIV)
+                .with(Features::CONTINUOUS_OFFSET),
+            receive_size: self.receive_size(),
+            total_sequences: (R_A_TOV_MS >> 16) as u16,
+            relative_offset: (R_A_TOV_MS & 0xffff) as u16,
+            e_d_tov: E_D_TOV_MS,
+            wwpn: self.f_port_name,
+            wwnn: fabric,
+            class_3: ClassParameters {
+                options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
+                ..ClassParameters::default()
+            },
+        }
+    }
+}
+
+/// The times of the fabric, in milliseconds.
+pub(in super::super) const E_D_TOV_MS: u32 = 2_000;
+pub(in super::super) const R_A_TOV_MS: u32 = 10_000;
+
+const OTHER_ID: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, explanation::NONE);
+const NO_NAME: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, explanation::PORT_NAME);
+const UNSUPPORTED: LsRejectReason =
+    LsRejectReason::new(reason::NOT_SUPPORTED, explanation::NOT_SUPPORTED);
+const ADDRESSING_MODE: LsRejectReason =
+    LsRejectReason::new(reason::FIP_ERROR, explanation::ADDRESSING_MODE);

@@ -1,0 +1,145 @@
+//! Who is still there, and who is told that it is not logged in: keep alives and Clear Virtual
+//! Links (FC-BB-6, FIP).
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::super::login::EnodeKey;
+use super::super::{FabricLogin, LogoutReason, PortNumber};
+use super::Fcf;
+use super::received::{OTHER_SENDER, Received};
+use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
+use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
+
+/// Those that were told lately that they are not logged in.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    told: BTreeSet<Stray>,
+    order: VecDeque<(Now, Stray)>,
+}
+
+/// Who is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stray {
+    Enode(EnodeKey),
+    Port(PortNumber, FcId),
+}
+
+impl Strays {
+    /// Whether it is told now: once a second, and none when too many are told.
+    fn tell(&mut self, now: Now, stray: Stray) -> bool {
+        while let Some((until, oldest)) = self.order.front().copied()
+            && until <= now
+        {
+            self.order.pop_front();
+            self.told.remove(&oldest);
+        }
+        let tells = self.told.len() < STRAYS && self.told.insert(stray);
+        if tells {
+            self.order.push_back((now.saturating_add(PAUSE), stray));
+        }
+        tells
+    }
+}
+
+impl Fcf {
+    pub(super) fn keep_alive(
+        &mut self,
+        number: PortNumber,
+        ethernet: &EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), Violation> {
+        let received = Received::read(message)?;
+        let Some(vx_port) = received.vx_port else {
+            let enode = received.enode(ethernet.src)?;
+            self.enode_keep_alive((number, enode));
+            return Ok(());
+        };
+        let (mac, fc_id, _) = vx_port;
+        let enode = received.enode(received.mac.unwrap_or_default())?;
+        if ethernet.src != mac || mac != Mac::of_port(self.identity.fc_map, fc_id) {
+            return Err(OTHER_SENDER);
+        }
+        self.port_keep_alive((number, enode), vx_port);
+        Ok(())
+    }
+
+    fn enode_keep_alive(&mut self, enode: EnodeKey) {
+        let is_known = self.logins.hear_enode(self.now, enode);
+        if !is_known && self.is_active() && self.strays.tell(self.now, Stray::Enode(enode)) {
+            self.clear(enode.0, enode.1, None);
+        }
+    }
+
+    fn port_keep_alive(&mut self, enode: EnodeKey, (mac, fc_id, wwpn): (Mac, FcId, Wwn)) {
+        let is_known = self.logins.hear_port(self.now, fc_id, wwpn, enode);
+        let stray = Stray::Port(enode.0, fc_id);
+        if !is_known && self.is_active() && self.strays.tell(self.now, stray) {
+            self.clear(enode.0, enode.1, Some((mac, fc_id, wwpn)));
+        }
+    }
+
+    /// A frame came from a VN_Port that is not logged in: we have begun anew. Its ENode is not
+    /// known, so all are told; only those that have such a port listen. Without its WWPN it would
+    /// not believe us: if that is not remembered, the next keep alive of its ENode tells us.
+    pub(in super::super) fn stray(&mut self, now: Now, number: PortNumber, src: Mac, fc_id: FcId) {
+        self.tick(now);
+        let Some(wwpn) = self.ids.owner(fc_id) else {
+            return;
+        };
+        let is_granted = src == Mac::of_port(self.identity.fc_map, fc_id);
+        let is_out = self.logins.get(fc_id).is_none();
+        let stray = Stray::Port(number, fc_id);
+        if is_granted && is_out && self.is_active() && self.strays.tell(self.now, stray) {
+            self.clear(number, Mac::ALL_ENODE, Some((src, fc_id, wwpn)));
+        }
+    }
+
+    /// A login ends by silence. If its sender is there all the same, it is told.
+    pub(super) fn silence(&mut self, fc_id: FcId, why: LogoutReason) {
+        if let Some(login) = self.end(fc_id, why) {
+            self.statistics.silent += 1;
+            self.clear_login(&login);
+        }
+    }
+
+    fn clear_login(&mut self, login: &FabricLogin) {
+        let vx_port = (login.mac, login.fc_id, login.wwpn);
+        self.clear(login.port, login.enode, Some(vx_port));
+    }
+
+    /// Ends all logins, and tells their ENodes.
+    pub(super) fn clear_all(&mut self, why: LogoutReason) {
+        let enodes: Vec<_> = self.logins.enodes().collect();
+        for enode in enodes {
+            self.clear(enode.0, enode.1, None);
+            self.end_enode(enode, why);
+        }
+    }
+
+    /// Clear Virtual Links: of one VN_Port, or of all of an ENode.
+    fn clear(&mut self, number: PortNumber, dst: Mac, vx_port: Option<(Mac, FcId, Wwn)>) {
+        let Some(port) = self.ports.get(&number) else {
+            return;
+        };
+        let mut descriptors = vec![
+            Descriptor::Mac(port.config.mac),
+            Descriptor::Name(self.identity.switch_name),
+        ];
+        if let Some((mac, fc_id, wwpn)) = vx_port {
+            descriptors.push(Descriptor::VxPort { mac, fc_id, wwpn });
+        }
+        let bytes = fip::encode(FipOperation::ClearVirtualLinks, Flags::F_PORT, &descriptors);
+        self.send(number, dst, bytes);
+    }
+}
+
+/// One is told once in so long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// So many are told in that time.
+const STRAYS: usize = 4096;

@@ -1,0 +1,3 @@
+//! A switch as its peers see it: traces of what they send and hear.
+
+mod ids;

@@ -1,0 +1,67 @@
+//! N_Port_IDs: counted up, and the same for the same WWPN.
+
+use crate::fabric::ids::Ids;
+use crate::wire::names::{FcId, Wwn};
+
+fn take(ids: &mut Ids, wwpn: u64) -> u32 {
+    ids.take(Wwn(wwpn)).unwrap().fc_id.0
+}
+
+#[test]
+fn ids_are_counted_up_from_0100() {
+    let mut ids = Ids::new(1, &[]);
+    assert_eq!(
+        [7, 5, 6].map(|wwpn| take(&mut ids, wwpn)),
+        [0x01_0100, 0x01_0101, 0x01_0102]
+    );
+    assert_eq!(take(&mut ids, 5), 0x01_0101);
+    ids.release(Wwn(5));
+    assert_eq!(
+        [8, 5].map(|wwpn| take(&mut ids, wwpn)),
+        [0x01_0103, 0x01_0101]
+    );
+}
+
+#[test]
+fn what_is_remembered_is_given_again() {
+    let remembered = [
+        (Wwn(5), FcId(0x01_0300)),
+        // The first of two has it.
+        (Wwn(6), FcId(0x01_0300)),
+        // The first of two WWPNs that are one.
+        (Wwn(5), FcId(0x01_0400)),
+        // Outside of what is given.
+        (Wwn(7), FcId(0x01_00ff)),
+        // Of another domain: it keeps the lower half.
+        (Wwn(8), FcId(0x07_0100)),
+    ];
+    let mut ids = Ids::new(2, &remembered);
+    let list: Vec<_> = ids.iter().collect();
+    assert_eq!(list, [(Wwn(5), FcId(0x02_0300)), (Wwn(8), FcId(0x02_0100))]);
+    assert_eq!(ids.owner(FcId(0x02_0300)), Some(Wwn(5)));
+    let given = ids.take(Wwn(5)).unwrap();
+    assert_eq!((given.fc_id, given.is_new), (FcId(0x02_0300), false));
+    assert_eq!(
+        [6, 7].map(|wwpn| take(&mut ids, wwpn)),
+        [0x02_0101, 0x02_0102]
+    );
+}
+
+/// 16,384 ports are remembered. Of those that are out, the one that has been out longest goes, and
+/// its N_Port_ID is given again only after all others.
+#[test]
+fn the_port_that_has_been_out_longest_is_forgotten() {
+    let mut ids = Ids::new(1, &[]);
+    for wwpn in 1..=16_384 {
+        take(&mut ids, wwpn);
+    }
+    assert_eq!(ids.take(Wwn(20_000)), None, "all are logged in");
+    ids.release(Wwn(300));
+    ids.release(Wwn(200));
+    ids.release(Wwn(300));
+    assert_eq!(take(&mut ids, 20_000), 0x01_0100 + 16_384);
+    assert_eq!(ids.owner(FcId(0x01_0100 + 299)), None);
+    assert_eq!(ids.owner(FcId(0x01_0100 + 199)), Some(Wwn(200)));
+    assert_eq!(take(&mut ids, 300), 0x01_0100 + 16_385);
+    assert_eq!(ids.iter().count(), 16_384);
+}

@@ -1,0 +1,241 @@
+//! What becomes of a frame, and the counters of it.
+
+use super::PortNumber;
+use crate::wire::ethernet::{EthernetHeader, VlanTag};
+use crate::wire::fcoe::FcoeError;
+use crate::wire::names::FcId;
+
+/// What becomes of a frame that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is for the switch itself. [`super::ForwardTable::forward`] has not looked at it further.
+    Taken,
+    /// It is dropped.
+    Dropped(DropReason),
+    /// It goes out at another port, or the same one.
+    Forward(Forwarding),
+}
+
+/// How a frame goes out. Its addresses are rewritten already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// At which port.
+    pub egress: PortNumber,
+    /// Where it begins in what came: 0, or 4 if its tag was taken off.
+    pub start: usize,
+    /// A tag to be put behind its addresses, which it has not yet.
+    pub insert: Option<VlanTag>,
+}
+
+impl Forwarding {
+    /// Bytes of the frame that goes out, of `frame_len` bytes that came.
+    #[must_use]
+    pub const fn len(&self, frame_len: usize) -> usize {
+        let len = frame_len.saturating_sub(self.start);
+        match self.insert {
+            None => len,
+            Some(_) => len + TAG_LEN,
+        }
+    }
+
+    /// Copies the frame that goes out into `slot`, which has room for [`Self::len`] bytes. `frame`
+    /// is what came, rewritten. Returns the length.
+    pub fn write(&self, frame: &[u8], slot: &mut [u8]) -> usize {
+        let frame = &frame[self.start.min(frame.len())..];
+        let Some(tag) = self.insert else {
+            slot[..frame.len()].copy_from_slice(frame);
+            return frame.len();
+        };
+        let (addresses, rest) = frame.split_at(ADDRESSES_LEN.min(frame.len()));
+        let ([a, b], [c, d]) = (
+            crate::wire::ethernet::VLAN.to_be_bytes(),
+            tag.encode().to_be_bytes(),
+        );
+        let head = ADDRESSES_LEN + TAG_LEN;
+        slot[..addresses.len()].copy_from_slice(addresses);
+        slot[ADDRESSES_LEN..head].copy_from_slice(&[a, b, c, d]);
+        slot[head..head + rest.len()].copy_from_slice(rest);
+        head + rest.len()
+    }
+}
+
+/// Bytes of both addresses of an Ethernet frame.
+pub(super) const ADDRESSES_LEN: usize = 12;
+
+/// Bytes of a tag.
+pub(super) const TAG_LEN: usize = EthernetHeader::TAGGED_LEN - EthernetHeader::BARE_LEN;
+
+/// Why a frame is dropped, in the order of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// For another address or VLAN, or no FCoE.
+    NotForUs,
+    /// An FLOGI as FCoE to FC-MAP and FFFFFEh. Two Linux kernels on an Ethernet without an FCF go
+    /// into point-to-point mode by it, and hear no FCF until their link goes down.
+    PointToPoint,
+    /// Truncated, of a wrong length, or of another version.
+    Malformed,
+    /// Not of class 3.
+    Class,
+    /// Its CRC is wrong.
+    Crc,
+    /// No VN_Port of its S_ID is logged in.
+    NotLoggedIn,
+    /// Its S_ID is that of a VN_Port at another port of the switch, or its source address is not
+    /// the one that was granted to its S_ID.
+    Spoofed,
+    /// No VN_Port of its D_ID is logged in.
+    NoSuchPort,
+    /// Both are logged in, but share no zone.
+    Zoned,
+    /// Longer than the MTU of its egress.
+    TooLong,
+    /// The queue of its egress is full. It is the carrier of the switch that counts it, by
+    /// [`super::Switch::count_congested`].
+    Congested,
+}
+
+impl DropReason {
+    /// All, in the order of the checks.
+    pub const ALL: [Self; 11] = [
+        Self::NotForUs,
+        Self::PointToPoint,
+        Self::Malformed,
+        Self::Class,
+        Self::Crc,
+        Self::NotLoggedIn,
+        Self::Spoofed,
+        Self::NoSuchPort,
+        Self::Zoned,
+        Self::TooLong,
+        Self::Congested,
+    ];
+
+    /// As in metrics and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotForUs => "not_for_us",
+            Self::PointToPoint => "point_to_point",
+            Self::Malformed => "malformed",
+            Self::Class => "class",
+            Self::Crc => "crc",
+            Self::NotLoggedIn => "not_logged_in",
+            Self::Spoofed => "spoofed",
+            Self::NoSuchPort => "no_such_port",
+            Self::Zoned => "zoned",
+            Self::TooLong => "too_long",
+            Self::Congested => "congested",
+        }
+    }
+}
+
+impl From<FcoeError> for DropReason {
+    fn from(error: FcoeError) -> Self {
+        match error {
+            FcoeError::Crc => Self::Crc,
+            FcoeError::Sof(_) | FcoeError::Eof(_) => Self::Class,
+            _ => Self::Malformed,
+        }
+    }
+}
+
+/// Frames that a VN_Port sent to another, and that were dropped for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairDrops {
+    /// S_ID of the frames.
+    pub s_id: FcId,
+    /// D_ID of the frames.
+    pub d_id: FcId,
+    /// Why they were dropped.
+    pub reason: DropReason,
+    /// How many they were.
+    pub frames: u64,
+}
+
+/// What came in at one port, counted since the port was added.
+#[derive(Clone, Debug, Default)]
+pub struct PortCounters {
+    /// Frames that went out again, here or elsewhere.
+    pub forwarded_frames: u64,
+    /// Bytes of them as they came.
+    pub forwarded_bytes: u64,
+    /// Frames for the switch itself: FIP, and FCoE to the services of the fabric.
+    pub taken: u64,
+    dropped: [u64; DropReason::ALL.len()],
+    pairs: Vec<PairDrops>,
+    /// The row of [`Self::pairs`] that is replaced next.
+    oldest: usize,
+}
+
+impl PortCounters {
+    /// Frames dropped for this reason.
+    #[must_use]
+    pub const fn dropped(&self, reason: DropReason) -> u64 {
+        self.dropped[reason as usize]
+    }
+
+    /// Drops by pair, of the 64 rows that were begun last.
+    pub fn pairs(&self) -> impl Iterator<Item = &PairDrops> {
+        self.pairs.iter()
+    }
+
+    /// Counts what became of `frame`, which is as it came unless it was forwarded.
+    pub fn count(&mut self, verdict: &Verdict, frame: &[u8]) {
+        match verdict {
+            Verdict::Taken => self.taken += 1,
+            Verdict::Dropped(reason) => self.count_drop(*reason, frame),
+            Verdict::Forward(_) => {
+                self.forwarded_frames += 1;
+                self.forwarded_bytes += frame.len() as u64;
+            }
+        }
+    }
+
+    /// Takes a frame that was counted as forwarded for one that found no room.
+    pub fn count_congested(&mut self, frame: &[u8]) {
+        self.forwarded_frames = self.forwarded_frames.saturating_sub(1);
+        self.forwarded_bytes = self.forwarded_bytes.saturating_sub(frame.len() as u64);
+        self.count_drop(DropReason::Congested, frame);
+    }
+
+    fn count_drop(&mut self, reason: DropReason, frame: &[u8]) {
+        self.dropped[reason as usize] += 1;
+        if let Some((s_id, d_id)) = super::forward::pair(frame).filter(|_| reason.has_pair()) {
+            self.count_pair(s_id, d_id, reason);
+        }
+    }
+
+    fn count_pair(&mut self, s_id: FcId, d_id: FcId, reason: DropReason) {
+        let is_it = |row: &&mut PairDrops| (row.s_id, row.d_id, row.reason) == (s_id, d_id, reason);
+        if let Some(row) = self.pairs.iter_mut().find(is_it) {
+            row.frames += 1;
+            return;
+        }
+        let row = PairDrops {
+            s_id,
+            d_id,
+            reason,
+            frames: 1,
+        };
+        if self.pairs.len() < PAIRS {
+            self.pairs.push(row);
+        } else {
+            self.pairs[self.oldest] = row;
+            self.oldest = (self.oldest + 1) % PAIRS;
+        }
+    }
+}
+
+impl DropReason {
+    /// Whether the frame was understood so far that its S_ID and D_ID mean something.
+    const fn has_pair(self) -> bool {
+        !matches!(
+            self,
+            Self::NotForUs | Self::PointToPoint | Self::Malformed | Self::Class | Self::Crc
+        )
+    }
+}
+
+/// Rows of drops by pair that a port keeps. A peer can make up as many pairs as it likes.
+const PAIRS: usize = 64;
