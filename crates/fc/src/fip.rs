@@ -22,8 +22,9 @@
 //! that is the one of two which was up first, as the other's first Beacon is what it waits for. The
 //! FLOGI makes a virtual link, and each the other's [`Neighbour`]. Beacons keep it.
 //!
-//! The role of an FCF is a machine of its own, to come; an N_Port is told its address and its
-//! neighbours by events and does not ask how they came about.
+//! An ENode that logs in to a fabric is a machine of its own, [`enode::Enode`]. An N_Port is told its
+//! address and its neighbours by events, the same from both machines, and does not ask how they came
+//! about. The role of an FCF is a third machine.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -41,6 +42,7 @@ mod announcement;
 pub(crate) mod budget;
 mod conflict;
 pub(crate) mod els;
+pub mod enode;
 mod login;
 mod neighbour;
 #[cfg(test)]
@@ -51,7 +53,7 @@ use announcement::Announcement;
 use budget::{Budget, OverBudget};
 use neighbour::Neighbours;
 pub use neighbour::{Neighbour, UnlinkReason};
-use transmit::PendingMessage;
+use transmit::OutgoingMessages;
 
 /// How many ports share the Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +151,7 @@ pub struct Fip {
     /// The link is about to go down: nothing is to begin until then.
     is_leaving: bool,
     next_ox_id: u16,
-    outgoing: VecDeque<PendingMessage>,
+    outgoing: OutgoingMessages,
     events: VecDeque<FipEvent>,
     statistics: FipStatistics,
 }
@@ -173,7 +175,7 @@ impl Fip {
             neighbours: Neighbours::default(),
             is_leaving: false,
             next_ox_id: 0,
-            outgoing: VecDeque::new(),
+            outgoing: OutgoingMessages::default(),
             events: VecDeque::new(),
             statistics: FipStatistics::default(),
             config,
@@ -333,13 +335,7 @@ impl Fip {
 
     /// Writes what is to be sent, as far as there is room.
     pub fn transmit(&mut self, out: &mut impl FrameSink) {
-        while let Some(next) = self.outgoing.front() {
-            if !next.write(self.tag, out) {
-                return;
-            }
-            self.outgoing.pop_front();
-            self.statistics.sent += 1;
-        }
+        self.statistics.sent += self.outgoing.write(self.tag, out);
     }
 
     /// Time never goes back, whatever the clock says.

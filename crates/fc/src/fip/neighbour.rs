@@ -37,8 +37,12 @@ pub struct Neighbour {
 /// Why there is no virtual link any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlinkReason {
-    /// No Beacon for two periods and a half.
+    /// No Beacon, or no Advertisement of the FCF, for two periods and a half.
     Silent,
+    /// The FCF has cleared the virtual link.
+    Cleared,
+    /// The name server of the fabric does not know it any more.
+    Departed,
     /// The port logged out, or we did.
     LoggedOut,
     /// The port has begun anew.

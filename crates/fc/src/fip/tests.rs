@@ -8,6 +8,6 @@ mod logins;
 mod neighbours;
 mod net;
 mod point_to_point;
-mod rig;
+pub(super) mod rig;
 mod states;
 mod wrong;

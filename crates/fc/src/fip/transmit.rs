@@ -1,5 +1,7 @@
 //! What waits to be sent.
 
+use std::collections::VecDeque;
+
 use super::{Fip, FipConfig};
 use crate::frames::FrameSink;
 use crate::wire::ethernet::{self, Mac, VlanTag};
@@ -8,16 +10,47 @@ use crate::wire::fip::FipOperation;
 /// A message on its way out.
 #[derive(Debug)]
 pub(super) struct PendingMessage {
-    dst: Mac,
-    src: Mac,
-    bytes: Vec<u8>,
+    pub(super) dst: Mac,
+    pub(super) src: Mac,
+    pub(super) bytes: Vec<u8>,
     /// Bytes after the Ethernet header, at the least.
-    least: usize,
+    pub(super) least: usize,
+}
+
+/// Messages on their way out, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct OutgoingMessages(VecDeque<PendingMessage>);
+
+impl OutgoingMessages {
+    /// What does not fit is lost, as it could be on the Ethernet.
+    pub(super) fn push(&mut self, message: PendingMessage) {
+        if self.0.len() < QUEUE {
+            self.0.push_back(message);
+        }
+    }
+
+    /// Drops what has not been sent.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Writes as many as there is room for, and tells how many.
+    pub(super) fn write(&mut self, tag: Option<VlanTag>, out: &mut impl FrameSink) -> u64 {
+        let mut written = 0;
+        while let Some(next) = self.0.front() {
+            if !next.write(tag, out) {
+                break;
+            }
+            self.0.pop_front();
+            written += 1;
+        }
+        written
+    }
 }
 
 impl PendingMessage {
     /// Whether there was room.
-    pub(super) fn write(&self, tag: Option<VlanTag>, out: &mut impl FrameSink) -> bool {
+    fn write(&self, tag: Option<VlanTag>, out: &mut impl FrameSink) -> bool {
         let header = ethernet::EthernetHeader {
             vlan: tag,
             ..ethernet::EthernetHeader::new(self.src, self.dst, ethernet::FIP)
@@ -49,7 +82,7 @@ impl Fip {
             _ => self.config.mac,
         };
         let bytes = self.present(operation);
-        self.queue(PendingMessage {
+        self.outgoing.push(PendingMessage {
             dst,
             src,
             bytes,
@@ -60,19 +93,12 @@ impl Fip {
     /// Sends an ELS, or its reply.
     pub(super) fn send_els(&mut self, dst: Mac, bytes: Vec<u8>) {
         let FipConfig { mac: src, .. } = self.config;
-        self.queue(PendingMessage {
+        self.outgoing.push(PendingMessage {
             dst,
             src,
             bytes,
             least: 0,
         });
-    }
-
-    /// What does not fit is lost, as it could be on the Ethernet.
-    fn queue(&mut self, sending: PendingMessage) {
-        if self.outgoing.len() < QUEUE {
-            self.outgoing.push_back(sending);
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::{Bytes, HeapFrames};
+use crate::fip::enode::Enode;
 use crate::fip::{Fip, FipEvent};
 use crate::port::{Fc4Layer, Port};
 use crate::wire::ethernet::{EthernetHeader, Mac};
@@ -55,6 +56,35 @@ impl<F: Fc4Layer> Machine for Port<F> {
 }
 
 impl Machine for Fip {
+    fn link(&mut self, now: Now, up: bool) {
+        self.link(now, up);
+    }
+
+    /// What is out of place is refused, which changes nothing.
+    fn receive(&mut self, now: Now, frame: &[u8]) {
+        if let Ok((header, payload)) = EthernetHeader::parse(frame) {
+            let _ = self.receive(now, &header, payload);
+        }
+    }
+
+    fn transmit(&mut self, out: &mut HeapFrames) {
+        self.transmit(out);
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        self.next_deadline()
+    }
+
+    fn expire(&mut self, now: Now) {
+        self.expire(now);
+    }
+
+    fn own_mac(&self) -> Option<Mac> {
+        self.mac()
+    }
+}
+
+impl Machine for Enode {
     fn link(&mut self, now: Now, up: bool) {
         self.link(now, up);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
-pub(super) use crate::tests::sent as frames;
+pub(in crate::fip) use crate::tests::sent as frames;
 use crate::tests::{Ethernet, Station};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
@@ -71,7 +71,7 @@ pub(super) fn told(fip: &mut Fip) -> Vec<String> {
     events.map(|event| event_line(&event)).collect()
 }
 
-pub(super) fn event_line(event: &FipEvent) -> String {
+pub(in crate::fip) fn event_line(event: &FipEvent) -> String {
     match event {
         FipEvent::Claimed(fc_id) => format!("claimed {fc_id:?}"),
         FipEvent::Released(fc_id) => format!("released {fc_id:?}"),

@@ -1,0 +1,431 @@
+//! FIP in an ENode of a fabric (FC-BB-6): how an N_Port finds an FCF, logs in to its fabric, and
+//! learns that it has lost it.
+//!
+//! | state | under way | leaves |
+//! |---|---|---|
+//! | down | | when the link comes up |
+//! | vlan, if VLANs are discovered | VLAN Request each 500 ms, untagged | 500 ms after the first VLAN Notification, to the VLANs in its order; after 5 s, to no VLAN |
+//! | soliciting | Solicitation at 0, 1, 2, 4 and 8 s, then each 8 s | 500 ms after the first FCF that can be used; if VLANs are discovered, after 4 s to the next VLAN |
+//! | login | FLOGI inside FIP, 2 s, 3 times | to up by LS_ACC; by LS_RJT or silence to the next FCF, if all were tried to resting |
+//! | resting | | after 10 s, to soliciting |
+//! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to soliciting |
+//!
+//! An FCF that advertises without having been solicited is solicited, in each state but down and
+//! vlan. Which FCF is chosen is in [`fcf`]. The link that goes down ends every state.
+//!
+//! The FCF of a login is told as a [`Neighbour`](super::Neighbour) with the address FFFFFEh; which
+//! N_Ports there are is asked of the name server, not of FIP.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::budget::{Budget, FillRate, OverBudget, TokenBucket};
+use super::transmit::{OutgoingMessages, PendingMessage};
+use super::{FLOOD, FipEvent, FipStatistics, UnlinkReason};
+use crate::frames::FrameSink;
+use crate::wire::ethernet::{EthernetHeader, Mac, VlanTag};
+use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
+use crate::wire::frame::OxId;
+use crate::wire::names::{FcId, Wwn};
+use scsi::violation::Violation;
+
+mod advertisement;
+pub mod fcf;
+mod keep_alive;
+mod login;
+pub mod notice;
+mod soliciting;
+#[cfg(test)]
+mod tests;
+mod vlan;
+
+use fcf::Fcfs;
+pub use fcf::{FabricSeen, FcfPin};
+pub use login::FabricLogin;
+pub use notice::FabricNotice;
+
+/// Which fabric an N_Port logs in to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FabricConfig {
+    /// Whether the VLAN of the fabric is asked for. Otherwise it is the one whose tag was given, or
+    /// none.
+    pub discovers_vlan: bool,
+    /// The FCF; `None`: any, see [`fcf`].
+    pub fcf: Option<FcfPin>,
+    /// Fabric_Name; `None`: any, as long as there is one alone.
+    pub fabric: Option<Wwn>,
+}
+
+/// What an ENode is by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct EnodeConfig {
+    /// Its address, which FIP is sent from.
+    pub mac: Mac,
+    /// WWPN of its N_Port.
+    pub wwpn: Wwn,
+    /// WWNN.
+    pub wwnn: Wwn,
+    /// The longest FCoE frame that can be received, see [`super::max_fcoe`].
+    pub max_fcoe: u16,
+    /// Which fabric it wants.
+    pub fabric: FabricConfig,
+}
+
+/// Where the ENode stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum EnodeState {
+    Down,
+    Vlan {
+        /// When the next VLAN Request is due.
+        request_at: Now,
+        /// When the VLANs that were told are tried.
+        settled_at: Option<Now>,
+        /// When no VLAN is waited for any longer.
+        untagged_at: Now,
+    },
+    Soliciting {
+        /// When the next Solicitation is due, and how many were sent.
+        solicit_at: Now,
+        sent: usize,
+        /// When one of the FCFs is chosen.
+        choose_at: Option<Now>,
+        /// When the next VLAN is tried.
+        leave_at: Option<Now>,
+    },
+    Login {
+        fcf: Mac,
+        ox_id: OxId,
+        until: Now,
+        tries: u32,
+    },
+    Resting {
+        until: Now,
+    },
+    Up {
+        login: FabricLogin,
+        keep_alive_at: Option<Now>,
+        port_keep_alive_at: Option<Now>,
+    },
+    /// Has logged out, until the link goes down.
+    Left,
+}
+
+/// The FIP machine of one ENode, and its one VN_Port, in a fabric.
+#[derive(Debug)]
+pub struct Enode {
+    config: EnodeConfig,
+    /// The tag that was given.
+    given_tag: Option<VlanTag>,
+    /// The tag that frames carry now.
+    tag: Option<VlanTag>,
+    now: Now,
+    state: EnodeState,
+    /// VLANs that are to be tried, in order; 0 is none.
+    vlans: VecDeque<u16>,
+    fcfs: Fcfs,
+    budget: Budget,
+    /// Messages of the FCF of the login.
+    fcf_bucket: TokenBucket,
+    /// Neither solicits nor logs in again.
+    is_leaving: bool,
+    next_ox_id: u16,
+    outgoing: OutgoingMessages,
+    /// The LOGO, to be sent after all that the N_Port has to say.
+    farewell: OutgoingMessages,
+    events: VecDeque<FipEvent>,
+    notices: VecDeque<FabricNotice>,
+    /// The problem that was told last, so that it is not told each time that it is met.
+    problem: Option<FabricNotice>,
+    statistics: FipStatistics,
+}
+
+impl Enode {
+    /// An ENode whose link is down. `random` are fresh random bytes. `tag` is that of the VLAN, if
+    /// frames carry one and it is not to be discovered.
+    #[must_use]
+    pub fn new(config: EnodeConfig, tag: Option<VlanTag>, now: Now, random: [u8; 8]) -> Self {
+        Self {
+            config,
+            given_tag: tag,
+            tag,
+            now,
+            state: EnodeState::Down,
+            vlans: VecDeque::new(),
+            fcfs: Fcfs::default(),
+            budget: Budget::new(u64::from_le_bytes(random)),
+            fcf_bucket: TokenBucket::default(),
+            is_leaving: false,
+            next_ox_id: 0,
+            outgoing: OutgoingMessages::default(),
+            farewell: OutgoingMessages::default(),
+            events: VecDeque::new(),
+            notices: VecDeque::new(),
+            problem: None,
+            statistics: FipStatistics::default(),
+        }
+    }
+
+    /// The groups that the Ethernet port has to receive.
+    #[must_use]
+    pub const fn groups() -> [Mac; 1] {
+        [Mac::ALL_ENODE]
+    }
+
+    /// What the fabric has granted, while there is a login.
+    #[must_use]
+    pub const fn login(&self) -> Option<&FabricLogin> {
+        match &self.state {
+            EnodeState::Up { login, .. } => Some(login),
+            _ => None,
+        }
+    }
+
+    /// Our N_Port_ID, while there is a login.
+    #[must_use]
+    pub fn fc_id(&self) -> Option<FcId> {
+        self.login().map(|login| login.fc_id)
+    }
+
+    /// The address that our FCoE frames have, while there is a login.
+    #[must_use]
+    pub fn mac(&self) -> Option<Mac> {
+        self.login().map(|login| login.mac)
+    }
+
+    /// The tag that frames carry now, and must have come with.
+    #[must_use]
+    pub const fn tag(&self) -> Option<VlanTag> {
+        self.tag
+    }
+
+    /// The FCFs that are known, in no order.
+    #[must_use]
+    pub fn fcfs(&self) -> &[fcf::Fcf] {
+        self.fcfs.all()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn statistics(&self) -> FipStatistics {
+        self.statistics
+    }
+
+    /// So long may FCoE frames be, as soon as the link, which is down, is up again.
+    pub const fn resize(&mut self, max_fcoe: u16) {
+        self.config.max_fcoe = max_fcoe;
+    }
+
+    /// The link came up or went down.
+    pub fn link(&mut self, now: Now, up: bool) {
+        self.tick(now);
+        if up == (self.state != EnodeState::Down) {
+            return;
+        }
+        self.statistics.link_downs += u64::from(!up);
+        self.release(UnlinkReason::LinkDown);
+        self.fcfs = Fcfs::default();
+        self.outgoing.clear();
+        self.farewell.clear();
+        self.vlans.clear();
+        self.problem = None;
+        self.is_leaving = false;
+        self.state = EnodeState::Down;
+        if up {
+            self.look_for_fabric();
+        }
+    }
+
+    /// Takes the payload of an Ethernet frame of EtherType FIP that came by the VLAN of
+    /// [`Self::tag`].
+    ///
+    /// # Errors
+    /// The rule that it broke. It has been ignored, and all goes on.
+    pub fn receive(
+        &mut self,
+        now: Now,
+        ethernet: &EthernetHeader,
+        payload: &[u8],
+    ) -> Result<(), Violation> {
+        self.tick(now);
+        let is_for_us = ethernet.dst == self.config.mac || ethernet.dst == Mac::ALL_ENODE;
+        if matches!(self.state, EnodeState::Down | EnodeState::Left) || !is_for_us {
+            return Ok(());
+        }
+        self.statistics.received += 1;
+        if let Err(OverBudget { is_first }) = self.spend(ethernet.src) {
+            self.statistics.dropped += 1;
+            return if is_first { Err(FLOOD) } else { Ok(()) };
+        }
+        let taken = self.take(ethernet, payload);
+        self.statistics.refused += u64::from(taken.is_err());
+        taken
+    }
+
+    /// Takes what a message costs. The FCF of the login has a budget of its own, so that no one who
+    /// empties the others can make it seem silent.
+    fn spend(&mut self, from: Mac) -> Result<(), OverBudget> {
+        let is_ours = self.login().is_some_and(|login| login.fcf == from);
+        if is_ours && self.fcf_bucket.take(self.now, &OF_FCF) {
+            return Ok(());
+        }
+        self.budget.take(self.now, from)
+    }
+
+    fn take(&mut self, ethernet: &EthernetHeader, payload: &[u8]) -> Result<(), Violation> {
+        let message = FipMessage::parse(payload)?;
+        match message.operation {
+            FipOperation::VlanNotification => self.vlans_told(ethernet, &message),
+            FipOperation::Advertisement => self.advertised(ethernet, &message),
+            FipOperation::ElsRequest => self.els_request(ethernet, &message),
+            FipOperation::ElsReply => self.els_reply(ethernet, &message),
+            FipOperation::ClearVirtualLinks => self.cleared(ethernet, &message),
+            // What ENodes tell FCFs, FCFs each other, and VN2VN ports.
+            _ => Ok(()),
+        }
+    }
+
+    /// When [`Self::expire`] has something to do.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let state = self.state.deadline();
+        state.into_iter().chain(self.fcfs.next_deadline()).min()
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, now: Now) {
+        self.tick(now);
+        self.expire_fcfs();
+        if self.state.deadline().is_none_or(|at| at > self.now) {
+            return;
+        }
+        match self.state {
+            EnodeState::Down | EnodeState::Left => {}
+            EnodeState::Vlan { .. } => self.vlan_step(),
+            EnodeState::Soliciting { .. } => self.soliciting_step(),
+            EnodeState::Login { fcf, tries, .. } => self.flogi_unanswered(fcf, tries),
+            EnodeState::Resting { .. } => {
+                self.fcfs.try_all_again();
+                self.solicit();
+            }
+            EnodeState::Up { .. } => self.keep_alive(),
+        }
+    }
+
+    /// What happened next.
+    pub fn poll(&mut self) -> Option<FipEvent> {
+        self.events.pop_front()
+    }
+
+    /// What is worth a line in the log.
+    pub fn poll_notice(&mut self) -> Option<FabricNotice> {
+        self.notices.pop_front()
+    }
+
+    /// Writes what is to be sent, as far as there is room.
+    pub fn transmit(&mut self, out: &mut impl FrameSink) {
+        self.statistics.sent += self.outgoing.write(self.tag, out);
+    }
+
+    /// Writes the LOGO, after which the fabric takes no more frames of this N_Port.
+    pub fn transmit_farewell(&mut self, out: &mut impl FrameSink) {
+        self.statistics.sent += self.farewell.write(self.tag, out);
+    }
+
+    /// Time never goes back, whatever the clock says.
+    fn tick(&mut self, now: Now) {
+        self.now = self.now.max(now);
+    }
+
+    fn tell(&mut self, notice: FabricNotice) {
+        if self.notices.len() < MAX_NOTICES {
+            self.notices.push_back(notice);
+        }
+    }
+
+    /// Tells a problem, unless it is the one that was told last.
+    fn tell_problem(&mut self, problem: FabricNotice) {
+        if self.problem.as_ref() != Some(&problem) {
+            self.problem = Some(problem.clone());
+            self.tell(problem);
+        }
+    }
+
+    /// Ends the login, if there is one.
+    fn release(&mut self, why: UnlinkReason) {
+        if let EnodeState::Up { login, .. } = &self.state {
+            let fc_id = login.fc_id;
+            self.events.push_back(FipEvent::Lost(FcId::FABRIC_F, why));
+            self.events.push_back(FipEvent::Released(fc_id));
+            self.tell(FabricNotice::LoggedOut { why });
+            self.state = EnodeState::Left;
+        }
+    }
+
+    /// The login is over: looks for an FCF again.
+    fn lost(&mut self, why: UnlinkReason) {
+        self.release(why);
+        if !self.is_leaving {
+            self.solicit();
+        }
+    }
+
+    /// Sends a message to an FCF, or to all.
+    fn send(&mut self, (dst, src): (Mac, Mac), operation: FipOperation, says: &[Descriptor<'_>]) {
+        self.outgoing.push(PendingMessage {
+            dst,
+            src,
+            bytes: fip::encode(operation, Flags::FPMA, says),
+            least: 0,
+        });
+    }
+
+    fn expire_fcfs(&mut self) {
+        let ours = self.login().map(|login| login.fcf);
+        let silent = self.fcfs.expire(self.now);
+        if ours.is_some_and(|fcf| silent.contains(&fcf)) {
+            self.statistics.link_failures += 1;
+            self.lost(UnlinkReason::Silent);
+        }
+    }
+}
+
+impl EnodeState {
+    fn deadline(&self) -> Option<Now> {
+        let times = match *self {
+            Self::Down | Self::Left => [None; 3],
+            Self::Vlan {
+                request_at,
+                settled_at,
+                untagged_at,
+            } => [Some(request_at), settled_at, Some(untagged_at)],
+            Self::Soliciting {
+                solicit_at,
+                choose_at,
+                leave_at,
+                ..
+            } => [Some(solicit_at), choose_at, leave_at],
+            Self::Login { until, .. } | Self::Resting { until } => [Some(until), None, None],
+            Self::Up {
+                keep_alive_at,
+                port_keep_alive_at,
+                ..
+            } => [keep_alive_at, port_keep_alive_at, None],
+        };
+        times.into_iter().flatten().min()
+    }
+}
+
+/// From the first FCF that can be used, or the first VLAN Notification, to the choice: answers come
+/// within 100 ms.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// Notices are left out beyond this many that were not taken.
+const MAX_NOTICES: usize = 64;
+
+/// 16 messages a second, where the shortest FKA_ADV_PERIOD makes four.
+const OF_FCF: FillRate = FillRate {
+    cost: Duration::from_millis(1000 / 16),
+    burst: 64,
+};

@@ -1,0 +1,346 @@
+//! FLOGI and LOGO: they travel inside FIP (FC-BB-6, FC-LS-2).
+
+use std::time::Duration;
+
+use super::fcf::Fcf;
+use super::{Enode, EnodeState, FabricNotice, PendingMessage};
+use crate::fip::{FCOE_OVERHEAD, FipEvent, Neighbour, UnlinkReason, els};
+use crate::port::config::{E_D_TOV, E_D_TOVS};
+use crate::wire::els::{ClassParameters, Code, Els, Features, Logo, Reply, ServiceParameters};
+use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::fip::{
+    self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags,
+};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, MIN_PAYLOAD, OxId, RCtl, RxId};
+use crate::wire::names::{FcId, Wwn};
+use scsi::medium::Now;
+use scsi::violation::Violation;
+
+/// What a fabric has granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FabricLogin {
+    /// Our N_Port_ID.
+    pub fc_id: FcId,
+    /// The address that our FCoE frames have: FC-MAP and N_Port_ID.
+    pub mac: Mac,
+    /// The FCF-MAC, where all FCoE frames go.
+    pub fcf: Mac,
+    /// Switch_Name of the FCF.
+    pub switch_name: Wwn,
+    /// F_Port_Name.
+    pub f_port_name: Wwn,
+    /// Fabric_Name.
+    pub fabric_name: Wwn,
+    /// FC-MAP.
+    pub fc_map: [u8; 3],
+    /// The most bytes of payload in a frame.
+    pub payload_max: u16,
+    /// E_D_TOV of the fabric.
+    pub e_d_tov: Duration,
+    /// R_A_TOV of the fabric.
+    pub r_a_tov: Duration,
+}
+
+impl FabricLogin {
+    /// The F_Port, as the neighbour by which all others are reached.
+    const fn f_port(&self) -> Neighbour {
+        Neighbour {
+            fc_id: FcId::FABRIC_F,
+            mac: self.fcf,
+            enode: self.fcf,
+            wwpn: self.f_port_name,
+            wwnn: self.fabric_name,
+            payload_max: self.payload_max,
+            target: Some(false),
+            initiator: Some(false),
+        }
+    }
+}
+
+impl Enode {
+    /// Sends an FLOGI, for the `tries`th time.
+    pub(super) fn log_in(&mut self, fcf: Mac, tries: u32) {
+        let ox_id = self.take_ox_id();
+        let flogi = Els::Flogi(self.service_parameters()).encode();
+        let request = Descriptor::Els(Encapsulated {
+            kind: DescriptorType::FLOGI,
+            header: request_header(FcId::UNIDENTIFIED, ox_id),
+            payload: &flogi,
+        });
+        // No address of our own is asked for: the fabric provides it.
+        let says = [request, Descriptor::Mac(Mac::default())];
+        self.send((fcf, self.config.mac), FipOperation::ElsRequest, &says);
+        self.state = EnodeState::Login {
+            fcf,
+            ox_id,
+            until: self.now + PATIENCE,
+            tries,
+        };
+    }
+
+    const fn take_ox_id(&mut self) -> OxId {
+        let ox_id = OxId(self.next_ox_id);
+        self.next_ox_id = (self.next_ox_id + 1) % OxId::UNASSIGNED.0;
+        ox_id
+    }
+
+    fn service_parameters(&self) -> ServiceParameters {
+        let size = self.config.max_fcoe.saturating_sub(FCOE_OVERHEAD as u16);
+        ServiceParameters {
+            versions: [0x20; 2],
+            bb_credit: 10,
+            // In an FLOGI: more than one N_Port_ID may be asked for.
+            features: Features::CONTINUOUS_OFFSET,
+            receive_size: size,
+            total_sequences: 0,
+            relative_offset: 0,
+            e_d_tov: 0,
+            wwpn: self.config.wwpn,
+            wwnn: self.config.wwnn,
+            class_3: ClassParameters {
+                options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
+                receive_size: size,
+                ..ClassParameters::default()
+            },
+        }
+    }
+
+    /// No answer came in time.
+    pub(super) fn flogi_unanswered(&mut self, fcf: Mac, tries: u32) {
+        if tries < TRIES {
+            self.log_in(fcf, tries + 1);
+        } else {
+            self.refused(fcf, FabricNotice::NoAnswer { fcf });
+        }
+    }
+
+    /// This FCF is of no use for now: the next one.
+    fn refused(&mut self, fcf: Mac, why: FabricNotice) {
+        self.tell_problem(why);
+        self.fcfs.tried(fcf);
+        if !self.choose() {
+            self.solicit();
+        }
+    }
+
+    /// Logs out, as what the services of the fabric said makes the login useless. The next FCF is
+    /// tried, or this one again after a rest.
+    pub fn give_up(&mut self, now: Now) {
+        self.tick(now);
+        if let Some(login) = self.login().copied() {
+            let (fcf, logo) = (login.fcf, self.logo(&login));
+            self.outgoing.push(logo);
+            self.release(UnlinkReason::LoggedOut);
+            self.fcfs.tried(fcf);
+            self.solicit();
+        }
+    }
+
+    /// The fabric has logged us out by a LOGO from FFFFFEh.
+    pub fn logged_out(&mut self, now: Now) {
+        self.tick(now);
+        if let Some(fcf) = self.login().map(|login| login.fcf) {
+            self.fcfs.doubt(fcf);
+            self.lost(UnlinkReason::LoggedOut);
+        }
+    }
+
+    /// Logs out, for good until the link goes down. The LOGO leaves by [`Self::transmit_farewell`].
+    pub fn log_out(&mut self, now: Now) {
+        self.tick(now);
+        self.is_leaving = true;
+        if let Some(login) = self.login().copied() {
+            let logo = self.logo(&login);
+            self.farewell.push(logo);
+        } else if self.state != EnodeState::Down {
+            self.state = EnodeState::Left;
+        }
+    }
+
+    fn logo(&mut self, login: &FabricLogin) -> PendingMessage {
+        let ox_id = self.take_ox_id();
+        let logo = Logo {
+            fc_id: login.fc_id,
+            wwpn: self.config.wwpn,
+        };
+        let logo = Els::Logo(logo).encode();
+        let request = Descriptor::Els(Encapsulated {
+            kind: DescriptorType::LOGO,
+            header: request_header(login.fc_id, ox_id),
+            payload: &logo,
+        });
+        let says = [request, Descriptor::Mac(login.mac)];
+        PendingMessage {
+            dst: login.fcf,
+            src: self.config.mac,
+            bytes: fip::encode(FipOperation::ElsRequest, Flags::FPMA, &says),
+            least: 0,
+        }
+    }
+
+    /// An FCF asks by LOGO only. What it is answered is not waited for.
+    pub(super) fn els_request(
+        &mut self,
+        ethernet: &EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), Violation> {
+        let els = els::encapsulated(message)?;
+        let Some(login) = self.login().copied() else {
+            return Ok(());
+        };
+        let is_ours = els.header.d_id == login.fc_id && els.kind == DescriptorType::LOGO;
+        if ethernet.src != login.fcf || !is_ours {
+            return Ok(());
+        }
+        let exchange = (els.header.ox_id, RxId::UNASSIGNED);
+        let ports = (login.fc_id, els.header.s_id);
+        let header = FrameHeader::new((RCtl::ELS_REPLY, FrameType::ELS), ports, exchange);
+        let reply = Descriptor::Els(Encapsulated {
+            kind: DescriptorType::LOGO,
+            header: FrameHeader {
+                f_ctl: FCtl::REPLY,
+                ..header
+            },
+            payload: &Reply::Accept.encode(),
+        });
+        let says = [reply, Descriptor::Mac(login.mac)];
+        self.send((login.fcf, self.config.mac), FipOperation::ElsReply, &says);
+        self.logged_out(self.now);
+        Ok(())
+    }
+
+    /// The answer to our FLOGI. That to a LOGO is not waited for.
+    pub(super) fn els_reply(
+        &mut self,
+        ethernet: &EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), Violation> {
+        let els = els::encapsulated(message)?;
+        let EnodeState::Login { fcf, ox_id, .. } = self.state else {
+            return Ok(());
+        };
+        let is_answer = els.kind == DescriptorType::FLOGI && els.header.ox_id == ox_id;
+        if ethernet.src != fcf || ethernet.dst != self.config.mac || !is_answer {
+            return Ok(());
+        }
+        let Some(of) = self.fcfs.get(fcf).copied() else {
+            return Ok(());
+        };
+        match Reply::parse(Code::FLOGI, els.payload) {
+            Ok(Reply::Login(parameters)) => {
+                let fc_id = els.header.d_id;
+                match self.granted(&of, fc_id, granted_mac(message), &parameters) {
+                    Ok(login) => self.logged_in(&of, login),
+                    Err(why) => self.refused(fcf, why),
+                }
+                Ok(())
+            }
+            Ok(Reply::Reject(reject)) => {
+                self.refused(fcf, FabricNotice::Rejected { fcf, reject });
+                Ok(())
+            }
+            _ => Err(NO_REPLY),
+        }
+    }
+
+    /// What an LS_ACC grants, or why that is of no use.
+    fn granted(
+        &self,
+        fcf: &Fcf,
+        fc_id: FcId,
+        mac: Option<Mac>,
+        says: &ServiceParameters,
+    ) -> Result<FabricLogin, FabricNotice> {
+        let expected = Mac::of_port(fcf.fc_map, fc_id);
+        if !says.features.has(Features::F_PORT) {
+            return Err(FabricNotice::NoFabric { fcf: fcf.mac });
+        }
+        if fc_id == FcId::UNIDENTIFIED || fc_id.is_well_known() || mac != Some(expected) {
+            return Err(FabricNotice::WrongAddress {
+                fcf: fcf.mac,
+                fc_id,
+                granted: mac,
+                expected,
+            });
+        }
+        let ours = self.config.max_fcoe.saturating_sub(FCOE_OVERHEAD as u16);
+        let payload_max = says.receive_size.min(ours) & !3;
+        if payload_max < MIN_PAYLOAD {
+            return Err(FabricNotice::SmallFrames {
+                fcf: fcf.mac,
+                bytes: says.receive_size,
+            });
+        }
+        Ok(FabricLogin {
+            fc_id,
+            mac: expected,
+            fcf: fcf.mac,
+            switch_name: fcf.switch_name,
+            f_port_name: says.wwpn,
+            fabric_name: fcf.fabric_name,
+            fc_map: fcf.fc_map,
+            payload_max,
+            e_d_tov: time(says.e_d_tov_ms(), E_D_TOV).clamp(*E_D_TOVS.start(), *E_D_TOVS.end()),
+            r_a_tov: time(says.r_a_tov_ms(), R_A_TOV).min(MAX_R_A_TOV),
+        })
+    }
+
+    fn logged_in(&mut self, fcf: &Fcf, login: FabricLogin) {
+        let now = self.now;
+        let keeps = fcf.wants_keep_alives;
+        self.problem = None;
+        self.fcf_bucket = super::TokenBucket::default();
+        self.state = EnodeState::Up {
+            login,
+            keep_alive_at: keeps.then(|| now.saturating_add(fcf.period)),
+            port_keep_alive_at: keeps.then(|| now.saturating_add(super::keep_alive::PORT_PERIOD)),
+        };
+        self.fcfs.try_all_again();
+        self.tell(FabricNotice::LoggedIn {
+            login,
+            vlan: self.tag.map(|tag| tag.vid),
+        });
+        self.events.push_back(FipEvent::Claimed(login.fc_id));
+        self.events.push_back(FipEvent::Found(login.f_port()));
+    }
+}
+
+fn request_header(s_id: FcId, ox_id: OxId) -> FrameHeader {
+    let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
+    let ports = (s_id, FcId::FABRIC_F);
+    FrameHeader {
+        f_ctl: FCtl::REQUEST,
+        ..FrameHeader::new(kind, ports, (ox_id, RxId::UNASSIGNED))
+    }
+}
+
+/// The address behind the LS_ACC.
+fn granted_mac(message: &FipMessage<'_>) -> Option<Mac> {
+    message
+        .descriptors()
+        .find_map(|descriptor| match descriptor {
+            Ok(Descriptor::Mac(mac)) => Some(mac),
+            _ => None,
+        })
+}
+
+/// A time that a fabric tells, of which 0 says nothing.
+fn time(ms: u32, usual: Duration) -> Duration {
+    match ms {
+        0 => usual,
+        ms => Duration::from_millis(ms.into()),
+    }
+}
+
+/// How long an answer to FLOGI is waited for, and how often it is sent.
+const PATIENCE: Duration = E_D_TOV;
+const TRIES: u32 = 3;
+
+/// The default of R_A_TOV (FC-FS-3), and how much of a longer one is believed.
+const R_A_TOV: Duration = Duration::from_secs(10);
+const MAX_R_A_TOV: Duration = Duration::from_secs(120);
+
+const NO_REPLY: Violation = Violation {
+    rule: "a response to FLOGI that is neither LS_ACC nor LS_RJT, or is truncated",
+    clause: "FC-LS-2",
+};

@@ -1,0 +1,196 @@
+//! What an N_Port in a fabric tells that is worth a line in the log.
+
+use std::fmt;
+
+use super::{FabricConfig, FabricLogin, FabricSeen, UnlinkReason};
+use crate::wire::els::{LsRejectReason, explanation, reason};
+use crate::wire::ethernet::Mac;
+use crate::wire::names::FcId;
+
+/// News of a fabric. As text it tells what to do where there is something to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FabricNotice {
+    /// There is a login.
+    LoggedIn {
+        /// What was granted.
+        login: FabricLogin,
+        /// The VLAN by tag, if frames carry one.
+        vlan: Option<u16>,
+    },
+    /// The login is over.
+    LoggedOut {
+        /// Why.
+        why: UnlinkReason,
+    },
+    /// No FCF has told a VLAN.
+    NoVlan,
+    /// Several fabrics, of which none is configured.
+    Several(Vec<FabricSeen>),
+    /// None of the FCFs is the one that is configured.
+    NotWanted {
+        /// What is configured.
+        wanted: FabricConfig,
+        /// What is there.
+        seen: Vec<FabricSeen>,
+    },
+    /// FLOGI was rejected.
+    Rejected {
+        /// By which FCF.
+        fcf: Mac,
+        /// What it said.
+        reject: LsRejectReason,
+    },
+    /// FLOGI was not answered.
+    NoAnswer {
+        /// By which FCF.
+        fcf: Mac,
+    },
+    /// What accepted the FLOGI is no F_Port.
+    NoFabric {
+        /// Its address.
+        fcf: Mac,
+    },
+    /// The address that was granted is not a fabric-provided one.
+    WrongAddress {
+        /// By which FCF.
+        fcf: Mac,
+        /// The N_Port_ID with it.
+        fc_id: FcId,
+        /// The address.
+        granted: Option<Mac>,
+        /// What it should be.
+        expected: Mac,
+    },
+    /// The fabric takes no frames that an N_Port could send.
+    SmallFrames {
+        /// Which FCF.
+        fcf: Mac,
+        /// Payload that it takes.
+        bytes: u16,
+    },
+}
+
+impl FabricNotice {
+    /// Whether something is wrong.
+    #[must_use]
+    pub const fn is_problem(&self) -> bool {
+        !matches!(
+            self,
+            Self::LoggedIn { .. }
+                | Self::LoggedOut {
+                    why: UnlinkReason::LinkDown | UnlinkReason::LoggedOut
+                }
+        )
+    }
+}
+
+impl fmt::Display for FabricNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LoggedIn { login, vlan } => {
+                let (id, fabric, fcf) = (login.fc_id, login.fabric_name, login.fcf);
+                write!(f, "logged in to fabric {fabric} as {id} by FCF {fcf}")?;
+                vlan.map_or(Ok(()), |vid| write!(f, " on VLAN {vid}"))
+            }
+            Self::LoggedOut { why } => write!(f, "left the fabric: {}", end(*why)),
+            Self::NoVlan => f.write_str(
+                "no FCF has answered a FIP VLAN request in 5 s: trying without a VLAN; name it \
+                 with vlan=VID if the switch does not answer such requests",
+            ),
+            Self::Several(seen) => {
+                write!(f, "{} fabrics on this Ethernet: choose by ", seen.len())?;
+                list(f, seen)
+            }
+            Self::NotWanted { wanted, seen } => {
+                f.write_str("no FCF with")?;
+                if let Some(fcf) = wanted.fcf {
+                    write!(f, " fcf={fcf}")?;
+                }
+                if let Some(fabric) = wanted.fabric {
+                    write!(f, " fabric={fabric}")?;
+                }
+                f.write_str("; there is ")?;
+                list(f, seen)
+            }
+            Self::Rejected { fcf, reject } => {
+                write!(f, "FCF {fcf} rejects the login (FLOGI): {}", words(*reject))
+            }
+            Self::NoAnswer { fcf } => {
+                write!(
+                    f,
+                    "FCF {fcf} advertises, but does not answer a login (FLOGI)"
+                )
+            }
+            Self::NoFabric { fcf } => {
+                write!(f, "{fcf} accepts a login (FLOGI), but is not an F_Port")
+            }
+            Self::WrongAddress {
+                fcf,
+                fc_id,
+                granted,
+                expected,
+            } => {
+                write!(f, "FCF {fcf} grants N_Port_ID {fc_id} with ")?;
+                match granted {
+                    Some(mac) => write!(f, "the MAC address {mac}")?,
+                    None => f.write_str("no MAC address")?,
+                }
+                write!(f, " instead of {expected}; the login is not used")
+            }
+            Self::SmallFrames { fcf, bytes } => {
+                write!(
+                    f,
+                    "FCF {fcf} takes {bytes} bytes of payload: 256 are needed"
+                )
+            }
+        }
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, seen: &[FabricSeen]) -> fmt::Result {
+    for (at, one) in seen.iter().enumerate() {
+        let between = if at == 0 { "" } else { "; " };
+        write!(f, "{between}{one}")?;
+    }
+    Ok(())
+}
+
+/// Why a login is over.
+const fn end(why: UnlinkReason) -> &'static str {
+    match why {
+        UnlinkReason::Silent => "its FCF has been silent for 2.5 periods",
+        UnlinkReason::Cleared => "its FCF has cleared the virtual link",
+        UnlinkReason::LoggedOut => "logged out",
+        UnlinkReason::Restarted => "its FCF is another one now",
+        UnlinkReason::LinkDown => "the link is down",
+        _ => "it is gone",
+    }
+}
+
+/// A reject in words, with its codes.
+pub(crate) fn words(reject: LsRejectReason) -> String {
+    let reason = match reject.reason {
+        reason::INVALID_COMMAND => "invalid command",
+        reason::LOGICAL_ERROR => "logical error",
+        reason::LOGICAL_BUSY => "busy",
+        reason::PROTOCOL_ERROR => "protocol error",
+        reason::UNABLE => "unable to perform",
+        reason::NOT_SUPPORTED => "not supported",
+        reason::IN_PROGRESS => "already in progress",
+        _ => "reason",
+    };
+    let explanation = match reject.explanation {
+        explanation::NONE => "",
+        explanation::OPTIONS => ", service parameter error in the options",
+        explanation::RECEIVE_SIZE => ", the receive data field size",
+        explanation::PORT_NAME => {
+            ", invalid N_Port name: another port may have this WWPN, or the switch does not allow it"
+        }
+        explanation::NO_RESOURCES => ", not enough resources for a login",
+        explanation::LOGIN_REQUIRED => ", a login is required",
+        explanation::PAYLOAD_LENGTH => ", the length of the payload",
+        _ => ", explanation",
+    };
+    let (code, more) = (reject.reason, reject.explanation);
+    format!("{reason}{explanation} (LS_RJT {code:02x}h/{more:02x}h)")
+}

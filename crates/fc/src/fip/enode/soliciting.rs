@@ -1,0 +1,112 @@
+//! Discovery Solicitations, until there is an FCF to log in to (FC-BB-6).
+
+use std::time::Duration;
+
+use super::fcf::FcfChoice;
+use super::{Enode, EnodeConfig, EnodeState, FabricNotice, SETTLING};
+use crate::wire::ethernet::Mac;
+use crate::wire::fip::{Descriptor, FipOperation};
+
+impl Enode {
+    /// Begins to solicit all FCFs.
+    pub(super) fn solicit(&mut self) {
+        self.solicit_from(Mac::ALL_FCF);
+        let choose_at = self.fcfs.is_any_usable().then_some(self.now + SETTLING);
+        let leave_at = self.config.fabric.discovers_vlan;
+        self.state = EnodeState::Soliciting {
+            solicit_at: self.now.saturating_add(INTERVALS[0]),
+            sent: 1,
+            choose_at,
+            leave_at: leave_at.then_some(self.now + VLAN_PATIENCE),
+        };
+    }
+
+    pub(super) fn solicit_from(&mut self, fcf: Mac) {
+        let EnodeConfig {
+            mac,
+            wwnn,
+            max_fcoe,
+            ..
+        } = self.config;
+        let says = [
+            Descriptor::Mac(mac),
+            Descriptor::Name(wwnn),
+            Descriptor::MaxFcoeSize(max_fcoe),
+        ];
+        self.send((fcf, mac), FipOperation::Solicitation, &says);
+    }
+
+    pub(super) fn soliciting_step(&mut self) {
+        let now = self.now;
+        let EnodeState::Soliciting {
+            solicit_at,
+            sent,
+            choose_at,
+            leave_at,
+        } = &mut self.state
+        else {
+            return;
+        };
+        let is_due = *solicit_at <= now;
+        if is_due {
+            *solicit_at = now + INTERVALS[(*sent).min(INTERVALS.len() - 1)];
+            *sent += 1;
+        }
+        let chooses = choose_at.take_if(|at| *at <= now).is_some();
+        let leaves = leave_at.is_some_and(|at| at <= now);
+        if chooses && self.choose() {
+            return;
+        }
+        if leaves {
+            self.next_vlan();
+        } else if is_due {
+            self.solicit_from(Mac::ALL_FCF);
+        }
+    }
+
+    /// Logs in to the best FCF, if it is clear which that is, or rests if all were tried. Returns
+    /// whether it does either.
+    pub(super) fn choose(&mut self) -> bool {
+        match self.fcfs.choose(&self.config.fabric) {
+            FcfChoice::Best(fcf) => {
+                self.log_in(fcf, 1);
+                return true;
+            }
+            FcfChoice::AllTried => {
+                let until = self.now + REST;
+                self.state = EnodeState::Resting { until };
+                return true;
+            }
+            FcfChoice::None => {}
+            FcfChoice::Several(fabrics) => self.tell_problem(FabricNotice::Several(fabrics)),
+            FcfChoice::NotWanted(fabrics) => self.tell_problem(FabricNotice::NotWanted {
+                wanted: self.config.fabric,
+                seen: fabrics,
+            }),
+        }
+        false
+    }
+
+    /// An FCF can be used.
+    pub(super) fn may_choose(&mut self) {
+        let at = self.now + SETTLING;
+        if let EnodeState::Soliciting { choose_at, .. } = &mut self.state {
+            choose_at.get_or_insert(at);
+        }
+    }
+}
+
+/// Between Solicitations, from the first one on; the last one is repeated.
+const INTERVALS: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+];
+
+/// For an FCF in a VLAN that was discovered.
+const VLAN_PATIENCE: Duration = Duration::from_secs(4);
+
+/// After all FCFs have refused, or not answered.
+const REST: Duration = Duration::from_secs(10);

@@ -1,0 +1,11 @@
+//! An ENode as an FCF sees it: traces of what it sends and is told.
+
+mod choice;
+mod ends;
+mod finding;
+mod floods;
+mod refusals;
+mod rig;
+mod states;
+mod vlans;
+mod wrong;

@@ -1,0 +1,147 @@
+//! How a login ends, and what comes after.
+
+use super::rig::{ENODE, Rig, Says, WWPN, fcf, ms};
+use crate::fip::tests::rig::frames;
+use crate::tests::HeapFrames;
+use crate::wire::els::{Els, Logo};
+use crate::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::names::{FcId, Wwn};
+
+#[test]
+fn an_fcf_that_is_silent_for_two_periods_and_a_half_is_lost() {
+    let mut rig = Rig::up();
+    let lines = rig.run(ms(19_999));
+    assert!(lines.iter().all(|line| line.ends_with("KeepAlive")));
+    assert_eq!(rig.told().len(), 0);
+    assert_eq!(rig.run(ms(20_000)), ["20000 enode > FCFs Solicitation"]);
+    assert_eq!(rig.told(), ["lost fffffe, Silent", "released 010100"]);
+    assert_eq!(
+        rig.notices(),
+        ["left the fabric: its FCF has been silent for 2.5 periods"]
+    );
+    assert_eq!(rig.enode.statistics().link_failures, 1);
+    // It is back, and gives another N_Port_ID.
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(20_500));
+    rig.hear(&fcf(1).accepts(0x01_0200, rig.ox_id));
+    assert_eq!(rig.told()[0], "claimed 010200");
+}
+
+#[test]
+fn cleared_links_are_logged_in_anew_once_the_fcf_answers_again() {
+    for ports in [&[][..], &[(0x01_0999, Wwn(1)), (0x01_0100, WWPN)]] {
+        let mut rig = Rig::up();
+        rig.hear(&fcf(1).clears(ports));
+        assert_eq!(rig.told(), ["lost fffffe, Cleared", "released 010100"]);
+        assert_eq!(rig.run(ms(1400)), ["  500 enode > FCFs Solicitation"]);
+        rig.hear(&fcf(1).solicited().advertisement());
+        assert_eq!(
+            rig.run(ms(1950))[1..],
+            [" 1900 enode > fcf1 ElsRequest FLOGI 000000 > fffffe"]
+        );
+    }
+}
+
+#[test]
+fn what_is_cleared_of_others_or_by_others_is_passed_over() {
+    let renamed = Says {
+        switch_name: Wwn(7),
+        ..fcf(1)
+    };
+    let mut rig = Rig::up();
+    for frame in [
+        fcf(1).clears(&[(0x01_0200, Wwn(5))]),
+        fcf(1).clears(&[(0x01_0100, Wwn(5))]),
+        fcf(2).clears(&[]),
+        renamed.clears(&[]),
+    ] {
+        rig.hear(&frame);
+    }
+    assert_eq!(rig.told().len(), 0);
+}
+
+#[test]
+fn a_logo_of_the_fabric_ends_the_login() {
+    let mut rig = Rig::up();
+    let logo = Els::Logo(Logo {
+        fc_id: FcId(0x01_0100),
+        wwpn: WWPN,
+    });
+    let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
+    let ports = (FcId::FABRIC_F, FcId(0x01_0100));
+    let els = Descriptor::Els(Encapsulated {
+        kind: DescriptorType::LOGO,
+        header: FrameHeader {
+            f_ctl: FCtl::REQUEST,
+            ..FrameHeader::new(kind, ports, (OxId(5), RxId::UNASSIGNED))
+        },
+        payload: &logo.encode(),
+    });
+    let flags = Flags::FPMA.with(Flags::F_PORT);
+    rig.hear(&fcf(1).message(ENODE, FipOperation::ElsRequest, flags, &[els]));
+    assert_eq!(
+        rig.sent(),
+        [
+            "  500 enode > fcf1 ElsReply LS_ACC 010100 > fffffe",
+            "  500 enode > FCFs Solicitation"
+        ]
+    );
+    assert_eq!(rig.told(), ["lost fffffe, LoggedOut", "released 010100"]);
+}
+
+#[test]
+fn an_fcf_that_comes_back_as_another_one_ends_the_login() {
+    let mut rig = Rig::up();
+    let renamed = Says {
+        fabric_name: Wwn(0x2001_0000_0000_0001),
+        ..fcf(1)
+    };
+    rig.hear(&renamed.advertisement());
+    assert_eq!(rig.told(), ["lost fffffe, Restarted", "released 010100"]);
+}
+
+#[test]
+fn the_link_going_down_ends_the_login() {
+    let mut rig = Rig::up();
+    rig.enode.link(ms(700), false);
+    assert_eq!(rig.told(), ["lost fffffe, LinkDown", "released 010100"]);
+    assert_eq!(rig.enode.next_deadline(), None);
+    assert_eq!(rig.enode.fcfs().len(), 0);
+    rig.enode.link(ms(900), true);
+    assert_eq!(
+        rig.run(ms(1000)),
+        ["1000 enode > FCFs Solicitation"].map(|_| { "  500 enode > FCFs Solicitation" })
+    );
+}
+
+#[test]
+fn logging_out_sends_a_logo_at_the_end_and_nothing_begins_anew() {
+    let mut rig = Rig::up();
+    rig.enode.log_out(ms(600));
+    assert_eq!(frames(&mut rig.enode).len(), 0);
+    let mut out = HeapFrames::default();
+    rig.enode.transmit_farewell(&mut out);
+    assert_eq!(out.frames.len(), 1);
+    assert_eq!(rig.enode.fc_id(), Some(FcId(0x01_0100)));
+    rig.hear(&fcf(1).clears(&[]));
+    assert_eq!(rig.told(), ["lost fffffe, Cleared", "released 010100"]);
+    rig.hear(&fcf(1).solicited().advertisement());
+    assert_eq!(rig.run(ms(60_000)).len(), 0);
+    assert_eq!(rig.enode.next_deadline(), None);
+}
+
+#[test]
+fn a_login_that_is_useless_is_given_up_for_the_next_fcf() {
+    let mut rig = Rig::up();
+    rig.hear(&fcf(2).solicited().advertisement());
+    rig.enode.give_up(ms(600));
+    assert_eq!(
+        rig.run(ms(1200)),
+        [
+            "  500 enode > fcf1 ElsRequest LOGO 010100 > fffffe",
+            "  500 enode > FCFs Solicitation",
+            " 1100 enode > fcf2 ElsRequest FLOGI 000000 > fffffe"
+        ]
+    );
+}
