@@ -1,4 +1,5 @@
-//! IEEE 802.3 and 802.1Q: the header of an Ethernet frame, and the addresses that FC-BB-6 uses.
+//! IEEE 802.3 and 802.1Q: the header of an Ethernet frame, and the addresses that FC-BB-6 and
+//! IEEE 802.1AB use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,6 +12,9 @@ pub const FCOE: u16 = 0x8906;
 
 /// EtherType of FIP.
 pub const FIP: u16 = 0x8914;
+
+/// EtherType of LLDP (IEEE 802.1AB §7.2).
+pub const LLDP: u16 = 0x88cc;
 
 /// EtherType of a tag (802.1Q C-TAG).
 pub const VLAN: u16 = 0x8100;
@@ -31,6 +35,9 @@ impl Mac {
     pub const ALL_VN2VN_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x04]);
     /// All-PT2PT-ENode-MACs.
     pub const ALL_PT2PT_ENODE: Self = Self([0x01, 0x10, 0x18, 0x01, 0x00, 0x05]);
+    /// Nearest bridge: the group that LLDP goes to, and which no bridge forwards (IEEE 802.1AB
+    /// §7.1).
+    pub const NEAREST_BRIDGE: Self = Self([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
     /// All stations.
     pub const BROADCAST: Self = Self([0xff; 6]);
 

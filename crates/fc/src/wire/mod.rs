@@ -31,6 +31,7 @@ pub mod fcoe;
 pub mod fcp;
 pub mod fip;
 pub mod frame;
+pub mod lldp;
 pub mod names;
 pub mod reader;
 

@@ -5,4 +5,5 @@ mod encapsulation;
 mod fip;
 mod information_units;
 mod link_services;
+mod lldp;
 mod names;
