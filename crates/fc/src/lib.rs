@@ -1,5 +1,5 @@
-//! Fibre Channel over Ethernet (FC-BB-6, FC-FS-3, FC-LS-2, FCP-4) as machines without I/O, clock or
-//! randomness.
+//! Fibre Channel over Ethernet (FC-BB-6, FC-FS-3, FC-LS-2, FCP-4), and LLDP beside it, as machines
+//! without I/O, clock or randomness.
 //!
 //! Whole Ethernet frames go in by `receive`, events come out of `poll`, and `transmit` writes the
 //! frames to be sent where a [`frames::FrameSink`] has room for them.
@@ -10,6 +10,7 @@ pub mod fabric;
 pub mod fip;
 pub mod frames;
 pub mod initiator;
+pub mod lldp;
 pub mod port;
 pub mod remote;
 pub mod target;
