@@ -105,7 +105,7 @@ pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<LinkChang
     }
 }
 
-fn socket(groups: u32) -> io::Result<OwnedFd> {
+pub(super) fn socket(groups: u32) -> io::Result<OwnedFd> {
     let socket = raw::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     // Of family, padding, the sender's number (chosen by the kernel) and groups.
     let address = [u32::from_ne_bytes(family()), 0, groups];
@@ -160,7 +160,7 @@ pub(super) fn parse(answer: &[u8]) -> Option<io::Result<Interface>> {
 }
 
 /// Kinds and values.
-fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(super) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_ne_bytes(part(rest, 0)?));
         let kind = u16::from_ne_bytes(part(rest, 2)?);
@@ -172,7 +172,7 @@ fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// What a VLAN's interface makes of our [`PRIORITY`] in a tag, by its egress map; 0 where that does
 /// not tell. None for other interfaces.
-fn tag_priority(link_info: &[u8]) -> Option<u32> {
+pub(super) fn tag_priority(link_info: &[u8]) -> Option<u32> {
     let find =
         |nest, wanted| attributes(nest).find_map(|(kind, it)| (kind == wanted).then_some(it));
     if find(link_info, IFLA_INFO_KIND)? != b"vlan\0" {
@@ -208,13 +208,13 @@ impl Interface {
     }
 }
 
-fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
 /// Bytes of `nlmsghdr`, of `ifinfomsg`, and before the value of an attribute.
-const HEADER: usize = 16;
-const INFO: usize = 16;
+pub(super) const HEADER: usize = 16;
+pub(super) const INFO: usize = 16;
 const ATTRIBUTE: usize = 4;
 
 /// More than the kernel tells of one interface without being asked for its virtual functions.
@@ -225,10 +225,10 @@ const NOTICE_MAX: usize = 8 << 10;
 
 /// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_fifo_errors 14,
 /// rx_missed_errors 15 (linux/if_link.h).
-const IFLA_STATS64: u16 = 23;
+pub(super) const IFLA_STATS64: u16 = 23;
 
 /// What kind of interface it is (linux/if_link.h).
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_INFO_KIND: u16 = 1;
+pub(super) const IFLA_LINKINFO: u16 = 18;
+pub(super) const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_VLAN_EGRESS_QOS: u16 = 3;

@@ -19,6 +19,7 @@ mod raw;
 mod readiness;
 mod shared;
 mod slots;
+pub mod survey;
 #[cfg(test)]
 mod tests;
 mod xdp;

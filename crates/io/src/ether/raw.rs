@@ -58,27 +58,51 @@ pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
 
 /// Over how many queues an interface receives (ethtool -l), by any socket.
 pub(super) fn receive_queues(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
-    // Of command, then the most and the present number of receiving, sending, other and combined.
-    let mut channels = [0_u32; 9];
-    channels[0] = ETHTOOL_GCHANNELS;
-    // SAFETY: a C struct of integers and pointers, for which zeros are a value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = interface.bytes().take(libc::IFNAMSIZ - 1);
-    for (byte, into) in name.zip(&mut request.ifr_name) {
-        *into = byte as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-    // SAFETY: the request names 9 words, which the kernel fills in.
-    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
-    match check(asked) {
-        Ok(_) => Ok((channels[5] + channels[8]).max(1)),
+    // The most and the present number of receiving, sending, other and combined.
+    match ethtool(socket, interface, EthtoolQuery::Channels) {
+        Ok(channels) => Ok((channels[4] + channels[7]).max(1)),
         // A driver that has only one.
         Err(cause) if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
         Err(cause) => Err(cause),
     }
 }
 
-const ETHTOOL_GCHANNELS: u32 = 0x3c;
+/// What the driver of an interface can be asked (linux/ethtool.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EthtoolQuery {
+    /// ETHTOOL_GRINGPARAM.
+    Rings = 0x10,
+    /// ETHTOOL_GPAUSEPARAM.
+    Pause = 0x12,
+    /// ETHTOOL_GCHANNELS.
+    Channels = 0x3c,
+}
+
+/// Words of the longest answer.
+const ETHTOOL_WORDS: usize = 8;
+
+/// Asks the driver of an interface, by any socket. The words of its answer follow the command in
+/// the kernel's structure; those that it does not have are 0.
+pub(super) fn ethtool(
+    socket: &OwnedFd,
+    interface: &str,
+    query: EthtoolQuery,
+) -> io::Result<[u32; ETHTOOL_WORDS]> {
+    let mut words = [0_u32; 1 + ETHTOOL_WORDS];
+    words[0] = query as u32;
+    // SAFETY: a C struct of integers and pointers, for which zeros are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = interface.bytes().take(libc::IFNAMSIZ - 1);
+    for (byte, into) in name.zip(&mut request.ifr_name) {
+        *into = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut words).cast();
+    // SAFETY: the request names 9 words, and none of these structures has more.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    check(asked)?;
+    let [_, answer @ ..] = words;
+    Ok(answer)
+}
 
 fn len_of<T>() -> libc::socklen_t {
     size_of::<T>() as libc::socklen_t

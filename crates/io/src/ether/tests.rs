@@ -4,6 +4,7 @@ mod cable;
 mod every;
 mod link;
 mod packet;
+mod survey;
 mod xdp;
 
 use std::env;
