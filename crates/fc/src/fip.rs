@@ -410,6 +410,11 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
     (payload + FCOE_OVERHEAD) as u16
 }
 
+/// The length of an FCoE frame, counted in the same way, with so many bytes of payload.
+pub(crate) const fn fcoe_len(payload: u16) -> u16 {
+    payload + FCOE_OVERHEAD as u16
+}
+
 /// FCoE header, frame header, CRC, and EOF with what follows it.
 pub(crate) const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
 

@@ -11,6 +11,7 @@ pub mod fip;
 pub mod frames;
 pub mod initiator;
 pub mod lldp;
+pub mod path_probe;
 pub mod port;
 pub mod remote;
 pub mod target;
