@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `fcf` | FIP: discovery, logins, keep alives, and the standby |
 //! | `login`, `ids` | who is logged in, and with which N_Port_ID |
+//! | [`zones`] | who sees whom |
 //! | [`ForwardTable`] | which frames are forwarded, and how |
 //!
 //! A core that only forwards has a snapshot of the table, [`Switch::forwarding`], and counts by
@@ -42,7 +43,7 @@ pub use forward::ForwardTable;
 pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, Verdict};
 
 use fcf::Fcf;
-use forward::PortZones;
+use zones::Zones;
 
 /// A switch.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Switch {
             ports: BTreeMap::new(),
             next_port: 0,
             fcf: Fcf::new(config, now, random),
-            table: Arc::new(ForwardTable::new(config.fc_map)),
+            table: Arc::new(ForwardTable::new(config.fc_map, Arc::clone(&config.zones))),
             events: VecDeque::new(),
         }
     }
@@ -174,6 +175,13 @@ impl Switch {
         self.fcf.transmit(number, out);
     }
 
+    /// The zones are others, at once. Pairs that share one before and after do not notice.
+    pub fn set_zones(&mut self, now: Now, zones: Arc<Zones>) {
+        self.fcf.tick(now);
+        let logins = self.fcf.logins().iter();
+        Arc::make_mut(&mut self.table).set_zones(zones, logins);
+    }
+
     /// What happened next.
     pub fn poll(&mut self) -> Option<SwitchEvent> {
         self.events.pop_front()
@@ -258,8 +266,7 @@ impl Switch {
     }
 
     fn logged_in(&mut self, login: &FabricLogin) {
-        let zones = PortZones::default();
-        Arc::make_mut(&mut self.table).insert(login.fc_id, login.port, zones);
+        Arc::make_mut(&mut self.table).insert(login);
     }
 
     fn logged_out(&mut self, login: &FabricLogin) {

@@ -46,7 +46,7 @@ pub mod enode;
 mod login;
 mod neighbour;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transmit;
 
 use announcement::Announcement;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::zones::Zones;
 use crate::wire::ethernet::{Mac, VlanTag};
 use crate::wire::names::{FcId, Wwn};
 
@@ -30,12 +31,15 @@ pub struct SwitchConfig {
     /// The VLAN of the fabric, 1 to 4,094, which VLAN Notifications tell. By default that of the
     /// port's tag, or 0: no VLAN.
     pub vlan: Option<u16>,
+    /// Which ports see each other.
+    pub zones: Arc<Zones>,
     /// Whether another switch of the same names is active until it falls silent.
     pub standby: bool,
     /// N_Port_IDs that were given before, by WWPN: see [`super::SwitchEvent::IdsChanged`].
     pub ids: Vec<(Wwn, FcId)>,
 }
 
+/// Domain 1, closed zones, and what FC-BB-6 has as default.
 impl Default for SwitchConfig {
     fn default() -> Self {
         Self {
@@ -46,6 +50,7 @@ impl Default for SwitchConfig {
             fabric_name: None,
             switch_name: None,
             vlan: None,
+            zones: Arc::new(Zones::closed()),
             standby: false,
             ids: Vec::new(),
         }

@@ -262,6 +262,9 @@ impl Fcf {
 
     /// When [`Self::expire`] has something to do.
     pub(super) fn next_deadline(&self) -> Option<Now> {
+        if matches!(self.role, Role::Ended) {
+            return None;
+        }
         let adverts = self.ports.values().filter_map(|port| port.next);
         let takeover = self.role.deadline();
         let others = takeover.into_iter().chain(self.logins.next_deadline());
@@ -295,7 +298,7 @@ impl Fcf {
     }
 
     /// Time never goes back, whatever the clock says.
-    fn tick(&mut self, now: Now) {
+    pub(super) fn tick(&mut self, now: Now) {
         self.now = self.now.max(now);
     }
 

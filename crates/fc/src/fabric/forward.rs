@@ -10,35 +10,15 @@
 
 use std::sync::Arc;
 
+use super::FabricLogin;
 use super::PortNumber;
 use super::config::SwitchPortConfig;
 use super::verdict::{ADDRESSES_LEN, DropReason, Forwarding, TAG_LEN, Verdict};
+use super::zones::{Membership, ZoneMember, Zones};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
 use crate::wire::frame::FrameHeader;
 use crate::wire::names::FcId;
-
-/// The zones of the active set that a VN_Port is in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PortZones {
-    /// Numbers of zones, ascending.
-    pub(super) zones: Arc<[u32]>,
-    /// Whether it may speak with all others for which this is true as well: it is in no zone, and
-    /// the default is to permit.
-    pub(super) by_default: bool,
-}
-
-impl PortZones {
-    /// Whether two ports share a zone. The longer list is searched for each of the shorter one.
-    fn meets(&self, other: &Self) -> bool {
-        let (mut few, mut many) = (&self.zones, &other.zones);
-        if few.len() > many.len() {
-            std::mem::swap(&mut few, &mut many);
-        }
-        let both_default = self.by_default && other.by_default;
-        both_default || few.iter().any(|zone| many.binary_search(zone).is_ok())
-    }
-}
 
 /// A VN_Port that is logged in.
 #[derive(Clone, Debug)]
@@ -46,7 +26,7 @@ struct Row {
     fc_id: FcId,
     mac: Mac,
     port: PortNumber,
-    zones: PortZones,
+    zones: Arc<Membership>,
 }
 
 /// A port of the switch.
@@ -61,6 +41,7 @@ struct Place {
 #[derive(Clone, Debug)]
 pub struct ForwardTable {
     fc_map: [u8; 3],
+    zones: Arc<Zones>,
     /// By the lower half of the N_Port_ID: the number of a row, and 1; 0 for none.
     index: Box<[u16]>,
     rows: Vec<Option<Row>>,
@@ -76,9 +57,10 @@ struct Route {
 }
 
 impl ForwardTable {
-    pub(super) fn new(fc_map: [u8; 3]) -> Self {
+    pub(super) fn new(fc_map: [u8; 3], zones: Arc<Zones>) -> Self {
         Self {
             fc_map,
+            zones,
             index: vec![0; 1 << 16].into(),
             rows: Vec::new(),
             free: Vec::new(),
@@ -111,7 +93,7 @@ impl ForwardTable {
             return Ok(None);
         }
         let to = self.row(header.d_id).ok_or(DropReason::NoSuchPort)?;
-        if !source.zones.meets(&to.zones) {
+        if !self.zones.join(&source.zones, &to.zones) {
             return Err(DropReason::Zoned);
         }
         let place = *self.place(to.port).ok_or(DropReason::NoSuchPort)?;
@@ -201,13 +183,14 @@ impl ForwardTable {
     }
 
     /// A VN_Port has logged in.
-    pub(super) fn insert(&mut self, fc_id: FcId, port: PortNumber, zones: PortZones) {
+    pub(super) fn insert(&mut self, login: &FabricLogin) {
+        let fc_id = login.fc_id;
         self.remove(fc_id);
         let row = Row {
             fc_id,
-            mac: Mac::of_port(self.fc_map, fc_id),
-            port,
-            zones,
+            mac: login.mac,
+            port: login.port,
+            zones: Arc::new(self.zones.membership(&member(login))),
         };
         let number = match self.free.pop() {
             Some(number) => number,
@@ -228,6 +211,28 @@ impl ForwardTable {
         let number = std::mem::take(&mut self.index[low(fc_id)]) - 1;
         self.rows[usize::from(number)] = None;
         self.free.push(number);
+    }
+
+    /// The zones are others, for all of the ports that are logged in.
+    pub(super) fn set_zones<'a>(
+        &mut self,
+        zones: Arc<Zones>,
+        logins: impl Iterator<Item = &'a FabricLogin>,
+    ) {
+        self.zones = zones;
+        for login in logins {
+            self.insert(login);
+        }
+    }
+}
+
+/// A port by all that zones may know it by.
+fn member(login: &FabricLogin) -> ZoneMember<'_> {
+    ZoneMember {
+        wwpn: login.wwpn,
+        wwnn: login.wwnn,
+        fc_id: login.fc_id,
+        place: &login.place,
     }
 }
 

@@ -1,3 +1,12 @@
 //! A switch as its peers see it: traces of what they send and hear.
 
+mod discovery;
+mod forwarding;
 mod ids;
+mod keep_alives;
+mod linux;
+mod logins;
+mod rig;
+mod standby;
+mod states;
+mod wrong;

@@ -1,6 +1,6 @@
 //! VN2VN as its ports see it: traces of what they send and are told.
 
-mod captures;
+pub(crate) mod captures;
 mod claims;
 mod conflicts;
 mod floods;

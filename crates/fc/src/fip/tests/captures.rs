@@ -13,10 +13,16 @@ const MTU_2500: &str = include_str!("captured/vn2vn-mtu2500.hex");
 const MTU_1500: &str = include_str!("captured/vn2vn-mtu1500.hex");
 const FABRIC: &str = include_str!("captured/fabric.hex");
 
-struct Captured {
+/// A frame as it travelled.
+pub(crate) struct Captured {
     at: Now,
     title: &'static str,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What fipvlan and the kernel sent that look for a fabric.
+pub(crate) fn fabric() -> Vec<Captured> {
+    captured(FABRIC)
 }
 
 fn captured(file: &'static str) -> Vec<Captured> {
