@@ -31,6 +31,7 @@ mod fcf;
 mod forward;
 mod ids;
 mod login;
+pub mod servers;
 #[cfg(test)]
 mod tests;
 mod verdict;

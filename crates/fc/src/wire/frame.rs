@@ -21,6 +21,8 @@ pub struct RCtl(pub u8);
 impl RCtl {
     /// Solicited data: FCP_DATA.
     pub const SOLICITED_DATA: Self = Self(0x01);
+    /// Unsolicited control: a CT request.
+    pub const UNSOLICITED_CONTROL: Self = Self(0x02);
     /// Solicited control: a CT response; FCP_CONF.
     pub const SOLICITED_CONTROL: Self = Self(0x03);
     /// Data descriptor: FCP_XFER_RDY.

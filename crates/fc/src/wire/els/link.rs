@@ -248,6 +248,7 @@ pub mod explanation {
     pub const INVALID_OX_RX_ID: u8 = 0x17;
     pub const IN_PROGRESS: u8 = 0x19;
     pub const LOGIN_REQUIRED: u8 = 0x1e;
+    pub const INVALID_N_PORT_ID: u8 = 0x1f;
     pub const NO_RESOURCES: u8 = 0x29;
     pub const NO_DATA: u8 = 0x2a;
     pub const NOT_SUPPORTED: u8 = 0x2c;

@@ -1,0 +1,197 @@
+//! The services of a fabric, behind its well-known addresses (FC-GS, FC-LS-2).
+//!
+//! | address | service | takes |
+//! |---|---|---|
+//! | FFFFFCh | name server | PLOGI, LOGO, ADISC, PDISC; requests by the common transport |
+//! | FFFFFDh | fabric controller | the same ELS; SCR, RSCN, LIRR |
+//! | FFFFFAh | management server | as the name server, for FDMI |
+//! | FFFFFEh | F_Port controller | LOGO, ECHO, RNID, RLS, RTV; FLOGI and FDISC come by FIP |
+//!
+//! All else is rejected, or is no request and is dropped. Only ports that are logged in to the
+//! fabric are served: the switch tells of logins and has checked the S_ID of each frame.
+//!
+//! Whatever a port asks, it costs a bounded amount: a port has a budget of requests, a walk through
+//! all ports is counted as many, and what is kept of a port has limits.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use scsi::medium::Now;
+use scsi::violation::Violation;
+
+use super::zones::Zones;
+use crate::wire::els::LinkErrors;
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FrameType, RCtl};
+use crate::wire::names::{FcId, Wwn};
+
+mod budget;
+mod common_transport;
+mod link_services;
+mod outbox;
+mod port;
+mod reassembly;
+mod service;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::outbox::ServerFrame;
+use self::outbox::{Asked, Outbox};
+use self::port::RegisteredPort;
+pub use self::port::{PortLogin, PortView};
+use self::reassembly::Reassembly;
+
+/// What services need to know of their fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServersConfig {
+    /// The name of the switch, of which those of its services are made.
+    pub switch_name: Wwn,
+    /// The name of the fabric.
+    pub fabric_name: Wwn,
+    /// E_D_TOV.
+    pub e_d_tov: Duration,
+    /// R_A_TOV.
+    pub r_a_tov: Duration,
+}
+
+/// What the switch has to know of what came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServersEvent {
+    /// A port logged out of the fabric, by LOGO to FFFFFEh. [`Servers::transmit`] has the answer,
+    /// which is to be sent before [`Servers::logged_out`] is told.
+    LoggedOut(FcId),
+    /// Worth a line in the log.
+    Remark {
+        /// Whose request it was.
+        from: FcId,
+        /// What is wrong with it.
+        violation: Violation,
+    },
+}
+
+/// The services of a fabric.
+#[derive(Debug)]
+pub struct Servers {
+    config: ServersConfig,
+    zones: Arc<Zones>,
+    ports: BTreeMap<FcId, RegisteredPort>,
+    reassembly: Reassembly,
+    outbox: Outbox,
+    events: VecDeque<ServersEvent>,
+}
+
+impl Servers {
+    /// Of a fabric without zones: no port sees another.
+    #[must_use]
+    pub fn new(config: ServersConfig) -> Self {
+        Self {
+            config,
+            zones: Arc::new(Zones::closed()),
+            ports: BTreeMap::new(),
+            reassembly: Reassembly::default(),
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// A port logged in by FLOGI or FDISC. If its N_Port_ID has a login already, that one is over.
+    ///
+    /// The number of ports is limited by who gives N_Port_IDs.
+    pub fn logged_in(&mut self, now: Now, login: PortLogin) {
+        self.logged_out(now, login.fc_id);
+        let membership = self.zones.membership(&login.zone_member());
+        let port = RegisteredPort::new(login, membership);
+        self.ports.insert(port.fc_id(), port);
+    }
+
+    /// The login of a port is over.
+    pub fn logged_out(&mut self, _now: Now, fc_id: FcId) {
+        if self.ports.remove(&fc_id).is_some() {
+            self.reassembly.forget_port(fc_id);
+        }
+    }
+
+    /// Other zones hold from now on.
+    pub fn set_zones(&mut self, _now: Now, zones: Arc<Zones>) {
+        self.zones = zones;
+        for port in self.ports.values_mut() {
+            port.membership = self.zones.membership(&port.login.zone_member());
+        }
+    }
+
+    /// The counters of the F_Port that a port is logged in at, which RLS asks for.
+    pub fn set_link_errors(&mut self, fc_id: FcId, errors: LinkErrors) {
+        if let Some(port) = self.ports.get_mut(&fc_id) {
+            port.link_errors = errors;
+        }
+    }
+
+    /// A frame to a well-known address came. Its S_ID is that of a port that is logged in.
+    pub fn receive(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
+        let header = &frame.header;
+        let is_served = header.d_id.is_well_known() && header.d_id != FcId::BROADCAST;
+        if !is_served || !self.ports.contains_key(&header.s_id) || self.outbox.is_full() {
+            return;
+        }
+        match (header.kind, header.r_ctl) {
+            (FrameType::ELS, RCtl::ELS_REQUEST) => self.els_request(now, frame),
+            (FrameType::CT, RCtl::UNSOLICITED_CONTROL) => self.ct_frame(now, frame),
+            (FrameType::BLS, RCtl::ABTS) => self.abort(frame),
+            (FrameType::BLS, _) | (FrameType::ELS, RCtl::ELS_REPLY) => {}
+            _ => self.remark(now, header.s_id, NO_SERVICE),
+        }
+    }
+
+    /// The next frame to be sent, to the port with the D_ID of its header.
+    pub fn transmit(&mut self) -> Option<ServerFrame> {
+        self.outbox.pop()
+    }
+
+    /// What the switch has to know.
+    pub fn poll(&mut self) -> Option<ServersEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`Self::expire`] wants to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        self.reassembly.next_deadline()
+    }
+
+    /// Time has passed.
+    pub fn expire(&mut self, now: Now) {
+        self.reassembly.expire(now);
+    }
+
+    /// All ports that are logged in, by N_Port_ID.
+    pub fn ports(&self) -> impl Iterator<Item = PortView<'_>> {
+        self.ports.values().map(RegisteredPort::view)
+    }
+
+    /// An exchange is given up. Its answer may be on its way, which does no harm: the OX_ID is not
+    /// used again within R_A_TOV.
+    fn abort(&mut self, frame: &ReceivedFrame<'_>) {
+        let asked = Asked::by(&frame.header);
+        self.reassembly.forget_exchange(asked.from, asked.ox_id);
+        self.outbox.accept_abort(asked);
+    }
+
+    /// Tells of what a port did wrong; once a second at most, as a port could fill the log.
+    fn remark(&mut self, now: Now, from: FcId, violation: Violation) {
+        let Some(port) = self.ports.get_mut(&from) else {
+            return;
+        };
+        if port.may_be_remarked(now) {
+            let remark = ServersEvent::Remark { from, violation };
+            self.events.push_back(remark);
+        }
+    }
+}
+
+/// What a frame to a well-known address may not be.
+const NO_SERVICE: Violation = Violation {
+    rule: "a frame to a well-known address that is neither a link service nor CT",
+    clause: "FC-GS",
+};

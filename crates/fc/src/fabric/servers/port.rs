@@ -1,0 +1,130 @@
+//! A port that is logged in to the fabric, as its services know it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::budget::RequestBudget;
+use super::service::Service;
+use crate::fabric::zones::{Membership, ZoneMember};
+use crate::wire::els::LinkErrors;
+use crate::wire::frame::MIN_PAYLOAD;
+use crate::wire::names::{FcId, Wwn};
+
+/// A login to the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortLogin {
+    /// The N_Port_ID that was given.
+    pub fc_id: FcId,
+    /// Port name.
+    pub wwpn: Wwn,
+    /// Node name.
+    pub wwnn: Wwn,
+    /// The name of the F_Port.
+    pub f_port_name: Wwn,
+    /// The port of the switch.
+    pub place: Arc<str>,
+    /// The most bytes of payload in a frame to it.
+    pub max_payload: u16,
+}
+
+impl PortLogin {
+    /// By what zones may know it.
+    #[must_use]
+    pub fn zone_member(&self) -> ZoneMember<'_> {
+        ZoneMember {
+            wwpn: self.wwpn,
+            wwnn: self.wwnn,
+            fc_id: self.fc_id,
+            place: &self.place,
+        }
+    }
+}
+
+/// A port, for those who look at the fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct PortView<'a> {
+    /// Its login to the fabric.
+    pub login: &'a PortLogin,
+}
+
+/// A port with all that is kept of it.
+#[derive(Debug)]
+pub(super) struct RegisteredPort {
+    pub(super) login: PortLogin,
+    pub(super) membership: Membership,
+    pub(super) link_errors: LinkErrors,
+    pub(super) budget: RequestBudget,
+    logins: ServiceLogins,
+    remarked: Option<Now>,
+}
+
+/// To which services it is logged in: the most bytes of payload in a frame from there.
+#[derive(Clone, Copy, Debug, Default)]
+struct ServiceLogins {
+    directory: Option<u16>,
+    controller: Option<u16>,
+    management: Option<u16>,
+}
+
+impl RegisteredPort {
+    pub(super) fn new(login: PortLogin, membership: Membership) -> Self {
+        Self {
+            login,
+            membership,
+            link_errors: LinkErrors::default(),
+            budget: RequestBudget::default(),
+            logins: ServiceLogins::default(),
+            remarked: None,
+        }
+    }
+
+    pub(super) const fn fc_id(&self) -> FcId {
+        self.login.fc_id
+    }
+
+    pub(super) const fn view(&self) -> PortView<'_> {
+        PortView { login: &self.login }
+    }
+
+    /// Whether it is logged in to a service.
+    pub(super) fn has_login(&mut self, service: Service) -> bool {
+        self.login_of(service).is_some_and(|login| login.is_some())
+    }
+
+    /// It logs in to a service, or out; `false` if there are no logins to it.
+    pub(super) fn set_login(&mut self, service: Service, payload_max: Option<u16>) -> bool {
+        let slot = self.login_of(service);
+        slot.map(|slot| *slot = payload_max).is_some()
+    }
+
+    /// The most bytes of payload in a frame from a service to it: whole words.
+    pub(super) fn frame_max(&mut self, service: Option<Service>) -> usize {
+        let login = service.and_then(|service| *self.login_of(service)?);
+        let bytes = login.unwrap_or(u16::MAX).min(self.login.max_payload);
+        usize::from(bytes.max(MIN_PAYLOAD) & !3)
+    }
+
+    /// The F_Port has no logins but the one to the fabric.
+    const fn login_of(&mut self, service: Service) -> Option<&mut Option<u16>> {
+        match service {
+            Service::Directory => Some(&mut self.logins.directory),
+            Service::Controller => Some(&mut self.logins.controller),
+            Service::Management => Some(&mut self.logins.management),
+            Service::FPort => None,
+        }
+    }
+
+    /// Whether something may be told of it again.
+    pub(super) fn may_be_remarked(&mut self, now: Now) -> bool {
+        let may_be = self.remarked.is_none_or(|last| now >= last + REMARKS);
+        if may_be {
+            self.remarked = Some(now);
+        }
+        may_be
+    }
+}
+
+/// From one remark on a port to the next.
+const REMARKS: Duration = Duration::from_secs(1);

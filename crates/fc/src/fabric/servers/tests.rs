@@ -1,0 +1,5 @@
+//! The services of a fabric, as its ports find them.
+
+mod link_services;
+mod reassembly;
+mod rig;
