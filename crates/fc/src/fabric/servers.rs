@@ -28,6 +28,7 @@ use crate::wire::names::{FcId, Wwn};
 
 mod budget;
 mod common_transport;
+mod directory;
 mod link_services;
 mod outbox;
 mod port;
@@ -37,6 +38,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
+use self::directory::Nodes;
 pub use self::outbox::ServerFrame;
 use self::outbox::{Asked, Outbox};
 use self::port::RegisteredPort;
@@ -77,6 +79,7 @@ pub struct Servers {
     config: ServersConfig,
     zones: Arc<Zones>,
     ports: BTreeMap<FcId, RegisteredPort>,
+    nodes: Nodes,
     reassembly: Reassembly,
     outbox: Outbox,
     events: VecDeque<ServersEvent>,
@@ -90,6 +93,7 @@ impl Servers {
             config,
             zones: Arc::new(Zones::closed()),
             ports: BTreeMap::new(),
+            nodes: Nodes::default(),
             reassembly: Reassembly::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -102,13 +106,15 @@ impl Servers {
     pub fn logged_in(&mut self, now: Now, login: PortLogin) {
         self.logged_out(now, login.fc_id);
         let membership = self.zones.membership(&login.zone_member());
+        self.nodes.add(&login);
         let port = RegisteredPort::new(login, membership);
         self.ports.insert(port.fc_id(), port);
     }
 
     /// The login of a port is over.
     pub fn logged_out(&mut self, _now: Now, fc_id: FcId) {
-        if self.ports.remove(&fc_id).is_some() {
+        if let Some(port) = self.ports.remove(&fc_id) {
+            self.nodes.remove(&port.login);
             self.reassembly.forget_port(fc_id);
         }
     }
@@ -167,7 +173,13 @@ impl Servers {
 
     /// All ports that are logged in, by N_Port_ID.
     pub fn ports(&self) -> impl Iterator<Item = PortView<'_>> {
-        self.ports.values().map(RegisteredPort::view)
+        self.ports.values().map(|port| PortView {
+            login: &port.login,
+            symbolic_port: &port.objects.symbolic,
+            symbolic_node: self.nodes.symbolic(port.login.wwnn),
+            types: port.objects.types,
+            features: &port.objects.features,
+        })
     }
 
     /// An exchange is given up. Its answer may be on its way, which does no harm: the OX_ID is not

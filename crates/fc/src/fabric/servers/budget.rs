@@ -24,10 +24,18 @@ impl RequestBudget {
         }
         may_ask
     }
+
+    /// Takes what a request has cost besides, in ports, entries or 64 bytes that were looked at.
+    pub(super) fn charge(&mut self, steps: usize) {
+        self.full_at += STEP * u32::try_from(steps).unwrap_or(u32::MAX);
+    }
 }
 
 /// 4,000 requests a second, and 8,000 at once: GFF_ID of as many ports as a fabric has.
 const REQUEST: Duration = Duration::from_micros(250);
+
+/// 64,000 ports looked at in a second.
+const STEP: Duration = Duration::from_micros(16);
 
 /// What may be used up at once.
 const BURST: Duration = Duration::from_secs(2);

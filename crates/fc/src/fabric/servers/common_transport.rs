@@ -5,9 +5,10 @@ use scsi::violation::Violation;
 
 use super::service::Service;
 use super::{Asked, Servers};
-use crate::wire::ct::{CtError, CtHeader, CtReject, REVISION, explanation, reason};
+use crate::wire::ct::{CtError, CtHeader, CtReject, CtService, REVISION, explanation, reason};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
+use crate::wire::names::FcId;
 
 impl Servers {
     pub(super) fn ct_frame(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
@@ -56,7 +57,7 @@ impl Servers {
         now: Now,
         asked: Asked,
         header: &CtHeader,
-        _payload: &[u8],
+        payload: &[u8],
     ) -> Result<Vec<u8>, CtReject> {
         let port = self.ports.get_mut(&asked.from);
         if !port.is_some_and(|port| port.budget.take(now)) {
@@ -65,7 +66,10 @@ impl Servers {
         if header.revision != REVISION {
             return Err(CtReject::new(reason::INVALID_VERSION, explanation::NONE));
         }
-        Err(NOT_SUPPORTED)
+        match (asked.at, header.service) {
+            (FcId::DIRECTORY, CtService::NAME_SERVER) => self.name_server(asked, header, payload),
+            _ => Err(NOT_SUPPORTED),
+        }
     }
 }
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::budget::RequestBudget;
+use super::directory::PortObjects;
 use super::service::Service;
 use crate::fabric::zones::{Membership, ZoneMember};
+use crate::wire::ct::name_server::{Fc4Types, FeatureBits, SymbolicName};
 use crate::wire::els::LinkErrors;
 use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
@@ -43,10 +45,18 @@ impl PortLogin {
 }
 
 /// A port, for those who look at the fabric.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PortView<'a> {
     /// Its login to the fabric.
     pub login: &'a PortLogin,
+    /// Its symbolic port name.
+    pub symbolic_port: &'a SymbolicName,
+    /// The symbolic name of its node.
+    pub symbolic_node: SymbolicName,
+    /// FC-4 types that it registered.
+    pub types: Fc4Types,
+    /// Features of these types.
+    pub features: &'a FeatureBits,
 }
 
 /// A port with all that is kept of it.
@@ -54,6 +64,7 @@ pub struct PortView<'a> {
 pub(super) struct RegisteredPort {
     pub(super) login: PortLogin,
     pub(super) membership: Membership,
+    pub(super) objects: PortObjects,
     pub(super) link_errors: LinkErrors,
     pub(super) budget: RequestBudget,
     logins: ServiceLogins,
@@ -73,6 +84,7 @@ impl RegisteredPort {
         Self {
             login,
             membership,
+            objects: PortObjects::default(),
             link_errors: LinkErrors::default(),
             budget: RequestBudget::default(),
             logins: ServiceLogins::default(),
@@ -82,10 +94,6 @@ impl RegisteredPort {
 
     pub(super) const fn fc_id(&self) -> FcId {
         self.login.fc_id
-    }
-
-    pub(super) const fn view(&self) -> PortView<'_> {
-        PortView { login: &self.login }
     }
 
     /// Whether it is logged in to a service.

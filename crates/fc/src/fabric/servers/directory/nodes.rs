@@ -1,0 +1,66 @@
+//! Which ports have which names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fabric::servers::PortLogin;
+use crate::wire::ct::name_server::SymbolicName;
+use crate::wire::names::{FcId, Wwn};
+
+/// Ports by their names.
+#[derive(Debug, Default)]
+pub(in crate::fabric::servers) struct Nodes {
+    /// The last of two that have the same WWPN.
+    ports: BTreeMap<Wwn, FcId>,
+    nodes: BTreeMap<Wwn, Node>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    ports: BTreeSet<FcId>,
+    symbolic: SymbolicName,
+}
+
+impl Nodes {
+    pub(in crate::fabric::servers) fn add(&mut self, login: &PortLogin) {
+        self.ports.insert(login.wwpn, login.fc_id);
+        let node = self.nodes.entry(login.wwnn).or_default();
+        node.ports.insert(login.fc_id);
+    }
+
+    /// A node is gone with its last port, and with it its symbolic name.
+    pub(in crate::fabric::servers) fn remove(&mut self, login: &PortLogin) {
+        if self.port(login.wwpn) == Some(login.fc_id) {
+            self.ports.remove(&login.wwpn);
+        }
+        if let Some(node) = self.nodes.get_mut(&login.wwnn) {
+            node.ports.remove(&login.fc_id);
+            if node.ports.is_empty() {
+                self.nodes.remove(&login.wwnn);
+            }
+        }
+    }
+
+    /// The port of a WWPN.
+    pub(super) fn port(&self, wwpn: Wwn) -> Option<FcId> {
+        self.ports.get(&wwpn).copied()
+    }
+
+    /// The ports of a WWNN, by address.
+    pub(super) fn ports(&self, wwnn: Wwn) -> impl Iterator<Item = FcId> {
+        let node = self.nodes.get(&wwnn).into_iter();
+        node.flat_map(|node| node.ports.iter().copied())
+    }
+
+    /// The symbolic name of a node; an empty one if none is registered.
+    pub(in crate::fabric::servers) fn symbolic(&self, wwnn: Wwn) -> SymbolicName {
+        let node = self.nodes.get(&wwnn);
+        node.map_or_else(SymbolicName::default, |node| node.symbolic.clone())
+    }
+
+    /// Sets it; `false` if it is the same, or there is no such node.
+    pub(super) fn set_symbolic(&mut self, wwnn: Wwn, name: SymbolicName) -> bool {
+        let node = self.nodes.get_mut(&wwnn);
+        let other = node.filter(|node| node.symbolic != name);
+        other.map(|node| node.symbolic = name).is_some()
+    }
+}
