@@ -1,19 +1,21 @@
-//! What comes in: FCoE and FIP to addresses that were joined, and nothing else.
+//! What comes in: FCoE, FIP and LLDP to addresses that were joined, and nothing else.
 
 use libc::sock_filter;
 
 use super::EtherMac;
 
-/// EtherTypes of FCoE and FIP (FC-BB-6).
-const ETHERTYPES: [u32; 2] = [0x8906, 0x8914];
+/// EtherTypes of FCoE and FIP (FC-BB-6), and of LLDP (IEEE 802.1AB), which comes where its group
+/// was joined.
+const ETHERTYPES: [u32; 3] = [0x8906, 0x8914, 0x88cc];
 
 /// A program for the kernel's classic BPF. It sees frames from their destination on, without the
 /// outermost 802.1Q tag.
 pub(super) fn program(addresses: &[EtherMac]) -> Vec<sock_filter> {
     let mut program = vec![
         load(libc::BPF_H, 12),
-        equal(ETHERTYPES[0], 2, 0),
-        equal(ETHERTYPES[1], 1, 0),
+        equal(ETHERTYPES[0], 3, 0),
+        equal(ETHERTYPES[1], 2, 0),
+        equal(ETHERTYPES[2], 1, 0),
         DROP,
     ];
     for [a, b, c, d, e, f] in addresses.iter().copied() {

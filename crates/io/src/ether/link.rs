@@ -215,10 +215,10 @@ pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 /// Bytes of `nlmsghdr`, of `ifinfomsg`, and before the value of an attribute.
 pub(super) const HEADER: usize = 16;
 pub(super) const INFO: usize = 16;
-const ATTRIBUTE: usize = 4;
+pub(super) const ATTRIBUTE: usize = 4;
 
 /// More than the kernel tells of one interface without being asked for its virtual functions.
-const MESSAGE_MAX: usize = 32 << 10;
+pub(super) const MESSAGE_MAX: usize = 32 << 10;
 
 /// More than the kernel tells unasked of most interfaces. What is longer is asked for.
 const NOTICE_MAX: usize = 8 << 10;

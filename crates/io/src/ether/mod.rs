@@ -3,13 +3,14 @@
 //! A port is an interface of this machine, by rings of memory that it shares with the kernel, or
 //! one end of a cable of Unix datagram sockets, which takes no privilege and may have a virtual
 //! machine at its other end. Frames are read where the kernel has put them and written where it
-//! takes them from; only FCoE and FIP (EtherTypes 8906h and 8914h) to addresses that were joined
-//! come in.
+//! takes them from; only FCoE, FIP and LLDP (EtherTypes 8906h, 8914h and 88CCh) to addresses that
+//! were joined come in. By AF_XDP there is no LLDP: the kernel keeps it, for its own agents.
 //!
 //! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
 //! lost is counted in the place where it was lost ([`Drops`]).
 
 mod cable;
+pub mod dcb;
 mod filter;
 mod interface_watch;
 mod link;

@@ -1,6 +1,7 @@
 //! One suite for every port, and what is peculiar to each.
 
 mod cable;
+mod dcb;
 mod every;
 mod link;
 mod packet;
