@@ -3,6 +3,7 @@
 //! | duty | modules |
 //! |---|---|
 //! | Fibre Channel ports of this machine | [`n_port`] |
+//! | LLDP and DCBX at an Ethernet port | [`lldp`] |
 //! | when a thread spins in place of sleeping | [`polling`] |
 //! | what iSCSI sends, in batches of the ring | [`batch`] |
 //! | queue pairs of RDMA devices, as iSER uses them | [`device_pair`] |
@@ -14,6 +15,7 @@ pub mod batch;
 pub mod device_pair;
 pub mod files;
 pub mod journal;
+pub mod lldp;
 pub mod lockfile;
 pub mod n_port;
 pub mod polling;
