@@ -82,6 +82,12 @@ impl LockHolder {
         let read = file.read_to_string(&mut text);
         Self(read.ok().and_then(|_| text.trim().parse().ok()))
     }
+
+    /// ` (kill PID)`, if its number is known.
+    pub fn stop_command(&self) -> String {
+        let command = self.0.map(|id| format!(" (kill {id})"));
+        command.unwrap_or_default()
+    }
 }
 
 impl fmt::Display for LockHolder {

@@ -1,6 +1,7 @@
 //! N_Ports on the Ethernet ports of this machine.
 
 mod claim;
+mod fcf;
 mod idle;
 mod names;
 mod problems;
@@ -22,6 +23,7 @@ use fc::remote::Partners;
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
+pub use self::fcf::FcfAttachment;
 pub use self::idle::{BlockingPort, IdlePorts};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
@@ -124,17 +126,7 @@ impl Attachment {
     /// See [`NoPort`].
     pub fn open(place: &Place, owner: &PortOwner) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
-        let kernels = |interface| problems::kernel_port(Path::new(problems::SYSFS), interface);
-        if let Some(port) = place.interface().and_then(kernels) {
-            return Err(NoPort::Kernel(place.clone(), port));
-        }
-        let mut ether = EtherPort::open(place, &EtherOptions::default())?;
-        if let Some(narrow @ LinkProblem::Narrow(..)) = LinkProblem::at(place, ether.link()) {
-            return Err(NoPort::Narrow(narrow));
-        }
-        if let Some(line) = no_priority(place, ether.tag_priority()) {
-            tracing::warn!("{line}");
-        }
+        let mut ether = open_ether(place)?;
         let names = PortNames::claim(place, ether.mac(), owner).map_err(failed)?;
         for mac in Fip::groups().into_iter().chain([names.mac]) {
             ether.join(mac.0).map_err(failed)?;
@@ -156,6 +148,22 @@ impl Attachment {
     pub fn obstacle(&self) -> Option<LinkProblem> {
         LinkProblem::at(&self.place, self.ether.link())
     }
+}
+
+/// Opens an Ethernet port for Fibre Channel, unless the kernel's fcoe is there or no frame fits.
+fn open_ether(place: &Place) -> Result<EtherPort, NoPort> {
+    let kernels = |interface| problems::kernel_port(Path::new(problems::SYSFS), interface);
+    if let Some(port) = place.interface().and_then(kernels) {
+        return Err(NoPort::Kernel(place.clone(), port));
+    }
+    let ether = EtherPort::open(place, &EtherOptions::default())?;
+    if let Some(narrow @ LinkProblem::Narrow(..)) = LinkProblem::at(place, ether.link()) {
+        return Err(NoPort::Narrow(narrow));
+    }
+    if let Some(line) = no_priority(place, ether.tag_priority()) {
+        tracing::warn!("{line}");
+    }
+    Ok(ether)
 }
 
 /// What is to be said of a VLAN whose tags do not carry the priority that frames leave with.

@@ -36,6 +36,8 @@ pub enum PortOwner {
     Server,
     /// A server that has another WWPN, so that any number will do.
     NamedServer,
+    /// A port of a switch, which has the interface's own address as a server has.
+    Switch,
     /// An initiator.
     Initiator,
     /// The previous owner of these names.
@@ -91,9 +93,10 @@ impl PortNumbers {
     }
 
     fn first_free(&self, interface: &str, owner: &PortOwner) -> io::Result<(u16, LockFile)> {
-        let server = matches!(owner, PortOwner::Server | PortOwner::NamedServer).then_some(0);
+        let has_first = !matches!(owner, PortOwner::Initiator | PortOwner::Again(_));
+        let server = has_first.then_some(0);
         let others = self.first..self.first + PORTS_MAX - 1;
-        let others = others.filter(|_| !matches!(owner, PortOwner::Server));
+        let others = others.filter(|_| !matches!(owner, PortOwner::Server | PortOwner::Switch));
         let mut last = None;
         for number in server.into_iter().chain(others) {
             match self.folder.take(&format!("{interface}-{number}"))? {
@@ -105,6 +108,11 @@ impl PortNumbers {
             (PortOwner::Server, Some(other)) => format!(
                 "{other} already serves there: stop it, or give this port its own name (--fcoe \
                  {interface},wwpn=WWPN)"
+            ),
+            (PortOwner::Switch, Some(other)) => format!(
+                "{other} already has a Fibre Channel port there: stop it{}, or give the switch \
+                 another interface",
+                other.stop_command()
             ),
             _ => format!("{PORTS_MAX} Fibre Channel ports are in use there: stop some of them"),
         }))

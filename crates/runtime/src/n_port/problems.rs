@@ -35,7 +35,7 @@ const MTU: u32 = 2500;
 
 impl LinkProblem {
     /// The worst at a place, whose link is so. A cable has none.
-    pub(super) fn at(place: &Place, link: LinkStatus) -> Option<Self> {
+    pub fn at(place: &Place, link: LinkStatus) -> Option<Self> {
         let interface = place.interface()?.to_owned();
         let payload = payload_max(link.mtu as usize);
         if payload < MIN_PAYLOAD {
@@ -50,7 +50,7 @@ impl LinkProblem {
     }
 
     /// Whether no frame passes.
-    pub(super) const fn is_barrier(&self) -> bool {
+    pub const fn is_barrier(&self) -> bool {
         !matches!(self, Self::Short(..))
     }
 }

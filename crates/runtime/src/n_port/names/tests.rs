@@ -70,6 +70,17 @@ fn a_server_has_its_number_or_is_told_who_has_it() {
 }
 
 #[test]
+fn a_switch_has_the_address_of_the_interface_or_is_told_how_to_get_it() {
+    let numbers = numbers("switch");
+    let claim = numbers.first_free("eth0", &PortOwner::Server).unwrap();
+    let refused = numbers.first_free("eth0", &PortOwner::Switch).unwrap_err();
+    let way_out = format!("stop it (kill {})", process::id());
+    assert!(refused.to_string().contains(&way_out), "{refused}");
+    drop(claim);
+    assert_eq!(numbers.first_free("eth0", &PortOwner::Switch).unwrap().0, 0);
+}
+
+#[test]
 fn nobody_else_can_take_a_number() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let numbers = numbers("private");

@@ -1,0 +1,57 @@
+//! Ethernet ports that a switch has: the F_Port side of FCoE.
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::ether::{EtherPort, Place};
+use fc::wire::ethernet::Mac;
+use fc::wire::names::FcId;
+
+use super::{LinkProblem, NoPort, PortNames, PortOwner, open_ether};
+
+/// An Ethernet port of a switch. Frames to its own address come in, and those to
+/// [`FcfAttachment::GROUPS`].
+#[derive(Debug)]
+pub struct FcfAttachment {
+    /// The interface or cable.
+    pub place: Place,
+    /// The port itself.
+    pub ether: EtherPort,
+    /// The right to the interface's own address, for as long as this lives.
+    _names: Arc<PortNames>,
+}
+
+impl FcfAttachment {
+    /// What an FCF listens to beside its own address (FC-BB-6, FIP addresses): its own group; that
+    /// of ENodes, to which other FCFs advertise; and the F_Port's address as a VN_Port would have
+    /// it, to which a Linux kernel sends an FLOGI without FIP once it has heard no FCF for 8 s.
+    pub const GROUPS: [Mac; 3] = [
+        Mac::ALL_FCF,
+        Mac::ALL_ENODE,
+        Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F),
+    ];
+
+    /// Opens an Ethernet port for a switch.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPort`].
+    pub fn open(place: &Place) -> Result<Self, NoPort> {
+        let failed = |cause: io::Error| NoPort::Io(place.clone(), cause);
+        let mut ether = open_ether(place)?;
+        let names = PortNames::claim(place, ether.mac(), &PortOwner::Switch).map_err(failed)?;
+        for mac in Self::GROUPS {
+            ether.join(mac.0).map_err(failed)?;
+        }
+        Ok(Self {
+            place: place.clone(),
+            ether,
+            _names: names,
+        })
+    }
+
+    /// What is in the way of frames, or of full ones.
+    pub fn obstacle(&self) -> Option<LinkProblem> {
+        LinkProblem::at(&self.place, self.ether.link())
+    }
+}
