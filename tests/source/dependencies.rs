@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rdma", &["scsi"]),
     ("iscsi", &["scsi", "rdma"]),
     ("fc", &["scsi"]),
+    ("fcoe-utils", &["fc", "io"]),
     ("block", &["scsi", "io"]),
     ("address", &["scsi", "iscsi", "fc", "io", "block"]),
     (
@@ -73,7 +74,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "lunar",
-        &["address", "runtime", "client", "engine", "bench", "control"],
+        &[
+            "fcoe-utils",
+            "address",
+            "runtime",
+            "client",
+            "engine",
+            "bench",
+            "control",
+        ],
     ),
     (
         "tests",

@@ -1,0 +1,15 @@
+//! What the programs of fcoe-utils (Open-FCoE) tell and do: FCoE instances of the kernel as
+//! `fcoeadm` shows them, in the layout of fcoe-utils 1.0.34.
+//!
+//! The kernel's instances are read from sysfs, whose root is a parameter: tests have folders that
+//! are laid out like it. Views are texts; nothing here prints.
+#![forbid(unsafe_code)]
+
+pub mod change;
+mod hba;
+pub mod instance;
+mod pci;
+pub mod sysfs;
+#[cfg(test)]
+mod tests;
+pub mod view;
