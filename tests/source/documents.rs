@@ -19,9 +19,9 @@ fn help(verb: &str) -> String {
 
 /// The verbs that have a page in the manual.
 const VERBS: &[&str] = &[
-    "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor", "daemon", "plan",
-    "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "metrics",
-    "unit", "shell", "as", "import", "export", "api",
+    "serve", "copy", "verify", "info", "ls", "fcoeadm", "secret", "bench", "race", "floor",
+    "daemon", "plan", "apply", "set", "unset", "history", "diff", "rollback", "sessions", "drop",
+    "stats", "metrics", "unit", "shell", "as", "import", "export", "api",
 ];
 
 /// Pages that are not of a verb.
@@ -35,7 +35,9 @@ fn read(path: &str) -> String {
 fn in_help(help: &str) -> Options {
     collect(help, |line| {
         // Deeper lines are text, which may begin with the name of another option.
-        let short = line.strip_prefix("  -h, --");
+        let is_short = line.starts_with("  -") && line.get(3..)?.starts_with(char::is_alphabetic);
+        let short = line.get(4..).filter(|_| is_short);
+        let short = short.and_then(|rest| rest.strip_prefix(", --"));
         let option = short.or_else(|| line.strip_prefix("      --"))?;
         line.get(line.len() - option.len() - 2..)
     })

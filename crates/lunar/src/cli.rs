@@ -1,7 +1,7 @@
 //! The command line as a whole: verbs, and how a wrong one is answered.
 
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::ParseIntError;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +15,8 @@ use crate::bench::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::daemon::DaemonArgs;
 use crate::documents;
+use crate::fcoe_utils::PROGRAMS;
+use crate::fcoe_utils::fcoeadm::FcoeadmArgs;
 use crate::floor::FloorArgs;
 use crate::import::{ExportArgs, ImportArgs};
 use crate::info::InfoArgs;
@@ -59,6 +61,7 @@ pub(crate) enum Verb {
     Floor(Box<FloorArgs>),
     Info(InfoArgs),
     Ls(LsArgs),
+    Fcoeadm(Box<FcoeadmArgs>),
     Secret(SecretArgs),
     Daemon(DaemonArgs),
     Plan(PlanArgs),
@@ -144,6 +147,13 @@ fn usual_words(mut args: Vec<OsString>) -> Vec<OsString> {
     let name = args.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "targetcli") {
         args.splice(..1, ["lunar", "as", "targetcli"].map(OsString::from));
+        return args;
+    }
+    if let Some(program) = PROGRAMS
+        .iter()
+        .find(|program| name == Some(OsStr::new(program)))
+    {
+        args.splice(..1, ["lunar", program].map(OsString::from));
         return args;
     }
     match args.get(1).and_then(|word| word.to_str()) {

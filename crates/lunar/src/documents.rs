@@ -137,6 +137,7 @@ const PAGES: &[(&str, &str)] = &[
     ("floor", include_str!("../../../docs/manual/floor.md")),
     ("info", include_str!("../../../docs/manual/info.md")),
     ("ls", include_str!("../../../docs/manual/ls.md")),
+    ("fcoeadm", include_str!("../../../docs/manual/fcoeadm.md")),
     ("secret", include_str!("../../../docs/manual/secret.md")),
     ("daemon", include_str!("../../../docs/manual/daemon.md")),
     ("plan", include_str!("../../../docs/manual/plan.md")),

@@ -7,6 +7,7 @@ mod client;
 mod copy;
 mod daemon;
 mod documents;
+mod fcoe_utils;
 mod floor;
 mod import;
 mod info;
@@ -62,6 +63,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Floor(args) => floor::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),
+        Verb::Fcoeadm(args) => fcoe_utils::fcoeadm::run(&args),
         Verb::Secret(args) => secret::run(&args),
         Verb::Daemon(args) => daemon::run(&args),
         Verb::Plan(args) => manage::change::plan(&args),

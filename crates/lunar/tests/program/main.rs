@@ -4,6 +4,7 @@
 mod bench;
 mod command_line;
 mod copy;
+mod fcoeadm;
 mod iser;
 mod looks;
 mod manual;

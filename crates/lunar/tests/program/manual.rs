@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{Run, lunar};
 
-const VERBS: [&str; 9] = [
-    "serve", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
+const VERBS: [&str; 10] = [
+    "serve", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret", "fcoeadm",
 ];
 
 fn printed(line: &str) -> String {
@@ -99,13 +99,17 @@ fn files_of_a_verb_stand_beside_those_of_all() {
 fn every_option_is_on_its_page() {
     for verb in VERBS {
         let (page, help) = (page(verb), printed(&format!("{verb} --help")));
-        let options = help
+        let is_option = |line: &&str| line.starts_with("  -") || line.starts_with("      --");
+        let words = help
             .lines()
-            .filter_map(|line| line.strip_prefix("      --"));
-        let options = options.map(|line| line.split([' ', '[']).next().unwrap());
-        for option in options.filter(|option| !option.is_empty()) {
-            let written = format!("\\fB\\-\\-{}\\fR", option.replace('-', "\\-"));
-            assert!(page.contains(&written), "{verb}: {option}\n{page}");
+            .filter(is_option)
+            .flat_map(str::split_whitespace);
+        for option in words.filter(|word| word.starts_with('-')) {
+            let name = option.split([',', '[', '=']).next().unwrap();
+            let written = name.replace('-', "\\-");
+            let ways = ["\\fR", ","].map(|end| format!("{written}{end}"));
+            let is_there = ways.iter().any(|way| page.contains(way));
+            assert!(is_there, "{verb}: {option}\n{page}");
         }
     }
 }

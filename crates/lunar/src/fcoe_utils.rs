@@ -1,0 +1,7 @@
+//! The programs of fcoe-utils as verbs. They also work by the names of these programs: a symbolic
+//! link `fcoeadm` to lunar is `lunar fcoeadm`.
+
+pub(crate) mod fcoeadm;
+
+/// The programs whose names stand for a verb.
+pub(crate) const PROGRAMS: &[&str] = &["fcoeadm"];
