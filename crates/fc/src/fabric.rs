@@ -10,6 +10,7 @@
 //! | `fcf` | FIP: discovery, logins, keep alives, and the standby |
 //! | `login`, `ids` | who is logged in, and with which N_Port_ID |
 //! | [`zones`] | who sees whom |
+//! | [`servers`] | what stands behind the well-known addresses |
 //! | [`ForwardTable`] | which frames are forwarded, and how |
 //!
 //! A core that only forwards has a snapshot of the table, [`Switch::forwarding`], and counts by
@@ -17,11 +18,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use scsi::medium::Now;
 
 use crate::frames::FrameSink;
 use crate::wire::ethernet::{self, EthernetHeader, Mac};
+use crate::wire::fcoe;
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
@@ -31,6 +34,7 @@ mod fcf;
 mod forward;
 mod ids;
 mod login;
+mod outgoing;
 pub mod servers;
 #[cfg(test)]
 mod tests;
@@ -44,6 +48,8 @@ pub use forward::ForwardTable;
 pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, Verdict};
 
 use fcf::Fcf;
+use outgoing::OutgoingFrames;
+use servers::{PortLogin, PortView, Servers, ServersConfig, ServersEvent};
 use zones::Zones;
 
 /// A switch.
@@ -52,6 +58,8 @@ pub struct Switch {
     ports: BTreeMap<PortNumber, SwitchPort>,
     next_port: u16,
     fcf: Fcf,
+    servers: Servers,
+    zones: Arc<Zones>,
     table: Arc<ForwardTable>,
     events: VecDeque<SwitchEvent>,
 }
@@ -59,8 +67,9 @@ pub struct Switch {
 /// What the switch knows of a port besides FIP.
 #[derive(Debug)]
 struct SwitchPort {
-    place: Arc<str>,
+    config: SwitchPortConfig,
     counters: PortCounters,
+    outgoing: OutgoingFrames,
     /// An FLOGI without FIP was told of.
     point_to_point: bool,
 }
@@ -69,10 +78,13 @@ impl Switch {
     /// A switch without ports. `random` are fresh random bytes; the lots it draws come of them.
     #[must_use]
     pub fn new(config: &SwitchConfig, now: Now, random: [u8; 8]) -> Self {
+        let fcf = Fcf::new(config, now, random);
         Self {
             ports: BTreeMap::new(),
             next_port: 0,
-            fcf: Fcf::new(config, now, random),
+            servers: servers_of(&fcf),
+            fcf,
+            zones: Arc::clone(&config.zones),
             table: Arc::new(ForwardTable::new(config.fc_map, Arc::clone(&config.zones))),
             events: VecDeque::new(),
         }
@@ -91,12 +103,19 @@ impl Switch {
         self.next_port += 1;
         Arc::make_mut(&mut self.table).set_place(number, Some(&config));
         let port = SwitchPort {
-            place: Arc::clone(&config.place),
+            config: config.clone(),
             counters: PortCounters::default(),
+            outgoing: OutgoingFrames::default(),
             point_to_point: false,
         };
         self.ports.insert(number, port);
         self.fcf.add_port(number, config);
+        if number == PortNumber(0) {
+            // It has its names only now.
+            self.servers = servers_of(&self.fcf);
+            let zones = Arc::clone(&self.zones);
+            self.servers.set_zones(self.fcf.now(), zones);
+        }
         number
     }
 
@@ -112,14 +131,21 @@ impl Switch {
     pub fn link(&mut self, now: Now, number: PortNumber, up: bool) {
         self.fcf.link(now, number, up);
         self.settle();
+        if let Some(port) = self.ports.get_mut(&number).filter(|_| !up) {
+            port.outgoing = OutgoingFrames::default();
+        }
     }
 
     /// Takes an Ethernet frame that came in at a port, and counts it. One that goes out is
     /// rewritten in place.
     pub fn receive(&mut self, now: Now, number: PortNumber, frame: &mut [u8]) -> Verdict {
-        let verdict = self.table.forward(number, frame);
+        let mut verdict = self.table.forward(number, frame);
         match verdict {
-            Verdict::Taken => self.take(now, number, frame),
+            Verdict::Taken => {
+                if let Err(reason) = self.take(now, number, frame) {
+                    verdict = Verdict::Dropped(reason);
+                }
+            }
             Verdict::Dropped(reason) => self.dropped(now, number, reason, frame),
             Verdict::Forward(_) => {}
         }
@@ -129,17 +155,20 @@ impl Switch {
         verdict
     }
 
-    fn take(&mut self, now: Now, number: PortNumber, frame: &[u8]) {
-        let Ok((header, payload)) = EthernetHeader::parse(frame) else {
-            return;
-        };
+    fn take(&mut self, now: Now, number: PortNumber, frame: &[u8]) -> Result<(), DropReason> {
+        let parsed = EthernetHeader::parse(frame);
+        let (header, payload) = parsed.map_err(|_| DropReason::NotForUs)?;
         if header.ethertype == ethernet::FIP {
             let taken = self.fcf.receive(now, number, &header, payload);
             if let Err(violation) = taken {
                 self.fcf.remark(number, header.src, violation);
             }
+        } else {
+            self.fcf.tick(now);
+            self.servers.receive(now, &fcoe::decode(payload)?);
         }
         self.settle();
+        Ok(())
     }
 
     /// What is done about some of the frames that are dropped.
@@ -173,14 +202,22 @@ impl Switch {
 
     /// Writes what the switch itself has to say at a port, as far as there is room.
     pub fn transmit(&mut self, number: PortNumber, out: &mut impl FrameSink) {
-        self.fcf.transmit(number, out);
+        let Some(port) = self.ports.get_mut(&number) else {
+            return;
+        };
+        if self.fcf.transmit(number, out) {
+            port.outgoing.write(out);
+        }
     }
 
     /// The zones are others, at once. Pairs that share one before and after do not notice.
     pub fn set_zones(&mut self, now: Now, zones: Arc<Zones>) {
         self.fcf.tick(now);
+        self.zones = Arc::clone(&zones);
         let logins = self.fcf.logins().iter();
-        Arc::make_mut(&mut self.table).set_zones(zones, logins);
+        Arc::make_mut(&mut self.table).set_zones(Arc::clone(&zones), logins);
+        self.servers.set_zones(self.fcf.now(), zones);
+        self.settle();
     }
 
     /// What happened next.
@@ -191,12 +228,14 @@ impl Switch {
     /// When [`Self::expire`] has something to do.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        self.fcf.next_deadline()
+        let all = [self.fcf.next_deadline(), self.servers.next_deadline()];
+        all.into_iter().flatten().min()
     }
 
     /// Does what is due.
     pub fn expire(&mut self, now: Now) {
         self.fcf.expire(now);
+        self.servers.expire(self.fcf.now());
         self.settle();
     }
 
@@ -237,6 +276,11 @@ impl Switch {
         self.fcf.logins().iter()
     }
 
+    /// What the services know of the VN_Ports that are logged in, by N_Port_ID.
+    pub fn registered(&self) -> impl Iterator<Item = PortView<'_>> {
+        self.servers.ports()
+    }
+
     /// All N_Port_IDs that are remembered, by WWPN: what [`SwitchConfig::ids`] takes.
     pub fn ids(&self) -> impl Iterator<Item = (Wwn, FcId)> {
         self.fcf.ids().iter()
@@ -245,7 +289,7 @@ impl Switch {
     /// What came in at each port, by the counts of [`Self::receive`].
     pub fn counters(&self) -> impl Iterator<Item = (PortNumber, &str, &PortCounters)> {
         let ports = self.ports.iter();
-        ports.map(|(number, port)| (*number, &*port.place, &port.counters))
+        ports.map(|(number, port)| (*number, &*port.config.place, &port.counters))
     }
 
     /// What was counted of FIP.
@@ -254,24 +298,83 @@ impl Switch {
         self.fcf.statistics()
     }
 
-    /// Follows what FIP has told.
+    /// Follows what FIP and the services have told, until neither has more. What the services have
+    /// to send goes before the end of the login that they send it to.
     fn settle(&mut self) {
-        while let Some(event) = self.fcf.poll() {
-            match &event {
-                SwitchEvent::LoggedIn(login) => self.logged_in(login),
-                SwitchEvent::LoggedOut(login, _) => self.logged_out(login),
-                _ => {}
+        loop {
+            self.collect();
+            if let Some(event) = self.servers.poll() {
+                self.served(event);
+            } else if let Some(event) = self.fcf.poll() {
+                self.follow(&event);
+                self.events.push_back(event);
+            } else {
+                return;
             }
-            self.events.push_back(event);
         }
     }
 
-    fn logged_in(&mut self, login: &FabricLogin) {
-        Arc::make_mut(&mut self.table).insert(login);
+    fn follow(&mut self, event: &SwitchEvent) {
+        let now = self.fcf.now();
+        match event {
+            SwitchEvent::LoggedIn(login) => {
+                Arc::make_mut(&mut self.table).insert(login);
+                let f_port_name = self.fcf.f_port_name(login.port);
+                self.servers
+                    .logged_in(now, served_login(login, f_port_name));
+            }
+            SwitchEvent::LoggedOut(login, _) => {
+                Arc::make_mut(&mut self.table).remove(login.fc_id);
+                self.servers.logged_out(now, login.fc_id);
+            }
+            _ => {}
+        }
     }
 
-    fn logged_out(&mut self, login: &FabricLogin) {
-        Arc::make_mut(&mut self.table).remove(login.fc_id);
+    fn served(&mut self, event: ServersEvent) {
+        match event {
+            ServersEvent::LoggedOut(fc_id) => {
+                self.fcf.end(fc_id, LogoutReason::LoggedOut);
+            }
+            ServersEvent::Remark { from, violation } => {
+                let login = self.fcf.logins().get(from);
+                if let Some((port, mac)) = login.map(|login| (login.port, login.mac)) {
+                    self.fcf.remark(port, mac, violation);
+                }
+            }
+        }
+    }
+
+    /// Gives the frames of the services to the ports where they go out.
+    fn collect(&mut self) {
+        while let Some(frame) = self.servers.transmit() {
+            let login = self.fcf.logins().get(frame.header.d_id);
+            let port = login.and_then(|login| Some((login, self.ports.get_mut(&login.port)?)));
+            if let Some((login, port)) = port {
+                port.outgoing.push(&port.config, login.mac, frame);
+            }
+        }
+    }
+}
+
+fn servers_of(fcf: &Fcf) -> Servers {
+    let ms = |ms: u32| Duration::from_millis(ms.into());
+    Servers::new(ServersConfig {
+        switch_name: fcf.switch_name(),
+        fabric_name: fcf.fabric_name(),
+        e_d_tov: ms(fcf::E_D_TOV_MS),
+        r_a_tov: ms(fcf::R_A_TOV_MS),
+    })
+}
+
+fn served_login(login: &FabricLogin, f_port_name: Wwn) -> PortLogin {
+    PortLogin {
+        fc_id: login.fc_id,
+        wwpn: login.wwpn,
+        wwnn: login.wwnn,
+        f_port_name,
+        place: Arc::clone(&login.place),
+        max_payload: login.max_payload,
     }
 }
 

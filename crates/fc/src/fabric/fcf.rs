@@ -50,6 +50,7 @@ mod standby;
 mod transmit;
 
 use advertisement::OtherFcfs;
+pub(super) use els::{E_D_TOV_MS, R_A_TOV_MS};
 use keep_alive::Strays;
 use standby::Role;
 use transmit::OutgoingMessages;
@@ -169,6 +170,15 @@ impl Fcf {
 
     pub(super) const fn fabric_name(&self) -> Wwn {
         self.identity.fabric_name
+    }
+
+    pub(super) const fn now(&self) -> Now {
+        self.now
+    }
+
+    pub(super) fn f_port_name(&self, number: PortNumber) -> Wwn {
+        let port = self.ports.get(&number);
+        port.map_or(Wwn(0), |port| port.f_port_name)
     }
 
     pub(super) const fn statistics(&self) -> FcfStatistics {

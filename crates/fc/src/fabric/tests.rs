@@ -7,6 +7,7 @@ mod keep_alives;
 mod linux;
 mod logins;
 mod rig;
+mod services;
 mod standby;
 mod states;
 mod wrong;

@@ -260,8 +260,8 @@ impl FcfPort {
 }
 
 /// The times of the fabric, in milliseconds.
-pub(in super::super) const E_D_TOV_MS: u32 = 2_000;
-pub(in super::super) const R_A_TOV_MS: u32 = 10_000;
+pub(in crate::fabric) const E_D_TOV_MS: u32 = 2_000;
+pub(in crate::fabric) const R_A_TOV_MS: u32 = 10_000;
 
 const OTHER_ID: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, explanation::NONE);
 const NO_NAME: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, explanation::PORT_NAME);

@@ -86,7 +86,7 @@ impl Fcf {
     /// A frame came from a VN_Port that is not logged in: we have begun anew. Its ENode is not
     /// known, so all are told; only those that have such a port listen. Without its WWPN it would
     /// not believe us: if that is not remembered, the next keep alive of its ENode tells us.
-    pub(in super::super) fn stray(&mut self, now: Now, number: PortNumber, src: Mac, fc_id: FcId) {
+    pub(in crate::fabric) fn stray(&mut self, now: Now, number: PortNumber, src: Mac, fc_id: FcId) {
         self.tick(now);
         let Some(wwpn) = self.ids.owner(fc_id) else {
             return;

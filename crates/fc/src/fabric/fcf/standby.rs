@@ -74,7 +74,7 @@ impl Fcf {
     }
 
     /// Ends it for good. A standby hears that it is wanted before the ENodes look for it.
-    pub(in super::super) fn shut_down(&mut self, now: Now) {
+    pub(in crate::fabric) fn shut_down(&mut self, now: Now) {
         self.tick(now);
         if self.is_active() {
             // No standby of any, but not active any more: the Advertisements are to say so.

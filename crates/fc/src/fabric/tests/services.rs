@@ -1,0 +1,113 @@
+//! What a VN_Port asks of the services of the fabric, as FCoE.
+
+use super::rig::{fcf, frames, host, ms, receive, switch, told, vn};
+use crate::fabric::{DropReason, Switch, Verdict};
+use crate::wire::els::{Code, Els, Logo, Reply};
+use crate::wire::ethernet::{self, EthernetHeader};
+use crate::wire::fcoe::{self, Eof, Sof};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::names::FcId;
+
+const FIRST: FcId = FcId(0x01_0100);
+
+/// An ELS of the VN_Port of host 1 to a service.
+fn els(to: FcId, els: &Els) -> Vec<u8> {
+    let ethernet = EthernetHeader::new(vn(FIRST), fcf(1, 0), ethernet::FCOE);
+    let header = FrameHeader {
+        f_ctl: FCtl::REQUEST,
+        ..FrameHeader::new(
+            (RCtl::ELS_REQUEST, FrameType::ELS),
+            (FIRST, to),
+            (OxId(3), RxId::UNASSIGNED),
+        )
+    };
+    crate::tests::frame(&ethernet, (Sof::I3, Eof::T), &header, &els.encode())
+}
+
+/// The answers that go out at port 0, each with the service that they are from.
+fn asked(switch: &mut Switch, to: FcId, request: &Els) -> Vec<(FcId, Reply)> {
+    let verdict = receive(switch, 2, 0, &mut els(to, request));
+    assert_eq!(verdict, Verdict::Taken);
+    let answer = |frame: Vec<u8>| {
+        let (ethernet, bytes) = EthernetHeader::parse(&frame).unwrap();
+        assert_eq!((ethernet.src, ethernet.dst), (fcf(1, 0), vn(FIRST)));
+        let frame = fcoe::decode(bytes).unwrap();
+        assert_eq!(frame.header.d_id, FIRST);
+        assert_eq!(frame.header.ox_id, OxId(3));
+        let reply = Reply::parse(request.code(), frame.payload).unwrap();
+        (frame.header.s_id, reply)
+    };
+    frames(switch, 0).into_iter().map(answer).collect()
+}
+
+fn logged_in() -> Switch {
+    let mut switch = switch();
+    assert_eq!(host(0, 1).log_in(&mut switch, 1), FIRST);
+    switch
+}
+
+#[test]
+fn the_name_server_takes_a_plogi() {
+    let mut switch = logged_in();
+    let mut parameters = host(0, 1).parameters();
+    parameters.class_3.receive_size = 2112;
+    let plogi = Els::Plogi(parameters);
+    let answers = asked(&mut switch, FcId::DIRECTORY, &plogi);
+    assert!(matches!(answers[..], [(FcId::DIRECTORY, Reply::Login(_))]));
+    assert_eq!(switch.registered().count(), 1);
+}
+
+#[test]
+fn the_f_port_tells_the_times_of_the_fabric() {
+    let mut switch = logged_in();
+    let answers = asked(&mut switch, FcId::FABRIC_F, &Els::Rtv);
+    let [(FcId::FABRIC_F, Reply::Rtv(times))] = answers[..] else {
+        panic!("{answers:?}");
+    };
+    assert_eq!((times.r_a_tov_ms, times.e_d_tov_ms()), (10_000, 2_000));
+}
+
+/// The answer goes out although the login is over.
+#[test]
+fn a_logo_as_fcoe_ends_the_login() {
+    let mut switch = logged_in();
+    let logo = Els::Logo(Logo {
+        fc_id: FIRST,
+        wwpn: host(0, 1).wwpn,
+    });
+    assert_eq!(logo.code(), Code::LOGO);
+    let answers = asked(&mut switch, FcId::FABRIC_F, &logo);
+    assert_eq!(answers, [(FcId::FABRIC_F, Reply::Accept)]);
+    assert_eq!(told(&mut switch), ["010100 out, LoggedOut"]);
+    assert_eq!(switch.registered().count(), 0);
+    let again = receive(&mut switch, 3, 0, &mut els(FcId::FABRIC_F, &logo));
+    assert_eq!(again, Verdict::Dropped(DropReason::NotLoggedIn));
+}
+
+/// A port that goes down takes with it what waits for its hosts.
+#[test]
+fn what_waits_at_a_port_goes_with_its_link() {
+    let mut switch = logged_in();
+    receive(&mut switch, 2, 0, &mut els(FcId::FABRIC_F, &Els::Rtv));
+    let port = crate::fabric::PortNumber(0);
+    switch.link(ms(3), port, false);
+    switch.link(ms(4), port, true);
+    assert!(frames(&mut switch, 0).is_empty());
+}
+
+/// A switch forwards optional headers, but has no use for them itself.
+#[test]
+fn what_the_services_cannot_read_is_dropped() {
+    let mut switch = logged_in();
+    let mut header = FrameHeader::new(
+        (RCtl::ELS_REQUEST, FrameType::ELS),
+        (FIRST, FcId::DIRECTORY),
+        (OxId(3), RxId::UNASSIGNED),
+    );
+    header.df_ctl = 0x10;
+    let ethernet = EthernetHeader::new(vn(FIRST), fcf(1, 0), ethernet::FCOE);
+    let delimiters = (Sof::I3, Eof::T);
+    let mut frame = crate::tests::frame(&ethernet, delimiters, &header, &[0; 16]);
+    let verdict = receive(&mut switch, 2, 0, &mut frame);
+    assert_eq!(verdict, Verdict::Dropped(DropReason::Malformed));
+}
