@@ -28,6 +28,7 @@ use crate::wire::names::{FcId, Wwn};
 
 mod budget;
 mod common_transport;
+mod controller;
 mod directory;
 mod link_services;
 mod outbox;
@@ -38,6 +39,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
+use self::controller::Changes;
 use self::directory::Nodes;
 pub use self::outbox::ServerFrame;
 use self::outbox::{Asked, Outbox};
@@ -80,6 +82,7 @@ pub struct Servers {
     zones: Arc<Zones>,
     ports: BTreeMap<FcId, RegisteredPort>,
     nodes: Nodes,
+    changes: Changes,
     reassembly: Reassembly,
     outbox: Outbox,
     events: VecDeque<ServersEvent>,
@@ -94,6 +97,7 @@ impl Servers {
             zones: Arc::new(Zones::closed()),
             ports: BTreeMap::new(),
             nodes: Nodes::default(),
+            changes: Changes::default(),
             reassembly: Reassembly::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -108,23 +112,23 @@ impl Servers {
         let membership = self.zones.membership(&login.zone_member());
         self.nodes.add(&login);
         let port = RegisteredPort::new(login, membership);
-        self.ports.insert(port.fc_id(), port);
+        let id = port.fc_id();
+        self.ports.insert(id, port);
+        self.await_registration(now, id);
     }
 
-    /// The login of a port is over.
-    pub fn logged_out(&mut self, _now: Now, fc_id: FcId) {
+    /// The login of a port is over: those that saw it are told at once.
+    pub fn logged_out(&mut self, now: Now, fc_id: FcId) {
+        self.tell_gone(now, fc_id);
         if let Some(port) = self.ports.remove(&fc_id) {
             self.nodes.remove(&port.login);
             self.reassembly.forget_port(fc_id);
         }
     }
 
-    /// Other zones hold from now on.
-    pub fn set_zones(&mut self, _now: Now, zones: Arc<Zones>) {
-        self.zones = zones;
-        for port in self.ports.values_mut() {
-            port.membership = self.zones.membership(&port.login.zone_member());
-        }
+    /// Other zones hold from now on: ports that see others than before are told.
+    pub fn set_zones(&mut self, now: Now, zones: Arc<Zones>) {
+        self.exchange_zones(now, zones);
     }
 
     /// The counters of the F_Port that a port is logged in at, which RLS asks for.
@@ -145,7 +149,8 @@ impl Servers {
             (FrameType::ELS, RCtl::ELS_REQUEST) => self.els_request(now, frame),
             (FrameType::CT, RCtl::UNSOLICITED_CONTROL) => self.ct_frame(now, frame),
             (FrameType::BLS, RCtl::ABTS) => self.abort(frame),
-            (FrameType::BLS, _) | (FrameType::ELS, RCtl::ELS_REPLY) => {}
+            (FrameType::BLS, _) => {}
+            (FrameType::ELS, RCtl::ELS_REPLY) => self.els_reply(frame),
             _ => self.remark(now, header.s_id, NO_SERVICE),
         }
     }
@@ -163,12 +168,17 @@ impl Servers {
     /// When [`Self::expire`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        self.reassembly.next_deadline()
+        let deadlines = [
+            self.reassembly.next_deadline(),
+            self.changes.next_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Time has passed.
     pub fn expire(&mut self, now: Now) {
         self.reassembly.expire(now);
+        self.expire_changes(now);
     }
 
     /// All ports that are logged in, by N_Port_ID.

@@ -124,6 +124,7 @@ codes! {
     RSCN = 0x61, "Registered State Change Notification.";
     SCR = 0x62, "State Change Registration.";
     RNID = 0x78, "Request Node Identification Data.";
+    LIRR = 0x7a, "Link Incident Record Registration.";
 }
 
 impl fmt::Display for Code {

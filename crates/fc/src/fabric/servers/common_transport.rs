@@ -67,7 +67,9 @@ impl Servers {
             return Err(CtReject::new(reason::INVALID_VERSION, explanation::NONE));
         }
         match (asked.at, header.service) {
-            (FcId::DIRECTORY, CtService::NAME_SERVER) => self.name_server(asked, header, payload),
+            (FcId::DIRECTORY, CtService::NAME_SERVER) => {
+                self.name_server(now, asked, header, payload)
+            }
             _ => Err(NOT_SUPPORTED),
         }
     }

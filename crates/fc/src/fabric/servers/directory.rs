@@ -4,6 +4,8 @@
 //! login to the fabric, so its names and its address are there before it registers anything; FC-4
 //! types it has only once it says so.
 
+use scsi::medium::Now;
+
 use super::common_transport::NOT_SUPPORTED;
 use super::port::RegisteredPort;
 use super::{Asked, Servers};
@@ -36,6 +38,7 @@ impl Servers {
     /// The whole CT_IU of an accept.
     pub(super) fn name_server(
         &mut self,
+        now: Now,
         asked: Asked,
         header: &CtHeader,
         payload: &[u8],
@@ -43,7 +46,7 @@ impl Servers {
         let request = NameServerRequest::parse(header.code, payload)?;
         let accept = match request {
             NameServerRequest::Other(_) => return Err(NOT_SUPPORTED),
-            request if request.registers() => self.register(asked.from, request)?,
+            request if request.registers() => self.register(now, asked.from, request)?,
             request => self.query(asked.from, &request)?,
         };
         accept.encode(header).ok_or(super::common_transport::SIZE)

@@ -24,7 +24,8 @@ impl Servers {
         let reply = if !within.is_some_and(|port| port.budget.take(now)) {
             Reply::Reject(LsRejectReason::BUSY)
         } else if let Ok(els) = Els::parse(frame.payload) {
-            self.link_service(asked, els).unwrap_or_else(Reply::Reject)
+            self.link_service(now, asked, els)
+                .unwrap_or_else(Reply::Reject)
         } else {
             self.remark(now, asked.from, UNREADABLE);
             Reply::Reject(LsRejectReason::LENGTH)
@@ -41,8 +42,13 @@ impl Servers {
         self.outbox.answer(asked, kind, &reply.encode(), frame_max);
     }
 
-    fn link_service(&mut self, asked: Asked, els: Els) -> Result<Reply, LsRejectReason> {
+    fn link_service(&mut self, now: Now, asked: Asked, els: Els) -> Result<Reply, LsRejectReason> {
         let service = Service::at(asked.at).ok_or(NOT_SUPPORTED)?;
+        if service == Service::Controller
+            && let Some(answer) = self.controller_service(now, asked, &els)
+        {
+            return answer;
+        }
         match (service, els) {
             (Service::FPort, els) => self.f_port_service(asked, els),
             (_, Els::Plogi(theirs)) => self.plogi(asked, service, &theirs),

@@ -109,16 +109,11 @@ impl Outbox {
     pub(super) fn request(&mut self, from: FcId, to: FcId, els: &Els) -> OxId {
         let ox_id = OxId(self.ox_id);
         self.ox_id = (self.ox_id + 1) % OxId::UNASSIGNED.0;
-        self.repeat(from, to, ox_id, els);
-        ox_id
-    }
-
-    /// Sends a request once more, in the exchange that it has.
-    pub(super) fn repeat(&mut self, from: FcId, to: FcId, ox_id: OxId, els: &Els) {
         let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
         let header = FrameHeader::new(kind, (from, to), (ox_id, RxId::UNASSIGNED));
         let f_ctl = FCtl::REQUEST;
         self.single(FrameHeader { f_ctl, ..header }, els.encode());
+        ox_id
     }
 
     fn single(&mut self, header: FrameHeader, payload: Vec<u8>) {

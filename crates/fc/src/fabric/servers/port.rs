@@ -6,6 +6,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::budget::RequestBudget;
+use super::controller::Notices;
 use super::directory::PortObjects;
 use super::service::Service;
 use crate::fabric::zones::{Membership, ZoneMember};
@@ -65,6 +66,7 @@ pub(super) struct RegisteredPort {
     pub(super) login: PortLogin,
     pub(super) membership: Membership,
     pub(super) objects: PortObjects,
+    pub(super) notices: Notices,
     pub(super) link_errors: LinkErrors,
     pub(super) budget: RequestBudget,
     logins: ServiceLogins,
@@ -85,6 +87,7 @@ impl RegisteredPort {
             login,
             membership,
             objects: PortObjects::default(),
+            notices: Notices::default(),
             link_errors: LinkErrors::default(),
             budget: RequestBudget::default(),
             logins: ServiceLogins::default(),

@@ -1,5 +1,6 @@
 //! The services of a fabric, as its ports find them.
 
+mod changes;
 mod directory;
 mod link_services;
 mod reassembly;

@@ -3,6 +3,8 @@
 //! A port registers for itself only. Its names are those of its login to the fabric, by which zones
 //! know it: others are rejected.
 
+use scsi::medium::Now;
+
 use crate::fabric::servers::Servers;
 use crate::wire::ct::name_server::{
     Fc4Types, FeatureBits, NameServerAccept, NameServerRequest, PortType, SymbolicName,
@@ -65,6 +67,7 @@ enum Subject {
 impl Servers {
     pub(super) fn register(
         &mut self,
+        now: Now,
         from: FcId,
         request: NameServerRequest,
     ) -> Result<NameServerAccept, CtReject> {
@@ -80,6 +83,7 @@ impl Servers {
         }
         let mut objects = port.objects.clone();
         let mut symbolic_node = None;
+        let ends_registration = matches!(request, NameServerRequest::RffId(..));
         match request {
             NameServerRequest::RpnId(_, name) if name != wwpn => return Err(DENIED),
             NameServerRequest::RnnId(_, name) if name != wwnn => return Err(DENIED),
@@ -92,9 +96,16 @@ impl Servers {
             NameServerRequest::DaId(_) => objects = PortObjects::default(),
             _ => {}
         }
+        let mut is_other = port.objects != objects;
         port.objects = objects;
         if let Some(name) = symbolic_node {
-            self.nodes.set_symbolic(wwnn, name);
+            is_other |= self.nodes.set_symbolic(wwnn, name);
+        }
+        if is_other {
+            self.registration_changed(now, from);
+        }
+        if ends_registration {
+            self.announce(now, from);
         }
         Ok(NameServerAccept::Empty)
     }

@@ -60,7 +60,7 @@ fn a_request_comes_in_frames() {
     assert_eq!(rejects(&mut rig), [(0x04, 0)]);
     rig.sends((id(0), TO), CT, &request(1 << 20), 1024);
     assert_eq!(rejects(&mut rig), [(0x04, 0)]);
-    assert_eq!(rig.servers.next_deadline(), None);
+    assert_eq!(rig.servers.reassembly.next_deadline(), None);
 }
 
 #[test]
