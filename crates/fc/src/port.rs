@@ -14,12 +14,23 @@
 //! | ABTS, and what answers one | the machine above |
 //! | type FCP | the machine above |
 //!
+//! In a fabric FIP finds the FCF, and a client of the name server finds the ports; the FCF-MAC is the
+//! Ethernet address of all of them.
+//!
+//! | what comes in a fabric | whose it is |
+//! |---|---|
+//! | from FFFFFCh, FFFFFDh and FFFFFEh | the client's |
+//! | PLOGI from a port that is not known | its names make it known |
+//!
 //! What is not from a neighbour, or not to us, is counted and dropped. A port that sends a command
 //! without a nexus is told by LOGO.
 
 pub mod config;
 mod els;
+mod fabric;
 mod fc4;
+mod fip;
+mod name_client;
 mod receive;
 mod remotes;
 mod report;
@@ -32,11 +43,14 @@ use std::collections::VecDeque;
 
 use scsi::medium::Now;
 
-pub use self::config::PortConfig;
+pub use self::config::{PortConfig, PortMode};
 pub use self::fc4::Fc4Layer;
+use self::fip::FipMachine;
+use self::name_client::NameClient;
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::report::{PortEvent, PortStatistics};
-use crate::fip::{self, Fip, Neighbour};
+use crate::fip::enode::Enode;
+use crate::fip::{self as initialization, FipEvent, Neighbour, UnlinkReason};
 use crate::frames::Single;
 use crate::remote::{
     Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
@@ -51,7 +65,10 @@ pub struct Port<F: Fc4Layer> {
     local: LocalPort,
     limits: config::PortLimits,
     now: Now,
-    fip: Fip,
+    fip: FipMachine,
+    /// The client of the fabric's services, while there is a login to one.
+    name_client: Option<Box<NameClient>>,
+    symbolic_name: String,
     fc4: F,
     is_online: bool,
     remotes: Remotes,
@@ -71,7 +88,9 @@ impl<F: Fc4Layer> Port<F> {
     #[must_use]
     pub fn new(config: &PortConfig, fc4: F, now: Now, random: [u8; 8]) -> Self {
         Self {
-            fip: Fip::new(config.fip(F::ROLE), now, random).tagged(config.tag),
+            fip: config.fip(F::ROLE, now, random),
+            name_client: None,
+            symbolic_name: config.symbolic_name.clone(),
             limits: config.limits,
             local: config.local(F::ROLE),
             now,
@@ -96,6 +115,8 @@ impl<F: Fc4Layer> Port<F> {
             limits: self.limits,
             now: self.now,
             fip: self.fip,
+            name_client: self.name_client,
+            symbolic_name: self.symbolic_name,
             fc4: change(self.fc4),
             is_online: self.is_online,
             remotes: self.remotes,
@@ -139,16 +160,10 @@ impl<F: Fc4Layer> Port<F> {
     }
 
     /// Our place on the wire, while the port is online. Frames to its Ethernet address are to be
-    /// received, besides those to the one that was configured and to [`Self::groups`].
+    /// received, besides those to the one that was configured and to [`PortMode::groups`].
     #[must_use]
     pub fn address(&self) -> Option<PeerAddress> {
         self.is_online.then_some(self.local.address)
-    }
-
-    /// Multicast addresses that are to be received.
-    #[must_use]
-    pub const fn groups() -> [Mac; 2] {
-        Fip::groups()
     }
 
     /// The remote ports that are known, in no order.
@@ -168,10 +183,18 @@ impl<F: Fc4Layer> Port<F> {
         self.remotes().find(|remote| remote.wwpn() == wwpn)
     }
 
-    /// Whether a port of this name is there, but without a virtual link yet.
+    /// Whether a port of this name is there, but without a virtual link yet; or it is yet to be seen
+    /// whether it is there, in a fabric.
     #[must_use]
     pub fn is_linking(&self, wwpn: Wwn) -> bool {
-        self.fip.is_linking(wwpn)
+        let is_looking = |client: &NameClient| client.is_looking();
+        self.fip.is_linking(wwpn) || self.name_client.as_deref().is_some_and(is_looking)
+    }
+
+    /// The ENode, if the port is one of a fabric: its login, and the FCFs.
+    #[must_use]
+    pub const fn enode(&self) -> Option<&Enode> {
+        self.fip.fabric()
     }
 
     /// What was counted.
@@ -182,7 +205,7 @@ impl<F: Fc4Layer> Port<F> {
 
     /// What FIP counted.
     #[must_use]
-    pub const fn fip_statistics(&self) -> fip::FipStatistics {
+    pub const fn fip_statistics(&self) -> initialization::FipStatistics {
         self.fip.statistics()
     }
 
@@ -197,7 +220,7 @@ impl<F: Fc4Layer> Port<F> {
     /// holds no more: the link is down, until [`Self::link`] says that it is up.
     pub fn resize(&mut self, now: Now, mtu: usize) {
         self.link(now, false);
-        self.fip.resize(fip::max_fcoe(mtu));
+        self.fip.resize(initialization::max_fcoe(mtu));
         self.local.payload_max = config::payload_max(mtu);
     }
 
@@ -240,11 +263,13 @@ impl<F: Fc4Layer> Port<F> {
             .remotes()
             .map(|remote| remote.address().fc_id)
             .collect();
-        for fc_id in all {
-            self.with(fc_id, |remote, cx| remote.lost(cx, NexusEnd::ByUs));
-            self.fip.log_out(self.now, fc_id);
+        if self.name_client.is_some() {
+            self.log_out_of_fabric();
         }
-        self.fip.leave();
+        for fc_id in &all {
+            self.with(*fc_id, |remote, cx| remote.lost(cx, NexusEnd::ByUs));
+        }
+        self.fip.log_out(self.now, &all);
         self.hear_fip();
     }
 
@@ -283,6 +308,9 @@ impl<F: Fc4Layer> Port<F> {
     pub fn next_deadline(&self) -> Option<Now> {
         let deadlines = [
             self.fip.next_deadline(),
+            self.name_client
+                .as_ref()
+                .and_then(|client| client.next_deadline()),
             self.remotes.next_deadline(),
             self.fc4.next_deadline(),
         ];
@@ -297,6 +325,7 @@ impl<F: Fc4Layer> Port<F> {
             self.fip.expire(now);
             self.hear_fip();
         }
+        self.expire_services();
         for id in self.remotes.due(now) {
             self.with_id(id, RemotePort::expire);
         }
@@ -311,14 +340,18 @@ impl<F: Fc4Layer> Port<F> {
     }
 
     fn hear_fip(&mut self) {
+        self.adopt_vlan();
         while let Some(event) = self.fip.poll() {
             match event {
-                fip::FipEvent::Claimed(fc_id) => self.online(fc_id),
-                fip::FipEvent::Released(_) => self.offline(),
-                fip::FipEvent::Found(neighbour) => self.found(neighbour),
-                fip::FipEvent::Lost(fc_id, why) => self.lost(fc_id, why),
+                FipEvent::Claimed(fc_id) => self.online(fc_id),
+                FipEvent::Released(_) => self.offline(),
+                FipEvent::Found(f_port) if f_port.fc_id == FcId::FABRIC_F => self.enter_fabric(),
+                FipEvent::Lost(FcId::FABRIC_F, why) => self.leave_fabric(why),
+                FipEvent::Found(neighbour) => self.found(neighbour),
+                FipEvent::Lost(fc_id, why) => self.lost(fc_id, why),
             }
         }
+        self.hear_notices();
     }
 
     fn online(&mut self, fc_id: FcId) {
@@ -336,11 +369,16 @@ impl<F: Fc4Layer> Port<F> {
     }
 
     fn found(&mut self, neighbour: Neighbour) {
+        self.found_to(neighbour, RemotePort::begin);
+    }
+
+    /// There is a way to a port, which begins by `act`.
+    fn found_to(&mut self, neighbour: Neighbour, act: impl FnOnce(&mut RemotePort, &mut Cx<'_>)) {
         if neighbour.wwpn == self.local.wwpn {
             self.remark(neighbour.enode, Some(neighbour.wwpn), SAME_NAME);
         }
         let id = self.remotes.meet(neighbour, &self.local);
-        self.begin(id, RemotePort::begin);
+        self.begin(id, act);
     }
 
     /// Has a remote port begin by `act`, or wait for a place.
@@ -367,7 +405,7 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 
-    fn lost(&mut self, fc_id: FcId, why: fip::UnlinkReason) {
+    fn lost(&mut self, fc_id: FcId, why: UnlinkReason) {
         self.with(fc_id, |remote, cx| remote.lost(cx, NexusEnd::Lost(why)));
         self.begin_waiting();
     }

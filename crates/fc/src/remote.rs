@@ -35,7 +35,9 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 pub use self::local::{LocalPort, Partners, PrliOffer, Role};
-pub(crate) use self::outbox::{Cx, OxIds, PendingEls, RemoteOutput, RequestedExchange};
+pub(crate) use self::outbox::{
+    Cx, OxIds, PendingEls, RemoteOutput, RequestedExchange, SERVICE_OX_IDS,
+};
 pub use self::peer::{Fcp, FcpPeer, PeerAddress, RemoteId};
 use self::process::ParkedPrli;
 use crate::fip::{Neighbour, UnlinkReason};

@@ -331,6 +331,10 @@ impl<F: Fc4Layer> NPort<F> {
                 self.receive_at(Some(address.mac));
             }
             PortEvent::Offline => self.receive_at(None),
+            PortEvent::Fabric(ref notice) if notice.is_problem() => {
+                tracing::warn!("{}: {notice}", self.place);
+            }
+            PortEvent::Fabric(ref notice) => tracing::info!("{}: {notice}", self.place),
             _ => {}
         }
         Some(event)
@@ -434,9 +438,12 @@ impl<F: Fc4Layer> NPort<F> {
     /// Logs out everywhere; soon after it has left.
     pub fn leave(&mut self, now: Now) {
         let now = self.time(now);
-        let linger = match self.port.remotes().next() {
-            Some(_) => LINGER,
-            None => Duration::ZERO,
+        let enode = self.port.enode();
+        let is_in_fabric = enode.is_some_and(|enode| enode.login().is_some());
+        let linger = if is_in_fabric || self.port.remotes().next().is_some() {
+            LINGER
+        } else {
+            Duration::ZERO
         };
         self.port.log_out(now);
         self.leave = PortShutdown::Until(now + linger);

@@ -207,6 +207,7 @@ impl Host {
                 PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(_))
                 | PortEvent::Online(_)
                 | PortEvent::Offline
+                | PortEvent::Fabric(_)
                 | PortEvent::Remark { .. } => {}
             }
         }

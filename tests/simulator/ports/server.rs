@@ -126,7 +126,10 @@ impl Server {
                 lun,
                 function,
             }) => self.device.manage(nexus_of(remote), id, lun, function),
-            PortEvent::Online(_) | PortEvent::Offline | PortEvent::Remark { .. } => {}
+            PortEvent::Online(_)
+            | PortEvent::Offline
+            | PortEvent::Fabric(_)
+            | PortEvent::Remark { .. } => {}
         }
     }
 

@@ -256,7 +256,10 @@ impl Cable {
                 self.target.port.ended(self.now, id);
             }
             PortEvent::Fc4(event) => self.device.told(&self.target.up, event),
-            PortEvent::Online(_) | PortEvent::Offline | PortEvent::Remark { .. } => {}
+            PortEvent::Online(_)
+            | PortEvent::Offline
+            | PortEvent::Fabric(_)
+            | PortEvent::Remark { .. } => {}
         }
         true
     }
@@ -276,6 +279,7 @@ impl Cable {
             PortEvent::Fc4(FcpInitiatorEvent::Stuck(_))
             | PortEvent::Online(_)
             | PortEvent::Offline
+            | PortEvent::Fabric(_)
             | PortEvent::Remark { .. } => {}
         }
         true

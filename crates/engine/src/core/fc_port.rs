@@ -286,7 +286,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     wwpn,
                     violation,
                 } => self.tell_of(now, (from, wwpn), violation),
-                PortEvent::Online(_) | PortEvent::Offline => {}
+                // The port has told what of it is news.
+                PortEvent::Online(_) | PortEvent::Offline | PortEvent::Fabric(_) => {}
             }
         }
     }

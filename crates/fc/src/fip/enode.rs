@@ -182,6 +182,15 @@ impl Enode {
         }
     }
 
+    /// Whether it is on its way to a login.
+    #[must_use]
+    pub const fn is_looking(&self) -> bool {
+        !matches!(
+            self.state,
+            EnodeState::Down | EnodeState::Up { .. } | EnodeState::Left
+        )
+    }
+
     /// Our N_Port_ID, while there is a login.
     #[must_use]
     pub fn fc_id(&self) -> Option<FcId> {

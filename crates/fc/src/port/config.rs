@@ -3,7 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::fip::{self, Mode};
+use scsi::medium::Now;
+
+use super::fip::FipMachine;
+use crate::fip::enode::{Enode, EnodeConfig, FabricConfig};
+use crate::fip::{self, Fip, Mode};
 use crate::remote::{LocalPort, Partners, PeerAddress, PrliOffer, Role};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
@@ -20,8 +24,10 @@ pub struct PortConfig {
     pub wwnn: Wwn,
     /// The MTU of the Ethernet, in bytes.
     pub mtu: usize,
-    /// How many ports share the Ethernet.
-    pub mode: Mode,
+    /// How it finds others.
+    pub mode: PortMode,
+    /// What the name server of a fabric shows to people, of 200 bytes at most.
+    pub symbolic_name: String,
     /// The tag that frames carry and must have come with; `None` where there is no VLAN, or an
     /// interface of the VLAN's own takes care of it.
     pub tag: Option<VlanTag>,
@@ -29,10 +35,31 @@ pub struct PortConfig {
     pub partners: Partners,
     /// What is offered by PRLI.
     pub offer: PrliOffer,
-    /// E_D_TOV: how long a frame may be on its way. A login goes by the longer one of both ends.
+    /// E_D_TOV: how long a frame may be on its way. A login goes by the longer one of both ends. In
+    /// a fabric it is the fabric's.
     pub e_d_tov: Duration,
     /// Bounds.
     pub limits: PortLimits,
+}
+
+/// How an N_Port gets its N_Port_ID and finds others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortMode {
+    /// Without a fabric.
+    Vn2Vn(Mode),
+    /// By an FCF and its name server.
+    Fabric(FabricConfig),
+}
+
+impl PortMode {
+    /// The groups that the Ethernet port has to receive.
+    #[must_use]
+    pub const fn groups(&self) -> &'static [Mac] {
+        match self {
+            Self::Vn2Vn(_) => const { &Fip::groups() },
+            Self::Fabric(_) => const { &Enode::groups() },
+        }
+    }
 }
 
 /// Bounds on what others can cost.
@@ -75,7 +102,8 @@ impl PortConfig {
             wwpn: Wwn(0x2000 << 48 | bytes),
             wwnn: Wwn(0x1000 << 48 | bytes),
             mtu,
-            mode: Mode::Multipoint,
+            mode: PortMode::Vn2Vn(Mode::Multipoint),
+            symbolic_name: concat!("Lunar v", env!("CARGO_PKG_VERSION")).to_owned(),
             tag: None,
             partners: Partners::Any,
             offer: PrliOffer::default(),
@@ -88,13 +116,32 @@ impl PortConfig {
         fip::max_fcoe(self.mtu)
     }
 
-    pub(super) fn fip(&self, role: Role) -> fip::FipConfig {
+    pub(super) fn fip(&self, role: Role, now: Now, random: [u8; 8]) -> FipMachine {
+        match self.mode {
+            PortMode::Vn2Vn(mode) => {
+                let fip = Fip::new(self.vn2vn(mode, role), now, random);
+                FipMachine::Vn2Vn(Box::new(fip.tagged(self.tag)))
+            }
+            PortMode::Fabric(fabric) => {
+                let config = EnodeConfig {
+                    mac: self.mac,
+                    wwpn: self.wwpn,
+                    wwnn: self.wwnn,
+                    max_fcoe: self.max_fcoe(),
+                    fabric,
+                };
+                FipMachine::Fabric(Box::new(Enode::new(config, self.tag, now, random)))
+            }
+        }
+    }
+
+    fn vn2vn(&self, mode: Mode, role: Role) -> fip::FipConfig {
         fip::FipConfig {
             mac: self.mac,
             wwpn: self.wwpn,
             wwnn: self.wwnn,
             max_fcoe: self.max_fcoe(),
-            mode: self.mode,
+            mode,
             target: role == Role::Target,
             initiator: role == Role::Initiator,
         }
@@ -106,6 +153,7 @@ impl PortConfig {
             address: PeerAddress::default(),
             wwpn: self.wwpn,
             wwnn: self.wwnn,
+            in_fabric: matches!(self.mode, PortMode::Fabric(_)),
             tag: self.tag,
             payload_max: payload_max(self.mtu),
             e_d_tov: self.e_d_tov,

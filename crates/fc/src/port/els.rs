@@ -16,6 +16,9 @@ impl<F: Fc4Layer> Port<F> {
         if !is_whole(frame) {
             return self.remark_on(id, NOT_WHOLE);
         }
+        if code == Code::PLOGI && self.is_news(id, frame) {
+            return self.introduced(frame);
+        }
         let asked = RequestedExchange {
             ox_id: frame.header.ox_id,
             rx_id: frame.header.rx_id,
@@ -91,7 +94,7 @@ impl<F: Fc4Layer> Port<F> {
     /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet). Word 6
     /// counts Ethernet frames with a wrong FCS, which come no farther than the interface; FC frames
     /// with a wrong CRC are in [`super::PortStatistics::bad_crc`].
-    fn link_errors(&self) -> LinkErrors {
+    pub(super) fn link_errors(&self) -> LinkErrors {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         LinkErrors {
             link_failures: short(self.fip.statistics().link_downs),
@@ -102,7 +105,7 @@ impl<F: Fc4Layer> Port<F> {
 }
 
 /// Whether a frame is a whole sequence.
-fn is_whole(frame: &ReceivedFrame<'_>) -> bool {
+pub(super) fn is_whole(frame: &ReceivedFrame<'_>) -> bool {
     let delimiters = (frame.sof, frame.eof) == (Sof::I3, Eof::T);
     delimiters && frame.header.f_ctl.end_sequence()
 }

@@ -49,6 +49,7 @@ impl<F: Fc4Layer> Port<F> {
         };
         match self.sender(ethernet, &frame.header) {
             Some(id) => self.frame(id, &frame),
+            None if self.unknown_sender(ethernet, &frame) => {}
             None => self.statistics.strangers += 1,
         }
     }
@@ -64,7 +65,7 @@ impl<F: Fc4Layer> Port<F> {
         is_its_own.then_some(id)
     }
 
-    fn frame(&mut self, id: RemoteId, frame: &ReceivedFrame<'_>) {
+    pub(super) fn frame(&mut self, id: RemoteId, frame: &ReceivedFrame<'_>) {
         let is_up = self.remotes.get(id).is_some_and(RemotePort::is_up);
         let header = &frame.header;
         match (header.kind, header.r_ctl) {

@@ -1,5 +1,6 @@
 //! What an N_Port tells, and what it counts.
 
+use crate::fip::enode::FabricNotice;
 use crate::remote::{NexusEnd, PeerAddress, RemoteId};
 use crate::wire::ethernet::Mac;
 use crate::wire::fcoe::FcoeError;
@@ -20,6 +21,8 @@ pub enum PortEvent<E> {
     Down(RemoteId, NexusEnd),
     /// What the machine above tells.
     Fc4(E),
+    /// News of the fabric, each worth a line in the log.
+    Fabric(FabricNotice),
     /// Worth a line in the log, though all goes on.
     Remark {
         /// From which Ethernet address it came.

@@ -3,6 +3,7 @@
 mod bring_up;
 mod commands;
 mod endings;
+mod fabric;
 mod places;
 mod rest;
 mod rig;

@@ -2,7 +2,7 @@
 
 use super::{Fc4Layer, Port, PortStatistics};
 use crate::frames::{FrameSink, Single};
-use crate::remote::{PendingEls, RemoteId};
+use crate::remote::{PeerAddress, PendingEls, RemoteId};
 use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
@@ -41,6 +41,7 @@ impl<F: Fc4Layer> Port<F> {
         }
         // What FCP has to say may rest on a link service before it.
         if self.controls.is_empty() {
+            self.fip.transmit_last(out);
             self.fc4.transmit(out);
         }
         self.statistics.sent_frames > before
@@ -65,14 +66,34 @@ impl<F: Fc4Layer> Port<F> {
         (ox_id, rx_id): (OxId, RxId),
         payload: Vec<u8>,
     ) {
-        let Some(remote) = self.remotes.get(id).filter(|_| self.is_online) else {
+        if let Some(remote) = self.remotes.get(id) {
+            self.queue_to(
+                remote.address(),
+                (r_ctl, kind),
+                f_ctl,
+                (ox_id, rx_id),
+                payload,
+            );
+        }
+    }
+
+    /// To an address, as long as we have one.
+    pub(super) fn queue_to(
+        &mut self,
+        address: PeerAddress,
+        (r_ctl, kind): (RCtl, FrameType),
+        f_ctl: FCtl,
+        (ox_id, rx_id): (OxId, RxId),
+        payload: Vec<u8>,
+    ) {
+        if !self.is_online {
             return;
-        };
+        }
         if self.controls.len() >= self.limits.controls {
             self.statistics.dropped += 1;
             return;
         }
-        let (own, address) = (self.local.address, remote.address());
+        let own = self.local.address;
         let ethernet = EthernetHeader {
             vlan: self.local.tag,
             ..EthernetHeader::new(own.mac, address.mac, ethernet::FCOE)

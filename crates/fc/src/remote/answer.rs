@@ -55,7 +55,7 @@ impl RemotePort {
 }
 
 impl super::LocalPort {
-    fn time_outs(&self) -> TimeOuts {
+    pub(crate) fn time_outs(&self) -> TimeOuts {
         let ms = |time: std::time::Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         TimeOuts {
             r_a_tov_ms: ms(self.r_a_tov),
@@ -65,7 +65,7 @@ impl super::LocalPort {
     }
 
     /// Format 0: the common data alone.
-    fn node_id(&self) -> NodeId {
+    pub(crate) fn node_id(&self) -> NodeId {
         NodeId {
             format: 0,
             names: Some((self.wwpn, self.wwnn)),

@@ -61,6 +61,13 @@ impl Default for PrliOffer {
     }
 }
 
+impl LocalPort {
+    /// Whether it never sends PLOGI of its own accord.
+    pub(super) fn awaits_logins(&self) -> bool {
+        self.in_fabric && self.role == Role::Target
+    }
+}
+
 /// Our own port, as logins need to know it.
 #[derive(Clone, Debug)]
 pub struct LocalPort {
@@ -72,6 +79,9 @@ pub struct LocalPort {
     pub wwpn: Wwn,
     /// Node name.
     pub wwnn: Wwn,
+    /// Whether it is in a fabric: an initiator logs in to the targets that the name server tells,
+    /// and a target waits for them.
+    pub in_fabric: bool,
     /// The tag that frames carry.
     pub tag: Option<VlanTag>,
     /// The most bytes of payload in a frame that Ethernet lets through.

@@ -12,6 +12,7 @@ use crate::port::config::E_D_TOVS;
 use crate::wire::els::{ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::els::{explanation, reason};
 use crate::wire::frame::MIN_PAYLOAD;
+use crate::wire::names::Wwn;
 
 impl RemotePort {
     /// It is found: begins to log in, if there is to be a login.
@@ -23,10 +24,25 @@ impl RemotePort {
             if cx.local.role == Role::Target && self.neighbour.initiator != Some(false) {
                 self.remark(cx, "a port that is not allowed was discovered", "--allow");
             }
-        } else if is_ours_to_ask {
+        } else if cx.local.awaits_logins() || cx.local.in_fabric && !self.wants_place(cx.local) {
+            self.rest(None);
+        } else if is_ours_to_ask || cx.local.in_fabric {
             self.enter(cx, RemoteState::Plogi);
         } else {
             self.enter(cx, RemoteState::Awaited);
+        }
+    }
+
+    /// It has sent PLOGI before it was discovered, which follows.
+    pub(crate) fn introduced(&mut self, _: &mut Cx<'_>) {
+        self.is_waiting = false;
+        self.rest(None);
+    }
+
+    /// Something about it has changed: what was of no use before may be now.
+    pub(crate) fn stirred(&mut self, cx: &mut Cx<'_>) {
+        if self.state == RemoteState::Idle && self.wants_place(cx.local) {
+            self.log_in(cx);
         }
     }
 
@@ -53,6 +69,7 @@ impl RemotePort {
         }
         self.deadline = None;
         match self.state {
+            RemoteState::Idle | RemoteState::Awaited if cx.local.awaits_logins() => self.rest(None),
             RemoteState::Idle | RemoteState::Awaited => self.log_in(cx),
             RemoteState::Plogi | RemoteState::Prli if self.asked.is_some() => {
                 self.again(cx, Duration::ZERO);
@@ -137,6 +154,7 @@ impl RemotePort {
         if !self.is_logged_in() || !AcceptedRequest::is_repeated(self.plogi, cx, asked) {
             self.end(cx, NexusEnd::Replaced);
             self.login = login;
+            self.learn_node(theirs);
             self.plogi = Some(AcceptedRequest::now(cx, asked));
             self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
             self.logged_in(cx);
@@ -182,8 +200,16 @@ impl RemotePort {
             return;
         };
         self.login = login;
+        self.learn_node(theirs);
         self.plogi = None;
         self.logged_in(cx);
+    }
+
+    /// The name server of a fabric has told the port name alone.
+    fn learn_node(&mut self, theirs: &ServiceParameters) {
+        if self.neighbour.wwnn == Wwn(0) {
+            self.neighbour.wwnn = theirs.wwnn;
+        }
     }
 
     fn logged_in(&mut self, cx: &mut Cx<'_>) {

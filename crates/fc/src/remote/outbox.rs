@@ -68,9 +68,9 @@ impl OxIds {
         ox_id.0 >= FIRST
     }
 
-    const fn take(&mut self) -> OxId {
+    pub(crate) const fn take(&mut self) -> OxId {
         let ox_id = OxId(self.next);
-        self.next = if ox_id.0 + 1 == OxId::UNASSIGNED.0 {
+        self.next = if ox_id.0 + 1 == SERVICE_OX_IDS {
             FIRST
         } else {
             ox_id.0 + 1
@@ -78,6 +78,9 @@ impl OxIds {
         ox_id
     }
 }
+
+/// OX_IDs from this one on are those of requests to services of a fabric.
+pub(crate) const SERVICE_OX_IDS: u16 = 0xf800;
 
 /// Below are those of FCP.
 const FIRST: u16 = crate::exchange::FCP_OX_IDS;

@@ -17,6 +17,7 @@ const OURS: Wwn = Wwn(5);
 
 fn local(role: Role) -> LocalPort {
     LocalPort {
+        in_fabric: false,
         role,
         address: PeerAddress {
             fc_id: FcId(1),

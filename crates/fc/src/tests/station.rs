@@ -135,6 +135,11 @@ pub struct Station<M: ?Sized> {
     pub port: M,
 }
 
+/// Whether ports of either kind receive it.
+fn is_group(dst: Mac) -> bool {
+    Fip::groups().contains(&dst) || Enode::groups().contains(&dst)
+}
+
 impl<M: ?Sized> Deref for Station<M> {
     type Target = M;
 
@@ -208,7 +213,7 @@ impl<M: Machine + ?Sized> Station<M> {
     }
 
     fn listens(&self, dst: Mac) -> bool {
-        dst == self.mac || Some(dst) == self.port.own_mac() || Fip::groups().contains(&dst)
+        dst == self.mac || Some(dst) == self.port.own_mac() || is_group(dst)
     }
 
     /// What it sends, as far as there is room; and whether there was anything, which goes nowhere

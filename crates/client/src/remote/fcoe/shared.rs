@@ -312,7 +312,11 @@ impl SharedPort {
                     wwpn,
                     violation,
                 } => self.tell_of(now, (from, wwpn), violation),
-                PortEvent::Fc4(_) | PortEvent::Online(_) | PortEvent::Offline => {}
+                // The port has told what of it is news.
+                PortEvent::Fc4(_)
+                | PortEvent::Online(_)
+                | PortEvent::Offline
+                | PortEvent::Fabric(_) => {}
             }
         }
         if has_room_again && self.is_short.take() {

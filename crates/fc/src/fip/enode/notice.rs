@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{FabricConfig, FabricLogin, FabricSeen, UnlinkReason};
+use crate::wire::ct::CtReject;
 use crate::wire::els::{LsRejectReason, explanation, reason};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::FcId;
@@ -68,6 +69,29 @@ pub enum FabricNotice {
         /// Payload that it takes.
         bytes: u16,
     },
+    /// A service of the fabric has rejected an extended link service.
+    ServiceRejected {
+        /// Which.
+        request: &'static str,
+        /// What it said.
+        reject: LsRejectReason,
+    },
+    /// A service of the fabric has not answered.
+    ServiceSilent {
+        /// What it was asked.
+        request: &'static str,
+    },
+    /// The name server has rejected a registration.
+    RegistrationRejected {
+        /// Which.
+        request: &'static str,
+        /// What it said.
+        reject: CtReject,
+        /// Whether the port is of no use without.
+        is_needed: bool,
+    },
+    /// More ports than are looked at.
+    TooManyPorts,
 }
 
 impl FabricNotice {
@@ -101,19 +125,23 @@ impl fmt::Display for FabricNotice {
                 write!(f, "{} fabrics on this Ethernet: choose by ", seen.len())?;
                 list(f, seen)
             }
-            Self::NotWanted { wanted, seen } => {
-                f.write_str("no FCF with")?;
-                if let Some(fcf) = wanted.fcf {
-                    write!(f, " fcf={fcf}")?;
-                }
-                if let Some(fabric) = wanted.fabric {
-                    write!(f, " fabric={fabric}")?;
-                }
-                f.write_str("; there is ")?;
-                list(f, seen)
-            }
+            Self::NotWanted { wanted, seen } => not_wanted(f, wanted, seen),
+            Self::ServiceRejected { .. }
+            | Self::ServiceSilent { .. }
+            | Self::RegistrationRejected { .. }
+            | Self::TooManyPorts => self.fmt_service(f),
+            _ => self.fmt_refusal(f),
+        }
+    }
+}
+
+impl FabricNotice {
+    /// Why an FCF is of no use.
+    fn fmt_refusal(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Rejected { fcf, reject } => {
-                write!(f, "FCF {fcf} rejects the login (FLOGI): {}", words(*reject))
+                let why = words(*reject);
+                write!(f, "FCF {fcf} rejects the login (FLOGI): {why}")
             }
             Self::NoAnswer { fcf } => {
                 write!(
@@ -143,8 +171,53 @@ impl fmt::Display for FabricNotice {
                     "FCF {fcf} takes {bytes} bytes of payload: 256 are needed"
                 )
             }
+            _ => Ok(()),
         }
     }
+
+    /// What services of the fabric do not do.
+    fn fmt_service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ServiceRejected { request, reject } => {
+                write!(f, "the fabric rejects {request}: {}", words(*reject))
+            }
+            Self::ServiceSilent { request } => {
+                write!(f, "the fabric does not answer {request}")
+            }
+            Self::RegistrationRejected {
+                request,
+                reject,
+                is_needed,
+            } => {
+                let (reason, more) = (reject.reason, reject.explanation);
+                write!(
+                    f,
+                    "the name server rejects {request} ({reason:02x}h/{more:02x}h)"
+                )?;
+                let end = ", without which other ports do not find this one";
+                f.write_str(if *is_needed { end } else { "" })
+            }
+            _ => f.write_str(
+                "the fabric shows more than 4,096 ports: the rest is left out; zones would help",
+            ),
+        }
+    }
+}
+
+fn not_wanted(
+    f: &mut fmt::Formatter<'_>,
+    wanted: &FabricConfig,
+    seen: &[FabricSeen],
+) -> fmt::Result {
+    f.write_str("no FCF with")?;
+    if let Some(fcf) = wanted.fcf {
+        write!(f, " fcf={fcf}")?;
+    }
+    if let Some(fabric) = wanted.fabric {
+        write!(f, " fabric={fabric}")?;
+    }
+    f.write_str("; there is ")?;
+    list(f, seen)
 }
 
 fn list(f: &mut fmt::Formatter<'_>, seen: &[FabricSeen]) -> fmt::Result {
@@ -168,7 +241,7 @@ const fn end(why: UnlinkReason) -> &'static str {
 }
 
 /// A reject in words, with its codes.
-pub(crate) fn words(reject: LsRejectReason) -> String {
+fn words(reject: LsRejectReason) -> String {
     let reason = match reject.reason {
         reason::INVALID_COMMAND => "invalid command",
         reason::LOGICAL_ERROR => "logical error",

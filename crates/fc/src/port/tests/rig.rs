@@ -42,6 +42,7 @@ impl<F: Fc4Layer> End<F> {
             PortEvent::Up(id) => self.told.push(format!("up {}", id.0)),
             PortEvent::Down(id, why) => self.told.push(format!("down {}: {why:?}", id.0)),
             PortEvent::Remark { violation, .. } => self.told.push(violation.to_string()),
+            PortEvent::Fabric(notice) => self.told.push(notice.to_string()),
             PortEvent::Fc4(_) => {}
         }
     }

@@ -1,0 +1,270 @@
+//! An N_Port in a fabric: what services of the fabric tell it, and ports that nobody has told of.
+
+use super::name_client::{NameClient, NameClientConfig, NameClientEvent, ServiceFrame};
+use super::{Fc4Layer, Port, PortEvent};
+use crate::fip::UnlinkReason;
+use crate::remote::{PeerAddress, RemoteId, RemotePort, RequestedExchange, Role};
+use crate::wire::els::{Els, Logo, LsRejectReason, Reply};
+use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::names::FcId;
+
+impl<F: Fc4Layer> Port<F> {
+    /// There is a login to a fabric: its name server is next.
+    pub(super) fn enter_fabric(&mut self) {
+        let Some(login) = self.fip.fabric_login() else {
+            return;
+        };
+        self.local.payload_max = login.payload_max;
+        (self.local.e_d_tov, self.local.r_a_tov) = (login.e_d_tov, login.r_a_tov);
+        let config = NameClientConfig {
+            role: F::ROLE,
+            login,
+            parameters: self.local.parameters(),
+            symbolic_name: self.symbolic_name.clone(),
+        };
+        self.name_client = Some(Box::new(NameClient::new(config, self.now)));
+        self.hear_services();
+    }
+
+    /// The login is over, and with it the way to all ports of the fabric.
+    pub(super) fn leave_fabric(&mut self, why: UnlinkReason) {
+        self.name_client = None;
+        let all: Vec<_> = self.remotes().map(|one| one.address().fc_id).collect();
+        for fc_id in all {
+            self.lost(fc_id, why);
+        }
+    }
+
+    /// Does what is due with the services of the fabric.
+    pub(super) fn expire_services(&mut self) {
+        let now = self.now;
+        if let Some(client) = &mut self.name_client
+            && client.next_deadline().is_some_and(|at| at <= now)
+        {
+            client.expire(now);
+            self.hear_services();
+        }
+    }
+
+    /// What the services of the fabric have told, and what is to be sent to them.
+    pub(super) fn hear_services(&mut self) {
+        loop {
+            let Some(client) = &mut self.name_client else {
+                return;
+            };
+            if let Some(event) = client.poll() {
+                self.service_event(event);
+            } else if let Some(frame) = client.transmit() {
+                self.send_service(frame);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn service_event(&mut self, event: NameClientEvent) {
+        match event {
+            NameClientEvent::Found(who) => self.found(who),
+            NameClientEvent::Lost(fc_id, why) => self.lost(fc_id, why),
+            NameClientEvent::Changed(fc_id) => {
+                if F::ROLE == Role::Initiator {
+                    self.with(fc_id, RemotePort::stirred);
+                }
+            }
+            NameClientEvent::Notice(notice) => self.events.push_back(PortEvent::Fabric(notice)),
+            NameClientEvent::Useless => {
+                let now = self.now;
+                if let Some(enode) = self.fip.enode() {
+                    enode.give_up(now);
+                }
+                self.hear_fip();
+            }
+        }
+    }
+
+    fn send_service(&mut self, frame: ServiceFrame) {
+        let to = self.service_address(frame.to);
+        self.queue_to(to, frame.kind, frame.f_ctl, frame.exchange, frame.payload);
+    }
+
+    fn service_address(&self, fc_id: FcId) -> PeerAddress {
+        let login = self.name_client.as_ref().map(|client| client.login());
+        let mac = login.map_or(Mac::BROADCAST, |login| login.fcf);
+        PeerAddress { fc_id, mac }
+    }
+
+    /// A frame from an address that no remote port has. Returns whether it is looked at.
+    pub(super) fn unknown_sender(
+        &mut self,
+        ethernet: &EthernetHeader,
+        frame: &ReceivedFrame<'_>,
+    ) -> bool {
+        let (header, ours) = (&frame.header, self.local.address);
+        let Some(client) = &self.name_client else {
+            return false;
+        };
+        let is_to_us = header.d_id == ours.fc_id && ethernet.dst == ours.mac;
+        if !is_to_us || ethernet.src != client.login().fcf || !self.is_online {
+            return false;
+        }
+        match (header.kind, header.r_ctl) {
+            (FrameType::ELS, RCtl::ELS_REQUEST) if !super::els::is_whole(frame) => return false,
+            (FrameType::ELS, RCtl::ELS_REQUEST) if header.s_id.is_well_known() => {
+                self.service_request(frame);
+            }
+            _ if header.s_id.is_well_known() => self.service_answer(frame),
+            (FrameType::ELS, RCtl::ELS_REQUEST) => self.stranger_request(frame),
+            (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) if F::ROLE == Role::Target => {
+                self.statistics.unexpected += 1;
+                self.send_logo(header.s_id);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn service_answer(&mut self, frame: &ReceivedFrame<'_>) {
+        let now = self.now;
+        if let Some(client) = &mut self.name_client {
+            client.receive(now, frame);
+        }
+        self.hear_services();
+    }
+
+    /// A service of the fabric asks.
+    fn service_request(&mut self, frame: &ReceivedFrame<'_>) {
+        let (from, now) = (frame.header.s_id, self.now);
+        let reply = match Els::parse(frame.payload) {
+            Ok(Els::Rscn(rscn)) if from == FcId::FABRIC_CONTROLLER => {
+                if let Some(client) = &mut self.name_client {
+                    client.changed(now, &rscn);
+                }
+                Reply::Accept
+            }
+            Ok(Els::Rscn(_) | Els::Logo(_)) => Reply::Accept,
+            Ok(Els::Echo(data)) => Reply::Echo(data),
+            Ok(Els::Rtv) => Reply::Rtv(self.local.time_outs()),
+            Ok(Els::Rnid(_)) => Reply::Rnid(self.local.node_id()),
+            Ok(Els::Rls(_)) => Reply::Rls(self.link_errors()),
+            Ok(_) => Reply::Reject(LsRejectReason::NOT_SUPPORTED),
+            Err(_) => Reply::Reject(LsRejectReason::LENGTH),
+        };
+        self.reply_to(&frame.header, &reply);
+        if let Ok(Els::Logo(_)) = Els::parse(frame.payload) {
+            self.service_logged_out(from);
+        }
+        self.hear_services();
+    }
+
+    fn service_logged_out(&mut self, service: FcId) {
+        let now = self.now;
+        if service == FcId::FABRIC_F {
+            if let Some(enode) = self.fip.enode() {
+                enode.logged_out(now);
+            }
+            self.hear_fip();
+        } else if service == FcId::DIRECTORY
+            && let Some(client) = &mut self.name_client
+        {
+            client.logged_out(now);
+        }
+    }
+
+    /// A request of a port that is not known: it may have heard of us before we have of it.
+    fn stranger_request(&mut self, frame: &ReceivedFrame<'_>) {
+        let reply = match Els::parse(frame.payload) {
+            Ok(Els::Plogi(_)) => return self.introduced(frame),
+            Ok(Els::Logo(_)) => Reply::Accept,
+            Ok(Els::Echo(data)) => Reply::Echo(data),
+            Ok(Els::Rtv) => Reply::Rtv(self.local.time_outs()),
+            Ok(Els::Rnid(_)) => Reply::Rnid(self.local.node_id()),
+            Ok(Els::Rls(_)) => Reply::Rls(self.link_errors()),
+            Ok(_) => Reply::Reject(LsRejectReason::NO_LOGIN),
+            Err(_) => Reply::Reject(LsRejectReason::LENGTH),
+        };
+        self.reply_to(&frame.header, &reply);
+    }
+
+    /// A PLOGI. Its names count where they are news.
+    pub(super) fn introduced(&mut self, frame: &ReceivedFrame<'_>) {
+        let from = frame.header.s_id;
+        if let Some(id) = self.introduce(from, frame) {
+            self.frame(id, frame);
+        }
+    }
+
+    /// Makes a PLOGI's sender known by the names in it; it keeps its number where they are the same
+    /// as before.
+    fn introduce(&mut self, from: FcId, frame: &ReceivedFrame<'_>) -> Option<RemoteId> {
+        let Ok(Els::Plogi(says)) = Els::parse(frame.payload) else {
+            return self.remotes.at(from);
+        };
+        let neighbour = self.name_client.as_mut()?.introduce(from, &says);
+        self.hear_services();
+        let Some(neighbour) = neighbour else {
+            self.reply_to(&frame.header, &Reply::Reject(LsRejectReason::NO_PLACE));
+            return None;
+        };
+        self.found_to(neighbour, RemotePort::introduced);
+        self.remotes.at(from)
+    }
+
+    /// Whether a PLOGI from a port that is known tells another name than it had: the N_Port_ID has
+    /// gone on to another port.
+    pub(super) fn is_news(&self, id: RemoteId, frame: &ReceivedFrame<'_>) -> bool {
+        let known = self.remotes.get(id).map(RemotePort::wwpn);
+        let is_other = |wwpn| known.is_some_and(|known| known != wwpn);
+        self.name_client.is_some()
+            && matches!(Els::parse(frame.payload), Ok(Els::Plogi(says)) if is_other(says.wwpn))
+    }
+
+    fn reply_to(&mut self, asked: &FrameHeader, reply: &Reply) {
+        let exchange = RequestedExchange {
+            ox_id: asked.ox_id,
+            rx_id: asked.rx_id,
+        };
+        let sending = exchange.answered(reply);
+        let kind = (RCtl::ELS_REPLY, FrameType::ELS);
+        let exchange = (sending.ox_id, sending.rx_id);
+        let to = self.service_address(asked.s_id);
+        self.queue_to(to, kind, FCtl::REPLY, exchange, sending.els);
+    }
+
+    /// Tells a port that there is no login, which it has used.
+    fn send_logo(&mut self, to: FcId) {
+        let logo = Logo {
+            fc_id: self.local.address.fc_id,
+            wwpn: self.local.wwpn,
+        };
+        let exchange: (OxId, RxId) = (self.ox_ids.take(), RxId::UNASSIGNED);
+        let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
+        let to = self.service_address(to);
+        self.queue_to(to, kind, FCtl::REQUEST, exchange, Els::Logo(logo).encode());
+    }
+
+    /// Logs out of all ports of the fabric.
+    pub(super) fn log_out_of_fabric(&mut self) {
+        // Nobody is taken in any more.
+        self.name_client = None;
+        let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
+        for id in all {
+            self.with_id(id, RemotePort::revoke);
+        }
+    }
+
+    /// What the ENode has to tell.
+    pub(super) fn hear_notices(&mut self) {
+        while let Some(notice) = self.fip.poll_notice() {
+            self.events.push_back(PortEvent::Fabric(notice));
+        }
+    }
+
+    /// Frames carry the tag of the VLAN that the ENode has found.
+    pub(super) fn adopt_vlan(&mut self) {
+        if let Some(tag) = self.fip.found_tag() {
+            self.local.tag = tag;
+        }
+    }
+}

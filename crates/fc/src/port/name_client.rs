@@ -1,0 +1,310 @@
+//! The client of a fabric's name server and fabric controller (FC-GS, FC-LS-2): registers an N_Port
+//! and finds the others.
+//!
+//! | state | in progress | leaves |
+//! |---|---|---|
+//! | logging in | PLOGI to FFFFFCh | LS_ACC |
+//! | registering | RNN_ID, RSNN_NN, RSPN_ID, RFT_ID, RFF_ID, one after the other | all answered |
+//! | subscribing | SCR to FFFFFDh | any answer |
+//! | up | GPN_FT and GFF_ID, GPN_ID | LOGO of FFFFFCh, to logging in |
+//!
+//! One request is outstanding at a time, and it is sent three times. A name that is not accepted is
+//! told and passed over; if PLOGI, RFT_ID or RFF_ID fail, the login to the fabric is of no use.
+//!
+//! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
+//! PLOGI, and makes sure of the ports that it knows. What an RSCN names is looked at 100 ms later,
+//! together with what others name meanwhile, and not more often than once a second. A port that is
+//! known by the same name and N_Port_ID stays as it is.
+//!
+//! What is found and lost is told as by FIP, so that it is all the same to [`super::Port`].
+
+mod answers;
+mod ports;
+mod requests;
+mod sequence;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use self::ports::KnownPorts;
+use self::requests::Question;
+use self::sequence::ReceivedSequence;
+use crate::fip::enode::{FabricLogin, FabricNotice};
+use crate::fip::{Neighbour, UnlinkReason};
+use crate::remote::Role;
+use crate::wire::els::ServiceParameters;
+use crate::wire::frame::{FCtl, FrameType, OxId, RCtl, RxId};
+use crate::wire::names::FcId;
+
+/// What the client is told of its port.
+#[derive(Clone, Debug)]
+pub(super) struct NameClientConfig {
+    pub(super) role: Role,
+    pub(super) login: FabricLogin,
+    /// What PLOGI says.
+    pub(super) parameters: ServiceParameters,
+    pub(super) symbolic_name: String,
+}
+
+/// A frame to a service of the fabric: a sequence of its own.
+#[derive(Clone, Debug)]
+pub(super) struct ServiceFrame {
+    pub(super) to: FcId,
+    pub(super) kind: (RCtl, FrameType),
+    pub(super) f_ctl: FCtl,
+    pub(super) exchange: (OxId, RxId),
+    pub(super) payload: Vec<u8>,
+}
+
+/// What the client tells.
+#[derive(Clone, Debug)]
+pub(super) enum NameClientEvent {
+    /// There is a port.
+    Found(Neighbour),
+    /// It is there no more, or not under this N_Port_ID.
+    Lost(FcId, UnlinkReason),
+    /// An RSCN has named this port, which is the same as before.
+    Changed(FcId),
+    /// Worth a line in the log.
+    Notice(FabricNotice),
+    /// Without these services the login to the fabric is of no use.
+    Useless,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClientState {
+    LoggingIn,
+    /// By its number among all registrations.
+    Registering(usize),
+    Subscribing,
+    Up,
+}
+
+/// A request that is outstanding.
+#[derive(Debug)]
+struct AskedQuestion {
+    question: Question,
+    ox_id: OxId,
+    until: Now,
+    answer: ReceivedSequence,
+}
+
+/// The client, for as long as one login to the fabric lasts.
+#[derive(Debug)]
+pub(super) struct NameClient {
+    config: NameClientConfig,
+    now: Now,
+    state: ClientState,
+    asked: Option<AskedQuestion>,
+    /// How often the next question was asked, and not before when it is asked again.
+    tries: u32,
+    not_before: Option<Now>,
+    /// What is to be asked while up.
+    questions: VecDeque<Question>,
+    ports: KnownPorts,
+    is_full_told: bool,
+    changes: PendingChanges,
+    next_ox_id: u16,
+    outgoing: VecDeque<ServiceFrame>,
+    events: VecDeque<NameClientEvent>,
+}
+
+/// What RSCNs have named, until it is looked at.
+#[derive(Debug, Default)]
+struct PendingChanges {
+    ports: BTreeSet<FcId>,
+    /// More than single ports.
+    is_all: bool,
+    /// When it is looked at.
+    at: Option<Now>,
+    /// When the last round began.
+    last: Option<Now>,
+}
+
+impl NameClient {
+    /// Begins to log in.
+    pub(super) fn new(config: NameClientConfig, now: Now) -> Self {
+        let mut client = Self {
+            config,
+            now,
+            state: ClientState::LoggingIn,
+            asked: None,
+            tries: 0,
+            not_before: None,
+            questions: VecDeque::new(),
+            ports: KnownPorts::default(),
+            is_full_told: false,
+            changes: PendingChanges::default(),
+            next_ox_id: FIRST_OX_ID,
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+        };
+        client.go_on();
+        client
+    }
+
+    /// Whether it may still find ports that have been there for long.
+    pub(super) fn is_looking(&self) -> bool {
+        self.state != ClientState::Up || self.asked.is_some() || !self.questions.is_empty()
+    }
+
+    /// The FCF-MAC, where all frames go, and come from.
+    pub(super) const fn login(&self) -> &FabricLogin {
+        &self.config.login
+    }
+
+    /// A frame that is to be sent.
+    pub(super) fn transmit(&mut self) -> Option<ServiceFrame> {
+        self.outgoing.pop_front()
+    }
+
+    /// What happened next.
+    pub(super) fn poll(&mut self) -> Option<NameClientEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`Self::expire`] has something to do.
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        let asked = self.asked.as_ref().map(|asked| asked.until);
+        // What has changed waits for the questions before it.
+        let is_free = asked.is_none() && self.not_before.is_none() && self.questions.is_empty();
+        let changes = self.changes.at.filter(|_| is_free);
+        [asked, self.not_before, changes]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due.
+    pub(super) fn expire(&mut self, now: Now) {
+        self.tick(now);
+        if self.not_before.is_some_and(|at| at <= self.now) {
+            self.not_before = None;
+        }
+        let is_late = |asked: &mut AskedQuestion| asked.until <= self.now;
+        if let Some(asked) = self.asked.take_if(is_late) {
+            self.unanswered(asked.question);
+        }
+        self.go_on();
+    }
+
+    fn tick(&mut self, now: Now) {
+        self.now = self.now.max(now);
+    }
+
+    /// Asks the next question, if none is outstanding.
+    fn go_on(&mut self) {
+        if self.asked.is_some() || self.not_before.is_some() {
+            return;
+        }
+        if self.state == ClientState::Up && self.questions.is_empty() {
+            self.look_at_changes();
+        }
+        let question = match self.state {
+            ClientState::LoggingIn => Some(Question::Plogi),
+            ClientState::Registering(number) => Some(Question::Register(number)),
+            ClientState::Subscribing => Some(Question::Scr),
+            ClientState::Up => self.questions.front().copied(),
+        };
+        if let Some(question) = question {
+            self.ask(question);
+        }
+    }
+
+    /// The question that was asked is done with.
+    fn answered(&mut self) {
+        self.tries = 0;
+        match self.state {
+            ClientState::LoggingIn => self.state = ClientState::Registering(0),
+            ClientState::Registering(number) if number + 1 < requests::REGISTRATIONS => {
+                self.state = ClientState::Registering(number + 1);
+            }
+            ClientState::Registering(_) => self.state = ClientState::Subscribing,
+            ClientState::Subscribing => {
+                self.state = ClientState::Up;
+                self.changes.is_all = true;
+                self.changes.at = Some(self.now);
+            }
+            ClientState::Up => drop(self.questions.pop_front()),
+        }
+    }
+
+    /// A question got no answer, or one that asks for patience.
+    fn unanswered(&mut self, question: Question) {
+        self.tries += 1;
+        if self.tries < TRIES {
+            return;
+        }
+        match self.state {
+            // Whoever is known stays. The next round asks again.
+            ClientState::Up => {
+                self.answered();
+                self.changes.is_all = true;
+                self.schedule(AFTER_SILENCE);
+                self.questions.clear();
+            }
+            ClientState::Subscribing => {
+                self.notice(FabricNotice::ServiceSilent {
+                    request: question.name(),
+                });
+                self.answered();
+            }
+            ClientState::LoggingIn | ClientState::Registering(_) => {
+                self.notice(FabricNotice::ServiceSilent {
+                    request: question.name(),
+                });
+                self.fail();
+            }
+        }
+    }
+
+    /// The login to the fabric is of no use.
+    fn fail(&mut self) {
+        self.asked = None;
+        // The port ends the client when it takes this. Until then it is silent.
+        self.not_before = Some(Now::MAX);
+        self.events.push_back(NameClientEvent::Useless);
+    }
+
+    /// The name server has forgotten us. Which ports there are is asked when we are registered.
+    fn log_in_again(&mut self) {
+        self.state = ClientState::LoggingIn;
+        self.asked = None;
+        self.tries = 0;
+        self.questions.clear();
+        // It may log us out again at once.
+        self.not_before = Some(self.now.saturating_add(AFTER_LOGOUT));
+    }
+
+    fn notice(&mut self, notice: FabricNotice) {
+        self.events.push_back(NameClientEvent::Notice(notice));
+    }
+
+    /// What has changed is looked at `after` that time, and a round after the last one.
+    fn schedule(&mut self, after: Duration) {
+        let soonest = self.now.saturating_add(after);
+        let next = self.changes.last.map(|last| last.saturating_add(ROUND));
+        let at = next.map_or(soonest, |next| next.max(soonest));
+        self.changes.at.get_or_insert(at);
+    }
+}
+
+/// Our OX_IDs: the last of those of link services.
+const FIRST_OX_ID: u16 = crate::remote::SERVICE_OX_IDS;
+
+/// So often a question is asked.
+const TRIES: u32 = 3;
+
+/// For so long changes are gathered.
+const GATHERING: Duration = Duration::from_millis(100);
+
+/// Between two rounds of questions about changes.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// After a name server did not answer while up.
+const AFTER_SILENCE: Duration = Duration::from_secs(10);
+
+/// After a LOGO of the name server.
+const AFTER_LOGOUT: Duration = Duration::from_millis(500);

@@ -1,0 +1,282 @@
+//! What services of the fabric answer, and what they tell by themselves.
+
+use std::collections::BTreeMap;
+
+use scsi::medium::Now;
+
+use super::ports::KnownPort;
+use super::requests::{FIRST_NEEDED, Question};
+use super::{ClientState, GATHERING, NameClient, NameClientEvent};
+use crate::fip::enode::FabricNotice;
+use crate::fip::{Neighbour, UnlinkReason};
+use crate::wire::ct::name_server::{FeatureBits, NameServerAccept, code};
+use crate::wire::ct::{self, CtCode, CtHeader, CtReject};
+use crate::wire::els::{Code, Reply, Rscn, ServiceParameters, reason};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FrameType, RCtl};
+use crate::wire::names::{FcId, Wwn};
+
+impl NameClient {
+    /// A frame of a service that is no request.
+    pub(in crate::port) fn receive(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
+        self.tick(now);
+        let header = &frame.header;
+        let Some(asked) = &mut self.asked else {
+            return;
+        };
+        let question = asked.question;
+        let kind = if question.is_els() {
+            (RCtl::ELS_REPLY, FrameType::ELS)
+        } else {
+            (RCtl::SOLICITED_CONTROL, FrameType::CT)
+        };
+        let is_its = header.s_id == question.service() && header.ox_id == asked.ox_id;
+        if !is_its || (header.r_ctl, header.kind) != kind {
+            return;
+        }
+        if let Some(payload) = asked.answer.take(frame) {
+            self.asked = None;
+            if question.is_els() {
+                self.els_answered(question, &payload);
+            } else {
+                self.ct_answered(question, &payload);
+            }
+            self.go_on();
+        }
+    }
+
+    fn els_answered(&mut self, question: Question, payload: &[u8]) {
+        let code = match question {
+            Question::Plogi => Code::PLOGI,
+            _ => Code::SCR,
+        };
+        match Reply::parse(code, payload) {
+            Ok(Reply::Login(_) | Reply::Accept) => self.answered(),
+            Ok(Reply::Reject(why)) if why.reason == reason::LOGICAL_BUSY => self.wait(question),
+            Ok(Reply::Reject(reject)) => {
+                self.notice(FabricNotice::ServiceRejected {
+                    request: question.name(),
+                    reject,
+                });
+                match question {
+                    Question::Scr => self.answered(),
+                    _ => self.fail(),
+                }
+            }
+            _ => self.wait(question),
+        }
+    }
+
+    /// The answer is of no use: the question is asked again after E_D_TOV.
+    fn wait(&mut self, question: Question) {
+        self.not_before = Some(self.now.saturating_add(self.config.login.e_d_tov));
+        self.unanswered(question);
+    }
+
+    fn ct_answered(&mut self, question: Question, payload: &[u8]) {
+        let Ok((header, payload)) = CtHeader::parse(payload) else {
+            return self.wait(question);
+        };
+        match header.code {
+            CtCode::ACCEPT => self.accepted(question, &header, payload),
+            CtCode::REJECT if header.why.reason == ct::reason::LOGICAL_BUSY => self.wait(question),
+            CtCode::REJECT => self.rejected(question, header.why),
+            _ => self.wait(question),
+        }
+    }
+
+    fn rejected(&mut self, question: Question, reject: CtReject) {
+        match question {
+            Question::Register(number) => {
+                let is_needed = number >= FIRST_NEEDED;
+                self.notice(FabricNotice::RegistrationRejected {
+                    request: question.name(),
+                    reject,
+                    is_needed,
+                });
+                if is_needed {
+                    return self.fail();
+                }
+            }
+            // There are no ports of FCP.
+            Question::List if reject.reason == ct::reason::UNABLE => self.listed(&[], true),
+            Question::Name(fc_id) => self.lose(fc_id, UnlinkReason::Departed),
+            // A name server that does not keep features.
+            Question::Features(fc_id, wwpn) => self.find(fc_id, wwpn, None),
+            Question::Plogi | Question::Scr | Question::List => {}
+        }
+        self.answered();
+    }
+
+    fn accepted(&mut self, question: Question, header: &CtHeader, payload: &[u8]) {
+        let to = match question {
+            Question::List => code::GPN_FT,
+            Question::Name(_) => code::GPN_ID,
+            Question::Features(..) => code::GFF_ID,
+            _ => return self.answered(),
+        };
+        match (question, NameServerAccept::parse(to, payload)) {
+            (_, Ok(NameServerAccept::Names(ports))) => self.listed(&ports, header.size == 0),
+            (Question::Name(fc_id), Ok(NameServerAccept::Name(wwpn))) => self.named(fc_id, wwpn),
+            (Question::Features(fc_id, wwpn), Ok(NameServerAccept::Features(features))) => {
+                self.find(fc_id, wwpn, Some(features.of(FrameType::FCP)));
+            }
+            _ => return self.wait(question),
+        }
+        self.answered();
+    }
+
+    /// These ports of FCP there are, and no others if the list `is_whole`.
+    fn listed(&mut self, ports: &[(FcId, Wwn)], is_whole: bool) {
+        let listed: BTreeMap<FcId, Wwn> = ports.iter().copied().collect();
+        let known: Vec<(FcId, KnownPort)> = self.ports.iter().collect();
+        for (fc_id, port) in known {
+            match listed.get(&fc_id) {
+                Some(wwpn) if *wwpn == port.wwpn => self.ports.list(fc_id),
+                Some(_) => self.lose(fc_id, UnlinkReason::Moved),
+                None if !is_whole => {}
+                None if port.is_listed => self.lose(fc_id, UnlinkReason::Departed),
+                // It has logged in to us, and may be there all the same.
+                None => self.questions.push_back(Question::Name(fc_id)),
+            }
+        }
+        if self.discovers() {
+            for (fc_id, wwpn) in listed {
+                self.look_at(fc_id, wwpn);
+            }
+        }
+    }
+
+    /// A port that is there and not known.
+    fn look_at(&mut self, fc_id: FcId, wwpn: Wwn) {
+        let is_us = fc_id == self.config.login.fc_id || wwpn == self.config.parameters.wwpn;
+        let is_port = !fc_id.is_well_known() && fc_id != FcId::UNIDENTIFIED;
+        let has_room = self.questions.len() <= super::ports::MAX_PORTS;
+        if !is_us && is_port && has_room && !self.ports.has(fc_id) {
+            self.questions.push_back(Question::Features(fc_id, wwpn));
+        }
+    }
+
+    /// Who has an N_Port_ID that was named by an RSCN, or is known by a login alone.
+    fn named(&mut self, fc_id: FcId, wwpn: Wwn) {
+        match self.ports.name(fc_id) {
+            Some(known) if known == wwpn => {
+                self.events.push_back(NameClientEvent::Changed(fc_id));
+            }
+            known => {
+                if known.is_some() {
+                    self.lose(fc_id, UnlinkReason::Moved);
+                }
+                if self.discovers() {
+                    self.look_at(fc_id, wwpn);
+                }
+            }
+        }
+    }
+
+    /// There is a port, with these features of FCP if they are known.
+    fn find(&mut self, fc_id: FcId, wwpn: Wwn, features: Option<u8>) {
+        if self.ports.has(fc_id) {
+            return self.ports.list(fc_id);
+        }
+        if let Some(before) = self.ports.id(wwpn) {
+            self.lose(before, UnlinkReason::Moved);
+        }
+        if self.is_full() {
+            return;
+        }
+        let is_listed = true;
+        self.ports.insert(fc_id, KnownPort { wwpn, is_listed });
+        // A port that says nothing of FCP may be either.
+        let has = |bit| {
+            features
+                .filter(|bits| *bits != 0)
+                .map(|bits| bits & bit != 0)
+        };
+        let neighbour = Neighbour {
+            target: has(FeatureBits::FCP_TARGET),
+            initiator: has(FeatureBits::FCP_INITIATOR),
+            ..self.neighbour(fc_id, wwpn, Wwn(0))
+        };
+        self.events.push_back(NameClientEvent::Found(neighbour));
+    }
+
+    /// A port has sent PLOGI that is not known, or by another name. Gives what there is to know of
+    /// it; `None` if it is one too many.
+    pub(in crate::port) fn introduce(
+        &mut self,
+        fc_id: FcId,
+        says: &ServiceParameters,
+    ) -> Option<Neighbour> {
+        self.lose(fc_id, UnlinkReason::Moved);
+        if let Some(before) = self.ports.id(says.wwpn) {
+            self.lose(before, UnlinkReason::Moved);
+        }
+        if self.is_full() {
+            return None;
+        }
+        let (wwpn, is_listed) = (says.wwpn, false);
+        self.ports.insert(fc_id, KnownPort { wwpn, is_listed });
+        Some(self.neighbour(fc_id, wwpn, says.wwnn))
+    }
+
+    /// Whether no more ports are taken in, which is told once.
+    fn is_full(&mut self) -> bool {
+        let is_full = self.ports.is_full();
+        if is_full && !std::mem::replace(&mut self.is_full_told, true) {
+            self.notice(FabricNotice::TooManyPorts);
+        }
+        is_full
+    }
+
+    const fn neighbour(&self, fc_id: FcId, wwpn: Wwn, wwnn: Wwn) -> Neighbour {
+        let login = &self.config.login;
+        Neighbour {
+            fc_id,
+            mac: login.fcf,
+            enode: login.fcf,
+            wwpn,
+            wwnn,
+            payload_max: login.payload_max,
+            target: None,
+            initiator: None,
+        }
+    }
+
+    fn lose(&mut self, fc_id: FcId, why: UnlinkReason) {
+        if self.ports.remove(fc_id) {
+            self.events.push_back(NameClientEvent::Lost(fc_id, why));
+        }
+    }
+
+    /// An RSCN of the fabric controller.
+    pub(in crate::port) fn changed(&mut self, now: Now, rscn: &Rscn) {
+        self.tick(now);
+        let ours = self.config.login.fc_id;
+        for (flags, fc_id) in &rscn.0 {
+            if flags & ADDRESS_FORMAT != 0 || self.changes.ports.len() >= MAX_CHANGES {
+                self.changes.is_all = true;
+            } else if *fc_id != ours {
+                self.changes.ports.insert(*fc_id);
+            }
+        }
+        if self.changes.is_all || !self.changes.ports.is_empty() {
+            self.schedule(GATHERING);
+        }
+        self.go_on();
+    }
+
+    /// A LOGO of the name server.
+    pub(in crate::port) fn logged_out(&mut self, now: Now) {
+        self.tick(now);
+        if self.state != ClientState::LoggingIn {
+            self.log_in_again();
+        }
+    }
+}
+
+/// How much of the address in a page of an RSCN counts: 0, all of it.
+const ADDRESS_FORMAT: u8 = 3;
+
+/// Ports that are asked for one by one; of more, all are listed.
+const MAX_CHANGES: usize = 64;

@@ -1,0 +1,7 @@
+//! Ports in a fabric: from the FCF to a nexus, what changes around it, and how it ends.
+
+mod changes;
+mod endings;
+mod logins;
+mod rig;
+mod services;

@@ -1,0 +1,184 @@
+//! RSCNs, and what they lead to.
+
+use super::rig::{INITIATOR, LIST, NAME, Rig, TARGET};
+use crate::fip::enode::FabricNotice;
+use crate::port::tests::rig::ms;
+use crate::wire::names::{FcId, Wwn};
+
+/// The initiator has a nexus, at 4 s.
+fn paired() -> Rig {
+    let mut rig = Rig::up();
+    rig.run(ms(4000));
+    assert_eq!(rig.initiator.told, ["online 010101", "up 0"]);
+    rig.traced();
+    rig
+}
+
+#[test]
+fn changes_are_gathered_for_100_ms() {
+    let mut rig = paired();
+    for _ in 0..5 {
+        rig.rscn(INITIATOR, &[(0, TARGET), (0, FcId(0x01_0300))]);
+        rig.pass(10);
+    }
+    rig.pass(40);
+    assert_eq!(rig.count(NAME), 0);
+    rig.pass(20);
+    // One for each port, whoever has named it how often.
+    assert_eq!(rig.count(NAME), 2);
+    assert_eq!(rig.initiator.told.len(), 2);
+}
+
+#[test]
+fn there_is_one_round_a_second() {
+    let mut rig = paired();
+    for _ in 0..400 {
+        rig.rscn(INITIATOR, &[(0, TARGET)]);
+        rig.pass(10);
+    }
+    let rounds = rig.count(NAME);
+    assert!((4..=5).contains(&rounds), "{rounds}");
+    assert_eq!(rig.initiator.told.len(), 2);
+}
+
+#[test]
+fn a_port_that_the_name_server_does_not_know_is_lost() {
+    let mut rig = paired();
+    rig.entries.remove(&TARGET);
+    rig.rscn(INITIATOR, &[(0, TARGET)]);
+    rig.pass(200);
+    assert_eq!(rig.initiator.told[2..], ["down 0: Lost(Departed)"]);
+    // The target knows who has logged in to it, and asks about no one else.
+    rig.entries.remove(&INITIATOR);
+    rig.traced();
+}
+
+#[test]
+fn a_target_loses_an_initiator_that_is_gone() {
+    let mut rig = paired();
+    rig.rscn(TARGET, &[(0, FcId(0x01_0300))]);
+    rig.pass(2000);
+    assert_eq!(rig.count(NAME), 0);
+    let gone = rig.entries.remove(&INITIATOR).unwrap();
+    rig.rscn(TARGET, &[(0, INITIATOR)]);
+    rig.pass(2000);
+    assert_eq!(rig.count(NAME), 1);
+    assert_eq!(rig.target.told[2..], ["down 0: Lost(Departed)"]);
+    rig.entries.insert(INITIATOR, gone);
+}
+
+#[test]
+fn a_port_that_stays_the_same_stays_as_it_is() {
+    let mut rig = paired();
+    for page in [(0, TARGET), (1, TARGET), (2, TARGET), (3, FcId(0))] {
+        rig.rscn(INITIATOR, &[page]);
+        rig.rscn(TARGET, &[page]);
+        rig.pass(1500);
+    }
+    assert_eq!(rig.initiator.told.len(), 2);
+    assert_eq!(rig.target.told.len(), 2);
+    assert_eq!(rig.count(LIST), 6);
+}
+
+#[test]
+fn a_change_of_more_than_a_port_lists_all() {
+    let mut rig = paired();
+    rig.add_entry(FcId(0x01_0300), 7, 1);
+    rig.rscn(INITIATOR, &[(1, FcId(0x01_0300))]);
+    rig.pass(200);
+    assert_eq!(rig.count(LIST), 1);
+    assert!(rig.initiator.port.find(Wwn(7)).is_some());
+    rig.entries.remove(&FcId(0x01_0300));
+    rig.rscn(INITIATOR, &[(3, FcId(0))]);
+    rig.pass(2000);
+    assert!(rig.initiator.port.find(Wwn(7)).is_none());
+    assert_eq!(rig.initiator.told.len(), 2);
+}
+
+#[test]
+fn more_than_64_changes_list_all() {
+    let mut rig = paired();
+    let pages: Vec<_> = (0..65).map(|at| (0, FcId(0x02_0000 + at))).collect();
+    rig.rscn(INITIATOR, &pages);
+    rig.pass(200);
+    let trace = rig.traced();
+    let ends = |line: &&String, code| line.ends_with(code);
+    assert_eq!(trace.iter().filter(|line| ends(line, "0172")).count(), 1);
+    assert_eq!(trace.iter().filter(|line| ends(line, "0112")).count(), 0);
+}
+
+#[test]
+fn an_n_port_id_with_another_name_is_another_port() {
+    let mut rig = paired();
+    rig.add_entry(FcId(0x01_0300), 7, 1);
+    rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+    rig.pass(1500);
+    rig.add_entry(FcId(0x01_0300), 8, 1);
+    rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+    rig.pass(1500);
+    assert!(rig.initiator.port.find(Wwn(7)).is_none());
+    assert!(rig.initiator.port.find(Wwn(8)).is_some());
+}
+
+#[test]
+fn a_name_at_another_n_port_id_is_found_there() {
+    let mut rig = paired();
+    for fc_id in [FcId(0x01_0300), FcId(0x01_0400)] {
+        rig.add_entry(fc_id, 7, 1);
+        rig.rscn(INITIATOR, &[(0, fc_id)]);
+        rig.pass(1500);
+        let found = rig.initiator.port.find(Wwn(7)).unwrap();
+        assert_eq!(found.address().fc_id, fc_id);
+    }
+}
+
+#[test]
+fn an_answer_of_several_frames_is_put_together() {
+    let mut rig = paired();
+    for at in 0..1000 {
+        rig.add_entry(FcId(0x02_0000 + at), 0x7000 + u64::from(at), 2);
+    }
+    rig.rscn(INITIATOR, &[(3, FcId(0))]);
+    rig.pass(200);
+    assert_eq!(rig.initiator.port.remotes().count(), 1001);
+}
+
+#[test]
+fn nobody_logs_in_to_other_initiators() {
+    let mut rig = paired();
+    rig.add_entry(FcId(0x01_0300), 7, 2);
+    rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+    rig.pass(200);
+    let other = rig.initiator.port.find(Wwn(7)).unwrap();
+    assert_eq!(other.neighbour().target, Some(false));
+    let trace = rig.traced();
+    assert!(
+        !trace.iter().any(|line| line.ends_with("PLOGI")),
+        "{trace:?}"
+    );
+}
+
+#[test]
+fn rscns_about_oneself_are_of_no_interest() {
+    let mut rig = paired();
+    rig.rscn(INITIATOR, &[(0, INITIATOR)]);
+    rig.pass(1500);
+    assert_eq!(rig.traced(), [" 4000 010101 > fffffd LS_ACC"]);
+}
+
+#[test]
+fn more_than_4096_ports_are_told_once_and_left_out() {
+    let mut rig = paired();
+    for at in 0..5000 {
+        rig.add_entry(FcId(0x02_0000 + at), 0x7000 + u64::from(at), 2);
+    }
+    for _ in 0..2 {
+        rig.rscn(INITIATOR, &[(3, FcId(0))]);
+        rig.pass(1500);
+    }
+    assert_eq!(rig.initiator.port.remotes().count(), 4096);
+    let told = rig.initiator.notices.iter();
+    let too_many = told.filter(|notice| matches!(notice, FabricNotice::TooManyPorts));
+    assert_eq!(too_many.count(), 1);
+    assert_eq!(rig.initiator.told.len(), 2);
+}

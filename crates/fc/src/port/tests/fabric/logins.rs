@@ -1,0 +1,129 @@
+//! From a link that comes up to a nexus.
+
+use insta::assert_snapshot;
+
+use super::rig::{Rig, TARGET, in_fabric};
+use crate::initiator::Data;
+use crate::port::tests::rig::ms;
+use crate::remote::RemoteId;
+use crate::tests::command;
+use crate::tests::pair::lease;
+use crate::wire::els::{Els, ServiceParameters};
+use crate::wire::frame::{FrameType, RCtl};
+use crate::wire::names::{FcId, Wwn};
+
+#[test]
+fn both_register_and_the_initiator_logs_in() {
+    let mut rig = Rig::new(&in_fabric(2), &in_fabric(1));
+    rig.run(ms(1000));
+    assert_snapshot!(rig.traced().join("\n"));
+    assert_eq!(rig.target.told, ["online 010100", "up 0"]);
+    assert_eq!(rig.initiator.told, ["online 010101", "up 0"]);
+}
+
+#[test]
+fn a_target_that_is_there_before_is_found_at_once() {
+    let mut rig = Rig::new(&in_fabric(2), &in_fabric(1));
+    rig.initiator.port.link(ms(0), false);
+    rig.run(ms(1000));
+    rig.initiator.port.link(ms(1000), true);
+    rig.run(ms(2000));
+    assert_eq!(rig.initiator.told, ["online 010101", "up 0"]);
+    let remote = rig.initiator.port.remotes().next().unwrap();
+    assert_eq!(remote.neighbour().target, Some(true));
+    assert_eq!(remote.wwnn(), rig.target.port.wwnn());
+    assert_eq!(remote.payload_max(), 2112);
+}
+
+#[test]
+fn a_command_goes_through_the_fcf() {
+    let mut rig = Rig::up();
+    let inquiry = command(1, &[0x12, 0, 0, 0, 36, 0], Data::In(lease(vec![0; 36])));
+    let initiator = rig.initiator.port.fc4_mut();
+    initiator.execute(rig.now, RemoteId(0), inquiry).unwrap();
+    rig.pass(1);
+    assert_eq!(rig.done.len(), 1);
+}
+
+/// The PLOGI of a port that no one has told of.
+fn plogi(rig: &Rig, wwpn: u64) -> Els {
+    Els::Plogi(ServiceParameters {
+        wwpn: Wwn(wwpn),
+        wwnn: Wwn(wwpn + 1),
+        ..rig.initiator.port.local.parameters()
+    })
+}
+
+#[test]
+fn a_plogi_from_a_port_that_is_not_known_is_taken_by_its_names() {
+    let mut rig = Rig::up();
+    let from = FcId(0x01_0200);
+    rig.add_entry(from, 0x2000_0000_0000_0077, 2);
+    let els = plogi(&rig, 0x2000_0000_0000_0077);
+    rig.request(from, TARGET, &els);
+    rig.pass(1);
+    assert_eq!(rig.traced(), [" 2000 010100 > 010200 LS_ACC"]);
+    let remote = rig.target.port.find(Wwn(0x2000_0000_0000_0077)).unwrap();
+    assert!(remote.is_logged_in());
+    assert_eq!(remote.wwnn(), Wwn(0x2000_0000_0000_0078));
+}
+
+#[test]
+fn partners_decide_about_it() {
+    let config = crate::port::PortConfig {
+        partners: crate::remote::Partners::Only([Wwn(5)].into()),
+        ..in_fabric(2)
+    };
+    let mut rig = Rig::new(&config, &in_fabric(1));
+    rig.initiator.port.link(ms(0), false);
+    rig.run(ms(1000));
+    rig.traced();
+    rig.add_entry(FcId(0x01_0200), 7, 2);
+    let els = plogi(&rig, 7);
+    rig.request(FcId(0x01_0200), TARGET, &els);
+    rig.pass(1);
+    assert_eq!(rig.traced(), [" 1000 010100 > 010200 LS_RJT 09 0d"]);
+    assert_eq!(
+        rig.target.told[1..],
+        ["a PLOGI from a port that is not allowed (--allow)"]
+    );
+}
+
+#[test]
+fn an_n_port_id_that_has_gone_on_to_another_port_is_that_port_s() {
+    let mut rig = Rig::up();
+    let from = FcId(0x01_0200);
+    rig.add_entry(from, 7, 2);
+    for wwpn in [7, 9] {
+        let els = plogi(&rig, wwpn);
+        rig.request(from, TARGET, &els);
+        rig.pass(1);
+    }
+    assert!(rig.target.port.find(Wwn(7)).is_none());
+    assert!(rig.target.port.find(Wwn(9)).unwrap().is_logged_in());
+}
+
+#[test]
+fn a_port_that_has_another_n_port_id_is_at_that() {
+    let mut rig = Rig::up();
+    for fc_id in [0x01_0200, 0x01_0201] {
+        rig.add_entry(FcId(fc_id), 7, 2);
+        let els = plogi(&rig, 7);
+        rig.request(FcId(fc_id), TARGET, &els);
+        rig.pass(1);
+    }
+    let found = rig.target.port.find(Wwn(7)).unwrap();
+    assert_eq!(found.address().fc_id, FcId(0x01_0201));
+    let remotes = rig.target.port.remotes();
+    assert_eq!(remotes.filter(|remote| remote.wwpn() == Wwn(7)).count(), 1);
+}
+
+#[test]
+fn a_command_from_a_port_that_is_not_logged_in_is_answered_by_logo() {
+    let mut rig = Rig::up();
+    rig.add_entry(FcId(0x01_0200), 7, 2);
+    let kind = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
+    rig.send_frame(FcId(0x01_0200), TARGET, kind, &[0; 32]);
+    rig.pass(1);
+    assert_eq!(rig.traced(), [" 2000 010100 > 010200 LOGO"]);
+}
