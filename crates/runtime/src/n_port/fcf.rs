@@ -54,4 +54,11 @@ impl FcfAttachment {
     pub fn obstacle(&self) -> Option<LinkProblem> {
         LinkProblem::at(&self.place, self.ether.link())
     }
+
+    /// Whether frames can pass.
+    pub fn is_usable(&self) -> bool {
+        !self
+            .obstacle()
+            .is_some_and(|obstacle| obstacle.is_barrier())
+    }
 }

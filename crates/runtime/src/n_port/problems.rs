@@ -120,6 +120,12 @@ pub struct FrameLoss {
 }
 
 impl FrameLosses {
+    /// What a port tells of them.
+    #[must_use]
+    pub const fn new(drops: Drops) -> Self {
+        Self(drops)
+    }
+
     /// Each place, whether or not frames were lost there.
     #[must_use]
     pub fn places(&self) -> [FrameLoss; 6] {
@@ -147,7 +153,7 @@ impl FrameLosses {
     }
 
     /// In words those that were lost since then, if any were.
-    pub(super) fn told_since(&self, before: &Self) -> Option<String> {
+    pub fn told_since(&self, before: &Self) -> Option<String> {
         let places = self.places().into_iter().zip(before.places());
         let words: Vec<_> = places
             .filter(|(now, before)| now.frames > before.frames)
