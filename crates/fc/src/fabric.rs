@@ -136,6 +136,22 @@ impl Switch {
         }
     }
 
+    /// The MTU of a port is another one. VN_Ports that are logged in keep the frame size that they
+    /// were told; their frames that are too long for their egress now are dropped.
+    pub fn resize(&mut self, number: PortNumber, mtu: usize) {
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.config.mtu = mtu;
+            self.fcf.resize(number, mtu);
+            Arc::make_mut(&mut self.table).set_place(number, Some(&port.config));
+        }
+    }
+
+    /// What another switch has remembered in place of this one, as [`SwitchConfig::ids`]: for a
+    /// standby that takes over. Nothing happens once there are logins.
+    pub fn restore_ids(&mut self, ids: &[(Wwn, FcId)]) {
+        self.fcf.restore_ids(ids);
+    }
+
     /// Takes an Ethernet frame that came in at a port, and counts it. One that goes out is
     /// rewritten in place.
     pub fn receive(&mut self, now: Now, number: PortNumber, frame: &mut [u8]) -> Verdict {

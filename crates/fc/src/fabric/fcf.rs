@@ -164,6 +164,21 @@ impl Fcf {
         self.ports.remove(&number);
     }
 
+    /// The MTU of a port is another one.
+    pub(super) fn resize(&mut self, number: PortNumber, mtu: usize) {
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.max_fcoe = max_fcoe(mtu);
+            port.config.mtu = mtu;
+        }
+    }
+
+    /// Takes over what was remembered elsewhere, while nothing is logged in.
+    pub(super) fn restore_ids(&mut self, remembered: &[(Wwn, FcId)]) {
+        if self.logins.iter().next().is_none() {
+            self.ids = Ids::new(self.ids.domain(), remembered);
+        }
+    }
+
     pub(super) const fn switch_name(&self) -> Wwn {
         self.identity.switch_name
     }

@@ -54,6 +54,10 @@ impl Ids {
         ids
     }
 
+    pub(super) const fn domain(&self) -> u8 {
+        self.domain
+    }
+
     /// Of two that want the same, the first has it.
     fn remember(&mut self, wwpn: Wwn, low: u16) {
         let fc_id = self.id(low);

@@ -1,5 +1,6 @@
 //! A switch as its peers see it: traces of what they send and hear.
 
+mod changes;
 mod discovery;
 mod forwarding;
 mod ids;

@@ -1,0 +1,43 @@
+//! What changes about a switch while it runs.
+
+use super::rig::{fcoe_frame, host, receive, switch};
+use crate::fabric::{DropReason, PortNumber, Verdict};
+use crate::wire::names::{FcId, Wwn};
+
+#[test]
+fn a_smaller_mtu_of_the_egress_drops_long_frames() {
+    let mut switch = switch();
+    let (a, b) = (host(0, 1), host(1, 2));
+    let (a, b) = (a.log_in(&mut switch, 1), b.log_in(&mut switch, 1));
+    let long = || fcoe_frame(0, a, b, 2112);
+    let is_forwarded = |verdict| matches!(verdict, Verdict::Forward(_));
+    assert!(is_forwarded(receive(&mut switch, 2, 0, &mut long())));
+    switch.resize(PortNumber(1), 1500);
+    let too_long = Verdict::Dropped(DropReason::TooLong);
+    assert_eq!(receive(&mut switch, 3, 0, &mut long()), too_long);
+    let mut short = fcoe_frame(0, a, b, 1448);
+    assert!(is_forwarded(receive(&mut switch, 3, 0, &mut short)));
+    switch.resize(PortNumber(1), 2500);
+    assert!(is_forwarded(receive(&mut switch, 4, 0, &mut long())));
+    switch.resize(PortNumber(7), 2500);
+}
+
+#[test]
+fn a_login_after_the_change_has_the_frame_size_of_the_new_mtu() {
+    let mut switch = switch();
+    switch.resize(PortNumber(0), 1500);
+    host(0, 1).log_in(&mut switch, 1);
+    let login = switch.logins().next().unwrap();
+    assert_eq!(login.max_payload, 1452);
+}
+
+#[test]
+fn n_port_ids_of_another_switch_are_taken_over_before_the_first_login() {
+    let mut switch = switch();
+    let remembered = |low: u32| [(host(0, 1).wwpn, FcId(0x01_0000 | low))];
+    switch.restore_ids(&remembered(0x0300));
+    let fc_id = host(0, 1).log_in(&mut switch, 1);
+    assert_eq!(fc_id, FcId(0x01_0300));
+    switch.restore_ids(&[(Wwn(7), fc_id)]);
+    assert_eq!(switch.ids().collect::<Vec<_>>(), remembered(0x0300));
+}
