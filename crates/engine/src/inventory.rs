@@ -6,7 +6,7 @@
 mod check;
 mod cycle;
 mod diff;
-mod fcoe_port;
+pub(crate) mod fcoe_port;
 mod placed;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,6 +7,7 @@
 //! | the cores and what is between them | [`core`], [`mailbox`], [`flushes`] |
 //! | how it changes meanwhile; what each initiator sees | [`change`], [`views`] |
 //! | what the cores have counted | [`survey`] |
+//! | `lunar switch`: a Fibre Channel switch over Ethernet ports | [`switch`] |
 //! | what outlives a process: identity, reservations | `server::units`, [`state`] |
 #![forbid(unsafe_code)]
 
@@ -19,4 +20,5 @@ pub mod serve;
 pub mod server;
 pub mod state;
 pub mod survey;
+pub mod switch;
 pub mod views;

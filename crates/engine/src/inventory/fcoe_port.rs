@@ -79,7 +79,8 @@ impl FromStr for FcoePort {
     }
 }
 
-fn place(text: &str) -> Result<Place, NotAPort> {
+/// The interface or cable of this name.
+pub(crate) fn place(text: &str) -> Result<Place, NotAPort> {
     let Ok(place) = text.parse();
     match &place {
         Place::Cable(path) if path.as_os_str().is_empty() => Err(NotAPort::NoInterface),

@@ -1,0 +1,189 @@
+//! `lunar switch`: carries the machine of a Fibre Channel switch ([`fc::fabric`]) over Ethernet
+//! ports of this machine.
+//!
+//! | duty | modules |
+//! |---|---|
+//! | its options, and what is wrong with them | [`options`] |
+//! | the thread that moves frames | `core` |
+//! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
+//! | cables that are left unread, as they are too fast | `holdback` |
+//! | orders of other threads, the zone file | `orders` |
+//! | N_Port_IDs that outlive it | `ids` |
+//! | what it logs | `report`, `login_log`, `unseen` |
+
+mod backlog;
+mod core;
+mod holdback;
+mod ids;
+mod login_log;
+pub mod options;
+mod orders;
+mod port;
+mod report;
+#[cfg(test)]
+mod tests;
+mod unseen;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ::io::ether::PRIORITY;
+use ::io::ring::{AnyRing, Ring};
+use fc::fabric::zones::Zones;
+use fc::fabric::{Switch, SwitchConfig, SwitchPortConfig};
+use fc::wire::ethernet::{Mac, VlanTag};
+use runtime::n_port::{FcfAttachment, NoPort};
+use scsi::medium::Now;
+use serde::Serialize;
+
+use self::core::SwitchCore;
+pub use self::ids::IdsError;
+use self::ids::{IdList, IdsWriter};
+use self::options::SwitchOptions;
+pub use self::orders::{SwitchOrders, ZonesError};
+use self::port::SwitchPort;
+
+/// A port that is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadyPort {
+    /// The interface or cable.
+    pub place: String,
+    /// The address of the switch there (FCF-MAC).
+    pub mac: String,
+    /// Bytes that a frame may carry behind its Ethernet header.
+    pub mtu: u32,
+    /// The VLAN of the fabric.
+    pub vlan: Option<u16>,
+    /// The name of the switch.
+    pub switch_name: String,
+    /// The name of the fabric.
+    pub fabric_name: String,
+}
+
+/// Why a switch did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// The zone file.
+    #[error(transparent)]
+    Zones(#[from] ZonesError),
+    /// What is remembered.
+    #[error(transparent)]
+    Ids(#[from] IdsError),
+    /// A port.
+    #[error(transparent)]
+    Port(#[from] NoPort),
+    /// The kernel has no ring, thread or random bytes for it, or takes them away.
+    #[error("the switch cannot run: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Switches until it is told to stop. `ready` is called once all ports are there, with what gives
+/// it orders.
+///
+/// # Errors
+///
+/// See [`SwitchError`]. No port stays open.
+pub fn run(
+    options: &SwitchOptions,
+    ready: impl FnOnce(&[ReadyPort], SwitchOrders) -> io::Result<()>,
+) -> Result<(), SwitchError> {
+    for remark in options.remarks() {
+        tracing::warn!("{remark}");
+    }
+    let zones = orders::zones(&options.zoning)?;
+    let ids = match &options.state {
+        Some(folder) => ids::load(folder)?,
+        None => IdList::new(),
+    };
+    let attachments = options.places.iter().map(FcfAttachment::open);
+    let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
+    for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {
+        tracing::warn!("{obstacle}");
+    }
+    let (ring, other) = AnyRing::open(options.ring)?;
+    if let Some(cause) = other {
+        tracing::info!("no io_uring ({cause}): using epoll");
+    }
+    let writer = options.state.clone().map(IdsWriter::start).transpose()?;
+    let (orders, heard) = SwitchOrders::new(ring.waker(), &options.zoning);
+    let epoch = Instant::now();
+    let switch = switch(options, Arc::clone(&zones), ids, &attachments)?;
+    if options.standby {
+        let (name, fabric) = (switch.switch_name(), switch.fabric_name());
+        tracing::info!("standing by for switch {name} of fabric {fabric}");
+    }
+    let ports = ready_ports(options, &switch, &attachments);
+    let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
+    let mut core = SwitchCore::new(ring, (switch, zones), ports_there, epoch, heard, writer);
+    ready(&ports, orders)?;
+    Ok(core.run()?)
+}
+
+/// The machine, with a port for each Ethernet port.
+fn switch(
+    options: &SwitchOptions,
+    zones: Arc<Zones>,
+    ids: IdList,
+    attachments: &[FcfAttachment],
+) -> io::Result<Switch> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(io::Error::other)?;
+    let config = SwitchConfig {
+        domain: options.domain,
+        priority: options.priority,
+        fka_adv_period: options.fka,
+        fc_map: options.fc_map.0,
+        fabric_name: options.fabric_name,
+        switch_name: options.switch_name,
+        vlan: options.vlan,
+        zones,
+        standby: options.standby,
+        ids,
+    };
+    let mut switch = Switch::new(&config, Now::ZERO, random);
+    for attachment in attachments {
+        let number = switch.add_port(SwitchPortConfig {
+            place: attachment.place.to_string().into(),
+            mac: Mac(attachment.ether.mac()),
+            mtu: attachment.ether.link().mtu as usize,
+            tag: tag(options, attachment),
+        });
+        switch.link(Now::ZERO, number, attachment.is_usable());
+    }
+    Ok(switch)
+}
+
+/// The tag that the switch itself puts into frames: none where the interface is that of a VLAN.
+fn tag(options: &SwitchOptions, attachment: &FcfAttachment) -> Option<VlanTag> {
+    let is_vlan = attachment.ether.tag_priority().is_some();
+    options.vlan.filter(|_| !is_vlan).map(|vid| VlanTag {
+        priority: PRIORITY as u8,
+        dei: false,
+        vid,
+    })
+}
+
+fn ready_ports(
+    options: &SwitchOptions,
+    switch: &Switch,
+    attachments: &[FcfAttachment],
+) -> Vec<ReadyPort> {
+    let ready = |attachment: &FcfAttachment| ReadyPort {
+        place: attachment.place.to_string(),
+        mac: Mac(attachment.ether.mac()).to_string(),
+        mtu: attachment.ether.link().mtu,
+        vlan: options.vlan,
+        switch_name: switch.switch_name().to_string(),
+        fabric_name: switch.fabric_name().to_string(),
+    };
+    attachments.iter().map(ready).collect()
+}
+
+impl SwitchError {
+    /// The exit code of the process: it was tried, and failed.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        1
+    }
+}

@@ -1,0 +1,291 @@
+//! The thread that carries a switch: it moves frames between Ethernet ports as the machine says.
+//!
+//! A turn takes what has come in at the ports that are ready, does what is due, has every port
+//! send, and sleeps until something happens.
+//!
+//! All ports are on this one thread. What forwarding a frame takes is in the machine's
+//! [`ForwardTable`](fc::fabric::ForwardTable), a value that does not change: with more threads,
+//! each has that of the moment for its own ports, and hands on what is for the machine.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use ::io::ring::{AnyRing, Ring, RingEvent, SocketRing, Token};
+use fc::fabric::zones::Zones;
+use fc::fabric::{PortNumber, Switch, Verdict};
+use fc::wire::ethernet::VLAN;
+use runtime::journal::Journal;
+use runtime::n_port::LinkProblem;
+use scsi::medium::Now;
+
+use super::holdback::Holdback;
+use super::ids::IdsWriter;
+use super::login_log::LoginLog;
+use super::orders::SwitchOrder;
+use super::port::{Sent, SwitchPort};
+
+/// A switch with its ports.
+pub(super) struct SwitchCore {
+    ring: AnyRing,
+    pub(super) switch: Switch,
+    /// Those that are active.
+    pub(super) zones: Arc<Zones>,
+    pub(super) ports: Vec<SwitchPort>,
+    epoch: Instant,
+    orders: Receiver<SwitchOrder>,
+    pub(super) ids: Option<IdsWriter>,
+    holdback: Holdback,
+    /// How each port is waited for.
+    watches: Vec<Watch>,
+    pub(super) logins: LoginLog,
+    pub(super) journal: Journal,
+    /// Where a frame lies while it is looked at and rewritten.
+    scratch: Vec<u8>,
+    /// All ports were logged out. It ends when that has been sent, or then.
+    ends: Option<Now>,
+}
+
+/// How a port is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// It is not, as something has come in.
+    No,
+    /// The ring tells when something comes in.
+    Ring,
+    /// The ring cannot, so it is looked for by the clock. The log has told of it.
+    Clock,
+}
+
+/// For how long a switch that ends waits for its last words to leave.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How often ports are looked at that the ring does not wait for: cables that are held back, and
+/// those for which the kernel has no memory.
+const LOOK: Duration = Duration::from_millis(1);
+
+impl SwitchCore {
+    pub(super) fn new(
+        ring: AnyRing,
+        (switch, zones): (Switch, Arc<Zones>),
+        ports: Vec<SwitchPort>,
+        epoch: Instant,
+        orders: Receiver<SwitchOrder>,
+        ids: Option<IdsWriter>,
+    ) -> Self {
+        Self {
+            ring,
+            switch,
+            zones,
+            epoch,
+            orders,
+            ids,
+            holdback: Holdback::new(ports.len()),
+            watches: vec![Watch::No; ports.len()],
+            logins: LoginLog::new(ports.len()),
+            journal: Journal::default(),
+            scratch: Vec::new(),
+            ends: None,
+            ports,
+        }
+    }
+
+    /// Switches until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// When the ring fails.
+    pub(super) fn run(&mut self) -> io::Result<()> {
+        loop {
+            self.flush();
+            if self.has_ended() {
+                return Ok(());
+            }
+            self.watch();
+            self.ring.wait(self.patience())?;
+            self.take_events();
+            let now = self.now();
+            self.look(now);
+            if self.switch.next_deadline().is_some_and(|at| at <= now) {
+                self.switch.expire(now);
+            }
+            self.report(now);
+        }
+    }
+
+    fn now(&self) -> Now {
+        self.epoch.elapsed()
+    }
+
+    /// Has every port send what it has.
+    fn flush(&mut self) {
+        let switch = &mut self.switch;
+        for (at, port) in self.ports.iter_mut().enumerate() {
+            port.flush(|port| switch.transmit(number(at), port));
+            self.holdback.waits(at, port.queued());
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        let has_more = || self.ports.iter().any(SwitchPort::has_more);
+        self.ends.is_some_and(|at| at <= self.now() || !has_more())
+    }
+
+    /// Has the ring wait for every port that may be read.
+    fn watch(&mut self) {
+        for (at, port) in self.ports.iter().enumerate() {
+            if self.watches[at] == Watch::Ring || self.holdback.is_held(at) {
+                continue;
+            }
+            let watched = self.ring.watch(port.waited(), Token(at as u64));
+            let is_new = self.watches[at] != Watch::Clock;
+            self.watches[at] = match watched {
+                Ok(()) => Watch::Ring,
+                Err(_) => Watch::Clock,
+            };
+            if let Err(cause) = watched
+                && is_new
+            {
+                let place = port.place();
+                tracing::error!("{place}: cannot wait for frames, so polling for them: {cause}");
+            }
+        }
+    }
+
+    /// How long there is nothing to do.
+    fn patience(&self) -> Option<Duration> {
+        let now = self.now();
+        let deadlines = [
+            self.switch.next_deadline(),
+            self.ends,
+            self.logins.next_deadline(),
+        ];
+        let left = deadlines.into_iter().flatten().min();
+        let left = left.map(|at| at.saturating_sub(now));
+        let is_watched = self.watches.iter().all(|watch| *watch == Watch::Ring);
+        left.into_iter().chain((!is_watched).then_some(LOOK)).min()
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.ring.next_event() {
+            match event {
+                RingEvent::Ready { token } => {
+                    let at = token.0 as usize;
+                    self.watches[at] = Watch::No;
+                    self.serve(at);
+                }
+                RingEvent::Woken => self.obey(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks at the ports that the ring did not wait for.
+    fn look(&mut self, now: Now) {
+        for at in 0..self.ports.len() {
+            if self.holdback.is_held(at) || self.watches[at] == Watch::Clock {
+                self.serve_at(now, at);
+            }
+        }
+    }
+
+    fn serve(&mut self, at: usize) {
+        self.serve_at(self.now(), at);
+    }
+
+    /// Something has come in at a port, or it has room, or its link has changed.
+    fn serve_at(&mut self, now: Now, at: usize) {
+        self.ports[at].resume();
+        if !self.ports[at].is_cable() || self.holdback.may_read(now, at) {
+            self.receive(now, at);
+        }
+    }
+
+    /// Takes a batch of frames.
+    fn receive(&mut self, now: Now, at: usize) {
+        let Some(mut attachment) = self.ports[at].take() else {
+            return;
+        };
+        let taken = |frame: &[u8], tci| self.forward(now, at, frame, tci);
+        attachment.ether.receive(taken);
+        self.ports[at].put_back(attachment);
+        self.look_for_news(now, at);
+    }
+
+    /// Has the machine look at a frame, and sends it on if it is to go on.
+    fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) {
+        lay_out(&mut self.scratch, frame, tci);
+        let verdict = self.switch.receive(now, number(at), &mut self.scratch);
+        let Verdict::Forward(way) = verdict else {
+            return;
+        };
+        let egress = usize::from(way.egress.0);
+        self.holdback.feeds(at, egress);
+        if self.ports[egress].send(&way, &self.scratch) == Sent::Congested {
+            self.switch.count_congested(number(at), &self.scratch);
+        }
+        self.holdback.waits(egress, self.ports[egress].queued());
+    }
+
+    fn look_for_news(&mut self, now: Now, at: usize) {
+        let port = &mut self.ports[at];
+        match port.news() {
+            Ok(Some((link, obstacle))) => {
+                let is_up = link.up && !obstacle.as_ref().is_some_and(LinkProblem::is_barrier);
+                match obstacle {
+                    Some(obstacle) => tracing::warn!("{obstacle}"),
+                    None => {
+                        let place = port.place();
+                        tracing::info!("{place}: the link is up, with MTU {}", link.mtu);
+                    }
+                }
+                self.switch.resize(number(at), link.mtu as usize);
+                self.switch.link(now, number(at), is_up);
+            }
+            Ok(None) => {}
+            Err(cause) => tracing::error!("{}: cannot read its link: {cause}", port.place()),
+        }
+    }
+
+    /// Does what other threads have ordered.
+    fn obey(&mut self) {
+        let now = self.now();
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                SwitchOrder::Stop => {
+                    self.switch.shut_down(now);
+                    self.ends = Some(now + LINGER);
+                }
+                SwitchOrder::SetZones(zones) => {
+                    self.switch.set_zones(now, Arc::clone(&zones));
+                    self.zones = zones;
+                    tracing::info!("the zones were read again");
+                }
+                SwitchOrder::Tell => self.tell_counters(),
+            }
+        }
+    }
+}
+
+/// The number of a port in the machine, which counts them as this does.
+const fn number(at: usize) -> PortNumber {
+    PortNumber(at as u16)
+}
+
+/// Puts a frame into `scratch` as it was on the wire, with the tag that the kernel took out.
+fn lay_out(scratch: &mut Vec<u8>, frame: &[u8], tci: Option<u16>) {
+    scratch.clear();
+    match (tci, frame.split_at_checked(ADDRESSES_LEN)) {
+        (Some(tci), Some((addresses, rest))) => {
+            let ([a, b], [c, d]) = (VLAN.to_be_bytes(), tci.to_be_bytes());
+            scratch.extend_from_slice(addresses);
+            scratch.extend_from_slice(&[a, b, c, d]);
+            scratch.extend_from_slice(rest);
+        }
+        _ => scratch.extend_from_slice(frame),
+    }
+}
+
+/// Bytes of both addresses of an Ethernet frame.
+const ADDRESSES_LEN: usize = 12;

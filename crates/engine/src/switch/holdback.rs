@@ -1,0 +1,114 @@
+//! Which cables are left unread, as what comes in there goes to a port that is slower.
+//!
+//! Class 3 has no flow control, but a cable has: a socket that is not read fills up, and its other
+//! end waits. So a cable is not read while frames that came from it fill the queue of an egress
+//! port. A station that reads slowly must not hold up others for ever, nor again and again: after
+//! [`PATIENCE`] the port that it is at holds nobody back until its queue has been empty once, and
+//! meanwhile loses what it has no room for.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+/// Ports of one switch at the most. A set of them is one word.
+pub(super) const PORTS_MAX: usize = 64;
+
+/// For how long a cable is left unread at the most.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
+/// takes, as each of several cables may be in the midst of a batch of up to 0.6 MiB.
+const FULL: usize = super::backlog::BACKLOG_MAX / 4;
+
+/// Bytes in its queue from which on downwards it does not any more.
+const CALM: usize = FULL / 4;
+
+/// The state of all ports.
+#[derive(Debug, Default)]
+pub(super) struct Holdback {
+    /// Egress ports whose queue is full, until it is calm again.
+    full: PortSet,
+    /// Egress ports that have held a cable back for too long, until their queue is empty.
+    given_up: PortSet,
+    cables: Vec<CableState>,
+}
+
+/// What is known of an ingress port.
+#[derive(Clone, Copy, Debug, Default)]
+struct CableState {
+    /// Where the frames went that came in last.
+    fed: PortSet,
+    /// Since when it is left unread.
+    since: Option<Now>,
+}
+
+/// A set of ports, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct PortSet(u64);
+
+impl PortSet {
+    const fn insert(&mut self, port: usize) {
+        self.0 |= 1 << port;
+    }
+
+    const fn remove(&mut self, port: usize) {
+        self.0 &= !(1 << port);
+    }
+
+    const fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl Holdback {
+    /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
+    pub(super) fn new(ports: usize) -> Self {
+        Self {
+            cables: vec![CableState::default(); ports],
+            ..Self::default()
+        }
+    }
+
+    /// Whether a cable is to be read now. What is read next has gone nowhere yet.
+    pub(super) fn may_read(&mut self, now: Now, ingress: usize) -> bool {
+        let cable = &mut self.cables[ingress];
+        let blocking = cable.fed.both(self.full).without(self.given_up);
+        if blocking == PortSet::default() {
+            *cable = CableState::default();
+            return true;
+        }
+        let since = *cable.since.get_or_insert(now);
+        if now.saturating_sub(since) < PATIENCE {
+            return false;
+        }
+        self.given_up.0 |= blocking.0;
+        *cable = CableState::default();
+        true
+    }
+
+    /// Whether a cable is left unread.
+    pub(super) fn is_held(&self, ingress: usize) -> bool {
+        self.cables[ingress].since.is_some()
+    }
+
+    /// A frame that came in at `ingress` goes to `egress`.
+    pub(super) fn feeds(&mut self, ingress: usize, egress: usize) {
+        self.cables[ingress].fed.insert(egress);
+    }
+
+    /// As many bytes wait at an egress port.
+    pub(super) const fn waits(&mut self, egress: usize, queued: usize) {
+        if queued >= FULL {
+            self.full.insert(egress);
+        } else if queued <= CALM {
+            self.full.remove(egress);
+        }
+        if queued == 0 {
+            self.given_up.remove(egress);
+        }
+    }
+}

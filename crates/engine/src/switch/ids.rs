@@ -1,0 +1,161 @@
+//! N_Port_IDs that outlive the switch: `--state DIR`.
+//!
+//! A file has one line for each WWPN: the name, a space, and the N_Port_ID as six hexadecimal
+//! digits. It is replaced as a whole, by a thread of its own: a reactor must not wait for a disk.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use fc::wire::names::{FcId, Wwn};
+use runtime::files::{self, nothing_is_there};
+
+/// The name of the file in its folder.
+const NAME: &str = "n-port-ids";
+
+/// Bytes of it at the most: room for 16,384 lines and more.
+const SIZE_MAX: u64 = 1 << 20;
+
+/// Which N_Port_ID each WWPN has.
+pub(super) type IdList = Vec<(Wwn, FcId)>;
+
+/// Why what was remembered cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum IdsError {
+    /// The folder or the file.
+    #[error("--state {}: {cause}", path.display())]
+    Io {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A line that is not of a switch.
+    #[error(
+        "{}:{line}: a WWPN and an N_Port_ID are expected here, as in 20:00:52:54:00:78:41:00 \
+         010100: mend the line, or remove the file to give all ports new N_Port_IDs",
+        path.display()
+    )]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which line, counted from 1.
+        line: usize,
+    },
+}
+
+/// What is remembered in a folder, which is made if it is not there.
+///
+/// # Errors
+///
+/// See [`IdsError`].
+pub(super) fn load(folder: &Path) -> Result<IdList, IdsError> {
+    let failed = |path: &Path, cause| IdsError::Io {
+        path: path.to_owned(),
+        cause,
+    };
+    files::make(folder).map_err(|cause| failed(folder, cause))?;
+    let path = folder.join(NAME);
+    let bytes = match files::read_regular(&path, SIZE_MAX) {
+        Ok(bytes) => bytes,
+        Err(cause) if nothing_is_there(&cause) => return Ok(Vec::new()),
+        Err(cause) => return Err(failed(&path, cause)),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().zip(1..);
+    let wrong = |line| IdsError::Line {
+        path: path.clone(),
+        line,
+    };
+    lines
+        .map(|(text, line)| parse(text).ok_or_else(|| wrong(line)))
+        .collect()
+}
+
+fn parse(line: &str) -> Option<(Wwn, FcId)> {
+    let (name, id) = line.split_once(' ')?;
+    let is_hex = id.len() == 6 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let id = u32::from_str_radix(id, 16).ok().filter(|_| is_hex)?;
+    Some((name.parse().ok()?, FcId(id)))
+}
+
+fn text(ids: &[(Wwn, FcId)]) -> String {
+    ids.iter()
+        .fold(String::new(), |mut text, (wwpn, FcId(id))| {
+            // A string takes whatever is written to it.
+            let _ = writeln!(text, "{wwpn} {id:06x}");
+            text
+        })
+}
+
+/// The thread that writes. Dropping it waits until what it was given last is written.
+#[derive(Debug)]
+pub(super) struct IdsWriter {
+    folder: PathBuf,
+    lists: Option<Sender<IdList>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IdsWriter {
+    /// Starts it for a folder.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no thread.
+    pub(super) fn start(folder: PathBuf) -> io::Result<Self> {
+        let (lists, queued) = channel();
+        let thread = thread::Builder::new().name("n-port-ids".to_owned());
+        let to = folder.clone();
+        let thread = thread.spawn(move || write(&to, &queued))?;
+        Ok(Self {
+            folder,
+            lists: Some(lists),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it writes.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Has a list written in place of the one before.
+    pub(super) fn write(&self, ids: IdList) {
+        if let Some(lists) = &self.lists {
+            // It ends with this only.
+            let _ = lists.send(ids);
+        }
+    }
+}
+
+impl Drop for IdsWriter {
+    fn drop(&mut self) {
+        self.lists = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Of several lists that wait, the last one counts.
+fn write(folder: &Path, queued: &Receiver<IdList>) {
+    while let Ok(first) = queued.recv() {
+        let last = queued.try_iter().last().unwrap_or(first);
+        if let Err(cause) = files::replace(folder, NAME, text(&last).as_bytes()) {
+            tracing::error!(
+                "--state {}: cannot remember N_Port_IDs, so ports may have others after a restart: \
+                 {cause}",
+                folder.display()
+            );
+        }
+    }
+}
+
+/// Whether the folder has a list.
+#[cfg(test)]
+pub(super) fn is_there(folder: &Path) -> bool {
+    std::fs::exists(folder.join(NAME)).unwrap_or_default()
+}

@@ -1,0 +1,237 @@
+//! An Ethernet port of a switch: what leaves there, and what waits to leave.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ::io::ether::{EtherPort, LinkStatus, Place};
+use fc::fabric::Forwarding;
+use fc::frames::FrameSink;
+use runtime::n_port::{FcfAttachment, FrameLosses, LinkProblem};
+
+use super::backlog::{BACKLOG_MAX, Backlog};
+
+/// A port, with frames that wait for room.
+#[derive(Debug)]
+pub(super) struct SwitchPort {
+    place: Place,
+    /// `None` while frames are received there, as they lie in its memory.
+    attachment: Option<FcfAttachment>,
+    waited: Arc<OwnedFd>,
+    backlog: Backlog,
+    /// Where a frame gets a tag.
+    scratch: Vec<u8>,
+    /// Something was written since the last flush.
+    is_dirty: bool,
+    /// It took no more when it was flushed last, and has not told of room since.
+    is_stuck: bool,
+    /// What the switch has to say found no room.
+    is_full: bool,
+    /// Frames that were lost, as far as the log has told.
+    told: FrameLosses,
+    /// Frames that came in here and found no room at their egress, as far as the log has told.
+    congested: u64,
+}
+
+/// What became of a frame that was to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It leaves, or waits to.
+    Queued,
+    /// There was no room for it.
+    Congested,
+}
+
+impl SwitchPort {
+    pub(super) fn new(attachment: FcfAttachment) -> Self {
+        Self {
+            place: attachment.place.clone(),
+            waited: Arc::clone(attachment.ether.waited()),
+            attachment: Some(attachment),
+            backlog: Backlog::new(BACKLOG_MAX),
+            scratch: Vec::new(),
+            is_dirty: false,
+            is_stuck: false,
+            is_full: false,
+            told: FrameLosses::default(),
+            congested: 0,
+        }
+    }
+
+    pub(super) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What becomes readable when there is something to receive, or room to send.
+    pub(super) const fn waited(&self) -> &Arc<OwnedFd> {
+        &self.waited
+    }
+
+    /// Whether it is held back in place of losing frames.
+    pub(super) const fn is_cable(&self) -> bool {
+        matches!(self.place, Place::Cable(_))
+    }
+
+    /// Bytes of frames that wait.
+    pub(super) const fn queued(&self) -> usize {
+        self.backlog.used()
+    }
+
+    /// Takes the Ethernet port out, to receive there. What is to leave there meanwhile waits.
+    pub(super) const fn take(&mut self) -> Option<FcfAttachment> {
+        self.attachment.take()
+    }
+
+    pub(super) fn put_back(&mut self, attachment: FcfAttachment) {
+        self.attachment = Some(attachment);
+    }
+
+    pub(super) fn ether(&mut self) -> Option<&mut EtherPort> {
+        self.attachment.as_mut().map(|one| &mut one.ether)
+    }
+
+    /// How the link is, if it has changed, and what is in the way then.
+    pub(super) fn news(&mut self) -> io::Result<Option<(LinkStatus, Option<LinkProblem>)>> {
+        let Some(attachment) = &mut self.attachment else {
+            return Ok(None);
+        };
+        let news = attachment.ether.news()?;
+        Ok(news.map(|link| (link, attachment.obstacle())))
+    }
+
+    /// Sends a frame that came in, rewritten, behind those that wait.
+    pub(super) fn send(&mut self, way: &Forwarding, frame: &[u8]) -> Sent {
+        let len = way.len(frame.len());
+        if !self.is_stuck
+            && self.backlog.is_empty()
+            && let Some(slot) = self.slot(len)
+        {
+            let len = way.write(frame, slot);
+            self.commit(len);
+            return Sent::Queued;
+        }
+        self.is_dirty = true;
+        let is_queued = match way.insert {
+            None => self.backlog.push(&frame[way.start..]),
+            Some(_) => {
+                self.scratch.resize(len, 0);
+                way.write(frame, &mut self.scratch);
+                self.backlog.push(&self.scratch)
+            }
+        };
+        if is_queued {
+            Sent::Queued
+        } else {
+            Sent::Congested
+        }
+    }
+
+    /// It may have room again.
+    pub(super) const fn resume(&mut self) {
+        self.is_stuck = false;
+    }
+
+    /// Whether something has not left yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.is_stuck || self.is_full || self.is_dirty || !self.backlog.is_empty()
+    }
+
+    /// Has frames leave, as many as the Ethernet port takes; it becomes ready when it takes more.
+    /// `say` writes what the switch itself has to say there.
+    pub(super) fn flush(&mut self, mut say: impl FnMut(&mut Self)) {
+        for _ in 0..TURN {
+            if self.is_stuck {
+                return;
+            }
+            self.refill();
+            self.is_full = false;
+            say(self);
+            if !std::mem::take(&mut self.is_dirty) {
+                return;
+            }
+            match self.ether().map(EtherPort::flush) {
+                Some(Ok(true)) if !self.is_full && self.backlog.is_empty() => return,
+                // What found no slot has one now, which no later event tells of.
+                Some(Ok(true)) => self.is_dirty = true,
+                Some(Ok(false)) => (self.is_stuck, self.is_dirty) = (true, true),
+                Some(Err(cause)) => {
+                    return tracing::error!("{}: cannot send: {cause}", self.place);
+                }
+                None => return,
+            }
+        }
+        self.wait_for_room();
+    }
+
+    /// Frames that were lost at the Ethernet port since it was opened, if the kernel tells.
+    pub(super) fn losses(&mut self) -> Option<FrameLosses> {
+        let drops = self.ether()?.recent_drops().ok();
+        drops.map(FrameLosses::new)
+    }
+
+    /// Logs what was lost since this was called last.
+    pub(super) fn tell_losses(&mut self) {
+        let Some(lost) = self.losses() else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.told, lost);
+        if let Some(lost) = lost.told_since(&before) {
+            tracing::warn!("{}: frames lost: {lost}", self.place);
+        }
+    }
+
+    /// Logs that frames which came in here found no room at their egress, of which there were as
+    /// many since the start.
+    pub(super) fn tell_congestion(&mut self, frames: u64) {
+        let more = frames.saturating_sub(std::mem::replace(&mut self.congested, frames));
+        if more > 0 {
+            tracing::warn!(
+                "{}: {more} frames from here were dropped: the port that they go to is too slow",
+                self.place
+            );
+        }
+    }
+
+    /// Moves frames that wait to the Ethernet port.
+    fn refill(&mut self) {
+        let Some(attachment) = &mut self.attachment else {
+            return;
+        };
+        while let Some(len) = self.backlog.next_len() {
+            let Some(slot) = attachment.ether.slot(len) else {
+                return;
+            };
+            self.backlog.pop_into(slot);
+            attachment.ether.commit(len);
+            self.is_dirty = true;
+        }
+    }
+
+    fn wait_for_room(&mut self) {
+        if let Some(Err(cause)) = self.ether().map(EtherPort::more_to_send) {
+            tracing::error!("{}: cannot wait for room to send: {cause}", self.place);
+        }
+    }
+}
+
+/// How often all slots of a port are filled in one turn: some 1,000 frames, as of an N_Port.
+const TURN: usize = 16;
+
+/// What the switch itself says leaves with the frames that it forwards, but waits for those that
+/// wait.
+impl FrameSink for SwitchPort {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        let may_go = !self.is_stuck && self.backlog.is_empty();
+        let attachment = self.attachment.as_mut().filter(|_| may_go);
+        let slot = attachment.and_then(|one| one.ether.slot(len));
+        self.is_full = slot.is_none();
+        slot
+    }
+
+    fn commit(&mut self, len: usize) {
+        self.is_dirty = true;
+        if let Some(ether) = self.ether() {
+            ether.commit(len);
+        }
+    }
+}

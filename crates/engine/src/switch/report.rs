@@ -1,0 +1,163 @@
+//! What a switch tells: events of the machine as lines of the log, and N_Port_IDs to be kept.
+
+use std::fmt;
+
+use fc::fabric::{DropReason, FabricLogin, LogoutReason, PortCounters, SwitchEvent};
+use runtime::n_port::FrameLosses;
+use scsi::medium::Now;
+
+use super::core::SwitchCore;
+use super::ids;
+use super::unseen::unseen;
+
+impl SwitchCore {
+    /// Tells what has happened, and once a minute what was lost.
+    pub(super) fn report(&mut self, now: Now) {
+        while let Some(event) = self.switch.poll() {
+            self.take(now, event);
+        }
+        if self.logins.is_due(now) {
+            self.sweep(now);
+        }
+    }
+
+    fn take(&mut self, now: Now, event: SwitchEvent) {
+        match event {
+            SwitchEvent::LoggedIn(login) => self.log_login(&login),
+            SwitchEvent::LoggedOut(login, why) => self.log_logout(&login, why),
+            SwitchEvent::IdsChanged => {
+                if let Some(ids) = &self.ids {
+                    ids.write(self.switch.ids().collect());
+                }
+            }
+            SwitchEvent::Remark {
+                place,
+                from,
+                violation,
+            } => {
+                if let Some(line) = self.journal.tell(now, from, violation) {
+                    tracing::warn!("{place}: {line}");
+                }
+            }
+            SwitchEvent::Takeover => {
+                tracing::warn!("the other switch of this fabric is gone: this one is active now");
+                self.restore_ids();
+            }
+            SwitchEvent::StoodDown { other } => tracing::warn!(
+                "another switch of the same names is active at {other}: this one is its standby now"
+            ),
+        }
+    }
+
+    /// Has ports keep the N_Port_IDs that the other switch has written down in the same place.
+    fn restore_ids(&mut self) {
+        let ids = self.ids.as_ref().map(|writer| ids::load(writer.folder()));
+        match ids {
+            Some(Ok(ids)) => self.switch.restore_ids(&ids),
+            Some(Err(cause)) => tracing::error!("ports may get other N_Port_IDs: {cause}"),
+            None => {}
+        }
+    }
+
+    fn log_login(&mut self, login: &FabricLogin) {
+        if self.logins.tells(usize::from(login.port.0)) {
+            let FabricLogin {
+                place,
+                wwpn,
+                fc_id,
+                enode,
+                ..
+            } = login;
+            tracing::info!("{place}: {wwpn} ({enode}) has logged in as {fc_id}");
+        }
+    }
+
+    fn log_logout(&mut self, login: &FabricLogin, why: LogoutReason) {
+        if self.logins.tells(usize::from(login.port.0)) {
+            let FabricLogin { place, wwpn, .. } = login;
+            let why = reason(why);
+            tracing::info!("{place}: {wwpn} is logged out: {why}");
+        }
+    }
+
+    fn sweep(&mut self, now: Now) {
+        for line in self.journal.sweep(now) {
+            tracing::warn!("{line}");
+        }
+        for (at, count) in self.logins.sweep(now) {
+            let place = self.ports[at].place();
+            tracing::info!("{place}: {count} more logins and logouts within a minute");
+        }
+        for (number, _, counters) in self.switch.counters() {
+            let port = &mut self.ports[usize::from(number.0)];
+            port.tell_congestion(counters.dropped(DropReason::Congested));
+            port.tell_losses();
+        }
+    }
+
+    /// Lists members of zones that are not there.
+    fn tell_unseen(&self) {
+        let members = unseen(&self.zones, self.switch.logins());
+        for member in members.iter().take(UNSEEN_MAX) {
+            tracing::info!("zones: {member} is not logged in");
+        }
+        let more = members.len().saturating_sub(UNSEEN_MAX);
+        if more > 0 {
+            tracing::info!("zones: nor are {more} more");
+        }
+    }
+
+    /// Tells what was forwarded and dropped at each port, since the start.
+    pub(super) fn tell_counters(&mut self) {
+        for (_, place, counters) in self.switch.counters() {
+            tracing::info!("{place}: {}", Counted(counters));
+            for pair in counters.pairs() {
+                let (s_id, d_id) = (pair.s_id, pair.d_id);
+                let (frames, reason) = (pair.frames, pair.reason.name());
+                tracing::info!("{place}: from {s_id} to {d_id}: {frames} dropped ({reason})");
+            }
+        }
+        self.tell_unseen();
+        for port in &mut self.ports {
+            if let Some(lost) = port.losses().as_ref().and_then(FrameLosses::told) {
+                tracing::info!("{}: frames lost: {lost}", port.place());
+            }
+        }
+    }
+}
+
+/// Members of zones that are listed at the most: the log has room for 1,024 lines.
+const UNSEEN_MAX: usize = 256;
+
+/// What came in at a port, in one line.
+struct Counted<'a>(&'a PortCounters);
+
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(counters) = self;
+        let (frames, bytes) = (counters.forwarded_frames, counters.forwarded_bytes);
+        let taken = counters.taken;
+        write!(
+            f,
+            "{frames} frames of {bytes} bytes forwarded, {taken} for the switch itself"
+        )?;
+        let dropped = |reason: &DropReason| (counters.dropped(*reason), reason.name());
+        let dropped = DropReason::ALL.iter().map(dropped);
+        dropped
+            .filter(|(frames, _)| *frames > 0)
+            .try_for_each(|(frames, reason)| write!(f, ", {frames} dropped ({reason})"))
+    }
+}
+
+/// In words.
+const fn reason(why: LogoutReason) -> &'static str {
+    match why {
+        LogoutReason::LoggedOut => "it has logged out",
+        LogoutReason::Restarted => "its host logs in anew",
+        LogoutReason::EnodeSilent => "its host is silent",
+        LogoutReason::Silent => "it is silent",
+        LogoutReason::LinkDown => "the link is down",
+        LogoutReason::ShutDown => "the switch ends",
+        LogoutReason::StoodDown => "another switch is active",
+    }
+}

@@ -1,0 +1,11 @@
+//! The parts of a switch that are no machine of Fibre Channel.
+
+mod backlog;
+mod carry;
+mod enode;
+mod holdback;
+mod ids;
+mod interfaces;
+mod login_log;
+mod options;
+mod unseen;

@@ -1,0 +1,42 @@
+//! Members of active zones that have not logged in are listed.
+
+use fc::fabric::zones::Zones;
+use fc::fabric::{FabricLogin, PortNumber};
+use fc::wire::ethernet::Mac;
+use fc::wire::names::{FcId, Wwn};
+
+use super::super::unseen::unseen;
+
+#[test]
+fn members_that_nothing_logged_in_has_are_listed_once() {
+    let zones = Zones::parse(
+        "alias disks = 50:06:01:60:bb:20:22:80 50:06:01:68:bb:20:22:80\n\
+         zone a = 20:00:00:00:00:00:00:01 disks id:010100\n\
+         zone b = port:cable:a node:10:00:00:00:00:00:00:01 disks port:cable:b\n\
+         zone asleep = 20:00:00:00:00:00:00:09\n\
+         zoneset day = a b\nactive day\n",
+    );
+    let zones = zones.unwrap();
+    let login = FabricLogin {
+        fc_id: FcId(0x01_0100),
+        wwpn: Wwn(0x5006_0168_bb20_2280),
+        wwnn: Wwn(0x1000_0000_0000_0001),
+        port: PortNumber(0),
+        place: "cable:a".into(),
+        enode: Mac([2, 0, 0, 0, 0, 1]),
+        mac: Mac([0x0e, 0xfc, 0, 1, 1, 0]),
+        max_payload: 2112,
+        is_further: false,
+    };
+    let listed = |logins: &[FabricLogin]| {
+        let members = unseen(&zones, logins.iter());
+        members.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let away = [
+        "20:00:00:00:00:00:00:01",
+        "50:06:01:60:bb:20:22:80",
+        "port:cable:b",
+    ];
+    assert_eq!(listed(&[login]), away);
+    assert_eq!(listed(&[]).len(), 7, "each of the active zones, once");
+}
