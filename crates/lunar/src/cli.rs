@@ -30,6 +30,7 @@ use crate::race::RaceArgs;
 use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
 use crate::shell::{AsArgs, ShellArgs};
+use crate::switch::SwitchArgs;
 use crate::unit::UnitFileArgs;
 use crate::verify::VerifyArgs;
 
@@ -54,6 +55,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Serve(Box<ServeArgs>),
+    Switch(Box<SwitchArgs>),
     Copy(CopyArgs),
     Verify(VerifyArgs),
     Bench(Box<BenchArgs>),

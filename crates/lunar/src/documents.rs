@@ -130,6 +130,7 @@ const TOPICS: &[(&str, &str)] = &[("configuration", "What a daemon serves, as on
 const PAGES: &[(&str, &str)] = &[
     (LUNAR, include_str!("../../../docs/manual/lunar.md")),
     ("serve", include_str!("../../../docs/manual/serve.md")),
+    ("switch", include_str!("../../../docs/manual/switch.md")),
     ("copy", include_str!("../../../docs/manual/copy.md")),
     ("verify", include_str!("../../../docs/manual/verify.md")),
     ("bench", include_str!("../../../docs/manual/bench.md")),

@@ -20,6 +20,7 @@ mod race;
 mod secret;
 mod serve;
 mod shell;
+mod switch;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -56,6 +57,7 @@ fn outlive_signals() {
 fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
     match verb {
         Verb::Serve(args) => serve::run(*args),
+        Verb::Switch(args) => switch::run(*args),
         Verb::Copy(args) => copy::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Bench(args) => bench::run(&args),

@@ -126,7 +126,13 @@ impl Tree {
             mac 00:0d:ec:6d:8f:00\npriority 128\nfka_period 8\nselected 1\nvlan_id 152",
         );
         let host = format!("{dir}/host9");
-        self.host(&host, 0x001b_2190_985a, "0x270027", "Online", "eth3.152-fcoe");
+        self.host(
+            &host,
+            0x001b_2190_985a,
+            "0x270027",
+            "Online",
+            "eth3.152-fcoe",
+        );
         self.put(&format!("{host}/scsi_host/host9/scan"), "");
         self.remote(&host, 0, "FCP Target", "0x500601623b202280 0x2701ef 0");
         let unit = format!("{host}/rport-9:0-0/target9:0:0/9:0:0:");

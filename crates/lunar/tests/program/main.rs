@@ -13,4 +13,5 @@ mod resume;
 mod rig;
 mod secrets;
 mod signals;
+mod switch;
 mod volumes;

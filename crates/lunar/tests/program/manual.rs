@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{Run, lunar};
 
-const VERBS: [&str; 10] = [
-    "serve", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret", "fcoeadm",
+const VERBS: [&str; 11] = [
+    "serve", "switch", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
+    "fcoeadm",
 ];
 
 fn printed(line: &str) -> String {

@@ -1,0 +1,222 @@
+//! `lunar switch` as a user meets it: each wrong option is answered by one line with the way out.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use crate::rig::{LUNAR, Run, file, first_line, folder, lunar, signal};
+
+/// A cable that is not there yet.
+fn cable(name: &str) -> String {
+    // The path of a socket is short.
+    let path = std::env::temp_dir().join(format!("lunar-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    format!("cable:{}", path.display())
+}
+
+#[test]
+fn each_wrong_option_says_what_would_be_right() {
+    for (words, told) in [
+        ("", "PLACE"),
+        ("eth0 eth0", "eth0 is given twice"),
+        ("eth0 xdp:eth0", "eth0 is given twice"),
+        ("fcoe://eth0", "without fcoe://, as in eth0"),
+        ("eth0/1", "see ip link"),
+        ("cable:", "name an interface"),
+        ("eth0 --domain 0", "give a number from 1 to 239"),
+        ("eth0 --domain 240", "give a number from 1 to 239"),
+        ("eth0 --domain x", "give a number from 1 to 239"),
+        ("eth0 --vlan 0", "give a number from 1 to 4094"),
+        ("eth0 --vlan 4095", "give a number from 1 to 4094"),
+        ("eth0 --priority 256", "give a number from 0 to 255"),
+        ("eth0 --fka 249ms", "250ms"),
+        ("eth0 --fka 91s", "90s"),
+        ("eth0 --fka soon", "--fka"),
+        ("eth0 --fc-map 0efc", "6 hexadecimal digits"),
+        ("eth0 --fc-map 0ffc00", "groups"),
+        ("eth0 --fc-map 000000", "FC-MAP of 0"),
+        ("eth0 --fc-map 0e:fd:00", "VN2VN"),
+        ("eth0 --fabric-name x", "16 hexadecimal digits"),
+        (
+            "eth0 --fabric-name 0000000000000000",
+            "this name is reserved",
+        ),
+        ("eth0 --switch-name x", "16 hexadecimal digits"),
+        (
+            "eth0 --switch-name ffffffffffffffff",
+            "this name is reserved",
+        ),
+        ("eth0 --standby", "--switch-name and --fabric-name"),
+        ("eth0 --open --zones f", "cannot be used with"),
+        ("eth0 --ring kqueue", "auto, uring, epoll"),
+        ("eth0 --zone f", "'--zones'"),
+    ] {
+        lunar(&format!("switch {words}")).refused_with(2, told);
+    }
+}
+
+#[test]
+fn more_ports_than_a_switch_has() {
+    let places: Vec<_> = (0..65).map(|number| format!("eth{number}")).collect();
+    lunar(&format!("switch {}", places.join(" "))).refused_with(2, "at most 64");
+}
+
+#[test]
+fn a_port_that_cannot_be_had_is_named() {
+    let told = "no interface \"nosuch0\": see ip link";
+    lunar("switch nosuch0 --open").refused_with(1, told);
+    lunar("switch cable:/no/such/folder/a --open").refused_with(1, "its directory does not exist");
+}
+
+#[test]
+fn zones_with_an_error_are_refused_with_its_place() {
+    let zones = file("wrong-zones");
+    let place = cable("zones");
+    let line = format!("switch {place} --zones {}", zones.display());
+    lunar(&line).refused_with(1, "wrong-zones: No such file");
+    fs::write(&zones, "default permit\nzone a = nonsense\n").unwrap();
+    lunar(&line).refused_with(1, "wrong-zones:2:");
+    fs::write(&zones, [0xff, 0xfe]).unwrap();
+    lunar(&line).refused_with(1, "not UTF-8");
+    let folder = folder("zones-folder");
+    let line = format!("switch {place} --zones {}", folder.display());
+    lunar(&line).refused_with(1, "it is not a regular file");
+}
+
+#[test]
+fn a_state_that_is_spoilt_is_refused_with_its_line() {
+    let state = folder("switch-state");
+    let line = format!(
+        "switch {} --open --state {}",
+        cable("state"),
+        state.display()
+    );
+    fs::write(
+        state.join("n-port-ids"),
+        "20:00:02:00:00:00:00:01 010100\nx\n",
+    )
+    .unwrap();
+    lunar(&line).refused_with(1, "n-port-ids:2: a WWPN and an N_Port_ID");
+    let file = file("switch-state-file");
+    fs::write(&file, "").unwrap();
+    let line = format!(
+        "switch {} --open --state {}",
+        cable("state"),
+        file.display()
+    );
+    lunar(&line).refused_with(1, "--state");
+    assert!(Path::new(&file).exists());
+}
+
+/// A switch that is ready, and its first line. It is killed if the test fails.
+struct Switch(Child, String);
+
+impl Switch {
+    fn start(words: &str) -> Self {
+        let mut child = Command::new(LUNAR)
+            .arg("switch")
+            .args(words.split_whitespace())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let line = first_line(&mut child);
+        Self(child, line)
+    }
+
+    fn signal(&self, name: &str) {
+        signal(name, self.0.id());
+    }
+
+    /// Reads the log up to a line that says this.
+    fn logs(&self, log: &mut impl BufRead, words: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(words) {
+            assert_ne!(log.read_line(&mut text).unwrap(), 0, "{words}: {text}");
+        }
+        text
+    }
+
+    fn log(&mut self) -> BufReader<ChildStderr> {
+        BufReader::new(self.0.stderr.take().unwrap())
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_port_that_is_ready_has_a_line() {
+    let places = (cable("line-a"), cable("line-b"));
+    let words = format!("{} {} --open --vlan 152", places.0, places.1);
+    let Switch(_, line) = &Switch::start(&words);
+    let columns: Vec<_> = line.trim_end().split("  ").collect();
+    let [place, mac, mtu, vlan, switch, fabric] = columns[..] else {
+        panic!("{line}")
+    };
+    assert_eq!((place, mtu, vlan), (&*places.0, "MTU 2500", "VLAN 152"));
+    assert_eq!(switch, format!("switch 10:00:{mac}"));
+    assert_eq!(fabric, format!("fabric 20:98:{mac}"));
+    let json = Switch::start(&format!("{} --open --json", cable("json")));
+    let port: serde_json::Value = serde_json::from_str(&json.1).unwrap();
+    assert_eq!(port["vlan"], serde_json::Value::Null);
+    assert!(port["switch_name"].as_str().unwrap().starts_with("10:00:"));
+}
+
+#[test]
+fn a_switch_without_zones_says_so_once() {
+    let mut switch = Switch::start(&cable("closed"));
+    let mut log = switch.log();
+    switch.logs(&mut log, "no port sees another");
+    switch.signal("TERM");
+    assert!(switch.0.wait().unwrap().success());
+    let mut rest = String::new();
+    log.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("no port sees another"), "{rest}");
+}
+
+#[test]
+fn a_period_that_linux_takes_for_another_is_told() {
+    let mut switch = Switch::start(&format!("{} --open --fka 499ms", cable("fka")));
+    let mut log = switch.log();
+    switch.logs(&mut log, "Linux takes a period below 500ms for 8 s");
+}
+
+#[test]
+fn signals_read_zones_tell_counters_and_end_it() {
+    let zones = file("zones-of-signals");
+    fs::write(
+        &zones,
+        "zone z = 20:00:02:00:00:00:00:01\nzoneset s = z\nactive s\n",
+    )
+    .unwrap();
+    let words = format!("{} --zones {}", cable("signals"), zones.display());
+    let mut switch = Switch::start(&words);
+    let mut log = switch.log();
+    switch.signal("HUP");
+    switch.logs(&mut log, "the zones were read again");
+    fs::write(&zones, "default deny\nactive nothing\n").unwrap();
+    switch.signal("HUP");
+    let told = switch.logs(&mut log, "zones-of-signals:2:");
+    assert!(told.contains("the zones stay as they were"), "{told}");
+    switch.signal("USR1");
+    switch.logs(&mut log, "0 frames of 0 bytes forwarded");
+    switch.logs(&mut log, "zones: 20:00:02:00:00:00:00:01 is not logged in");
+    switch.signal("TERM");
+    assert!(switch.0.wait().unwrap().success());
+}
+
+#[test]
+fn zones_cannot_be_read_again_where_there_were_none() {
+    let mut switch = Switch::start(&format!("{} --open", cable("no-zones")));
+    let mut log = switch.log();
+    switch.signal("HUP");
+    switch.logs(&mut log, "started without --zones");
+    switch.signal("INT");
+    assert!(switch.0.wait().unwrap().success());
+}
