@@ -30,7 +30,7 @@ pub(crate) struct FloorArgs {
     /// The other end: local, its address, or the Ethernet interface that leads to it
     #[arg(
         value_name = "local|HOST[:PORT]|fcoe://IFACE",
-        required_unless_present = "listen"
+        required_unless_present_any = ["listen", "relay"]
     )]
     place: Option<String>,
 
@@ -46,8 +46,17 @@ pub(crate) struct FloorArgs {
           conflicts_with_all = MEASURING_OPTIONS)]
     listen: Option<FloorListen>,
 
-    /// Let anyone who can reach --listen use this floor
-    #[arg(long, requires = "listen")]
+    /// Relay frames between two Ethernet ports until stopped, as the baseline for a switch
+    ///
+    /// Run lunar floor --listen behind one of them, and lunar floor fcoe://IFACE behind the other.
+    /// An interface needs --open.
+    #[arg(long, num_args = 2, value_names = ["fcoe://IFACE", "fcoe://IFACE"],
+          value_parser = relayed, conflicts_with_all = MEASURING_OPTIONS,
+          conflicts_with_all = ["listen", "size"])]
+    relay: Vec<ether::Place>,
+
+    /// Let anyone who can reach --listen or --relay use this floor
+    #[arg(long)]
     open: bool,
 
     /// End with standard input
@@ -97,6 +106,14 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, VerbError> {
     })?;
     if let Some(interface) = ethernet {
         return measure_frames(args, &interface);
+    }
+    if args.open && args.listen.is_none() && args.relay.is_empty() {
+        return Err(VerbError::usage(
+            "--open goes with --listen or --relay: omit it",
+        ));
+    }
+    if let [one, other] = &args.relay[..] {
+        return relay([one, other], args);
     }
     let words = args.load.words()?;
     let size = words.size.unwrap_or(SIZE);
@@ -174,6 +191,32 @@ fn answer_frames(place: &ether::Place, size: u64) -> Result<ExitCode, VerbError>
     Ok(ExitCode::SUCCESS)
 }
 
+/// Relays frames until a signal ends it.
+fn relay(places: [&ether::Place; 2], args: &FloorArgs) -> Result<ExitCode, VerbError> {
+    let failed = |cause: String| VerbError::failed(format!("--relay: {cause}"));
+    if places[0] == places[1] {
+        return Err(VerbError::usage(format!(
+            "--relay {FCOE}{} twice would send frames back: give two ports",
+            places[0]
+        )));
+    }
+    if let Some(exposed) = places.iter().find(|place| place.interface().is_some())
+        && !args.open
+    {
+        return Err(VerbError::usage(format!(
+            "--relay {FCOE}{exposed} can be reached by other machines: give --open to relay for \
+             all of them, or relay between two cables"
+        )));
+    }
+    let mut relay = ether::FloorRelay::new(places).map_err(|cause| failed(cause.to_string()))?;
+    let stop = stop_on_signal();
+    let [one, other] = places;
+    documents::print(format!("{FCOE}{one}  {FCOE}{other}\n").as_bytes())?;
+    let relayed = relay.run(&stop);
+    relayed.map_err(|cause| failed(cause.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Where the other end listens.
 #[derive(Clone, Debug)]
 enum FloorListen {
@@ -186,6 +229,11 @@ fn listen(text: &str) -> Result<FloorListen, String> {
         Some(place) => Ok(FloorListen::Ether(place)),
         None => tcp(text).map(FloorListen::Tcp),
     }
+}
+
+fn relayed(text: &str) -> Result<ether::Place, String> {
+    let place = interface(text)?;
+    place.ok_or_else(|| "a relay is between two Ethernet ports, as in fcoe://eth1".to_owned())
 }
 
 /// The default port of a floor; the iSCSI port is left to targets.

@@ -7,6 +7,7 @@
 //! sent again.
 
 mod frame;
+mod relay;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use ::io::ether::{EtherOpenError, Place};
 use ::io::ether::EtherPort;
 
 use self::frame::{FloorFrameKind, FloorMessage, GROUP, Run};
+pub use self::relay::FloorRelay;
 use self::side::FloorPort;
 use crate::load::{self, Measured, RunError};
 use crate::load_threads::{self, LoadPhase, LoadThread, RunObserver, ThreadTotals};

@@ -22,26 +22,30 @@ fn run(test: &str, rw: &str, crc: bool) -> ResultRow {
     thread::scope(|scope| {
         let mut far = FloorResponder::new(&place, 1 << 20).unwrap();
         let far = scope.spawn(move || far.run(stop));
-        let words = FioOptions {
-            rws: vec![rw.parse().unwrap()],
-            runtime: Duration::from_millis(200),
-            ramp: Duration::from_millis(5),
-            ..FioOptions::preset(None, false).unwrap()
-        };
-        let frames = FloorRequest {
-            place: &place,
-            crc,
-            size: 1 << 20,
-        };
-        let mut outcome = RunResult::default();
-        let live = &mut |_| {};
-        let watch = &mut RunObserver { stop, live };
-        let ran = rows(frames, &words, &mut outcome, watch);
+        let row = measured(&place, rw, crc);
         stop.store(true, Relaxed);
         far.join().unwrap().unwrap();
-        ran.unwrap();
-        outcome.rows.remove(0)
+        row
     })
+}
+
+/// Measures frames at this end of a cable.
+fn measured(place: &Place, rw: &str, crc: bool) -> ResultRow {
+    let words = FioOptions {
+        rws: vec![rw.parse().unwrap()],
+        runtime: Duration::from_millis(200),
+        ramp: Duration::from_millis(5),
+        ..FioOptions::preset(None, false).unwrap()
+    };
+    let frames = FloorRequest {
+        place,
+        crc,
+        size: 1 << 20,
+    };
+    let mut outcome = RunResult::default();
+    let ran = observed(false, |watch| rows(frames, &words, &mut outcome, watch));
+    ran.unwrap();
+    outcome.rows.remove(0)
 }
 
 #[test]
@@ -50,6 +54,25 @@ fn frames_go_to_the_other_end() {
     assert!(row.writes.ios > 100 && row.reads.ios == 0, "{row:?}");
     assert_eq!(row.writes.bytes, row.writes.ios * 2112);
     assert_eq!(row.errors(), 0);
+}
+
+#[test]
+fn frames_go_through_a_relay() {
+    let places = [cable("relay-near"), cable("relay-far")];
+    let stop = &AtomicBool::new(false);
+    let row = thread::scope(|scope| {
+        let mut relay = FloorRelay::new([&places[0], &places[1]]).unwrap();
+        let mut far = FloorResponder::new(&places[1], 1 << 20).unwrap();
+        let relay = scope.spawn(move || relay.run(stop).map(|()| relay.lost()));
+        let far = scope.spawn(move || far.run(stop));
+        let row = measured(&places[0], "rw", true);
+        stop.store(true, Relaxed);
+        far.join().unwrap().unwrap();
+        relay.join().unwrap().unwrap();
+        row
+    });
+    assert!(row.reads.ios > 100 && row.writes.ios > 100, "{row:?}");
+    assert_eq!(row.reads.bytes, row.reads.ios * 2112);
 }
 
 #[test]
