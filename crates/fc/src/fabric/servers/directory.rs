@@ -62,8 +62,12 @@ impl Servers {
             Ask::GidPn(name) => self.visible_name(from, name).map(NameServerAccept::Id),
             Ask::GsnnNn(node) => self.symbolic_node(from, node),
             Ask::GidNn(node) => self.ports_of_node(from, node),
-            Ask::GaNxt(_)
-            | Ask::GiA(_)
+            Ask::GaNxt(id) => {
+                let (entry, looked_at) = self.next_port(from, id);
+                self.charge(from, looked_at);
+                entry.ok_or(NO_ID)
+            }
+            Ask::GiA(_)
             | Ask::GidFt(..)
             | Ask::GpnFt(..)
             | Ask::GnnFt(..)
@@ -94,20 +98,16 @@ impl Servers {
         })
     }
 
-    /// Requests for which many ports are looked at.
+    /// Requests for which all ports are looked at.
     fn search(
         &mut self,
         from: FcId,
         request: &NameServerRequest,
     ) -> Result<NameServerAccept, CtReject> {
-        let looked_at = self.ports.len();
-        if let Some(port) = self.ports.get_mut(&from) {
-            port.budget.charge(looked_at);
-        }
+        self.charge(from, self.ports.len());
         type Ask = NameServerRequest;
         let of_type = |kind: FrameType| move |port: &RegisteredPort| port.objects.types.has(kind);
         match *request {
-            Ask::GaNxt(id) => self.next_port(from, id).ok_or(NO_ID),
             Ask::GiA(domain) => self.areas(from, domain),
             Ask::GidFt(scope, kind) => self.ids(from, scope, of_type(kind)).ok_or(NO_TYPES),
             Ask::GpnFt(scope, kind) => {
@@ -176,13 +176,21 @@ impl Servers {
         list(areas).ok_or(NOTHING_IN_SCOPE)
     }
 
-    /// The port after this address; after the last comes the first.
-    fn next_port(&self, from: FcId, after: FcId) -> Option<NameServerAccept> {
+    /// The port after this address, and how many were looked at; after the last comes the first.
+    fn next_port(&self, from: FcId, after: FcId) -> (Option<NameServerAccept>, usize) {
         let later = self.ports.range(FcId(after.0.saturating_add(1))..);
         let earlier = self.ports.range(..=after);
         let mut ports = later.chain(earlier).map(|(_, port)| port);
-        let port = ports.find(|port| self.sees(from, port))?;
-        let entry = PortEntry {
+        let mut looked_at = 0;
+        let port = ports.find(|port| {
+            looked_at += 1;
+            self.sees(from, port)
+        });
+        (port.map(|port| self.entry(port)), looked_at)
+    }
+
+    fn entry(&self, port: &RegisteredPort) -> NameServerAccept {
+        NameServerAccept::Port(Box::new(PortEntry {
             kind: port.objects.kind,
             fc_id: port.fc_id(),
             wwpn: port.login.wwpn,
@@ -193,8 +201,7 @@ impl Servers {
             types: port.objects.types,
             f_port_name: port.login.f_port_name,
             hard_address: FcId::UNIDENTIFIED,
-        };
-        Some(NameServerAccept::Port(Box::new(entry)))
+        }))
     }
 
     fn symbolic_node(&self, from: FcId, node: Wwn) -> Result<NameServerAccept, CtReject> {
@@ -209,10 +216,17 @@ impl Servers {
         list(visible.collect()).ok_or(NO_NODE_NAME)
     }
 
-    fn visible_name(&self, from: FcId, wwpn: Wwn) -> Result<FcId, CtReject> {
+    pub(super) fn visible_name(&self, from: FcId, wwpn: Wwn) -> Result<FcId, CtReject> {
         let id = self.nodes.port(wwpn).ok_or(NO_PORT_NAME)?;
         let port = self.visible_id(from, id);
         port.map(RegisteredPort::fc_id).ok_or(NO_PORT_NAME)
+    }
+
+    /// A request has cost a look at so many ports.
+    fn charge(&mut self, from: FcId, looked_at: usize) {
+        if let Some(port) = self.ports.get_mut(&from) {
+            port.budget.charge(looked_at);
+        }
     }
 
     /// All ports that a port is told of, by address.

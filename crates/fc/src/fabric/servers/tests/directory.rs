@@ -343,3 +343,18 @@ fn searches_in_a_large_fabric_are_bounded() {
     rig.pass(100);
     assert_eq!(rig.ask(1, &Ask::GpnId(id(1))), Ok(Accept::Name(wwpn(1))));
 }
+
+/// But who walks from one port to the next looks at one for each.
+#[test]
+fn a_walk_through_a_large_fabric_is_never_busy() {
+    let mut rig = Rig::new(1..=4096);
+    rig.log_in(1, FcId::DIRECTORY);
+    let mut at = FcId(0);
+    for _ in 0..4096 {
+        let Ok(Accept::Port(entry)) = rig.ask(1, &Ask::GaNxt(at)) else {
+            unreachable!("busy at {at}")
+        };
+        at = entry.fc_id;
+    }
+    assert_eq!(at, id(4096));
+}
