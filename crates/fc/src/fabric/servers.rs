@@ -31,6 +31,7 @@ mod common_transport;
 mod controller;
 mod directory;
 mod link_services;
+mod management;
 mod outbox;
 mod port;
 mod reassembly;
@@ -41,6 +42,7 @@ mod tests;
 
 use self::controller::Changes;
 use self::directory::Nodes;
+use self::management::Hbas;
 pub use self::outbox::ServerFrame;
 use self::outbox::{Asked, Outbox};
 use self::port::RegisteredPort;
@@ -83,6 +85,7 @@ pub struct Servers {
     ports: BTreeMap<FcId, RegisteredPort>,
     nodes: Nodes,
     changes: Changes,
+    hbas: Hbas,
     reassembly: Reassembly,
     outbox: Outbox,
     events: VecDeque<ServersEvent>,
@@ -98,6 +101,7 @@ impl Servers {
             ports: BTreeMap::new(),
             nodes: Nodes::default(),
             changes: Changes::default(),
+            hbas: Hbas::default(),
             reassembly: Reassembly::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -121,7 +125,9 @@ impl Servers {
     pub fn logged_out(&mut self, now: Now, fc_id: FcId) {
         self.tell_gone(now, fc_id);
         if let Some(port) = self.ports.remove(&fc_id) {
-            self.nodes.remove(&port.login);
+            if self.nodes.remove(&port.login) {
+                self.hbas.forget(port.login.wwpn);
+            }
             self.reassembly.forget_port(fc_id);
         }
     }

@@ -70,6 +70,7 @@ impl Servers {
             (FcId::DIRECTORY, CtService::NAME_SERVER) => {
                 self.name_server(now, asked, header, payload)
             }
+            (FcId::MANAGEMENT, CtService::FDMI) => self.device_management(asked, header, payload),
             _ => Err(NOT_SUPPORTED),
         }
     }

@@ -3,5 +3,6 @@
 mod changes;
 mod directory;
 mod link_services;
+mod management;
 mod reassembly;
 mod rig;

@@ -28,8 +28,11 @@ impl Nodes {
     }
 
     /// A node is gone with its last port, and with it its symbolic name.
-    pub(in crate::fabric::servers) fn remove(&mut self, login: &PortLogin) {
-        if self.port(login.wwpn) == Some(login.fc_id) {
+    ///
+    /// Tells whether it was the only port of its WWPN.
+    pub(in crate::fabric::servers) fn remove(&mut self, login: &PortLogin) -> bool {
+        let is_last = self.port(login.wwpn) == Some(login.fc_id);
+        if is_last {
             self.ports.remove(&login.wwpn);
         }
         if let Some(node) = self.nodes.get_mut(&login.wwnn) {
@@ -38,6 +41,7 @@ impl Nodes {
                 self.nodes.remove(&login.wwnn);
             }
         }
+        is_last
     }
 
     /// The port of a WWPN.

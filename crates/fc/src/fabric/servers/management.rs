@@ -1,0 +1,117 @@
+//! The management server: FDMI (FC-GS), what HBAs there are and what they are made of.
+//!
+//! A port registers an HBA by RHBA, and itself as one of its ports by RHBA, RPRT and RPA. What it
+//! registered is gone with its login to the fabric. Who shares a zone with it may read it.
+
+use super::common_transport::{NOT_SUPPORTED, SIZE};
+use super::{Asked, Servers};
+use crate::wire::ct::fdmi::{FdmiAccept, FdmiRequest, explanation};
+use crate::wire::ct::{CtHeader, CtReject, reason};
+use crate::wire::names::{FcId, Wwn};
+
+mod attributes;
+mod hbas;
+
+pub(super) use self::hbas::Hbas;
+
+const fn unable(explanation: u8) -> CtReject {
+    CtReject::new(reason::UNABLE, explanation)
+}
+
+/// The HBA is another port's.
+const NOT_OWN: CtReject = unable(explanation::HBA_ALREADY_REGISTERED);
+const NO_HBA: CtReject = unable(explanation::HBA_NOT_REGISTERED);
+const NO_PORT: CtReject = unable(explanation::PORT_NOT_REGISTERED);
+/// There is no room for more.
+const FULL: CtReject = unable(crate::wire::ct::explanation::NONE);
+
+impl Servers {
+    /// The whole CT_IU of an accept.
+    pub(super) fn device_management(
+        &mut self,
+        asked: Asked,
+        header: &CtHeader,
+        payload: &[u8],
+    ) -> Result<Vec<u8>, CtReject> {
+        let request = FdmiRequest::parse(header.code, payload)?;
+        let accept = self.fdmi(asked.from, request)?;
+        let bytes = accept.encode(header).ok_or(SIZE)?;
+        if let Some(port) = self.ports.get_mut(&asked.from) {
+            port.budget.charge(bytes.len() / BYTES_OF_A_STEP);
+        }
+        Ok(bytes)
+    }
+
+    fn fdmi(&mut self, from: FcId, request: FdmiRequest) -> Result<FdmiAccept, CtReject> {
+        let asking = self.ports.get(&from).ok_or(NO_PORT)?.login.wwpn;
+        // A port registers for itself only.
+        let is_own = |port: Wwn| (port == asking).then_some(()).ok_or(NO_PORT);
+        let hbas = &mut self.hbas;
+        match request {
+            FdmiRequest::Rhba(hba, ports, list) => {
+                hbas.register(asking, hba, ports.contains(&asking), list)?;
+            }
+            FdmiRequest::Rhat(hba, list) => hbas.set(asking, hba, list)?,
+            FdmiRequest::Rprt(hba, port, list) => {
+                is_own(port)?;
+                hbas.register_port(hba, port, list)?;
+            }
+            FdmiRequest::Rpa(port, list) => {
+                is_own(port)?;
+                hbas.set_port(port, list)?;
+            }
+            FdmiRequest::Dhba(hba) => hbas.deregister(asking, hba)?,
+            FdmiRequest::Dhat(hba, which) => hbas.unset(asking, hba, &which)?,
+            FdmiRequest::Dprt(port) => {
+                is_own(port)?;
+                hbas.deregister_port(port)?;
+            }
+            FdmiRequest::Dpa(port, which) => {
+                is_own(port)?;
+                hbas.unset_port(port, &which)?;
+            }
+            query => return self.fdmi_query(from, &query),
+        }
+        Ok(FdmiAccept::Empty)
+    }
+
+    fn fdmi_query(&mut self, from: FcId, request: &FdmiRequest) -> Result<FdmiAccept, CtReject> {
+        match *request {
+            FdmiRequest::Grhl => Ok(FdmiAccept::Names(self.visible_hbas(from))),
+            FdmiRequest::Ghat(name) => {
+                let hba = self.visible_hba(from, name)?;
+                Ok(FdmiAccept::Hba(hba.ports(), hba.attributes()))
+            }
+            FdmiRequest::Grpl(name) => {
+                let hba = self.visible_hba(from, name)?;
+                Ok(FdmiAccept::Names(hba.ports()))
+            }
+            FdmiRequest::Gpat(port) => {
+                let attributes = self.hbas.port_attributes(port).ok_or(NO_PORT)?;
+                let is_visible = self.visible_name(from, port).is_ok();
+                let attributes = is_visible.then_some(FdmiAccept::Attributes(attributes));
+                attributes.ok_or(NO_PORT)
+            }
+            _ => Err(NOT_SUPPORTED),
+        }
+    }
+
+    /// All HBAs that a port is told of; it costs a look at each.
+    fn visible_hbas(&mut self, from: FcId) -> Vec<Wwn> {
+        if let Some(port) = self.ports.get_mut(&from) {
+            port.budget.charge(self.hbas.len());
+        }
+        let owned = self.hbas.iter();
+        let visible = owned.filter(|(_, owner)| self.visible_name(from, *owner).is_ok());
+        visible.map(|(hba, _)| hba).collect()
+    }
+
+    fn visible_hba(&self, from: FcId, name: Wwn) -> Result<&hbas::Hba, CtReject> {
+        let hba = self.hbas.get(name).ok_or(NO_HBA)?;
+        let owner = self.visible_name(from, hba.owner());
+        owner.map(|_| hba).map_err(|_| NO_HBA)
+    }
+}
+
+/// What is copied for the price of a look at a port.
+const BYTES_OF_A_STEP: usize = 64;

@@ -1,0 +1,238 @@
+//! FDMI, as libfc speaks it, and as who looks at a fabric does.
+
+use super::rig::{CT, Rig, id, wwpn};
+use crate::fabric::zones::Zones;
+use crate::wire::ct::CtHeader;
+use crate::wire::ct::fdmi::{FdmiAccept, FdmiAttribute, FdmiRequest};
+use crate::wire::names::{FcId, Wwn};
+
+type Ask = FdmiRequest;
+type Accept = FdmiAccept;
+
+const TO: FcId = FcId::MANAGEMENT;
+
+impl Rig {
+    #[track_caller]
+    fn fdmi(&mut self, number: u32, request: &Ask) -> Result<Accept, (u8, u8)> {
+        let sent = self.ct(number, TO, &request.encode());
+        let (header, payload) = CtHeader::parse(&sent.payload).unwrap();
+        let payload = header.outcome(payload);
+        let payload = payload.map_err(|why| (why.reason, why.explanation))?;
+        Ok(Accept::parse(request.code(), payload).unwrap())
+    }
+}
+
+fn attribute(kind: u16, len: usize) -> FdmiAttribute {
+    FdmiAttribute {
+        kind,
+        value: vec![kind as u8; len],
+    }
+}
+
+fn rig(ports: std::ops::RangeInclusive<u32>) -> Rig {
+    let mut rig = Rig::new(ports.clone());
+    ports.for_each(|number| rig.log_in(number, TO));
+    rig
+}
+
+/// An HBA that is called as its first port.
+fn rhba(number: u32, list: Vec<FdmiAttribute>) -> Ask {
+    Ask::Rhba(wwpn(number), vec![wwpn(number)], list)
+}
+
+const DONE: Result<Accept, (u8, u8)> = Ok(Accept::Empty);
+
+/// RHBA of libfc has 11 attributes, or 18 of version 2, and is longer than a frame.
+#[test]
+fn a_host_registers_its_hba_and_port() {
+    let mut rig = rig(1..=2);
+    let attributes: Vec<_> = (1..=18).map(|kind| attribute(kind, 160)).collect();
+    let request = rhba(1, attributes.clone()).encode();
+    assert!(request.len() > 2112);
+    rig.sends((id(1), TO), CT, &request, 2112);
+    let (header, _) = CtHeader::parse(&rig.sent_one().payload).unwrap();
+    assert_eq!(header.outcome(&[]), Ok([0; 0].as_slice()));
+    let port = vec![attribute(1, 32), attribute(5, 256)];
+    assert_eq!(rig.fdmi(1, &Ask::Rpa(wwpn(1), port.clone())), DONE);
+
+    assert_eq!(rig.fdmi(2, &Ask::Grhl), Ok(Accept::Names(vec![wwpn(1)])));
+    let hba = Accept::Hba(vec![wwpn(1)], attributes);
+    assert_eq!(rig.fdmi(2, &Ask::Ghat(wwpn(1))), Ok(hba));
+    assert_eq!(
+        rig.fdmi(2, &Ask::Grpl(wwpn(1))),
+        Ok(Accept::Names(vec![wwpn(1)]))
+    );
+    assert_eq!(
+        rig.fdmi(2, &Ask::Gpat(wwpn(1))),
+        Ok(Accept::Attributes(port))
+    );
+    // The host is gone.
+    rig.servers.logged_out(rig.now, id(1));
+    assert_eq!(rig.fdmi(2, &Ask::Grhl), Ok(Accept::Names(vec![])));
+    assert_eq!(rig.fdmi(2, &Ask::Ghat(wwpn(1))), Err((0x09, 0x17)));
+    assert_eq!(rig.fdmi(2, &Ask::Gpat(wwpn(1))), Err((0x09, 0x18)));
+}
+
+#[test]
+fn attributes_are_set_and_taken_away() {
+    let mut rig = rig(1..=1);
+    let (a, b) = (attribute(1, 8), attribute(2, 8));
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![a.clone()])), DONE);
+    let longer = attribute(1, 64);
+    assert_eq!(
+        rig.fdmi(1, &Ask::Rhat(wwpn(1), vec![longer.clone(), b.clone()])),
+        DONE
+    );
+    let hba = |list| Ok(Accept::Hba(vec![wwpn(1)], list));
+    assert_eq!(
+        rig.fdmi(1, &Ask::Ghat(wwpn(1))),
+        hba(vec![longer, b.clone()])
+    );
+    assert_eq!(
+        rig.fdmi(1, &Ask::Dhat(wwpn(1), vec![attribute(1, 0)])),
+        DONE
+    );
+    assert_eq!(rig.fdmi(1, &Ask::Ghat(wwpn(1))), hba(vec![b.clone()]));
+    assert_eq!(rig.fdmi(1, &Ask::Dhat(wwpn(1), vec![])), DONE);
+    assert_eq!(rig.fdmi(1, &Ask::Ghat(wwpn(1))), hba(vec![]));
+
+    assert_eq!(
+        rig.fdmi(1, &Ask::Rpa(wwpn(1), vec![a.clone(), b.clone()])),
+        DONE
+    );
+    assert_eq!(rig.fdmi(1, &Ask::Dpa(wwpn(1), vec![a])), DONE);
+    assert_eq!(
+        rig.fdmi(1, &Ask::Gpat(wwpn(1))),
+        Ok(Accept::Attributes(vec![b]))
+    );
+    assert_eq!(rig.fdmi(1, &Ask::Dprt(wwpn(1))), DONE);
+    assert_eq!(rig.fdmi(1, &Ask::Gpat(wwpn(1))), Err((0x09, 0x18)));
+    assert_eq!(rig.fdmi(1, &Ask::Grpl(wwpn(1))), Ok(Accept::Names(vec![])));
+    assert_eq!(rig.fdmi(1, &Ask::Dhba(wwpn(1))), DONE);
+    assert_eq!(rig.fdmi(1, &Ask::Grhl), Ok(Accept::Names(vec![])));
+}
+
+#[test]
+fn two_ports_of_one_hba() {
+    let mut rig = rig(1..=2);
+    assert_eq!(
+        rig.fdmi(2, &Ask::Rprt(wwpn(1), wwpn(2), vec![])),
+        Err((0x09, 0x17))
+    );
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![])), DONE);
+    assert_eq!(
+        rig.fdmi(2, &Ask::Rprt(wwpn(1), wwpn(2), vec![attribute(1, 4)])),
+        DONE
+    );
+    let both = Accept::Names(vec![wwpn(1), wwpn(2)]);
+    assert_eq!(rig.fdmi(1, &Ask::Grpl(wwpn(1))), Ok(both));
+    // The second port leaves, the first stays.
+    rig.servers.logged_out(rig.now, id(2));
+    assert_eq!(
+        rig.fdmi(1, &Ask::Grpl(wwpn(1))),
+        Ok(Accept::Names(vec![wwpn(1)]))
+    );
+}
+
+#[test]
+fn a_port_registers_for_itself_only() {
+    let mut rig = rig(1..=2);
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![])), DONE);
+    let denied = [
+        (rhba(1, vec![]), 0x10),
+        (Ask::Rhat(wwpn(1), vec![]), 0x10),
+        (Ask::Dhat(wwpn(1), vec![]), 0x10),
+        (Ask::Dhba(wwpn(1)), 0x10),
+        (Ask::Rprt(wwpn(1), wwpn(1), vec![]), 0x18),
+        (Ask::Rpa(wwpn(1), vec![]), 0x18),
+        (Ask::Dprt(wwpn(1)), 0x18),
+        (Ask::Dpa(wwpn(1), vec![]), 0x18),
+        // Nothing is registered that these are of.
+        (Ask::Rhat(wwpn(2), vec![]), 0x17),
+        (Ask::Rpa(wwpn(2), vec![]), 0x18),
+        (Ask::Dpa(wwpn(2), vec![]), 0x18),
+        (Ask::Dprt(wwpn(2)), 0x18),
+        (Ask::Grpl(wwpn(2)), 0x17),
+    ];
+    for (request, explanation) in denied {
+        assert_eq!(
+            rig.fdmi(2, &request),
+            Err((0x09, explanation)),
+            "{request:?}"
+        );
+    }
+    // What it says of other ports is not kept.
+    let claims = Ask::Rhba(Wwn(7), vec![wwpn(1), wwpn(2)], vec![]);
+    assert_eq!(rig.fdmi(2, &claims), DONE);
+    assert_eq!(
+        rig.fdmi(2, &Ask::Grpl(Wwn(7))),
+        Ok(Accept::Names(vec![wwpn(2)]))
+    );
+    assert_eq!(
+        rig.fdmi(2, &Ask::Grpl(wwpn(1))),
+        Ok(Accept::Names(vec![wwpn(1)]))
+    );
+    // Another HBA takes the place of the first.
+    assert_eq!(rig.fdmi(2, &Ask::Rhba(Wwn(8), vec![], vec![])), DONE);
+    assert_eq!(
+        rig.fdmi(2, &Ask::Grhl),
+        Ok(Accept::Names(vec![Wwn(8), wwpn(1)]))
+    );
+}
+
+#[test]
+fn other_zones_are_told_nothing() {
+    let mut rig = Rig::zoned(Zones::closed(), 1..=2);
+    (1..=2).for_each(|number| rig.log_in(number, TO));
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![])), DONE);
+    assert_eq!(rig.fdmi(2, &Ask::Grhl), Ok(Accept::Names(vec![])));
+    assert_eq!(rig.fdmi(2, &Ask::Ghat(wwpn(1))), Err((0x09, 0x17)));
+    assert_eq!(rig.fdmi(2, &Ask::Grpl(wwpn(1))), Err((0x09, 0x17)));
+    assert_eq!(rig.fdmi(2, &Ask::Gpat(wwpn(1))), Err((0x09, 0x18)));
+    assert_eq!(rig.fdmi(1, &Ask::Grhl), Ok(Accept::Names(vec![wwpn(1)])));
+}
+
+/// 32 KiB of an HBA, and 32 MiB of all.
+#[test]
+fn what_is_kept_is_bounded() {
+    let mut rig = rig(1..=2000);
+    let kilobytes = |kinds: std::ops::Range<u16>| kinds.map(|kind| attribute(kind, 992)).collect();
+    let mut full = 0;
+    for number in 1..=2000 {
+        assert_eq!(rig.fdmi(number, &rhba(number, vec![])), DONE);
+        for step in 0..4 {
+            let more = Ask::Rhat(wwpn(number), kilobytes(step * 8..step * 8 + 8));
+            rig.sends((id(number), TO), CT, &more.encode(), 2112);
+            let (header, _) = CtHeader::parse(&rig.sent_one().payload).unwrap();
+            full += usize::from(header.outcome(&[]).is_err());
+        }
+        rig.pass(1);
+    }
+    assert_eq!(full, 4 * 2000 - 4 * 1024);
+    let more = Ask::Rhat(wwpn(2000), kilobytes(0..1));
+    assert_eq!(rig.fdmi(2000, &more), Err((0x09, 0)));
+    rig.servers.logged_out(rig.now, id(1));
+    assert_eq!(rig.fdmi(2000, &more), DONE);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_and_requests_that_are_wrong() {
+    let mut rig = rig(1..=1);
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![attribute(1, 64)])), DONE);
+    let mut rejected = |bytes: &[u8]| {
+        let sent = rig.ct(1, TO, bytes);
+        let (header, _) = CtHeader::parse(&sent.payload).unwrap();
+        (header.why.reason, header.why.explanation)
+    };
+    let mut tight = Ask::Ghat(wwpn(1)).encode();
+    tight[11] = 4;
+    assert_eq!(rejected(&tight), (0x04, 0));
+    let ask = Ask::Rpa(wwpn(1), vec![attribute(1, 4)]).encode();
+    assert_eq!(rejected(&ask[..ask.len() - 1]), (0x04, 0));
+    let mut other = ask.clone();
+    other[8] = 0x77;
+    assert_eq!(rejected(&other), (0x0b, 0));
+    let mut names = ask;
+    names[4] = 0xfc;
+    assert_eq!(rejected(&names), (0x0b, 0));
+}
