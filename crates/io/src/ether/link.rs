@@ -230,5 +230,5 @@ pub(super) const IFLA_STATS64: u16 = 23;
 /// What kind of interface it is (linux/if_link.h).
 pub(super) const IFLA_LINKINFO: u16 = 18;
 pub(super) const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
-const IFLA_VLAN_EGRESS_QOS: u16 = 3;
+pub(super) const IFLA_INFO_DATA: u16 = 2;
+pub(super) const IFLA_VLAN_EGRESS_QOS: u16 = 3;

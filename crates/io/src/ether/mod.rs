@@ -13,6 +13,7 @@ mod cable;
 pub mod dcb;
 mod filter;
 mod interface_watch;
+pub mod interfaces;
 mod link;
 mod link_query;
 mod packet;

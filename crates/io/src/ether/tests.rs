@@ -3,6 +3,7 @@
 mod cable;
 mod dcb;
 mod every;
+mod interfaces;
 mod link;
 mod packet;
 mod survey;
