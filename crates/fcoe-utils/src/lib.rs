@@ -1,5 +1,5 @@
-//! What the programs of fcoe-utils (Open-FCoE) tell and do: FCoE instances of the kernel as
-//! `fcoeadm` shows them, in the layout of fcoe-utils 1.0.34.
+//! What the programs of fcoe-utils (Open-FCoE) tell and do, in the layout of its version 1.0.34:
+//! FCoE instances of the kernel as `fcoeadm` shows them, and VLANs as `fipvlan` finds them.
 //!
 //! The kernel's instances are read from sysfs, whose root is a parameter: tests have folders that
 //! are laid out like it. Views are texts; nothing here prints.
@@ -13,3 +13,6 @@ pub mod sysfs;
 #[cfg(test)]
 mod tests;
 pub mod view;
+pub mod vlan;
+
+pub use io::ether::interfaces;

@@ -4,3 +4,4 @@
 mod changes;
 mod tree;
 mod views;
+mod vlans;
