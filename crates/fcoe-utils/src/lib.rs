@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod change;
+pub mod config;
 mod hba;
 pub mod instance;
 mod pci;

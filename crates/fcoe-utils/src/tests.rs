@@ -2,6 +2,7 @@
 //! folder.
 
 mod changes;
+mod configs;
 mod tree;
 mod views;
 mod vlans;
