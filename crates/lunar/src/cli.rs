@@ -17,6 +17,7 @@ use crate::daemon::DaemonArgs;
 use crate::documents;
 use crate::fcoe_utils::PROGRAMS;
 use crate::fcoe_utils::fcoeadm::FcoeadmArgs;
+use crate::fcoe_utils::fipvlan::FipvlanArgs;
 use crate::floor::FloorArgs;
 use crate::import::{ExportArgs, ImportArgs};
 use crate::info::InfoArgs;
@@ -64,6 +65,7 @@ pub(crate) enum Verb {
     Info(InfoArgs),
     Ls(LsArgs),
     Fcoeadm(Box<FcoeadmArgs>),
+    Fipvlan(Box<FipvlanArgs>),
     Secret(SecretArgs),
     Daemon(DaemonArgs),
     Plan(PlanArgs),

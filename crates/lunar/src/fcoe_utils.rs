@@ -2,6 +2,7 @@
 //! link `fcoeadm` to lunar is `lunar fcoeadm`.
 
 pub(crate) mod fcoeadm;
+pub(crate) mod fipvlan;
 
 /// The programs whose names stand for a verb.
-pub(crate) const PROGRAMS: &[&str] = &["fcoeadm"];
+pub(crate) const PROGRAMS: &[&str] = &["fcoeadm", "fipvlan"];

@@ -66,6 +66,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),
         Verb::Fcoeadm(args) => fcoe_utils::fcoeadm::run(&args),
+        Verb::Fipvlan(args) => fcoe_utils::fipvlan::run(&args),
         Verb::Secret(args) => secret::run(&args),
         Verb::Daemon(args) => daemon::run(&args),
         Verb::Plan(args) => manage::change::plan(&args),

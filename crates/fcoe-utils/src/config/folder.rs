@@ -20,13 +20,13 @@ const FILE_MAX: u64 = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// It, or a file in it, cannot be read.
-    #[error("{}: {1}", .0.display())]
+    #[error("{}: {}", .0.display(), .1)]
     Unreadable(PathBuf, #[source] io::Error),
     /// A file is too long.
     #[error("{}: longer than {FILE_MAX} bytes: this is no file of fcoemon", .0.display())]
     TooLong(PathBuf),
     /// A file is wrong.
-    #[error("{}: {1}", .0.display())]
+    #[error("{}: {}", .0.display(), .1)]
     Malformed(PathBuf, #[source] ConfigError),
 }
 

@@ -5,6 +5,7 @@ mod bench;
 mod command_line;
 mod copy;
 mod fcoeadm;
+mod fipvlan;
 mod iser;
 mod looks;
 mod manual;

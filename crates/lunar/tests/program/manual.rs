@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{Run, lunar};
 
-const VERBS: [&str; 11] = [
+const VERBS: [&str; 12] = [
     "serve", "switch", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
-    "fcoeadm",
+    "fcoeadm", "fipvlan",
 ];
 
 fn printed(line: &str) -> String {
