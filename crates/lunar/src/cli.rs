@@ -14,6 +14,7 @@ use crate::VerbError;
 use crate::bench::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::daemon::DaemonArgs;
+use crate::dcb::DcbArgs;
 use crate::documents;
 use crate::fcoe_utils::PROGRAMS;
 use crate::fcoe_utils::fcoeadm::FcoeadmArgs;
@@ -66,6 +67,7 @@ pub(crate) enum Verb {
     Ls(LsArgs),
     Fcoeadm(Box<FcoeadmArgs>),
     Fipvlan(Box<FipvlanArgs>),
+    Dcb(DcbArgs),
     Secret(SecretArgs),
     Daemon(DaemonArgs),
     Plan(PlanArgs),

@@ -140,6 +140,7 @@ const PAGES: &[(&str, &str)] = &[
     ("ls", include_str!("../../../docs/manual/ls.md")),
     ("fcoeadm", include_str!("../../../docs/manual/fcoeadm.md")),
     ("fipvlan", include_str!("../../../docs/manual/fipvlan.md")),
+    ("dcb", include_str!("../../../docs/manual/dcb.md")),
     ("secret", include_str!("../../../docs/manual/secret.md")),
     ("daemon", include_str!("../../../docs/manual/daemon.md")),
     ("plan", include_str!("../../../docs/manual/plan.md")),

@@ -6,6 +6,7 @@ mod cli;
 mod client;
 mod copy;
 mod daemon;
+mod dcb;
 mod documents;
 mod fcoe_utils;
 mod floor;
@@ -67,6 +68,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Ls(args) => ls::run(&args),
         Verb::Fcoeadm(args) => fcoe_utils::fcoeadm::run(&args),
         Verb::Fipvlan(args) => fcoe_utils::fipvlan::run(&args),
+        Verb::Dcb(args) => dcb::run(&args),
         Verb::Secret(args) => secret::run(&args),
         Verb::Daemon(args) => daemon::run(&args),
         Verb::Plan(args) => manage::change::plan(&args),

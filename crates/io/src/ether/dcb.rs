@@ -36,6 +36,12 @@ impl InterfaceDcb {
     pub const CEE: u8 = 4;
     /// Of `dcbx`: in the dialect of IEEE.
     pub const IEEE: u8 = 8;
+
+    /// Whether a program of this machine sets it.
+    #[must_use]
+    pub const fn is_set_by_host(&self) -> bool {
+        self.dcbx & Self::HOST != 0
+    }
 }
 
 /// Why DCB of a card cannot be read or set.
@@ -112,7 +118,7 @@ pub fn apply(name: &str, wanted: &InterfaceDcb) -> Result<bool, DcbError> {
     if change == InterfaceDcb::default() {
         return Ok(false);
     }
-    if before.dcbx & InterfaceDcb::HOST == 0 {
+    if !before.is_set_by_host() {
         return Err(DcbError::Firmware(name.to_owned()));
     }
     let failed = |cause| DcbError::of(name, cause);

@@ -139,6 +139,9 @@ fn each_wrong_command_line_says_what_would_be_right() {
         ("bench --iodepth 0", "give a number from 1 to 4096"),
         ("bench --numjobs x", "give a number from 1 to 256"),
         ("bench --randseed x", "give a whole number (see"),
+        ("dcb", "lunar dcb --help"),
+        ("dcb eth0 --seconds 0", "give a number from 1 to 3600"),
+        ("dcb iscsi://h", "not an interface: name one, such as eth0"),
         ("bench --rate-iops 0", "give a number of I/Os per second"),
     ] {
         lunar(line).refused_with(2, way_out);
@@ -309,4 +312,7 @@ fn an_interface_that_is_not_there_is_a_failure() {
     let none = lunar("serve ram:1M --fcoe lunar-none --open").ran();
     assert_eq!(none.code, Some(1));
     assert!(none.err.contains("--fcoe: no interface"), "{}", none.err);
+    let none = lunar("dcb lunar-none --seconds 1").ran();
+    assert_eq!(none.code, Some(1));
+    assert!(none.err.contains("no interface"), "{}", none.err);
 }

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{Run, lunar};
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "serve", "switch", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
-    "fcoeadm", "fipvlan",
+    "fcoeadm", "fipvlan", "dcb",
 ];
 
 fn printed(line: &str) -> String {
