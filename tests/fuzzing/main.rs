@@ -116,6 +116,11 @@ fn iser_target() {
 }
 
 #[test]
+fn lldp() {
+    replay("lldp");
+}
+
+#[test]
 fn login() {
     replay("login");
 }

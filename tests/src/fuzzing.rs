@@ -12,6 +12,7 @@ mod fip;
 mod framer;
 mod import;
 mod initiator;
+mod lldp;
 mod login;
 mod mpa;
 mod port;
@@ -29,6 +30,7 @@ pub use fip::{fip, vn2vn};
 pub use framer::framer;
 pub use import::import;
 pub use initiator::{initiator, iser_initiator};
+pub use lldp::lldp;
 pub use login::login;
 pub use mpa::mpa;
 pub use port::port;
@@ -59,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     target("initiator", initiator),
     target("iser_initiator", iser_initiator),
     target("iser_target", iser_target),
+    target("lldp", lldp),
     target("login", login),
     target("mpa", mpa),
     target("port", port),
