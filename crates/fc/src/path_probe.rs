@@ -20,6 +20,7 @@ mod observe;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -96,6 +97,18 @@ pub enum PathVerdict {
     Narrow(u16),
     /// It is not known.
     Unknown,
+}
+
+impl fmt::Display for PathVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("full frames pass both ways"),
+            Self::NarrowIn => f.write_str("full frames do not come in"),
+            Self::NarrowOut(mtu) => write!(f, "frames up to an MTU of {mtu} arrive there"),
+            Self::Narrow(mtu) => write!(f, "frames up to an MTU of {mtu} pass there and back"),
+            Self::Unknown => f.write_str("not known"),
+        }
+    }
 }
 
 impl PortPath {

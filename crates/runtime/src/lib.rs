@@ -6,6 +6,7 @@
 //! | LLDP and DCBX at an Ethernet port | [`lldp`] |
 //! | when a thread spins in place of sleeping | [`polling`] |
 //! | what iSCSI sends, in batches of the ring | [`batch`] |
+//! | why frames of Fibre Channel are lost, and what mends it | [`diagnosis`] |
 //! | queue pairs of RDMA devices, as iSER uses them | [`device_pair`] |
 //! | the log of what peers do wrong | [`journal`] |
 //! | locks between processes, files that survive a power cut, CHAP secrets | [`lockfile`], [`files`], [`secret`] |
@@ -13,6 +14,7 @@
 
 pub mod batch;
 pub mod device_pair;
+pub mod diagnosis;
 pub mod files;
 pub mod journal;
 pub mod lldp;

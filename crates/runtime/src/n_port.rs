@@ -4,7 +4,7 @@ mod claim;
 mod fcf;
 mod idle;
 mod names;
-mod problems;
+pub(crate) mod problems;
 #[cfg(test)]
 mod tests;
 
@@ -142,6 +142,11 @@ impl Attachment {
             names,
             random,
         })
+    }
+
+    /// The Ethernet port, for a machine other than an N_Port, and fresh random bytes for that.
+    pub(crate) fn into_ether(self) -> (EtherPort, [u8; 8]) {
+        (self.ether, self.random)
     }
 
     /// What is in the way of frames, or of full ones.

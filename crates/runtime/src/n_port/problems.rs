@@ -31,7 +31,7 @@ pub enum LinkProblem {
 }
 
 /// What is proposed: room for full frames, by custom.
-const MTU: u32 = 2500;
+pub(crate) const MTU: u32 = 2500;
 
 impl LinkProblem {
     /// The worst at a place, whose link is so. A cable has none.
@@ -76,7 +76,7 @@ pub enum NoPort {
 }
 
 /// Where the kernel shows its devices.
-pub(super) const SYSFS: &str = "/sys";
+pub(crate) const SYSFS: &str = "/sys";
 
 /// The interface on which the kernel has an FCoE port that is in the way of one at `interface`:
 /// there, or on a VLAN of it, as Linux hears FIP without a tag there too.
@@ -84,7 +84,7 @@ pub(super) const SYSFS: &str = "/sys";
 /// Linux gives its port the same names, MAC address and N_Port_ID as a server's here. Neither hears
 /// the other, as both leave frames of their own machine alone, and each answers what is meant for
 /// the other: a command would be carried out by two targets.
-pub(super) fn kernel_port(sysfs: &Path, interface: &str) -> Option<String> {
+pub(crate) fn kernel_port(sysfs: &Path, interface: &str) -> Option<String> {
     let controllers = fs::read_dir(sysfs.join("bus/fcoe/devices")).ok()?;
     // One of another network namespace does not resolve.
     let ports = controllers
