@@ -6,6 +6,7 @@
 //! come, and no more than [`WINDOW`] frames are on their way. Frames that are lost are counted, not
 //! sent again.
 
+mod blast;
 mod frame;
 mod relay;
 mod side;
@@ -16,6 +17,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+pub use self::blast::{BlastTotals, blast};
 pub use ::io::ether::{EtherOpenError, Place};
 
 use ::io::ether::EtherPort;
@@ -154,17 +156,8 @@ fn call(
     run: Run,
     watch: &RunObserver<'_>,
 ) -> io::Result<Option<u32>> {
-    let begin = Instant::now();
-    while begin.elapsed() < SILENCE && !watch.stopped() {
-        side.send(GROUP, FloorMessage::of(FloorFrameKind::Hello, run))?;
-        let next = Instant::now() + CALL;
-        while let Some(left) = next.checked_duration_since(Instant::now()) {
-            side.wait(left)?;
-            side.turn()?;
-            if let Some(session) = &side.session {
-                return Ok(session.far);
-            }
-        }
+    if let Some(far) = hail(side, run, SILENCE, watch.stop)? {
+        return Ok(far);
     }
     let absent = match place.interface() {
         Some(name) if !side.port.link().up => {
@@ -173,6 +166,29 @@ fn call(
         _ => NO_ANSWER.to_owned(),
     };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
+}
+
+/// Calls the other end until it answers, for so long. Returns its process, if that is of this
+/// machine; nothing if it does not answer.
+fn hail(
+    side: &mut FloorPort,
+    run: Run,
+    patience: Duration,
+    stop: &AtomicBool,
+) -> io::Result<Option<Option<u32>>> {
+    let begin = Instant::now();
+    while begin.elapsed() < patience && !stop.load(Relaxed) {
+        side.send(GROUP, FloorMessage::of(FloorFrameKind::Hello, run))?;
+        let next = Instant::now() + CALL;
+        while let Some(left) = next.checked_duration_since(Instant::now()) {
+            side.wait(left)?;
+            side.turn()?;
+            if let Some(session) = &side.session {
+                return Ok(Some(session.far));
+            }
+        }
+    }
+    Ok(None)
 }
 
 const NO_ANSWER: &str =

@@ -90,6 +90,32 @@ fn frames_go_both_ways_at_a_time() {
 }
 
 #[test]
+fn a_blast_goes_both_ways_and_nothing_is_lost_on_a_cable() {
+    let place = cable("blast");
+    let stop = &AtomicBool::new(false);
+    let totals = thread::scope(|scope| {
+        let mut far = FloorResponder::new(&place, 1 << 20).unwrap();
+        let far = scope.spawn(move || far.run(stop));
+        let totals = blast(&place, Duration::from_millis(200), stop);
+        stop.store(true, Relaxed);
+        far.join().unwrap().unwrap();
+        totals.unwrap().unwrap()
+    });
+    assert!(totals.received > 100 && totals.sent > 100, "{totals:?}");
+    assert_eq!(
+        (totals.lost_in, totals.lost_out, totals.ring_full),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn nothing_is_blasted_where_no_floor_answers() {
+    let stop = AtomicBool::new(false);
+    let totals = blast(&cable("no-floor"), Duration::from_secs(9), &stop).unwrap();
+    assert_eq!(totals, None);
+}
+
+#[test]
 fn nobody_at_the_other_end_is_told_with_the_way_out() {
     let place = cable("nobody");
     let words = FioOptions::preset(None, false).unwrap();
