@@ -12,7 +12,8 @@
 //! | FLOGI in an FCoE frame | its sender heard no FIP, and may have gone point-to-point |
 //!
 //! An ECHO of full length that has no answer is sent again; after [`TRIES`] the longest one that
-//! passes is searched for by halves. Ports that log in are rejected, and their own ECHO is answered.
+//! passes is searched for by halves. Ports that log in are rejected, and their own ECHO is
+//! answered.
 
 mod echo;
 mod observe;

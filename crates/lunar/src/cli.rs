@@ -15,6 +15,7 @@ use crate::bench::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::daemon::DaemonArgs;
 use crate::dcb::DcbArgs;
+use crate::doctor::DoctorArgs;
 use crate::documents;
 use crate::fcoe_utils::PROGRAMS;
 use crate::fcoe_utils::fcoeadm::FcoeadmArgs;
@@ -63,6 +64,7 @@ pub(crate) enum Verb {
     Bench(Box<BenchArgs>),
     Race(Box<RaceArgs>),
     Floor(Box<FloorArgs>),
+    Doctor(DoctorArgs),
     Info(InfoArgs),
     Ls(LsArgs),
     Fcoeadm(Box<FcoeadmArgs>),

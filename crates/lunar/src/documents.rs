@@ -136,6 +136,7 @@ const PAGES: &[(&str, &str)] = &[
     ("bench", include_str!("../../../docs/manual/bench.md")),
     ("race", include_str!("../../../docs/manual/race.md")),
     ("floor", include_str!("../../../docs/manual/floor.md")),
+    ("doctor", include_str!("../../../docs/manual/doctor.md")),
     ("info", include_str!("../../../docs/manual/info.md")),
     ("ls", include_str!("../../../docs/manual/ls.md")),
     ("fcoeadm", include_str!("../../../docs/manual/fcoeadm.md")),

@@ -7,6 +7,7 @@ mod client;
 mod copy;
 mod daemon;
 mod dcb;
+mod doctor;
 mod documents;
 mod fcoe_utils;
 mod floor;
@@ -64,6 +65,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
         Verb::Bench(args) => bench::run(&args),
         Verb::Race(args) => race::run(&args),
         Verb::Floor(args) => floor::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),
         Verb::Fcoeadm(args) => fcoe_utils::fcoeadm::run(&args),

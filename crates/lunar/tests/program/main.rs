@@ -4,6 +4,7 @@
 mod bench;
 mod command_line;
 mod copy;
+mod doctor;
 mod fcoeadm;
 mod fipvlan;
 mod iser;

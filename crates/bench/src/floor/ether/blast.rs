@@ -1,4 +1,5 @@
-//! As many frames as pass, both ways at a time, for whoever looks for the place where some are lost.
+//! As many frames as pass, both ways at a time, for whoever looks for the place where some are
+//! lost.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

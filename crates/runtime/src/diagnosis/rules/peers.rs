@@ -26,8 +26,8 @@ pub(super) fn kernel_port(readings: &Readings) -> Vec<Finding> {
     found.collect()
 }
 
-/// Linux that has heard no FIP sends FLOGI in FCoE frames. Two that hear each other's log in to each
-/// other and ignore every FCF until their links go down.
+/// Linux that has heard no FIP sends FLOGI in FCoE frames. Two that hear each other's log in to
+/// each other and ignore every FCF until their links go down.
 pub(super) fn point_to_point(readings: &Readings) -> Vec<Finding> {
     let Some(path) = &readings.path else {
         return Vec::new();
