@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use ::io::ether::Place;
+use fc::fip::enode::FcfPin;
+use fc::wire::ethernet::Mac;
 use iscsi::initiator::config::HASHES;
 use proptest::prelude::*;
 
@@ -138,12 +140,13 @@ fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
     let time = |us: Range<u64>| prop::option::of(us.prop_map(|us| Time(Duration::from_micros(us))));
     let times = (time(1_000..10_000_000), time(1..u64::MAX));
     let wishes = (prop::option::of(1..=u64::MAX), any::<Option<bool>>());
-    (place, any::<u64>(), 0..=LUN_MAX, times, wishes).prop_map(
-        |(place, port_name, lun, (e_d_tov, replacement), (key, write_cache))| FcoeAddress {
+    (place, any::<u64>(), 0..=LUN_MAX, any_mode(), times, wishes).prop_map(
+        |(place, port_name, lun, mode, (e_d_tov, replacement), (key, write_cache))| FcoeAddress {
             place,
             port_name: Wwn(port_name),
             lun,
             options: FcoeOptions {
+                mode,
                 e_d_tov,
                 replacement,
                 key,
@@ -151,6 +154,23 @@ fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
             },
         },
     )
+}
+
+fn any_mode() -> impl Strategy<Value = FcoeMode> {
+    let vlan = prop_oneof![
+        Just(FabricVlan::None),
+        Just(FabricVlan::Auto),
+        (1_u16..=4094).prop_map(FabricVlan::Id),
+    ];
+    let fcf = prop_oneof![
+        any::<[u8; 6]>().prop_map(|mac| FcfPin::Mac(Mac(mac))),
+        any::<u64>().prop_map(|name| FcfPin::Switch(Wwn(name))),
+    ];
+    let name = any::<u64>().prop_map(Wwn);
+    let options = (vlan, prop::option::of(fcf), prop::option::of(name));
+    let fabric = options
+        .prop_map(|(vlan, fcf, fabric)| FcoeMode::Fabric(FabricOptions { vlan, fcf, fabric }));
+    prop_oneof![Just(FcoeMode::Vn2Vn), fabric]
 }
 
 fn any_session() -> impl Strategy<Value = SessionOptions> {

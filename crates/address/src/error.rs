@@ -225,8 +225,20 @@ pub enum SyntaxProblem {
     #[error("{0}")]
     InitiatorName(NameError),
     /// No way for ports to find each other.
-    #[error("vn2vn is expected here, the only mode in this version")]
+    #[error("vn2vn or fabric is expected here")]
     Mode,
+    /// An option of a fabric where there is none.
+    #[error("{0} needs mode=fabric")]
+    OfFabric(&'static str),
+    /// Not a VLAN.
+    #[error("{}", super::NotAVlan)]
+    Vlan,
+    /// Not an FCF.
+    #[error("the MAC address or Switch_Name of an FCF is expected here")]
+    Fcf,
+    /// Not the name of a fabric.
+    #[error("a Fabric_Name is expected here")]
+    FabricName,
     /// Not a LUN.
     #[error("a LUN is expected here, a number from 0 to {}", super::LUN_MAX)]
     Lun,
@@ -314,6 +326,10 @@ impl SyntaxProblem {
                     .into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
+            Self::OfFabric(_) => "write mode=fabric too, or leave it out".into(),
+            Self::Vlan => "write for example vlan=152".into(),
+            Self::Fcf => "write for example fcf=00:0d:ec:6d:8f:00".into(),
+            Self::FabricName => "write eight bytes, as in fabric=20:98:00:0d:ec:6d:8f:01".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),
             Self::Unclosed => "write \")\" after its last volume".into(),

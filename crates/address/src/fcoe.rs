@@ -11,28 +11,34 @@ use super::place::{CABLE, PlaceText, place};
 use super::session;
 use super::text_piece::{Parsed, TextPiece};
 use super::write::Separated;
-use super::{Address, FcoeAddress, FcoeOptions, Time};
+use super::{Address, FabricOptions, FcoeAddress, FcoeMode, FcoeOptions, Time};
 
 pub(super) const FCOE: LeafRule = rule(
     "://",
     "\"://\", an interface and a WWPN",
     "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
-    &["mode", "e_d_tov", "replacement", "key", "write-cache"],
+    &[
+        "mode",
+        "vlan",
+        "fcf",
+        "fabric",
+        "e_d_tov",
+        "replacement",
+        "key",
+        "write-cache",
+    ],
     fcoe,
 );
 
 /// `IFACE/WWPN[/LUN]`
 fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let (way, port_name, lun) = parts(body)?;
-    let mode = options.value("mode", "mode=vn2vn")?;
-    if let Some(value) = mode.filter(|value| value.text != "vn2vn") {
-        return Err(value.fault(SyntaxProblem::Mode));
-    }
     Ok(Address::Fcoe(FcoeAddress {
         place: place(way)?,
         port_name: wwpn(port_name)?,
         lun: lun.map_or(Ok(0), leaf::lun)?,
         options: FcoeOptions {
+            mode: mode(options)?,
             e_d_tov: e_d_tov(options)?,
             replacement: leaf::time(options, "replacement", "replacement=2m")?,
             key: session::key(options)?,
@@ -40,6 +46,48 @@ fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
         },
     }))
 }
+
+fn mode(options: &LeafOptions<'_>) -> Parsed<FcoeMode> {
+    match options.value("mode", "mode=fabric")? {
+        Some(value) if value.text == "fabric" => return fabric(options).map(FcoeMode::Fabric),
+        Some(value) if value.text != "vn2vn" => return Err(value.fault(SyntaxProblem::Mode)),
+        _ => {}
+    }
+    for (key, example) in FABRIC_KEYS {
+        if let Some(value) = options.value(key, example)? {
+            return Err(value.fault(SyntaxProblem::OfFabric(key)));
+        }
+    }
+    Ok(FcoeMode::Vn2Vn)
+}
+
+fn fabric(options: &LeafOptions<'_>) -> Parsed<FabricOptions> {
+    let [vlan, fcf, fabric] = FABRIC_KEYS.map(|(key, example)| options.value(key, example));
+    let vlan = vlan?.map(|value| {
+        let vlan = value.text.parse();
+        vlan.map_err(|_| value.fault(SyntaxProblem::Vlan))
+    });
+    let fcf = fcf?.map(|value| {
+        let fcf = value.text.parse();
+        fcf.map_err(|_| value.fault(SyntaxProblem::Fcf))
+    });
+    let fabric = fabric?.map(|value| {
+        let name = value.text.parse();
+        name.map_err(|_| value.fault(SyntaxProblem::FabricName))
+    });
+    Ok(FabricOptions {
+        vlan: vlan.transpose()?.unwrap_or_default(),
+        fcf: fcf.transpose()?,
+        fabric: fabric.transpose()?,
+    })
+}
+
+/// What goes with `mode=fabric` alone, each with an example.
+const FABRIC_KEYS: [(&str, &str); 3] = [
+    ("vlan", "vlan=152"),
+    ("fcf", "fcf=00:0d:ec:6d:8f:00"),
+    ("fabric", "fabric=20:98:00:0d:ec:6d:8f:01"),
+];
 
 fn e_d_tov(options: &LeafOptions<'_>) -> Parsed<Option<Time>> {
     let Some(value) = options.value("e_d_tov", "e_d_tov=100ms")? else {
@@ -87,12 +135,16 @@ impl fmt::Display for FcoeAddress {
         let place = PlaceText(&self.place);
         write!(f, "fcoe://{place}/{}/{}", self.port_name, self.lun)?;
         let FcoeOptions {
+            mode,
             e_d_tov,
             replacement,
             key,
             write_cache,
         } = &self.options;
         let mut list = Separated::new('?', '&');
+        for (key, value) in mode.items() {
+            list.item(f, format_args!("{key}={value}"))?;
+        }
         for (key, time) in [("e_d_tov", e_d_tov), ("replacement", replacement)] {
             if let Some(time) = time {
                 list.item(f, format_args!("{key}={time}"))?;

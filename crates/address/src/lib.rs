@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod fabric;
 mod faults;
 mod fcoe;
 mod filter;
@@ -34,6 +35,7 @@ use std::time::Duration;
 use ::io::ether::Place;
 use block::fault::Faults;
 pub use error::{ParseError, SyntaxProblem, nearest};
+pub use fabric::{FabricOptions, FabricVlan, FcoeMode, NotAVlan};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, PortalAddress};
@@ -235,7 +237,7 @@ pub enum RdmaProvider {
     Named(String),
 }
 
-/// `fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=vn2vn&e_d_tov=100ms`
+/// `fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=152&e_d_tov=100ms`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FcoeAddress {
     /// The local Ethernet port to go out by.
@@ -251,6 +253,8 @@ pub struct FcoeAddress {
 /// What an address says of the way to a unit over Ethernet; `None` is what is usual.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FcoeOptions {
+    /// How the port is found.
+    pub mode: FcoeMode,
     /// E_D_TOV of the exchanges with the port: how soon a frame counts as lost.
     pub e_d_tov: Option<Time>,
     /// How long a lost port may take to come back.

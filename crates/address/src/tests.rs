@@ -50,6 +50,11 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
         "fcoe://eth0.100/20:00:ac:de:48:23:45:67/3?e_d_tov=100ms&replacement=2m",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?key=1f00d&write-cache=off",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=auto&e_d_tov=100ms",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=152&fcf=00:0d:ec:6d:8f:00",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&fcf=20:98:00:0d:ec:6d:8f:01",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&fabric=20:98:00:0d:ec:6d:8f:01",
         "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/0",
         "fcoe://xdp:eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
@@ -288,13 +293,25 @@ fn error_remote() {
         "iser://host/iqn.2026-11.a?crc=off&via=device",
         "iser://host/iqn.2026-11.a?via=rxe0&crc=on",
         "iser://host/iqn.2026-11.a?via=soft&digests=none",
+    ]));
+}
+
+#[test]
+fn error_fcoe() {
+    assert_snapshot!(errors(&[
         "fcoe://eth0",
         "fcoe://eth0/20:00",
         "fcoe:///20:00:ac:de:48:23:45:67",
         "fcoe://eth0/20:00:ac:de:48:23:45:67:00/0",
         "fcoe://cable:/run/x.sock",
         "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/disk",
-        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=star",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?vlan=152",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=vn2vn&fcf=00:0d:ec:6d:8f:00",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=4095",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=+5",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&fcf=switch",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&fabric=20:98",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=0s",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=11s",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=fast",

@@ -37,7 +37,7 @@ use crate::remote::{
     IserOptions, RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress,
     TargetPortal, TransportAddress,
 };
-use runtime::n_port::IdlePorts;
+use runtime::n_port::{IdlePorts, PortTerms};
 use runtime::secret::{self, SECRET_BYTES, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
@@ -373,7 +373,11 @@ pub fn fcoe_settings(
         way: TransportAddress::Fcoe(TargetPortAddress {
             place: unit.place.clone(),
             port_name: unit.port_name,
-            e_d_tov: wishes.e_d_tov.map(|Time(time)| time),
+            terms: PortTerms {
+                mode: wishes.mode.port_mode(),
+                tag: wishes.mode.tag(),
+                e_d_tov: wishes.e_d_tov.map(|Time(time)| time),
+            },
             ports: ports.clone(),
         }),
         lun: Lun::from_index(unit.lun),

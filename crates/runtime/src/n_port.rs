@@ -16,15 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::ether::{BATCH, EtherOptions, EtherPort, LinkStatus, PRIORITY, Place};
-use fc::fip::Fip;
 use fc::frames::FrameSink;
-use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent, PortMode};
 use fc::remote::Partners;
-use fc::wire::ethernet::Mac;
+use fc::wire::ethernet::{Mac, VlanTag};
 use scsi::medium::Now;
 
 pub use self::fcf::FcfAttachment;
-pub use self::idle::{BlockingPort, IdlePorts};
+pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
 use crate::journal::QUIET;
@@ -128,10 +127,10 @@ impl Attachment {
         let failed = |cause| NoPort::Io(place.clone(), cause);
         let mut ether = open_ether(place)?;
         let names = PortNames::claim(place, ether.mac(), owner).map_err(failed)?;
-        for mac in Fip::groups().into_iter().chain([names.mac]) {
+        let mut config = PortConfig::new(names.mac, ether.link().mtu as usize);
+        for mac in config.mode.groups().iter().chain([&names.mac]) {
             ether.join(mac.0).map_err(failed)?;
         }
-        let mut config = PortConfig::new(names.mac, ether.link().mtu as usize);
         (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
@@ -142,6 +141,31 @@ impl Attachment {
             names,
             random,
         })
+    }
+
+    /// Has the port find others in this way, by frames with this tag.
+    ///
+    /// # Errors
+    ///
+    /// The Ethernet port cannot receive what that takes, or the kernel takes the frames of the VLAN.
+    pub fn find_by(&mut self, mode: PortMode, tag: Option<VlanTag>) -> Result<(), NoPort> {
+        if let (Some(interface), Some(tag)) = (self.place.interface(), tag)
+            && let Some(other) =
+                problems::vlan_interface(Path::new(problems::VLANS), interface, tag.vid)
+        {
+            return Err(NoPort::Vlan(self.place.clone(), tag.vid, other));
+        }
+        let failed = |cause| NoPort::Io(self.place.clone(), cause);
+        let (before, now) = (self.config.mode.groups(), mode.groups());
+        for mac in now.iter().filter(|mac| !before.contains(mac)) {
+            self.ether.join(mac.0).map_err(failed)?;
+        }
+        for mac in before.iter().filter(|mac| !now.contains(mac)) {
+            self.ether.leave(mac.0).map_err(failed)?;
+        }
+        (self.config.mode, self.config.tag) = (mode, tag);
+        self.config.symbolic_name = format!("{} over {}", self.config.symbolic_name, self.place);
+        Ok(())
     }
 
     /// The Ethernet port, for a machine other than an N_Port, and fresh random bytes for that.

@@ -13,7 +13,7 @@ use super::{DiscoveredTarget, units_by};
 use crate::open::{OpenCause, REPLACEMENT, fcoe_settings};
 use crate::remote::{FcoeLink, FcoeLinkEnd, Inquiry, LinkEnd, RemoteError, TargetPortAddress};
 use address::{Address, FcoeAddress, FcoeOptions};
-use runtime::n_port::{Attachment, BlockingPort, IdlePorts, NPort, PortOwner};
+use runtime::n_port::{Attachment, BlockingPort, IdlePorts, NPort, PortOwner, PortTerms};
 pub use runtime::n_port::{FrameLoss, FrameLosses};
 
 /// What was found behind an Ethernet port.
@@ -113,7 +113,7 @@ fn look_around(place: &Place) -> Result<LookingPort, OpenCause> {
 /// Logs out: a target that is not told keeps us, until it misses us much later. Returns which
 /// frames were lost meanwhile.
 fn leave(place: &Place, idle: &IdlePorts) -> Result<FrameLosses, RemoteError> {
-    let Some(n_port) = idle.take::<HeapLease>(place, None, Now::ZERO) else {
+    let Some(n_port) = idle.take::<HeapLease>(place, PortTerms::default(), Now::ZERO) else {
         return Ok(FrameLosses::default());
     };
     let mut port = BlockingPort::new(n_port, Instant::now()).map_err(RemoteError::Ring)?;
@@ -168,7 +168,7 @@ fn target(place: &Place, port_name: Wwn, idle: &IdlePorts) -> DiscoveredTarget {
         let target = TargetPortAddress {
             place: place.clone(),
             port_name,
-            e_d_tov: None,
+            terms: PortTerms::default(),
             ports: idle.clone(),
         };
         let name = port_name.to_string();

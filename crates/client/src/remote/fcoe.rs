@@ -32,7 +32,7 @@ use self::shared::{PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
 use super::indeterminate_writes::SeekHistory;
 use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK, SEEK_LINK};
 use super::{RemoteError, details};
-use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner};
+use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner, PortTerms};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -41,8 +41,8 @@ pub struct TargetPortAddress {
     pub place: Place,
     /// Its WWPN.
     pub port_name: Wwn,
-    /// E_D_TOV that is proposed to it; `None`: that of the standard.
-    pub e_d_tov: Option<Duration>,
+    /// How ours finds it, and what is proposed to it.
+    pub terms: PortTerms,
     /// N_Ports that may be used, and where ours is left.
     pub ports: IdlePorts,
 }
@@ -112,7 +112,7 @@ impl FcoeLink {
     fn key(&self) -> SharedPortKey {
         SharedPortKey {
             place: self.target.place.clone(),
-            e_d_tov: self.target.e_d_tov,
+            terms: self.target.terms,
         }
     }
 
@@ -128,7 +128,7 @@ impl FcoeLink {
         let key = self.key();
         let port = self.ports.find(&key).unwrap_or_else(|| {
             let port = self.ports.make(key.clone(), self.calls.clone());
-            match self.target.ports.take(&key.place, key.e_d_tov, cx.now) {
+            match self.target.ports.take(&key.place, key.terms, cx.now) {
                 Some(n_port) => port.borrow_mut().opened(cx.now, n_port),
                 None => self.open(cx, &port),
             }
@@ -145,10 +145,13 @@ impl FcoeLink {
             .names
             .clone()
             .map_or(PortOwner::Initiator, PortOwner::Again);
-        let ports = self.target.ports.clone();
+        let (ports, terms) = (self.target.ports.clone(), self.target.terms);
         let open = move || {
             ports.wait_for_ending(&place);
-            let site = Attachment::open(&place, &owner);
+            let site = Attachment::open(&place, &owner).and_then(|mut site| {
+                terms.apply(&mut site)?;
+                Ok(site)
+            });
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)
         };
@@ -171,7 +174,6 @@ impl FcoeLink {
         let mut site = opened.ok_or_else(nothing).map_err(RemoteError::Connect)??;
         // Each user adds its own.
         site.config.partners = Partners::Only([].into());
-        site.config.e_d_tov = self.target.e_d_tov.unwrap_or(site.config.e_d_tov);
         let machine = FcpInitiator::new(SharedPort::settings());
         Ok(NPort::begin(site, machine, now))
     }
@@ -305,7 +307,7 @@ impl Link for FcoeLink {
             return false;
         };
         self.close_seat();
-        self.target.ports.put(n_port, self.target.e_d_tov, now);
+        self.target.ports.put(n_port, self.target.terms, now);
         true
     }
 

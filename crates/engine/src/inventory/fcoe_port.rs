@@ -1,10 +1,13 @@
 //! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]
-//! [,e_d_tov=TIME]`.
+//! [,e_d_tov=TIME]`, and `IFACE,mode=fabric[,vlan=VID|auto|none][,fcf=MAC|WWN][,fabric=WWN]` with
+//! the same.
 
 use std::str::FromStr;
 
 use ::io::ether::Place;
-use address::Time;
+use address::{FabricOptions, FabricVlan, FcoeMode, NotAVlan, Time};
+use fc::fip::enode::FcfPin;
+use fc::fip::enode::fcf::NotAnFcf;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
@@ -13,6 +16,8 @@ use fc::wire::names::Wwn;
 pub struct FcoePort {
     /// The interface or cable.
     pub place: Place,
+    /// How it finds initiators.
+    pub mode: FcoeMode,
     /// Its port name; `None`: 20:00 and the address of the interface.
     pub wwpn: Option<Wwn>,
     /// Its node name; `None`: 10:00 and the address of the interface.
@@ -33,15 +38,24 @@ pub enum NotAPort {
     /// Not a key, or one without a value.
     #[error(
         "unknown parameter {0:?}: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may follow \
-         the interface"
+         the interface, and vlan=, fcf= and fabric= with mode=fabric"
     )]
     Unknown(String),
     /// A key twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
     /// A way to find each other that there is not.
-    #[error("mode={0}: this version supports vn2vn only")]
+    #[error("mode={0}: vn2vn or fabric is expected here")]
     Mode(String),
+    /// What only a port in a fabric has.
+    #[error("{0}= needs mode=fabric")]
+    OfFabric(&'static str),
+    /// Not a VLAN.
+    #[error("vlan={0}: {NotAVlan}, as in vlan=152")]
+    Vlan(String),
+    /// Not an FCF.
+    #[error("fcf={0}: {NotAnFcf}")]
+    Fcf(String),
     /// Not a worldwide name.
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
@@ -59,23 +73,74 @@ impl FromStr for FcoePort {
     fn from_str(text: &str) -> Result<Self, NotAPort> {
         let mut parts = text.split(',');
         let (place, mut mode) = (place(parts.next().unwrap_or_default())?, None);
+        let mut fabric = FabricParts::default();
         let (mut wwpn, mut wwnn, mut e_d_tov) = (None, None, None);
         for part in parts {
             match part.split_once('=') {
-                Some(("mode", "vn2vn")) => once("mode", &mut mode, ())?,
+                Some(("mode", "vn2vn")) => once("mode", &mut mode, false)?,
+                Some(("mode", "fabric")) => once("mode", &mut mode, true)?,
                 Some(("mode", other)) => return Err(NotAPort::Mode(other.to_owned())),
                 Some(("wwpn", name)) => once("wwpn", &mut wwpn, worldwide("wwpn", name)?)?,
                 Some(("wwnn", name)) => once("wwnn", &mut wwnn, worldwide("wwnn", name)?)?,
                 Some(("e_d_tov", time)) => once("e_d_tov", &mut e_d_tov, self::e_d_tov(time)?)?,
+                Some((key, value)) if fabric.take(key, value)? => {}
                 _ => return Err(NotAPort::Unknown(part.to_owned())),
             }
         }
         Ok(Self {
+            mode: fabric.mode(mode == Some(true))?,
             place,
             wwpn,
             wwnn,
             e_d_tov,
         })
+    }
+}
+
+/// What belongs to a fabric.
+#[derive(Default)]
+struct FabricParts {
+    vlan: Option<FabricVlan>,
+    fcf: Option<FcfPin>,
+    fabric: Option<Wwn>,
+}
+
+impl FabricParts {
+    /// Whether the key is one of these.
+    fn take(&mut self, key: &str, value: &str) -> Result<bool, NotAPort> {
+        match key {
+            "vlan" => {
+                let vlan = value.parse();
+                let vlan = vlan.map_err(|_| NotAPort::Vlan(value.to_owned()))?;
+                once("vlan", &mut self.vlan, vlan)?;
+            }
+            "fcf" => {
+                let fcf = value.parse();
+                let fcf = fcf.map_err(|_| NotAPort::Fcf(value.to_owned()))?;
+                once("fcf", &mut self.fcf, fcf)?;
+            }
+            "fabric" => once("fabric", &mut self.fabric, worldwide("fabric", value)?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// All of it, or none.
+    fn mode(self, is_fabric: bool) -> Result<FcoeMode, NotAPort> {
+        let Self { vlan, fcf, fabric } = self;
+        if is_fabric {
+            let vlan = vlan.unwrap_or_default();
+            return Ok(FcoeMode::Fabric(FabricOptions { vlan, fcf, fabric }));
+        }
+        let given = [
+            ("vlan", vlan.is_some()),
+            ("fcf", fcf.is_some()),
+            ("fabric", fabric.is_some()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => Err(NotAPort::OfFabric(key)),
+            None => Ok(FcoeMode::Vn2Vn),
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn open(
     if let Some(obstacle) = site.obstacle() {
         tracing::warn!("{obstacle}");
     }
+    site.find_by(port.mode.port_mode(), port.mode.tag())?;
     let config = &mut site.config;
     config.wwpn = port.wwpn.unwrap_or(config.wwpn);
     config.wwnn = port.wwnn.unwrap_or(config.wwnn);

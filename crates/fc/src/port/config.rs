@@ -51,6 +51,13 @@ pub enum PortMode {
     Fabric(FabricConfig),
 }
 
+/// VN2VN with any number of ports.
+impl Default for PortMode {
+    fn default() -> Self {
+        Self::Vn2Vn(Mode::Multipoint)
+    }
+}
+
 impl PortMode {
     /// The groups that the Ethernet port has to receive.
     #[must_use]
@@ -102,7 +109,7 @@ impl PortConfig {
             wwpn: Wwn(0x2000 << 48 | bytes),
             wwnn: Wwn(0x1000 << 48 | bytes),
             mtu,
-            mode: PortMode::Vn2Vn(Mode::Multipoint),
+            mode: PortMode::default(),
             symbolic_name: concat!("Lunar v", env!("CARGO_PKG_VERSION")).to_owned(),
             tag: None,
             partners: Partners::Any,

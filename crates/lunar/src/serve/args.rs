@@ -105,7 +105,9 @@ struct NetworkArgs {
     /// IFACE is an Ethernet interface, or cable:PATH, a cable of two sockets to another lunar or a
     /// virtual machine on this host. The WWPN is 20:00:MAC unless wwpn=WWPN sets another, and the
     /// WWNN is 10:00:MAC (wwnn=WWNN). The port finds its peers by VN2VN (mode=vn2vn), without a
-    /// switch. e_d_tov=100ms recovers lost frames sooner than after 2 s; initiators need the same
+    /// switch, or logs in to the fabric of one (mode=fabric), on VLAN VID with vlan=VID, on the one
+    /// that the switch names with vlan=auto; fcf=MAC|WWN or fabric=WWN chooses among several.
+    /// e_d_tov=100ms recovers lost frames sooner than after 2 s; initiators need the same
     /// setting. Without --listen, lunar serves FCoE only. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
     fcoe: Vec<FcoePort>,

@@ -285,7 +285,16 @@ fn a_portal_that_stays_in_use_is_told() {
 fn what_is_wrong_with_a_port_is_told_with_the_way_out() {
     for (options, ways) in [
         ("--fcoe eth0", ["--allow WWPN", "--open"]),
-        ("--fcoe eth0,mode=fabric --open", ["--fcoe", "vn2vn"]),
+        ("--fcoe eth0,mode=star --open", ["--fcoe", "fabric"]),
+        ("--fcoe eth0,vlan=152 --open", ["--fcoe", "mode=fabric"]),
+        (
+            "--fcoe eth0,mode=fabric,vlan=5000 --open",
+            ["vlan=5000", "4094"],
+        ),
+        (
+            "--fcoe eth0,mode=fabric,fcf=a --open",
+            ["fcf=a", "Switch_Name"],
+        ),
         (
             "--fcoe eth0,wwpn=1 --open",
             ["wwpn=1", "16 hexadecimal digits"],

@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use ::io::ether::Place;
 use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
 use fc::initiator::{FcpInitiator, IdleInitiator};
-use fc::port::Fc4Layer;
+use fc::port::{Fc4Layer, PortMode};
+use fc::wire::ethernet::VlanTag;
 use scsi::medium::Now;
 
 use super::{Clock, FrameLosses, LINGER, NPort, PollInterest};
@@ -37,6 +38,29 @@ struct IdlePortState {
     fresh: Duration,
 }
 
+/// What uses of an initiator's port must have in common, besides its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTerms {
+    /// How it finds others.
+    pub mode: PortMode,
+    /// The tag that its frames carry.
+    pub tag: Option<VlanTag>,
+    /// E_D_TOV that its logins propose; `None`: that of the standard.
+    pub e_d_tov: Option<Duration>,
+}
+
+impl PortTerms {
+    /// Has a port that is not begun yet go by them.
+    ///
+    /// # Errors
+    ///
+    /// See [`Attachment::find_by`](super::Attachment::find_by).
+    pub fn apply(&self, to: &mut super::Attachment) -> Result<(), super::NoPort> {
+        to.config.e_d_tov = self.e_d_tov.unwrap_or(to.config.e_d_tov);
+        to.find_by(self.mode, self.tag)
+    }
+}
+
 #[derive(Debug, Default)]
 struct IdlePortList {
     idle: Vec<IdlePort>,
@@ -49,8 +73,8 @@ struct IdlePort {
     /// Until it is taken up again.
     n_port: Option<Box<NPort<IdleInitiator>>>,
     place: Place,
-    /// How soon a frame is lost, as its logins say.
-    e_d_tov: Option<Duration>,
+    /// What its logins say, and where they go.
+    terms: PortTerms,
     /// When its time began.
     epoch: Instant,
     /// When it was put here.
@@ -66,7 +90,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl IdlePorts {
     /// Leaves a port here, with no command in flight.
-    pub fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, e_d_tov: Option<Duration>, now: Now)
+    pub fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, terms: PortTerms, now: Now)
     where
         FcpInitiator<L>: Fc4Layer,
     {
@@ -77,7 +101,7 @@ impl IdlePorts {
                 .unwrap_or(since),
             place: n_port.place().clone(),
             n_port: Some(Box::new(n_port.with_fc4(FcpInitiator::rest))),
-            e_d_tov,
+            terms,
             since,
         };
         // The thread may look for it as soon as it runs: it finds it, or waits until it is there.
@@ -107,7 +131,7 @@ impl IdlePorts {
     pub fn take<L>(
         &self,
         place: &Place,
-        e_d_tov: Option<Duration>,
+        terms: PortTerms,
         now: Now,
     ) -> Option<NPort<FcpInitiator<L>>>
     where
@@ -116,7 +140,7 @@ impl IdlePorts {
         let mut idle = {
             let idle = &mut self.0.lock().idle;
             let fits = |one: &IdlePort| {
-                one.place == *place && one.e_d_tov == e_d_tov && !one.is_stale(self.0.fresh)
+                one.place == *place && one.terms == terms && !one.is_stale(self.0.fresh)
             };
             idle.swap_remove(idle.iter().position(fits)?)
         };
@@ -287,6 +311,6 @@ where
 {
     /// Leaves the port there for the next user.
     pub fn put(self, ports: &IdlePorts) {
-        ports.put(self.n_port, None, self.epoch.elapsed());
+        ports.put(self.n_port, PortTerms::default(), self.epoch.elapsed());
     }
 }

@@ -70,6 +70,9 @@ pub enum NoPort {
          {1} > /sys/module/libfcoe/parameters/destroy"
     )]
     Kernel(Place, String),
+    /// The kernel takes the frames of the VLAN for an interface of its own.
+    #[error("{0}: the kernel gives frames of VLAN {1} to {2}: use {2} instead, without vlan={1}")]
+    Vlan(Place, u16, String),
     /// It cannot be used as is needed.
     #[error("{0}: {1}")]
     Io(Place, #[source] io::Error),
@@ -77,6 +80,19 @@ pub enum NoPort {
 
 /// Where the kernel shows its devices.
 pub(crate) const SYSFS: &str = "/sys";
+
+/// Where the kernel lists VLAN interfaces of the network namespace, if it has any.
+pub(super) const VLANS: &str = "/proc/net/vlan/config";
+
+/// The VLAN interface that `interface` has for a VLAN: the kernel takes the tag off its frames.
+pub(super) fn vlan_interface(vlans: &Path, interface: &str, vid: u16) -> Option<String> {
+    let list = fs::read_to_string(vlans).ok()?;
+    list.lines().find_map(|line| {
+        let mut columns = line.split('|').map(str::trim);
+        let (name, id, lower) = (columns.next()?, columns.next()?, columns.next()?);
+        (id.parse() == Ok(vid) && lower == interface).then(|| name.to_owned())
+    })
+}
 
 /// The interface on which the kernel has an FCoE port that is in the way of one at `interface`:
 /// there, or on a VLAN of it, as Linux hears FIP without a tag there too.

@@ -7,7 +7,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
-use std::time::Duration;
 
 use ::io::ether::Place;
 use block::lease::BlockLease;
@@ -24,7 +23,7 @@ use scsi::wire::lun::Lun;
 
 use crate::remote::link::{FcoeLinkEnd, LinkEvent};
 use runtime::journal::{Journal, QUIET};
-use runtime::n_port::{NPort, PollInterest};
+use runtime::n_port::{NPort, PollInterest, PortTerms};
 
 /// The N_Ports of a core. A port without a user is closed.
 #[derive(Debug, Default)]
@@ -34,8 +33,8 @@ pub(super) struct SharedPorts(RefCell<Vec<Weak<RefCell<SharedPort>>>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SharedPortKey {
     pub(super) place: Place,
-    /// It is part of every login.
-    pub(super) e_d_tov: Option<Duration>,
+    /// They are part of every login.
+    pub(super) terms: PortTerms,
 }
 
 /// An N_Port and its users.

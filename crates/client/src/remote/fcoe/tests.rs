@@ -62,7 +62,7 @@ impl SeekRig {
         let target = TargetPortAddress {
             place,
             port_name,
-            e_d_tov: None,
+            terms: PortTerms::default(),
             ports: IdlePorts::default(),
         };
         Self {

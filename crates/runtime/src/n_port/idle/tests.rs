@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 
+use fc::fip::enode::FabricConfig;
 use fc::initiator::FcpInitiatorConfig;
 use scsi::medium::HeapLease;
 
@@ -18,7 +19,7 @@ impl IdlePorts {
     }
 
     fn take_up(&self, place: &Place) -> Option<NPort<FcpInitiator<HeapLease>>> {
-        self.take(place, None, Now::ZERO)
+        self.take(place, PortTerms::default(), Now::ZERO)
     }
 }
 
@@ -40,9 +41,18 @@ fn port(place: &Place) -> NPort<FcpInitiator<HeapLease>> {
 #[test]
 fn a_port_is_taken_up_by_one_whose_logins_say_the_same() {
     let (place, ports) = (cable("taken"), IdlePorts::default());
-    ports.put(port(&place), None, Now::ZERO);
-    let short = Some(Duration::from_millis(100));
-    assert!(ports.take::<HeapLease>(&place, short, Now::ZERO).is_none());
+    ports.put(port(&place), PortTerms::default(), Now::ZERO);
+    let short = PortTerms {
+        e_d_tov: Some(Duration::from_millis(100)),
+        ..PortTerms::default()
+    };
+    let fabric = PortTerms {
+        mode: PortMode::Fabric(FabricConfig::default()),
+        ..PortTerms::default()
+    };
+    for other in [short, fabric] {
+        assert!(ports.take::<HeapLease>(&place, other, Now::ZERO).is_none());
+    }
     assert!(ports.take_up(&cable("another")).is_none());
     let taken = ports.take_up(&place);
     assert_eq!(taken.map(|port| port.place().clone()), Some(place.clone()));
@@ -53,7 +63,7 @@ fn a_port_is_taken_up_by_one_whose_logins_say_the_same() {
 fn a_port_that_nobody_takes_up_ends_by_itself() {
     let (place, ports) = (cable("left"), IdlePorts::fresh_for(Duration::ZERO));
     let _other = port(&place);
-    ports.put(port(&place), None, Now::ZERO);
+    ports.put(port(&place), PortTerms::default(), Now::ZERO);
     assert!(ports.take_up(&place).is_none());
     ports.wait_for_ending(&place);
     Attachment::open(&place, &PortOwner::Initiator).unwrap();

@@ -106,3 +106,19 @@ fn the_worst_obstacle_is_named_with_what_mends_it() {
     }
     assert_eq!(at(true, 2158), None);
 }
+
+#[test]
+fn an_interface_that_the_kernel_has_for_a_vlan_is_found() {
+    let list = env::temp_dir().join(format!("lunar-vlans-{}", std::process::id()));
+    let lines = "VLAN Dev name    | VLAN ID\n\
+                 Name-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n\
+                 eth0.152-fcoe  | 152  | eth0\n\
+                 eth1.153       | 153  | eth1\n";
+    fs::write(&list, lines).unwrap();
+    let found = |interface, vid| vlan_interface(&list, interface, vid);
+    assert_eq!(found("eth0", 152).as_deref(), Some("eth0.152-fcoe"));
+    assert_eq!(found("eth0", 153), None);
+    assert_eq!(found("eth1", 152), None);
+    fs::remove_file(&list).unwrap();
+    assert_eq!(found("eth0", 152), None);
+}
