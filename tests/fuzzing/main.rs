@@ -71,6 +71,11 @@ fn cdb() {
 }
 
 #[test]
+fn ct() {
+    replay("ct");
+}
+
+#[test]
 fn document() {
     replay("document");
 }
@@ -159,6 +164,11 @@ fn text() {
 #[test]
 fn vn2vn() {
     replay("vn2vn");
+}
+
+#[test]
+fn zones() {
+    replay("zones");
 }
 
 /// Each target has a file in `fuzz/`, a test here and a corpus.

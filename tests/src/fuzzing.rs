@@ -5,6 +5,7 @@
 
 mod address;
 mod cdb;
+mod ct;
 mod device;
 mod document;
 mod fcoe;
@@ -21,9 +22,11 @@ mod script;
 mod session;
 mod shell;
 mod text;
+mod zones;
 
 pub use address::address;
 pub use cdb::cdb;
+pub use ct::ct;
 pub use document::document;
 pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
@@ -38,6 +41,7 @@ pub use reserve::reserve;
 pub use session::{iser_target, session};
 pub use shell::shell;
 pub use text::text;
+pub use zones::zones;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +56,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("address", address),
     target("cdb", cdb),
+    target("ct", ct),
     target("document", document),
     target("els", els),
     target("fcoe", fcoe),
@@ -70,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     target("shell", shell),
     target("text", text),
     target("vn2vn", vn2vn),
+    target("zones", zones),
 ];
 
 const fn target(name: &'static str, body: fn(&[u8])) -> Target {
