@@ -1,0 +1,116 @@
+//! A switch between two of our own: a server behind one cable, its user behind another.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tests::server::{self, Server};
+use tests::tool;
+
+use crate::{LIMIT, file, lunar_says};
+
+/// A folder with cables, and a switch that has the first end of each.
+struct Fabric {
+    dir: PathBuf,
+    switch: Child,
+}
+
+impl Fabric {
+    fn start(name: &str, options: &[&str]) -> Self {
+        let dir = tests::scratch(name).unwrap();
+        let log = fs::File::create(dir.join("switch.log")).unwrap();
+        let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
+        let mut switch = Command::new(server::binary().unwrap())
+            .arg("switch")
+            .args([cable(&dir, "a"), cable(&dir, "b")])
+            .args(["--fka", "1s", "--ring", &ring])
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut ready = BufReader::new(switch.stdout.take().unwrap());
+        let mut line = String::new();
+        ready.read_line(&mut line).unwrap();
+        assert!(line.contains("  fabric 20:00:"), "{line}");
+        Self { dir, switch }
+    }
+
+    /// A server in the fabric, and the address of its first LUN at the other cable.
+    fn serve(&self, volumes: &[&str]) -> (Server, String) {
+        let place = format!("{},mode=fabric", cable(&self.dir, "a"));
+        let server = Server::start_in(&self.dir, volumes, &["--fcoe", &place]).unwrap();
+        let (_, names) = server.address(0).split_once("/20:").unwrap();
+        let names = names.split('?').next().unwrap();
+        let unit = format!("fcoe://{}/20:{names}?mode=fabric", cable(&self.dir, "b"));
+        (server, unit)
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.switch.id().to_string();
+        tool::must(Command::new("kill").args([signal, &pid])).unwrap();
+    }
+
+    #[track_caller]
+    fn logs(&self, words: &str) {
+        let until = Instant::now() + LIMIT;
+        let log = || fs::read_to_string(self.dir.join("switch.log")).unwrap();
+        while !log().contains(words) {
+            assert!(Instant::now() < until, "{words:?} is not in {}", log());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Fabric {
+    fn drop(&mut self) {
+        let _ = self.switch.kill();
+        let _ = self.switch.wait();
+    }
+}
+
+fn cable(dir: &Path, name: &str) -> String {
+    format!("cable:{}", dir.join(name).display())
+}
+
+#[test]
+fn a_unit_is_written_and_read_through_a_switch() {
+    let mut fabric = Fabric::start("switch-through", &["--open"]);
+    let (server, unit) = fabric.serve(&["ram:16M"]);
+    fabric.logs("has logged in as 0x010100");
+    let bytes: Vec<u8> = (0..16_u32 << 18).flat_map(u32::to_le_bytes).collect();
+    fs::write(fabric.dir.join("image"), &bytes).unwrap();
+    lunar_says(&["copy", &file(&fabric.dir, "image"), &unit]);
+    lunar_says(&["copy", &unit, &file(&fabric.dir, "back?size=16M")]);
+    assert!(fs::read(fabric.dir.join("back")).unwrap() == bytes);
+    fabric.signal("-USR1");
+    fabric.logs("bytes forwarded");
+    fabric.signal("-TERM");
+    assert!(fabric.switch.wait().unwrap().success());
+    fabric.logs("is logged out: the switch ends");
+    server.stop_well().unwrap();
+}
+
+#[test]
+fn a_port_sees_what_its_zones_have() {
+    let zones = tests::scratch("switch-zones-file").unwrap().join("zones");
+    fs::write(&zones, "default deny\n").unwrap();
+    let options = ["--zones", zones.to_str().unwrap()];
+    let fabric = Fabric::start("switch-zones", &options);
+    let (server, unit) = fabric.serve(&["ram:1M"]);
+    fabric.logs("has logged in as 0x010100");
+    crate::refused(&mut crate::lunar(&["info", &unit]));
+    let places = ["a", "b"].map(|name| format!("port:{}", cable(&fabric.dir, name)));
+    let text = format!(
+        "zone all = {}\nzoneset day = all\nactive day\n",
+        places.join(" ")
+    );
+    fs::write(&zones, text).unwrap();
+    fabric.signal("-HUP");
+    fabric.logs("the zones were read again");
+    lunar_says(&["info", &unit]);
+    server.stop_well().unwrap();
+}
