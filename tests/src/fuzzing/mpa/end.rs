@@ -147,10 +147,6 @@ impl End {
         };
         self.offset = if last { 0 } else { self.offset + len as u32 };
         self.receive(&untagged(&header, &payload));
-        // What it has invalidated is not the peer's any more.
-        if opcode == Opcode::SEND_INVALIDATE && last && !self.ended {
-            self.kill(header.invalidate);
-        }
     }
 
     /// A header on the queue of its opcode, mostly with the numbers that are due.
@@ -398,9 +394,14 @@ impl End {
                     let at = self.reads.iter().position(|read| read.id == id);
                     self.reads.remove(at.expect("each read ends once"));
                 }
-                Completion::Received { bytes, .. } => {
+                Completion::Received { bytes, invalidated } => {
                     assert!(bytes.len() <= 4096);
                     self.stream.recycle(bytes);
+                    // Not before it is told: a length that was flipped may have made a long FPDU of
+                    // this message and those before it, and then nothing of them was received.
+                    if let Some(stag) = invalidated {
+                        self.kill(stag);
+                    }
                 }
                 Completion::Ended(_) => self.ended = true,
             }

@@ -59,6 +59,8 @@ struct Pair {
     told: VecDeque<Completion<HeapLease>>,
     /// By STag.
     advertised: BTreeMap<u32, Advertised>,
+    /// How many commands had no response yet, by ITT. The script may have several under one.
+    commands: BTreeMap<u32, usize>,
     next_stag: u32,
     /// Messages that were posted, as they would travel.
     messages: Vec<Vec<u8>>,
@@ -92,6 +94,7 @@ impl Pair {
             reads: Vec::new(),
             told: VecDeque::new(),
             advertised: BTreeMap::new(),
+            commands: BTreeMap::new(),
             next_stag: 1,
             messages: Vec::new(),
         }
@@ -137,7 +140,14 @@ impl Pair {
             "an answer before the data has come"
         );
         assert!(invalidate.is_none_or(|stag| self.can_invalidate && of_command(stag.0)));
-        self.advertised.retain(|_, one| one.itt != itt);
+        let commands = self.commands.entry(itt).or_default();
+        *commands = commands.saturating_sub(1);
+        // With several under one ITT, nothing but an STag tells which of them was answered.
+        match (*commands, invalidate) {
+            (0, _) => self.advertised.retain(|_, one| one.itt != itt),
+            (_, Some(stag)) => drop(self.advertised.remove(&stag.0)),
+            (_, None) => {}
+        }
     }
 
     /// One thing that was posted is over.
@@ -367,6 +377,7 @@ impl IserPlay {
         };
         let base = script.pick(BASES);
         let itt = pdu.itt.0;
+        *self.pair.commands.entry(itt).or_default() += 1;
         let mut offer = |may, len: u32| self.pair.offer(itt, may, base, len.into());
         AdvertisedBuffers {
             write: (pdu.write && rest > 0).then(|| offer(Access::Read, rest)),
