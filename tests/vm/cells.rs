@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::Scene;
 use crate::boot;
 use crate::cluster;
+use crate::fabric;
 use crate::faults;
 use crate::filesystems::{self, VOLUMES};
 use crate::raid;
@@ -344,6 +345,16 @@ pub(crate) const CELLS: &[Cell] = &[
         options: &[],
         variations: ETHERNET,
         run: serving::fcoe,
+    },
+    Cell {
+        name: "15-switch",
+        starred: true,
+        root: Root::Small,
+        link: Link::Cable,
+        script: "fabric.sh",
+        options: &[],
+        variations: ETHERNET,
+        run: fabric::disk,
     },
     Cell {
         name: "4-tcm-fc",

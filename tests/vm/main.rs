@@ -19,6 +19,7 @@ mod boot;
 mod cells;
 mod cluster;
 mod damage;
+mod fabric;
 mod faults;
 mod filesystems;
 mod firmware;
