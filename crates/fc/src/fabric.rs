@@ -244,6 +244,9 @@ impl Switch {
     /// When [`Self::expire`] has something to do.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
+        if self.fcf.has_ended() {
+            return None;
+        }
         let all = [self.fcf.next_deadline(), self.servers.next_deadline()];
         all.into_iter().flatten().min()
     }

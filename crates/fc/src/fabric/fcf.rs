@@ -212,6 +212,10 @@ impl Fcf {
         matches!(self.role, Role::Active)
     }
 
+    pub(super) const fn has_ended(&self) -> bool {
+        matches!(self.role, Role::Ended)
+    }
+
     /// The link of a port came up or went down.
     pub(super) fn link(&mut self, now: Now, number: PortNumber, up: bool) {
         self.tick(now);
@@ -241,10 +245,11 @@ impl Fcf {
         payload: &[u8],
     ) -> Result<(), Violation> {
         self.tick(now);
+        let has_ended = self.has_ended();
         let Some(port) = self.ports.get_mut(&number) else {
             return Ok(());
         };
-        if !port.is_up || matches!(self.role, Role::Ended) || !port.hears(ethernet.dst) {
+        if !port.is_up || has_ended || !port.hears(ethernet.dst) {
             return Ok(());
         }
         self.statistics.received += 1;
@@ -287,9 +292,6 @@ impl Fcf {
 
     /// When [`Self::expire`] has something to do.
     pub(super) fn next_deadline(&self) -> Option<Now> {
-        if matches!(self.role, Role::Ended) {
-            return None;
-        }
         let adverts = self.ports.values().filter_map(|port| port.next);
         let takeover = self.role.deadline();
         let others = takeover.into_iter().chain(self.logins.next_deadline());
