@@ -31,7 +31,7 @@ pub(crate) struct DcbArgs {
     /// How long to listen; a switch sends each 30 s, most often
     ///
     /// ^C ends it sooner, with what was heard.
-    #[arg(long, value_name = "N", default_value_t = 35, value_parser = number(1..=3600))]
+    #[arg(long, value_name = "N", default_value_t = 35, value_parser = number(1_u64..=3600))]
     seconds: u64,
 
     /// Print one JSON object
