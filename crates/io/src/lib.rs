@@ -5,6 +5,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod bsg;
 pub mod counting;
 pub mod cpu;
 pub mod ether;
