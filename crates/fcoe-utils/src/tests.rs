@@ -3,6 +3,7 @@
 
 mod changes;
 mod configs;
+mod requests;
 mod tree;
 mod views;
 mod vlans;
