@@ -19,10 +19,10 @@ fn help(verb: &str) -> String {
 
 /// The verbs that have a page in the manual.
 const VERBS: &[&str] = &[
-    "serve", "switch", "copy", "verify", "info", "ls", "fcoeadm", "fipvlan", "dcb", "doctor",
-    "secret", "bench", "race", "floor", "daemon", "plan", "apply", "set", "unset", "history",
-    "diff", "rollback", "sessions", "drop", "stats", "metrics", "unit", "shell", "as", "import",
-    "export", "api",
+    "serve", "switch", "copy", "verify", "info", "ls", "fcoeadm", "fipvlan", "fcping", "fcnsq",
+    "fcrls", "dcb", "doctor", "secret", "bench", "race", "floor", "daemon", "plan", "apply", "set",
+    "unset", "history", "diff", "rollback", "sessions", "drop", "stats", "metrics", "unit",
+    "shell", "as", "import", "export", "api",
 ];
 
 /// Pages that are not of a verb.

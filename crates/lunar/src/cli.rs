@@ -18,7 +18,10 @@ use crate::dcb::DcbArgs;
 use crate::doctor::DoctorArgs;
 use crate::documents;
 use crate::fcoe_utils::PROGRAMS;
+use crate::fcoe_utils::fcnsq::FcnsqArgs;
 use crate::fcoe_utils::fcoeadm::FcoeadmArgs;
+use crate::fcoe_utils::fcping::FcpingArgs;
+use crate::fcoe_utils::fcrls::FcrlsArgs;
 use crate::fcoe_utils::fipvlan::FipvlanArgs;
 use crate::floor::FloorArgs;
 use crate::import::{ExportArgs, ImportArgs};
@@ -70,6 +73,9 @@ pub(crate) enum Verb {
     Fcoeadm(Box<FcoeadmArgs>),
     Fipvlan(Box<FipvlanArgs>),
     Dcb(DcbArgs),
+    Fcping(Box<FcpingArgs>),
+    Fcnsq(FcnsqArgs),
+    Fcrls(FcrlsArgs),
     Secret(SecretArgs),
     Daemon(DaemonArgs),
     Plan(PlanArgs),

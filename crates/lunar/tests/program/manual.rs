@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::rig::{Run, lunar};
 
-const VERBS: [&str; 14] = [
+const VERBS: [&str; 17] = [
     "serve", "switch", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
-    "fcoeadm", "fipvlan", "dcb", "doctor",
+    "fcoeadm", "fipvlan", "fcping", "fcnsq", "fcrls", "dcb", "doctor",
 ];
 
 fn printed(line: &str) -> String {

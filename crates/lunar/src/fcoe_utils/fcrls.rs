@@ -1,0 +1,58 @@
+//! `lunar fcrls`: the Link Error Status Block of a remote port of the kernel's FCoE, in the words
+//! of fcoe-utils.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args};
+use fcoe_utils::fc_names::FcId;
+use fcoe_utils::link_errors::{KnownPort, LinkErrorsError, ask, find};
+use fcoe_utils::sysfs::{ROOT, SysfsDir};
+use fcoe_utils::transport::KernelHost;
+
+use super::fcping::parse_id;
+use super::no_device;
+use crate::{VerbError, documents};
+
+/// Read the Link Error Status Block of a remote port, as fcrls of Open-FCoE does
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("of").required(true))]
+pub(crate) struct FcrlsArgs {
+    /// The port, as rport-H:C-N; fcoeadm -t shows it as OS Device Name
+    #[arg(long, value_name = "RPORT", group = "of")]
+    port: Option<String>,
+
+    /// The port, by its FC-ID in hexadecimal
+    #[arg(long, value_name = "FC-ID", group = "of", value_parser = parse_id)]
+    fcid: Option<FcId>,
+
+    /// Do not print which port it is
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Another root than /sys
+    #[arg(long, value_name = "DIR", default_value = ROOT)]
+    sysfs: PathBuf,
+}
+
+pub(crate) fn run(args: &FcrlsArgs) -> Result<ExitCode, VerbError> {
+    let port = meant(args).map_err(VerbError::failed)?;
+    let KnownPort { name, host, fc_id } = port;
+    let opened = KernelHost::open(&host);
+    let mut transport = opened.map_err(|cause| no_device(&host, &cause))?;
+    let told = ask(&mut transport, fc_id).map_err(VerbError::failed)?;
+    let found = format!("found rport 0x{:06x} as {name}\n", fc_id.0);
+    let found = if args.quiet { "" } else { &found };
+    documents::print(format!("{found}{told}").as_bytes())
+}
+
+fn meant(args: &FcrlsArgs) -> Result<KnownPort, LinkErrorsError> {
+    let sysfs = SysfsDir::root(&args.sysfs);
+    match (&args.port, args.fcid) {
+        (Some(port), _) => find(&sysfs, port, |name, _| name == port),
+        (_, id) => {
+            let id = id.unwrap_or_default();
+            find(&sysfs, &id.to_string(), |_, known| known == id)
+        }
+    }
+}
