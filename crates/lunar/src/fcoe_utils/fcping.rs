@@ -91,11 +91,9 @@ fn parse_wwpn(text: &str) -> Result<Wwn, String> {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse()
-        .ok()
-        .filter(|seconds| (0.001..=86_400.0).contains(seconds));
-    let seconds: f64 = seconds.ok_or("give seconds from 0.001 to 86400")?;
+    let seconds = text.parse::<f64>().ok();
+    let seconds = seconds.filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    let seconds = seconds.ok_or("give seconds from 0.001 to 86400")?;
     Ok(Duration::from_secs_f64(seconds))
 }
 

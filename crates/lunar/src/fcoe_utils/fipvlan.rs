@@ -69,7 +69,7 @@ pub(crate) fn run(args: &FipvlanArgs) -> Result<ExitCode, VerbError> {
     let ours = set_up_for_now(&all, &names)?;
     let asked = ask(args, &names);
     let told = asked.and_then(|ports| tell(args, &all, &ports).map(|failed| (ports, failed)));
-    let ports = told.as_ref().map_or(&[][..], |(ports, _)| ports);
+    let ports = told.as_ref().map_or(&[][..], |(ports, _)| ports.as_slice());
     for interface in ours {
         let answered = ports
             .iter()

@@ -6,6 +6,7 @@ mod command_line;
 mod copy;
 mod doctor;
 mod fcoeadm;
+mod fcping;
 mod fipvlan;
 mod iser;
 mod looks;
