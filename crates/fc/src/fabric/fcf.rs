@@ -212,6 +212,7 @@ impl Fcf {
         matches!(self.role, Role::Active)
     }
 
+    /// Whether it was shut down.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.role, Role::Ended)
     }

@@ -1,5 +1,8 @@
 //! Who is still there, and who is told that it is not logged in: keep alives and Clear Virtual
 //! Links (FC-BB-6, FIP).
+//!
+//! A standby tells it too: it may have been active before, and what it said when it stood down may
+//! have been lost.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -70,7 +73,7 @@ impl Fcf {
 
     fn enode_keep_alive(&mut self, enode: EnodeKey) {
         let is_known = self.logins.hear_enode(self.now, enode);
-        if !is_known && self.is_active() && self.strays.tell(self.now, Stray::Enode(enode)) {
+        if !is_known && self.strays.tell(self.now, Stray::Enode(enode)) {
             self.clear(enode.0, enode.1, None);
         }
     }
@@ -78,7 +81,7 @@ impl Fcf {
     fn port_keep_alive(&mut self, enode: EnodeKey, (mac, fc_id, wwpn): (Mac, FcId, Wwn)) {
         let is_known = self.logins.hear_port(self.now, fc_id, wwpn, enode);
         let stray = Stray::Port(enode.0, fc_id);
-        if !is_known && self.is_active() && self.strays.tell(self.now, stray) {
+        if !is_known && self.strays.tell(self.now, stray) {
             self.clear(enode.0, enode.1, Some((mac, fc_id, wwpn)));
         }
     }
@@ -94,7 +97,7 @@ impl Fcf {
         let is_granted = src == Mac::of_port(self.identity.fc_map, fc_id);
         let is_out = self.logins.get(fc_id).is_none();
         let stray = Stray::Port(number, fc_id);
-        if is_granted && is_out && self.is_active() && self.strays.tell(self.now, stray) {
+        if is_granted && is_out && !self.has_ended() && self.strays.tell(self.now, stray) {
             self.clear(number, Mac::ALL_ENODE, Some((src, fc_id, wwpn)));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::rig::{ask, fcf, frames, host, ms, open, sent, switch_of, told};
 use crate::fabric::{PortNumber, Switch, SwitchConfig};
-use crate::wire::names::Wwn;
+use crate::wire::names::{FcId, Wwn};
 
 /// Switches on two Ethernets, that hear each other.
 struct Two {
@@ -87,10 +87,29 @@ fn a_standby_says_that_it_takes_no_logins() {
         ask(standby, 1, 0, &host.flogi(1)),
         ["fcf1.0 > host1 ElsReply LS_RJT 05/00 of 0001 to 000000"]
     );
-    assert!(
-        ask(standby, 1, 0, &host.keep_alive()).is_empty(),
-        "that of the other"
+}
+
+/// It may have been active before, and its Clear Virtual Links may have been lost when it stood
+/// down: its ENode would never log in to the other one.
+#[test]
+fn a_standby_tells_an_enode_that_it_is_not_logged_in() {
+    let mut two = Two::of([true, true]);
+    let standby = &mut two.switches[0];
+    standby.expire(ms(0));
+    sent(standby, 0);
+    let host = host(0, 1);
+    assert_eq!(
+        ask(standby, 1, 0, &host.keep_alive()),
+        ["fcf1.0 > host1 ClearVirtualLinks"]
     );
+    let port = host.port_keep_alive(FcId(0x01_0100));
+    assert_eq!(
+        ask(standby, 1, 0, &port),
+        ["fcf1.0 > host1 ClearVirtualLinks 010100"]
+    );
+    let mut of_other = host.keep_alive();
+    of_other[..6].copy_from_slice(&fcf(2, 0).0);
+    assert!(ask(standby, 2000, 0, &of_other).is_empty());
 }
 
 #[test]
