@@ -9,7 +9,9 @@
 //!
 //! A port is told if it has registered by SCR and shares a zone with the port that changed. It has
 //! one RSCN at a time to answer, and gets one each 100 ms at most: what changes meanwhile is told
-//! in the next one. So the RSCNs of a port that changes without end are bounded.
+//! in the next one. So the RSCNs of a port that changes without end are bounded. What it does not
+//! answer is told again after E_D_TOV, and from the third time on each 10 s for as long as it is
+//! logged in: it would never learn of the change otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -150,12 +150,11 @@ impl Notices {
     /// What it is to be told now. [`Self::sent`] follows.
     pub(super) fn take_due(&mut self, now: Now, frame_max: usize) -> Option<Rscn> {
         if let Some(late) = self.in_flight.take_if(|sent| sent.deadline <= now) {
-            self.unanswered += 1;
-            if self.unanswered < TRIES {
-                self.add(now, &late.pages);
-            } else {
-                // Its next RSCN, if there is one, is sent as if nothing had been lost.
-                self.unanswered = 0;
+            self.unanswered = self.unanswered.saturating_add(1);
+            self.add(now, &late.pages);
+            if self.unanswered >= TRIES {
+                // Whoever has registered relies on being told, however much was lost.
+                self.due = Some(now + SELDOM);
             }
         }
         let is_due = self.due.is_some_and(|due| due <= now);
@@ -193,8 +192,11 @@ impl Notices {
 /// The most ports that are named in one RSCN: a port that is told of more asks for all.
 const PAGES_MAX: usize = 64;
 
-/// How often an RSCN is sent that is not answered.
+/// How often an RSCN is sent that is not answered, before it is sent seldom.
 const TRIES: u8 = 3;
+
+/// After this time an RSCN is sent again that was not answered often: R_A_TOV.
+const SELDOM: Duration = Duration::from_secs(10);
 
 /// Bytes of a page, and of what stands before the first.
 const PAGE_LEN: usize = 4;

@@ -261,11 +261,17 @@ fn an_rscn_is_repeated_until_it_is_answered() {
     assert_eq!(rig.rscns(true), both);
     rig.pass(2000);
     assert_eq!(rig.rscns(true), both);
-    // After three the port is given up, until something else changes.
+    // After three it is told seldom, or when something else changes.
     rig.pass(9000);
     assert_eq!(rig.rscns(true), []);
     rig.logs_out(3);
-    assert_eq!(rig.rscns(true), to_each(&[1], 3));
+    assert_eq!(rig.rscns(true), both);
+    rig.pass(2000 + 9999);
+    assert_eq!(rig.rscns(true), []);
+    rig.pass(1);
+    assert_eq!(rig.rscns(false), both);
+    rig.pass(60_000);
+    assert_eq!(rig.rscns(true), [], "it has answered");
 }
 
 #[test]
