@@ -86,6 +86,11 @@ fn els() {
 }
 
 #[test]
+fn enode() {
+    replay("enode");
+}
+
+#[test]
 fn fcoe() {
     replay("fcoe");
 }

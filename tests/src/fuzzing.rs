@@ -8,6 +8,7 @@ mod cdb;
 mod ct;
 mod device;
 mod document;
+mod enode;
 mod fcoe;
 mod fip;
 mod framer;
@@ -28,6 +29,7 @@ pub use address::address;
 pub use cdb::cdb;
 pub use ct::ct;
 pub use document::document;
+pub use enode::enode;
 pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
@@ -59,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     target("ct", ct),
     target("document", document),
     target("els", els),
+    target("enode", enode),
     target("fcoe", fcoe),
     target("fip", fip),
     target("framer", framer),

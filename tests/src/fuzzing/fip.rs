@@ -348,7 +348,7 @@ fn payload(
 }
 
 /// One choice in eight is another one.
-fn mostly<T: Copy>(script: &mut Script<'_>, usual: T, others: &[T]) -> T {
+pub(super) fn mostly<T: Copy>(script: &mut Script<'_>, usual: T, others: &[T]) -> T {
     match script.below(8) {
         7 => script.pick(others),
         _ => usual,
@@ -356,7 +356,7 @@ fn mostly<T: Copy>(script: &mut Script<'_>, usual: T, others: &[T]) -> T {
 }
 
 /// One message in eight has a byte changed.
-fn spoil(script: &mut Script<'_>, bytes: &mut [u8]) {
+pub(super) fn spoil(script: &mut Script<'_>, bytes: &mut [u8]) {
     if script.below(8) == 7 {
         let at = usize::from(script.half()) % bytes.len();
         bytes[at] ^= script.byte();
