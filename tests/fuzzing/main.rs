@@ -91,6 +91,11 @@ fn enode() {
 }
 
 #[test]
+fn fcf() {
+    replay("fcf");
+}
+
+#[test]
 fn fcoe() {
     replay("fcoe");
 }

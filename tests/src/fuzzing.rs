@@ -9,6 +9,7 @@ mod ct;
 mod device;
 mod document;
 mod enode;
+mod fcf;
 mod fcoe;
 mod fip;
 mod framer;
@@ -30,6 +31,7 @@ pub use cdb::cdb;
 pub use ct::ct;
 pub use document::document;
 pub use enode::enode;
+pub use fcf::fcf;
 pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
@@ -62,6 +64,7 @@ pub const TARGETS: &[Target] = &[
     target("document", document),
     target("els", els),
     target("enode", enode),
+    target("fcf", fcf),
     target("fcoe", fcoe),
     target("fip", fip),
     target("framer", framer),
