@@ -2,7 +2,7 @@
 
 use super::rig::{fcf, frames, host, ms, receive, switch, told, vn};
 use crate::fabric::{DropReason, Switch, Verdict};
-use crate::wire::els::{Code, Els, Logo, Reply};
+use crate::wire::els::{Code, Els, Logo, Reply, Rscn};
 use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -82,6 +82,30 @@ fn a_logo_as_fcoe_ends_the_login() {
     assert_eq!(switch.registered().count(), 0);
     let again = receive(&mut switch, 3, 0, &mut els(FcId::FABRIC_F, &logo));
     assert_eq!(again, Verdict::Dropped(DropReason::NotLoggedIn));
+}
+
+/// The other host is at another port of the switch.
+#[test]
+fn a_host_that_registered_is_told_who_is_gone() {
+    let mut switch = logged_in();
+    let other = host(1, 2).log_in(&mut switch, 1);
+    let answers = asked(&mut switch, FcId::FABRIC_CONTROLLER, &Els::Scr(3));
+    assert_eq!(answers, [(FcId::FABRIC_CONTROLLER, Reply::Accept)]);
+    receive(&mut switch, 3, 1, &mut host(1, 2).logo(other, 9));
+    let mut notices = Vec::new();
+    while let Some(at) = switch.next_deadline().filter(|at| *at < ms(2_000)) {
+        switch.expire(at);
+        notices.extend(frames(&mut switch, 0));
+    }
+    let [notice] = &notices[..] else {
+        panic!("{notices:?}");
+    };
+    let (ethernet, bytes) = EthernetHeader::parse(notice).unwrap();
+    assert_eq!((ethernet.src, ethernet.dst), (fcf(1, 0), vn(FIRST)));
+    let frame = fcoe::decode(bytes).unwrap();
+    assert_eq!(frame.header.s_id, FcId::FABRIC_CONTROLLER);
+    let rscn = Els::parse(frame.payload);
+    assert_eq!(rscn, Ok(Els::Rscn(Rscn(vec![(0, other)]))));
 }
 
 /// A port that goes down takes with it what waits for its hosts.
