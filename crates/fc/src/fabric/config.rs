@@ -14,7 +14,8 @@ pub struct PortNumber(pub u16);
 /// A switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// Domain_ID, the upper byte of all N_Port_IDs: 1 to 239. Other values are taken as the nearest.
+    /// Domain_ID, the upper byte of all N_Port_IDs: 1 to 239. Another value is taken as the
+    /// nearest.
     pub domain: u8,
     /// Priority in Advertisements. An ENode prefers the FCF of the lowest.
     pub priority: u8,
