@@ -5,3 +5,4 @@ mod endings;
 mod logins;
 mod rig;
 mod services;
+mod switch;

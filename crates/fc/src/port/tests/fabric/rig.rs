@@ -46,7 +46,7 @@ pub(super) struct End<F: Fc4Layer> {
 }
 
 impl<F: Fc4Layer> End<F> {
-    fn new(config: &PortConfig, fc4: F) -> Self {
+    pub(super) fn new(config: &PortConfig, fc4: F) -> Self {
         let mut port = Port::new(config, fc4, ms(0), [7; 8]);
         port.link(ms(0), true);
         Self {
@@ -57,7 +57,7 @@ impl<F: Fc4Layer> End<F> {
     }
 
     /// What is left of an event after it was written down.
-    fn told(&mut self, event: PortEvent<F::Event>) -> Option<F::Event> {
+    pub(super) fn told(&mut self, event: PortEvent<F::Event>) -> Option<F::Event> {
         match event {
             PortEvent::Online(address) => self.told.push(format!("online {:?}", address.fc_id)),
             PortEvent::Offline => self.told.push("offline".to_owned()),
