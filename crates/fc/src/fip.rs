@@ -22,9 +22,9 @@
 //! that is the one of two which was up first, as the other's first Beacon is what it waits for. The
 //! FLOGI makes a virtual link, and each the other's [`Neighbour`]. Beacons keep it.
 //!
-//! An ENode that logs in to a fabric is a machine of its own, [`enode::Enode`]. An N_Port is told its
-//! address and its neighbours by events, the same from both machines, and does not ask how they came
-//! about. The role of an FCF is a third machine.
+//! An ENode that logs in to a fabric is a machine of its own, [`enode::Enode`]. An N_Port is told
+//! its address and its neighbours by events, the same from both machines, and does not ask how they
+//! came about. The role of an FCF is a third machine.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

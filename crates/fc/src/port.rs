@@ -14,8 +14,8 @@
 //! | ABTS, and what answers one | the machine above |
 //! | type FCP | the machine above |
 //!
-//! In a fabric FIP finds the FCF, and a client of the name server finds the ports; the FCF-MAC is the
-//! Ethernet address of all of them.
+//! In a fabric FIP finds the FCF, and a client of the name server finds the ports; the FCF-MAC is
+//! the Ethernet address of all of them.
 //!
 //! | what comes in a fabric | whose it is |
 //! |---|---|
@@ -183,8 +183,8 @@ impl<F: Fc4Layer> Port<F> {
         self.remotes().find(|remote| remote.wwpn() == wwpn)
     }
 
-    /// Whether a port of this name is there, but without a virtual link yet; or it is yet to be seen
-    /// whether it is there, in a fabric.
+    /// Whether a port of this name is there, but without a virtual link yet; or it is yet to be
+    /// seen whether it is there, in a fabric.
     #[must_use]
     pub fn is_linking(&self, wwpn: Wwn) -> bool {
         let is_looking = |client: &NameClient| client.is_looking();

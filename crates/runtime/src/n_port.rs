@@ -147,7 +147,8 @@ impl Attachment {
     ///
     /// # Errors
     ///
-    /// The Ethernet port cannot receive what that takes, or the kernel takes the frames of the VLAN.
+    /// The Ethernet port cannot receive what that takes, or the kernel takes the frames of the
+    /// VLAN.
     pub fn find_by(&mut self, mode: PortMode, tag: Option<VlanTag>) -> Result<(), NoPort> {
         if let (Some(interface), Some(tag)) = (self.place.interface(), tag)
             && let Some(other) =

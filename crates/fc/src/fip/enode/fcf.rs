@@ -1,11 +1,11 @@
 //! The FCFs that were heard, and which of them is chosen.
 //!
-//! Only an FCF can be used that takes logins (A), and has answered a Solicitation (S). The choice is
-//! by these rules, in this order:
+//! Only an FCF can be used that takes logins (A), and has answered a Solicitation (S). The choice
+//! is by these rules, in this order:
 //!
 //! 1. With `fcf` or `fabric` configured, those alone.
-//! 2. Without either, there must be one fabric: one Fabric_Name, VF_ID and FC-MAP. Of several none is
-//!    taken, as Linux does.
+//! 2. Without either, there must be one fabric: one Fabric_Name, VF_ID and FC-MAP. Of several none
+//!    is taken, as Linux does.
 //! 3. Those that have refused a login, or not answered, come again when all others have.
 //! 4. The lowest priority value, then the lowest FCF-MAC.
 //!
@@ -164,8 +164,8 @@ impl Fcfs {
         self.0.iter_mut().find(|fcf| fcf.mac == mac)
     }
 
-    /// An FCF has advertised. Whoever answered a Solicitation once has done so, unless it is another
-    /// one now.
+    /// An FCF has advertised. Whoever answered a Solicitation once has done so, unless it is
+    /// another one now.
     pub(super) fn hear(&mut self, heard: &Fcf, config: &FabricConfig) -> Result<&Fcf, Violation> {
         let at = self.0.iter().position(|fcf| fcf.mac == heard.mac);
         let at = match at {

@@ -257,7 +257,8 @@ fn words(reject: LsRejectReason) -> String {
         explanation::OPTIONS => ", service parameter error in the options",
         explanation::RECEIVE_SIZE => ", the receive data field size",
         explanation::PORT_NAME => {
-            ", invalid N_Port name: another port may have this WWPN, or the switch does not allow it"
+            ", invalid N_Port name: another port may have this WWPN, or the switch does not allow \
+             it"
         }
         explanation::NO_RESOURCES => ", not enough resources for a login",
         explanation::LOGIN_REQUIRED => ", a login is required",

@@ -133,7 +133,7 @@ const LAST_VID: u16 = 4094;
 const PRIORITY: u8 = 3;
 
 const VLANS: Violation = Violation {
-    rule: "a FIP VLAN Notification that is not from an FCF, or with a descriptor missing, twice, or \
-           out of place",
+    rule: "a FIP VLAN Notification that is not from an FCF, or with a descriptor missing, twice, \
+           or out of place",
     clause: "FC-BB-6, FIP VLAN discovery",
 };

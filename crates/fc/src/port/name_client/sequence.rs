@@ -13,8 +13,8 @@ pub(super) struct ReceivedSequence {
 }
 
 impl ReceivedSequence {
-    /// Takes a frame; gives the whole answer when it was the last one. An answer of which a frame is
-    /// missing never comes to its end, and is asked for again.
+    /// Takes a frame; gives the whole answer when it was the last one. An answer of which a frame
+    /// is missing never comes to its end, and is asked for again.
     pub(super) fn take(&mut self, frame: &ReceivedFrame<'_>) -> Option<Vec<u8>> {
         let header = &frame.header;
         let is_first = frame.sof == Sof::I3;
