@@ -37,7 +37,7 @@ use crate::remote::{
     IserOptions, RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress,
     TargetPortal, TransportAddress,
 };
-use runtime::n_port::{IdlePorts, PortTerms};
+use runtime::n_port::IdlePorts;
 use runtime::secret::{self, SECRET_BYTES, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
@@ -370,16 +370,7 @@ pub fn fcoe_settings(
 ) -> RemoteSettings {
     let wishes = &unit.options;
     RemoteSettings {
-        way: TransportAddress::Fcoe(TargetPortAddress {
-            place: unit.place.clone(),
-            port_name: unit.port_name,
-            terms: PortTerms {
-                mode: wishes.mode.port_mode(),
-                tag: wishes.mode.tag(),
-                e_d_tov: wishes.e_d_tov.map(|Time(time)| time),
-            },
-            ports: ports.clone(),
-        }),
+        way: TransportAddress::Fcoe(TargetPortAddress::new(unit, ports)),
         lun: Lun::from_index(unit.lun),
         replacement: time(wishes.replacement, replacement),
         sessions: 1,

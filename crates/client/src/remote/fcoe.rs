@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use ::io::ether::Place;
 use ::io::ring::{BlockingLane, FileOp};
+use address::{FcoeAddress, Time};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, CoreContext, HandleEvent, HandleId};
@@ -45,6 +46,23 @@ pub struct TargetPortAddress {
     pub terms: PortTerms,
     /// N_Ports that may be used, and where ours is left.
     pub ports: IdlePorts,
+}
+
+impl TargetPortAddress {
+    /// What an address says of the way, by these ports.
+    pub(crate) fn new(unit: &FcoeAddress, ports: &IdlePorts) -> Self {
+        let options = &unit.options;
+        Self {
+            place: unit.place.clone(),
+            port_name: unit.port_name,
+            terms: PortTerms {
+                mode: options.mode.port_mode(),
+                tag: options.mode.tag(),
+                e_d_tov: options.e_d_tov.map(|Time(time)| time),
+            },
+            ports: ports.clone(),
+        }
+    }
 }
 
 /// A use of an N_Port, or what is to become of it.

@@ -7,7 +7,8 @@ use ::io::ether::{EtherPort, Place};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
-use super::{LinkProblem, NoPort, PortNames, PortOwner, open_ether};
+use super::attachment::open_ether;
+use super::{LinkProblem, NoPort, PortNames, PortOwner};
 
 /// An Ethernet port of a switch. Frames to its own address come in, and those to
 /// [`FcfAttachment::GROUPS`].

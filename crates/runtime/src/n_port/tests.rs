@@ -2,6 +2,7 @@
 
 use std::{env, fs};
 
+use ::io::ether::EtherOptions;
 use fc::initiator::FcpInitiator;
 use fc::wire::ethernet::{self, EthernetHeader};
 use scsi::medium::HeapLease;
