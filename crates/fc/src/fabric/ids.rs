@@ -49,9 +49,20 @@ impl Ids {
         for (wwpn, fc_id) in remembered.iter().take(LIMIT) {
             ids.remember(*wwpn, (fc_id.0 & 0xffff) as u16);
         }
-        let taken = |low: &u16| ids.owners.contains_key(&ids.id(*low));
-        ids.free = NUMBERS.filter(|low| !taken(low)).collect();
+        ids.free = ids.between_owners().into();
         ids
+    }
+
+    /// Lower halves that no port has, in order.
+    fn between_owners(&self) -> Vec<u16> {
+        let (mut free, mut next) = (Vec::new(), *NUMBERS.start());
+        for owned in self.owners.keys() {
+            let low = (owned.0 & 0xffff) as u16;
+            free.extend(next..low);
+            next = low + 1;
+        }
+        free.extend(next..=*NUMBERS.end());
+        free
     }
 
     pub(super) const fn domain(&self) -> u8 {
