@@ -1,10 +1,11 @@
 //! Stories of the target in a simulated world: cores, hosts, wires, mailboxes and disks behind one
 //! seed, and an oracle that knows what may be read and what may come to the disks; and of N_Ports
-//! on a simulated Ethernet.
+//! on a simulated Ethernet, alone or behind the switch of a fabric.
 //!
 //! `LUNAR_SEEDS=n` tells each story with n seeds, `LUNAR_SEED=x` with that one, and `LUNAR_TRACE=1`
 //! says what happens on the way.
 
+mod fabric;
 mod gate;
 mod host;
 mod inventory;
@@ -20,6 +21,7 @@ mod stories {
     mod compare;
     mod damage;
     mod damaged_fpdus;
+    mod fabric;
     mod fences;
     mod logins;
     mod outcomes;

@@ -6,5 +6,7 @@ mod host;
 mod server;
 mod world;
 
-pub(crate) use host::Use;
+pub(crate) use disk::{BLOCK, BLOCKS};
+pub(crate) use host::{Host, Use};
+pub(crate) use server::Server;
 pub(crate) use world::{Shape, World};

@@ -212,7 +212,9 @@ impl<M: Machine + ?Sized> Station<M> {
         heard
     }
 
-    fn listens(&self, dst: Mac) -> bool {
+    /// Whether it receives frames to this address.
+    #[must_use]
+    pub fn listens(&self, dst: Mac) -> bool {
         dst == self.mac || Some(dst) == self.port.own_mac() || is_group(dst)
     }
 

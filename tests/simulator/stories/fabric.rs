@@ -1,0 +1,187 @@
+//! Switches, our N_Ports and those of Linux kernels, at Ethernets on which everything goes wrong
+//! that can.
+
+use std::panic::catch_unwind;
+use std::time::Duration;
+
+use fc::tests::Faults;
+use fc::wire::ethernet::Mac;
+use fc::wire::fip::{Descriptor, FipOperation, Flags};
+use sim::Rng;
+
+use crate::fabric::{FabricShape, FabricWorld, Mutant};
+use crate::ports::Use;
+use crate::seeds::with_seeds;
+
+/// How long it takes ports and a switch that are left alone until all are logged in, and know what
+/// they may.
+const BRING_UP: Duration = Duration::from_secs(10);
+
+/// How long it may take until everything is well again, whatever was before: a switch and an FCF
+/// are given up after 2.5 periods of 8 s each, one after the other, and logins are tried again
+/// within another minute.
+const RECOVERY: Duration = Duration::from_secs(150);
+
+/// Longer than the 2.5 periods after which a port that is silent is taken for lost.
+fn lasting(shape: &FabricShape) -> Duration {
+    shape.period * 3 + Duration::from_secs(1)
+}
+
+#[test]
+fn a_fabric_recovers_from_whatever_goes_wrong() {
+    with_seeds("fabric", 1000, |seed| {
+        let mut rng = Rng::new(seed ^ 0x6661_6272_6963);
+        let shape = FabricShape::any(&mut rng);
+        tell(seed, &shape, &mut rng);
+    });
+}
+
+fn tell(seed: u64, shape: &FabricShape, rng: &mut Rng) {
+    let mut world = FabricWorld::new(seed, shape);
+    world.recover(RECOVERY);
+    world.ethernet.faults = faults(rng);
+    for _ in 0..30 {
+        let host = rng.below(world.hosts.len());
+        let path = rng.below(world.servers.len());
+        if world.hosts[host].busy() < 6 {
+            world.begin(host, path, Use::any(rng));
+        }
+        if rng.one_in(6) {
+            disturb(&mut world, rng);
+        }
+        let most = if rng.one_in(8) { 10_000_000 } else { 3000 };
+        let pause = Duration::from_micros(rng.below(most) as u64);
+        world.run(pause, |_| false);
+    }
+    calm(&mut world, shape);
+}
+
+/// No more faults, and no other fabric: everybody finds everybody again.
+fn calm(world: &mut FabricWorld, shape: &FabricShape) {
+    world.ethernet.faults = Faults::default();
+    if shape.foreign {
+        world.kill_switch(world.switches() - 1);
+    }
+    // That a port was silent for too long is seen only when its time is over.
+    world.run(lasting(shape), |_| false);
+    world.recover(RECOVERY);
+    world.use_all(RECOVERY);
+    world.recover(RECOVERY);
+    world.stay(lasting(shape));
+}
+
+/// Any faults, of which one in ten FCoE frames suffers at the most.
+fn faults(rng: &mut Rng) -> Faults {
+    let mut times = || *rng.pick(&[0, 0, 10, 30, 100]);
+    Faults {
+        lost: times(),
+        twice: times(),
+        late: times(),
+        damaged: times(),
+        lateness: Duration::from_micros(*rng.pick(&[100, 3000, 50_000])),
+    }
+}
+
+fn disturb(world: &mut FabricWorld, rng: &mut Rng) {
+    let pause = Duration::from_millis(*rng.pick(&[0, 10, 500, 3000, 30_000]));
+    match rng.below(8) {
+        0..3 => disturb_station(world, rng, pause),
+        3..5 => disturb_switch(world, rng, pause),
+        5 => clear(world, rng),
+        _ => world.rezone(),
+    }
+}
+
+fn disturb_station(world: &mut FabricWorld, rng: &mut Rng, pause: Duration) {
+    let at = rng.below(world.stations());
+    match rng.below(3) {
+        0 => {
+            world.link(at, false);
+            world.run(pause, |_| false);
+            world.link(at, true);
+        }
+        1 => {
+            world.kill(at);
+            world.run(pause, |_| false);
+            world.start(at);
+        }
+        _ => world.jump(at, pause),
+    }
+}
+
+fn disturb_switch(world: &mut FabricWorld, rng: &mut Rng, pause: Duration) {
+    let number = rng.below(world.switches());
+    match rng.below(4) {
+        0 => {
+            let ethernet = rng.below(world.ethernets());
+            world.link_switch(number, ethernet, false);
+            world.run(pause, |_| false);
+            world.link_switch(number, ethernet, true);
+        }
+        how => {
+            if how == 1 {
+                world.end_switch(number);
+            } else {
+                world.kill_switch(number);
+            }
+            world.run(pause, |_| false);
+            if rng.one_in(2) && world.is_alone() {
+                world.set_fc_map(number, [0x0e, 0xfc, rng.below(4) as u8]);
+            }
+            world.start_switch(number);
+        }
+    }
+}
+
+/// Somebody clears the virtual links of all at an Ethernet, in the name of a switch.
+fn clear(world: &mut FabricWorld, rng: &mut Rng) {
+    let ethernet = rng.below(world.ethernets());
+    let number = rng.below(world.switches());
+    let (fcf, name) = world.fcf(number, ethernet);
+    let parts = [Descriptor::Mac(fcf), Descriptor::Name(name)];
+    let operation = FipOperation::ClearVirtualLinks;
+    let ends = (fcf, Mac::ALL_ENODE);
+    world.inject(ethernet, ends, operation, Flags::F_PORT, &parts);
+}
+
+#[test]
+fn a_fabric_comes_up_in_ten_seconds() {
+    with_seeds("fabric bring-up", 20, |seed| {
+        let shape = FabricShape::new();
+        let mut world = FabricWorld::new(seed, &shape);
+        world.recover(BRING_UP);
+        world.use_all(BRING_UP);
+        world.stay(lasting(&shape));
+    });
+}
+
+/// What a mistake that is made on purpose is found by, in one of so many worlds. The same world
+/// without it is well.
+fn found(mutant: Mutant, worlds: u64) -> String {
+    let story = |seed, mutant| {
+        let shape = FabricShape {
+            mutant,
+            ..FabricShape::new()
+        };
+        catch_unwind(|| tell(seed, &shape, &mut Rng::new(seed))).err()
+    };
+    for seed in 0..worlds {
+        if let Some(cause) = story(seed, Some(mutant)) {
+            assert!(story(seed, None).is_none(), "seed {seed} fails without it");
+            return *cause.downcast().expect("a panic with a message");
+        }
+    }
+    panic!("{mutant:?} passes in all of {worlds} worlds");
+}
+
+#[test]
+fn a_change_of_zones_that_is_answered_before_it_cuts_is_found() {
+    let cause = found(Mutant::AnswersFirst, 200);
+    assert!(cause.contains("which share no zone"), "{cause}");
+}
+
+#[test]
+fn an_enode_that_takes_an_fcf_without_s_is_found() {
+    let cause = found(Mutant::TakesUnsolicited, 200);
+    assert!(cause.contains("without its S"), "{cause}");
+}
