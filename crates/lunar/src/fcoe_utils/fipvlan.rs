@@ -40,6 +40,7 @@ pub(crate) struct FipvlanArgs {
 
     /// What ends the names of interfaces that -c creates, after INTERFACE.VLAN
     #[arg(short = 'f', long, value_name = "SUFFIX", default_value = "-fcoe")]
+    #[arg(allow_hyphen_values = true)]
     suffix: String,
 
     /// How often again to ask, and how many seconds to wait for a link

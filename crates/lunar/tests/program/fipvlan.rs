@@ -60,4 +60,6 @@ fn each_wrong_line_says_what_would_be_right() {
         lunar(&format!("fipvlan {line}")).refused_with(2, way_out);
     }
     lunar("fipvlan no-such-iface").refused_with(1, "ip link");
+    // As it is called by boot scripts: the suffix begins with a dash.
+    lunar("fipvlan -c -s -f -fcoe no-such-iface").refused_with(1, "ip link");
 }
