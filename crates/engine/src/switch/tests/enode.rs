@@ -172,7 +172,8 @@ impl Enode {
         self.ether.join(own.0).unwrap();
     }
 
-    fn solicit(&mut self) {
+    /// Finds the switch.
+    pub(super) fn solicit(&mut self) {
         let Wwn(name) = self.wwpn();
         let descriptors = [
             Descriptor::Mac(self.mac()),
