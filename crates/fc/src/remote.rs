@@ -26,9 +26,9 @@ mod logout;
 mod outbox;
 mod peer;
 mod process;
-
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use std::time::Duration;
 

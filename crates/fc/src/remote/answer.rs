@@ -40,12 +40,15 @@ impl RemotePort {
         }
         let code = match self.state {
             RemoteState::Plogi => Code::PLOGI,
+            RemoteState::Open => Code::ADISC,
             _ => Code::PRLI,
         };
         match Reply::parse(code, payload) {
             Ok(Reply::Login(theirs)) => self.plogi_answered(cx, &theirs),
             Ok(Reply::Process(pages)) => self.prli_answered(cx, &pages),
+            Ok(Reply::Adisc(theirs)) => self.adisc_answered(cx, &theirs),
             Ok(Reply::Reject(why)) => self.refused(cx, why),
+            _ if self.state == RemoteState::Open => self.unverified(cx),
             _ => {
                 self.remark(cx, "a malformed response to PLOGI or PRLI", "FC-LS-2");
                 self.again(cx, cx.local.e_d_tov);
@@ -73,7 +76,7 @@ impl super::LocalPort {
         }
     }
 
-    fn adisc(&self) -> Adisc {
+    pub(super) fn adisc(&self) -> Adisc {
         Adisc {
             hard_address: crate::wire::names::FcId::UNIDENTIFIED,
             wwpn: self.wwpn,

@@ -39,10 +39,16 @@ impl RemotePort {
         self.rest(None);
     }
 
-    /// Something about it has changed: what was of no use before may be now.
+    /// Something about it has changed: what was of no use before may be now, and it may have
+    /// forgotten our login, which it is asked by ADISC.
     pub(crate) fn stirred(&mut self, cx: &mut Cx<'_>) {
-        if self.state == RemoteState::Idle && self.wants_place(cx.local) {
-            self.log_in(cx);
+        match self.state {
+            RemoteState::Idle if self.wants_place(cx.local) => self.log_in(cx),
+            RemoteState::Open if self.is_up() => {
+                self.tries = 0;
+                self.verify(cx);
+            }
+            _ => {}
         }
     }
 
@@ -75,6 +81,7 @@ impl RemotePort {
                 self.again(cx, Duration::ZERO);
             }
             RemoteState::Plogi | RemoteState::Prli => self.ask(cx),
+            RemoteState::Open if self.asked.is_some() => self.unverified(cx),
             // A nexus was precluded; the other end may have been configured since.
             RemoteState::Open => self.enter(cx, RemoteState::Prli),
         }
@@ -133,6 +140,12 @@ impl RemotePort {
             (RemoteState::Prli, reason::UNABLE, explanation::LOGIN_REQUIRED) => {
                 self.enter(cx, RemoteState::Plogi);
             }
+            (RemoteState::Open, reason::UNABLE, explanation::LOGIN_REQUIRED) => {
+                self.end(cx, NexusEnd::LoggedOut);
+                self.log_in(cx);
+            }
+            // It is there, and does not say what it was asked.
+            (RemoteState::Open, ..) => self.verified(),
             (_, reason::LOGICAL_BUSY, _) => {
                 let wait = (SOON * (1 << self.tries)).min(cx.local.e_d_tov);
                 self.again(cx, wait);
@@ -272,7 +285,7 @@ impl LocalPort {
 }
 
 /// Requests of one state that may fail before all is given up for [`PAUSE`].
-const TRIES: u8 = 5;
+pub(super) const TRIES: u8 = 5;
 
 /// The first wait after a refusal that will pass soon; doubled each time, up to E_D_TOV. Linux
 /// refuses a PRLI that comes before it has looked at the answer to its own PLOGI.

@@ -80,6 +80,22 @@ fn a_port_that_stays_the_same_stays_as_it_is() {
     assert_eq!(rig.count(LIST), 6);
 }
 
+/// The target lost the initiator for a moment, as by zones that were changed and changed back, and
+/// the initiator has heard of the end of that alone.
+#[test]
+fn a_target_that_has_forgotten_the_login_is_logged_in_to_again() {
+    let mut rig = paired();
+    let entry = rig.entries.remove(&INITIATOR).unwrap();
+    rig.rscn(TARGET, &[(0, INITIATOR)]);
+    rig.pass(2000);
+    rig.entries.insert(INITIATOR, entry);
+    assert_eq!(rig.target.told[2..], ["down 0: Lost(Departed)"]);
+    rig.rscn(INITIATOR, &[(0, TARGET)]);
+    rig.pass(200);
+    assert_eq!(rig.initiator.told[2..], ["down 0: LoggedOut", "up 0"]);
+    assert_eq!(rig.target.told[3..], ["up 0"]);
+}
+
 #[test]
 fn a_change_of_more_than_a_port_lists_all() {
     let mut rig = paired();

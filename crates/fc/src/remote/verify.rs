@@ -1,0 +1,39 @@
+//! Whether the other end still knows of our login: ADISC (FC-LS-2).
+
+use super::login::TRIES;
+use super::{Cx, RemotePort};
+use crate::wire::els::{Adisc, Els, LsRejectReason};
+
+impl RemotePort {
+    /// Asks. What is in flight goes on.
+    pub(super) fn verify(&mut self, cx: &mut Cx<'_>) {
+        let adisc = Els::Adisc(cx.local.adisc());
+        self.asked = Some(self.request(cx, &adisc));
+        self.wake_after(cx, cx.local.e_d_tov);
+    }
+
+    /// No answer came in time. Whoever is silent for too long may know of us all the same.
+    pub(super) fn unverified(&mut self, cx: &mut Cx<'_>) {
+        self.tries += 1;
+        if self.tries < TRIES {
+            self.verify(cx);
+        } else {
+            self.verified();
+        }
+    }
+
+    /// It knows of us, as far as can be known.
+    pub(super) const fn verified(&mut self) {
+        self.asked = None;
+        self.deadline = None;
+    }
+
+    /// Another port that has its N_Port_ID has no login of ours.
+    pub(super) fn adisc_answered(&mut self, cx: &mut Cx<'_>, theirs: &Adisc) {
+        if theirs.wwpn == self.wwpn() {
+            self.verified();
+        } else {
+            self.refused(cx, LsRejectReason::NO_LOGIN);
+        }
+    }
+}
