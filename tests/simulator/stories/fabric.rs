@@ -155,12 +155,13 @@ fn a_fabric_comes_up_in_ten_seconds() {
     });
 }
 
-/// What a mistake that is made on purpose is found by, in one of so many worlds. The same world
-/// without it is well.
+/// What a mistake that is made on purpose is found by, in one of so many worlds, in which the
+/// switch advertises often. The same world without it is well.
 fn found(mutant: Mutant, worlds: u64) -> String {
     let story = |seed, mutant| {
         let shape = FabricShape {
             mutant,
+            period: Duration::from_millis(500),
             ..FabricShape::new()
         };
         catch_unwind(|| tell(seed, &shape, &mut Rng::new(seed))).err()
