@@ -58,7 +58,8 @@ fn collect(text: &str, heading: impl Fn(&str) -> Option<&str>) -> Options {
             // `--iser[=PROVIDER]`.
             let name = name.unwrap_or(option).split('[').next();
             let name = name.unwrap_or_default().to_owned();
-            last = Some(options.entry(name).or_insert(None));
+            // Where all fits on one line, help has the default there.
+            last = Some(options.entry(name).or_insert_with(|| default_in(line)));
         } else if let Some(default) = &mut last
             && let Some(value) = default_in(line)
         {
