@@ -1,5 +1,5 @@
-//! A queue pair that completes what was posted late, or has little room, or keeps memory of reads that
-//! were given up; and what the initiator has advertised by it.
+//! A queue pair that completes what was posted late, or has little room, or keeps memory of reads
+//! that were given up; and what the initiator has advertised by it.
 
 use std::collections::{BTreeMap, VecDeque};
 
