@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | logging in | PLOGI to FFFFFCh | LS_ACC |
 //! | registering | RNN_ID, RSNN_NN, RSPN_ID, RFT_ID, RFF_ID, one after the other | all answered |
-//! | subscribing | SCR to FFFFFDh | any answer |
+//! | subscribing | SCR to FFFFFDh | any answer; after silence it is asked again while up |
 //! | up | GPN_FT and GFF_ID, GPN_ID | LOGO of FFFFFCh, to logging in |
 //!
 //! One request is outstanding at a time, and it is sent three times. A name that is not accepted is
@@ -106,6 +106,9 @@ pub(super) struct NameClient {
     ports: KnownPorts,
     is_full_told: bool,
     changes: PendingChanges,
+    /// SCR was not answered, so that each round asks it again when all else is answered.
+    needs_scr: bool,
+    scr_is_due: bool,
     next_ox_id: u16,
     outgoing: VecDeque<ServiceFrame>,
     events: VecDeque<NameClientEvent>,
@@ -137,6 +140,8 @@ impl NameClient {
             ports: KnownPorts::default(),
             is_full_told: false,
             changes: PendingChanges::default(),
+            needs_scr: false,
+            scr_is_due: false,
             next_ox_id: FIRST_OX_ID,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -199,8 +204,8 @@ impl NameClient {
         if self.asked.is_some() || self.not_before.is_some() {
             return;
         }
-        if self.state == ClientState::Up && self.questions.is_empty() {
-            self.look_at_changes();
+        if self.state == ClientState::Up {
+            self.begin_round();
         }
         let question = match self.state {
             ClientState::LoggingIn => Some(Question::Plogi),
@@ -238,6 +243,12 @@ impl NameClient {
             return;
         }
         match self.state {
+            // Changes are not told without it.
+            ClientState::Up if question == Question::Scr => {
+                self.answered();
+                self.changes.is_all = true;
+                self.schedule(AFTER_SILENCE);
+            }
             // Whoever is known stays. The next round asks again.
             ClientState::Up => {
                 self.answered();
@@ -249,6 +260,7 @@ impl NameClient {
                 self.notice(FabricNotice::ServiceSilent {
                     request: question.name(),
                 });
+                self.needs_scr = true;
                 self.answered();
             }
             ClientState::LoggingIn | ClientState::Registering(_) => {
@@ -274,6 +286,7 @@ impl NameClient {
         self.asked = None;
         self.tries = 0;
         self.questions.clear();
+        (self.needs_scr, self.scr_is_due) = (false, false);
         // It may log us out again at once.
         self.not_before = Some(self.now.saturating_add(AFTER_LOGOUT));
     }

@@ -51,7 +51,10 @@ impl NameClient {
             _ => Code::SCR,
         };
         match Reply::parse(code, payload) {
-            Ok(Reply::Login(_) | Reply::Accept) => self.answered(),
+            Ok(Reply::Login(_) | Reply::Accept) => {
+                self.subscribed();
+                self.answered();
+            }
             Ok(Reply::Reject(why)) if why.reason == reason::LOGICAL_BUSY => self.wait(question),
             Ok(Reply::Reject(reject)) => {
                 self.notice(FabricNotice::ServiceRejected {
@@ -59,11 +62,22 @@ impl NameClient {
                     reject,
                 });
                 match question {
-                    Question::Scr => self.answered(),
+                    Question::Scr => {
+                        self.needs_scr = false;
+                        self.answered();
+                    }
                     _ => self.fail(),
                 }
             }
             _ => self.wait(question),
+        }
+    }
+
+    /// Changes are told from now on; what has changed before has to be looked at.
+    fn subscribed(&mut self) {
+        if std::mem::take(&mut self.needs_scr) {
+            self.changes.is_all = true;
+            self.schedule(GATHERING);
         }
     }
 

@@ -130,21 +130,36 @@ impl NameClient {
         &name[..name.len().min(MAX_NAME)]
     }
 
+    /// Goes on to the next questions, if there are none left.
+    pub(super) fn begin_round(&mut self) {
+        if self.questions.is_empty() {
+            self.look_at_changes();
+        }
+        if self.questions.is_empty() && std::mem::take(&mut self.scr_is_due) {
+            self.questions.push_back(Question::Scr);
+        }
+    }
+
     /// Begins a round of questions if something has changed, and it is time.
-    pub(super) fn look_at_changes(&mut self) {
+    fn look_at_changes(&mut self) {
         debug_assert_eq!(self.state, ClientState::Up);
         if self.changes.at.take_if(|at| *at <= self.now).is_none() {
             return;
         }
         self.changes.last = Some(self.now);
+        self.ask_of_changes();
+        self.scr_is_due = self.needs_scr;
+    }
+
+    fn ask_of_changes(&mut self) {
         let named = std::mem::take(&mut self.changes.ports);
+        let discovers = self.discovers();
         if std::mem::take(&mut self.changes.is_all) {
-            if self.discovers() || !self.ports.is_empty() {
+            if discovers || !self.ports.is_empty() {
                 self.questions.push_back(Question::List);
             }
             return;
         }
-        let discovers = self.discovers();
         let is_of_interest = |fc_id: &FcId| discovers || self.ports.has(*fc_id);
         let named = named.into_iter().filter(is_of_interest);
         self.questions.extend(named.map(Question::Name));

@@ -90,6 +90,8 @@ pub(super) struct Rig {
     pub(super) rejects: Vec<(CtCode, CtReject)>,
     /// The fabric controller knows no SCR.
     pub(super) no_scr: bool,
+    /// So many requests to the fabric controller are lost.
+    pub(super) lost_scrs: usize,
     /// Services of the fabric do not answer.
     pub(super) is_mute: bool,
     pub(super) trace: Vec<String>,
@@ -109,6 +111,7 @@ impl Rig {
             entries: BTreeMap::new(),
             rejects: Vec::new(),
             no_scr: false,
+            lost_scrs: 0,
             is_mute: false,
             trace: Vec::new(),
             queue: VecDeque::new(),
@@ -327,6 +330,10 @@ impl Rig {
         let header = &asked.header;
         let is_request = matches!(header.r_ctl, RCtl::ELS_REQUEST | RCtl::UNSOLICITED_CONTROL);
         if self.is_mute || !is_request {
+            return;
+        }
+        if header.d_id == FcId::FABRIC_CONTROLLER && self.lost_scrs > 0 {
+            self.lost_scrs -= 1;
             return;
         }
         let (r_ctl, payload) = if header.kind == FrameType::CT {

@@ -89,6 +89,27 @@ fn without_rscns_a_port_is_up_all_the_same() {
     assert!(!rig.initiator.port.is_linking(rig.target.port.wwpn()));
 }
 
+/// Both lose three SCRs, and three more: they would hear of no change.
+#[test]
+fn an_scr_that_was_lost_is_sent_again_while_up() {
+    let mut rig = Rig::new(&in_fabric(2), &in_fabric(1));
+    rig.lost_scrs = 12;
+    rig.run(ms(20_000));
+    assert!(notices(&rig).contains(&"the fabric does not answer SCR".to_owned()));
+    assert_eq!(rig.target.told, ["online 010100", "up 0"]);
+    rig.run(ms(60_000));
+    assert_eq!(rig.lost_scrs, 0);
+    let sent = |rig: &mut Rig| {
+        let lines = rig.traced();
+        let of_target = lines.iter().filter(|line| line.contains("010100 > fffffd"));
+        of_target.count()
+    };
+    assert_eq!(sent(&mut rig), 7, "the last one was answered");
+    rig.run(ms(120_000));
+    assert_eq!(sent(&mut rig), 0);
+    assert_eq!(rig.target.told.len(), 2);
+}
+
 #[test]
 fn a_busy_name_server_is_given_time() {
     let mut rig = Rig::new(&in_fabric(2), &in_fabric(1));
