@@ -367,7 +367,10 @@ impl Enode {
             let fc_id = login.fc_id;
             self.events.push_back(FipEvent::Lost(FcId::FABRIC_F, why));
             self.events.push_back(FipEvent::Released(fc_id));
-            self.tell(FabricNotice::LoggedOut { why });
+            // After our LOGO an FCF may clear the link that a late frame still speaks of: no news.
+            if !self.is_leaving || why == UnlinkReason::LinkDown {
+                self.tell(FabricNotice::LoggedOut { why });
+            }
             self.state = EnodeState::Left;
         }
     }

@@ -126,6 +126,7 @@ fn logging_out_sends_a_logo_at_the_end_and_nothing_begins_anew() {
     assert_eq!(rig.enode.fc_id(), Some(FcId(0x01_0100)));
     rig.hear(&fcf(1).clears(&[]));
     assert_eq!(rig.told(), ["lost fffffe, Cleared", "released 010100"]);
+    assert_eq!(rig.notices(), [""; 0], "that is what was asked for");
     rig.hear(&fcf(1).solicited().advertisement());
     assert_eq!(rig.run(ms(60_000)).len(), 0);
     assert_eq!(rig.enode.next_deadline(), None);
