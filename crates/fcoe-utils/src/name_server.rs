@@ -3,6 +3,8 @@
 
 use std::io;
 
+use fc::wire::ct::name_server::NameServerRequest;
+use fc::wire::ct::{CtCode, CtHeader, CtService, HEADER_LEN};
 use fc::wire::names::{FcId, Wwn};
 
 use crate::transport::FcTransport;
@@ -39,17 +41,14 @@ pub enum QueryError {
 }
 
 impl NameQuery {
-    /// Code of the command, and what it is about.
-    fn request(self) -> (u16, Vec<u8>) {
-        let id = |id: FcId| id.0.to_be_bytes().to_vec();
-        let name = |name: Wwn| name.0.to_be_bytes().to_vec();
+    const fn request(self) -> NameServerRequest {
         match self {
-            Self::PortName(port) => (0x0112, id(port)),
-            Self::NodeName(port) => (0x0113, id(port)),
-            Self::SymbolicPortName(port) => (0x0118, id(port)),
-            Self::IdOfPort(port) => (0x0121, name(port)),
-            Self::IdOfNode(node) => (0x0131, name(node)),
-            Self::SymbolicNodeName(node) => (0x0139, name(node)),
+            Self::PortName(port) => NameServerRequest::GpnId(port),
+            Self::NodeName(port) => NameServerRequest::GnnId(port),
+            Self::SymbolicPortName(port) => NameServerRequest::GspnId(port),
+            Self::SymbolicNodeName(node) => NameServerRequest::GsnnNn(node),
+            Self::IdOfPort(port) => NameServerRequest::GidPn(port),
+            Self::IdOfNode(node) => NameServerRequest::GidNn(node),
         }
     }
 
@@ -58,20 +57,22 @@ impl NameQuery {
     /// # Errors
     /// See [`QueryError`].
     pub fn ask(self, transport: &mut impl FcTransport) -> Result<Vec<u8>, QueryError> {
-        let (command, about) = self.request();
-        let mut request = vec![CT_REVISION, 0, 0, 0, DIRECTORY_SERVICE, NAME_SERVER, 0, 0];
-        request.extend(command.to_be_bytes());
-        // How much may come, in words.
-        request.extend(((ANSWER_MAX / 4) as u16).to_be_bytes());
-        request.extend([0; 4]);
-        request.extend(about);
-        let answer = transport.ct(&request, HEADER_LEN + ANSWER_MAX)?;
-        let (header, told) = answer
-            .split_first_chunk::<HEADER_LEN>()
-            .ok_or(QueryError::Malformed)?;
-        match u16::from_be_bytes([header[8], header[9]]) {
-            ACCEPT => Ok(told.to_vec()),
-            REJECT => Err(QueryError::Rejected(header[13], header[14])),
+        let request = self.request();
+        let header = CtHeader {
+            // How much may come, in words.
+            size: (ANSWER_MAX / 4) as u16,
+            ..CtHeader::request(CtService::NAME_SERVER, request.code())
+        };
+        let mut bytes = request.encode();
+        bytes[..HEADER_LEN].copy_from_slice(&header.encode());
+        let answer = transport.ct(&bytes, HEADER_LEN + ANSWER_MAX)?;
+        let (header, told) = CtHeader::parse(&answer).map_err(|_| QueryError::Malformed)?;
+        match header.code {
+            CtCode::ACCEPT => Ok(told.to_vec()),
+            CtCode::REJECT => Err(QueryError::Rejected(
+                header.why.reason,
+                header.why.explanation,
+            )),
             _ => Err(QueryError::Malformed),
         }
     }
@@ -124,14 +125,6 @@ fn symbolic(told: &[u8]) -> Option<String> {
     let name = String::from_utf8_lossy(name);
     Some(name.replace(|c: char| c.is_control(), "?"))
 }
-
-/// The header of CT: its length, revision, the service, and the codes of answers.
-const HEADER_LEN: usize = 16;
-const CT_REVISION: u8 = 1;
-const DIRECTORY_SERVICE: u8 = 0xfc;
-const NAME_SERVER: u8 = 2;
-const ACCEPT: u16 = 0x8002;
-const REJECT: u16 = 0x8001;
 
 /// A symbolic name with its length is the longest that is asked for.
 const ANSWER_MAX: usize = 256;
