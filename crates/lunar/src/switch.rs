@@ -52,7 +52,7 @@ pub(crate) struct SwitchArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Who sees whom")]
+#[command(next_help_heading = "Zoning")]
 struct ZoningArgs {
     /// Zones: which ports see each other; SIGHUP reads the file again
     ///

@@ -21,7 +21,7 @@ use crate::{VerbError, documents};
 /// Show, create and destroy FCoE instances of the kernel, as fcoeadm of Open-FCoE does
 ///
 /// One operation is given. Ports of lunar itself are not among the instances: they begin and end
-/// with the command that serves or uses them, and lunar ls fcoe://IFACE shows them.
+/// with the command that serves or uses them, whose log tells their state.
 #[derive(Debug, Args)]
 #[command(version, disable_version_flag = true)]
 #[command(group = ArgGroup::new("operation").required(true))]
