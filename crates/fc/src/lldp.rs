@@ -101,7 +101,7 @@ pub struct Lldp {
     is_up: bool,
     neighbours: NeighbourTable,
     dcbx: Dcbx,
-    cee: cee::Exchange,
+    cee: cee::SequenceNumbers,
     transmitter: Transmitter,
     has_news: bool,
     has_agreement_news: bool,
@@ -118,7 +118,7 @@ impl Lldp {
             is_up: false,
             neighbours: NeighbourTable::default(),
             dcbx: Dcbx::NoNeighbour,
-            cee: cee::Exchange::default(),
+            cee: cee::SequenceNumbers::default(),
             transmitter: Transmitter::default(),
             has_news: false,
             has_agreement_news: false,
@@ -165,7 +165,7 @@ impl Lldp {
         self.is_up = up;
         self.has_news |= !self.neighbours.all().is_empty();
         self.neighbours = NeighbourTable::default();
-        self.cee = cee::Exchange::default();
+        self.cee = cee::SequenceNumbers::default();
         self.agree();
         if up && self.config.mode == LldpMode::Send {
             self.transmitter.begin(self.now);
@@ -310,7 +310,7 @@ fn violation(error: LldpError) -> Violation {
 
 const OTHER_AGENT: Violation = Violation {
     rule: "an LLDPDU from our own MAC address: another agent sends at this interface, or there is \
-           a loop; run one agent (lldp=listen, or stop the other one)",
+           a loop; run one agent",
     clause: "IEEE 802.1AB §9.1",
 };
 

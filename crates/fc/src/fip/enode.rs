@@ -272,8 +272,8 @@ impl Enode {
         taken
     }
 
-    /// Takes what a message costs. The FCF of the login has a budget of its own, so that no one who
-    /// empties the others can make it seem silent.
+    /// Takes what a message costs. The FCF of the login has a budget of its own, so that a sender
+    /// that exhausts the shared one cannot make the FCF seem silent.
     fn spend(&mut self, from: Mac) -> Result<(), OverBudget> {
         let is_ours = self.login().is_some_and(|login| login.fcf == from);
         if is_ours && self.fcf_bucket.take(self.now, &OF_FCF) {

@@ -6,12 +6,12 @@ use crate::wire::lldp::cee::{CeeDcb, Control};
 
 /// Where the numbers stand. They begin again when the link does.
 #[derive(Debug, Default)]
-pub(super) struct Exchange {
+pub(super) struct SequenceNumbers {
     control: Control,
     told: Option<CeeDcb>,
 }
 
-impl Exchange {
+impl SequenceNumbers {
     /// What is told next: the same number if it is the same.
     pub(super) fn tell(&mut self, features: CeeDcb) -> CeeDcb {
         if self.told.as_ref() != Some(&features) {

@@ -10,7 +10,7 @@
 use std::fmt;
 
 use super::LldpConfig;
-use super::cee::Exchange;
+use super::cee::SequenceNumbers;
 use super::neighbour::LldpNeighbour;
 use super::settings::{DcbSettings, groups_of, table_of};
 use crate::wire::ethernet::{self, Mac};
@@ -171,7 +171,7 @@ fn priority(apps: &[App], ethertype: u16) -> Option<u8> {
 pub(super) fn agree(
     config: &LldpConfig,
     neighbours: &[LldpNeighbour],
-    exchange: &Exchange,
+    exchange: &SequenceNumbers,
 ) -> Dcbx {
     let peer = match neighbours {
         [] => return Dcbx::NoNeighbour,

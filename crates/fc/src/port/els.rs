@@ -17,7 +17,7 @@ impl<F: Fc4Layer> Port<F> {
             return self.remark_on(id, NOT_WHOLE);
         }
         if code == Code::PLOGI && self.is_news(id, frame) {
-            return self.introduced(frame);
+            return self.plogi_from_unknown(frame);
         }
         let asked = RequestedExchange {
             ox_id: frame.header.ox_id,

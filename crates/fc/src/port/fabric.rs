@@ -1,4 +1,5 @@
-//! An N_Port in a fabric: what services of the fabric tell it, and ports that nobody has told of.
+//! An N_Port in a fabric: the answers of the fabric's services, and PLOGIs from ports that the name
+//! server has not listed.
 
 use super::name_client::{NameClient, NameClientConfig, NameClientEvent, ServiceFrame};
 use super::{Fc4Layer, Port, PortEvent};
@@ -175,7 +176,7 @@ impl<F: Fc4Layer> Port<F> {
     /// A request of a port that is not known: it may have heard of us before we have of it.
     fn stranger_request(&mut self, frame: &ReceivedFrame<'_>) {
         let reply = match Els::parse(frame.payload) {
-            Ok(Els::Plogi(_)) => return self.introduced(frame),
+            Ok(Els::Plogi(_)) => return self.plogi_from_unknown(frame),
             Ok(Els::Logo(_)) => Reply::Accept,
             Ok(Els::Echo(data)) => Reply::Echo(data),
             Ok(Els::Rtv) => Reply::Rtv(self.local.time_outs()),
@@ -188,7 +189,7 @@ impl<F: Fc4Layer> Port<F> {
     }
 
     /// A PLOGI. Its names count where they are news.
-    pub(super) fn introduced(&mut self, frame: &ReceivedFrame<'_>) {
+    pub(super) fn plogi_from_unknown(&mut self, frame: &ReceivedFrame<'_>) {
         let from = frame.header.s_id;
         if let Some(id) = self.introduce(from, frame) {
             self.frame(id, frame);
@@ -246,7 +247,7 @@ impl<F: Fc4Layer> Port<F> {
 
     /// Logs out of all ports of the fabric.
     pub(super) fn log_out_of_fabric(&mut self) {
-        // Nobody is taken in any more.
+        // From now on no PLOGI is accepted.
         self.name_client = None;
         let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
         for id in all {

@@ -249,7 +249,7 @@ impl NameClient {
                 self.changes.is_all = true;
                 self.schedule(AFTER_SILENCE);
             }
-            // Whoever is known stays. The next round asks again.
+            // Known ports stay known. The next round asks again.
             ClientState::Up => {
                 self.answered();
                 self.changes.is_all = true;

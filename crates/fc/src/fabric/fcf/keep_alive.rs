@@ -141,8 +141,8 @@ impl Fcf {
     }
 }
 
-/// One is told once in so long.
+/// The pause between two Clear Virtual Links for one stray VN_Port or ENode.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// So many are told in that time.
+/// How many of them are sent in that time.
 const STRAYS: usize = 4096;
