@@ -49,6 +49,10 @@ impl Servers {
         let hbas = &mut self.hbas;
         match request {
             FdmiRequest::Rhba(hba, ports, list) => {
+                // By custom an HBA has the name of one of its ports.
+                if hba != asking && self.nodes.has_port(hba) {
+                    return Err(NOT_OWN);
+                }
                 hbas.register(asking, hba, ports.contains(&asking), list)?;
             }
             FdmiRequest::Rhat(hba, list) => hbas.set(asking, hba, list)?,
@@ -80,11 +84,12 @@ impl Servers {
             FdmiRequest::Grhl => Ok(FdmiAccept::Names(self.visible_hbas(from))),
             FdmiRequest::Ghat(name) => {
                 let hba = self.visible_hba(from, name)?;
-                Ok(FdmiAccept::Hba(hba.ports(), hba.attributes()))
+                let ports = self.visible_ports(from, hba);
+                Ok(FdmiAccept::Hba(ports, hba.attributes()))
             }
             FdmiRequest::Grpl(name) => {
                 let hba = self.visible_hba(from, name)?;
-                Ok(FdmiAccept::Names(hba.ports()))
+                Ok(FdmiAccept::Names(self.visible_ports(from, hba)))
             }
             FdmiRequest::Gpat(port) => {
                 let attributes = self.hbas.port_attributes(port).ok_or(NO_PORT)?;
@@ -104,6 +109,13 @@ impl Servers {
         let owned = self.hbas.iter();
         let visible = owned.filter(|(_, owner)| self.visible_name(from, *owner).is_ok());
         visible.map(|(hba, _)| hba).collect()
+    }
+
+    /// The ports of an HBA that a port is told of: an HBA may have ports in several zones.
+    fn visible_ports(&self, from: FcId, hba: &hbas::Hba) -> Vec<Wwn> {
+        let mut ports = hba.ports();
+        ports.retain(|port| self.visible_name(from, *port).is_ok());
+        ports
     }
 
     fn visible_hba(&self, from: FcId, name: Wwn) -> Result<&hbas::Hba, CtReject> {

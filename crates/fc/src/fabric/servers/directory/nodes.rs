@@ -49,6 +49,11 @@ impl Nodes {
         self.ports.get(&wwpn).copied()
     }
 
+    /// Whether a port of this WWPN is logged in.
+    pub(in crate::fabric::servers) fn has_port(&self, wwpn: Wwn) -> bool {
+        self.ports.contains_key(&wwpn)
+    }
+
     /// The ports of a WWNN, by address.
     pub(super) fn ports(&self, wwnn: Wwn) -> impl Iterator<Item = FcId> {
         let node = self.nodes.get(&wwnn).into_iter();

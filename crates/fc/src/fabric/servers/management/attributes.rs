@@ -60,14 +60,23 @@ impl Room {
         before: &mut Attributes,
         after: Attributes,
     ) -> Result<(), CtReject> {
-        let (old, new) = (before.size(), after.size());
+        self.check(Some(before), &after)?;
+        self.taken = self.taken - before.size() + after.size();
+        *before = after;
+        Ok(())
+    }
+
+    /// Whether there is room for `after` in the place of `before`. What becomes less has room.
+    pub(super) fn check(
+        &self,
+        before: Option<&Attributes>,
+        after: &Attributes,
+    ) -> Result<(), CtReject> {
+        let (old, new) = (before.map_or(0, Attributes::size), after.size());
         let taken = self.taken - old + new;
-        // What becomes less has room.
         if new > old && (new > RECORD_MAX || taken > ALL_MAX) {
             return Err(FULL);
         }
-        self.taken = taken;
-        *before = after;
         Ok(())
     }
 

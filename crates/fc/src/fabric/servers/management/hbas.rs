@@ -66,8 +66,10 @@ impl Hbas {
         self.ports.get(&port).map(|port| port.attributes.list())
     }
 
-    /// RHBA. A port has one HBA: it takes the place of what it registered before. Of its ports only
-    /// the one that registers is known to be there; others register themselves.
+    /// RHBA. A port has one HBA: it takes the place of what it registered before, unless there is
+    /// no room for it. Of its ports only the one that registers is known to be there; others
+    /// register themselves. An HBA that has the name of the port is the port's, whichever port
+    /// registered it.
     pub(super) fn register(
         &mut self,
         owner: Wwn,
@@ -75,18 +77,22 @@ impl Hbas {
         is_port: bool,
         list: Vec<FdmiAttribute>,
     ) -> Result<(), CtReject> {
-        if self.get(name).is_some_and(|hba| hba.owner != owner) {
+        if self.get(name).is_some_and(|hba| hba.owner != owner) && name != owner {
             return Err(NOT_OWN);
         }
-        if let Some(before) = self.owned.get(&owner).copied() {
-            self.remove(before);
-        }
+        let before = self.owned.get(&owner).copied();
         let mut hba = Hba {
             owner,
             attributes: Attributes::default(),
             ports: BTreeSet::new(),
         };
         let attributes = hba.attributes.with(list);
+        let old = before.and_then(|before| self.hbas.get(&before));
+        self.room
+            .check(old.map(|hba| &hba.attributes), &attributes)?;
+        for gone in before.into_iter().chain([name]) {
+            self.remove(gone);
+        }
         self.room.exchange(&mut hba.attributes, attributes)?;
         self.hbas.insert(name, hba);
         self.owned.insert(owner, name);
@@ -137,9 +143,11 @@ impl Hbas {
         if !self.hbas.contains_key(&hba) {
             return Err(NO_HBA);
         }
-        self.remove_port(port);
         let mut attributes = Attributes::default();
         let after = attributes.with(list);
+        let old = self.ports.get(&port);
+        self.room.check(old.map(|port| &port.attributes), &after)?;
+        self.remove_port(port);
         self.room.exchange(&mut attributes, after)?;
         self.ports.insert(port, FdmiPort { hba, attributes });
         if let Some(hba) = self.hbas.get_mut(&hba) {

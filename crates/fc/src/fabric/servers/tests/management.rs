@@ -1,6 +1,6 @@
 //! FDMI, as libfc speaks it, and as who looks at a fabric does.
 
-use super::rig::{CT, Rig, id, wwpn};
+use super::rig::{CT, Rig, id, login, wwpn};
 use crate::fabric::zones::Zones;
 use crate::wire::ct::CtHeader;
 use crate::wire::ct::fdmi::{FdmiAccept, FdmiAttribute, FdmiRequest};
@@ -190,6 +190,65 @@ fn other_zones_are_told_nothing() {
     assert_eq!(rig.fdmi(2, &Ask::Grpl(wwpn(1))), Err((0x09, 0x17)));
     assert_eq!(rig.fdmi(2, &Ask::Gpat(wwpn(1))), Err((0x09, 0x18)));
     assert_eq!(rig.fdmi(1, &Ask::Grhl), Ok(Accept::Names(vec![wwpn(1)])));
+}
+
+/// An HBA has ports in two zones: a port is told of those in its own.
+#[test]
+fn ports_of_other_zones_are_left_out_of_an_hba() {
+    let text = format!(
+        "zone a = {} {}\nzone b = {} {}\nzoneset all = a b\nactive all",
+        wwpn(1),
+        wwpn(2),
+        wwpn(1),
+        wwpn(3)
+    );
+    let mut rig = Rig::zoned(Zones::parse(&text).unwrap(), 1..=3);
+    (1..=3).for_each(|number| rig.log_in(number, TO));
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![])), DONE);
+    assert_eq!(rig.fdmi(3, &Ask::Rprt(wwpn(1), wwpn(3), vec![])), DONE);
+    let seen = Accept::Names(vec![wwpn(1)]);
+    assert_eq!(rig.fdmi(2, &Ask::Grpl(wwpn(1))), Ok(seen));
+    let seen = Accept::Hba(vec![wwpn(1)], vec![]);
+    assert_eq!(rig.fdmi(2, &Ask::Ghat(wwpn(1))), Ok(seen));
+    let all = Accept::Names(vec![wwpn(1), wwpn(3)]);
+    assert_eq!(rig.fdmi(1, &Ask::Grpl(wwpn(1))), Ok(all));
+}
+
+#[test]
+fn an_hba_has_not_the_name_of_another_port() {
+    let mut rig = rig(1..=2);
+    let claims = Ask::Rhba(wwpn(1), vec![wwpn(2)], vec![]);
+    assert_eq!(rig.fdmi(2, &claims), Err((0x09, 0x10)));
+    // Before that port is there nothing speaks against it; it has its name back when it comes.
+    rig.servers.logged_out(rig.now, id(1));
+    assert_eq!(rig.fdmi(2, &claims), DONE);
+    rig.servers.logged_in(rig.now, login(1));
+    rig.log_in(1, TO);
+    assert_eq!(rig.fdmi(1, &rhba(1, vec![attribute(1, 8)])), DONE);
+    let hba = Accept::Hba(vec![wwpn(1)], vec![attribute(1, 8)]);
+    assert_eq!(rig.fdmi(2, &Ask::Ghat(wwpn(1))), Ok(hba));
+    assert_eq!(rig.fdmi(2, &Ask::Dhba(wwpn(1))), Err((0x09, 0x10)));
+}
+
+/// 1,100 attributes fit in a request, but not in 32 KiB: each takes 32 bytes beside its value.
+#[test]
+fn a_registration_that_is_rejected_leaves_what_was_there() {
+    let mut rig = rig(1..=1);
+    let kept = vec![attribute(1, 8)];
+    assert_eq!(rig.fdmi(1, &rhba(1, kept.clone())), DONE);
+    assert_eq!(rig.fdmi(1, &Ask::Rpa(wwpn(1), kept.clone())), DONE);
+    let large: Vec<_> = (0..1100).map(|kind| attribute(kind, 0)).collect();
+    for request in [
+        rhba(1, large.clone()),
+        Ask::Rhba(Wwn(7), vec![], large.clone()),
+        Ask::Rprt(wwpn(1), wwpn(1), large),
+    ] {
+        assert_eq!(rig.fdmi(1, &request), Err((0x09, 0)));
+    }
+    let hba = Accept::Hba(vec![wwpn(1)], kept.clone());
+    assert_eq!(rig.fdmi(1, &Ask::Ghat(wwpn(1))), Ok(hba));
+    let port = Accept::Attributes(kept);
+    assert_eq!(rig.fdmi(1, &Ask::Gpat(wwpn(1))), Ok(port));
 }
 
 /// 32 KiB of an HBA, and 32 MiB of all.
