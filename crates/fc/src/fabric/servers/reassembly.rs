@@ -28,6 +28,7 @@ struct OpenSequence {
     next: u16,
     bytes: Vec<u8>,
     is_too_long: bool,
+    /// E_D_TOV after its first frame: a port that sends one frame now and then would keep its place.
     deadline: Now,
 }
 
@@ -67,7 +68,6 @@ impl Reassembly {
             return None;
         }
         open.add(frame.payload);
-        open.deadline = now + e_d_tov;
         is_last.then(|| self.open.remove(at).whole())
     }
 
