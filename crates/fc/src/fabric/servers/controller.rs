@@ -104,6 +104,7 @@ impl Servers {
         if let Some(port) = self.ports.get_mut(&from) {
             port.notices.register(kinds);
         }
+        self.arm(from);
         self.announce(now, from);
         Ok(Reply::Accept)
     }

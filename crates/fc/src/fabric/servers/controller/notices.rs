@@ -130,6 +130,8 @@ impl Notices {
         if kinds == EventKinds::default() {
             self.pending = Pages::default();
             self.due = None;
+            self.in_flight = None;
+            self.unanswered = 0;
         }
     }
 

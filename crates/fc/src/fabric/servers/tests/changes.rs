@@ -274,6 +274,20 @@ fn an_rscn_is_repeated_until_it_is_answered() {
     assert_eq!(rig.rscns(true), [], "it has answered");
 }
 
+/// What was sent and not answered is not sent again either.
+#[test]
+fn a_port_that_ends_its_registration_is_told_nothing_more() {
+    let mut rig = settled(Zones::open(), 1..=3);
+    rig.logs_out(2);
+    assert_eq!(rig.rscns(true).len(), 2);
+    for number in [1, 3] {
+        assert_eq!(rig.scr(number, 255), "LS_ACC");
+    }
+    assert_eq!(rig.servers.next_deadline(), None);
+    rig.pass(60_000);
+    assert_eq!(rig.rscns(true), []);
+}
+
 #[test]
 fn an_rscn_that_is_rejected_is_answered() {
     let mut rig = settled(Zones::open(), 1..=2);
