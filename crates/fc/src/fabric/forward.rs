@@ -111,7 +111,7 @@ impl ForwardTable {
         if ethernet.ethertype != ethernet::FCOE {
             return Err(DropReason::NotForUs);
         }
-        if ethernet.dst == Mac::of_port(self.fc_map, FcId::FABRIC_F) {
+        if ethernet.dst == FLOGI_MAC {
             return Err(DropReason::PointToPoint);
         }
         if ethernet.dst != place.mac || vid(ethernet.vlan) != vid(place.tag) {
@@ -242,6 +242,9 @@ pub(super) fn pair(frame: &[u8]) -> Option<(FcId, FcId)> {
     let header = FrameHeader::parse(bytes.get(fcoe::HEAD_LEN..)?).ok()?;
     Some((header.s_id, header.d_id))
 }
+
+/// Where Linux sends an FLOGI without FIP (`FC_FCOE_FLOGI_MAC`), whatever FC-MAP the fabric has.
+const FLOGI_MAC: Mac = Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F);
 
 /// The row of the index. Two IDs with one row differ in their domain.
 const fn low(fc_id: FcId) -> usize {

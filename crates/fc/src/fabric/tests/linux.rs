@@ -120,10 +120,17 @@ fn a_clear_virtual_links_names_the_switch_and_the_port() {
 }
 
 /// Two kernels that hear no FCF for 8 s send FLOGI to this address. If each hears the other's, they
-/// are in point-to-point mode until the link goes down.
+/// are in point-to-point mode until the link goes down. The address is the same in a fabric of
+/// another FC-MAP, as the kernel knows none yet.
 #[test]
 fn an_flogi_without_fip_is_dropped_counted_and_told() {
-    let mut switch = switch();
+    for fc_map in [Mac::FC_MAP, [0x0e, 0xfc, 7]] {
+        let config = SwitchConfig { fc_map, ..open() };
+        drops_flogi_without_fip(quiet(switch_of(1, &config, 2)));
+    }
+}
+
+fn drops_flogi_without_fip(mut switch: Switch) {
     for _ in 0..2 {
         let mut frame = fcoe_frame(0, FcId::UNIDENTIFIED, FcId::FABRIC_F, 116);
         frame[..6].copy_from_slice(&[0x0e, 0xfc, 0, 0xff, 0xff, 0xfe]);
