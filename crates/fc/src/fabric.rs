@@ -392,7 +392,9 @@ fn served_login(login: &FabricLogin, f_port_name: Wwn) -> PortLogin {
         wwpn: login.wwpn,
         wwnn: login.wwnn,
         f_port_name,
+        port: login.port,
         place: Arc::clone(&login.place),
+        enode: login.enode,
         max_payload: login.max_payload,
     }
 }

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use fc::fabric::PortNumber;
 use fc::fabric::servers::{PortLogin, ServerFrame, Servers, ServersConfig};
 use fc::fabric::zones::Zones;
 use fc::wire::ct::fdmi::{FdmiAccept, FdmiRequest};
 use fc::wire::ct::name_server::{NameServerAccept, NameServerRequest};
 use fc::wire::ct::{CtCode, CtHeader, CtService, HEADER_LEN};
 use fc::wire::els::{ClassParameters, Code, Els, Features, Logo, Reply, Rscn, ServiceParameters};
+use fc::wire::ethernet::Mac;
 use fc::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
@@ -91,7 +93,9 @@ fn login(number: usize) -> PortLogin {
         wwpn: wwpn(number),
         wwnn: Wwn((0x1000 << 48) | (number as u64 / 2)),
         f_port_name: Wwn(1),
+        port: PortNumber(0),
         place: Arc::from("eth0"),
+        enode: Mac([2, 0, 0, 0, 0, number as u8]),
         max_payload: if number == 0 { 256 } else { 2112 },
     }
 }

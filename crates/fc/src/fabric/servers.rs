@@ -10,7 +10,7 @@
 //! All else is rejected, or is no request and is dropped. Only ports that are logged in to the
 //! fabric are served: the switch tells of logins and has checked the S_ID of each frame.
 //!
-//! Whatever a port asks, it costs a bounded amount: a port has a budget of requests, a walk through
+//! Whatever a port asks, it costs a bounded amount: an ENode has a budget of requests, a walk through
 //! all ports is counted as many, and what is kept of a port has limits.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -40,6 +40,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
+use self::budget::{Allowance, RequestBudgets};
 use self::controller::Changes;
 use self::directory::Nodes;
 use self::management::Hbas;
@@ -88,6 +89,7 @@ pub struct Servers {
     hbas: Hbas,
     reassembly: Reassembly,
     outbox: Outbox,
+    budgets: RequestBudgets,
     events: VecDeque<ServersEvent>,
 }
 
@@ -104,6 +106,7 @@ impl Servers {
             hbas: Hbas::default(),
             reassembly: Reassembly::default(),
             outbox: Outbox::default(),
+            budgets: RequestBudgets::default(),
             events: VecDeque::new(),
         }
     }
@@ -115,6 +118,7 @@ impl Servers {
         self.logged_out(now, login.fc_id);
         let membership = self.zones.membership(&login.zone_member());
         self.nodes.add(&login);
+        self.budgets.join(login.station());
         let port = RegisteredPort::new(login, membership);
         let id = port.fc_id();
         self.ports.insert(id, port);
@@ -128,6 +132,7 @@ impl Servers {
             if self.nodes.remove(&port.login) {
                 self.hbas.forget(port.login.wwpn);
             }
+            self.budgets.leave(port.login.station());
             self.reassembly.forget_port(fc_id);
         }
     }
@@ -154,7 +159,7 @@ impl Servers {
         match (header.kind, header.r_ctl) {
             (FrameType::ELS, RCtl::ELS_REQUEST) => self.els_request(now, frame),
             (FrameType::CT, RCtl::UNSOLICITED_CONTROL) => self.ct_frame(now, frame),
-            (FrameType::BLS, RCtl::ABTS) => self.abort(frame),
+            (FrameType::BLS, RCtl::ABTS) => self.abort(now, frame),
             (FrameType::BLS, _) => {}
             (FrameType::ELS, RCtl::ELS_REPLY) => self.els_reply(frame),
             _ => self.remark(now, header.s_id, NO_SERVICE),
@@ -200,10 +205,27 @@ impl Servers {
 
     /// An exchange is given up. Its answer may be on its way, which does no harm: the OX_ID is not
     /// used again within R_A_TOV.
-    fn abort(&mut self, frame: &ReceivedFrame<'_>) {
+    fn abort(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
         let asked = Asked::by(&frame.header);
         self.reassembly.forget_exchange(asked.from, asked.ox_id);
-        self.outbox.accept_abort(asked);
+        if self.allow(now, asked.from) == Allowance::Served {
+            self.outbox.accept_abort(asked);
+        }
+    }
+
+    /// Takes what a request of a port costs.
+    fn allow(&mut self, now: Now, from: FcId) -> Allowance {
+        let station = self.ports.get(&from).map(|port| port.login.station());
+        station.map_or(Allowance::Dropped, |station| {
+            self.budgets.take(now, station)
+        })
+    }
+
+    /// A request of a port has cost a look at so many ports, or other steps.
+    fn charge(&mut self, from: FcId, steps: usize) {
+        if let Some(port) = self.ports.get(&from) {
+            self.budgets.charge(port.login.station(), steps);
+        }
     }
 
     /// Tells of what a port did wrong; once a second at most, as a port could fill the log.

@@ -2,32 +2,112 @@
 //!
 //! A port that joins a large fabric asks once for all ports and once for each, and is silent then.
 //! One that never stops would hold the core on which logins are made, so what it asks is counted in
-//! time, and rejected as "busy" while it has used up more than its share.
+//! time, and rejected as "busy" while it has used up more than its share. Rejections are counted
+//! too: beyond those there is no answer.
+//!
+//! The share is that of an ENode, however many N_Port_IDs it has: it could log in ever further
+//! ones. And an ENode is only an address that a sender has made up, so all behind one port of the
+//! switch have a share together, which outlasts their logins.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scsi::medium::Now;
 
-/// What a port may still ask: a token bucket.
+use crate::fabric::PortNumber;
+use crate::fabric::login::EnodeKey;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allowance {
+    /// It is answered.
+    Served,
+    /// It is rejected as busy.
+    Refused,
+    /// It is not answered.
+    Dropped,
+}
+
+/// What ENodes may still ask.
+#[derive(Debug, Default)]
+pub(super) struct RequestBudgets {
+    enodes: BTreeMap<EnodeKey, EnodeBudget>,
+    /// Of ports of the switch. They stay.
+    ingresses: BTreeMap<PortNumber, IngressBudget>,
+}
+
+#[derive(Debug, Default)]
+struct EnodeBudget {
+    requests: TimeBudget,
+    /// VN_Ports that it has.
+    ports: usize,
+}
+
+#[derive(Debug, Default)]
+struct IngressBudget {
+    requests: TimeBudget,
+    refusals: TimeBudget,
+}
+
+/// A token bucket, in time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RequestBudget {
+struct TimeBudget {
     /// When it is full again.
     full_at: Now,
 }
 
-impl RequestBudget {
-    /// Takes what a request costs, if there is something left.
-    pub(super) fn take(&mut self, now: Now) -> bool {
-        let may_ask = self.full_at < now + BURST;
-        if may_ask {
-            self.full_at = self.full_at.max(now) + REQUEST;
+impl TimeBudget {
+    fn has_some(self, now: Now) -> bool {
+        self.full_at < now + BURST
+    }
+
+    fn spend(&mut self, now: Now, cost: Duration) {
+        self.full_at = self.full_at.max(now) + cost;
+    }
+}
+
+impl RequestBudgets {
+    /// An ENode has one more VN_Port.
+    pub(super) fn join(&mut self, enode: EnodeKey) {
+        self.enodes.entry(enode).or_default().ports += 1;
+    }
+
+    /// An ENode has one VN_Port less.
+    pub(super) fn leave(&mut self, enode: EnodeKey) {
+        if let Some(budget) = self.enodes.get_mut(&enode) {
+            budget.ports -= 1;
+            if budget.ports == 0 {
+                self.enodes.remove(&enode);
+            }
         }
-        may_ask
+    }
+
+    /// Takes what a request costs, if there is something left.
+    pub(super) fn take(&mut self, now: Now, enode: EnodeKey) -> Allowance {
+        let ingress = self.ingresses.entry(enode.0).or_default();
+        let Some(budget) = self.enodes.get_mut(&enode) else {
+            return Allowance::Dropped;
+        };
+        if budget.requests.has_some(now) && ingress.requests.has_some(now) {
+            budget.requests.spend(now, REQUEST);
+            ingress.requests.spend(now, REQUEST / ENODES);
+            Allowance::Served
+        } else if ingress.refusals.has_some(now) {
+            ingress.refusals.spend(now, REFUSAL);
+            Allowance::Refused
+        } else {
+            Allowance::Dropped
+        }
     }
 
     /// Takes what a request has cost besides, in ports, entries or 64 bytes that were looked at.
-    pub(super) fn charge(&mut self, steps: usize) {
-        self.full_at += STEP * u32::try_from(steps).unwrap_or(u32::MAX);
+    pub(super) fn charge(&mut self, enode: EnodeKey, steps: usize) {
+        let cost = STEP * u32::try_from(steps).unwrap_or(u32::MAX);
+        if let Some(budget) = self.enodes.get_mut(&enode) {
+            budget.requests.full_at += cost;
+        }
+        let ingress = self.ingresses.entry(enode.0).or_default();
+        ingress.requests.full_at += cost / ENODES;
     }
 }
 
@@ -39,3 +119,9 @@ const STEP: Duration = Duration::from_micros(16);
 
 /// What may be used up at once.
 const BURST: Duration = Duration::from_secs(2);
+
+/// The ENodes behind a port of the switch may ask together what so many of them may.
+const ENODES: u32 = 8;
+
+/// 1,000 rejections a second, and 2,000 at once.
+const REFUSAL: Duration = Duration::from_millis(1);

@@ -4,7 +4,7 @@ use scsi::medium::Now;
 use scsi::violation::Violation;
 
 use super::service::Service;
-use super::{Asked, Servers};
+use super::{Allowance, Asked, Servers};
 use crate::wire::ct::{CtError, CtHeader, CtReject, CtService, REVISION, explanation, reason};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
@@ -19,22 +19,26 @@ impl Servers {
         let service = Service::at(asked.at);
         if !service.is_some_and(|service| port.has_login(service)) {
             // One answer to a request, however many frames it has.
-            if frame.header.f_ctl.end_sequence() && port.budget.take(now) {
+            let is_last = frame.header.f_ctl.end_sequence();
+            if is_last && self.allow(now, asked.from) == Allowance::Served {
                 self.log_out(asked);
             }
             return;
         }
-        let e_d_tov = self.config.e_d_tov;
-        let Some(request) = self.reassembly.frame(now, e_d_tov, frame) else {
+        let station = port.login.station();
+        let times = (now, self.config.e_d_tov);
+        let Some(request) = self.reassembly.frame(times, station, frame) else {
             return;
         };
+        let allowance = self.allow(now, asked.from);
         let Ok((header, payload)) = CtHeader::parse(&request.bytes) else {
             return self.remark(now, asked.from, UNREADABLE);
         };
-        let answer = if request.is_too_long {
-            Err(SIZE)
-        } else {
-            self.ct_request(now, asked, &header, payload)
+        let answer = match allowance {
+            Allowance::Dropped => return,
+            Allowance::Refused => Err(BUSY),
+            Allowance::Served if request.is_too_long => Err(SIZE),
+            Allowance::Served => self.ct_request(now, asked, &header, payload),
         };
         if answer == Err(SIZE) {
             self.remark(now, asked.from, UNREADABLE);
@@ -59,10 +63,6 @@ impl Servers {
         header: &CtHeader,
         payload: &[u8],
     ) -> Result<Vec<u8>, CtReject> {
-        let port = self.ports.get_mut(&asked.from);
-        if !port.is_some_and(|port| port.budget.take(now)) {
-            return Err(CtReject::new(reason::LOGICAL_BUSY, explanation::NONE));
-        }
         if header.revision != REVISION {
             return Err(CtReject::new(reason::INVALID_VERSION, explanation::NONE));
         }
@@ -75,6 +75,8 @@ impl Servers {
         }
     }
 }
+
+const BUSY: CtReject = CtReject::new(reason::LOGICAL_BUSY, explanation::NONE);
 
 /// A request that is too short for what it asks, or too long for any.
 pub(super) const SIZE: CtReject = CtReject::new(reason::INVALID_IU_SIZE, explanation::NONE);

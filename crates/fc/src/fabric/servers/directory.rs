@@ -60,8 +60,14 @@ impl Servers {
         type Ask = NameServerRequest;
         match *request {
             Ask::GidPn(name) => self.visible_name(from, name).map(NameServerAccept::Id),
-            Ask::GsnnNn(node) => self.symbolic_node(from, node),
-            Ask::GidNn(node) => self.ports_of_node(from, node),
+            Ask::GsnnNn(node) | Ask::GidNn(node) => {
+                self.charge(from, self.nodes.count(node));
+                let ports = self.ports_of_node(from, node)?;
+                Ok(match request {
+                    Ask::GsnnNn(_) => NameServerAccept::SymbolicName(self.nodes.symbolic(node)),
+                    _ => ports,
+                })
+            }
             Ask::GaNxt(id) => {
                 let (entry, looked_at) = self.next_port(from, id);
                 self.charge(from, looked_at);
@@ -204,12 +210,6 @@ impl Servers {
         }))
     }
 
-    fn symbolic_node(&self, from: FcId, node: Wwn) -> Result<NameServerAccept, CtReject> {
-        self.ports_of_node(from, node)?;
-        let name = self.nodes.symbolic(node);
-        Ok(NameServerAccept::SymbolicName(name))
-    }
-
     fn ports_of_node(&self, from: FcId, node: Wwn) -> Result<NameServerAccept, CtReject> {
         let ports = self.nodes.ports(node);
         let visible = ports.filter(|id| self.visible_id(from, *id).is_some());
@@ -220,13 +220,6 @@ impl Servers {
         let id = self.nodes.port(wwpn).ok_or(NO_PORT_NAME)?;
         let port = self.visible_id(from, id);
         port.map(RegisteredPort::fc_id).ok_or(NO_PORT_NAME)
-    }
-
-    /// A request has cost a look at so many ports.
-    fn charge(&mut self, from: FcId, looked_at: usize) {
-        if let Some(port) = self.ports.get_mut(&from) {
-            port.budget.charge(looked_at);
-        }
     }
 
     /// All ports that a port is told of, by address.

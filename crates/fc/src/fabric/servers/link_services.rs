@@ -4,7 +4,7 @@ use scsi::medium::Now;
 use scsi::violation::Violation;
 
 use super::service::Service;
-use super::{Asked, Servers, ServersEvent};
+use super::{Allowance, Asked, Servers, ServersEvent};
 use crate::wire::els::{
     Adisc, ClassParameters, Els, Features, Logo, LsRejectReason, NodeId, Reply, ServiceParameters,
     TimeOuts, explanation, reason,
@@ -20,15 +20,16 @@ impl Servers {
         if !is_single || !frame.header.f_ctl.end_sequence() {
             return self.remark(now, asked.from, NOT_WHOLE);
         }
-        let within = self.ports.get_mut(&asked.from);
-        let reply = if !within.is_some_and(|port| port.budget.take(now)) {
-            Reply::Reject(LsRejectReason::BUSY)
-        } else if let Ok(els) = Els::parse(frame.payload) {
-            self.link_service(now, asked, els)
-                .unwrap_or_else(Reply::Reject)
-        } else {
-            self.remark(now, asked.from, UNREADABLE);
-            Reply::Reject(LsRejectReason::LENGTH)
+        let reply = match (self.allow(now, asked.from), Els::parse(frame.payload)) {
+            (Allowance::Dropped, _) => return,
+            (Allowance::Refused, _) => Reply::Reject(LsRejectReason::BUSY),
+            (Allowance::Served, Ok(els)) => self
+                .link_service(now, asked, els)
+                .unwrap_or_else(Reply::Reject),
+            (Allowance::Served, Err(_)) => {
+                self.remark(now, asked.from, UNREADABLE);
+                Reply::Reject(LsRejectReason::LENGTH)
+            }
         };
         self.answer_els(asked, &reply);
     }

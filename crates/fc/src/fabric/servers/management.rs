@@ -36,9 +36,7 @@ impl Servers {
         let request = FdmiRequest::parse(header.code, payload)?;
         let accept = self.fdmi(asked.from, request)?;
         let bytes = accept.encode(header).ok_or(SIZE)?;
-        if let Some(port) = self.ports.get_mut(&asked.from) {
-            port.budget.charge(bytes.len() / BYTES_OF_A_STEP);
-        }
+        self.charge(asked.from, bytes.len() / BYTES_OF_A_STEP);
         Ok(bytes)
     }
 
@@ -103,9 +101,7 @@ impl Servers {
 
     /// All HBAs that a port is told of; it costs a look at each.
     fn visible_hbas(&mut self, from: FcId) -> Vec<Wwn> {
-        if let Some(port) = self.ports.get_mut(&from) {
-            port.budget.charge(self.hbas.len());
-        }
+        self.charge(from, self.hbas.len());
         let owned = self.hbas.iter();
         let visible = owned.filter(|(_, owner)| self.visible_name(from, *owner).is_ok());
         visible.map(|(hba, _)| hba).collect()

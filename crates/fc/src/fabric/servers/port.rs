@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use super::budget::RequestBudget;
 use super::controller::Notices;
 use super::directory::PortObjects;
 use super::service::Service;
+use crate::fabric::PortNumber;
+use crate::fabric::login::EnodeKey;
 use crate::fabric::zones::{Membership, ZoneMember};
 use crate::wire::ct::name_server::{Fc4Types, FeatureBits, SymbolicName};
 use crate::wire::els::LinkErrors;
+use crate::wire::ethernet::Mac;
 use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
 
@@ -27,12 +29,21 @@ pub struct PortLogin {
     /// The name of the F_Port.
     pub f_port_name: Wwn,
     /// The port of the switch.
+    pub port: PortNumber,
+    /// What people call that port.
     pub place: Arc<str>,
+    /// The address of its ENode.
+    pub enode: Mac,
     /// The most bytes of payload in a frame to it.
     pub max_payload: u16,
 }
 
 impl PortLogin {
+    /// The ENode, and where it is heard.
+    pub(super) const fn station(&self) -> EnodeKey {
+        (self.port, self.enode)
+    }
+
     /// By what zones may know it.
     #[must_use]
     pub fn zone_member(&self) -> ZoneMember<'_> {
@@ -68,7 +79,6 @@ pub(super) struct RegisteredPort {
     pub(super) objects: PortObjects,
     pub(super) notices: Notices,
     pub(super) link_errors: LinkErrors,
-    pub(super) budget: RequestBudget,
     logins: ServiceLogins,
     remarked: Option<Now>,
 }
@@ -89,7 +99,6 @@ impl RegisteredPort {
             objects: PortObjects::default(),
             notices: Notices::default(),
             link_errors: LinkErrors::default(),
-            budget: RequestBudget::default(),
             logins: ServiceLogins::default(),
             remarked: None,
         }

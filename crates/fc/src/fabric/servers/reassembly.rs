@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
+use crate::fabric::login::EnodeKey;
 use crate::wire::fcoe::{ReceivedFrame, Sof};
 use crate::wire::frame::OxId;
 use crate::wire::names::FcId;
@@ -20,6 +21,7 @@ pub(super) struct Reassembly {
 /// The first frames of a sequence.
 #[derive(Debug)]
 struct OpenSequence {
+    station: EnodeKey,
     from: FcId,
     to: FcId,
     ox_id: OxId,
@@ -42,11 +44,12 @@ pub(super) struct WholeRequest<'a> {
 }
 
 impl Reassembly {
-    /// A frame of a request came; the whole request, if it is the last.
+    /// A frame of a request of a station came; the whole request, if it is the last. It has to be
+    /// whole after E_D_TOV.
     pub(super) fn frame<'a>(
         &mut self,
-        now: Now,
-        e_d_tov: Duration,
+        (now, e_d_tov): (Now, Duration),
+        station: EnodeKey,
         frame: &ReceivedFrame<'a>,
     ) -> Option<WholeRequest<'a>> {
         let is_last = frame.header.f_ctl.end_sequence();
@@ -57,7 +60,7 @@ impl Reassembly {
                 let is_too_long = false;
                 return Some(WholeRequest { bytes, is_too_long });
             }
-            self.begin(now + e_d_tov, frame);
+            self.begin(now + e_d_tov, station, frame);
             return None;
         }
         let at = self.open.iter().position(|open| open.is_of(frame))?;
@@ -71,12 +74,13 @@ impl Reassembly {
         is_last.then(|| self.open.remove(at).whole())
     }
 
-    fn begin(&mut self, deadline: Now, frame: &ReceivedFrame<'_>) {
-        if !self.make_room(frame.header.s_id) {
+    fn begin(&mut self, deadline: Now, station: EnodeKey, frame: &ReceivedFrame<'_>) {
+        if !self.make_room(station, frame.header.s_id) {
             return;
         }
         let header = &frame.header;
         let mut open = OpenSequence {
+            station,
             from: header.s_id,
             to: header.d_id,
             ox_id: header.ox_id,
@@ -90,19 +94,33 @@ impl Reassembly {
         self.open.push(open);
     }
 
-    /// Makes room for a sequence of this port, at the cost of its own older one, or of a port that
-    /// has two. A port that has one only keeps it.
-    fn make_room(&mut self, from: FcId) -> bool {
-        let count = |from: FcId| self.open.iter().filter(|open| open.from == from).count();
-        let oldest = |test: &dyn Fn(FcId) -> bool| self.open.iter().position(|it| test(it.from));
-        let victim = if count(from) >= OF_A_PORT {
-            oldest(&|other| other == from)
+    /// Makes room for a sequence of this port, at the cost of its own older one, or of the station
+    /// that has most, however many ports that has. A station that has one only keeps it.
+    fn make_room(&mut self, station: EnodeKey, from: FcId) -> bool {
+        let of_port = self.open.iter().filter(|open| open.from == from).count();
+        let victim = if of_port >= OF_A_PORT {
+            self.open.iter().position(|open| open.from == from)
         } else if self.open.len() >= OPEN_MAX {
-            oldest(&|other| count(other) >= OF_A_PORT)
+            self.oldest_of_most(station)
         } else {
             return true;
         };
         victim.map(|at| self.open.remove(at)).is_some()
+    }
+
+    /// The oldest sequence of the first station that has most, if it would have more than `station`.
+    fn oldest_of_most(&self, station: EnodeKey) -> Option<usize> {
+        let count = |of: EnodeKey| self.open.iter().filter(|open| open.station == of).count();
+        let stations = self.open.iter().map(|open| open.station);
+        let most = stations.rev().max_by_key(|other| count(*other))?;
+        let loses = if count(most) > count(station) {
+            most
+        } else {
+            station
+        };
+        let is_its = |open: &OpenSequence| open.station == loses;
+        let has_some = count(loses) > 1 || loses == station;
+        self.open.iter().position(is_its).filter(|_| has_some)
     }
 
     /// The exchange is given up.

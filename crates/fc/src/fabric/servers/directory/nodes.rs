@@ -54,6 +54,11 @@ impl Nodes {
         self.ports.contains_key(&wwpn)
     }
 
+    /// How many ports a WWNN has.
+    pub(super) fn count(&self, wwnn: Wwn) -> usize {
+        self.nodes.get(&wwnn).map_or(0, |node| node.ports.len())
+    }
+
     /// The ports of a WWNN, by address.
     pub(super) fn ports(&self, wwnn: Wwn) -> impl Iterator<Item = FcId> {
         let node = self.nodes.get(&wwnn).into_iter();

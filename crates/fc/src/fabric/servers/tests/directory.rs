@@ -344,6 +344,25 @@ fn searches_in_a_large_fabric_are_bounded() {
     assert_eq!(rig.ask(1, &Ask::GpnId(id(1))), Ok(Accept::Name(wwpn(1))));
 }
 
+/// The ports of a node are walked through, too.
+#[test]
+fn searches_in_a_large_node_are_bounded() {
+    let mut rig = Rig::new([]);
+    for number in 1..=4096 {
+        let login = crate::fabric::servers::PortLogin {
+            wwnn: wwnn(1),
+            ..login(number)
+        };
+        rig.servers.logged_in(rig.now, login);
+    }
+    rig.log_in(1, FcId::DIRECTORY);
+    rig.log_in(2, FcId::DIRECTORY);
+    for (number, ask) in [(1, Ask::GsnnNn(wwnn(1))), (2, Ask::GidNn(wwnn(1)))] {
+        let busy = (0..100).filter(|_| rig.ask(number, &ask) == Err((0x05, 0)));
+        assert_eq!(100 - busy.count(), 31, "{ask:?}");
+    }
+}
+
 /// But who walks from one port to the next looks at one for each.
 #[test]
 fn a_walk_through_a_large_fabric_is_never_busy() {

@@ -1,9 +1,10 @@
 //! Extended link services of each well-known address.
 
-use super::rig::{ELS, Rig, SWITCH, id, parameters, told, wwnn, wwpn};
-use crate::fabric::servers::ServersEvent;
+use super::rig::{ELS, Rig, SWITCH, id, login, parameters, told, wwnn, wwpn};
+use crate::fabric::PortNumber;
+use crate::fabric::servers::{PortLogin, ServersEvent};
 use crate::wire::els::{
-    Adisc, Code, Els, FcpParameters, LinkErrors, Logo, Reply, ServicePage, TimeOuts,
+    Adisc, Code, Els, FcpParameters, LinkErrors, Logo, LsRejectReason, Reply, ServicePage, TimeOuts,
 };
 use crate::wire::fcoe::{Eof, Sof};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -171,7 +172,7 @@ fn a_port_logs_out_of_the_fabric() {
 fn a_port_that_forgot_its_login_to_the_fabric_begins_anew() {
     let mut rig = Rig::new([1]);
     rig.log_in(1, FcId::DIRECTORY);
-    rig.servers.logged_in(rig.now, super::rig::login(1));
+    rig.servers.logged_in(rig.now, login(1));
     assert_eq!(
         told(&rig.els(1, FcId::DIRECTORY, &adisc(1))),
         "LS_RJT 09/1e"
@@ -231,17 +232,77 @@ fn frames_that_are_no_requests_are_dropped_and_told_once() {
     assert!(rig.sent().is_empty() && rig.events().is_empty());
 }
 
-/// A port that never stops is told that the service is busy; others are served.
+/// How many of so many requests of a port are accepted, and how many rejected.
+fn flood(rig: &mut Rig, number: u32, count: usize) -> (usize, usize) {
+    let mut replies = (0, 0);
+    for _ in 0..count {
+        match rig.els_or_silence(number, FcId::FABRIC_F, &Els::Rtv) {
+            Some(Reply::Reject(LsRejectReason::BUSY)) => replies.1 += 1,
+            Some(_) => replies.0 += 1,
+            None => {}
+        }
+    }
+    replies
+}
+
+/// A port that never stops is told that the service is busy, and then nothing; others are served.
 #[test]
 fn a_flood_is_bounded() {
     let mut rig = Rig::new([1, 2]);
-    let count = 100_000;
-    let busy =
-        (0..count).filter(|_| told(&rig.els(1, FcId::FABRIC_F, &Els::Rtv)) == "LS_RJT 05/00");
-    assert_eq!(count - busy.count(), 8000);
+    assert_eq!(flood(&mut rig, 1, 100_000), (8000, 2000));
     assert_eq!(told(&rig.els(2, FcId::FABRIC_F, &Els::Rtv)), "LS_ACC");
     rig.pass(1);
     assert_eq!(told(&rig.els(1, FcId::FABRIC_F, &Els::Rtv)), "LS_ACC");
+}
+
+/// An ENode with many ports may not ask more than one with one.
+#[test]
+fn further_ports_of_an_enode_share_its_budget() {
+    let mut rig = Rig::new([]);
+    for number in 1..=256 {
+        let (port, enode) = (PortNumber(0), login(1).enode);
+        let further = PortLogin {
+            port,
+            enode,
+            ..login(number)
+        };
+        rig.servers.logged_in(rig.now, further);
+    }
+    let mut served = 0;
+    for number in 1..=256 {
+        served += flood(&mut rig, number, 100).0;
+    }
+    assert_eq!(served, 8000);
+}
+
+/// Whoever makes up ENodes behind a port of the switch takes from the others there only, and has
+/// no more when they log in anew.
+#[test]
+fn enodes_behind_a_port_of_the_switch_have_a_budget_together() {
+    let mut rig = Rig::new([33]);
+    let mut served = 0;
+    for number in (32..32 * 100).step_by(32) {
+        for _ in 0..3 {
+            rig.servers.logged_in(rig.now, login(number));
+            served += flood(&mut rig, number, 500).0;
+            rig.servers.logged_out(rig.now, id(number));
+        }
+    }
+    assert_eq!(served, 64_000);
+    assert_eq!(told(&rig.els(33, FcId::FABRIC_F, &Els::Rtv)), "LS_ACC");
+}
+
+/// What costs one frame is answered by as many as the budget has.
+#[test]
+fn aborts_are_answered_within_the_budget() {
+    let mut rig = Rig::new([1]);
+    let kind = (RCtl::ABTS, FrameType::BLS);
+    let mut answers = 0;
+    for _ in 0..10_000 {
+        rig.sends((id(1), FcId::DIRECTORY), kind, &[], 2112);
+        answers += rig.sent().len();
+    }
+    assert_eq!(answers, 8000);
 }
 
 /// Where the switch takes no frames, requests are dropped.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
+use crate::fabric::PortNumber;
 use crate::fabric::servers::{PortLogin, ServerFrame, Servers, ServersConfig, ServersEvent};
 use crate::fabric::zones::Zones;
 use crate::wire::ct::CtHeader;
 use crate::wire::els::{
     ClassParameters, Code, Els, Features, LsRejectReason, Reply, ServiceParameters,
 };
+use crate::wire::ethernet::Mac;
 use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
@@ -56,7 +58,9 @@ pub(super) fn login(number: u32) -> PortLogin {
         wwpn: wwpn(number),
         wwnn: wwnn(number),
         f_port_name: Wwn(0x2001 << 48 | 1),
+        port: PortNumber((number % 32) as u16),
         place: Arc::from("eth0"),
+        enode: Mac([2, 0, 0, 0, (number >> 8) as u8, number as u8]),
         max_payload: 2112,
     }
 }
@@ -232,6 +236,13 @@ impl Rig {
     pub(super) fn log_in(&mut self, number: u32, to: FcId) {
         let reply = self.els(number, to, &Els::Plogi(parameters(number, 2112)));
         assert!(matches!(reply, Reply::Login(_)), "{reply:?}");
+    }
+
+    /// What the port is answered, if it is.
+    pub(super) fn els_or_silence(&mut self, number: u32, to: FcId, els: &Els) -> Option<Reply> {
+        self.sends((id(number), to), ELS, &els.encode(), 2112);
+        let sent = self.sent().pop()?;
+        Some(Reply::parse(els.code(), &sent.payload).unwrap())
     }
 
     /// What a CT request is answered with.
