@@ -23,6 +23,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::frames::FrameSink;
+use crate::wire::els::LinkErrors;
 use crate::wire::ethernet::{self, EthernetHeader, Mac};
 use crate::wire::fcoe;
 use crate::wire::names::{FcId, Wwn};
@@ -72,6 +73,8 @@ struct SwitchPort {
     outgoing: OutgoingFrames,
     /// An FLOGI without FIP was told of.
     point_to_point: bool,
+    /// What its carrier has counted.
+    carrier_errors: LinkErrors,
 }
 
 impl Switch {
@@ -107,6 +110,7 @@ impl Switch {
             counters: PortCounters::default(),
             outgoing: OutgoingFrames::default(),
             point_to_point: false,
+            carrier_errors: LinkErrors::default(),
         };
         self.ports.insert(number, port);
         self.fcf.add_port(number, config);
@@ -181,6 +185,8 @@ impl Switch {
             }
         } else {
             self.fcf.tick(now);
+            self.servers
+                .set_link_errors(number, self.link_errors(number));
             self.servers.receive(now, &fcoe::decode(payload)?);
         }
         self.settle();
@@ -213,6 +219,36 @@ impl Switch {
     pub fn count_congested(&mut self, ingress: PortNumber, frame: &[u8]) {
         if let Some(port) = self.ports.get_mut(&ingress) {
             port.counters.count_congested(frame);
+        }
+    }
+
+    /// Errors that the carrier of a port has counted since the port was added: symbol errors as
+    /// invalid words, frames with a wrong FCS as invalid CRCs, and what else it knows of. What the
+    /// switch counts itself is added to them; RLS asks for the sum.
+    pub fn set_carrier_errors(&mut self, number: PortNumber, errors: LinkErrors) {
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.carrier_errors = errors;
+        }
+    }
+
+    /// The link error status block of a port, as FC-BB-6 has it for FCoE: link failures, virtual
+    /// link failures, missed keep alives, symbol errors, errored blocks, and frames with a wrong
+    /// check sequence. A cable and a veth have no FCS, so FC frames with a wrong CRC are counted
+    /// as such.
+    #[must_use]
+    pub fn link_errors(&self, number: PortNumber) -> LinkErrors {
+        let Some(port) = self.ports.get(&number) else {
+            return LinkErrors::default();
+        };
+        let (link_downs, silences) = self.fcf.link_errors(number);
+        let damaged = u32::try_from(port.counters.dropped(DropReason::Crc)).unwrap_or(u32::MAX);
+        let carrier = port.carrier_errors;
+        LinkErrors {
+            link_failures: carrier.link_failures.saturating_add(link_downs),
+            sync_losses: carrier.sync_losses.saturating_add(silences),
+            signal_losses: carrier.signal_losses.saturating_add(silences),
+            invalid_crcs: carrier.invalid_crcs.saturating_add(damaged),
+            ..carrier
         }
     }
 

@@ -79,6 +79,10 @@ struct FcfPort {
     next: Option<Now>,
     budget: Budget,
     others: OtherFcfs,
+    /// Times that its link went down.
+    link_downs: u32,
+    /// Virtual links that ended by silence.
+    silences: u32,
     outgoing: OutgoingMessages,
 }
 
@@ -153,6 +157,8 @@ impl Fcf {
             next: None,
             budget: Budget::new(self.random.u64(..)).reserving(self.identity.period / 4),
             others: OtherFcfs::default(),
+            link_downs: 0,
+            silences: 0,
             outgoing: OutgoingMessages::default(),
         };
         self.ports.insert(number, port);
@@ -196,6 +202,13 @@ impl Fcf {
         port.map_or(Wwn(0), |port| port.f_port_name)
     }
 
+    /// What FIP has to tell of the errors of a port's link: times that it went down, and virtual
+    /// links that ended by missed keep alives.
+    pub(super) fn link_errors(&self, number: PortNumber) -> (u32, u32) {
+        let port = self.ports.get(&number);
+        port.map_or((0, 0), |port| (port.link_downs, port.silences))
+    }
+
     pub(super) const fn statistics(&self) -> FcfStatistics {
         self.statistics
     }
@@ -230,6 +243,7 @@ impl Fcf {
         port.others = OtherFcfs::default();
         port.next = (up && self.role.advertises()).then_some(self.now);
         if !up {
+            port.link_downs = port.link_downs.saturating_add(1);
             port.outgoing.clear();
             for fc_id in self.logins.at(number) {
                 self.end(fc_id, LogoutReason::LinkDown);

@@ -20,6 +20,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 use scsi::violation::Violation;
 
+use super::PortNumber;
 use super::zones::Zones;
 use crate::wire::els::LinkErrors;
 use crate::wire::fcoe::ReceivedFrame;
@@ -90,6 +91,7 @@ pub struct Servers {
     reassembly: Reassembly,
     outbox: Outbox,
     budgets: RequestBudgets,
+    link_errors: BTreeMap<PortNumber, LinkErrors>,
     events: VecDeque<ServersEvent>,
 }
 
@@ -107,6 +109,7 @@ impl Servers {
             reassembly: Reassembly::default(),
             outbox: Outbox::default(),
             budgets: RequestBudgets::default(),
+            link_errors: BTreeMap::new(),
             events: VecDeque::new(),
         }
     }
@@ -142,11 +145,9 @@ impl Servers {
         self.exchange_zones(now, zones);
     }
 
-    /// The counters of the F_Port that a port is logged in at, which RLS asks for.
-    pub fn set_link_errors(&mut self, fc_id: FcId, errors: LinkErrors) {
-        if let Some(port) = self.ports.get_mut(&fc_id) {
-            port.link_errors = errors;
-        }
+    /// The counters of the F_Port at a port of the switch, which RLS asks for.
+    pub fn set_link_errors(&mut self, port: PortNumber, errors: LinkErrors) {
+        self.link_errors.insert(port, errors);
     }
 
     /// A frame to a well-known address came. Its S_ID is that of a port that is logged in.

@@ -106,6 +106,9 @@ impl Fcf {
     pub(super) fn silence(&mut self, fc_id: FcId, why: LogoutReason) {
         if let Some(login) = self.end(fc_id, why) {
             self.statistics.silent += 1;
+            if let Some(port) = self.ports.get_mut(&login.port) {
+                port.silences = port.silences.saturating_add(1);
+            }
             self.clear_login(&login);
         }
     }

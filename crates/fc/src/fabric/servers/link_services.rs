@@ -96,8 +96,9 @@ impl Servers {
     fn link_errors_of(&self, asked: Asked, of: FcId) -> Result<Reply, LsRejectReason> {
         let own = [FcId::UNIDENTIFIED, asked.from, asked.at];
         let port = self.ports.get(&asked.from).filter(|_| own.contains(&of));
-        port.map(|port| Reply::Rls(port.link_errors))
-            .ok_or(WRONG_ID)
+        let port = port.ok_or(WRONG_ID)?.login.port;
+        let errors = self.link_errors.get(&port).copied();
+        Ok(Reply::Rls(errors.unwrap_or_default()))
     }
 
     fn plogi(

@@ -12,7 +12,6 @@ use crate::fabric::PortNumber;
 use crate::fabric::login::EnodeKey;
 use crate::fabric::zones::{Membership, ZoneMember};
 use crate::wire::ct::name_server::{Fc4Types, FeatureBits, SymbolicName};
-use crate::wire::els::LinkErrors;
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
@@ -78,7 +77,6 @@ pub(super) struct RegisteredPort {
     pub(super) membership: Membership,
     pub(super) objects: PortObjects,
     pub(super) notices: Notices,
-    pub(super) link_errors: LinkErrors,
     logins: ServiceLogins,
     remarked: Option<Now>,
 }
@@ -98,7 +96,6 @@ impl RegisteredPort {
             membership,
             objects: PortObjects::default(),
             notices: Notices::default(),
-            link_errors: LinkErrors::default(),
             logins: ServiceLogins::default(),
             remarked: None,
         }

@@ -1,8 +1,8 @@
 //! What a VN_Port asks of the services of the fabric, as FCoE.
 
-use super::rig::{fcf, frames, host, ms, receive, switch, told, vn};
-use crate::fabric::{DropReason, Switch, Verdict};
-use crate::wire::els::{Code, Els, Logo, Reply, Rscn};
+use super::rig::{fcf, fcoe_frame, frames, host, ms, receive, switch, told, vn, wait};
+use crate::fabric::{DropReason, PortNumber, Switch, Verdict};
+use crate::wire::els::{Code, Els, LinkErrors, Logo, Reply, Rscn};
 use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -68,6 +68,42 @@ fn the_f_port_tells_the_times_of_the_fabric() {
 }
 
 /// The answer goes out although the login is over.
+/// What the switch has counted, and what it was told that its carrier has.
+#[test]
+fn rls_tells_what_went_wrong_at_the_port() {
+    let mut switch = logged_in();
+    switch.link(ms(1), PortNumber(1), false);
+    switch.link(ms(2), PortNumber(1), true);
+    let (asking, silent) = (host(0, 1), host(1, 2));
+    switch.link(ms(3), PortNumber(0), false);
+    switch.link(ms(4), PortNumber(0), true);
+    assert_eq!(asking.log_in(&mut switch, 5), FIRST);
+    silent.log_in(&mut switch, 5);
+    host(0, 3).log_in(&mut switch, 5);
+    receive(&mut switch, 19_000, 0, &mut asking.keep_alive());
+    wait(&mut switch, 20_100, 0);
+    told(&mut switch);
+    let mut damaged = fcoe_frame(0, FIRST, FcId::DIRECTORY, 64);
+    damaged[60] ^= 1;
+    receive(&mut switch, 20_100, 0, &mut damaged);
+    let carrier = LinkErrors {
+        invalid_words: 5,
+        invalid_crcs: 2,
+        ..LinkErrors::default()
+    };
+    switch.set_carrier_errors(PortNumber(0), carrier);
+    let expected = LinkErrors {
+        link_failures: 1,
+        sync_losses: 1,
+        signal_losses: 1,
+        protocol_errors: 0,
+        invalid_words: 5,
+        invalid_crcs: 3,
+    };
+    let answers = asked(&mut switch, FcId::FABRIC_F, &Els::Rls(FcId(0)));
+    assert_eq!(answers, [(FcId::FABRIC_F, Reply::Rls(expected))]);
+}
+
 #[test]
 fn a_logo_as_fcoe_ends_the_login() {
     let mut switch = logged_in();
@@ -113,7 +149,7 @@ fn a_host_that_registered_is_told_who_is_gone() {
 fn what_waits_at_a_port_goes_with_its_link() {
     let mut switch = logged_in();
     receive(&mut switch, 2, 0, &mut els(FcId::FABRIC_F, &Els::Rtv));
-    let port = crate::fabric::PortNumber(0);
+    let port = PortNumber(0);
     switch.link(ms(3), port, false);
     switch.link(ms(4), port, true);
     assert!(frames(&mut switch, 0).is_empty());

@@ -137,7 +137,9 @@ fn the_f_port_tells_its_times_names_and_errors() {
         link_failures: 3,
         ..LinkErrors::default()
     };
-    rig.servers.set_link_errors(id(1), errors);
+    rig.servers.set_link_errors(PortNumber(1), errors);
+    let others = LinkErrors::default();
+    rig.servers.set_link_errors(PortNumber(2), others);
     for of in [FcId(0), id(1), FcId::FABRIC_F] {
         assert_eq!(
             rig.els(1, FcId::FABRIC_F, &Els::Rls(of)),
