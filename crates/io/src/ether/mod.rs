@@ -9,6 +9,7 @@
 //! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
 //! lost is counted in the place where it was lost ([`Drops`]).
 
+mod bpf;
 mod cable;
 pub mod dcb;
 mod filter;
