@@ -192,6 +192,7 @@ impl<'a> HopReport<'a> {
             place: match hop.place {
                 HopPlace::Own => "own",
                 HopPlace::Below => "below",
+                HopPlace::Bonded => "bonded",
                 HopPlace::Bridged => "bridged",
             },
             kind: &hop.link.kind,

@@ -49,12 +49,15 @@ pub enum HopPlace {
     Own,
     /// All frames pass it: it is below, or the other end of a pair.
     Below,
+    /// It is a port of a bond, or what such a port passes frames on to: each frame passes one of
+    /// them, and the others take over from one that is down.
+    Bonded,
     /// Frames to some stations pass it: it is at the same bridge.
     Bridged,
 }
 
 impl HopPlace {
-    /// Whether all frames pass it.
+    /// Whether all frames pass it, or may pass it whatever station they are for.
     #[must_use]
     pub const fn is_certain(self) -> bool {
         !matches!(self, Self::Bridged)

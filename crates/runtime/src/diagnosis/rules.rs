@@ -26,7 +26,7 @@ mod queues;
 use io::ether::PRIORITY;
 use io::ether::survey::PauseReading;
 
-use super::readings::{Hop, Readings};
+use super::readings::{Hop, HopPlace, Readings};
 use super::{Finding, Remedy};
 
 /// A rule: its name, and what it finds.
@@ -90,7 +90,12 @@ fn at(hop: &Hop, rule: &'static str, what: String, command: String) -> Finding {
 }
 
 fn link(readings: &Readings) -> Vec<Finding> {
+    let is_replaced = |hop: &Hop| {
+        let mut bonded = readings.certain().filter(|one| is_bonded(one));
+        is_bonded(hop) && bonded.any(|one| one.link.is_up)
+    };
     let down = readings.certain().filter(|hop| !hop.link.is_up);
+    let down = down.filter(|hop| !is_replaced(hop));
     let found = down.map(|hop| {
         let name = &hop.link.name;
         let what = "the link is down, so no frame passes; if it stays down, check its cable";
@@ -102,6 +107,10 @@ fn link(readings: &Readings) -> Vec<Finding> {
         )
     });
     found.collect()
+}
+
+fn is_bonded(hop: &Hop) -> bool {
+    hop.place == HopPlace::Bonded
 }
 
 /// Frames of class 3 that a full queue drops are lost, unless one end can have the other wait.

@@ -109,6 +109,25 @@ fn what_is_below_a_vlan_is_looked_at_too() {
     assert_eq!(only(&readings), "link eth1: ip link set eth1 up");
 }
 
+/// The others of a bond take over from a port that is down.
+#[test]
+fn a_port_of_a_bond_is_down_with_all_of_them() {
+    let mut readings = sound();
+    let port = |name, is_up| {
+        let mut port = hop(name, 2500, HopPlace::Bonded);
+        port.link.is_up = is_up;
+        port
+    };
+    readings.hops.extend([port("p0", false), port("p1", true)]);
+    nothing(&readings);
+    readings.hops[2].link.is_up = false;
+    readings.hops[0].link.is_up = false;
+    assert_eq!(
+        told(&readings),
+        ["eth0", "p0", "p1"].map(|name| format!("link {name}: ip link set {name} up"))
+    );
+}
+
 #[test]
 fn frames_of_a_vlan_carry_the_priority_of_fcoe() {
     let mut readings = sound();

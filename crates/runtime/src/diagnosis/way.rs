@@ -37,13 +37,14 @@ fn beside<'a>(
 ) -> Vec<(&'a LinkReading, HopPlace)> {
     let certain = match place {
         HopPlace::Own | HopPlace::Below => HopPlace::Below,
+        HopPlace::Bonded => HopPlace::Bonded,
         HopPlace::Bridged => HopPlace::Bridged,
     };
     let lower = links.iter().filter(|one| link.lower == Some(one.index));
-    let ports_place = if link.kind == BRIDGE {
-        HopPlace::Bridged
-    } else {
-        certain
+    let ports_place = match link.kind.as_str() {
+        BRIDGE => HopPlace::Bridged,
+        BOND | TEAM if certain == HopPlace::Below => HopPlace::Bonded,
+        _ => certain,
     };
     let ports = links.iter().filter(|one| one.master == Some(link.index));
     // What is sent by the interface in question itself does not pass a bridge that it is a port of.
@@ -58,6 +59,8 @@ fn beside<'a>(
 }
 
 const BRIDGE: &str = "bridge";
+const BOND: &str = "bond";
+const TEAM: &str = "team";
 
 /// Interfaces that are looked at, so that a host with thousands of them answers soon.
 const HOPS_MAX: usize = 64;

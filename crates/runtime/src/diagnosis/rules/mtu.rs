@@ -22,7 +22,10 @@ pub(super) fn own(readings: &Readings) -> Vec<Finding> {
         readings.mtu().min(MTU)
     };
     let below = readings.hops.iter();
-    let below = below.filter(|hop| hop.place == HopPlace::Below && hop.link.mtu < least);
+    let below = below.filter(|hop| {
+        let carries_all = matches!(hop.place, HopPlace::Below | HopPlace::Bonded);
+        carries_all && hop.link.mtu < least
+    });
     let own = readings.hops.iter().take(1).filter(|_| is_narrow);
     below.rev().chain(own).map(narrow).collect()
 }
@@ -49,7 +52,7 @@ pub(super) fn path(readings: &Readings) -> Vec<Finding> {
         return Vec::new();
     };
     let ports = path.ports.iter().filter_map(|port| lost(path, port));
-    let fcfs = path.fcfs.iter().filter_map(|fcf| lost_from(path, fcf));
+    let fcfs = path.fcfs.iter().filter_map(lost_from);
     let mut lost = ports.chain(fcfs);
     let suspects = suspects(readings);
     if suspects.is_empty() {
@@ -82,20 +85,15 @@ fn lost(path: &PathReadings, port: &PortPath) -> Option<(String, String)> {
     Some((peer, what))
 }
 
-fn lost_from(path: &PathReadings, fcf: &FcfPath) -> Option<(String, String)> {
-    let peer = format!("the FCF {}", fcf.mac);
-    let full = max_fcoe(path.mtu);
-    match fcf.answer {
-        None => Some((
-            peer.clone(),
-            format!("full frames from {peer} do not come in"),
-        )),
-        Some(answer) if answer < full => {
-            let what = format!("{peer} sends frames of an MTU of {answer} at the most");
-            Some((peer, what))
-        }
-        Some(_) => None,
+/// An FCF answers by an Advertisement as long as the longest frame that it sends. One that is too
+/// long for what is in between does not come at all.
+fn lost_from(fcf: &FcfPath) -> Option<(String, String)> {
+    if fcf.answer.is_some() {
+        return None;
     }
+    let peer = fcf_name(fcf);
+    let what = format!("full frames from {peer} do not come in");
+    Some((peer, what))
 }
 
 /// Interfaces of this machine that are not on every path, and too narrow for full frames.
@@ -130,7 +128,7 @@ fn unknown_place(readings: &Readings, peer: &str, what: &str) -> Finding {
     }
 }
 
-/// Ports that take no full frames, though this interface does.
+/// Ports and FCFs that take no full frames, though this interface does.
 pub(super) fn peer(readings: &Readings) -> Vec<Finding> {
     let Some(path) = readings.path.as_ref().filter(|_| readings.mtu() >= FULL) else {
         return Vec::new();
@@ -148,7 +146,26 @@ pub(super) fn peer(readings: &Readings) -> Vec<Finding> {
             )),
         })
     });
-    found.collect()
+    let fcfs = path.fcfs.iter().filter_map(|fcf| limited(path, fcf));
+    found.chain(fcfs).collect()
+}
+
+/// An FCF whose own limit is less than a full frame.
+fn limited(path: &PathReadings, fcf: &FcfPath) -> Option<Finding> {
+    let answer = fcf.answer.filter(|answer| *answer < max_fcoe(path.mtu))?;
+    Some(Finding {
+        rule: "peer-mtu",
+        place: fcf_name(fcf),
+        what: format!("it sends frames of an MTU of {answer} at the most"),
+        remedy: Some(Remedy::at(
+            "its switch".to_owned(),
+            format!("ip link set PORT mtu {MTU}"),
+        )),
+    })
+}
+
+fn fcf_name(fcf: &FcfPath) -> String {
+    format!("the FCF {}", fcf.mac)
 }
 
 /// A port as it is known: by its WWPN, or by its address.

@@ -1,5 +1,7 @@
 //! Where frames wait in this machine, and what does not let them wait.
 
+use io::ether::survey::QdiscReading;
+
 use super::at;
 use crate::diagnosis::readings::{Hop, Readings};
 use crate::diagnosis::{Finding, Remedy};
@@ -33,11 +35,11 @@ pub(super) fn qdisc(readings: &Readings) -> Vec<Finding> {
                 "the queueing discipline {kind} drops or delays frames under load, and a lost \
                  frame costs seconds"
             );
-            (what, replaced(name))
+            (what, replaced(hop, |qdisc| !is_plain(qdisc)))
         } else if let Some(limit) = short(hop) {
             (
                 format!("its queue holds no more than {limit}"),
-                replaced(name),
+                replaced(hop, |qdisc| short_limit(qdisc).is_some()),
             )
         } else if goes_by_length(hop) && hop.link.queue_len < FEW {
             let what = format!("its queue holds no more than {} frames", hop.link.queue_len);
@@ -51,31 +53,59 @@ pub(super) fn qdisc(readings: &Readings) -> Vec<Finding> {
     if found.is_empty() && dropped > 0 {
         found.extend(readings.certain().take(1).map(|own| {
             let what = format!("its queue was full and dropped {dropped} frames");
-            at(own, "qdisc", what, replaced(&own.link.name))
+            at(own, "qdisc", what, replaced(own, |_| true))
         }));
     }
     found
 }
 
-fn replaced(name: &str) -> String {
-    format!("tc qdisc replace dev {name} root pfifo limit {FRAMES}")
+/// Replaces what is at the top by a plain queue. What is at the top and divides frames by priority
+/// among the queues of the card (mqprio) is what keeps FCoE apart from the rest, so it stays, and
+/// those under it that are `wrong` are replaced.
+fn replaced(hop: &Hop, wrong: impl Fn(&QdiscReading) -> bool) -> String {
+    let name = &hop.link.name;
+    let queue = format!("pfifo limit {FRAMES}");
+    let mut tops = hop.qdiscs.iter();
+    if !tops.any(|qdisc| qdisc.parent == QdiscReading::ROOT && qdisc.kind == MQPRIO) {
+        return format!("tc qdisc replace dev {name} root {queue}");
+    }
+    let under = hop.qdiscs.iter();
+    let under = under.filter(|qdisc| qdisc.parent != QdiscReading::ROOT && wrong(qdisc));
+    let classes: Vec<_> = under.map(|qdisc| class(qdisc.parent)).collect();
+    format!(
+        "for class in {}; do tc qdisc replace dev {name} parent $class {queue}; done",
+        classes.join(" ")
+    )
 }
 
+/// As tc(8) writes it, in hexadecimal: that of a discipline, and its own.
+fn class(parent: u32) -> String {
+    format!("{:x}:{:x}", parent >> 16, parent & 0xffff)
+}
+
+const MQPRIO: &str = "mqprio";
+
 fn not_plain(hop: &Hop) -> Option<&str> {
-    let mut kinds = hop.qdiscs.iter().map(|qdisc| qdisc.kind.as_str());
-    kinds.find(|kind| !PLAIN.contains(kind))
+    let qdisc = hop.qdiscs.iter().find(|qdisc| !is_plain(qdisc))?;
+    Some(&qdisc.kind)
+}
+
+fn is_plain(qdisc: &QdiscReading) -> bool {
+    PLAIN.contains(&qdisc.kind.as_str())
 }
 
 /// What a queue holds at the most, in words, if that is little.
 fn short(hop: &Hop) -> Option<String> {
-    hop.qdiscs.iter().find_map(|qdisc| {
-        let limit = qdisc.limit?;
-        match qdisc.kind.as_str() {
-            "pfifo" if limit < FEW => Some(format!("{limit} frames")),
-            "bfifo" if limit < FEW_BYTES => Some(format!("{limit} bytes")),
-            _ => None,
-        }
-    })
+    hop.qdiscs.iter().find_map(short_limit)
+}
+
+fn short_limit(qdisc: &QdiscReading) -> Option<String> {
+    let limit = qdisc.limit?;
+    match qdisc.kind.as_str() {
+        "pfifo" if limit < FEW => Some(format!("{limit} frames")),
+        "bfifo" if limit < FEW_BYTES => Some(format!("{limit} bytes")),
+        _ => None,
+    }
 }
 
 /// Whether what a queue holds goes by `txqueuelen`.

@@ -1,6 +1,6 @@
 //! Queues of this machine: disciplines, rings, the backlog, flow control, and what they lost.
 
-use io::ether::survey::{PauseReading, PfcReading, RingSizes};
+use io::ether::survey::{PauseReading, PfcReading, QdiscReading, RingSizes};
 
 use super::{hop, nothing, only, qdisc, sound, told};
 use crate::diagnosis::readings::{BlastReading, HopPlace, Losses};
@@ -24,6 +24,35 @@ fn a_discipline_that_drops_or_delays_is_replaced() {
         readings.hops[0].qdiscs = vec![qdisc(kind, None)];
         nothing(&readings);
     }
+}
+
+/// What divides frames by priority among the queues of the card is kept.
+#[test]
+fn under_mqprio_only_what_delays_is_replaced() {
+    let under = |class: u32, kind| QdiscReading {
+        parent: 0x8001_0000 | class,
+        ..qdisc(kind, Some(100).filter(|_| kind == "pfifo"))
+    };
+    let command = |classes: &str| {
+        format!(
+            "qdisc eth0: for class in {classes}; do tc qdisc replace dev eth0 parent $class pfifo \
+             limit 20000; done"
+        )
+    };
+    let mut readings = sound();
+    let leaves = [
+        under(1, "fq_codel"),
+        under(2, "pfifo_fast"),
+        under(0xa, "fq"),
+    ];
+    readings.hops[0].qdiscs = [&[qdisc("mqprio", None)], &leaves[..]].concat();
+    assert_eq!(only(&readings), command("8001:1 8001:a"));
+    readings.hops[0].qdiscs = vec![qdisc("mqprio", None), under(3, "pfifo")];
+    assert_eq!(only(&readings), command("8001:3"));
+    readings.hops[0].qdiscs = vec![qdisc("mqprio", None), under(2, "pfifo_fast")];
+    nothing(&readings);
+    readings.losses.during.qdisc = 7;
+    assert_eq!(only(&readings), command("8001:2"));
 }
 
 #[test]

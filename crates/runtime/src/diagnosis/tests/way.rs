@@ -2,7 +2,7 @@
 
 use io::ether::survey::LinkReading;
 
-use crate::diagnosis::readings::HopPlace::{self, Below, Bridged, Own};
+use crate::diagnosis::readings::HopPlace::{self, Below, Bonded, Bridged, Own};
 use crate::diagnosis::way::hops;
 
 /// Interfaces by name, kind, what is below, and what they are a port of; their number is their
@@ -51,8 +51,11 @@ fn all_ports_of_a_bond_carry_it() {
         ("eth0", "", None, Some(1)),
         ("eth1", "", None, Some(1)),
     ]);
-    let all = [row("bond0", Own), row("eth0", Below), row("eth1", Below)];
-    assert_eq!(told("bond0", &links), all);
+    let ports = [row("eth0", Bonded), row("eth1", Bonded)];
+    assert_eq!(
+        told("bond0", &links),
+        [&[row("bond0", Own)], &ports[..]].concat()
+    );
 }
 
 #[test]
