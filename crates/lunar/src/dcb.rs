@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DcbArgs) -> Result<ExitCode, VerbError> {
     let stop = stop_on_signal();
     let time = Duration::from_secs(args.seconds);
     let view = lldp::listen(&place, time, &stop).map_err(VerbError::failed)?;
-    let report = DcbReport::of(&place.to_string(), args.seconds, &view);
+    let report = DcbReport::of(&place.to_string(), &view);
     if args.json {
         return documents::print_json(&report);
     }

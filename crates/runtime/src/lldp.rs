@@ -8,12 +8,14 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use ::io::ether::dcb::{self, DcbError, InterfaceDcb};
-use ::io::ether::{EtherOpenError, EtherOptions, EtherPort, LinkStatus, Place};
+use ::io::ether::dcb::{self, DcbError};
+use ::io::ether::{EtherOpenError, EtherOptions, EtherPort, Place};
 use fc::wire::ethernet::{EthernetHeader, LLDP, Mac, VlanTag};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use scsi::violation::Violation;
 
+pub use ::io::ether::LinkStatus;
+pub use ::io::ether::dcb::InterfaceDcb;
 pub use fc::lldp::{
     Agreement, DcbProblem, DcbSettings, Dcbx, Dialect, Lldp, LldpConfig, LldpEvent, LldpMode,
     LldpNeighbour,
@@ -26,6 +28,8 @@ pub use fc::wire::lldp::ieee::{self, App, EtsTable, IeeeDcb};
 pub struct LldpView {
     /// The address of the port.
     pub mac: Mac,
+    /// For how long it was listened to.
+    pub listened: Duration,
     /// How its link was at the end.
     pub link: LinkStatus,
     /// What its card has of DCB, if it has any.
@@ -79,7 +83,8 @@ pub fn listen(place: &Place, time: Duration, stop: &AtomicBool) -> Result<LldpVi
     loop {
         // What has come before it was over is heard.
         let is_over = stop.load(Relaxed) || begin.elapsed() >= time;
-        view.hear(begin.elapsed(), &mut port).map_err(failed)?;
+        view.listened = begin.elapsed();
+        view.hear(&mut port).map_err(failed)?;
         if is_over {
             return Ok(view);
         }
@@ -139,6 +144,7 @@ impl LldpView {
         agent.link(Duration::ZERO, port.link().up);
         Self {
             mac,
+            listened: Duration::ZERO,
             link: port.link(),
             card,
             agent,
@@ -147,14 +153,25 @@ impl LldpView {
     }
 
     /// Takes what has come in.
-    fn hear(&mut self, now: Duration, port: &mut EtherPort) -> io::Result<()> {
+    fn hear(&mut self, port: &mut EtherPort) -> io::Result<()> {
+        let now = self.listened;
         self.agent.expire(now);
-        while port.receive(|frame, tag| self.take(now, frame, tag)) > 0 {}
+        self.take_some(|view| port.receive(|frame, tag| view.take(now, frame, tag)));
         if let Some(link) = port.news()? {
             self.link = link;
             self.agent.link(now, link.up);
         }
         Ok(())
+    }
+
+    /// Receives until there is nothing more, or for a while: a neighbour that sends faster than it
+    /// is heard does not keep this from ending.
+    fn take_some(&mut self, mut receive: impl FnMut(&mut Self) -> usize) {
+        for _ in 0..BATCHES {
+            if receive(self) == 0 {
+                return;
+            }
+        }
     }
 
     fn take(&mut self, now: Duration, frame: &[u8], tag: Option<u16>) {
@@ -188,6 +205,10 @@ const OPTIONS: EtherOptions = EtherOptions {
     payload_max: 1500,
     ring: 256 << 10,
 };
+
+/// Batches of frames that are received before it is looked whether to stop: as many as the ring has
+/// room for.
+const BATCHES: usize = 16;
 
 /// How long is waited before it is looked whether to stop.
 const TURN: Duration = Duration::from_millis(100);

@@ -1,10 +1,13 @@
 //! What was heard at a port, as `--json` prints it.
 
 use runtime::lldp::{
-    Agreement, App, CeeDcb, DcbSettings, Dcbx, EtsTable, IeeeDcb, LldpNeighbour, LldpView, cee,
-    ieee,
+    Agreement, App, CeeDcb, DcbProblem, DcbSettings, Dcbx, EtsTable, IeeeDcb, LldpNeighbour,
+    LldpView, cee, ieee,
 };
 use serde::Serialize;
+
+#[cfg(test)]
+mod tests;
 
 /// A port, its neighbours, and what comes of DCBX.
 #[derive(Serialize)]
@@ -12,6 +15,7 @@ pub(super) struct DcbReport {
     pub(super) interface: String,
     pub(super) mac: String,
     pub(super) link_up: bool,
+    /// In whole seconds.
     pub(super) listened_s: u64,
     /// `null` where the card has no DCB.
     pub(super) local: Option<LocalReport>,
@@ -145,14 +149,14 @@ pub(super) struct AppReport {
 }
 
 impl DcbReport {
-    pub(super) fn of(interface: &str, listened_s: u64, view: &LldpView) -> Self {
+    pub(super) fn of(interface: &str, view: &LldpView) -> Self {
         let dcbx = view.agent.dcbx();
         let lossless = dcbx.lossless();
         Self {
             interface: interface.to_owned(),
             mac: view.mac.to_string(),
             link_up: view.link.up,
-            listened_s,
+            listened_s: view.listened.as_secs(),
             local: local(view),
             neighbors: view.agent.neighbours().iter().map(neighbour).collect(),
             operational: match dcbx {
@@ -160,15 +164,28 @@ impl DcbReport {
                 _ => None,
             },
             lossless_priority: lossless.ok(),
-            problem: lossless.err().map(|problem| {
-                if view.link.up {
-                    problem.to_string()
-                } else {
-                    format!("the link is down: ip link set {interface} up, or see the cable")
-                }
-            }),
+            problem: lossless.err().map(|problem| told(interface, view, problem)),
             warnings: view.violations.iter().map(ToString::to_string).collect(),
         }
+    }
+}
+
+/// Why FCoE is not lossless, with what is known of the interface.
+fn told(interface: &str, view: &LldpView, problem: DcbProblem) -> String {
+    let is_kept = view
+        .card
+        .as_ref()
+        .is_some_and(|card| !card.is_set_by_host());
+    if !view.link.up {
+        format!("the link is down: ip link set {interface} up, or see the cable")
+    } else if problem == DcbProblem::NoNeighbour && is_kept {
+        format!(
+            "no LLDP neighbor is heard, as the firmware of this NIC keeps LLDP to itself: turn \
+             its agent off (ethtool --show-priv-flags {interface} names the flag, such as \
+             fw-lldp-agent), or ask the tool of its vendor"
+        )
+    } else {
+        problem.to_string()
     }
 }
 

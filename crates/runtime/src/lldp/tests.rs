@@ -71,6 +71,29 @@ fn who_is_told_to_stop_does() {
     assert!(view.agent.neighbours().is_empty());
 }
 
+/// A neighbour sends faster than it is heard.
+#[test]
+fn a_flood_does_not_keep_it_from_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::Cable(folder.path().join("x.sock"));
+    let port = EtherPort::open(&place, &OPTIONS).unwrap();
+    let mut view = LldpView::new(&place, &port, None);
+    let mut frames = 0_u64;
+    view.take_some(|_| {
+        frames += 256;
+        256
+    });
+    assert!(frames > 0);
+}
+
+#[test]
+fn the_time_that_is_told_is_that_of_listening() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::Cable(folder.path().join("x.sock"));
+    let view = listen(&place, Duration::MAX, &AtomicBool::new(true)).unwrap();
+    assert!(view.listened < Duration::from_secs(3600), "{view:?}");
+}
+
 #[test]
 fn an_interface_that_is_not_there_is_told() {
     let place = Place::Interface("no-such-one".to_owned());
