@@ -1,5 +1,6 @@
 //! VLAN discovery: what is sent when, and which answers count.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fc::wire::ethernet::{EthernetHeader, FIP, Mac, VlanTag};
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::change::FcoeMode;
 use crate::vlan::interface::{VlanError, VlanInterface, existing, make, name};
-use crate::vlan::ports::{DiscoveryOptions, QueriedPort, discover};
+use crate::vlan::ports::{DiscoveryOptions, QueriedPort, discover, take_some};
 use crate::vlan::query::{FORWARDERS_MAX, VlanQuery};
 use crate::vlan::{Forwarder, ForwarderKind, table};
 
@@ -236,11 +237,34 @@ fn a_port_asks_and_hears_the_answer() {
     switch.join(Mac::ALL_FCF.0).unwrap();
     let mut ports = [QueriedPort::open(&place.to_string(), options).unwrap()];
     let answering = std::thread::spawn(move || answer(&mut switch));
-    discover(&mut ports).unwrap();
+    discover(&mut ports, &AtomicBool::new(false)).unwrap();
     answering.join().unwrap();
     let expected = [152, 200].map(|vid| Forwarder { vid, mac: FCF });
     assert_eq!(ports[0].found(), expected);
     assert_eq!(ports[0].name(), place.to_string());
+}
+
+/// Someone sends all the time, faster than it can be heard.
+#[test]
+fn a_flood_keeps_no_discovery_from_ending() {
+    let mut frames = 0;
+    take_some(|| {
+        frames += 1;
+        256
+    });
+    assert!(frames > 0);
+}
+
+#[test]
+fn a_discovery_that_is_told_to_stop_does() {
+    let folder = TempDir::new().unwrap();
+    let place = Place::Cable(folder.path().join("san"));
+    let options = DiscoveryOptions {
+        mode: FcoeMode::Fabric,
+        retries: 3600,
+    };
+    let mut ports = [QueriedPort::open(&place.to_string(), options).unwrap()];
+    discover(&mut ports, &AtomicBool::new(true)).unwrap();
 }
 
 /// Waits for a Request, and answers it.

@@ -1,6 +1,7 @@
 //! VLAN discovery on ports of this machine: interfaces, and cables.
 
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use fc::wire::ethernet::Mac;
@@ -66,11 +67,8 @@ impl QueriedPort {
     /// What is wrong with the port itself.
     fn turn(&mut self, now: Duration) -> std::io::Result<()> {
         let query = &mut self.query;
-        while self
-            .port
-            .receive(|frame, tag| query.receive(now, frame, tag))
-            > 0
-        {}
+        let port = &mut self.port;
+        take_some(|| port.receive(|frame, tag| query.receive(now, frame, tag)));
         self.port.news()?;
         if !self.port.link().up {
             return Ok(());
@@ -94,13 +92,13 @@ impl QueriedPort {
     }
 }
 
-/// Asks at all ports, until each has been answered for or asked often enough.
+/// Asks at all ports, until each has been answered for or asked often enough, or until `stop`.
 ///
 /// # Errors
 /// What is wrong with a port.
-pub fn discover(ports: &mut [QueriedPort]) -> std::io::Result<()> {
+pub fn discover(ports: &mut [QueriedPort], stop: &AtomicBool) -> std::io::Result<()> {
     let begun = Instant::now();
-    loop {
+    while !stop.load(Relaxed) {
         let now = begun.elapsed();
         for port in &mut *ports {
             port.turn(now)?;
@@ -109,7 +107,18 @@ pub fn discover(ports: &mut [QueriedPort]) -> std::io::Result<()> {
         let Some(due) = due else {
             return Ok(());
         };
-        wait(ports, due.saturating_sub(now))?;
+        wait(ports, due.saturating_sub(now).min(TURN))?;
+    }
+    Ok(())
+}
+
+/// Receives until there is nothing more, or for a while: whoever sends faster than it is heard keeps
+/// neither other ports nor the end waiting.
+pub(crate) fn take_some(mut receive: impl FnMut() -> usize) {
+    for _ in 0..BATCHES {
+        if receive() == 0 {
+            return;
+        }
     }
 }
 
@@ -130,6 +139,12 @@ fn wait(ports: &[QueriedPort], pause: Duration) -> std::io::Result<()> {
 }
 
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long is waited before it is looked whether to stop.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Batches of frames that are received before something else is done.
+const BATCHES: usize = 4;
 
 /// FIP frames are short and few.
 const PORT: EtherOptions = EtherOptions {

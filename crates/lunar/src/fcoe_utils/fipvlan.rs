@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::{ArgAction, Args};
 use fcoe_utils::change::{self, FcoeMode};
@@ -10,8 +11,10 @@ use fcoe_utils::sysfs::{ROOT, SysfsDir};
 use fcoe_utils::vlan::interface::{VlanInterface, existing, make};
 use fcoe_utils::vlan::ports::{DiscoveryOptions, QueriedPort, discover};
 use fcoe_utils::vlan::{ForwarderKind, table};
+use rustix::io::Errno;
 
 use super::fcoeadm::MODES;
+use crate::progress_display::{INTERRUPTED, stop_on_signal};
 use crate::units::{choice, number};
 use crate::{VerbError, documents};
 
@@ -67,19 +70,20 @@ pub(crate) struct FipvlanArgs {
 pub(crate) fn run(args: &FipvlanArgs) -> Result<ExitCode, VerbError> {
     let all = list()?;
     let names = args.names(&all)?;
-    let ours = set_up_for_now(&all, &names)?;
-    let asked = ask(args, &names);
-    let told = asked.and_then(|ports| tell(args, &all, &ports).map(|failed| (ports, failed)));
-    let ports = told.as_ref().map_or(&[][..], |(ports, _)| ports.as_slice());
-    for interface in ours {
-        let answered = ports
-            .iter()
-            .any(|port| port.name() == interface.name && !port.found().is_empty());
-        if !(answered && (args.link_up || args.create || args.start)) {
-            set_up(interface.index, false).map_err(|cause| down(&interface.name, &cause))?;
-        }
+    let stop = stop_on_signal();
+    let mut raised = Raised::default();
+    raised.set_up(&all, &names)?;
+    let ports = ask(args, &names, &stop)?;
+    if stop.load(Relaxed) {
+        raised.set_down()?;
+        return Ok(ExitCode::from(INTERRUPTED));
     }
-    let (ports, mut failed) = told?;
+    if args.link_up || args.create || args.start {
+        raised.keep(&ports);
+    }
+    let told = tell(args, &all, &ports);
+    raised.set_down()?;
+    let mut failed = told?;
     if ports.iter().all(|port| port.found().is_empty()) {
         failed.push(format!(
             "No Fibre Channel Forwarders or VN2VN Responders Found on {}: is FCoE enabled at the \
@@ -123,31 +127,64 @@ fn list() -> Result<Vec<EtherInterface>, VerbError> {
     interfaces().map_err(|cause| VerbError::failed(format!("cannot list interfaces: {cause}")))
 }
 
-/// Sets up what is down, as frames need a link. Gives what was changed.
-fn set_up_for_now<'a>(
-    all: &'a [EtherInterface],
-    names: &[String],
-) -> Result<Vec<&'a EtherInterface>, VerbError> {
-    let named = all
-        .iter()
-        .filter(|one| names.contains(&one.name) && !one.is_up);
-    let down: Vec<_> = named.collect();
-    for interface in &down {
-        set_up(interface.index, true).map_err(|cause| {
-            VerbError::failed(format!(
-                "{} is down and cannot be set up: {cause}: ip link set {0} up",
-                interface.name
-            ))
-        })?;
+/// Interfaces that were down and are up to ask. They are set down again, whatever fails.
+#[derive(Default)]
+struct Raised(Vec<(u32, String)>);
+
+impl Raised {
+    /// Sets up what is down, as frames need a link.
+    fn set_up(&mut self, all: &[EtherInterface], names: &[String]) -> Result<(), VerbError> {
+        let down = all
+            .iter()
+            .filter(|one| names.contains(&one.name) && !one.is_up);
+        for EtherInterface { index, name, .. } in down {
+            set_up(*index, true).map_err(|cause| {
+                VerbError::failed(format!(
+                    "{name} is down and cannot be set up: {cause}: ip link set {name} up"
+                ))
+            })?;
+            self.0.push((*index, name.clone()));
+        }
+        Ok(())
     }
-    Ok(down)
+
+    /// Those that got an answer stay up.
+    fn keep(&mut self, ports: &[QueriedPort]) {
+        let has_answer = |name: &str| {
+            let mut ports = ports.iter();
+            ports.any(|port| port.name() == name && !port.found().is_empty())
+        };
+        self.0.retain(|(_, name)| !has_answer(name));
+    }
+
+    /// Sets all of them down, and tells of the first that stays up.
+    fn set_down(&mut self) -> Result<(), VerbError> {
+        let failed = self.0.drain(..).filter_map(|(index, name)| {
+            let cause = set_up(index, false).err()?;
+            let gone = cause.raw_os_error() == Some(Errno::NODEV.raw_os_error());
+            (!gone).then(|| {
+                format!("{name} cannot be set down again: {cause}: ip link set {name} down")
+            })
+        });
+        match failed.reduce(|first, _| first) {
+            Some(first) => Err(VerbError::failed(first)),
+            None => Ok(()),
+        }
+    }
 }
 
-fn down(name: &str, cause: &std::io::Error) -> VerbError {
-    VerbError::failed(format!("cannot set {name} down again: {cause}"))
+impl Drop for Raised {
+    fn drop(&mut self) {
+        // What failed before this is told already.
+        let _ = self.set_down();
+    }
 }
 
-fn ask(args: &FipvlanArgs, names: &[String]) -> Result<Vec<QueriedPort>, VerbError> {
+fn ask(
+    args: &FipvlanArgs,
+    names: &[String],
+    stop: &AtomicBool,
+) -> Result<Vec<QueriedPort>, VerbError> {
     let options = DiscoveryOptions {
         mode: args.mode,
         retries: args.link_retry,
@@ -156,7 +193,7 @@ fn ask(args: &FipvlanArgs, names: &[String]) -> Result<Vec<QueriedPort>, VerbErr
     for name in names {
         ports.push(QueriedPort::open(name, options).map_err(VerbError::failed)?);
     }
-    let asked = discover(&mut ports);
+    let asked = discover(&mut ports, stop);
     asked.map_err(|cause| VerbError::failed(format!("cannot ask: {cause}")))?;
     Ok(ports)
 }

@@ -1,99 +1,9 @@
 //! `lunar doctor` in network namespaces: what it finds, and that the commands it prints mend that.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::rig::{LUNAR, PATIENCE, Ran, Run, lunar};
-
-/// A network namespace, as long as this lives.
-struct Namespace(Child);
-
-impl Namespace {
-    fn new() -> Self {
-        let mut holder = Command::new("unshare");
-        if !is_root() {
-            holder.arg("--map-root-user");
-        }
-        let holder = holder.args(["--net", "sleep", "600"]).spawn().unwrap();
-        let namespace = Self(holder);
-        let own = fs::read_link("/proc/self/ns/net").unwrap();
-        let path = format!("/proc/{}/ns/net", namespace.0.id());
-        let deadline = Instant::now() + PATIENCE;
-        while fs::read_link(&path).map_or(true, |theirs| theirs == own) {
-            assert!(Instant::now() < deadline, "unshare (package util-linux)");
-            thread::sleep(Duration::from_millis(5));
-        }
-        namespace
-    }
-
-    /// A program in it.
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.0.id().to_string(), "-n"]);
-        if !is_root() {
-            command.args(["-U", "--preserve-credentials"]);
-        }
-        command.arg(program);
-        command
-    }
-
-    /// Runs a line of a shell.
-    #[track_caller]
-    fn sh(&self, line: &str) {
-        let ran = self.command("sh").args(["-c", line]).ran();
-        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
-    }
-
-    fn doctor(&self, args: &str) -> Ran {
-        let mut doctor = self.command("timeout");
-        doctor.args(["-k", "1", "60", LUNAR, "doctor"]);
-        doctor.args(args.split_whitespace()).ran()
-    }
-
-    /// A server of the program in it, which is ready once it has printed a line.
-    fn start(&self, args: &str) -> Server {
-        let mut server = self.command("setpriv");
-        server.args(["--pdeathsig", "TERM", LUNAR]);
-        let server = server.args(args.split_whitespace()).stdout(Stdio::piped());
-        let mut child = server.stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "lunar {args} has ended");
-        Server(child)
-    }
-
-    fn serve(&self, interface: &str) -> Server {
-        self.sh("ip link set lo up");
-        self.start(&format!("serve ram:1M --fcoe {interface} --open"))
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn is_root() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    status.lines().any(|line| line.starts_with("Uid:\t0\t0"))
-}
+use crate::namespace::Namespace;
+use crate::rig::{Ran, Run, lunar};
 
 /// Two interfaces that are connected with each other, of a bridge's width.
 const PAIR: &str = "ip link add va mtu 2500 up type veth peer name vb mtu 2500 && \
@@ -128,10 +38,10 @@ fn all_is_well(ran: &Ran) -> String {
 fn of_a_sound_path_it_says_one_line() {
     let namespace = Namespace::new();
     namespace.sh(PAIR);
-    let alone = all_is_well(&namespace.doctor("fcoe://va --listen 2s"));
+    let alone = all_is_well(&namespace.lunar("doctor fcoe://va --listen 2s").ran());
     assert!(alone.contains("no other port answers"), "{alone}");
     let _server = namespace.serve("vb");
-    let said = all_is_well(&namespace.doctor("fcoe://va --listen 3s"));
+    let said = all_is_well(&namespace.lunar("doctor fcoe://va --listen 3s").ran());
     assert!(said.contains("with 1 other port heard"), "{said}");
 }
 
@@ -140,7 +50,7 @@ fn a_wrong_mtu_in_the_middle_is_found_and_mended() {
     let namespace = Namespace::new();
     namespace.sh(BRIDGE);
     let _server = namespace.serve("vb");
-    let ran = namespace.doctor("fcoe://va --listen 3s");
+    let ran = namespace.lunar("doctor fcoe://va --listen 3s").ran();
     let command = "ip link set pb mtu 2500";
     found(
         &ran,
@@ -148,7 +58,7 @@ fn a_wrong_mtu_in_the_middle_is_found_and_mended() {
         command,
     );
     namespace.sh(command);
-    all_is_well(&namespace.doctor("fcoe://va --listen 3s"));
+    all_is_well(&namespace.lunar("doctor fcoe://va --listen 3s").ran());
 }
 
 /// A bridge of another machine is not seen: the command says where to run it.
@@ -156,12 +66,12 @@ fn a_wrong_mtu_in_the_middle_is_found_and_mended() {
 fn a_wrong_mtu_beyond_this_machine_is_found_and_mended_there() {
     let [near, middle, far] = [(); 3].map(|()| Namespace::new());
     middle.sh(BRIDGE);
-    middle.sh(&format!("ip link set va netns {}", near.0.id()));
-    middle.sh(&format!("ip link set vb netns {}", far.0.id()));
+    middle.sh(&format!("ip link set va netns {}", near.id()));
+    middle.sh(&format!("ip link set vb netns {}", far.id()));
     near.sh("ip link set va up");
     far.sh("ip link set vb up");
     let _server = far.serve("vb");
-    let ran = near.doctor("fcoe://va --listen 3s --json");
+    let ran = near.lunar("doctor fcoe://va --listen 3s --json").ran();
     let told = ran.json();
     let [finding] = &told["findings"].as_array().unwrap()[..] else {
         panic!("{told}")
@@ -173,7 +83,7 @@ fn a_wrong_mtu_beyond_this_machine_is_found_and_mended_there() {
     for port in ["pa", "pb"] {
         middle.sh(&command.replace("PORT", port));
     }
-    all_is_well(&near.doctor("fcoe://va --listen 3s"));
+    all_is_well(&near.lunar("doctor fcoe://va --listen 3s").ran());
 }
 
 /// The discipline that each kernel has beside the plain ones.
@@ -183,13 +93,13 @@ fn a_discipline_that_delays_frames_is_found_and_mended() {
     namespace.sh(PAIR);
     namespace.sh("tc qdisc replace dev va root fq_codel 2> /dev/null || \
          tc qdisc replace dev va root tbf rate 1mbit burst 3000 limit 3000");
-    let ran = namespace.doctor("fcoe://va --listen 0s");
+    let ran = namespace.lunar("doctor fcoe://va --listen 0s").ran();
     let command = "tc qdisc replace dev va root pfifo limit 20000";
     found(&ran, "drops or delays frames under load", command);
     namespace.sh(command);
-    all_is_well(&namespace.doctor("fcoe://va --listen 0s"));
+    all_is_well(&namespace.lunar("doctor fcoe://va --listen 0s").ran());
     namespace.sh("tc qdisc replace dev va root pfifo limit 20");
-    let ran = namespace.doctor("fcoe://va --listen 0s");
+    let ran = namespace.lunar("doctor fcoe://va --listen 0s").ran();
     found(&ran, "va: its queue holds no more than 20 frames", command);
 }
 
@@ -197,7 +107,7 @@ fn a_discipline_that_delays_frames_is_found_and_mended() {
 fn an_interface_that_is_down_or_narrow_is_found_and_mended() {
     let namespace = Namespace::new();
     namespace.sh("ip link add va type veth peer name vb mtu 2500 && ip link set vb up");
-    let ran = namespace.doctor("fcoe://va");
+    let ran = namespace.lunar("doctor fcoe://va").ran();
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     let commands = ran.out.lines().filter(|line| line.starts_with("    "));
     let commands: Vec<_> = commands.map(str::trim_start).collect();
@@ -206,7 +116,7 @@ fn an_interface_that_is_down_or_narrow_is_found_and_mended() {
         "{commands:?}"
     );
     commands.iter().for_each(|command| namespace.sh(command));
-    all_is_well(&namespace.doctor("fcoe://va --listen 2s"));
+    all_is_well(&namespace.lunar("doctor fcoe://va --listen 2s").ran());
 }
 
 /// Nothing is lost on a pair of interfaces that has room for all that is on its way.
@@ -215,7 +125,9 @@ fn with_a_floor_at_the_other_end_frames_go_both_ways() {
     let namespace = Namespace::new();
     namespace.sh(PAIR);
     let _floor = namespace.start("floor --listen fcoe://vb --open --size 4M");
-    let ran = namespace.doctor("fcoe://va --listen 0s --blast 300ms --json");
+    let ran = namespace
+        .lunar("doctor fcoe://va --listen 0s --blast 300ms --json")
+        .ran();
     let told = ran.json();
     let blast = &told["blast"];
     let count = |name: &str| blast[name].as_u64().unwrap_or_else(|| panic!("{told}"));
@@ -223,7 +135,9 @@ fn with_a_floor_at_the_other_end_frames_go_both_ways() {
     let lost = count("lost_in") + count("lost_out");
     let is_told = told["findings"] != Value::Array(Vec::new());
     assert_eq!(lost > 0, is_told, "{told}");
-    let none = namespace.doctor("fcoe://va --listen 0s --blast 0s --json");
+    let none = namespace
+        .lunar("doctor fcoe://va --listen 0s --blast 0s --json")
+        .ran();
     assert_eq!(none.json()["blast"], Value::Null);
 }
 
@@ -231,7 +145,10 @@ fn with_a_floor_at_the_other_end_frames_go_both_ways() {
 fn every_field_of_its_json_is_in_the_manual() {
     let namespace = Namespace::new();
     namespace.sh(PAIR);
-    let told = namespace.doctor("fcoe://va --listen 2s --json").json();
+    let told = namespace
+        .lunar("doctor fcoe://va --listen 2s --json")
+        .ran()
+        .json();
     let manual = include_str!("../../../../docs/manual/doctor.md");
     for field in told.as_object().unwrap().keys() {
         assert!(manual.contains(&format!("`{field}`")), "{field}");

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
-use crate::rig::{PATIENCE, Run, folder, lunar};
+use crate::namespace::Namespace;
+use crate::rig::{LUNAR, PATIENCE, Run, folder, lunar, signal};
 
 /// VLAN Notification (FC-BB-6): MAC address of the forwarder, and VLANs 152 and 200.
 const ANSWER: [u8; 28] = [
@@ -46,6 +47,39 @@ fn where_nothing_answers_it_says_so_and_fails() {
     let place = format!("cable:{}", folder.join("san").display());
     lunar(&format!("fipvlan -l 0 {place}")).refused_with(1, "No Fibre Channel Forwarders or VN2VN");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+/// Two interfaces, of which the first one is down.
+const PAIR: &str = "ip link add va mtu 2500 type veth peer name vb mtu 2500 && ip link set vb up";
+
+/// Fails unless the first interface is down.
+const IS_DOWN: &str = "ip -o link show va | grep -q 'state DOWN' && \
+                       ! ip -o link show va | grep -q '[<,]UP[,>]'";
+
+#[test]
+fn an_interface_is_down_again_after_a_failure() {
+    let namespace = Namespace::new();
+    namespace.sh(PAIR);
+    namespace
+        .lunar("fipvlan -l 0 va no-such-iface")
+        .refused_with(1, "ip link");
+    namespace.sh(IS_DOWN);
+    namespace
+        .lunar("fipvlan -l 0 va")
+        .refused_with(1, "No Fibre Channel Forwarders");
+    namespace.sh(IS_DOWN);
+}
+
+#[test]
+fn an_interface_is_down_again_after_an_interruption() {
+    let namespace = Namespace::new();
+    namespace.sh(PAIR);
+    let mut asking = namespace.command(LUNAR);
+    let mut asking = asking.args(["fipvlan", "va"]).spawn().unwrap();
+    namespace.sh("until ip -o link show va | grep -q '[<,]UP[,>]'; do sleep 0.05; done");
+    signal("INT", asking.id());
+    assert_eq!(asking.wait().unwrap().code(), Some(130));
+    namespace.sh(IS_DOWN);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod fipvlan;
 mod iser;
 mod looks;
 mod manual;
+mod namespace;
 mod race;
 mod resume;
 mod rig;
