@@ -11,7 +11,7 @@ use crate::check::check;
 use crate::secret::SecretSource;
 use crate::tree::{
     Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
-    PortalGroupTag, PortalIser, PortalRow, Portals, TargetRow, Tree, VolumeRow,
+    PortalGroupTag, PortalIser, PortalRow, Portals, SwitchRow, TargetRow, Tree, VolumeRow,
 };
 
 const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
@@ -22,7 +22,13 @@ pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     let volumes = btree_map(prop::sample::select(&VOLUMES[..]), volume(), 0..4);
     let groups = btree_map(prop::sample::select(&GROUPS[..]), group(), 0..3);
     let targets = btree_map(0_u8..3, target(), 0..3);
-    (volumes, groups, targets).prop_map(|(volumes, groups, targets)| Tree {
+    let switches = btree_map(0_u8..2, switch(), 0..2);
+    let rows = (volumes, groups, targets, switches);
+    rows.prop_map(|(volumes, groups, targets, switches)| Tree {
+        switch: switches
+            .into_iter()
+            .map(|(number, row)| (format!("s{number}"), row))
+            .collect(),
         volume: volumes
             .into_iter()
             .map(|(name, row)| (name.to_owned(), row))
@@ -233,6 +239,29 @@ fn target() -> impl Strategy<Value = TargetRow> {
                 .map(|(name, luns)| (name.to_owned(), luns))
                 .collect(),
             login,
+        },
+    )
+}
+
+fn switch() -> impl Strategy<Value = SwitchRow> {
+    let places = vec((0_u8..4).prop_map(|number| format!("eth{number}")), 1..3);
+    let line = (0_u8..4).prop_map(|number| format!("zone z{number} = port:eth{number}"));
+    let name = option::of((1_u64..9).prop_map(|name| format!("10:00:00:00:00:00:00:0{name}")));
+    let numbers = (option::of(1_u8..240), option::of(1_u16..4095));
+    let fka = option::of((250_u64..9000).prop_map(|millis| Time(Duration::from_millis(millis))));
+    let zoning = (vec(line, 0..3), any::<bool>());
+    (places, zoning, numbers, fka, name, any::<bool>()).prop_map(
+        |(places, (zones, open), (domain, vlan), fka, switch_name, standby)| SwitchRow {
+            places,
+            zone_file: (!open && zones.is_empty()).then(|| "/etc/lunar/zones".to_owned()),
+            open: open && zones.is_empty(),
+            zones,
+            domain,
+            vlan,
+            fka,
+            switch_name,
+            standby,
+            ..SwitchRow::default()
         },
     )
 }

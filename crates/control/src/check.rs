@@ -7,6 +7,7 @@
 mod access;
 mod iser;
 mod process;
+mod switch;
 mod target;
 mod volume;
 
@@ -75,10 +76,11 @@ pub fn check(tree: &Tree) -> Findings {
     access::check(tree, &mut findings);
     target::check(tree, &mut findings);
     iser::check(tree, &mut findings);
+    switch::check(tree, &mut findings);
     findings
 }
 
-/// Whether a name can be that of a volume or a group: it becomes part of paths, addresses and
+/// Whether a name can be that of a volume, a group or a switch: it becomes part of paths, addresses and
 /// metrics.
 pub(crate) fn is_row_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);

@@ -5,6 +5,7 @@
 //! [volume.NAME]    a logical unit: its address, and what hosts know it by
 //! [group.NAME]     initiators that are treated alike, and their CHAP credentials
 //! [target."NAME"]  an IQN or a WWPN: portals, LUNs, and who may log in
+//! [switch.NAME]    a Fibre Channel switch: its ports, and who sees whom
 //! ```
 //!
 //! Rows are plain data: [`crate::check`] finds what does not fit together. What is not written is
@@ -12,6 +13,7 @@
 
 mod portal_iser;
 mod portals;
+mod switch;
 mod table;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,7 @@ use crate::secret::SecretSource;
 pub use portal_iser::PortalIser;
 pub(crate) use portals::{A_LIST, A_PORTAL};
 pub use portals::{PortalRow, Portals};
+pub use switch::SwitchRow;
 
 /// The version of the document that this program writes, and the highest that it reads.
 pub const VERSION: u32 = 1;
@@ -57,6 +60,9 @@ pub struct Tree {
     /// Targets, by IQN or WWPN.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub target: BTreeMap<String, TargetRow>,
+    /// Switches, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub switch: BTreeMap<String, SwitchRow>,
 }
 
 /// What holds for the process. A change counts at the next start, if nothing else is said.
@@ -412,6 +418,7 @@ impl Default for Tree {
             volume: BTreeMap::new(),
             group: BTreeMap::new(),
             target: BTreeMap::new(),
+            switch: BTreeMap::new(),
         }
     }
 }

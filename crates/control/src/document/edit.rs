@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::layout::{Layout, Section};
 use super::rewrite::rewrite_from;
 use super::{DocumentProblem, parse};
-use crate::tree::{GroupRow, TargetRow, Tree, VERSION, VolumeRow, pairs};
+use crate::tree::{GroupRow, SwitchRow, TargetRow, Tree, VERSION, VolumeRow, pairs};
 
 /// The text of `document`, which says `old`, changed to say `new`, and what is read of it.
 ///
@@ -96,6 +96,7 @@ impl<'a> Edits<'a> {
         edits.section("volume", &old.volume, &new.volume)?;
         edits.section("group", &old.group, &new.group)?;
         edits.section("target", &old.target, &new.target)?;
+        edits.section("switch", &old.switch, &new.switch)?;
         Some(edits)
     }
 
@@ -181,6 +182,15 @@ impl Row for TargetRow {
     fn tree(target: BTreeMap<String, Self>) -> Tree {
         Tree {
             target,
+            ..Tree::default()
+        }
+    }
+}
+
+impl Row for SwitchRow {
+    fn tree(switch: BTreeMap<String, Self>) -> Tree {
+        Tree {
+            switch,
             ..Tree::default()
         }
     }

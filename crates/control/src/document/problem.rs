@@ -152,6 +152,7 @@ fn in_words(message: &str) -> String {
 /// What serde expects in words of TOML, and how that is written.
 fn in_toml(expected: &str) -> (&str, &str) {
     match expected {
+        "u8" => ("a number from 0 to 255", ""),
         "u16" => ("a number from 0 to 65535", ""),
         "u32" => ("a number from 0 to 4294967295", ""),
         "a boolean" => ("true or false", ""),

@@ -58,11 +58,12 @@ pub(super) fn rewrite_from(document: &str, old: &Tree, tree: &Tree) -> String {
 }
 
 /// The sections of rows, and whether a tree has any in them.
-fn sections_of(tree: &Tree) -> [(&'static str, bool); 3] {
+fn sections_of(tree: &Tree) -> [(&'static str, bool); 4] {
     [
         ("volume", !tree.volume.is_empty()),
         ("group", !tree.group.is_empty()),
         ("target", !tree.target.is_empty()),
+        ("switch", !tree.switch.is_empty()),
     ]
 }
 
@@ -85,6 +86,7 @@ fn without_equal_rows(one: &Tree, other: &Tree) -> (Tree, Tree) {
         volume: only(&one.volume, &other.volume),
         group: only(&one.group, &other.group),
         target: only(&one.target, &other.target),
+        switch: only(&one.switch, &other.switch),
     };
     (of(one, other), of(other, one))
 }

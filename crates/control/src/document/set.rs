@@ -250,6 +250,7 @@ impl Tree {
             volume: alone(&self.volume, name, section == "volume"),
             group: alone(&self.group, name, section == "group"),
             target: alone(&self.target, name, section == "target"),
+            switch: alone(&self.switch, name, section == "switch"),
         }
     }
 
@@ -263,6 +264,7 @@ impl Tree {
             "volume" => take(&mut self.volume, name, part.volume),
             "group" => take(&mut self.group, name, part.group),
             "target" => take(&mut self.target, name, part.target),
+            "switch" => take(&mut self.switch, name, part.switch),
             _ => {}
         }
         self.version = part.version;

@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 
 use super::{
-    ApiRow, ChapRow, DaemonRow, DiscoveryRow, GroupRow, LimitRow, LoginRow, TargetRow, TlsRow,
-    Tree, VolumeRow,
+    ApiRow, ChapRow, DaemonRow, DiscoveryRow, GroupRow, LimitRow, LoginRow, SwitchRow, TargetRow,
+    TlsRow, Tree, VolumeRow,
 };
 
 /// What serde has derived for a row stands beside its traits (`remote = "Self"`), and is called by
@@ -55,7 +55,8 @@ tables!(
     GroupRow,
     ChapRow,
     TargetRow,
-    LoginRow
+    LoginRow,
+    SwitchRow
 );
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 /// Ports of one switch at the most. A set of them is one word.
-pub(super) const PORTS_MAX: usize = 64;
+pub const PORTS_MAX: usize = 64;
 
 /// For how long a cable is left unread at the most.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);

@@ -11,7 +11,7 @@ pub use ::io::ring::RingKind;
 use fc::wire::ethernet::Mac;
 pub use fc::wire::names::Wwn;
 
-use super::holdback::PORTS_MAX;
+pub use super::holdback::PORTS_MAX;
 use crate::inventory::fcoe_port;
 
 /// The options of `lunar switch`.

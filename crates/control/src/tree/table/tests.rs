@@ -1,6 +1,6 @@
 //! What is written as a list, and is to be a table.
 
-use crate::tree::{GroupRow, TargetRow, Tree, VolumeRow};
+use crate::tree::{GroupRow, SwitchRow, TargetRow, Tree, VolumeRow};
 
 #[test]
 fn a_list_in_place_of_a_table_is_refused() {
@@ -9,6 +9,7 @@ fn a_list_in_place_of_a_table_is_refused() {
         serde_json::from_str::<VolumeRow>(r#"{"address": "ram:1M", "limit": ["20k"]}"#)
             .unwrap_err(),
         serde_json::from_str::<TargetRow>(r#"{"login": [null, null]}"#).unwrap_err(),
+        serde_json::from_str::<SwitchRow>(r#"[["eth1"]]"#).unwrap_err(),
         serde_json::from_str::<GroupRow>(r#"{"chap": ["user", "file:/a"]}"#).unwrap_err(),
         serde_json::from_str::<Tree>(r#"{"version": 1, "volume": {"a": ["ram:1M"]}}"#).unwrap_err(),
         serde_json::from_str::<Tree>(r#"{"version": 1, "daemon": [2]}"#).unwrap_err(),
