@@ -8,13 +8,14 @@
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
 //! | cables that are left unread, as they are too fast | `holdback` |
 //! | orders of other threads, the zone file | `orders` |
-//! | N_Port_IDs that outlive it | `ids` |
+//! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
 //! | what it logs | `report`, `login_log`, `unseen` |
 
 mod backlog;
 mod core;
 mod holdback;
 mod ids;
+mod ids_keeper;
 mod login_log;
 pub mod options;
 mod orders;
@@ -39,8 +40,10 @@ use serde::Serialize;
 
 use self::core::SwitchCore;
 pub use self::ids::IdsError;
-use self::ids::{IdList, IdsWriter};
+use self::ids::{IdList, IdsFolder};
+use self::ids_keeper::IdsKeeper;
 use self::options::SwitchOptions;
+use self::orders::{OrderSender, SwitchOrder};
 pub use self::orders::{SwitchOrders, ZonesError};
 use self::port::SwitchPort;
 
@@ -105,8 +108,9 @@ pub fn run(
     if let Some(cause) = other {
         tracing::info!("no io_uring ({cause}): using epoll");
     }
-    let writer = options.state.clone().map(IdsWriter::start).transpose()?;
-    let (orders, heard) = SwitchOrders::new(ring.waker(), &options.zoning);
+    let (sender, heard) = OrderSender::new(ring.waker());
+    let keeper = ids_keeper(options, &sender)?;
+    let orders = SwitchOrders::new(sender, &options.zoning);
     let epoch = Instant::now();
     let switch = switch(options, Arc::clone(&zones), ids, &attachments)?;
     if options.standby {
@@ -115,9 +119,22 @@ pub fn run(
     }
     let ports = ready_ports(options, &switch, &attachments);
     let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
-    let mut core = SwitchCore::new(ring, (switch, zones), ports_there, epoch, heard, writer);
+    let mut core = SwitchCore::new(ring, (switch, zones), ports_there, epoch, heard, keeper);
     ready(&ports, orders)?;
     Ok(core.run()?)
+}
+
+/// What keeps N_Port_IDs, if there is a place for them. That of a standby looks at what the other
+/// switch writes there.
+fn ids_keeper(options: &SwitchOptions, sender: &OrderSender) -> io::Result<Option<IdsKeeper>> {
+    let Some(folder) = options.state.clone() else {
+        return Ok(None);
+    };
+    let sender = sender.clone();
+    let told = move |ids| sender.give(SwitchOrder::RestoreIds(ids));
+    let keeper = IdsKeeper::start(IdsFolder(folder), told)?;
+    keeper.watch(options.standby);
+    Ok(Some(keeper))
 }
 
 /// The machine, with a port for each Ethernet port.

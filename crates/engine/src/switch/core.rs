@@ -21,7 +21,7 @@ use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
 use super::holdback::Holdback;
-use super::ids::IdsWriter;
+use super::ids_keeper::IdsKeeper;
 use super::login_log::LoginLog;
 use super::orders::SwitchOrder;
 use super::port::{Sent, SwitchPort};
@@ -35,7 +35,7 @@ pub(super) struct SwitchCore {
     pub(super) ports: Vec<SwitchPort>,
     epoch: Instant,
     orders: Receiver<SwitchOrder>,
-    pub(super) ids: Option<IdsWriter>,
+    pub(super) ids: Option<IdsKeeper>,
     holdback: Holdback,
     /// How each port is waited for.
     watches: Vec<Watch>,
@@ -72,7 +72,7 @@ impl SwitchCore {
         ports: Vec<SwitchPort>,
         epoch: Instant,
         orders: Receiver<SwitchOrder>,
-        ids: Option<IdsWriter>,
+        ids: Option<IdsKeeper>,
     ) -> Self {
         Self {
             ring,
@@ -260,9 +260,10 @@ impl SwitchCore {
                 SwitchOrder::SetZones(zones) => {
                     self.switch.set_zones(now, Arc::clone(&zones));
                     self.zones = zones;
-                    tracing::info!("the zones were read again");
+                    self.tell_zones();
                 }
                 SwitchOrder::Tell => self.tell_counters(),
+                SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
             }
         }
     }

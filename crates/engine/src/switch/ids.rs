@@ -1,16 +1,16 @@
 //! N_Port_IDs that outlive the switch: `--state DIR`.
 //!
 //! A file has one line for each WWPN: the name, a space, and the N_Port_ID as six hexadecimal
-//! digits. It is replaced as a whole, by a thread of its own: a reactor must not wait for a disk.
+//! digits. It is replaced as a whole.
 
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use fc::wire::names::{FcId, Wwn};
 use runtime::files::{self, nothing_is_there};
+
+use super::ids_keeper::IdsDisk;
 
 /// The name of the file in its folder.
 const NAME: &str = "n-port-ids";
@@ -91,66 +91,22 @@ fn text(ids: &[(Wwn, FcId)]) -> String {
         })
 }
 
-/// The thread that writes. Dropping it waits until what it was given last is written.
+/// A folder with the list.
 #[derive(Debug)]
-pub(super) struct IdsWriter {
-    folder: PathBuf,
-    lists: Option<Sender<IdList>>,
-    thread: Option<JoinHandle<()>>,
-}
+pub(super) struct IdsFolder(pub(super) PathBuf);
 
-impl IdsWriter {
-    /// Starts it for a folder.
-    ///
-    /// # Errors
-    ///
-    /// When there can be no thread.
-    pub(super) fn start(folder: PathBuf) -> io::Result<Self> {
-        let (lists, queued) = channel();
-        let thread = thread::Builder::new().name("n-port-ids".to_owned());
-        let to = folder.clone();
-        let thread = thread.spawn(move || write(&to, &queued))?;
-        Ok(Self {
-            folder,
-            lists: Some(lists),
-            thread: Some(thread),
+impl IdsDisk for IdsFolder {
+    fn read(&mut self) -> Result<IdList, IdsError> {
+        load(&self.0)
+    }
+
+    fn write(&mut self, ids: &[(Wwn, FcId)]) -> Result<(), IdsError> {
+        let Self(folder) = self;
+        let written = files::replace(folder, NAME, text(ids).as_bytes());
+        written.map_err(|cause| IdsError::Io {
+            path: folder.clone(),
+            cause,
         })
-    }
-
-    /// Where it writes.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Has a list written in place of the one before.
-    pub(super) fn write(&self, ids: IdList) {
-        if let Some(lists) = &self.lists {
-            // It ends with this only.
-            let _ = lists.send(ids);
-        }
-    }
-}
-
-impl Drop for IdsWriter {
-    fn drop(&mut self) {
-        self.lists = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Of several lists that wait, the last one counts.
-fn write(folder: &Path, queued: &Receiver<IdList>) {
-    while let Ok(first) = queued.recv() {
-        let last = queued.try_iter().last().unwrap_or(first);
-        if let Err(cause) = files::replace(folder, NAME, text(&last).as_bytes()) {
-            tracing::error!(
-                "--state {}: cannot remember N_Port_IDs, so ports may have others after a restart: \
-                 {cause}",
-                folder.display()
-            );
-        }
     }
 }
 

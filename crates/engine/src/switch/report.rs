@@ -1,5 +1,6 @@
 //! What a switch tells: events of the machine as lines of the log, and N_Port_IDs to be kept.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use fc::fabric::{DropReason, FabricLogin, LogoutReason, PortCounters, SwitchEvent};
@@ -7,7 +8,8 @@ use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
 
 use super::core::SwitchCore;
-use super::ids;
+use super::ids::IdList;
+use super::ids_keeper::IdsKeeper;
 use super::unseen::unseen;
 
 impl SwitchCore {
@@ -25,11 +27,7 @@ impl SwitchCore {
         match event {
             SwitchEvent::LoggedIn(login) => self.log_login(&login),
             SwitchEvent::LoggedOut(login, why) => self.log_logout(&login, why),
-            SwitchEvent::IdsChanged => {
-                if let Some(ids) = &self.ids {
-                    ids.write(self.switch.ids().collect());
-                }
-            }
+            SwitchEvent::IdsChanged => self.with_ids(|ids| ids.write(self.switch.ids().collect())),
             SwitchEvent::Remark {
                 place,
                 from,
@@ -41,21 +39,47 @@ impl SwitchCore {
             }
             SwitchEvent::Takeover => {
                 tracing::warn!("the other switch of this fabric is gone: this one is active now");
-                self.restore_ids();
+                // It was read while this was the standby; what came after that is read now.
+                self.with_ids(|ids| {
+                    ids.watch(false);
+                    ids.read();
+                });
             }
-            SwitchEvent::StoodDown { other } => tracing::warn!(
-                "another switch of the same names is active at {other}: this one is its standby now"
-            ),
+            SwitchEvent::StoodDown { other } => {
+                tracing::warn!(
+                    "another switch of the same names is active at {other}: this one is its \
+                     standby now"
+                );
+                self.with_ids(|ids| ids.watch(true));
+            }
+        }
+    }
+
+    fn with_ids(&self, act: impl FnOnce(&IdsKeeper)) {
+        if let Some(ids) = &self.ids {
+            act(ids);
         }
     }
 
     /// Has ports keep the N_Port_IDs that the other switch has written down in the same place.
-    fn restore_ids(&mut self) {
-        let ids = self.ids.as_ref().map(|writer| ids::load(writer.folder()));
-        match ids {
-            Some(Ok(ids)) => self.switch.restore_ids(&ids),
-            Some(Err(cause)) => tracing::error!("ports may get other N_Port_IDs: {cause}"),
-            None => {}
+    /// Those that only this one knows stay.
+    pub(super) fn restore_ids(&mut self, mut ids: IdList) {
+        let known: HashSet<_> = ids.iter().map(|(wwpn, _)| *wwpn).collect();
+        let own = self.switch.ids();
+        ids.extend(own.filter(|(wwpn, _)| !known.contains(wwpn)));
+        self.switch.restore_ids(&ids);
+    }
+
+    /// Tells which zones were read.
+    pub(super) fn tell_zones(&self) {
+        match self.zones.active() {
+            Some(name) => tracing::info!("the zones were read again: zone set {name} is active"),
+            None if self.zones.permits() => {
+                tracing::info!("the zones were read again: all ports see each other");
+            }
+            None => tracing::warn!(
+                "the zones were read again: no zone set is active, so no port sees another"
+            ),
         }
     }
 

@@ -281,16 +281,20 @@ impl Enode {
 
     /// The next frame of another port: its S_ID and payload.
     pub(super) fn next_frame(&mut self) -> (FcId, Vec<u8>) {
+        self.frame_within(PATIENCE).unwrap()
+    }
+
+    /// The same, if one comes within that time.
+    pub(super) fn frame_within(&mut self, limit: Duration) -> Option<(FcId, Vec<u8>)> {
         let (own, fcf, tag) = (self.vn_mac(), self.fcf, self.tag);
-        let frame = self.hear_for(PATIENCE, |header, payload| {
+        self.hear_for(limit, |header, payload| {
             if header.ethertype != ethernet::FCOE {
                 return None;
             }
             assert_eq!((header.dst, header.src, header.vlan), (own, fcf, tag));
             let frame = fcoe::decode(payload).unwrap();
             Some((frame.header.s_id, frame.payload.to_vec()))
-        });
-        frame.unwrap()
+        })
     }
 
     /// Frames of other ports that are there now.

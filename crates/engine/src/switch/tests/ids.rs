@@ -1,8 +1,11 @@
 //! N_Port_IDs are the same after a restart, or it is told why not.
 
+use std::time::Duration;
+
 use fc::wire::names::{FcId, Wwn};
 
-use super::super::ids::{IdsError, IdsWriter, is_there, load};
+use super::super::ids::{IdsError, IdsFolder, is_there, load};
+use super::super::ids_keeper::IdsKeeper;
 
 const WWPN: u64 = 0x2000_0200_0000_0001;
 
@@ -11,16 +14,16 @@ fn what_was_written_last_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("a/b");
     assert_eq!(load(&folder).unwrap(), []);
-    let writer = IdsWriter::start(folder.clone()).unwrap();
+    let keeper = IdsKeeper::start(IdsFolder(folder.clone()), |_| {}).unwrap();
     let lists = (1..100).map(|count| {
         let ids = (0..count).map(|n| (Wwn(WWPN + n), FcId(0x01_0100 + n as u32)));
         ids.collect::<Vec<_>>()
     });
     let lists: Vec<_> = lists.collect();
     for list in &lists {
-        writer.write(list.clone());
+        keeper.write(list.clone());
     }
-    drop(writer);
+    assert!(keeper.end(Duration::from_secs(60)));
     assert!(is_there(&folder));
     assert_eq!(load(&folder).unwrap(), lists[98]);
 }
