@@ -6,6 +6,7 @@
 //! | its options, and what is wrong with them | [`options`] |
 //! | the thread that moves frames | `core` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
+//! | which of those may still leave | `egress` |
 //! | cables that are left unread, as they are too fast | `holdback` |
 //! | orders of other threads, the zone file | `orders` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
@@ -13,6 +14,7 @@
 
 mod backlog;
 mod core;
+mod egress;
 mod holdback;
 mod ids;
 mod ids_keeper;

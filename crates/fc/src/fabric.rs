@@ -24,7 +24,7 @@ use scsi::medium::Now;
 
 use crate::frames::FrameSink;
 use crate::wire::els::LinkErrors;
-use crate::wire::ethernet::{self, EthernetHeader, Mac};
+use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
@@ -46,7 +46,7 @@ pub use config::{PortNumber, SwitchConfig, SwitchPortConfig};
 pub use event::{FabricLogin, LogoutReason, SwitchEvent};
 pub use fcf::FcfStatistics;
 pub use forward::ForwardTable;
-pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, Verdict};
+pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, UndeliveredFrame, Verdict};
 
 use fcf::Fcf;
 use outgoing::OutgoingFrames;
@@ -156,13 +156,23 @@ impl Switch {
         self.fcf.restore_ids(ids);
     }
 
-    /// Takes an Ethernet frame that came in at a port, and counts it. One that goes out is
-    /// rewritten in place.
-    pub fn receive(&mut self, now: Now, number: PortNumber, frame: &mut [u8]) -> Verdict {
-        let mut verdict = self.table.forward(number, frame);
+    /// Takes an Ethernet frame that came in at a port, and counts it.
+    pub fn receive(&mut self, now: Now, number: PortNumber, frame: &[u8]) -> Verdict {
+        self.receive_tagged(now, number, frame, None)
+    }
+
+    /// As [`Self::receive`], where `tag` is one that the kernel has taken out of the frame.
+    pub fn receive_tagged(
+        &mut self,
+        now: Now,
+        number: PortNumber,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Verdict {
+        let mut verdict = self.table.forward_tagged(number, frame, tag);
         match verdict {
             Verdict::Taken => {
-                if let Err(reason) = self.take(now, number, frame) {
+                if let Err(reason) = self.take(now, number, frame, tag) {
                     verdict = Verdict::Dropped(reason);
                 }
             }
@@ -175,9 +185,14 @@ impl Switch {
         verdict
     }
 
-    fn take(&mut self, now: Now, number: PortNumber, frame: &[u8]) -> Result<(), DropReason> {
-        let parsed = EthernetHeader::parse(frame);
-        let (header, payload) = parsed.map_err(|_| DropReason::NotForUs)?;
+    fn take(
+        &mut self,
+        now: Now,
+        number: PortNumber,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Result<(), DropReason> {
+        let (header, payload) = forward::parse(frame, tag)?;
         if header.ethertype == ethernet::FIP {
             let taken = self.fcf.receive(now, number, &header, payload);
             if let Err(violation) = taken {
@@ -215,10 +230,23 @@ impl Switch {
         }
     }
 
-    /// A frame found no room at its egress after all. `frame` is what was to go out.
-    pub fn count_congested(&mut self, ingress: PortNumber, frame: &[u8]) {
-        if let Some(port) = self.ports.get_mut(&ingress) {
-            port.counters.count_congested(frame);
+    /// Whether a frame that has waited at its egress may leave, by the table of this moment.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn still_allows(
+        &self,
+        egress: PortNumber,
+        s_id: FcId,
+        d_id: FcId,
+    ) -> Result<(), DropReason> {
+        self.table.still_allows(egress, s_id, d_id)
+    }
+
+    /// A frame that was to be forwarded did not leave after all.
+    pub fn count_undelivered(&mut self, reason: DropReason, frame: &UndeliveredFrame) {
+        if let Some(port) = self.ports.get_mut(&frame.ingress) {
+            port.counters.count_undelivered(reason, frame);
         }
     }
 
@@ -307,6 +335,9 @@ impl Switch {
     pub fn forwarding(&self) -> Arc<ForwardTable> {
         Arc::clone(&self.table)
     }
+
+    /// For how long a frame may wait in the switch (FC-FS, E_D_TOV).
+    pub const E_D_TOV: Duration = Duration::from_millis(fcf::E_D_TOV_MS as u64);
 
     /// Switch_Name, once there is a port.
     #[must_use]

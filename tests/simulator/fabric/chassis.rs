@@ -75,12 +75,11 @@ impl Chassis {
     /// A frame comes in. Gives what is forwarded, and where it goes out.
     pub(super) fn hear(&mut self, now: Now, port: usize, frame: &[u8]) -> Option<(usize, Bytes)> {
         let switch = self.switch.as_mut().filter(|_| self.linked[port])?;
-        let mut frame = frame.to_vec();
-        let Verdict::Forward(way) = switch.receive(now, number(port), &mut frame) else {
+        let Verdict::Forward(way) = switch.receive(now, number(port), frame) else {
             return None;
         };
         let mut slot = vec![0; way.len(frame.len())];
-        way.write(&frame, &mut slot);
+        way.write(frame, &mut slot);
         Some((usize::from(way.egress.0), slot.into()))
     }
 

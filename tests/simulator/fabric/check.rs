@@ -144,8 +144,8 @@ impl FabricWorld {
         for (a, from) in logins.iter().enumerate() {
             for (b, to) in logins.iter().enumerate().filter(|(b, _)| *b != a) {
                 let fcf = self.fcf_of(a);
-                let mut frame = probe(from, to, fcf);
-                let verdict = table.forward(number(self.places[a]), &mut frame);
+                let frame = probe(from, to, fcf);
+                let verdict = table.forward(number(self.places[a]), &frame);
                 let is_right = match verdict {
                     Verdict::Forward(way) => {
                         self.watch.share(a, b) && way.egress == number(self.places[b])

@@ -120,7 +120,7 @@ impl World {
             4 => {
                 let len = script.below(120);
                 let bytes = script.take(len).to_vec();
-                self.hear(script.below(2) as u8, bytes);
+                self.hear(script.below(2) as u8, &bytes);
                 // It may be anything, an Advertisement too.
                 self.most = usize::MAX;
             }
@@ -146,15 +146,15 @@ impl World {
     }
 
     /// What came is dropped, is the switch's, or goes to a VN_Port that is logged in.
-    fn hear(&mut self, port: u8, mut bytes: Vec<u8>) {
+    fn hear(&mut self, port: u8, bytes: &[u8]) {
         // A reply, and the RSCNs that wait for it.
         self.most = 2;
         let number = PortNumber(port.into());
-        let Verdict::Forward(forwarding) = self.switch.receive(self.now, number, &mut bytes) else {
+        let Verdict::Forward(forwarding) = self.switch.receive(self.now, number, bytes) else {
             return;
         };
         let mut out = vec![0; forwarding.len(bytes.len())];
-        assert_eq!(forwarding.write(&bytes, &mut out), out.len());
+        assert_eq!(forwarding.write(bytes, &mut out), out.len());
         let (header, content) = EthernetHeader::parse(&out).expect("Ethernet");
         let whole = fcoe::inspect(content).expect("a whole frame");
         let (from, to) = (whole.header.s_id, whole.header.d_id);
@@ -196,7 +196,7 @@ impl World {
         payload.resize(payload.len() + 16 * script.below(100), 0);
         let mut bytes = frame(&ethernet, (Sof::I3, Eof::T), &header, &payload);
         spoil(script, &mut bytes);
-        self.hear(port, bytes);
+        self.hear(port, &bytes);
         // The services answer some requests in many frames.
         self.most = usize::MAX;
     }
@@ -321,7 +321,7 @@ impl World {
         spoil(script, &mut bytes);
         let mut whole = vec![0; header.len() + bytes.len()];
         header.put(&mut whole).copy_from_slice(&bytes);
-        self.hear(host.port, whole);
+        self.hear(host.port, &whole);
     }
 
     /// What it told and sent since.

@@ -2,19 +2,37 @@
 
 use std::collections::VecDeque;
 
-/// A queue of frames, bounded in bytes: a ring that is allocated once.
+use fc::fabric::UndeliveredFrame;
+use scsi::medium::Now;
+
+/// A queue of frames, bounded in bytes: a ring that is allocated once, in which each frame lies in
+/// one piece.
 ///
 /// The memory is that of zero pages until it is written, so a port that never has to queue takes
 /// none.
 #[derive(Debug)]
 pub(super) struct Backlog {
     bytes: Box<[u8]>,
-    /// Where the oldest frame begins.
-    first: usize,
-    /// Bytes that are taken.
+    /// Bytes of frames.
     used: usize,
-    /// How long each frame is, oldest first.
-    lengths: VecDeque<u32>,
+    /// Where each frame is, oldest first.
+    frames: VecDeque<(Span, QueuedFrame)>,
+}
+
+/// Where a frame lies.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+/// What is known of a frame that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueuedFrame {
+    /// When it came in.
+    pub(super) since: Now,
+    /// Where it is from, and to whom it goes.
+    pub(super) frame: UndeliveredFrame,
 }
 
 /// Bytes of frames that one egress port queues at the most: what 10 Gbit/s takes 3.4 ms for.
@@ -25,9 +43,8 @@ impl Backlog {
     pub(super) fn new(size: usize) -> Self {
         Self {
             bytes: vec![0; size].into_boxed_slice(),
-            first: 0,
             used: 0,
-            lengths: VecDeque::new(),
+            frames: VecDeque::new(),
         }
     }
 
@@ -37,58 +54,51 @@ impl Backlog {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
+        self.frames.is_empty()
     }
 
-    /// Queues a frame; `false` if there is no room for it.
-    pub(super) fn push(&mut self, frame: &[u8]) -> bool {
-        let len = frame.len();
-        let Ok(length) = u32::try_from(len) else {
-            return false;
+    /// Queues a frame of `len` bytes, to be written where this says; `None` if there is no room for
+    /// it.
+    pub(super) fn push(&mut self, len: usize, frame: QueuedFrame) -> Option<&mut [u8]> {
+        let start = self.room(len)?;
+        let span = Span {
+            start,
+            end: start + len,
         };
-        if len > self.bytes.len() - self.used {
-            return false;
-        }
-        let (before, after) = self.span(self.used, len);
-        let (head, tail) = frame.split_at(before.len());
-        self.bytes[before].copy_from_slice(head);
-        self.bytes[after].copy_from_slice(tail);
         self.used += len;
-        self.lengths.push_back(length);
-        true
+        self.frames.push_back((span, frame));
+        Some(&mut self.bytes[span.start..span.end])
     }
 
-    /// How long the oldest frame is.
-    pub(super) fn next_len(&self) -> Option<usize> {
-        self.lengths.front().map(|len| *len as usize)
+    /// The oldest frame.
+    pub(super) fn front(&self) -> Option<(&QueuedFrame, &[u8])> {
+        let (span, frame) = self.frames.front()?;
+        Some((frame, &self.bytes[span.start..span.end]))
     }
 
-    /// Moves the oldest frame to `slot`, which has its length.
-    pub(super) fn pop_into(&mut self, slot: &mut [u8]) {
-        let Some(len) = self.lengths.pop_front() else {
-            return;
-        };
-        let len = len as usize;
-        let (before, after) = self.span(0, len);
-        let (head, tail) = slot.split_at_mut(before.len());
-        head.copy_from_slice(&self.bytes[before]);
-        tail.copy_from_slice(&self.bytes[after]);
-        self.used -= len;
-        self.first = match self.used {
-            0 => 0,
-            _ => (self.first + len) % self.bytes.len(),
-        };
+    /// Takes the oldest frame out.
+    pub(super) fn pop(&mut self) {
+        if let Some((span, _)) = self.frames.pop_front() {
+            self.used -= span.end - span.start;
+        }
     }
 
-    /// `len` bytes that begin `offset` behind the oldest frame's first one: up to the end of the
-    /// ring, and from its start.
-    fn span(&self, offset: usize, len: usize) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+    /// Where a frame of `len` bytes has room: behind the newest one, or before the oldest, in which
+    /// case what is left at the end of the ring stays empty.
+    fn room(&self, len: usize) -> Option<usize> {
         let size = self.bytes.len();
-        let start = match self.first + offset {
-            start if start >= size => start - size,
-            start => start,
+        let (Some((first, _)), Some((last, _))) = (self.frames.front(), self.frames.back()) else {
+            return (len <= size).then_some(0);
         };
-        let before = len.min(size - start);
-        (start..start + before, 0..len - before)
+        let (before, after) = if first.start <= last.start {
+            (first.start, size - last.end)
+        } else {
+            (0, first.start - last.end)
+        };
+        if len <= after {
+            Some(last.end)
+        } else {
+            (len <= before).then_some(0)
+        }
     }
 }

@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::{AnyRing, Ring, RingEvent, SocketRing, Token};
 use fc::fabric::zones::Zones;
-use fc::fabric::{PortNumber, Switch, Verdict};
-use fc::wire::ethernet::VLAN;
+use fc::fabric::{DropReason, PortNumber, Switch, Verdict};
+use fc::wire::ethernet::VlanTag;
 use runtime::journal::Journal;
 use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
+use super::egress::{EgressOf, Logouts};
 use super::holdback::Holdback;
 use super::ids_keeper::IdsKeeper;
 use super::login_log::LoginLog;
 use super::orders::SwitchOrder;
-use super::port::{Sent, SwitchPort};
+use super::port::{PassingFrame, Sent, SwitchPort};
 
 /// A switch with its ports.
 pub(super) struct SwitchCore {
@@ -41,8 +42,8 @@ pub(super) struct SwitchCore {
     watches: Vec<Watch>,
     pub(super) logins: LoginLog,
     pub(super) journal: Journal,
-    /// Where a frame lies while it is looked at and rewritten.
-    scratch: Vec<u8>,
+    /// Ports that were logged out, which frames in queues may concern.
+    pub(super) logouts: Logouts,
     /// All ports were logged out. It ends when that has been sent, or then.
     ends: Option<Now>,
 }
@@ -85,7 +86,7 @@ impl SwitchCore {
             watches: vec![Watch::No; ports.len()],
             logins: LoginLog::new(ports.len()),
             journal: Journal::default(),
-            scratch: Vec::new(),
+            logouts: Logouts::default(),
             ends: None,
             ports,
         }
@@ -120,9 +121,15 @@ impl SwitchCore {
 
     /// Has every port send what it has.
     fn flush(&mut self) {
-        let switch = &mut self.switch;
+        let mut egress = EgressOf {
+            now: self.now(),
+            switch: &mut self.switch,
+            logouts: &self.logouts,
+            number: number(0),
+        };
         for (at, port) in self.ports.iter_mut().enumerate() {
-            port.flush(|port| switch.transmit(number(at), port));
+            egress.number = number(at);
+            port.flush(&mut egress);
             self.holdback.waits(at, port.queued());
         }
     }
@@ -213,17 +220,26 @@ impl SwitchCore {
         self.look_for_news(now, at);
     }
 
-    /// Has the machine look at a frame, and sends it on if it is to go on.
+    /// Has the machine look at a frame, and sends it on if it is to go on: it is copied once, from
+    /// where it came in to where it leaves.
     fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) {
-        lay_out(&mut self.scratch, frame, tci);
-        let verdict = self.switch.receive(now, number(at), &mut self.scratch);
+        let tag = tci.map(VlanTag::decode);
+        let verdict = self.switch.receive_tagged(now, number(at), frame, tag);
         let Verdict::Forward(way) = verdict else {
             return;
         };
         let egress = usize::from(way.egress.0);
+        let frame = PassingFrame {
+            way,
+            since: now,
+            ingress: number(at),
+            bytes: frame,
+        };
         self.holdback.feeds(at, egress);
-        if self.ports[egress].send(&way, &self.scratch) == Sent::Congested {
-            self.switch.count_congested(number(at), &self.scratch);
+        if self.ports[egress].send(&frame) == Sent::Congested {
+            let undelivered = frame.undelivered();
+            self.switch
+                .count_undelivered(DropReason::Congested, &undelivered);
         }
         self.holdback.waits(egress, self.ports[egress].queued());
     }
@@ -273,20 +289,3 @@ impl SwitchCore {
 const fn number(at: usize) -> PortNumber {
     PortNumber(at as u16)
 }
-
-/// Puts a frame into `scratch` as it was on the wire, with the tag that the kernel took out.
-fn lay_out(scratch: &mut Vec<u8>, frame: &[u8], tci: Option<u16>) {
-    scratch.clear();
-    match (tci, frame.split_at_checked(ADDRESSES_LEN)) {
-        (Some(tci), Some((addresses, rest))) => {
-            let ([a, b], [c, d]) = (VLAN.to_be_bytes(), tci.to_be_bytes());
-            scratch.extend_from_slice(addresses);
-            scratch.extend_from_slice(&[a, b, c, d]);
-            scratch.extend_from_slice(rest);
-        }
-        _ => scratch.extend_from_slice(frame),
-    }
-}
-
-/// Bytes of both addresses of an Ethernet frame.
-const ADDRESSES_LEN: usize = 12;

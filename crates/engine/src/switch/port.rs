@@ -5,11 +5,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ::io::ether::{EtherPort, LinkStatus, Place};
-use fc::fabric::Forwarding;
+use fc::fabric::{Forwarding, PortNumber, UndeliveredFrame};
 use fc::frames::FrameSink;
 use runtime::n_port::{FcfAttachment, FrameLosses, LinkProblem};
+use scsi::medium::Now;
 
-use super::backlog::{BACKLOG_MAX, Backlog};
+use super::backlog::{BACKLOG_MAX, Backlog, QueuedFrame};
 
 /// A port, with frames that wait for room.
 #[derive(Debug)]
@@ -19,8 +20,6 @@ pub(super) struct SwitchPort {
     attachment: Option<FcfAttachment>,
     waited: Arc<OwnedFd>,
     backlog: Backlog,
-    /// Where a frame gets a tag.
-    scratch: Vec<u8>,
     /// Something was written since the last flush.
     is_dirty: bool,
     /// It took no more when it was flushed last, and has not told of room since.
@@ -31,6 +30,39 @@ pub(super) struct SwitchPort {
     told: FrameLosses,
     /// Frames that came in here and found no room at their egress, as far as the log has told.
     congested: u64,
+}
+
+/// A frame that came in and is to leave.
+#[derive(Debug)]
+pub(super) struct PassingFrame<'a> {
+    /// How it is to leave.
+    pub(super) way: Forwarding,
+    /// When it came in.
+    pub(super) since: Now,
+    pub(super) ingress: PortNumber,
+    /// As it came.
+    pub(super) bytes: &'a [u8],
+}
+
+impl PassingFrame<'_> {
+    /// The same, as it is counted if it does not leave.
+    pub(super) const fn undelivered(&self) -> UndeliveredFrame {
+        UndeliveredFrame {
+            ingress: self.ingress,
+            s_id: self.way.s_id,
+            d_id: self.way.d_id,
+            bytes: self.bytes.len() as u64,
+        }
+    }
+}
+
+/// What a port asks of the switch while it sends.
+pub(super) trait Egress {
+    /// Whether a frame that has waited may leave. If not, it has been counted.
+    fn may_leave(&mut self, frame: &QueuedFrame) -> bool;
+
+    /// Writes what the switch itself has to say there.
+    fn say(&mut self, out: &mut SwitchPort);
 }
 
 /// What became of a frame that was to leave.
@@ -49,7 +81,6 @@ impl SwitchPort {
             waited: Arc::clone(attachment.ether.waited()),
             attachment: Some(attachment),
             backlog: Backlog::new(BACKLOG_MAX),
-            scratch: Vec::new(),
             is_dirty: false,
             is_stuck: false,
             is_full: false,
@@ -99,31 +130,27 @@ impl SwitchPort {
         Ok(news.map(|link| (link, attachment.obstacle())))
     }
 
-    /// Sends a frame that came in, rewritten, behind those that wait.
-    pub(super) fn send(&mut self, way: &Forwarding, frame: &[u8]) -> Sent {
-        let len = way.len(frame.len());
+    /// Sends a frame that came in, behind those that wait.
+    pub(super) fn send(&mut self, frame: &PassingFrame<'_>) -> Sent {
+        let len = frame.way.len(frame.bytes.len());
         if !self.is_stuck
             && self.backlog.is_empty()
             && let Some(slot) = self.slot(len)
         {
-            let len = way.write(frame, slot);
+            frame.way.write(frame.bytes, slot);
             self.commit(len);
             return Sent::Queued;
         }
         self.is_dirty = true;
-        let is_queued = match way.insert {
-            None => self.backlog.push(&frame[way.start..]),
-            Some(_) => {
-                self.scratch.resize(len, 0);
-                way.write(frame, &mut self.scratch);
-                self.backlog.push(&self.scratch)
-            }
+        let queued = QueuedFrame {
+            since: frame.since,
+            frame: frame.undelivered(),
         };
-        if is_queued {
-            Sent::Queued
-        } else {
-            Sent::Congested
-        }
+        let Some(room) = self.backlog.push(len, queued) else {
+            return Sent::Congested;
+        };
+        frame.way.write(frame.bytes, room);
+        Sent::Queued
     }
 
     /// It may have room again.
@@ -137,15 +164,14 @@ impl SwitchPort {
     }
 
     /// Has frames leave, as many as the Ethernet port takes; it becomes ready when it takes more.
-    /// `say` writes what the switch itself has to say there.
-    pub(super) fn flush(&mut self, mut say: impl FnMut(&mut Self)) {
+    pub(super) fn flush(&mut self, switch: &mut impl Egress) {
         for _ in 0..TURN {
             if self.is_stuck {
                 return;
             }
-            self.refill();
+            self.refill(switch);
             self.is_full = false;
-            say(self);
+            switch.say(self);
             if !std::mem::take(&mut self.is_dirty) {
                 return;
             }
@@ -192,18 +218,21 @@ impl SwitchPort {
         }
     }
 
-    /// Moves frames that wait to the Ethernet port.
-    fn refill(&mut self) {
+    /// Moves frames that wait to the Ethernet port, but for those that may not leave any more.
+    fn refill(&mut self, switch: &mut impl Egress) {
         let Some(attachment) = &mut self.attachment else {
             return;
         };
-        while let Some(len) = self.backlog.next_len() {
-            let Some(slot) = attachment.ether.slot(len) else {
-                return;
-            };
-            self.backlog.pop_into(slot);
-            attachment.ether.commit(len);
-            self.is_dirty = true;
+        while let Some((queued, bytes)) = self.backlog.front() {
+            if switch.may_leave(queued) {
+                let Some(slot) = attachment.ether.slot(bytes.len()) else {
+                    return;
+                };
+                slot.copy_from_slice(bytes);
+                attachment.ether.commit(bytes.len());
+                self.is_dirty = true;
+            }
+            self.backlog.pop();
         }
     }
 

@@ -26,7 +26,10 @@ impl SwitchCore {
     fn take(&mut self, now: Now, event: SwitchEvent) {
         match event {
             SwitchEvent::LoggedIn(login) => self.log_login(&login),
-            SwitchEvent::LoggedOut(login, why) => self.log_logout(&login, why),
+            SwitchEvent::LoggedOut(login, why) => {
+                self.logouts.insert(now, login.fc_id);
+                self.log_logout(&login, why);
+            }
             SwitchEvent::IdsChanged => self.with_ids(|ids| ids.write(self.switch.ids().collect())),
             SwitchEvent::Remark {
                 place,
@@ -112,6 +115,7 @@ impl SwitchCore {
             let place = self.ports[at].place();
             tracing::info!("{place}: {count} more logins and logouts within a minute");
         }
+        self.logouts.sweep(now);
         for (number, _, counters) in self.switch.counters() {
             let port = &mut self.ports[usize::from(number.0)];
             port.tell_congestion(counters.dropped(DropReason::Congested));

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod carry;
+mod egress;
 mod enode;
 mod holdback;
 mod ids;

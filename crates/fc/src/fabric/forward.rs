@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::FabricLogin;
 use super::PortNumber;
 use super::config::SwitchPortConfig;
-use super::verdict::{ADDRESSES_LEN, DropReason, Forwarding, TAG_LEN, Verdict};
+use super::verdict::{DropReason, Forwarding, Verdict};
 use super::zones::{Membership, ZoneMember, Zones};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
@@ -49,13 +49,6 @@ pub struct ForwardTable {
     places: Vec<Option<Place>>,
 }
 
-/// Where a frame goes, by the checks.
-struct Route {
-    egress: PortNumber,
-    place: Place,
-    d_id: FcId,
-}
-
 impl ForwardTable {
     pub(super) fn new(fc_map: [u8; 3], zones: Arc<Zones>) -> Self {
         Self {
@@ -68,21 +61,36 @@ impl ForwardTable {
         }
     }
 
-    /// Checks a frame that came in at a port, and rewrites it if it is to go out. Nothing is
-    /// allocated. What is [`Verdict::Taken`] is for [`super::Switch::receive`], and so is what is
+    /// Checks a frame that came in at a port, and tells how it is to go out. Nothing is allocated
+    /// nor copied. What is [`Verdict::Taken`] is for [`super::Switch::receive`], and so is what is
     /// dropped as [`DropReason::NotLoggedIn`], so that its sender is told.
-    pub fn forward(&self, ingress: PortNumber, frame: &mut [u8]) -> Verdict {
-        match self.route(ingress, frame) {
-            Ok(Some(route)) => Verdict::Forward(self.rewrite(&route, frame)),
+    pub fn forward(&self, ingress: PortNumber, frame: &[u8]) -> Verdict {
+        self.forward_tagged(ingress, frame, None)
+    }
+
+    /// As [`Self::forward`], where `tag` is one that the kernel has taken out of the frame.
+    pub fn forward_tagged(
+        &self,
+        ingress: PortNumber,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Verdict {
+        match self.route(ingress, frame, tag) {
+            Ok(Some(forwarding)) => Verdict::Forward(forwarding),
             Ok(None) => Verdict::Taken,
             Err(reason) => Verdict::Dropped(reason),
         }
     }
 
     /// The checks. `None` is what the switch takes itself.
-    fn route(&self, ingress: PortNumber, frame: &[u8]) -> Result<Option<Route>, DropReason> {
+    fn route(
+        &self,
+        ingress: PortNumber,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Result<Option<Forwarding>, DropReason> {
         let place = self.place(ingress).ok_or(DropReason::NotForUs)?;
-        let (ethernet, bytes) = EthernetHeader::parse(frame).map_err(|_| DropReason::NotForUs)?;
+        let (ethernet, bytes) = parse(frame, tag)?;
         if ethernet.ethertype == ethernet::FIP {
             return Ok(None);
         }
@@ -96,15 +104,42 @@ impl ForwardTable {
         if !self.zones.join(&source.zones, &to.zones) {
             return Err(DropReason::Zoned);
         }
-        let place = *self.place(to.port).ok_or(DropReason::NoSuchPort)?;
+        let place = self.place(to.port).ok_or(DropReason::NoSuchPort)?;
         if bytes.len() > place.mtu {
             return Err(DropReason::TooLong);
         }
-        Ok(Some(Route {
+        let dst = Mac::of_port(self.fc_map, header.d_id);
+        Ok(Some(Forwarding {
             egress: to.port,
-            place,
+            s_id: header.s_id,
             d_id: header.d_id,
+            header: EthernetHeader {
+                vlan: place.tag,
+                ..EthernetHeader::new(place.mac, dst, ethernet::FCOE)
+            },
+            start: frame.len() - bytes.len(),
         }))
+    }
+
+    /// Whether a frame that has waited at its egress may leave: both ports are logged in, the
+    /// destination there, and share a zone.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn still_allows(
+        &self,
+        egress: PortNumber,
+        s_id: FcId,
+        d_id: FcId,
+    ) -> Result<(), DropReason> {
+        let from = self.row(s_id).ok_or(DropReason::NotLoggedIn)?;
+        let to = self.row(d_id).filter(|to| to.port == egress);
+        let to = to.ok_or(DropReason::NoSuchPort)?;
+        if self.zones.join(&from.zones, &to.zones) {
+            Ok(())
+        } else {
+            Err(DropReason::Zoned)
+        }
     }
 
     fn is_for_us(&self, place: &Place, ethernet: &EthernetHeader) -> Result<(), DropReason> {
@@ -143,28 +178,6 @@ impl ForwardTable {
 
     fn place(&self, port: PortNumber) -> Option<&Place> {
         self.places.get(usize::from(port.0))?.as_ref()
-    }
-
-    /// Puts the addresses of the way out in place of those of the way in, and the tag.
-    fn rewrite(&self, route: &Route, frame: &mut [u8]) -> Forwarding {
-        let was_tagged = frame[ADDRESSES_LEN..].starts_with(&ethernet::VLAN.to_be_bytes());
-        let start = match route.place.tag {
-            None if was_tagged => TAG_LEN,
-            _ => 0,
-        };
-        let head = &mut frame[start..];
-        head[..6].copy_from_slice(&Mac::of_port(self.fc_map, route.d_id).0);
-        head[6..ADDRESSES_LEN].copy_from_slice(&route.place.mac.0);
-        let insert = route.place.tag.filter(|_| !was_tagged);
-        if let Some(tag) = route.place.tag.filter(|_| was_tagged) {
-            let tci = ADDRESSES_LEN + 2..ADDRESSES_LEN + TAG_LEN;
-            head[tci].copy_from_slice(&tag.encode().to_be_bytes());
-        }
-        Forwarding {
-            egress: route.egress,
-            start,
-            insert,
-        }
     }
 }
 
@@ -245,6 +258,22 @@ pub(super) fn pair(frame: &[u8]) -> Option<(FcId, FcId)> {
 
 /// Where Linux sends an FLOGI without FIP (`FC_FCOE_FLOGI_MAC`), whatever FC-MAP the fabric has.
 const FLOGI_MAC: Mac = Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F);
+
+/// The header of a frame, of which the receiver may have taken out the tag, and what follows it.
+pub(super) fn parse(
+    frame: &[u8],
+    tag: Option<VlanTag>,
+) -> Result<(EthernetHeader, &[u8]), DropReason> {
+    let parsed = EthernetHeader::parse(frame);
+    let (mut header, payload) = parsed.map_err(|_| DropReason::NotForUs)?;
+    match (tag, header.vlan) {
+        // A tag in a tag.
+        (Some(_), Some(_)) => return Err(DropReason::NotForUs),
+        (Some(_), None) => header.vlan = tag,
+        (None, _) => {}
+    }
+    Ok((header, payload))
+}
 
 /// The row of the index. Two IDs with one row differ in their domain.
 const fn low(fc_id: FcId) -> usize {

@@ -1,7 +1,7 @@
 //! What becomes of a frame, and the counters of it.
 
 use super::PortNumber;
-use crate::wire::ethernet::{EthernetHeader, VlanTag};
+use crate::wire::ethernet::EthernetHeader;
 use crate::wire::fcoe::FcoeError;
 use crate::wire::names::FcId;
 
@@ -16,54 +16,36 @@ pub enum Verdict {
     Forward(Forwarding),
 }
 
-/// How a frame goes out. Its addresses are rewritten already.
+/// How a frame goes out: with another Ethernet header, and all behind that as it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forwarding {
     /// At which port.
     pub egress: PortNumber,
-    /// Where it begins in what came: 0, or 4 if its tag was taken off.
+    /// Whose frame it is.
+    pub s_id: FcId,
+    /// To whom it goes.
+    pub d_id: FcId,
+    /// The header that it has there.
+    pub header: EthernetHeader,
+    /// Where its payload begins in what came.
     pub start: usize,
-    /// A tag to be put behind its addresses, which it has not yet.
-    pub insert: Option<VlanTag>,
 }
 
 impl Forwarding {
     /// Bytes of the frame that goes out, of `frame_len` bytes that came.
     #[must_use]
     pub const fn len(&self, frame_len: usize) -> usize {
-        let len = frame_len.saturating_sub(self.start);
-        match self.insert {
-            None => len,
-            Some(_) => len + TAG_LEN,
-        }
+        self.header.len() + frame_len.saturating_sub(self.start)
     }
 
     /// Copies the frame that goes out into `slot`, which has room for [`Self::len`] bytes. `frame`
-    /// is what came, rewritten. Returns the length.
+    /// is what came. Returns the length.
     pub fn write(&self, frame: &[u8], slot: &mut [u8]) -> usize {
-        let frame = &frame[self.start.min(frame.len())..];
-        let Some(tag) = self.insert else {
-            slot[..frame.len()].copy_from_slice(frame);
-            return frame.len();
-        };
-        let (addresses, rest) = frame.split_at(ADDRESSES_LEN.min(frame.len()));
-        let ([a, b], [c, d]) = (
-            crate::wire::ethernet::VLAN.to_be_bytes(),
-            tag.encode().to_be_bytes(),
-        );
-        let head = ADDRESSES_LEN + TAG_LEN;
-        slot[..addresses.len()].copy_from_slice(addresses);
-        slot[ADDRESSES_LEN..head].copy_from_slice(&[a, b, c, d]);
-        slot[head..head + rest.len()].copy_from_slice(rest);
-        head + rest.len()
+        let payload = &frame[self.start.min(frame.len())..];
+        self.header.put(slot)[..payload.len()].copy_from_slice(payload);
+        self.header.len() + payload.len()
     }
 }
-
-/// Bytes of both addresses of an Ethernet frame.
-pub(super) const ADDRESSES_LEN: usize = 12;
-
-/// Bytes of a tag.
-pub(super) const TAG_LEN: usize = EthernetHeader::TAGGED_LEN - EthernetHeader::BARE_LEN;
 
 /// Why a frame is dropped, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,13 +73,16 @@ pub enum DropReason {
     /// Longer than the MTU of its egress.
     TooLong,
     /// The queue of its egress is full. It is the carrier of the switch that counts it, by
-    /// [`super::Switch::count_congested`].
+    /// [`super::Switch::count_undelivered`].
     Congested,
+    /// It waited at its egress for longer than E_D_TOV: its sender has given it up. The carrier
+    /// counts it, too.
+    Aged,
 }
 
 impl DropReason {
     /// All, in the order of the checks.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NotForUs,
         Self::PointToPoint,
         Self::Malformed,
@@ -109,6 +94,7 @@ impl DropReason {
         Self::Zoned,
         Self::TooLong,
         Self::Congested,
+        Self::Aged,
     ];
 
     /// As in metrics and logs.
@@ -126,6 +112,7 @@ impl DropReason {
             Self::Zoned => "zoned",
             Self::TooLong => "too_long",
             Self::Congested => "congested",
+            Self::Aged => "aged",
         }
     }
 }
@@ -151,6 +138,19 @@ pub struct PairDrops {
     pub reason: DropReason,
     /// How many they were.
     pub frames: u64,
+}
+
+/// A frame that was forwarded, and did not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndeliveredFrame {
+    /// Where it came in.
+    pub ingress: PortNumber,
+    /// Whose frame it is.
+    pub s_id: FcId,
+    /// To whom it was to go.
+    pub d_id: FcId,
+    /// Its length as it came.
+    pub bytes: u64,
 }
 
 /// What came in at one port, counted since the port was added.
@@ -180,7 +180,7 @@ impl PortCounters {
         self.pairs.iter()
     }
 
-    /// Counts what became of `frame`, which is as it came unless it was forwarded.
+    /// Counts what became of `frame`, which is as it came.
     pub fn count(&mut self, verdict: &Verdict, frame: &[u8]) {
         match verdict {
             Verdict::Taken => self.taken += 1,
@@ -192,11 +192,12 @@ impl PortCounters {
         }
     }
 
-    /// Takes a frame that was counted as forwarded for one that found no room.
-    pub fn count_congested(&mut self, frame: &[u8]) {
+    /// Takes a frame that was counted as forwarded for one that did not leave after all.
+    pub fn count_undelivered(&mut self, reason: DropReason, frame: &UndeliveredFrame) {
         self.forwarded_frames = self.forwarded_frames.saturating_sub(1);
-        self.forwarded_bytes = self.forwarded_bytes.saturating_sub(frame.len() as u64);
-        self.count_drop(DropReason::Congested, frame);
+        self.forwarded_bytes = self.forwarded_bytes.saturating_sub(frame.bytes);
+        self.dropped[reason as usize] += 1;
+        self.count_pair(frame.s_id, frame.d_id, reason);
     }
 
     fn count_drop(&mut self, reason: DropReason, frame: &[u8]) {

@@ -61,8 +61,7 @@ impl Enode {
     }
 
     pub(super) fn wwpn(&self) -> Wwn {
-        let [a, b, c, d, e, f] = self.mac().0;
-        Wwn(WWPN | u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+        wwpn(self.mac())
     }
 
     /// Sends a frame, when the cable takes it.
@@ -141,20 +140,7 @@ impl Enode {
     /// Finds the switch, and logs in to it.
     pub(super) fn log_in(&mut self) {
         self.solicit();
-        let request = Descriptor::Els(Encapsulated {
-            kind: DescriptorType::FLOGI,
-            header: FrameHeader {
-                f_ctl: FCtl::REQUEST,
-                ..FrameHeader::new(
-                    (RCtl::ELS_REQUEST, FrameType::ELS),
-                    (FcId::UNIDENTIFIED, FcId::FABRIC_F),
-                    (OxId(1), RxId::UNASSIGNED),
-                )
-            },
-            payload: &Els::Flogi(self.login()).encode(),
-        });
-        let none = Descriptor::Mac(Mac::default());
-        let bytes = fip::encode(FipOperation::ElsRequest, Flags::FPMA, &[request, none]);
+        let bytes = flogi_message(self.mac());
         let header = self.header(self.fcf, ethernet::FIP);
         self.say(header, &bytes);
         self.fc_id = self.hear_fip(FipOperation::ElsReply, |_, message| {
@@ -195,25 +181,6 @@ impl Enode {
             self.hear_for(Duration::from_secs(1), advertisement)
         });
         self.fcf = tries.find_map(|fcf| fcf).unwrap();
-    }
-
-    fn login(&self) -> ServiceParameters {
-        let Wwn(name) = self.wwpn();
-        ServiceParameters {
-            versions: [0x20; 2],
-            bb_credit: 10,
-            features: Features::CONTINUOUS_OFFSET,
-            receive_size: 2112,
-            total_sequences: 0,
-            relative_offset: 0,
-            e_d_tov: 0,
-            wwpn: Wwn(name),
-            wwnn: Wwn(name ^ WWPN | 0x1000 << 48),
-            class_3: ClassParameters {
-                options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
-                ..ClassParameters::default()
-            },
-        }
     }
 
     /// The VLANs that the switch tells when it is asked without a tag.
@@ -328,6 +295,55 @@ impl Enode {
             tv_nsec: 50_000_000,
         };
         rustix::event::poll(&mut list, Some(&none)).unwrap() == 0
+    }
+}
+
+fn wwpn(Mac([a, b, c, d, e, f]): Mac) -> Wwn {
+    Wwn(WWPN | u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// The frame by which a host logs in at an FCF.
+pub(super) fn flogi(host: Mac, fcf: Mac) -> Vec<u8> {
+    let header = EthernetHeader::new(host, fcf, ethernet::FIP);
+    let bytes = flogi_message(host);
+    let mut frame = vec![0; header.len() + bytes.len()];
+    header.put(&mut frame).copy_from_slice(&bytes);
+    frame
+}
+
+fn flogi_message(host: Mac) -> Vec<u8> {
+    let request = Descriptor::Els(Encapsulated {
+        kind: DescriptorType::FLOGI,
+        header: FrameHeader {
+            f_ctl: FCtl::REQUEST,
+            ..FrameHeader::new(
+                (RCtl::ELS_REQUEST, FrameType::ELS),
+                (FcId::UNIDENTIFIED, FcId::FABRIC_F),
+                (OxId(1), RxId::UNASSIGNED),
+            )
+        },
+        payload: &Els::Flogi(login(host)).encode(),
+    });
+    let none = Descriptor::Mac(Mac::default());
+    fip::encode(FipOperation::ElsRequest, Flags::FPMA, &[request, none])
+}
+
+fn login(host: Mac) -> ServiceParameters {
+    let Wwn(name) = wwpn(host);
+    ServiceParameters {
+        versions: [0x20; 2],
+        bb_credit: 10,
+        features: Features::CONTINUOUS_OFFSET,
+        receive_size: 2112,
+        total_sequences: 0,
+        relative_offset: 0,
+        e_d_tov: 0,
+        wwpn: Wwn(name),
+        wwnn: Wwn(name ^ WWPN | 0x1000 << 48),
+        class_3: ClassParameters {
+            options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
+            ..ClassParameters::default()
+        },
     }
 }
 

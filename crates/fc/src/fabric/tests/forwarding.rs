@@ -7,9 +7,10 @@ use super::rig::{
 };
 use crate::fabric::zones::Zones;
 use crate::fabric::{
-    DropReason, Forwarding, PairDrops, PortNumber, Switch, SwitchConfig, SwitchPortConfig, Verdict,
+    DropReason, Forwarding, PairDrops, PortNumber, Switch, SwitchConfig, SwitchPortConfig,
+    UndeliveredFrame, Verdict,
 };
-use crate::wire::ethernet::{EthernetHeader, Mac};
+use crate::wire::ethernet::{EthernetHeader, FCOE, Mac};
 use crate::wire::fcoe;
 use crate::wire::names::FcId;
 
@@ -28,19 +29,24 @@ fn busy(config: &SwitchConfig) -> Switch {
 
 const TO_PORT_1: Verdict = Verdict::Forward(Forwarding {
     egress: PortNumber(1),
-    start: 0,
-    insert: None,
+    s_id: A,
+    d_id: B,
+    header: EthernetHeader::new(fcf(1, 1), vn(B), FCOE),
+    start: 14,
 });
 
 #[test]
 fn addresses_are_rewritten_and_nothing_else() {
     let mut switch = busy(&open());
-    let before = fcoe_frame(0, A, B, 2112);
-    let mut frame = before.clone();
-    assert_eq!(receive(&mut switch, 2, 0, &mut frame), TO_PORT_1);
-    let (header, _) = EthernetHeader::parse(&frame).unwrap();
+    let mut frame = fcoe_frame(0, A, B, 2112);
+    let Verdict::Forward(forwarding) = receive(&mut switch, 2, 0, &mut frame) else {
+        panic!();
+    };
+    let mut slot = vec![0; forwarding.len(frame.len())];
+    assert_eq!(forwarding.write(&frame, &mut slot), frame.len());
+    let (header, _) = EthernetHeader::parse(&slot).unwrap();
     assert_eq!((header.dst, header.src), (vn(B), fcf(1, 1)));
-    assert_eq!(frame[12..], before[12..]);
+    assert_eq!(slot[12..], frame[12..]);
 }
 
 #[test]
@@ -51,7 +57,7 @@ fn ingress_may_be_egress() {
         panic!();
     };
     assert_eq!(forwarding.egress, PortNumber(0));
-    let (header, _) = EthernetHeader::parse(&frame).unwrap();
+    let header = forwarding.header;
     assert_eq!((header.dst, header.src), (vn(C), fcf(1, 0)));
 }
 
@@ -143,8 +149,8 @@ fn a_port_that_is_gone_is_not_reached() {
     let verdict = receive(&mut switch, 3, 0, &mut frame());
     assert_eq!(verdict, Verdict::Dropped(DropReason::NoSuchPort));
     // Whoever holds an older table forwards by that.
-    assert_eq!(snapshot.forward(PortNumber(0), &mut frame()), TO_PORT_1);
-    let verdict = switch.forwarding().forward(PortNumber(0), &mut frame());
+    assert_eq!(snapshot.forward(PortNumber(0), &frame()), TO_PORT_1);
+    let verdict = switch.forwarding().forward(PortNumber(0), &frame());
     assert_eq!(verdict, Verdict::Dropped(DropReason::NoSuchPort));
 }
 
@@ -166,6 +172,50 @@ fn what_is_longer_than_the_egress_takes_is_dropped() {
     let mut pass = |len| receive(&mut switch, 2, 0, &mut fcoe_frame(0, A, B, len));
     assert_eq!(pass(1452), TO_PORT_1);
     assert_eq!(pass(1456), Verdict::Dropped(DropReason::TooLong));
+}
+
+/// A frame may be in the queue of its egress meanwhile.
+#[test]
+fn a_frame_that_waits_is_checked_again() {
+    let mut switch = busy(&open());
+    let may = |switch: &Switch, s_id, d_id| switch.still_allows(PortNumber(1), s_id, d_id);
+    assert_eq!(may(&switch, A, B), Ok(()));
+    assert_eq!(may(&switch, A, C), Err(DropReason::NoSuchPort), "elsewhere");
+    switch.set_zones(ms(3), Arc::new(Zones::closed()));
+    assert_eq!(may(&switch, A, B), Err(DropReason::Zoned));
+    switch.set_zones(ms(4), Arc::new(Zones::open()));
+    super::rig::ask(&mut switch, 5, 0, &host(0, 1).logo(A, 9));
+    assert_eq!(may(&switch, A, B), Err(DropReason::NotLoggedIn));
+    super::rig::ask(&mut switch, 6, 1, &host(1, 2).logo(B, 9));
+    assert_eq!(may(&switch, C, B), Err(DropReason::NoSuchPort));
+}
+
+/// The kernel takes tags out of what it receives.
+#[test]
+fn a_tag_that_was_taken_out_counts_as_if_it_stood_there() {
+    let mut switch = Switch::new(&open(), ms(0), [1; 8]);
+    let config = SwitchPortConfig {
+        tag: Some(tag(5)),
+        ..port_config(1, 0)
+    };
+    let port = switch.add_port(config);
+    switch.link(ms(0), port, true);
+    let flogi = host(0, 1).flogi(1);
+    switch.receive_tagged(ms(1), port, &flogi, Some(tag(6)));
+    assert_eq!(switch.logins().count(), 0, "of another VLAN");
+    switch.receive_tagged(ms(1), port, &flogi, Some(tag(5)));
+    assert_eq!(switch.logins().count(), 1);
+    let to_itself = fcoe_frame(0, A, A, 30);
+    let verdict = switch.receive_tagged(ms(2), port, &to_itself, Some(tag(5)));
+    let Verdict::Forward(forwarding) = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!(forwarding.header.vlan, Some(tag(5)));
+    let not_for_us = Verdict::Dropped(DropReason::NotForUs);
+    assert_eq!(switch.receive(ms(2), port, &to_itself), not_for_us);
+    let twice = fcoe_with(Some(tag(5)), 0, (A, A), 30);
+    let verdict = switch.receive_tagged(ms(2), port, &twice, Some(tag(5)));
+    assert_eq!(verdict, not_for_us);
 }
 
 /// Three ports: without a tag, and in two VLANs.
@@ -206,7 +256,7 @@ fn tags_come_go_and_change() {
             let (header, bytes) = EthernetHeader::parse(&slot).unwrap();
             let expected = EthernetHeader {
                 vlan: tags[usize::from(to)],
-                ..EthernetHeader::new(fcf(1, to), vn(d_id), crate::wire::ethernet::FCOE)
+                ..EthernetHeader::new(fcf(1, to), vn(d_id), FCOE)
             };
             assert_eq!(header, expected, "{from} to {to}");
             assert_eq!(fcoe::decode(bytes).unwrap().payload, [0x5a; 30]);
@@ -237,7 +287,13 @@ fn drops_are_counted_by_pair_in_64_rows() {
     receive(&mut switch, 2, 0, &mut fcoe_frame(0, A, B, 8));
     let mut congested = fcoe_frame(0, A, B, 8);
     receive(&mut switch, 2, 0, &mut congested);
-    switch.count_congested(PortNumber(0), &congested);
+    let undelivered = UndeliveredFrame {
+        ingress: PortNumber(0),
+        s_id: A,
+        d_id: B,
+        bytes: congested.len() as u64,
+    };
+    switch.count_undelivered(DropReason::Congested, &undelivered);
     let (number, place, counters) = switch.counters().next().unwrap();
     assert_eq!((number, place), (PortNumber(0), "eth0"));
     assert_eq!(counters.dropped(DropReason::NoSuchPort), 150);
@@ -266,7 +322,7 @@ fn what_is_for_nobody_here_is_counted() {
     frame[..6].copy_from_slice(&Mac::BROADCAST.0);
     let verdict = receive(&mut switch, 1, 0, &mut frame);
     assert_eq!(verdict, Verdict::Dropped(DropReason::NotForUs));
-    let verdict = switch.receive(ms(1), PortNumber(9), &mut frame);
+    let verdict = switch.receive(ms(1), PortNumber(9), &frame);
     assert_eq!(
         verdict,
         Verdict::Dropped(DropReason::NotForUs),

@@ -93,9 +93,11 @@ fn fcoe_comes_from_its_fcf_to_the_address_of_the_d_id() {
         host(1, 2).log_in(&mut switch, 1),
     );
     let mut frame = fcoe_frame(0, from, to, 64);
-    receive(&mut switch, 2, 0, &mut frame);
-    assert_eq!(frame[6..12], fcf(1, 1).0);
-    assert_eq!(frame[3..6], to.bytes());
+    let Verdict::Forward(way) = receive(&mut switch, 2, 0, &mut frame) else {
+        panic!();
+    };
+    assert_eq!(way.header.src, fcf(1, 1));
+    assert_eq!(way.header.dst.0[3..6], to.bytes());
 }
 
 /// Its FCF-MAC as source and in the descriptor, its Switch_Name, and the port by address, ID and

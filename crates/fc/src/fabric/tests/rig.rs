@@ -223,7 +223,7 @@ impl Host {
 }
 
 /// The address that the fabric provides for an N_Port_ID.
-pub(super) fn vn(fc_id: FcId) -> Mac {
+pub(super) const fn vn(fc_id: FcId) -> Mac {
     Mac::of_port(Mac::FC_MAP, fc_id)
 }
 
@@ -264,7 +264,7 @@ pub(super) fn receive(switch: &mut Switch, at: u64, port: u8, frame: &mut [u8]) 
 
 /// What comes in at `at`, and what goes out at that port.
 pub(super) fn ask(switch: &mut Switch, at: u64, port: u8, frame: &[u8]) -> Vec<String> {
-    receive(switch, at, port, &mut frame.to_vec());
+    switch.receive(ms(at), PortNumber(port.into()), frame);
     sent(switch, port)
 }
 

@@ -51,10 +51,10 @@ impl Two {
     fn exchange(&mut self, lines: &mut Vec<String>) {
         for from in 0..2 {
             for port in 0..2 {
-                for mut frame in frames(&mut self.switches[from], port) {
+                for frame in frames(&mut self.switches[from], port) {
                     if self.is_joined {
                         let to = &mut self.switches[1 - from];
-                        to.receive(ms(self.now), PortNumber(port.into()), &mut frame);
+                        to.receive(ms(self.now), PortNumber(port.into()), &frame);
                     }
                 }
             }
@@ -166,7 +166,7 @@ fn of_two_that_are_active_the_one_of_the_higher_address_stands_down() {
         let mut flogi = host(0, 1 + switch).flogi(1);
         flogi[..6].copy_from_slice(&fcf(1 + switch, 0).0);
         let second = &mut two.switches[usize::from(switch)];
-        second.receive(ms(9_000), PortNumber(0), &mut flogi);
+        second.receive(ms(9_000), PortNumber(0), &flogi);
         assert_eq!(told(second).len(), 2);
         assert_eq!(sent(second, 0).len(), 1);
     }

@@ -119,8 +119,8 @@ impl Rig {
 
     fn forward(&mut self, from: PortNumber, frames: Vec<Vec<u8>>) -> bool {
         let any = !frames.is_empty();
-        for mut frame in frames {
-            if let Verdict::Forward(way) = self.switch.receive(self.now, from, &mut frame) {
+        for frame in frames {
+            if let Verdict::Forward(way) = self.switch.receive(self.now, from, &frame) {
                 let mut slot = vec![0; way.len(frame.len())];
                 let len = way.write(&frame, &mut slot);
                 self.deliver(way.egress, &slot[..len]);
