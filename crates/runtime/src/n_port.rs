@@ -6,6 +6,8 @@ mod fcf;
 mod idle;
 mod names;
 pub(crate) mod problems;
+mod status;
+mod status_socket;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +21,7 @@ use ::io::ether::{BATCH, EtherPort, LinkStatus, Place};
 use fc::frames::FrameSink;
 use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::Partners;
-use fc::wire::ethernet::Mac;
+use fc::wire::ethernet::{Mac, VlanTag};
 use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
@@ -27,6 +29,8 @@ pub use self::fcf::FcfAttachment;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
+pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, ports_here};
+pub use self::status_socket::{StatusKind, StatusSocket, ask_all};
 use crate::journal::QUIET;
 
 /// An N_Port with the Ethernet port that it is on.
@@ -46,6 +50,11 @@ pub struct NPort<F: Fc4Layer> {
     names: Arc<PortNames>,
     clock: Clock,
     told: LoggedLosses,
+    /// What tells other programs of the port, and when that began.
+    status: Option<StatusSocket>,
+    begun: Now,
+    /// The tag that frames have, unless a fabric gives another one.
+    given_tag: Option<VlanTag>,
 }
 
 /// Frames that were lost at an Ethernet port, as far as the log has told.
@@ -129,6 +138,9 @@ impl<F: Fc4Layer> NPort<F> {
             names: site.names,
             clock: Clock::default(),
             told: LoggedLosses::default(),
+            status: site.status,
+            begun: now,
+            given_tag: site.config.tag,
         }
     }
 
@@ -146,6 +158,9 @@ impl<F: Fc4Layer> NPort<F> {
             names: self.names,
             clock: self.clock,
             told: self.told,
+            status: self.status,
+            begun: self.begun,
+            given_tag: self.given_tag,
         }
     }
 
@@ -222,6 +237,11 @@ impl<F: Fc4Layer> NPort<F> {
             Ok(Some(link)) => self.relink(now, before, link),
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: cannot read its link: {cause}", self.place),
+        }
+        if let Some(mut status) = self.status.take() {
+            let seconds = now.saturating_sub(self.begun).as_secs();
+            status.answer(now, || self.status(seconds));
+            self.status = Some(status);
         }
     }
 

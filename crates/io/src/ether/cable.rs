@@ -11,7 +11,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixDatagram;
@@ -201,6 +201,10 @@ impl CablePort {
 
     pub(super) fn more_to_send(&mut self) -> io::Result<()> {
         self.waited.room(&self.outgoing, true)
+    }
+
+    pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {
+        self.waited.input(other)
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {

@@ -29,7 +29,7 @@ mod xdp;
 
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -301,6 +301,15 @@ impl EtherPort {
     #[must_use]
     pub fn waited(&self) -> &Arc<OwnedFd> {
         each!(self, port => port.waited())
+    }
+
+    /// Has [`Self::waited`] become readable when this does, too, until this is closed.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel cannot wait for it.
+    pub fn wait_for(&self, other: impl AsFd) -> io::Result<()> {
+        each!(self, port => port.wait_for(other.as_fd()))
     }
 
     /// What was lost, as far as it is known without waiting for the kernel: the counts of the

@@ -12,7 +12,7 @@
 mod ring;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::net::sockopt;
@@ -240,6 +240,10 @@ impl PacketPort {
 
     pub(super) fn more_to_send(&mut self) -> io::Result<()> {
         self.waited.room(&self.socket, true)
+    }
+
+    pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {
+        self.waited.input(other)
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {

@@ -11,7 +11,7 @@ mod program;
 mod queue;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -196,6 +196,10 @@ impl XdpPort {
             Some(queue) => self.waited.room(queue.socket(), true),
             None => Ok(()),
         }
+    }
+
+    pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {
+        self.waited.input(other)
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {

@@ -9,7 +9,7 @@ use fc::port::{PortConfig, PortMode};
 use fc::wire::ethernet::VlanTag;
 
 use super::problems::{self, LinkProblem, NoPort};
-use super::{PortNames, PortOwner};
+use super::{PortNames, PortOwner, StatusKind, StatusSocket};
 
 /// An Ethernet port that is to have an N_Port.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Attachment {
     /// What it is called.
     pub names: Arc<PortNames>,
     pub(super) random: [u8; 8],
+    /// What tells other programs of the port.
+    pub(super) status: Option<StatusSocket>,
 }
 
 impl Attachment {
@@ -40,12 +42,14 @@ impl Attachment {
         (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
+        let status = status_socket(place, &ether);
         Ok(Self {
             place: place.clone(),
             ether,
             config,
             names,
             random,
+            status,
         })
     }
 
@@ -84,6 +88,18 @@ impl Attachment {
     pub fn obstacle(&self) -> Option<LinkProblem> {
         LinkProblem::at(&self.place, self.ether.link())
     }
+}
+
+/// A socket that the Ethernet port waits for. A port goes on without one.
+fn status_socket(place: &Place, ether: &EtherPort) -> Option<StatusSocket> {
+    let opened = StatusSocket::open(StatusKind::Port).and_then(|socket| {
+        ether.wait_for(&socket)?;
+        Ok(socket)
+    });
+    let told = opened.inspect_err(|cause| {
+        tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
+    });
+    told.ok()
 }
 
 /// Opens an Ethernet port for Fibre Channel, unless the kernel's fcoe is there or no frame fits.

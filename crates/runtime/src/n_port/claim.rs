@@ -59,6 +59,11 @@ impl ClaimDir {
         Ok(Self { path, user })
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The number of the user whose it is.
     pub(super) const fn user(&self) -> u32 {
         self.user
