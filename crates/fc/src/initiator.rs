@@ -3,7 +3,7 @@
 //! One machine serves all targets of a port, each known by its [`RemoteId`]. It is split by duty:
 //! `command` takes commands in and ends them, `data_in` and `data_out` carry their data, `manage`
 //! task management, `abort` ABTS and RRQ, `recovery` REC and SRR, `late` what is overdue,
-//! `transmit` is the way out; `tasks` holds the exchanges.
+//! `patience` when it is, `transmit` is the way out; `tasks` holds the exchanges.
 //!
 //! | stage | what comes from the target | where it leads |
 //! |---|---|---|
@@ -16,7 +16,8 @@
 //! - at once, where the peer sends again what it is asked for and names commands by task retry
 //!   identifiers: by data beyond a gap;
 //! - by a response whose data is not all there;
-//! - by silence for REC_TOV, after which REC asks how far the target has got.
+//! - by silence, after which REC asks how far the target has got: for a few round trips where
+//!   the target tells commands apart by task retry identifiers, else for REC_TOV.
 //!
 //! Then SRR asks for what is missing, if the target can send again; else ABTS ends the exchange,
 //! and the command fails as [`Fate::Aborted`], which is over at the target. A command that the
@@ -31,6 +32,7 @@ mod exchanges;
 mod idle;
 mod late;
 mod manage;
+mod patience;
 mod recovery;
 mod transmit;
 
@@ -50,6 +52,7 @@ pub use self::event::{
 use self::exchanges::{InitiatorExchanges, InitiatorSlot};
 pub use self::idle::IdleInitiator;
 use self::manage::PendingFcpFunction;
+use self::patience::Patience;
 use self::recovery::PendingLinkService;
 use crate::exchange::{self, data::DataSequence};
 use crate::frames::{FrameSink, Single};
@@ -117,6 +120,7 @@ pub struct FcpInitiator<L> {
 #[derive(Debug)]
 struct TargetNexus {
     peer: FcpPeer,
+    patience: Patience,
     /// It has said that it does not know REC.
     knows_no_rec: bool,
     /// [`FcpInitiatorEvent::Stuck`] was told.
@@ -195,6 +199,7 @@ impl<L: Lease> Fc4Layer for FcpInitiator<L> {
             self.nexuses.resize_with(at + 1, || None);
         }
         self.nexuses[at] = Some(TargetNexus {
+            patience: Patience::of(&peer),
             peer,
             knows_no_rec: false,
             is_stuck: false,

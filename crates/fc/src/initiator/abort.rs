@@ -23,8 +23,9 @@ pub(super) struct HeldOxId {
     is_shared: bool,
 }
 
-/// ABTS that are sent, each after REC_TOV, before the target counts as stuck. That takes nine times
-/// E_D_TOV, longer than the twice R_A_TOV that FC-FS-3 gives an ABTS where that is twice E_D_TOV.
+/// ABTS that are sent, each after REC_TOV, before the target counts as stuck; more where the first
+/// pauses are shorter. That takes nine times E_D_TOV, longer than the twice R_A_TOV that FC-FS-3
+/// gives an ABTS where that is twice E_D_TOV.
 const TRIES: u8 = 6;
 
 impl<L: Lease> FcpInitiator<L> {
@@ -55,24 +56,25 @@ impl<L: Lease> FcpInitiator<L> {
         let (remote, ox_id, rx_id) = (task.remote, task.ox_id, task.rx_id);
         let seq_id = task.next_seq_id();
         task.touched = self.now;
-        if tries == TRIES {
+        let Some(Some(nexus)) = self.nexuses.get(remote.index()) else {
+            return;
+        };
+        if tries >= nexus.patience.tries(TRIES) {
             return self.stuck(remote);
         }
         task.stage = CommandStage::Aborting {
             why,
             tries: tries + 1,
         };
-        let Some(peer) = self.peer(remote) else {
-            return;
-        };
         let header = FrameHeader {
             f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
             seq_id,
-            ..peer.header(RCtl::ABTS, FrameType::BLS, ox_id, rx_id)
+            ..nexus.peer.header(RCtl::ABTS, FrameType::BLS, ox_id, rx_id)
         };
-        let silence = peer.rec_tov();
         self.queue_control(remote, header, Vec::new());
-        self.look_by(self.now.saturating_add(silence));
+        if let Some(until) = self.silence_until(slot) {
+            self.look_by(until);
+        }
     }
 
     /// BA_ACC, or BA_RJT that says that there is no such exchange: nothing of it happens any more

@@ -5,7 +5,6 @@ use scsi::task::SenseBytes;
 use scsi::wire::sense::Status;
 
 use super::exchanges::{CommandStage, FcpEnding, InitiatorExchange, InitiatorSlot};
-use super::recovery::LinkServiceKind;
 use super::{
     ClientCommand, CommandRefusal, Data, Done, Fate, FcpCause, FcpFailed, FcpInitiator,
     FcpInitiatorEvent, FcpRefused, FcpWhy,
@@ -148,9 +147,7 @@ impl<L: Lease> FcpInitiator<L> {
             self.sequences.retain(|(waiting, _)| *waiting != slot);
         }
         if task.is_asking {
-            // A QUERY TASK is answered on its own: it is another function of the caller's.
-            let is_its_own = |what| !matches!(what, LinkServiceKind::Query(_));
-            self.drop_services(|one| one.about == task.ox_id && is_its_own(one.what));
+            self.end_questions(task.remote, task.ox_id);
         }
         Some(task)
     }

@@ -31,7 +31,7 @@ impl<L: Lease> FcpInitiator<L> {
         let came = task.cover.next() - was_next;
         self.expected -= u64::from(came);
         if came > 0 {
-            task.recoveries = 0;
+            (task.recoveries, task.inquiries) = (0, 0);
         }
         if task.ending.is_some() {
             self.finish_if_whole(slot);
@@ -57,7 +57,9 @@ impl<L: Lease> FcpInitiator<L> {
         let Some(end) = end.filter(|end| *end <= task.len && asked.burst > 0) else {
             return;
         };
-        task.touched = self.now;
+        let waited = self.now.saturating_sub(task.touched);
+        let is_first = task.asked.is_none() && task.inquiries == 0;
+        (task.touched, task.inquiries) = (self.now, 0);
         if task.asked == Some((header.seq_id, asked)) {
             return;
         }
@@ -69,5 +71,8 @@ impl<L: Lease> FcpInitiator<L> {
             self.sequences.retain(|(waiting, _)| *waiting != slot);
         }
         self.sequences.push_back((slot, sequence));
+        if is_first && let Some(nexus) = self.nexus(remote) {
+            nexus.patience.is_at_most(waited);
+        }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct InitiatorExchange<L> {
     pub(super) is_asking: bool,
     /// So often was something of it asked for again.
     pub(super) recoveries: u8,
+    /// So often was its target asked about it since something of it came.
+    pub(super) inquiries: u8,
     /// Data-In that has come.
     pub(super) cover: ReceivedBytes,
     /// Its response, if that came before its data.
@@ -159,6 +161,7 @@ impl<L: Lease> InitiatorExchanges<L> {
             touched: Now::ZERO,
             is_asking: false,
             recoveries: 0,
+            inquiries: 0,
             cover: ReceivedBytes::default(),
             ending: None,
             sent: 0,
@@ -200,6 +203,11 @@ impl<L: Lease> InitiatorExchanges<L> {
     /// Takes a command out. Its OX_ID is left to the caller.
     pub(super) fn remove(&mut self, slot: InitiatorSlot) -> Option<InitiatorExchange<L>> {
         self.slots.try_remove(usize::from(slot.0))
+    }
+
+    /// All places of commands, of which some may be empty.
+    pub(super) fn places(&self) -> impl Iterator<Item = InitiatorSlot> + use<L> {
+        (0..self.slots.capacity()).map(|at| InitiatorSlot(at as u16))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (InitiatorSlot, &InitiatorExchange<L>)> {

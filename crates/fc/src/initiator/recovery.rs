@@ -1,6 +1,8 @@
 //! REC and SRR (FC-LS-2; FCP-4, error recovery): how far has the target got, and what is missing,
 //! again.
 
+use std::time::Duration;
+
 use scsi::medium::{Lease, Now};
 
 use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot, OTHER};
@@ -21,6 +23,8 @@ pub(super) struct PendingLinkService {
     /// The exchange that it is about.
     pub(super) about: OxId,
     pub(super) what: LinkServiceKind,
+    /// When it was queued.
+    pub(super) since: Now,
     pub(super) deadline: Now,
 }
 
@@ -44,17 +48,13 @@ impl LinkServiceKind {
     }
 }
 
-/// REC and SRR of one command that may go unanswered or lead nowhere. Each loses to a network that
-/// loses one frame in ten once in three times; all of them, once in six thousand.
-const MAX_RECOVERIES: u8 = 8;
+/// What a link service is about whose command has ended; no command has this name.
+const NOTHING: OxId = OxId(0xffff);
 
-impl FcpPeer {
-    /// Whether the other end can be asked at once for what seems lost, as it knows a second copy of
-    /// anything for what it is.
-    fn is_quick(&self) -> bool {
-        self.fcp.retry && self.fcp.retry_identifier
-    }
-}
+/// REC and SRR of one command that may go unanswered or lead nowhere, each after REC_TOV; more where
+/// the first pauses are shorter. Each loses to a network that loses one frame in ten once in three
+/// times; all of them, once in six thousand.
+const MAX_RECOVERIES: u8 = 8;
 
 impl<L> InitiatorExchange<L> {
     /// Whether a target that has only its own names for exchanges cannot find it, though it may be
@@ -71,11 +71,9 @@ impl<L: Lease> FcpInitiator<L> {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
-        let (remote, may_ask) = (
-            task.remote,
-            !task.is_asking && task.recoveries < MAX_RECOVERIES,
-        );
-        if may_ask && self.peer(remote).is_some_and(FcpPeer::is_quick) {
+        let (remote, is_asking) = (task.remote, task.is_asking);
+        let is_quick = self.peer(remote).is_some_and(FcpPeer::is_quick);
+        if is_quick && !is_asking && self.may_recover(slot) {
             self.ask_for_missing(slot);
         }
     }
@@ -90,13 +88,23 @@ impl<L: Lease> FcpInitiator<L> {
         }
     }
 
+    /// Whether something of a command may be asked for once more.
+    fn may_recover(&mut self, slot: InitiatorSlot) -> bool {
+        let Some(task) = self.tasks.at(slot) else {
+            return false;
+        };
+        let (remote, recoveries) = (task.remote, task.recoveries);
+        let nexus = self.nexus(remote);
+        nexus.is_some_and(|nexus| recoveries < nexus.patience.tries(MAX_RECOVERIES))
+    }
+
     /// Asks for a unit and all after it, if the target can send again; else the command is over.
     fn retransmit(&mut self, slot: InitiatorSlot, unit: RCtl, offset: u32) {
+        let can = self.may_recover(slot);
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
         let (remote, number, about, rx_id) = (task.remote, task.number, task.ox_id, task.rx_id);
-        let can = task.recoveries < MAX_RECOVERIES;
         let srr = Els::Srr(Srr {
             ox_id: about,
             rx_id,
@@ -112,12 +120,12 @@ impl<L: Lease> FcpInitiator<L> {
 
     /// Asks how far the target has got.
     pub(super) fn inquire(&mut self, slot: InitiatorSlot) {
+        if !self.may_recover(slot) {
+            return self.abort(slot, FcpWhy::Own(FcpCause::Lost));
+        }
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
-        if task.recoveries == MAX_RECOVERIES {
-            return self.abort(slot, FcpWhy::Own(FcpCause::Lost));
-        }
         let (remote, about, rx_id, number) = (task.remote, task.ox_id, task.rx_id, task.number);
         if self.ask_rec(remote, (about, rx_id), LinkServiceKind::Rec, number) {
             self.is_asking(slot);
@@ -128,6 +136,7 @@ impl<L: Lease> FcpInitiator<L> {
         if let Some(task) = self.tasks.at(slot) {
             task.is_asking = true;
             task.recoveries += 1;
+            task.inquiries = task.inquiries.saturating_add(1);
         }
     }
 
@@ -175,15 +184,49 @@ impl<L: Lease> FcpInitiator<L> {
             parameter: if peer.fcp.retry_identifier { number } else { 0 },
             ..peer.header(r_ctl, kind, ox_id, RxId::UNASSIGNED)
         };
+        let wait = self.answer_within(remote, about, what);
         self.queue_control(remote, header, request.encode());
         self.services.push(PendingLinkService {
             remote,
             ox_id,
             about,
             what,
-            deadline: self.now.saturating_add(peer.rec_tov()),
+            since: self.now,
+            deadline: self.now.saturating_add(wait),
         });
         true
+    }
+
+    /// How long an answer may take: what recovers a command is sent again as soon as it may.
+    fn answer_within(&mut self, remote: RemoteId, about: OxId, what: LinkServiceKind) -> Duration {
+        let task = self.tasks.find(remote, about);
+        let task = task.and_then(|slot| self.tasks.at(slot));
+        let asked = match (what, task) {
+            (LinkServiceKind::Rec | LinkServiceKind::Srr, Some(task)) => task.inquiries,
+            _ => u8::MAX,
+        };
+        let nexus = self.nexus(remote);
+        nexus.map_or(Duration::ZERO, |nexus| nexus.patience.after(asked))
+    }
+
+    /// A command has ended, and what was asked about it matters no more but for how long the answer
+    /// takes. One that comes after that of the command would else never be measured, and each
+    /// command asked about too soon. One such question a target is enough to find out.
+    pub(super) fn end_questions(&mut self, remote: RemoteId, about: OxId) {
+        // A QUERY TASK is answered on its own: it is another function of the caller's.
+        let is_its_own = |one: &PendingLinkService| {
+            let is_query = matches!(one.what, LinkServiceKind::Query(_));
+            (one.remote, one.about) == (remote, about) && !is_query
+        };
+        let awaits = |one: &PendingLinkService| (one.remote, one.about) == (remote, NOTHING);
+        let limit = self.nexus(remote).and_then(|nexus| nexus.patience.limit());
+        let limit = limit.filter(|_| !self.services.iter().any(awaits));
+        if let Some(limit) = limit
+            && let Some(one) = self.services.iter_mut().find(|one| is_its_own(one))
+        {
+            (one.about, one.deadline) = (NOTHING, self.now.saturating_add(limit));
+        }
+        self.drop_services(is_its_own);
     }
 
     /// Functions of the caller's that ask a target about a command.
@@ -224,6 +267,10 @@ impl<L: Lease> FcpInitiator<L> {
             return;
         };
         self.drop_services(|other| other.ox_id == ox_id);
+        let took = self.now.saturating_sub(service.since);
+        if let Some(nexus) = self.nexus(remote) {
+            nexus.patience.measured(took);
+        }
         if let LinkServiceKind::Query(id) = service.what {
             return self.queried(remote, id, &reply);
         }
@@ -234,8 +281,8 @@ impl<L: Lease> FcpInitiator<L> {
             return;
         };
         (task.is_asking, task.touched) = (false, self.now);
-        if let Some(peer) = self.peer(remote) {
-            self.look_by(self.now.saturating_add(peer.rec_tov()));
+        if let Some(until) = self.silence_until(slot) {
+            self.look_by(until);
         }
         match (service.what, reply) {
             (LinkServiceKind::Rec, Reply::Rec(status)) => self.inquired(slot, &status),

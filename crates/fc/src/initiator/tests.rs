@@ -2,3 +2,4 @@ mod late;
 mod lies;
 mod loss;
 mod noise;
+mod silence;

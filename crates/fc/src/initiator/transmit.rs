@@ -113,7 +113,7 @@ impl<L: Lease> FcpInitiator<L> {
         (task.stage, task.touched) = (CommandStage::Open, now);
         self.awaited += task.awaits();
         self.expected += task.awaits();
-        let silence = nexus.peer.rec_tov();
+        let silence = nexus.patience.first();
         self.look_by(now.saturating_add(silence));
         true
     }
