@@ -162,6 +162,11 @@ impl RemotePort {
         self.is_waiting = false;
     }
 
+    /// It was something else before.
+    pub(crate) const fn becomes_target(&mut self) {
+        self.neighbour.target = Some(true);
+    }
+
     /// Its number.
     #[must_use]
     pub const fn id(&self) -> RemoteId {

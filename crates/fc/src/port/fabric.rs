@@ -74,6 +74,7 @@ impl<F: Fc4Layer> Port<F> {
                     self.with(fc_id, RemotePort::stirred);
                 }
             }
+            NameClientEvent::IsTarget(fc_id) => self.is_target_now(fc_id),
             NameClientEvent::Notice(notice) => self.events.push_back(PortEvent::Fabric(notice)),
             NameClientEvent::Useless => {
                 let now = self.now;
@@ -82,6 +83,14 @@ impl<F: Fc4Layer> Port<F> {
                 }
                 self.hear_fip();
             }
+        }
+    }
+
+    /// A port that was of no use to an initiator may have units now.
+    fn is_target_now(&mut self, fc_id: FcId) {
+        if let Some(id) = self.remotes.at(fc_id) {
+            self.with_id(id, |remote, _| remote.becomes_target());
+            self.begin(id, RemotePort::stirred);
         }
     }
 

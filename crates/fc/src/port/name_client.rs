@@ -14,11 +14,18 @@
 //! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
 //! PLOGI, and makes sure of the ports that it knows. What an RSCN names is looked at 100 ms later,
 //! together with what others name meanwhile, and not more often than once a second. A port that is
-//! known by the same name and N_Port_ID stays as it is.
+//! known by the same name and N_Port_ID stays as it is; one that was no target is asked again
+//! whether it is one now.
+//!
+//! A port is gone only if the name server says so: GPN_FT is accepted without it, or rejected as no
+//! FC-4 type is registered (09h/07h), or GPN_ID is rejected as the N_Port_ID is not. After silence
+//! or any other reject what is known stays, and all ports are listed again, with exponential
+//! backoff.
 //!
 //! What is found and lost is told as by FIP, so that it is all the same to [`super::Port`].
 
 mod answers;
+mod changes;
 mod ports;
 mod requests;
 mod sequence;
@@ -28,12 +35,14 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
+use self::changes::PendingChanges;
 use self::ports::KnownPorts;
 use self::requests::Question;
 use self::sequence::ReceivedSequence;
 use crate::fip::enode::{FabricLogin, FabricNotice};
 use crate::fip::{Neighbour, UnlinkReason};
 use crate::remote::Role;
+use crate::wire::ct::CtReject;
 use crate::wire::els::ServiceParameters;
 use crate::wire::frame::{FCtl, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
@@ -67,6 +76,8 @@ pub(super) enum NameClientEvent {
     Lost(FcId, UnlinkReason),
     /// An RSCN has named this port, which is the same as before.
     Changed(FcId),
+    /// This port, which was no target, is one now.
+    IsTarget(FcId),
     /// Worth a line in the log.
     Notice(FabricNotice),
     /// Without these services the login to the fabric is of no use.
@@ -106,24 +117,20 @@ pub(super) struct NameClient {
     ports: KnownPorts,
     is_full_told: bool,
     changes: PendingChanges,
+    /// Ports whose features the name server has not told in time: the last ones to be asked for.
+    silent: BTreeSet<FcId>,
+    /// Questions without an answer, one after the other, while up.
+    silences: u32,
+    /// Whether ports were listed since the login.
+    has_listed: bool,
+    /// The reject of a list that was told last.
+    refusal: Option<CtReject>,
     /// SCR was not answered, so that each round asks it again when all else is answered.
     needs_scr: bool,
     scr_is_due: bool,
     next_ox_id: u16,
     outgoing: VecDeque<ServiceFrame>,
     events: VecDeque<NameClientEvent>,
-}
-
-/// What RSCNs have named, until it is looked at.
-#[derive(Debug, Default)]
-struct PendingChanges {
-    ports: BTreeSet<FcId>,
-    /// More than single ports.
-    is_all: bool,
-    /// When it is looked at.
-    at: Option<Now>,
-    /// When the last round began.
-    last: Option<Now>,
 }
 
 impl NameClient {
@@ -140,6 +147,10 @@ impl NameClient {
             ports: KnownPorts::default(),
             is_full_told: false,
             changes: PendingChanges::default(),
+            silent: BTreeSet::new(),
+            silences: 0,
+            has_listed: false,
+            refusal: None,
             needs_scr: false,
             scr_is_due: false,
             next_ox_id: FIRST_OX_ID,
@@ -152,7 +163,8 @@ impl NameClient {
 
     /// Whether it may still find ports that have been there for long.
     pub(super) fn is_looking(&self) -> bool {
-        self.state != ClientState::Up || self.asked.is_some() || !self.questions.is_empty()
+        let is_asking = self.asked.is_some() || !self.questions.is_empty();
+        self.state != ClientState::Up || is_asking || self.discovers() && !self.has_listed
     }
 
     /// The FCF-MAC, where all frames go, and come from.
@@ -229,8 +241,7 @@ impl NameClient {
             ClientState::Registering(_) => self.state = ClientState::Subscribing,
             ClientState::Subscribing => {
                 self.state = ClientState::Up;
-                self.changes.is_all = true;
-                self.changes.at = Some(self.now);
+                self.list_now();
             }
             ClientState::Up => drop(self.questions.pop_front()),
         }
@@ -243,19 +254,7 @@ impl NameClient {
             return;
         }
         match self.state {
-            // Changes are not told without it.
-            ClientState::Up if question == Question::Scr => {
-                self.answered();
-                self.changes.is_all = true;
-                self.schedule(AFTER_SILENCE);
-            }
-            // Known ports stay known. The next round asks again.
-            ClientState::Up => {
-                self.answered();
-                self.changes.is_all = true;
-                self.schedule(AFTER_SILENCE);
-                self.questions.clear();
-            }
+            ClientState::Up => self.unanswered_while_up(question),
             ClientState::Subscribing => {
                 self.notice(FabricNotice::ServiceSilent {
                     request: question.name(),
@@ -270,6 +269,21 @@ impl NameClient {
                 self.fail();
             }
         }
+    }
+
+    /// Known ports stay known, and others may be answered: the next round asks again. Without SCR
+    /// changes are not told.
+    fn unanswered_while_up(&mut self, question: Question) {
+        self.answered();
+        self.silences += 1;
+        if let Question::Features(fc_id, _) = question {
+            self.silent.insert(fc_id);
+        }
+        if question == Question::List || self.silences >= MAX_SILENCES {
+            self.silences = 0;
+            self.questions.clear();
+        }
+        self.list_later();
     }
 
     /// The login to the fabric is of no use.
@@ -294,14 +308,6 @@ impl NameClient {
     fn notice(&mut self, notice: FabricNotice) {
         self.events.push_back(NameClientEvent::Notice(notice));
     }
-
-    /// What has changed is looked at `after` that time, and a round after the last one.
-    fn schedule(&mut self, after: Duration) {
-        let soonest = self.now.saturating_add(after);
-        let next = self.changes.last.map(|last| last.saturating_add(ROUND));
-        let at = next.map_or(soonest, |next| next.max(soonest));
-        self.changes.at.get_or_insert(at);
-    }
 }
 
 /// Our OX_IDs: the last of those of link services.
@@ -310,14 +316,9 @@ const FIRST_OX_ID: u16 = crate::remote::SERVICE_OX_IDS;
 /// So often a question is asked.
 const TRIES: u32 = 3;
 
-/// For so long changes are gathered.
-const GATHERING: Duration = Duration::from_millis(100);
-
-/// Between two rounds of questions about changes.
-const ROUND: Duration = Duration::from_secs(1);
-
-/// After a name server did not answer while up.
-const AFTER_SILENCE: Duration = Duration::from_secs(10);
+/// After so many questions in a row without an answer the name server itself seems to be silent, and
+/// the round ends.
+const MAX_SILENCES: u32 = 3;
 
 /// After a LOGO of the name server.
 const AFTER_LOGOUT: Duration = Duration::from_millis(500);

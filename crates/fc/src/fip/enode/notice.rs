@@ -90,6 +90,13 @@ pub enum FabricNotice {
         /// Whether the port is of no use without.
         is_needed: bool,
     },
+    /// The name server has rejected a list of ports.
+    ListRejected {
+        /// Which request.
+        request: &'static str,
+        /// What it said.
+        reject: CtReject,
+    },
     /// More ports than are looked at.
     TooManyPorts,
 }
@@ -129,6 +136,7 @@ impl fmt::Display for FabricNotice {
             Self::ServiceRejected { .. }
             | Self::ServiceSilent { .. }
             | Self::RegistrationRejected { .. }
+            | Self::ListRejected { .. }
             | Self::TooManyPorts => self.fmt_service(f),
             _ => self.fmt_refusal(f),
         }
@@ -196,6 +204,14 @@ impl FabricNotice {
                 )?;
                 let end = ", without which other ports do not find this one";
                 f.write_str(if *is_needed { end } else { "" })
+            }
+            Self::ListRejected { request, reject } => {
+                let (reason, more) = (reject.reason, reject.explanation);
+                write!(
+                    f,
+                    "the name server rejects {request} ({reason:02x}h/{more:02x}h): ports that are \
+                     known stay, others are looked for again later"
+                )
             }
             _ => f.write_str(
                 "the fabric shows more than 4,096 ports: the rest is left out; zones would help",

@@ -6,12 +6,12 @@ use scsi::medium::Now;
 
 use super::ports::KnownPort;
 use super::requests::{FIRST_NEEDED, Question};
-use super::{ClientState, GATHERING, NameClient, NameClientEvent};
+use super::{ClientState, NameClient, NameClientEvent};
 use crate::fip::enode::FabricNotice;
 use crate::fip::{Neighbour, UnlinkReason};
 use crate::wire::ct::name_server::{FeatureBits, NameServerAccept, code};
-use crate::wire::ct::{self, CtCode, CtHeader, CtReject};
-use crate::wire::els::{Code, Reply, Rscn, ServiceParameters, reason};
+use crate::wire::ct::{self, CtCode, CtHeader, CtReject, explanation};
+use crate::wire::els::{Code, Reply, ServiceParameters, reason};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
 use crate::wire::names::{FcId, Wwn};
@@ -36,6 +36,7 @@ impl NameClient {
         }
         if let Some(payload) = asked.answer.take(frame) {
             self.asked = None;
+            self.silences = 0;
             if question.is_els() {
                 self.els_answered(question, &payload);
             } else {
@@ -76,8 +77,7 @@ impl NameClient {
     /// Changes are told from now on; what has changed before has to be looked at.
     fn subscribed(&mut self) {
         if std::mem::take(&mut self.needs_scr) {
-            self.changes.is_all = true;
-            self.schedule(GATHERING);
+            self.list_soon();
         }
     }
 
@@ -112,14 +112,27 @@ impl NameClient {
                     return self.fail();
                 }
             }
-            // There are no ports of FCP.
-            Question::List if reject.reason == ct::reason::UNABLE => self.listed(&[], true),
-            Question::Name(fc_id) => self.lose(fc_id, UnlinkReason::Departed),
+            Question::List if is_empty(reject) => self.listed(&[], true),
+            Question::List => self.list_refused(question, reject),
+            Question::Name(fc_id) if is_absent(reject) => self.lose(fc_id, UnlinkReason::Departed),
+            // The list tells whether it is there.
+            Question::Name(_) => self.list_later(),
+            // It is gone again.
+            Question::Features(..) if is_absent(reject) => {}
             // A name server that does not keep features.
             Question::Features(fc_id, wwpn) => self.find(fc_id, wwpn, None),
-            Question::Plogi | Question::Scr | Question::List => {}
+            Question::Plogi | Question::Scr => {}
         }
         self.answered();
+    }
+
+    /// Says nothing about which ports there are: what is known stays.
+    fn list_refused(&mut self, question: Question, reject: CtReject) {
+        if self.refusal.replace(reject) != Some(reject) {
+            let request = question.name();
+            self.notice(FabricNotice::ListRejected { request, reject });
+        }
+        self.list_later();
     }
 
     fn accepted(&mut self, question: Question, header: &CtHeader, payload: &[u8]) {
@@ -142,6 +155,7 @@ impl NameClient {
 
     /// These ports of FCP there are, and no others if the list `is_whole`.
     fn listed(&mut self, ports: &[(FcId, Wwn)], is_whole: bool) {
+        (self.has_listed, self.refusal) = (true, None);
         let listed: BTreeMap<FcId, Wwn> = ports.iter().copied().collect();
         let known: Vec<(FcId, KnownPort)> = self.ports.iter().collect();
         for (fc_id, port) in known {
@@ -155,18 +169,22 @@ impl NameClient {
             }
         }
         if self.discovers() {
-            for (fc_id, wwpn) in listed {
+            self.silent.retain(|fc_id| listed.contains_key(fc_id));
+            let is_silent = |(fc_id, _): &(FcId, Wwn)| self.silent.contains(fc_id);
+            let (last, first): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_silent);
+            for (fc_id, wwpn) in first.into_iter().chain(last) {
                 self.look_at(fc_id, wwpn);
             }
         }
     }
 
-    /// A port that is there and not known.
+    /// A port that is there, and not known or of no use until now.
     fn look_at(&mut self, fc_id: FcId, wwpn: Wwn) {
         let is_us = fc_id == self.config.login.fc_id || wwpn == self.config.parameters.wwpn;
         let is_port = !fc_id.is_well_known() && fc_id != FcId::UNIDENTIFIED;
         let has_room = self.questions.len() <= super::ports::MAX_PORTS;
-        if !is_us && is_port && has_room && !self.ports.has(fc_id) {
+        let is_news = !self.ports.has(fc_id) || self.ports.is_no_target(fc_id);
+        if !is_us && is_port && has_room && is_news {
             self.questions.push_back(Question::Features(fc_id, wwpn));
         }
     }
@@ -176,6 +194,9 @@ impl NameClient {
         match self.ports.name(fc_id) {
             Some(known) if known == wwpn => {
                 self.events.push_back(NameClientEvent::Changed(fc_id));
+                if self.discovers() {
+                    self.look_at(fc_id, wwpn);
+                }
             }
             known => {
                 if known.is_some() {
@@ -190,8 +211,19 @@ impl NameClient {
 
     /// There is a port, with these features of FCP if they are known.
     fn find(&mut self, fc_id: FcId, wwpn: Wwn, features: Option<u8>) {
+        self.silent.remove(&fc_id);
+        // A port that says nothing of FCP may be either.
+        let has = |bit| {
+            features
+                .filter(|bits| *bits != 0)
+                .map(|bits| bits & bit != 0)
+        };
+        let is_target = has(FeatureBits::FCP_TARGET);
         if self.ports.has(fc_id) {
-            return self.ports.list(fc_id);
+            if self.ports.is_no_target(fc_id) && is_target != Some(false) {
+                self.events.push_back(NameClientEvent::IsTarget(fc_id));
+            }
+            return self.ports.learn(fc_id, is_target);
         }
         if let Some(before) = self.ports.id(wwpn) {
             self.lose(before, UnlinkReason::Moved);
@@ -199,16 +231,14 @@ impl NameClient {
         if self.is_full() {
             return;
         }
-        let is_listed = true;
-        self.ports.insert(fc_id, KnownPort { wwpn, is_listed });
-        // A port that says nothing of FCP may be either.
-        let has = |bit| {
-            features
-                .filter(|bits| *bits != 0)
-                .map(|bits| bits & bit != 0)
+        let known = KnownPort {
+            wwpn,
+            is_listed: true,
+            is_target,
         };
+        self.ports.insert(fc_id, known);
         let neighbour = Neighbour {
-            target: has(FeatureBits::FCP_TARGET),
+            target: is_target,
             initiator: has(FeatureBits::FCP_INITIATOR),
             ..self.neighbour(fc_id, wwpn, Wwn(0))
         };
@@ -229,9 +259,13 @@ impl NameClient {
         if self.is_full() {
             return None;
         }
-        let (wwpn, is_listed) = (says.wwpn, false);
-        self.ports.insert(fc_id, KnownPort { wwpn, is_listed });
-        Some(self.neighbour(fc_id, wwpn, says.wwnn))
+        let known = KnownPort {
+            wwpn: says.wwpn,
+            is_listed: false,
+            is_target: None,
+        };
+        self.ports.insert(fc_id, known);
+        Some(self.neighbour(fc_id, says.wwpn, says.wwnn))
     }
 
     /// Whether no more ports are taken in, which is told once.
@@ -263,23 +297,6 @@ impl NameClient {
         }
     }
 
-    /// An RSCN of the fabric controller.
-    pub(in crate::port) fn changed(&mut self, now: Now, rscn: &Rscn) {
-        self.tick(now);
-        let ours = self.config.login.fc_id;
-        for (flags, fc_id) in &rscn.0 {
-            if flags & ADDRESS_FORMAT != 0 || self.changes.ports.len() >= MAX_CHANGES {
-                self.changes.is_all = true;
-            } else if *fc_id != ours {
-                self.changes.ports.insert(*fc_id);
-            }
-        }
-        if self.changes.is_all || !self.changes.ports.is_empty() {
-            self.schedule(GATHERING);
-        }
-        self.go_on();
-    }
-
     /// A LOGO of the name server.
     pub(in crate::port) fn logged_out(&mut self, now: Now) {
         self.tick(now);
@@ -289,8 +306,20 @@ impl NameClient {
     }
 }
 
-/// How much of the address in a page of an RSCN counts: 0, all of it.
-const ADDRESS_FORMAT: u8 = 3;
+/// Whether a reject of GPN_FT says that there are no ports of FCP.
+const fn is_empty(reject: CtReject) -> bool {
+    reject.reason == ct::reason::UNABLE
+        && reject.explanation == explanation::FC4_TYPES_NOT_REGISTERED
+}
 
-/// Ports that are asked for one by one; of more, all are listed.
-const MAX_CHANGES: usize = 64;
+/// Whether a reject says that an N_Port_ID is nobody's that may be seen.
+const fn is_absent(reject: CtReject) -> bool {
+    reject.reason == ct::reason::UNABLE
+        && matches!(
+            reject.explanation,
+            explanation::PORT_ID_NOT_REGISTERED
+                | explanation::PORT_NAME_NOT_REGISTERED
+                | explanation::ACCESS_DENIED
+                | explanation::UNACCEPTABLE_PORT_ID
+        )
+}

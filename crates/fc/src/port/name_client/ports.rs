@@ -10,6 +10,8 @@ pub(super) struct KnownPort {
     /// Whether the name server has listed it among the ports of FCP. Otherwise it has logged in to
     /// us.
     pub(super) is_listed: bool,
+    /// Whether the name server has told that it is a target; `None` if it has told nothing of FCP.
+    pub(super) is_target: Option<bool>,
 }
 
 /// Those that were found and not lost.
@@ -57,6 +59,19 @@ impl KnownPorts {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (FcId, KnownPort)> {
         self.by_id.iter().map(|(fc_id, port)| (*fc_id, *port))
+    }
+
+    /// Whether it is known as something else than a target.
+    pub(super) fn is_no_target(&self, fc_id: FcId) -> bool {
+        let port = self.by_id.get(&fc_id);
+        port.is_some_and(|port| port.is_target == Some(false))
+    }
+
+    /// What the name server tells of a port that is known.
+    pub(super) fn learn(&mut self, fc_id: FcId, is_target: Option<bool>) {
+        if let Some(port) = self.by_id.get_mut(&fc_id) {
+            (port.is_listed, port.is_target) = (true, is_target);
+        }
     }
 
     pub(super) fn list(&mut self, fc_id: FcId) {

@@ -1,6 +1,6 @@
 //! What is asked, of whom, and how it is written.
 
-use super::{AskedQuestion, ClientState, FIRST_OX_ID, NameClient, ReceivedSequence, ServiceFrame};
+use super::{AskedQuestion, FIRST_OX_ID, NameClient, ReceivedSequence, ServiceFrame};
 use crate::remote::Role;
 use crate::wire::ct::name_server::{
     AddressScope, Fc4Types, FeatureBits, NameServerRequest, SymbolicName,
@@ -128,41 +128,6 @@ impl NameClient {
     fn symbolic_name(&self) -> &[u8] {
         let name = self.config.symbolic_name.as_bytes();
         &name[..name.len().min(MAX_NAME)]
-    }
-
-    /// Goes on to the next questions, if there are none left.
-    pub(super) fn begin_round(&mut self) {
-        if self.questions.is_empty() {
-            self.look_at_changes();
-        }
-        if self.questions.is_empty() && std::mem::take(&mut self.scr_is_due) {
-            self.questions.push_back(Question::Scr);
-        }
-    }
-
-    /// Begins a round of questions if something has changed, and it is time.
-    fn look_at_changes(&mut self) {
-        debug_assert_eq!(self.state, ClientState::Up);
-        if self.changes.at.take_if(|at| *at <= self.now).is_none() {
-            return;
-        }
-        self.changes.last = Some(self.now);
-        self.ask_of_changes();
-        self.scr_is_due = self.needs_scr;
-    }
-
-    fn ask_of_changes(&mut self) {
-        let named = std::mem::take(&mut self.changes.ports);
-        let discovers = self.discovers();
-        if std::mem::take(&mut self.changes.is_all) {
-            if discovers || !self.ports.is_empty() {
-                self.questions.push_back(Question::List);
-            }
-            return;
-        }
-        let is_of_interest = |fc_id: &FcId| discovers || self.ports.has(*fc_id);
-        let named = named.into_iter().filter(is_of_interest);
-        self.questions.extend(named.map(Question::Name));
     }
 
     /// Whether ports are looked for that have not logged in to us.

@@ -229,12 +229,14 @@ proptest! {
         let (header, payload) = CtHeader::parse(&bytes).unwrap();
         prop_assert_eq!(header, request.accept(0));
         prop_assert_eq!(NameServerAccept::parse(to, payload), Ok(accept));
-        // Nothing is read that is not there; a symbolic name may come without its zeros.
+        // Nothing is read that is not there; a symbolic name may come without its zeros, and a list
+        // without entries.
         for len in 0..payload.len() {
             let cut = NameServerAccept::parse(to, &payload[..len]);
             let is_name = matches!(cut, Ok(NameServerAccept::SymbolicName(_)));
             let is_type = matches!(cut, Ok(NameServerAccept::PortType(_)));
-            prop_assert!(cut.is_err() || is_name || is_type);
+            let is_list = matches!(cut, Ok(NameServerAccept::Ids(_) | NameServerAccept::Names(_)));
+            prop_assert!(cut.is_err() || is_name || is_type || is_list && len == 0);
         }
     }
 

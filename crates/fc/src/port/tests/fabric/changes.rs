@@ -3,6 +3,8 @@
 use super::rig::{INITIATOR, LIST, NAME, Rig, TARGET};
 use crate::fip::enode::FabricNotice;
 use crate::port::tests::rig::ms;
+use crate::wire::ct::CtReject;
+use crate::wire::ct::name_server::code;
 use crate::wire::names::{FcId, Wwn};
 
 /// The initiator has a nexus, at 4 s.
@@ -196,5 +198,123 @@ fn more_than_4096_ports_are_told_once_and_left_out() {
     let told = rig.initiator.notices.iter();
     let too_many = told.filter(|notice| matches!(notice, FabricNotice::TooManyPorts));
     assert_eq!(too_many.count(), 1);
+    assert_eq!(rig.initiator.told.len(), 2);
+}
+
+#[test]
+fn an_initiator_that_becomes_a_target_is_logged_in_to() {
+    let mut rig = paired();
+    rig.add_entry(FcId(0x01_0300), 7, 2);
+    rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+    rig.pass(1500);
+    for page in [(0, FcId(0x01_0300)), (3, FcId(0))] {
+        rig.add_entry(FcId(0x01_0300), 7, 2);
+        rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+        rig.pass(1500);
+        rig.traced();
+        rig.add_entry(FcId(0x01_0300), 7, 3);
+        rig.rscn(INITIATOR, &[page]);
+        rig.pass(1500);
+        let trace = rig.traced();
+        let plogi = |line: &String| line.ends_with("010101 > 010300 PLOGI");
+        assert!(trace.iter().any(plogi), "{trace:?}");
+        let other = rig.initiator.port.find(Wwn(7)).unwrap();
+        assert_eq!(other.neighbour().target, Some(true));
+        rig.entries.remove(&FcId(0x01_0300));
+        rig.rscn(INITIATOR, &[(0, FcId(0x01_0300))]);
+        rig.pass(1500);
+    }
+    assert_eq!(rig.initiator.told.len(), 2);
+}
+
+#[test]
+fn a_list_that_is_refused_changes_nothing_and_is_asked_for_again() {
+    for why in [
+        CtReject::new(9, 0),
+        CtReject::new(9, 0x10),
+        CtReject::new(3, 0),
+        CtReject::new(5, 0),
+        CtReject::new(0x0b, 0),
+    ] {
+        let mut rig = paired();
+        rig.add_entry(FcId(0x01_0300), 7, 1);
+        rig.rejects.push((code::GPN_FT, why));
+        rig.rscn(INITIATOR, &[(3, FcId(0))]);
+        rig.pass(60_000);
+        assert_eq!(rig.initiator.told.len(), 2, "{why:?}");
+        let asked = rig.count(LIST);
+        assert!((5..=15).contains(&asked), "{why:?}: {asked}");
+        let told = rig.initiator.notices.iter().map(ToString::to_string);
+        let told = told.filter(|line| line.contains("GPN_FT")).count();
+        assert_eq!(told, usize::from(why.reason != 5));
+        rig.rejects.clear();
+        rig.pass(65_000);
+        assert!(rig.initiator.port.find(Wwn(7)).is_some());
+    }
+}
+
+/// A name server that has just been started says neither that a port is there nor that it is not.
+#[test]
+fn a_name_that_is_refused_is_looked_for_in_the_list() {
+    let mut rig = paired();
+    rig.rejects.push((code::GPN_ID, CtReject::new(9, 0)));
+    rig.rscn(INITIATOR, &[(0, TARGET)]);
+    rig.pass(60_000);
+    assert_eq!(rig.initiator.told.len(), 2);
+    rig.entries.remove(&TARGET);
+    rig.rscn(INITIATOR, &[(0, TARGET)]);
+    rig.pass(65_000);
+    assert_eq!(rig.initiator.told[2..], ["down 0: Lost(Departed)"]);
+}
+
+#[test]
+fn a_fabric_without_ports_of_fcp_loses_them_all() {
+    for reject in [Some(CtReject::new(9, 7)), None] {
+        let mut rig = paired();
+        rig.rejects.extend(reject.map(|why| (code::GPN_FT, why)));
+        rig.entries.clear();
+        rig.add_entry(INITIATOR, 1, 2);
+        rig.entries.get_mut(&INITIATOR).unwrap().features = None;
+        rig.rscn(INITIATOR, &[(3, FcId(0))]);
+        rig.pass(200);
+        assert_eq!(rig.initiator.told[2..], ["down 0: Lost(Departed)"]);
+    }
+}
+
+#[test]
+fn silence_about_one_port_does_not_hide_the_others() {
+    let mut rig = paired();
+    let silent = [0x02_0001, 0x02_0002].map(FcId);
+    for at in 0..6 {
+        rig.add_entry(FcId(0x02_0000 + at), 0x7000 + u64::from(at), 1);
+    }
+    rig.unanswered = silent.map(|fc_id| (code::GFF_ID, fc_id)).to_vec();
+    rig.rscn(INITIATOR, &[(3, FcId(0))]);
+    rig.pass(60_000);
+    for at in [0, 3, 4, 5] {
+        assert!(rig.initiator.port.find(Wwn(0x7000 + at)).is_some(), "{at}");
+    }
+    assert!(rig.initiator.port.find(Wwn(0x7001)).is_none());
+    rig.unanswered.clear();
+    rig.pass(80_000);
+    assert!(rig.initiator.port.find(Wwn(0x7001)).is_some());
+    assert!(rig.initiator.port.find(Wwn(0x7002)).is_some());
+}
+
+/// Three that are silent make it look as if the name server were: those behind them come first in
+/// the next round.
+#[test]
+fn ports_behind_many_that_are_silent_are_found() {
+    let mut rig = paired();
+    for at in 0..10 {
+        rig.add_entry(FcId(0x02_0000 + at), 0x7000 + u64::from(at), 1);
+    }
+    let silent = (0..5).map(|at| (code::GFF_ID, FcId(0x02_0000 + at)));
+    rig.unanswered = silent.collect();
+    rig.rscn(INITIATOR, &[(3, FcId(0))]);
+    rig.pass(120_000);
+    for at in 5..10 {
+        assert!(rig.initiator.port.find(Wwn(0x7000 + at)).is_some(), "{at}");
+    }
     assert_eq!(rig.initiator.told.len(), 2);
 }

@@ -94,6 +94,8 @@ pub(super) struct Rig {
     pub(super) lost_scrs: usize,
     /// Services of the fabric do not answer.
     pub(super) is_mute: bool,
+    /// Requests that the name server does not answer, if they are about this port.
+    pub(super) unanswered: Vec<(CtCode, FcId)>,
     pub(super) trace: Vec<String>,
     queue: VecDeque<Vec<u8>>,
 }
@@ -113,6 +115,7 @@ impl Rig {
             no_scr: false,
             lost_scrs: 0,
             is_mute: false,
+            unanswered: Vec::new(),
             trace: Vec::new(),
             queue: VecDeque::new(),
         }
@@ -332,6 +335,9 @@ impl Rig {
         if self.is_mute || !is_request {
             return;
         }
+        if header.kind == FrameType::CT && self.is_unanswered(asked.payload) {
+            return;
+        }
         if header.d_id == FcId::FABRIC_CONTROLLER && self.lost_scrs > 0 {
             self.lost_scrs -= 1;
             return;
@@ -390,6 +396,16 @@ impl Rig {
             Els::Plogi(says) => Reply::Login(says),
             Els::Scr(_) if self.no_scr => Reply::Reject(LsRejectReason::NOT_SUPPORTED),
             _ => Reply::Accept,
+        }
+    }
+
+    fn is_unanswered(&self, bytes: &[u8]) -> bool {
+        let (ct, payload) = CtHeader::parse(bytes).unwrap();
+        match NameServerRequest::parse(ct.code, payload).unwrap() {
+            NameServerRequest::GpnId(fc_id) | NameServerRequest::GffId(fc_id) => {
+                self.unanswered.contains(&(ct.code, fc_id))
+            }
+            _ => false,
         }
     }
 

@@ -123,12 +123,15 @@ impl NameServerAccept {
     }
 }
 
-/// The entries of a list: an address each, and what `rest` reads.
+/// The entries of a list: an address each, and what `rest` reads. One without any is empty.
 fn list<T>(
     reader: &mut ByteReader<'_>,
     rest: impl Fn(&mut ByteReader<'_>) -> Result<T, Truncated>,
 ) -> Result<Vec<(FcId, T)>, CtError> {
     let mut entries = Vec::new();
+    if reader.0.is_empty() {
+        return Ok(entries);
+    }
     loop {
         let (flags, id) = (reader.u8()?, FcId(reader.u24()?));
         entries.push((id, rest(reader)?));
