@@ -6,9 +6,12 @@
 //! | down | | when the link comes up |
 //! | vlan, if VLANs are discovered | VLAN Request each 500 ms, untagged | 500 ms after the first VLAN Notification, to the VLANs in its order; after 5 s, to no VLAN |
 //! | soliciting | Solicitation at 0, 1, 2, 4 and 8 s, then each 8 s | 500 ms after the first FCF that can be used; if VLANs are discovered, after 4 s to the next VLAN |
-//! | login | FLOGI inside FIP, 2 s, 3 times | to up by LS_ACC; by LS_RJT or silence to the next FCF, if all were tried to resting |
-//! | resting | | after 10 s, to soliciting |
-//! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to soliciting |
+//! | login | FLOGI inside FIP, 2 s, 3 times | to up by LS_ACC; by LS_RJT or silence to the next FCF, if all were tried to the next VLAN, if those were too to resting |
+//! | resting | | after 10 s, to soliciting, or to vlan |
+//! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to soliciting; the third time within 10 s of the login, to resting first |
+//!
+//! A login is of use when the name server has taken what is registered ([`Enode::served`]); only
+//! then are FCFs that were of no use tried again.
 //!
 //! An FCF that advertises without having been solicited is solicited, in each state but down and
 //! vlan. Which FCF is chosen is in [`fcf`]. The link that goes down ends every state.
@@ -32,6 +35,7 @@ use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
 mod advertisement;
+mod backoff;
 pub mod fcf;
 mod keep_alive;
 mod login;
@@ -39,12 +43,15 @@ pub mod notice;
 mod soliciting;
 #[cfg(test)]
 mod tests;
+mod told;
 mod vlan;
 
+use backoff::LoginBackoff;
 use fcf::Fcfs;
 pub use fcf::{FabricSeen, FcfPin};
 pub use login::FabricLogin;
 pub use notice::FabricNotice;
+use told::Notices;
 
 /// Which fabric an N_Port logs in to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,7 +131,10 @@ pub struct Enode {
     state: EnodeState,
     /// VLANs that are to be tried, in order; 0 is none.
     vlans: VecDeque<u16>,
+    /// FCFs of one of the VLANs that were tried have refused.
+    has_refusal: bool,
     fcfs: Fcfs,
+    backoff: LoginBackoff,
     budget: Budget,
     /// Messages of the FCF of the login.
     fcf_bucket: TokenBucket,
@@ -135,9 +145,7 @@ pub struct Enode {
     /// The LOGO, to be sent after all that the N_Port has to say.
     farewell: OutgoingMessages,
     events: VecDeque<FipEvent>,
-    notices: VecDeque<FabricNotice>,
-    /// The problem that was told last, so that it is not told each time that it is met.
-    problem: Option<FabricNotice>,
+    notices: Notices,
     statistics: FipStatistics,
 }
 
@@ -153,7 +161,9 @@ impl Enode {
             now,
             state: EnodeState::Down,
             vlans: VecDeque::new(),
+            has_refusal: false,
             fcfs: Fcfs::default(),
+            backoff: LoginBackoff::default(),
             budget: Budget::new(u64::from_le_bytes(random)),
             fcf_bucket: TokenBucket::default(),
             is_leaving: false,
@@ -161,8 +171,7 @@ impl Enode {
             outgoing: OutgoingMessages::default(),
             farewell: OutgoingMessages::default(),
             events: VecDeque::new(),
-            notices: VecDeque::new(),
-            problem: None,
+            notices: Notices::default(),
             statistics: FipStatistics::default(),
         }
     }
@@ -238,7 +247,9 @@ impl Enode {
         self.outgoing.clear();
         self.farewell.clear();
         self.vlans.clear();
-        self.problem = None;
+        self.has_refusal = false;
+        self.backoff = LoginBackoff::default();
+        self.notices.forget();
         self.is_leaving = false;
         self.state = EnodeState::Down;
         if up {
@@ -298,14 +309,21 @@ impl Enode {
     /// When [`Self::expire`] has something to do.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        let state = self.state.deadline();
-        state.into_iter().chain(self.fcfs.next_deadline()).min()
+        let deadlines = [
+            self.state.deadline(),
+            self.fcfs.next_deadline(),
+            self.backoff.settles_at(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Does what is due.
     pub fn expire(&mut self, now: Now) {
         self.tick(now);
         self.expire_fcfs();
+        if self.backoff.has_settled(self.now) {
+            self.tell_login();
+        }
         if self.state.deadline().is_none_or(|at| at > self.now) {
             return;
         }
@@ -314,10 +332,7 @@ impl Enode {
             EnodeState::Vlan { .. } => self.vlan_step(),
             EnodeState::Soliciting { .. } => self.soliciting_step(),
             EnodeState::Login { fcf, tries, .. } => self.flogi_unanswered(fcf, tries),
-            EnodeState::Resting { .. } => {
-                self.fcfs.try_all_again();
-                self.solicit();
-            }
+            EnodeState::Resting { .. } => self.rested(),
             EnodeState::Up { .. } => self.keep_alive(),
         }
     }
@@ -329,7 +344,7 @@ impl Enode {
 
     /// What is worth a line in the log.
     pub fn poll_notice(&mut self) -> Option<FabricNotice> {
-        self.notices.pop_front()
+        self.notices.take()
     }
 
     /// Writes what is to be sent, as far as there is room.
@@ -348,17 +363,19 @@ impl Enode {
     }
 
     fn tell(&mut self, notice: FabricNotice) {
-        if self.notices.len() < MAX_NOTICES {
-            self.notices.push_back(notice);
-        }
+        self.notices.tell(self.now, notice);
     }
 
-    /// Tells a problem, unless it is the one that was told last.
-    fn tell_problem(&mut self, problem: FabricNotice) {
-        if self.problem.as_ref() != Some(&problem) {
-            self.problem = Some(problem.clone());
-            self.tell(problem);
-        }
+    /// Tells a problem, unless it was told and has not gone since.
+    pub fn tell_problem(&mut self, problem: FabricNotice) {
+        self.notices.tell_problem(self.now, problem);
+    }
+
+    /// The services of the fabric have taken what was registered: the login is of use.
+    pub fn served(&mut self) {
+        self.fcfs.try_all_again();
+        self.has_refusal = false;
+        self.notices.served();
     }
 
     /// Ends the login, if there is one.
@@ -368,19 +385,35 @@ impl Enode {
             self.events.push_back(FipEvent::Lost(FcId::FABRIC_F, why));
             self.events.push_back(FipEvent::Released(fc_id));
             // After our LOGO an FCF may clear the link that a late frame still speaks of: no news.
-            if !self.is_leaving || why == UnlinkReason::LinkDown {
+            let is_news = !self.is_leaving && !self.backoff.is_flapping();
+            if is_news || why == UnlinkReason::LinkDown {
                 self.tell(FabricNotice::LoggedOut { why });
             }
             self.state = EnodeState::Left;
         }
     }
 
-    /// The login is over: looks for an FCF again.
+    /// The login is over: looks for an FCF again, after a rest if that happens all the time.
     fn lost(&mut self, why: UnlinkReason) {
+        let fcf = self.login().map(|login| login.fcf);
         self.release(why);
-        if !self.is_leaving {
-            self.solicit();
+        if self.is_leaving {
+            return;
         }
+        let rest = self.ended(fcf);
+        match rest.filter(|_| why != UnlinkReason::Silent) {
+            Some(rest) => self.rest(rest),
+            None => self.solicit(),
+        }
+    }
+
+    /// A login to this FCF has ended. Returns for how long no other one is to be made.
+    fn ended(&mut self, fcf: Option<Mac>) -> Option<Duration> {
+        let rest = self.backoff.ended(self.now);
+        if let Some(fcf) = fcf.filter(|_| self.backoff.begins_to_flap()) {
+            self.tell(FabricNotice::Flapping { fcf });
+        }
+        rest
     }
 
     /// Sends a message to an FCF, or to all.
@@ -432,9 +465,6 @@ impl EnodeState {
 /// From the first FCF that can be used, or the first VLAN Notification, to the choice: answers come
 /// within 100 ms.
 const SETTLING: Duration = Duration::from_millis(500);
-
-/// Notices are left out beyond this many that were not taken.
-const MAX_NOTICES: usize = 64;
 
 /// 16 messages a second, where the shortest FKA_ADV_PERIOD makes four.
 const OF_FCF: FillRate = FillRate {

@@ -75,7 +75,17 @@ impl<F: Fc4Layer> Port<F> {
                 }
             }
             NameClientEvent::IsTarget(fc_id) => self.is_target_now(fc_id),
-            NameClientEvent::Notice(notice) => self.events.push_back(PortEvent::Fabric(notice)),
+            NameClientEvent::Notice(notice) => {
+                if let Some(enode) = self.fip.enode() {
+                    enode.tell_problem(notice);
+                }
+                self.hear_notices();
+            }
+            NameClientEvent::Registered => {
+                if let Some(enode) = self.fip.enode() {
+                    enode.served();
+                }
+            }
             NameClientEvent::Useless => {
                 let now = self.now;
                 if let Some(enode) = self.fip.enode() {

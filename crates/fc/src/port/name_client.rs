@@ -80,6 +80,8 @@ pub(super) enum NameClientEvent {
     IsTarget(FcId),
     /// Worth a line in the log.
     Notice(FabricNotice),
+    /// All that is needed is registered.
+    Registered,
     /// Without these services the login to the fabric is of no use.
     Useless,
 }
@@ -241,6 +243,7 @@ impl NameClient {
             ClientState::Registering(_) => self.state = ClientState::Subscribing,
             ClientState::Subscribing => {
                 self.state = ClientState::Up;
+                self.events.push_back(NameClientEvent::Registered);
                 self.list_now();
             }
             ClientState::Up => drop(self.questions.pop_front()),

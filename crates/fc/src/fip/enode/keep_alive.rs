@@ -23,7 +23,8 @@ impl Enode {
         };
         let login = *login;
         let fcf = self.fcfs.get(login.fcf).copied();
-        let wanted = fcf.filter(|fcf| fcf.wants_keep_alives);
+        // After our LOGO an FCF would answer a keep alive by Clear Virtual Links.
+        let wanted = fcf.filter(|fcf| fcf.wants_keep_alives && !self.is_leaving);
         let is_due = keep_alive_at.is_some_and(|at| at <= now);
         if is_due {
             *keep_alive_at = wanted.map(|fcf| now.saturating_add(fcf.period));

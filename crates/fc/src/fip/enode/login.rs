@@ -128,9 +128,11 @@ impl Enode {
     pub fn give_up(&mut self, now: Now) {
         self.tick(now);
         if let Some(login) = self.login().copied() {
-            let (fcf, logo) = (login.fcf, self.logo(&login));
+            let fcf = login.fcf;
+            let logo = self.logo(fcf, login.fc_id, login.mac);
             self.outgoing.push(logo);
             self.release(UnlinkReason::LoggedOut);
+            self.ended(Some(fcf));
             self.fcfs.tried(fcf);
             self.solicit();
         }
@@ -150,28 +152,28 @@ impl Enode {
         self.tick(now);
         self.is_leaving = true;
         if let Some(login) = self.login().copied() {
-            let logo = self.logo(&login);
+            let logo = self.logo(login.fcf, login.fc_id, login.mac);
             self.farewell.push(logo);
         } else if self.state != EnodeState::Down {
             self.state = EnodeState::Left;
         }
     }
 
-    fn logo(&mut self, login: &FabricLogin) -> PendingMessage {
+    fn logo(&mut self, fcf: Mac, fc_id: FcId, mac: Mac) -> PendingMessage {
         let ox_id = self.take_ox_id();
         let logo = Logo {
-            fc_id: login.fc_id,
+            fc_id,
             wwpn: self.config.wwpn,
         };
         let logo = Els::Logo(logo).encode();
         let request = Descriptor::Els(Encapsulated {
             kind: DescriptorType::LOGO,
-            header: request_header(login.fc_id, ox_id),
+            header: request_header(fc_id, ox_id),
             payload: &logo,
         });
-        let says = [request, Descriptor::Mac(login.mac)];
+        let says = [request, Descriptor::Mac(mac)];
         PendingMessage {
-            dst: login.fcf,
+            dst: fcf,
             src: self.config.mac,
             bytes: fip::encode(FipOperation::ElsRequest, Flags::FPMA, &says),
             least: 0,
@@ -228,10 +230,13 @@ impl Enode {
         };
         match Reply::parse(Code::FLOGI, els.payload) {
             Ok(Reply::Login(parameters)) => {
-                let fc_id = els.header.d_id;
-                match self.granted(&of, fc_id, granted_mac(message), &parameters) {
+                let (fc_id, mac) = (els.header.d_id, granted_mac(message));
+                match self.granted(&of, fc_id, mac, &parameters) {
                     Ok(login) => self.logged_in(&of, login),
-                    Err(why) => self.refused(fcf, why),
+                    Err(why) => {
+                        self.give_back(&of, fc_id, mac);
+                        self.refused(fcf, why);
+                    }
                 }
                 Ok(())
             }
@@ -255,7 +260,7 @@ impl Enode {
         if !says.features.has(Features::F_PORT) {
             return Err(FabricNotice::NoFabric { fcf: fcf.mac });
         }
-        if fc_id == FcId::UNIDENTIFIED || fc_id.is_well_known() || mac != Some(expected) {
+        if !is_n_port(fc_id) || mac != Some(expected) {
             return Err(FabricNotice::WrongAddress {
                 fcf: fcf.mac,
                 fc_id,
@@ -285,24 +290,43 @@ impl Enode {
         })
     }
 
+    /// An N_Port_ID that is not used would stay ours, and others would be told of it.
+    fn give_back(&mut self, fcf: &Fcf, fc_id: FcId, mac: Option<Mac>) {
+        if is_n_port(fc_id) {
+            let mac = mac.unwrap_or_else(|| Mac::of_port(fcf.fc_map, fc_id));
+            let logo = self.logo(fcf.mac, fc_id, mac);
+            self.outgoing.push(logo);
+        }
+    }
+
     fn logged_in(&mut self, fcf: &Fcf, login: FabricLogin) {
         let now = self.now;
         let keeps = fcf.wants_keep_alives;
-        self.problem = None;
         self.fcf_bucket = super::TokenBucket::default();
         self.state = EnodeState::Up {
             login,
             keep_alive_at: keeps.then(|| now.saturating_add(fcf.period)),
             port_keep_alive_at: keeps.then(|| now.saturating_add(super::keep_alive::PORT_PERIOD)),
         };
-        self.fcfs.try_all_again();
-        self.tell(FabricNotice::LoggedIn {
-            login,
-            vlan: self.tag.map(|tag| tag.vid),
-        });
+        self.backoff.begun(now);
+        if !self.backoff.is_flapping() {
+            self.tell_login();
+        }
         self.events.push_back(FipEvent::Claimed(login.fc_id));
         self.events.push_back(FipEvent::Found(login.f_port()));
     }
+
+    pub(super) fn tell_login(&mut self) {
+        if let Some(login) = self.login().copied() {
+            let vlan = self.tag.map(|tag| tag.vid);
+            self.tell(FabricNotice::LoggedIn { login, vlan });
+        }
+    }
+}
+
+/// Whether an N_Port can have this address.
+fn is_n_port(fc_id: FcId) -> bool {
+    fc_id != FcId::UNIDENTIFIED && !fc_id.is_well_known()
 }
 
 fn request_header(s_id: FcId, ox_id: OxId) -> FrameHeader {

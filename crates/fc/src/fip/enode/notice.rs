@@ -23,8 +23,32 @@ pub enum FabricNotice {
         /// Why.
         why: UnlinkReason,
     },
+    /// Logins are ended again and again, soon after they were made.
+    Flapping {
+        /// By this FCF last.
+        fcf: Mac,
+    },
     /// No FCF has told a VLAN.
     NoVlan,
+    /// No FCF is heard at all.
+    NoFcf {
+        /// The VLAN by tag, if frames carry one.
+        vlan: Option<u16>,
+        /// Whether it was discovered.
+        discovers_vlan: bool,
+    },
+    /// An FCF advertises, but does not answer Solicitations.
+    NoSolicited {
+        /// Which one.
+        fcf: Mac,
+        /// Bytes behind the Ethernet header that its answer is padded to.
+        max_fcoe: u16,
+    },
+    /// An FCF takes no logins.
+    Closed {
+        /// Which one.
+        fcf: Mac,
+    },
     /// Several fabrics, of which none is configured.
     Several(Vec<FabricSeen>),
     /// None of the FCFs is the one that is configured.
@@ -128,6 +152,10 @@ impl fmt::Display for FabricNotice {
                 "no FCF has answered a FIP VLAN request in 5 s: trying without a VLAN; name it \
                  with vlan=VID if the switch does not answer such requests",
             ),
+            Self::NoFcf {
+                vlan,
+                discovers_vlan,
+            } => no_fcf(f, *vlan, *discovers_vlan),
             Self::Several(seen) => {
                 write!(f, "{} fabrics on this Ethernet: choose by ", seen.len())?;
                 list(f, seen)
@@ -151,6 +179,21 @@ impl FabricNotice {
                 let why = words(*reject);
                 write!(f, "FCF {fcf} rejects the login (FLOGI): {why}")
             }
+            Self::Flapping { fcf } => write!(
+                f,
+                "FCF {fcf} ends each login within 10 s: it is tried again after up to 10 s, which \
+                 is logged when a login has lasted for 10 s"
+            ),
+            Self::NoSolicited { fcf, max_fcoe } => write!(
+                f,
+                "FCF {fcf} advertises, but does not answer a Solicitation: its answer has \
+                 {max_fcoe} bytes, so look whether the MTU is as large everywhere on the way \
+                 (lunar doctor)"
+            ),
+            Self::Closed { fcf } => write!(
+                f,
+                "FCF {fcf} takes no logins now: it is a standby, or has no room for another one"
+            ),
             Self::NoAnswer { fcf } => {
                 write!(
                     f,
@@ -217,6 +260,29 @@ impl FabricNotice {
                 "the fabric shows more than 4,096 ports: the rest is left out; zones would help",
             ),
         }
+    }
+}
+
+/// What to do where no FCF is heard.
+fn no_fcf(f: &mut fmt::Formatter<'_>, vlan: Option<u16>, discovers_vlan: bool) -> fmt::Result {
+    f.write_str("no FCF is heard")?;
+    match (vlan, discovers_vlan) {
+        (Some(vid), true) => write!(
+            f,
+            " on VLAN {vid}, which an FCF has told: is that VLAN allowed at the switch port?"
+        ),
+        (Some(vid), false) => write!(
+            f,
+            " on VLAN {vid}: is the switch up, and is that its VLAN (vlan=auto asks for it)?"
+        ),
+        (None, true) => f.write_str(
+            ", neither on a VLAN nor without: is the switch up? Ports that find each other \
+             without a switch need mode=vn2vn",
+        ),
+        (None, false) => f.write_str(
+            ": is the switch up, and is its FCoE on a VLAN (vlan=auto asks for it)? Ports that \
+             find each other without a switch need mode=vn2vn",
+        ),
     }
 }
 

@@ -48,6 +48,7 @@ impl Enode {
             return;
         };
         let is_due = *solicit_at <= now;
+        let is_late = is_due && *sent == UNANSWERED;
         if is_due {
             *solicit_at = now + INTERVALS[(*sent).min(INTERVALS.len() - 1)];
             *sent += 1;
@@ -56,6 +57,9 @@ impl Enode {
         let leaves = leave_at.is_some_and(|at| at <= now);
         if chooses && self.choose() {
             return;
+        }
+        if is_late {
+            self.tell_no_fcf();
         }
         if leaves {
             self.next_vlan();
@@ -72,9 +76,13 @@ impl Enode {
                 self.log_in(fcf, 1);
                 return true;
             }
+            FcfChoice::AllTried if self.config.fabric.discovers_vlan => {
+                self.has_refusal = true;
+                self.next_vlan();
+                return true;
+            }
             FcfChoice::AllTried => {
-                let until = self.now + REST;
-                self.state = EnodeState::Resting { until };
+                self.rest(REST);
                 return true;
             }
             FcfChoice::None => {}
@@ -85,6 +93,41 @@ impl Enode {
             }),
         }
         false
+    }
+
+    /// Does nothing for a while.
+    pub(super) fn rest(&mut self, time: Duration) {
+        let until = self.now.saturating_add(time);
+        self.state = EnodeState::Resting { until };
+    }
+
+    /// Begins anew after a rest, with the VLAN if the FCFs of all of them have refused.
+    pub(super) fn rested(&mut self) {
+        self.fcfs.try_all_again();
+        if std::mem::take(&mut self.has_refusal) {
+            self.look_for_fabric();
+        } else {
+            self.solicit();
+        }
+    }
+
+    /// Tells why there is no FCF to log in to, after Solicitations without a useful answer.
+    fn tell_no_fcf(&mut self) {
+        if self.fcfs.is_any_usable() {
+            return;
+        }
+        let problem = match self.fcfs.all().first() {
+            Some(fcf) if fcf.is_solicited => FabricNotice::Closed { fcf: fcf.mac },
+            Some(fcf) => FabricNotice::NoSolicited {
+                fcf: fcf.mac,
+                max_fcoe: self.config.max_fcoe,
+            },
+            None => FabricNotice::NoFcf {
+                vlan: self.tag.map(|tag| tag.vid),
+                discovers_vlan: self.config.fabric.discovers_vlan,
+            },
+        };
+        self.tell_problem(problem);
     }
 
     /// An FCF can be used.
@@ -105,8 +148,11 @@ const INTERVALS: [Duration; 5] = [
     Duration::from_secs(8),
 ];
 
+/// After so many Solicitations, at 4 s, it is told that there is no FCF.
+const UNANSWERED: usize = 3;
+
 /// For an FCF in a VLAN that was discovered.
 const VLAN_PATIENCE: Duration = Duration::from_secs(4);
 
 /// After all FCFs have refused, or not answered.
-const REST: Duration = Duration::from_secs(10);
+pub(super) const REST: Duration = Duration::from_secs(10);

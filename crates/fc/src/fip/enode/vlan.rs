@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::soliciting::REST;
 use super::{Enode, EnodeState, FabricNotice, SETTLING};
 use crate::wire::ethernet::{EthernetHeader, Mac, VlanTag};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
@@ -52,13 +53,15 @@ impl Enode {
         }
     }
 
-    /// Tries the next VLAN; after the last one they are asked for again.
+    /// Tries the next VLAN; after the last one they are asked for again, after a rest if FCFs have
+    /// refused us.
     pub(super) fn next_vlan(&mut self) {
         match self.vlans.pop_front() {
             Some(vid) => {
                 self.set_vlan(vid);
                 self.solicit();
             }
+            None if self.has_refusal => self.rest(REST),
             None => self.look_for_fabric(),
         }
     }
@@ -90,6 +93,7 @@ impl Enode {
             return Err(VLANS);
         }
         let mut from = None;
+        // A switch whose FCFs have no VLAN tells 0.
         let mut vlans = Vec::new();
         for descriptor in message.descriptors() {
             match descriptor? {
@@ -103,7 +107,7 @@ impl Enode {
         if from != Some(ethernet.src) || ethernet.src.is_multicast() {
             return Err(VLANS);
         }
-        vlans.retain(|vid| (1..=LAST_VID).contains(vid));
+        vlans.retain(|vid| *vid <= LAST_VID);
         if !vlans.is_empty() {
             settled_at.get_or_insert(self.now + SETTLING);
         }

@@ -1,9 +1,10 @@
 //! How a login ends, and what comes after.
 
 use super::rig::{ENODE, Rig, Says, WWPN, fcf, ms};
+use crate::fip::enode::{EnodeState, FabricConfig};
 use crate::fip::tests::rig::frames;
 use crate::tests::HeapFrames;
-use crate::wire::els::{Els, Logo};
+use crate::wire::els::{Els, Logo, LsRejectReason};
 use crate::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
@@ -145,4 +146,90 @@ fn a_login_that_is_useless_is_given_up_for_the_next_fcf() {
             " 1100 enode > fcf2 ElsRequest FLOGI 000000 > fffffe"
         ]
     );
+}
+
+#[test]
+fn no_keep_alive_follows_a_logo() {
+    let mut rig = Rig::up();
+    rig.enode.log_out(ms(600));
+    for second in 1..200 {
+        rig.hear(&fcf(1).advertisement());
+        assert_eq!(rig.run(ms(second * 1000)), [""; 0]);
+    }
+}
+
+/// The services of both FCFs reject what is registered.
+#[test]
+fn fcfs_whose_services_refuse_are_each_tried_once_before_a_rest() {
+    let mut rig = Rig::up();
+    rig.hear(&fcf(2).solicited().advertisement());
+    rig.enode.give_up(ms(600));
+    rig.run(ms(1100));
+    rig.hear(&fcf(2).accepts(0x01_0200, rig.ox_id));
+    rig.enode.give_up(ms(1200));
+    rig.sent();
+    for second in 2..12 {
+        rig.hear(&fcf(1).advertisement());
+        rig.hear(&fcf(2).advertisement());
+        let lines = rig.run(ms(second * 1000 - 400));
+        assert!(
+            lines.iter().all(|line| !line.ends_with("fffffe")),
+            "{lines:?}"
+        );
+    }
+    let lines = rig.run(ms(12_500));
+    assert!(
+        lines
+            .last()
+            .unwrap()
+            .ends_with("fcf1 ElsRequest FLOGI 000000 > fffffe")
+    );
+}
+
+/// It takes the login, and clears it 100 ms later.
+#[test]
+fn an_fcf_that_clears_each_login_is_tried_with_longer_and_longer_rests() {
+    let mut rig = Rig::up();
+    let mut pauses = Vec::new();
+    for _ in 0..8 {
+        rig.run(rig.now + ms(100));
+        rig.hear(&fcf(1).clears(&[]));
+        let pause = match rig.enode.state {
+            EnodeState::Resting { until } => until - rig.now,
+            _ => ms(0),
+        };
+        pauses.push(pause.as_secs());
+        rig.run(rig.now + pause);
+        rig.hear(&fcf(1).solicited().advertisement());
+        rig.run(rig.now + ms(500));
+        rig.hear(&fcf(1).accepts(0x01_0100, rig.ox_id));
+        rig.told();
+    }
+    assert_eq!(pauses, [0, 0, 1, 2, 4, 8, 10, 10]);
+    let told = rig.notices();
+    assert_eq!(told.len(), 6, "{told:#?}");
+    assert_eq!(
+        told[5],
+        "FCF 02:ff:00:00:00:01 ends each login within 10 s: it is tried again after up to 10 s, \
+         which is logged when a login has lasted for 10 s"
+    );
+    // This one lasts.
+    rig.hear(&fcf(1).advertisement());
+    rig.run(rig.now + ms(11_000));
+    assert!(rig.notices()[0].starts_with("logged in"));
+}
+
+#[test]
+fn problems_that_take_turns_are_told_once_each() {
+    let mut rig = Rig::new(FabricConfig::default());
+    for round in 0..10 {
+        rig.hear(&fcf(1).solicited().advertisement());
+        rig.hear(&fcf(2).solicited().advertisement());
+        rig.run(ms(500 + round * 10_500));
+        for number in [1, 2] {
+            rig.hear(&fcf(number).rejects(rig.ox_id, LsRejectReason::new(9, number)));
+            rig.sent();
+        }
+    }
+    assert_eq!(rig.notices().len(), 2);
 }

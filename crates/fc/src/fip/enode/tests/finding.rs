@@ -110,3 +110,36 @@ fn keep_alives_go_by_the_period_that_was_told_last() {
         ]
     );
 }
+
+#[test]
+fn that_no_fcf_is_heard_is_told_once_with_what_to_look_at() {
+    let mut rig = Rig::new(FabricConfig::default());
+    rig.run(ms(3900));
+    assert_eq!(rig.notices(), [""; 0]);
+    rig.run(ms(60_000));
+    assert_eq!(
+        rig.notices(),
+        [
+            "no FCF is heard: is the switch up, and is its FCoE on a VLAN (vlan=auto asks for \
+             it)? Ports that find each other without a switch need mode=vn2vn"
+        ]
+    );
+}
+
+/// The answer is as long as the longest frame, and does not pass.
+#[test]
+fn an_fcf_that_does_not_answer_a_solicitation_is_told() {
+    let mut rig = Rig::new(FabricConfig::default());
+    for second in 0..8 {
+        rig.hear(&fcf(1).advertisement());
+        rig.run(ms(second * 1000));
+    }
+    assert_eq!(
+        rig.notices(),
+        [
+            "FCF 02:ff:00:00:00:01 advertises, but does not answer a Solicitation: its answer \
+             has 2158 bytes, so look whether the MTU is as large everywhere on the way (lunar \
+             doctor)"
+        ]
+    );
+}

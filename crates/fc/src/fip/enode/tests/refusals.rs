@@ -28,6 +28,9 @@ fn resting(mut rig: Rig, told: &str) {
     assert!(lines[1].ends_with("FLOGI 000000 > fffffe"), "{lines:?}");
 }
 
+/// The N_Port_ID of a login that is not used.
+const GIVEN_BACK: &str = "  500 enode > fcf1 ElsRequest LOGO 010100 > fffffe";
+
 #[test]
 fn a_rejected_login_is_told_in_words_and_tried_again_after_a_rest() {
     let mut rig = asking();
@@ -84,6 +87,7 @@ fn an_address_that_is_not_fabric_provided_is_not_used() {
         let mut rig = asking();
         let parameters = fcf(1).parameters();
         rig.hear(&fcf(1).accepts_with(0x01_0100, rig.ox_id, mac, &parameters));
+        assert_eq!(rig.sent(), [GIVEN_BACK]);
         resting(
             rig,
             &format!(
@@ -100,6 +104,7 @@ fn no_n_port_has_the_address_of_a_service_or_none() {
         let mut rig = asking();
         rig.hear(&fcf(1).accepts(fc_id, rig.ox_id));
         assert_eq!(rig.told().len(), 0, "{fc_id:x}");
+        assert_eq!(rig.sent().len(), 0, "there is nothing to give back");
         assert_eq!(rig.notices().len(), 1);
     }
 }
@@ -113,6 +118,7 @@ fn what_is_no_f_port_is_no_fabric() {
     };
     let mac = Some(Mac([0x0e, 0xfc, 0, 1, 1, 0]));
     rig.hear(&fcf(1).accepts_with(0x01_0100, rig.ox_id, mac, &says));
+    assert_eq!(rig.sent(), [GIVEN_BACK]);
     resting(
         rig,
         "02:ff:00:00:00:01 accepts a login (FLOGI), but is not an F_Port",
@@ -128,6 +134,7 @@ fn frames_too_small_for_fibre_channel_are_told() {
     };
     let mac = Some(Mac([0x0e, 0xfc, 0, 1, 1, 0]));
     rig.hear(&fcf(1).accepts_with(0x01_0100, rig.ox_id, mac, &says));
+    assert_eq!(rig.sent(), [GIVEN_BACK]);
     resting(
         rig,
         "FCF 02:ff:00:00:00:01 takes 128 bytes of payload: 256 are needed",

@@ -2,6 +2,7 @@
 
 use super::rig::{ENODE, Rig, fcf, ms};
 use crate::fip::enode::FabricConfig;
+use crate::wire::els::LsRejectReason;
 use crate::wire::fip::{Descriptor, FipOperation, Flags};
 
 const AUTO: FabricConfig = FabricConfig {
@@ -52,6 +53,8 @@ fn the_vlans_that_are_told_are_tried_in_their_order() {
     assert_eq!(
         rig.notices(),
         [
+            "no FCF is heard on VLAN 152, which an FCF has told: is that VLAN allowed at the switch \
+             port?",
             "logged in to fabric 20:98:02:ff:00:00:00:01 as 0x010100 by FCF 02:ff:00:00:00:01 \
              on VLAN 153"
         ]
@@ -71,7 +74,9 @@ fn without_an_answer_no_vlan_is_tried_and_that_is_told_once() {
         rig.notices(),
         [
             "no FCF has answered a FIP VLAN request in 5 s: trying without a VLAN; name it with \
-             vlan=VID if the switch does not answer such requests"
+             vlan=VID if the switch does not answer such requests",
+            "no FCF is heard, neither on a VLAN nor without: is the switch up? Ports that find \
+             each other without a switch need mode=vn2vn"
         ]
     );
 }
@@ -118,7 +123,7 @@ fn notifications_that_make_no_sense_are_refused() {
     }
     // No VLAN has these numbers.
     let mut rig = Rig::new(AUTO);
-    rig.hear(&notification(&[0, 4095]));
+    rig.hear(&notification(&[4095]));
     assert!(
         rig.run(ms(4900))
             .iter()
@@ -149,4 +154,53 @@ fn vlans_are_of_no_interest_where_the_vlan_is_given() {
         lines.iter().all(|line| line.ends_with("Solicitation")),
         "{lines:?}"
     );
+}
+
+/// So says a switch whose ports have no VLAN.
+#[test]
+fn vlan_0_is_none() {
+    let mut rig = Rig::new(AUTO);
+    rig.hear(&notification(&[0]));
+    assert_eq!(rig.run(ms(600))[1..], ["  500 enode > FCFs Solicitation"]);
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(1100));
+    rig.hear(&fcf(1).accepts(0x01_0100, rig.ox_id));
+    assert_eq!(rig.enode.tag(), None);
+    assert_eq!(rig.told()[0], "claimed 010100");
+}
+
+/// FCF 1 is on both VLANs, and takes logins on the second one alone.
+#[test]
+fn a_vlan_whose_fcfs_refuse_is_left_for_the_next_one() {
+    let mut rig = Rig::new(AUTO);
+    rig.hear(&notification(&[152, 153]));
+    rig.run(ms(500));
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(1000));
+    rig.hear(&fcf(1).rejects(rig.ox_id, LsRejectReason::new(9, 0x0d)));
+    assert_eq!(rig.sent(), [" 1000 enode > FCFs Solicitation, VLAN 153"]);
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(1500));
+    rig.hear(&fcf(1).accepts(0x01_0100, rig.ox_id));
+    assert_eq!(rig.enode.tag().map(|tag| tag.vid), Some(153));
+}
+
+#[test]
+fn after_the_last_vlan_that_refuses_there_is_a_rest() {
+    let mut rig = Rig::new(AUTO);
+    for round in 0..2 {
+        let begin = ms(round * 12_000);
+        rig.run(begin);
+        rig.hear(&notification(&[152, 153]));
+        for _ in 0..2 {
+            rig.run(rig.now + ms(500));
+            rig.hear(&fcf(1).solicited().advertisement());
+            rig.run(rig.now + ms(500));
+            rig.hear(&fcf(1).rejects(rig.ox_id, LsRejectReason::new(9, 0x0d)));
+        }
+        let lines = rig.run(begin + ms(12_000));
+        let after: Vec<_> = lines.iter().map(|line| &line[6..]).collect();
+        assert_eq!(after, ["enode > FCFs VlanRequest"; 1], "{round}");
+    }
+    assert_eq!(rig.notices().len(), 1, "told once");
 }
