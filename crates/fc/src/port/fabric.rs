@@ -1,15 +1,17 @@
 //! An N_Port in a fabric: the answers of the fabric's services, and PLOGIs from ports that the name
 //! server has not listed.
 
+use super::name_client::claims::LoginClaim;
 use super::name_client::{NameClient, NameClientConfig, NameClientEvent, ServiceFrame};
 use super::{Fc4Layer, Port, PortEvent};
 use crate::fip::UnlinkReason;
 use crate::remote::{PeerAddress, RemoteId, RemotePort, RequestedExchange, Role};
-use crate::wire::els::{Els, Logo, LsRejectReason, Reply};
+use crate::wire::els::{Els, Logo, LsRejectReason, Reply, reason};
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
+use scsi::violation::Violation;
 
 impl<F: Fc4Layer> Port<F> {
     /// There is a login to a fabric: its name server is next.
@@ -75,6 +77,8 @@ impl<F: Fc4Layer> Port<F> {
                 }
             }
             NameClientEvent::IsTarget(fc_id) => self.is_target_now(fc_id),
+            NameClientEvent::Proven(claim) => self.introduce(&claim),
+            NameClientEvent::Unproven(claim, why) => self.unproven(&claim, why),
             NameClientEvent::Notice(notice) => {
                 if let Some(enode) = self.fip.enode() {
                     enode.tell_problem(notice);
@@ -207,28 +211,55 @@ impl<F: Fc4Layer> Port<F> {
         self.reply_to(&frame.header, &reply);
     }
 
-    /// A PLOGI. Its names count where they are news.
+    /// A PLOGI. Its names count where they are news, if the name server has the same.
     pub(super) fn plogi_from_unknown(&mut self, frame: &ReceivedFrame<'_>) {
-        let from = frame.header.s_id;
-        if let Some(id) = self.introduce(from, frame) {
-            self.frame(id, frame);
+        let Ok(Els::Plogi(says)) = Els::parse(frame.payload) else {
+            return;
+        };
+        let claim = LoginClaim {
+            from: frame.header.s_id,
+            says,
+            exchange: exchange_of(&frame.header),
+            until: self.now.saturating_add(self.local.e_d_tov),
+        };
+        let now = self.now;
+        let Some(client) = &mut self.name_client else {
+            return;
+        };
+        if client.claimed(now, claim) {
+            self.hear_services();
+        } else {
+            self.reply_to(&frame.header, &Reply::Reject(LsRejectReason::NO_PLACE));
         }
     }
 
-    /// Makes a PLOGI's sender known by the names in it; it keeps its number where they are the same
-    /// as before.
-    fn introduce(&mut self, from: FcId, frame: &ReceivedFrame<'_>) -> Option<RemoteId> {
-        let Ok(Els::Plogi(says)) = Els::parse(frame.payload) else {
-            return self.remotes.at(from);
-        };
-        let neighbour = self.name_client.as_mut()?.introduce(from, &says);
-        self.hear_services();
-        let Some(neighbour) = neighbour else {
-            self.reply_to(&frame.header, &Reply::Reject(LsRejectReason::NO_PLACE));
-            return None;
-        };
-        self.found_to(neighbour, RemotePort::introduced);
-        self.remotes.at(from)
+    /// Makes a PLOGI's sender known by the names in it, and answers. It keeps its number where they
+    /// are the same as before.
+    fn introduce(&mut self, claim: &LoginClaim) {
+        let (from, says) = (claim.from, claim.says);
+        let known = self.remotes.at(from).and_then(|id| self.remotes.get(id));
+        if known.is_none_or(|known| known.wwpn() != says.wwpn) {
+            let client = self.name_client.as_mut();
+            let neighbour = client.and_then(|client| client.introduce(from, &says));
+            self.hear_services();
+            let Some(neighbour) = neighbour else {
+                let full = Reply::Reject(LsRejectReason::NO_PLACE);
+                return self.reply(from, claim.exchange, &full);
+            };
+            self.found_to(neighbour, RemotePort::introduced);
+        }
+        let plogi = Els::Plogi(says);
+        let asked = claim.exchange;
+        self.with(from, |remote, cx| remote.request_came(cx, asked, plogi));
+    }
+
+    /// A PLOGI by a name that is not its sender's, or that cannot be looked up now.
+    fn unproven(&mut self, claim: &LoginClaim, why: LsRejectReason) {
+        if why.reason != reason::LOGICAL_BUSY {
+            let fcf = self.service_address(claim.from).mac;
+            self.remark(fcf, Some(claim.says.wwpn), OTHERS_NAME);
+        }
+        self.reply(claim.from, claim.exchange, &Reply::Reject(why));
     }
 
     /// Whether a PLOGI from a port that is known tells another name than it had: the N_Port_ID has
@@ -241,14 +272,14 @@ impl<F: Fc4Layer> Port<F> {
     }
 
     fn reply_to(&mut self, asked: &FrameHeader, reply: &Reply) {
-        let exchange = RequestedExchange {
-            ox_id: asked.ox_id,
-            rx_id: asked.rx_id,
-        };
+        self.reply(asked.s_id, exchange_of(asked), reply);
+    }
+
+    fn reply(&mut self, to: FcId, exchange: RequestedExchange, reply: &Reply) {
         let sending = exchange.answered(reply);
         let kind = (RCtl::ELS_REPLY, FrameType::ELS);
         let exchange = (sending.ox_id, sending.rx_id);
-        let to = self.service_address(asked.s_id);
+        let to = self.service_address(to);
         self.queue_to(to, kind, FCtl::REPLY, exchange, sending.els);
     }
 
@@ -288,3 +319,15 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 }
+
+const fn exchange_of(asked: &FrameHeader) -> RequestedExchange {
+    RequestedExchange {
+        ox_id: asked.ox_id,
+        rx_id: asked.rx_id,
+    }
+}
+
+const OTHERS_NAME: Violation = Violation {
+    rule: "a PLOGI with a port name that the name server does not have for its N_Port_ID",
+    clause: "FC-GS, GPN_ID",
+};

@@ -8,7 +8,7 @@
 //! | subscribing | SCR to FFFFFDh | any answer; after silence it is asked again while up |
 //! | up | GPN_FT and GFF_ID, GPN_ID | LOGO of FFFFFCh, to logging in |
 //!
-//! One request is outstanding at a time, and it is sent three times. A name that is not accepted is
+//! One request is outstanding at a time, but for claims, and it is sent three times. A name that is not accepted is
 //! told and passed over; if PLOGI, RFT_ID or RFF_ID fail, the login to the fabric is of no use.
 //!
 //! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
@@ -22,10 +22,14 @@
 //! or any other reject what is known stays, and all ports are listed again, with exponential
 //! backoff.
 //!
+//! A PLOGI of a port that is not known waits until GPN_ID has told whether its name is true
+//! ([`claims`]).
+//!
 //! What is found and lost is told as by FIP, so that it is all the same to [`super::Port`].
 
 mod answers;
 mod changes;
+pub(super) mod claims;
 mod ports;
 mod requests;
 mod sequence;
@@ -36,6 +40,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use self::changes::PendingChanges;
+use self::claims::LoginClaim;
 use self::ports::KnownPorts;
 use self::requests::Question;
 use self::sequence::ReceivedSequence;
@@ -43,7 +48,7 @@ use crate::fip::enode::{FabricLogin, FabricNotice};
 use crate::fip::{Neighbour, UnlinkReason};
 use crate::remote::Role;
 use crate::wire::ct::CtReject;
-use crate::wire::els::ServiceParameters;
+use crate::wire::els::{LsRejectReason, ServiceParameters};
 use crate::wire::frame::{FCtl, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
@@ -78,6 +83,10 @@ pub(super) enum NameClientEvent {
     Changed(FcId),
     /// This port, which was no target, is one now.
     IsTarget(FcId),
+    /// A PLOGI tells the name that its sender has.
+    Proven(LoginClaim),
+    /// It does not, or that cannot be told now.
+    Unproven(LoginClaim, LsRejectReason),
     /// Worth a line in the log.
     Notice(FabricNotice),
     /// All that is needed is registered.
@@ -114,6 +123,11 @@ pub(super) struct NameClient {
     /// How often the next question was asked, and not before when it is asked again.
     tries: u32,
     not_before: Option<Now>,
+    /// PLOGIs whose names are to be looked up.
+    claims: VecDeque<LoginClaim>,
+    /// What is asked about the first of them, beside the other questions: a login does not wait for
+    /// those.
+    asked_claim: Option<AskedQuestion>,
     /// What is to be asked while up.
     questions: VecDeque<Question>,
     ports: KnownPorts,
@@ -145,6 +159,8 @@ impl NameClient {
             asked: None,
             tries: 0,
             not_before: None,
+            claims: VecDeque::new(),
+            asked_claim: None,
             questions: VecDeque::new(),
             ports: KnownPorts::default(),
             is_full_told: false,
@@ -190,7 +206,8 @@ impl NameClient {
         // What has changed waits for the questions before it.
         let is_free = asked.is_none() && self.not_before.is_none() && self.questions.is_empty();
         let changes = self.changes.at.filter(|_| is_free);
-        [asked, self.not_before, changes]
+        let claim = self.asked_claim.as_ref().map(|asked| asked.until);
+        [asked, claim, self.not_before, changes]
             .into_iter()
             .flatten()
             .min()
@@ -206,6 +223,7 @@ impl NameClient {
         if let Some(asked) = self.asked.take_if(is_late) {
             self.unanswered(asked.question);
         }
+        self.expire_claim();
         self.go_on();
     }
 
@@ -215,6 +233,7 @@ impl NameClient {
 
     /// Asks the next question, if none is outstanding.
     fn go_on(&mut self) {
+        self.ask_about_claim();
         if self.asked.is_some() || self.not_before.is_some() {
             return;
         }
@@ -228,7 +247,7 @@ impl NameClient {
             ClientState::Up => self.questions.front().copied(),
         };
         if let Some(question) = question {
-            self.ask(question);
+            self.asked = Some(self.ask(question));
         }
     }
 
@@ -291,7 +310,8 @@ impl NameClient {
 
     /// The login to the fabric is of no use.
     fn fail(&mut self) {
-        self.asked = None;
+        (self.asked, self.asked_claim) = (None, None);
+        self.claims.clear();
         // The port ends the client when it takes this. Until then it is silent.
         self.not_before = Some(Now::MAX);
         self.events.push_back(NameClientEvent::Useless);
@@ -300,7 +320,7 @@ impl NameClient {
     /// The name server has forgotten us. Which ports there are is asked when we are registered.
     fn log_in_again(&mut self) {
         self.state = ClientState::LoggingIn;
-        self.asked = None;
+        (self.asked, self.asked_claim) = (None, None);
         self.tries = 0;
         self.questions.clear();
         (self.needs_scr, self.scr_is_due) = (false, false);

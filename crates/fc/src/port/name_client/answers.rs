@@ -6,7 +6,7 @@ use scsi::medium::Now;
 
 use super::ports::KnownPort;
 use super::requests::{FIRST_NEEDED, Question};
-use super::{ClientState, NameClient, NameClientEvent};
+use super::{AskedQuestion, ClientState, NameClient, NameClientEvent};
 use crate::fip::enode::FabricNotice;
 use crate::fip::{Neighbour, UnlinkReason};
 use crate::wire::ct::name_server::{FeatureBits, NameServerAccept, code};
@@ -16,33 +16,46 @@ use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
 use crate::wire::names::{FcId, Wwn};
 
-impl NameClient {
-    /// A frame of a service that is no request.
-    pub(in crate::port) fn receive(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
-        self.tick(now);
+impl AskedQuestion {
+    /// Whether a frame is of the answer.
+    fn is_answered_by(&self, frame: &ReceivedFrame<'_>) -> bool {
         let header = &frame.header;
-        let Some(asked) = &mut self.asked else {
-            return;
-        };
-        let question = asked.question;
-        let kind = if question.is_els() {
+        let kind = if self.question.is_els() {
             (RCtl::ELS_REPLY, FrameType::ELS)
         } else {
             (RCtl::SOLICITED_CONTROL, FrameType::CT)
         };
-        let is_its = header.s_id == question.service() && header.ox_id == asked.ox_id;
-        if !is_its || (header.r_ctl, header.kind) != kind {
+        let is_its = header.s_id == self.question.service() && header.ox_id == self.ox_id;
+        is_its && (header.r_ctl, header.kind) == kind
+    }
+}
+
+impl NameClient {
+    /// A frame of a service that is no request.
+    pub(in crate::port) fn receive(&mut self, now: Now, frame: &ReceivedFrame<'_>) {
+        self.tick(now);
+        let is_its = |asked: &&mut AskedQuestion| asked.is_answered_by(frame);
+        let claim = self.asked_claim.as_mut().filter(is_its);
+        let Some(asked) = claim.or_else(|| self.asked.as_mut().filter(is_its)) else {
             return;
-        }
+        };
+        let question = asked.question;
         if let Some(payload) = asked.answer.take(frame) {
-            self.asked = None;
             self.silences = 0;
-            if question.is_els() {
-                self.els_answered(question, &payload);
-            } else {
-                self.ct_answered(question, &payload);
-            }
+            self.answer_came(question, &payload);
             self.go_on();
+        }
+    }
+
+    fn answer_came(&mut self, question: Question, payload: &[u8]) {
+        if matches!(question, Question::Claim(_)) {
+            return self.claim_answered(payload);
+        }
+        self.asked = None;
+        if question.is_els() {
+            self.els_answered(question, payload);
+        } else {
+            self.ct_answered(question, payload);
         }
     }
 
@@ -121,7 +134,7 @@ impl NameClient {
             Question::Features(..) if is_absent(reject) => {}
             // A name server that does not keep features.
             Question::Features(fc_id, wwpn) => self.find(fc_id, wwpn, None),
-            Question::Plogi | Question::Scr => {}
+            Question::Plogi | Question::Scr | Question::Claim(_) => {}
         }
         self.answered();
     }
@@ -245,7 +258,7 @@ impl NameClient {
         self.events.push_back(NameClientEvent::Found(neighbour));
     }
 
-    /// A port has sent PLOGI that is not known, or by another name. Gives what there is to know of
+    /// A port has sent PLOGI that is not known, or by another name, which is its own. Gives what there is to know of
     /// it; `None` if it is one too many.
     pub(in crate::port) fn introduce(
         &mut self,
@@ -313,7 +326,7 @@ const fn is_empty(reject: CtReject) -> bool {
 }
 
 /// Whether a reject says that an N_Port_ID is nobody's that may be seen.
-const fn is_absent(reject: CtReject) -> bool {
+pub(super) const fn is_absent(reject: CtReject) -> bool {
     reject.reason == ct::reason::UNABLE
         && matches!(
             reject.explanation,

@@ -20,6 +20,8 @@ pub(super) enum Question {
     List,
     /// GPN_ID: who has this N_Port_ID.
     Name(FcId),
+    /// GPN_ID too, for a PLOGI.
+    Claim(FcId),
     /// GFF_ID: whether this port is a target, an initiator, or both.
     Features(FcId, Wwn),
 }
@@ -42,7 +44,7 @@ impl Question {
             Self::Register(_) => "RFF_ID",
             Self::Scr => "SCR",
             Self::List => "GPN_FT",
-            Self::Name(_) => "GPN_ID",
+            Self::Name(_) | Self::Claim(_) => "GPN_ID",
             Self::Features(..) => "GFF_ID",
         }
     }
@@ -62,14 +64,16 @@ impl Question {
 }
 
 impl NameClient {
-    /// Sends a question.
-    pub(super) fn ask(&mut self, question: Question) {
+    /// Sends a question, which is outstanding from then on.
+    pub(super) fn ask(&mut self, question: Question) -> AskedQuestion {
         let payload = match question {
             Question::Plogi => Els::Plogi(self.config.parameters).encode(),
             Question::Scr => Els::Scr(ALL_CHANGES).encode(),
             Question::Register(number) => self.registration(number).encode(),
             Question::List => NameServerRequest::GpnFt(ALL, FrameType::FCP).encode(),
-            Question::Name(fc_id) => NameServerRequest::GpnId(fc_id).encode(),
+            Question::Name(fc_id) | Question::Claim(fc_id) => {
+                NameServerRequest::GpnId(fc_id).encode()
+            }
             Question::Features(fc_id, _) => NameServerRequest::GffId(fc_id).encode(),
         };
         let kind = if question.is_els() {
@@ -85,12 +89,12 @@ impl NameClient {
             exchange: (ox_id, RxId::UNASSIGNED),
             payload,
         });
-        self.asked = Some(AskedQuestion {
+        AskedQuestion {
             question,
             ox_id,
             until: self.now.saturating_add(self.config.login.e_d_tov * 2),
             answer: ReceivedSequence::default(),
-        });
+        }
     }
 
     const fn take_ox_id(&mut self) -> OxId {

@@ -8,6 +8,7 @@ use crate::port::tests::rig::ms;
 use crate::remote::RemoteId;
 use crate::tests::command;
 use crate::tests::pair::lease;
+use crate::wire::ct::name_server::code;
 use crate::wire::els::{Els, ServiceParameters};
 use crate::wire::frame::{FrameType, RCtl};
 use crate::wire::names::{FcId, Wwn};
@@ -62,7 +63,13 @@ fn a_plogi_from_a_port_that_is_not_known_is_taken_by_its_names() {
     let els = plogi(&rig, 0x2000_0000_0000_0077);
     rig.request(from, TARGET, &els);
     rig.pass(1);
-    assert_eq!(rig.traced(), [" 2000 010100 > 010200 LS_ACC"]);
+    assert_eq!(
+        rig.traced(),
+        [
+            " 2000 010100 > fffffc CT 0112",
+            " 2000 010100 > 010200 LS_ACC"
+        ]
+    );
     let remote = rig.target.port.find(Wwn(0x2000_0000_0000_0077)).unwrap();
     assert!(remote.is_logged_in());
     assert_eq!(remote.wwnn(), Wwn(0x2000_0000_0000_0078));
@@ -82,7 +89,7 @@ fn partners_decide_about_it() {
     let els = plogi(&rig, 7);
     rig.request(FcId(0x01_0200), TARGET, &els);
     rig.pass(1);
-    assert_eq!(rig.traced(), [" 1000 010100 > 010200 LS_RJT 09 0d"]);
+    assert_eq!(rig.traced()[1..], [" 1000 010100 > 010200 LS_RJT 09 0d"]);
     assert_eq!(
         rig.target.told[1..],
         ["a PLOGI from a port that is not allowed (--allow)"]
@@ -93,8 +100,8 @@ fn partners_decide_about_it() {
 fn an_n_port_id_that_has_gone_on_to_another_port_is_that_port_s() {
     let mut rig = Rig::up();
     let from = FcId(0x01_0200);
-    rig.add_entry(from, 7, 2);
     for wwpn in [7, 9] {
+        rig.add_entry(from, wwpn, 2);
         let els = plogi(&rig, wwpn);
         rig.request(from, TARGET, &els);
         rig.pass(1);
@@ -126,4 +133,65 @@ fn a_command_from_a_port_that_is_not_logged_in_is_answered_by_logo() {
     rig.send_frame(FcId(0x01_0200), TARGET, kind, &[0; 32]);
     rig.pass(1);
     assert_eq!(rig.traced(), [" 2000 010100 > 010200 LOGO"]);
+}
+
+/// The WWPN of an initiator that access lists let in is no secret.
+#[test]
+fn a_plogi_by_the_name_of_another_port_is_refused_and_that_one_stays() {
+    let mut rig = Rig::up();
+    rig.add_entry(FcId(0x01_0200), 7, 2);
+    let els = Els::Plogi(rig.initiator.port.local.parameters());
+    rig.request(FcId(0x01_0200), TARGET, &els);
+    rig.pass(1);
+    assert_eq!(rig.traced()[1..], [" 2000 010100 > 010200 LS_RJT 03 0d"]);
+    assert_eq!(
+        rig.target.told[2..],
+        [
+            "a PLOGI with a port name that the name server does not have for its N_Port_ID (FC-GS, \
+          GPN_ID)"
+        ]
+    );
+    // Neither does one who has logged in get another name.
+    for wwpn in [7, 9] {
+        let els = plogi(&rig, wwpn);
+        rig.request(FcId(0x01_0200), TARGET, &els);
+        rig.pass(1);
+    }
+    assert!(rig.target.port.find(Wwn(7)).unwrap().is_logged_in());
+    assert!(rig.target.port.find(Wwn(9)).is_none());
+}
+
+#[test]
+fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_asked_for_again() {
+    let mut rig = Rig::up();
+    let from = FcId(0x01_0200);
+    rig.add_entry(from, 7, 2);
+    rig.unanswered.push((code::GPN_ID, from));
+    let els = plogi(&rig, 7);
+    for _ in 0..3 {
+        rig.request(from, TARGET, &els);
+        rig.pass(100);
+    }
+    assert_eq!(rig.traced(), [" 2000 010100 > fffffc CT 0112"]);
+    rig.pass(4000);
+    assert_eq!(rig.traced(), [" 6000 010100 > 010200 LS_RJT 05 00"]);
+    rig.unanswered.clear();
+    rig.request(from, TARGET, &els);
+    rig.pass(1);
+    assert!(rig.target.port.find(Wwn(7)).unwrap().is_logged_in());
+}
+
+#[test]
+fn no_more_than_256_plogis_wait() {
+    let mut rig = Rig::up();
+    rig.is_mute = true;
+    let els = plogi(&rig, 7);
+    for at in 0..300 {
+        rig.request(FcId(0x02_0000 + at), TARGET, &els);
+    }
+    rig.pass(1);
+    let trace = rig.traced();
+    let refused = trace.iter().filter(|line| line.ends_with("LS_RJT 09 29"));
+    assert_eq!(refused.count(), 300 - 256);
+    assert_eq!(rig.target.told.len(), 2);
 }
