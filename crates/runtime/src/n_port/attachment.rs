@@ -75,7 +75,10 @@ impl Attachment {
             self.ether.leave(mac.0).map_err(failed)?;
         }
         (self.config.mode, self.config.tag) = (mode, tag);
-        self.config.symbolic_name = format!("{} over {}", self.config.symbolic_name, self.place);
+        // All of the fabric see it: the path of a cable is of this machine alone.
+        let place = self.place.interface().unwrap_or("a cable");
+        let own = PortConfig::new(self.names.mac, 0).symbolic_name;
+        self.config.symbolic_name = format!("{own} over {place}");
         Ok(())
     }
 
