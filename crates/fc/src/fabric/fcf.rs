@@ -9,7 +9,7 @@
 //! | FLOGI or FDISC for an address of its own alone (SPMA) | LS_RJT 20/60 | LS_RJT 20/60 |
 //! | FDISC | LS_RJT 09/1E | LS_ACC, logged in |
 //! | LOGO | LS_ACC | LS_ACC, logged out |
-//! | ENode keep alive | Clear Virtual Links | it is there |
+//! | ENode keep alive | Clear Virtual Links, unless it is about to log in | it is there |
 //! | VN_Port keep alive | Clear Virtual Links of that port | that port is there |
 //!
 //! A request that comes twice is answered twice, and logs in once. An ENode that asks for both
@@ -51,7 +51,7 @@ mod transmit;
 
 use advertisement::OtherFcfs;
 pub(super) use els::{E_D_TOV_MS, R_A_TOV_MS};
-use keep_alive::Strays;
+use keep_alive::{JOINING, Lately, PAUSE, Strays};
 use standby::Role;
 use transmit::OutgoingMessages;
 
@@ -114,6 +114,8 @@ pub(super) struct Fcf {
     logins: Logins,
     ids: Ids,
     strays: Strays,
+    /// ENodes that have solicited lately, and may be about to log in.
+    joining: Lately<EnodeKey>,
     events: VecDeque<SwitchEvent>,
     statistics: FcfStatistics,
 }
@@ -138,7 +140,8 @@ impl Fcf {
             ports: BTreeMap::new(),
             logins: Logins::default(),
             ids: Ids::new(config.domain.clamp(1, 239), &config.ids),
-            strays: Strays::default(),
+            strays: Strays::new(PAUSE),
+            joining: Lately::new(JOINING),
             events: VecDeque::new(),
             statistics: FcfStatistics::default(),
         }

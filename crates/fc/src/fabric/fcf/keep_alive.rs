@@ -19,10 +19,14 @@ use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
 /// Those that were told lately that they are not logged in.
-#[derive(Debug, Default)]
-pub(super) struct Strays {
-    told: BTreeSet<Stray>,
-    order: VecDeque<(Now, Stray)>,
+pub(super) type Strays = Lately<Stray>;
+
+/// What was noted within a certain time, up to a number of them.
+#[derive(Debug)]
+pub(super) struct Lately<T> {
+    time: Duration,
+    noted: BTreeSet<T>,
+    order: VecDeque<(Now, T)>,
 }
 
 /// Who is told.
@@ -32,20 +36,38 @@ pub(super) enum Stray {
     Port(PortNumber, FcId),
 }
 
-impl Strays {
-    /// Whether it is told now: once a second, and none when too many are told.
-    fn tell(&mut self, now: Now, stray: Stray) -> bool {
+impl<T: Copy + Ord> Lately<T> {
+    pub(super) const fn new(time: Duration) -> Self {
+        Self {
+            time,
+            noted: BTreeSet::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// Notes it. `false` if it is noted already, or if too many are.
+    pub(super) fn note(&mut self, now: Now, one: T) -> bool {
+        self.forget(now);
+        let is_new = self.noted.len() < LATELY && self.noted.insert(one);
+        if is_new {
+            self.order.push_back((now.saturating_add(self.time), one));
+        }
+        is_new
+    }
+
+    fn has(&mut self, now: Now, one: T) -> bool {
+        self.forget(now);
+        self.noted.contains(&one)
+    }
+
+    /// Forgets what was noted too long ago.
+    fn forget(&mut self, now: Now) {
         while let Some((until, oldest)) = self.order.front().copied()
             && until <= now
         {
             self.order.pop_front();
-            self.told.remove(&oldest);
+            self.noted.remove(&oldest);
         }
-        let tells = self.told.len() < STRAYS && self.told.insert(stray);
-        if tells {
-            self.order.push_back((now.saturating_add(PAUSE), stray));
-        }
-        tells
     }
 }
 
@@ -73,7 +95,12 @@ impl Fcf {
 
     fn enode_keep_alive(&mut self, enode: EnodeKey) {
         let is_known = self.logins.hear_enode(self.now, enode);
-        if !is_known && self.strays.tell(self.now, Stray::Enode(enode)) {
+        // Linux begins keep alives when it has selected an FCF, and sends its FLOGI up to 2 s later.
+        // With a shorter FKA_ADV_PERIOD it would be told to begin anew each time, for ever.
+        if !is_known
+            && !self.joining.has(self.now, enode)
+            && self.strays.note(self.now, Stray::Enode(enode))
+        {
             self.clear(enode.0, enode.1, None);
         }
     }
@@ -81,7 +108,7 @@ impl Fcf {
     fn port_keep_alive(&mut self, enode: EnodeKey, (mac, fc_id, wwpn): (Mac, FcId, Wwn)) {
         let is_known = self.logins.hear_port(self.now, fc_id, wwpn, enode);
         let stray = Stray::Port(enode.0, fc_id);
-        if !is_known && self.strays.tell(self.now, stray) {
+        if !is_known && self.strays.note(self.now, stray) {
             self.clear(enode.0, enode.1, Some((mac, fc_id, wwpn)));
         }
     }
@@ -97,7 +124,7 @@ impl Fcf {
         let is_granted = src == Mac::of_port(self.identity.fc_map, fc_id);
         let is_out = self.logins.get(fc_id).is_none();
         let stray = Stray::Port(number, fc_id);
-        if is_granted && is_out && !self.has_ended() && self.strays.tell(self.now, stray) {
+        if is_granted && is_out && !self.has_ended() && self.strays.note(self.now, stray) {
             self.clear(number, Mac::ALL_ENODE, Some((src, fc_id, wwpn)));
         }
     }
@@ -145,7 +172,11 @@ impl Fcf {
 }
 
 /// The pause between two Clear Virtual Links for one stray VN_Port or ENode.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// How many of them are sent in that time.
-const STRAYS: usize = 4096;
+/// How long an ENode may take from its Solicitation to its login: with Linux 6.1 4 s were seen, and
+/// its FLOGI is repeated twice, each 2 s.
+pub(super) const JOINING: Duration = Duration::from_secs(10);
+
+/// How many are noted: Clear Virtual Links that are sent in a second, and ENodes that join.
+const LATELY: usize = 4096;

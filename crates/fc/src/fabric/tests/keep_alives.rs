@@ -22,6 +22,22 @@ fn an_enode_is_silent_after_two_and_a_half_periods() {
     assert_eq!(switch.fip_statistics().silent, 1);
 }
 
+/// Linux selects an FCF 2 s after its Advertisement, sends a keep alive each period from then on,
+/// and its FLOGI 4 s after the Advertisement.
+#[test]
+fn an_enode_that_solicited_has_time_to_log_in() {
+    let mut switch = switch();
+    let host = host(0, 1);
+    assert_eq!(ask(&mut switch, 1, 0, &host.solicitation(2500)).len(), 1);
+    for at in [3_000, 4_000, 10_000] {
+        assert!(ask(&mut switch, at, 0, &host.keep_alive()).is_empty());
+    }
+    let all = ["fcf1.0 > host1 ClearVirtualLinks"];
+    assert_eq!(ask(&mut switch, 10_001, 0, &host.keep_alive()), all);
+    ask(&mut switch, 10_100, 0, &host.solicitation(2500));
+    assert!(ask(&mut switch, 13_000, 0, &host.keep_alive()).is_empty());
+}
+
 #[test]
 fn a_vn_port_is_silent_after_225_seconds() {
     let mut switch = switch();
