@@ -26,7 +26,7 @@ pub(crate) struct FcrlsArgs {
     #[arg(long, value_name = "FC-ID", group = "of", value_parser = parse_id)]
     fcid: Option<FcId>,
 
-    /// Do not print which port it is
+    /// Do not print which port has the FC-ID
     #[arg(short, long)]
     quiet: bool,
 
@@ -42,7 +42,9 @@ pub(crate) fn run(args: &FcrlsArgs) -> Result<ExitCode, VerbError> {
     let mut transport = opened.map_err(|cause| no_device(&host, &cause))?;
     let told = ask(&mut transport, fc_id).map_err(VerbError::failed)?;
     let found = format!("found rport 0x{:06x} as {name}\n", fc_id.0);
-    let found = if args.quiet { "" } else { &found };
+    // As the original, which tells it only where the port was looked for.
+    let is_told = args.fcid.is_some() && !args.quiet;
+    let found = if is_told { &found } else { "" };
     documents::print(format!("{found}{told}").as_bytes())
 }
 
