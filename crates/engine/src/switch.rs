@@ -31,7 +31,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::io::ether::PRIORITY;
+use ::io::ether::{PRIORITY, Place};
 use ::io::ring::{AnyRing, Ring};
 use fc::fabric::zones::Zones;
 use fc::fabric::{Switch, SwitchConfig, SwitchPortConfig};
@@ -159,6 +159,7 @@ fn switch(
         zones,
         standby: options.standby,
         ids,
+        ..SwitchConfig::default()
     };
     let mut switch = Switch::new(&config, Now::ZERO, random);
     for attachment in attachments {
@@ -167,6 +168,7 @@ fn switch(
             mac: Mac(attachment.ether.mac()),
             mtu: attachment.ether.link().mtu as usize,
             tag: tag(options, attachment),
+            hears_partner: !matches!(attachment.place, Place::Cable(_)),
         });
         switch.link(Now::ZERO, number, attachment.is_usable());
     }

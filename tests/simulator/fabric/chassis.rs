@@ -47,6 +47,7 @@ impl Chassis {
                 mac: self.mac(port),
                 mtu: self.mtu,
                 tag: None,
+                hears_partner: true,
             });
             switch.link(now, number, *is_up);
         }

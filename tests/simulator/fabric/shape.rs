@@ -111,6 +111,7 @@ pub(super) fn names(shape: &FabricShape) -> Vec<ZonedPort> {
 pub(super) fn switches(shape: &FabricShape) -> Vec<Chassis> {
     let of = |number: u8, config| Chassis::new(number, config, shape.ethernets, shape.mtu);
     let config = SwitchConfig {
+        standby: shape.standby,
         fka_adv_period: shape.period,
         switch_name: Some(SWITCH_NAME),
         fabric_name: Some(FABRIC_NAME),
@@ -119,15 +120,12 @@ pub(super) fn switches(shape: &FabricShape) -> Vec<Chassis> {
     };
     let mut switches = vec![of(0, config.clone())];
     if shape.standby {
-        let standby = SwitchConfig {
-            standby: true,
-            ..config.clone()
-        };
-        switches.push(of(1, standby));
+        switches.push(of(1, config.clone()));
     }
     if shape.foreign {
         let foreign = SwitchConfig {
             domain: 9,
+            standby: false,
             switch_name: None,
             fabric_name: None,
             ..config

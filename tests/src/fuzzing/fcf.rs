@@ -86,6 +86,7 @@ impl World {
                 mac: fcf_mac(port),
                 mtu: 2500 - 1000 * usize::from(port),
                 tag: None,
+                hears_partner: true,
             });
             switch.link(Duration::ZERO, number, true);
         }

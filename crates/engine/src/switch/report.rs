@@ -48,10 +48,10 @@ impl SwitchCore {
                     ids.read();
                 });
             }
-            SwitchEvent::StoodDown { other } => {
+            SwitchEvent::StoodDown { other, place, from } => {
                 tracing::warn!(
-                    "another switch of the same names is active at {other}: this one is its \
-                     standby now"
+                    "{place}: another switch of the same names is active at {other}, as {from} \
+                     says: this one is its standby now"
                 );
                 self.with_ids(|ids| ids.watch(true));
             }

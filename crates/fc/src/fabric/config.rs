@@ -34,8 +34,12 @@ pub struct SwitchConfig {
     pub vlan: Option<u16>,
     /// Which ports see each other.
     pub zones: Arc<Zones>,
-    /// Whether another switch of the same names is active until it falls silent.
+    /// Whether it is one of two switches of the same names. It listens for 2.5 periods before it
+    /// becomes active, and heeds what the other one says.
     pub standby: bool,
+    /// The lower half of the first N_Port_ID, from 0100h to FEFFh: a random one, where `ids` cannot
+    /// be kept, so that a switch that is started again does not give to others what is in use.
+    pub first_low: u16,
     /// N_Port_IDs that were given before, by WWPN: see [`super::SwitchEvent::IdsChanged`].
     pub ids: Vec<(Wwn, FcId)>,
 }
@@ -53,6 +57,7 @@ impl Default for SwitchConfig {
             vlan: None,
             zones: Arc::new(Zones::closed()),
             standby: false,
+            first_low: 0x0100,
             ids: Vec::new(),
         }
     }
@@ -69,6 +74,9 @@ pub struct SwitchPortConfig {
     pub mtu: usize,
     /// The tag that FCoE and FIP carry there. VLAN Requests come without one all the same.
     pub tag: Option<VlanTag>,
+    /// Whether the other switch of a pair may be heard here. On a cable there is no place for it, so
+    /// what comes there in its name is forged. Where no port may, silence is counted at all.
+    pub hears_partner: bool,
 }
 
 impl SwitchPortConfig {

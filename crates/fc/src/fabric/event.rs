@@ -69,10 +69,13 @@ pub enum SwitchEvent {
     },
     /// A standby has become active.
     Takeover,
-    /// Another switch of the same names is active too, and has the lower address. This one is its
-    /// standby now.
+    /// The other switch of the pair is active too, and goes first. This one is its standby now.
     StoodDown {
         /// The first port of the other switch.
         other: Mac,
+        /// At which port it was heard.
+        place: Arc<str>,
+        /// From which Ethernet address.
+        from: Mac,
     },
 }

@@ -17,12 +17,16 @@
 //!
 //! | role | Advertisements | logins | leaves |
 //! |---|---|---|---|
-//! | active | with A | yes | it hears an active one of the same names and a lower address: standby |
-//! | standby | without A | LS_RJT 05/00 | the active one is silent for 2.5 periods, or has taken back its A: active |
+//! | active | with A | yes | it is one of a pair, and hears that the other is active and goes first: standby |
+//! | standby | without A | LS_RJT 05/00 | no active one for 2.5 periods, or it has taken back its A: active |
 //! | ended | none | no | |
 //!
-//! Advertisements go to all ENodes and, with the address of the first port besides, to all FCFs. By
-//! that address two switches of the same names, on however many Ethernets, agree on which is which.
+//! Advertisements go to all ENodes and, with what a partner has to know, to all FCFs. By the address
+//! of the first port in it two switches of the same names, on however many Ethernets, agree on which
+//! is which.
+//!
+//! A port that comes up first clears the virtual links of all ENodes there: an ENode whose login an
+//! earlier switch of this name had would not notice otherwise that it is gone.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -34,7 +38,7 @@ use super::config::SwitchPortConfig;
 use super::ids::Ids;
 use super::login::{EnodeKey, Logins};
 use super::{FabricLogin, LogoutReason, PortNumber, SwitchConfig, SwitchEvent};
-use crate::fip::budget::{Budget, OverBudget};
+use crate::fip::budget::{Budget, OverBudget, TokenBucket};
 use crate::fip::{FLOOD, max_fcoe};
 use crate::frames::FrameSink;
 use crate::wire::ethernet::{EthernetHeader, Mac};
@@ -83,6 +87,10 @@ struct FcfPort {
     link_downs: u32,
     /// Virtual links that ended by silence.
     silences: u32,
+    /// Advertisements of the partner that are heard whatever else comes.
+    of_partner: TokenBucket,
+    /// Whether it has been up before.
+    was_up: bool,
     outgoing: OutgoingMessages,
 }
 
@@ -108,6 +116,8 @@ pub struct FcfStatistics {
 pub(super) struct Fcf {
     identity: Identity,
     role: Role,
+    /// Whether it is one of two switches of the same names.
+    is_paired: bool,
     now: Now,
     random: fastrand::Rng,
     ports: BTreeMap<PortNumber, FcfPort>,
@@ -122,7 +132,9 @@ pub(super) struct Fcf {
 
 impl Fcf {
     pub(super) fn new(config: &SwitchConfig, now: Now, random: [u8; 8]) -> Self {
+        // As it is told, in milliseconds.
         let period = config.fka_adv_period.clamp(PERIODS.0, PERIODS.1);
+        let period = Duration::from_millis(period.as_millis() as u64);
         let identity = Identity {
             switch_name: config.switch_name.unwrap_or_default(),
             fabric_name: config.fabric_name.unwrap_or_default(),
@@ -133,13 +145,14 @@ impl Fcf {
             first: Mac::default(),
         };
         Self {
-            role: Role::new(config.standby, now, period),
+            role: Role::new(config.standby, now),
+            is_paired: config.standby,
             identity,
             now,
             random: fastrand::Rng::with_seed(u64::from_be_bytes(random)),
             ports: BTreeMap::new(),
             logins: Logins::default(),
-            ids: Ids::new(config.domain.clamp(1, 239), &config.ids),
+            ids: Ids::new(config.domain.clamp(1, 239), config.first_low, &config.ids),
             strays: Strays::new(PAUSE),
             joining: Lately::new(JOINING),
             events: VecDeque::new(),
@@ -162,6 +175,8 @@ impl Fcf {
             others: OtherFcfs::default(),
             link_downs: 0,
             silences: 0,
+            of_partner: TokenBucket::default(),
+            was_up: false,
             outgoing: OutgoingMessages::default(),
         };
         self.ports.insert(number, port);
@@ -184,8 +199,14 @@ impl Fcf {
     /// Takes over what was remembered elsewhere, while nothing is logged in.
     pub(super) fn restore_ids(&mut self, remembered: &[(Wwn, FcId)]) {
         if self.logins.iter().next().is_none() {
-            self.ids = Ids::new(self.ids.domain(), remembered);
+            self.ids = Ids::new(self.ids.domain(), self.ids.first(), remembered);
         }
+    }
+
+    /// What people call a port.
+    fn place(&self, number: PortNumber) -> Arc<str> {
+        let port = self.ports.get(&number);
+        port.map_or_else(|| Arc::from(""), |port| Arc::clone(&port.config.place))
     }
 
     pub(super) const fn switch_name(&self) -> Wwn {
@@ -225,7 +246,7 @@ impl Fcf {
     }
 
     pub(super) const fn is_active(&self) -> bool {
-        matches!(self.role, Role::Active)
+        matches!(self.role, Role::Active { .. })
     }
 
     /// Whether it was shut down.
@@ -245,6 +266,7 @@ impl Fcf {
         port.is_up = up;
         port.others = OtherFcfs::default();
         port.next = (up && self.role.advertises()).then_some(self.now);
+        let is_first = up && !std::mem::replace(&mut port.was_up, true);
         if !up {
             port.link_downs = port.link_downs.saturating_add(1);
             port.outgoing.clear();
@@ -252,6 +274,10 @@ impl Fcf {
                 self.end(fc_id, LogoutReason::LinkDown);
             }
         }
+        if is_first && self.role.advertises() {
+            self.clear(number, Mac::ALL_ENODE, None);
+        }
+        self.listen();
     }
 
     /// Takes a FIP frame: its Ethernet header, and what follows that.
@@ -271,7 +297,9 @@ impl Fcf {
             return Ok(());
         }
         self.statistics.received += 1;
-        if let Err(OverBudget { is_first }) = port.budget.take(self.now, ethernet.src) {
+        if let Err(OverBudget { is_first }) = port.budget.take(self.now, ethernet.src)
+            && !self.is_from_partner(number, ethernet, payload)
+        {
             self.statistics.dropped += 1;
             return if is_first { Err(FLOOD) } else { Ok(()) };
         }

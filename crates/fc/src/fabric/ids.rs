@@ -1,5 +1,6 @@
-//! N_Port_IDs: domain, and a number that is counted up from 0100h. The same WWPN has the same one
-//! for ever, as far as that can be remembered.
+//! N_Port_IDs: domain, and a number that is counted up. The same WWPN has the same one for ever, as
+//! far as that can be remembered. A switch that remembers none begins somewhere else each time: ports
+//! may still mean others by the N_Port_IDs that were given before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -10,6 +11,8 @@ use crate::wire::names::{FcId, Wwn};
 #[derive(Debug)]
 pub(super) struct Ids {
     domain: u8,
+    /// The lower half that is given first.
+    first: u16,
     known: BTreeMap<Wwn, Known>,
     owners: BTreeMap<FcId, Wwn>,
     /// Ports that are not logged in, the one that has been out longest first.
@@ -37,9 +40,10 @@ pub(super) struct Given {
 
 impl Ids {
     /// With those that were given before. Under another domain a port keeps the lower half.
-    pub(super) fn new(domain: u8, remembered: &[(Wwn, FcId)]) -> Self {
+    pub(super) fn new(domain: u8, first: u16, remembered: &[(Wwn, FcId)]) -> Self {
         let mut ids = Self {
             domain,
+            first,
             known: BTreeMap::new(),
             owners: BTreeMap::new(),
             idle: BTreeMap::new(),
@@ -50,6 +54,8 @@ impl Ids {
             ids.remember(*wwpn, (fc_id.0 & 0xffff) as u16);
         }
         ids.free = ids.between_owners().into();
+        let before = ids.free.partition_point(|low| *low < first);
+        ids.free.rotate_left(before);
         ids
     }
 
@@ -63,6 +69,10 @@ impl Ids {
         }
         free.extend(next..=*NUMBERS.end());
         free
+    }
+
+    pub(super) const fn first(&self) -> u16 {
+        self.first
     }
 
     pub(super) const fn domain(&self) -> u8 {

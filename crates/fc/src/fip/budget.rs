@@ -29,7 +29,7 @@ pub(crate) struct Budget {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TokenBucket {
+pub(crate) struct TokenBucket {
     /// When it is full again.
     full_at: Now,
     /// The last message found it empty.
@@ -44,14 +44,14 @@ struct Reserved {
 }
 
 /// How fast a bucket fills, and how much is in it.
-pub(super) struct FillRate {
-    pub(super) cost: Duration,
-    pub(super) burst: u32,
+pub(crate) struct FillRate {
+    pub(crate) cost: Duration,
+    pub(crate) burst: u32,
 }
 
 impl TokenBucket {
     /// Takes what a message costs, if there is as much.
-    pub(super) fn take(&mut self, now: Now, rate: &FillRate) -> bool {
+    pub(crate) fn take(&mut self, now: Now, rate: &FillRate) -> bool {
         let full_at = self.full_at.max(now) + rate.cost;
         self.is_empty = full_at > now + rate.cost * rate.burst;
         if !self.is_empty {

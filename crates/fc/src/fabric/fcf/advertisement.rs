@@ -6,13 +6,13 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::super::PortNumber;
-use super::received::{DESCRIPTORS, FIRST_PORT, Received};
-use super::standby::Role;
-use super::{Fcf, silence};
+use super::received::{DESCRIPTORS, PARTNER, Received};
+use super::{Fcf, Identity};
 use crate::fip::FCOE_OVERHEAD;
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::frame::MIN_PAYLOAD;
+use crate::wire::names::Wwn;
 use scsi::violation::Violation;
 
 /// Other FCFs on the Ethernet of a port, and when they were heard last.
@@ -21,7 +21,7 @@ pub(super) struct OtherFcfs(BTreeMap<Mac, Now>);
 
 impl OtherFcfs {
     /// One was heard. Whether that is to be told: it was not there for a while.
-    fn hear(&mut self, now: Now, fcf: Mac) -> bool {
+    pub(super) fn hear(&mut self, now: Now, fcf: Mac) -> bool {
         let is_full = self.0.len() >= OTHERS && !self.0.contains_key(&fcf);
         if is_full {
             self.0.retain(|_, heard| now < heard.saturating_add(FORGET));
@@ -76,40 +76,41 @@ impl Fcf {
         }
         if let Some(port) = self.ports.get(&number) {
             let least = usize::from(size.min(port.max_fcoe));
-            let bytes = self.advertise_as(port.config.mac, Flags::SOLICITED, None);
+            let bytes = self.advertise_as(port.config.mac, Flags::SOLICITED);
             self.send_as(number, enode, bytes, (least, true));
             self.joining.note(self.now, (number, enode));
         }
         Ok(())
     }
 
-    /// What it says of itself at one of its ports.
-    fn advertise_as(&self, fcf: Mac, flags: Flags, first: Option<Mac>) -> Vec<u8> {
+    /// What it says of itself at one of its ports; to FCFs, also what a partner has to know.
+    fn advertise_as(&self, fcf: Mac, flags: Flags) -> Vec<u8> {
         let identity = &self.identity;
+        let number = if flags.has(Flags::FCF) { 6 } else { 5 };
         let mut flags = flags.with(Flags::FPMA).with(Flags::F_PORT);
         if self.is_active() {
             flags = flags.with(Flags::AVAILABLE);
         }
-        let first = first.unwrap_or_default();
+        let partner = self.as_partner().encode();
+        let (vf_id, fc_map, name) = identity.fabric();
         let descriptors = [
             Descriptor::Priority(identity.priority),
             Descriptor::Mac(fcf),
             Descriptor::Name(identity.switch_name),
             Descriptor::Fabric {
-                vf_id: VF_ID,
-                fc_map: identity.fc_map,
-                name: identity.fabric_name,
+                vf_id,
+                fc_map,
+                name,
             },
             Descriptor::FkaAdvPeriod {
                 disabled: false,
                 period_ms: identity.period.as_millis() as u32,
             },
             Descriptor::Unknown {
-                kind: FIRST_PORT,
-                body: &first.0,
+                kind: PARTNER,
+                body: &partner,
             },
         ];
-        let number = if first == Mac::default() { 5 } else { 6 };
         fip::encode(FipOperation::Advertisement, flags, &descriptors[..number])
     }
 
@@ -122,9 +123,9 @@ impl Fcf {
         };
         port.next = Some(next);
         let fcf = port.config.mac;
-        let to_enodes = self.advertise_as(fcf, Flags::default(), None);
+        let to_enodes = self.advertise_as(fcf, Flags::default());
         self.send(number, Mac::ALL_ENODE, to_enodes);
-        let to_fcfs = self.advertise_as(fcf, Flags::FCF, Some(self.identity.first));
+        let to_fcfs = self.advertise_as(fcf, Flags::FCF);
         self.send(number, Mac::ALL_FCF, to_fcfs);
     }
 
@@ -158,20 +159,14 @@ impl Fcf {
         }
         let received = Received::read(message)?;
         let fcf = received.enode(ethernet.src)?;
-        let (Some(name), Some(fabric), Some(period)) =
-            (received.name, received.fabric, received.period)
+        let (Some(name), Some(fabric), Some(_)) = (received.name, received.fabric, received.period)
         else {
             return Err(DESCRIPTORS);
         };
         if name == self.identity.switch_name {
-            if let Some(first) = received.first {
-                let is_available = message.flags.has(Flags::AVAILABLE);
-                self.hear_pair(first, is_available, silence(period));
-            }
-            return Ok(());
+            return self.namesake(number, ethernet, (message.flags, &received));
         }
-        let ours = (VF_ID, self.identity.fc_map, self.identity.fabric_name);
-        self.other_fcf(number, fcf, fabric == ours)
+        self.other_fcf(number, fcf, fabric == self.identity.fabric())
     }
 
     fn other_fcf(&mut self, number: PortNumber, fcf: Mac, same: bool) -> Result<(), Violation> {
@@ -186,10 +181,10 @@ impl Fcf {
     }
 }
 
-impl Role {
-    /// Whether Advertisements are sent.
-    pub(super) const fn advertises(&self) -> bool {
-        !matches!(self, Self::Ended)
+impl Identity {
+    /// As an Advertisement has it: VF_ID, FC-MAP, Fabric_Name.
+    pub(super) const fn fabric(&self) -> (u16, [u8; 3], Wwn) {
+        (VF_ID, self.fc_map, self.fabric_name)
     }
 }
 

@@ -155,7 +155,12 @@ impl Fcf {
     }
 
     /// Clear Virtual Links: of one VN_Port, or of all of an ENode.
-    fn clear(&mut self, number: PortNumber, dst: Mac, vx_port: Option<(Mac, FcId, Wwn)>) {
+    pub(super) fn clear(
+        &mut self,
+        number: PortNumber,
+        dst: Mac,
+        vx_port: Option<(Mac, FcId, Wwn)>,
+    ) {
         let Some(port) = self.ports.get(&number) else {
             return;
         };

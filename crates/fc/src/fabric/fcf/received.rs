@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::standby::Partner;
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::{Descriptor, DescriptorType, FipMessage};
 use crate::wire::names::{FcId, Wwn};
@@ -17,8 +18,8 @@ pub(super) struct Received {
     pub(super) priority: Option<u8>,
     pub(super) fabric: Option<(u16, [u8; 3], Wwn)>,
     pub(super) period: Option<Duration>,
-    /// The first port of another switch of ours.
-    pub(super) first: Option<Mac>,
+    /// What another switch of ours says to its partner.
+    pub(super) partner: Option<Partner>,
 }
 
 impl Received {
@@ -52,8 +53,8 @@ impl Received {
                 let period = Duration::from_millis(u64::from(period_ms));
                 self.period.replace(period).is_some()
             }
-            Descriptor::Unknown { kind, body } if kind == FIRST_PORT => {
-                self.first = body.try_into().ok().map(Mac);
+            Descriptor::Unknown { kind, body } if kind == PARTNER => {
+                self.partner = Partner::parse(body);
                 false
             }
             Descriptor::Vendor { .. } => false,
@@ -72,8 +73,8 @@ impl Received {
 }
 
 /// A descriptor that other switches of ours understand, and that all others have to ignore (types
-/// 241 to 254 are left to vendors, and not critical): the address of the first port.
-pub(super) const FIRST_PORT: DescriptorType = DescriptorType(241);
+/// 241 to 254 are left to vendors, and not critical): what it says to its partner.
+pub(super) const PARTNER: DescriptorType = DescriptorType(241);
 
 pub(super) const DESCRIPTORS: Violation = Violation {
     rule: "a FIP message to an FCF with a descriptor missing, twice, or out of place",

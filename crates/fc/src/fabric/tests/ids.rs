@@ -9,7 +9,7 @@ fn take(ids: &mut Ids, wwpn: u64) -> u32 {
 
 #[test]
 fn ids_are_counted_up_from_0100() {
-    let mut ids = Ids::new(1, &[]);
+    let mut ids = Ids::new(1, 0x100, &[]);
     assert_eq!(
         [7, 5, 6].map(|wwpn| take(&mut ids, wwpn)),
         [0x01_0100, 0x01_0101, 0x01_0102]
@@ -20,6 +20,20 @@ fn ids_are_counted_up_from_0100() {
         [8, 5].map(|wwpn| take(&mut ids, wwpn)),
         [0x01_0103, 0x01_0101]
     );
+}
+
+/// After the last comes the first, and what lies outside is as good as the first.
+#[test]
+fn ids_begin_where_they_are_told_to() {
+    let remembered = [(Wwn(9), FcId(0x01_feff))];
+    let mut ids = Ids::new(1, 0xfefe, &remembered);
+    assert_eq!(
+        [1, 2, 9].map(|wwpn| take(&mut ids, wwpn)),
+        [0x01_fefe, 0x01_0100, 0x01_feff]
+    );
+    for outside in [0, 0xffff] {
+        assert_eq!(take(&mut Ids::new(1, outside, &[]), 1), 0x01_0100);
+    }
 }
 
 #[test]
@@ -35,7 +49,7 @@ fn what_is_remembered_is_given_again() {
         // Of another domain: it keeps the lower half.
         (Wwn(8), FcId(0x07_0100)),
     ];
-    let mut ids = Ids::new(2, &remembered);
+    let mut ids = Ids::new(2, 0x100, &remembered);
     let list: Vec<_> = ids.iter().collect();
     assert_eq!(list, [(Wwn(5), FcId(0x02_0300)), (Wwn(8), FcId(0x02_0100))]);
     assert_eq!(ids.owner(FcId(0x02_0300)), Some(Wwn(5)));
@@ -51,7 +65,7 @@ fn what_is_remembered_is_given_again() {
 /// its N_Port_ID is given again only after all others.
 #[test]
 fn the_port_that_has_been_out_longest_is_forgotten() {
-    let mut ids = Ids::new(1, &[]);
+    let mut ids = Ids::new(1, 0x100, &[]);
     for wwpn in 1..=16_384 {
         take(&mut ids, wwpn);
     }

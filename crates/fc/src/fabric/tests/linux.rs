@@ -32,8 +32,10 @@ fn kinds(message: &FipMessage<'_>) -> Vec<u8> {
 fn an_advertisement_has_five_descriptors_and_the_flags() {
     let mut switch = switch_of(1, &open(), 1);
     switch.expire(ms(0));
-    let advertisements = frames(&mut switch, 0);
-    let (header, all) = message(&advertisements[0]);
+    let sent = frames(&mut switch, 0);
+    let (_, cleared) = message(&sent[0]);
+    assert_eq!(cleared.operation, FipOperation::ClearVirtualLinks);
+    let (header, all) = message(&sent[1]);
     assert_eq!(header.dst, Mac::ALL_ENODE);
     let (flags, five) = (
         Flags::FPMA.with(Flags::AVAILABLE).with(Flags::F_PORT),

@@ -42,6 +42,7 @@ pub(super) fn port_config(switch: u8, port: u8) -> SwitchPortConfig {
         mac: fcf(switch, port),
         mtu: 2500,
         tag: None,
+        hears_partner: true,
     }
 }
 
@@ -307,7 +308,10 @@ fn event_line(event: &SwitchEvent) -> String {
             violation,
         } => format!("{place}: {}: {}", short(*from), violation.rule),
         SwitchEvent::Takeover => "takes over".into(),
-        SwitchEvent::StoodDown { other } => format!("stands down for {}", short(*other)),
+        SwitchEvent::StoodDown { other, place, from } => {
+            let (other, from) = (short(*other), short(*from));
+            format!("stands down for {other}, heard from {from} at {place}")
+        }
     }
 }
 

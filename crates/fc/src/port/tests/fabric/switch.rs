@@ -44,6 +44,7 @@ impl Rig {
                 mac: Mac([2, 0xff, 0, 0, 0, number]),
                 mtu: 2500,
                 tag,
+                hears_partner: false,
             });
             switch.link(ms(0), port, true);
         }
