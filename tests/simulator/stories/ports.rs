@@ -116,6 +116,10 @@ const OVERTAKEN: Duration = Duration::from_millis(20);
 /// Long enough for what was sent to be kept until its arrival is confirmed.
 const LONG: Extent = Extent::new(0, 32);
 
+/// What a lost frame costs the command at the most where both ends can ask at once: three first
+/// pauses.
+const SOON: Duration = Duration::from_millis(60);
+
 /// One read and one write of several frames, of which one is spoilt; whether there was that one.
 fn spoilt(shape: &Shape, position: usize, how: Fate) -> bool {
     let mut world = World::new(7, shape);
@@ -123,10 +127,14 @@ fn spoilt(shape: &Shape, position: usize, how: Fate) -> bool {
     world.read_all(BRING_UP);
     let good = world.hosts[0].good;
     let spoilt = world.ethernet.spoil(position, how);
+    let limit = match how {
+        Fate::IsLost | Fate::IsDamaged if shape.retries => SOON,
+        // REC_TOV is 3 s by default; a command that fails does so in good time.
+        _ => Duration::from_secs(10),
+    };
     for what in [Use::Write(LONG), Use::Read(LONG)] {
         world.begin(0, 0, what);
-        // REC_TOV is 3 s by default; a command that fails does so in good time.
-        world.within(Duration::from_secs(10), "end", World::is_idle);
+        world.within(limit, "end", World::is_idle);
     }
     world.ethernet.forget_plan();
     let spoilt = spoilt.get();
