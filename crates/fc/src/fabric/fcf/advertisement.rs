@@ -78,7 +78,7 @@ impl Fcf {
             let least = usize::from(size.min(port.max_fcoe));
             let bytes = self.advertise_as(port.config.mac, Flags::SOLICITED);
             self.send_as(number, enode, bytes, (least, true));
-            self.joining.note(self.now, (number, enode));
+            self.joining.renew(self.now, (number, enode));
         }
         Ok(())
     }

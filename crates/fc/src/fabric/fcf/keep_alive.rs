@@ -4,7 +4,7 @@
 //! A standby tells it too: it may have been active before, and what it said when it stood down may
 //! have been lost.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -25,7 +25,8 @@ pub(super) type Strays = Lately<Stray>;
 #[derive(Debug)]
 pub(super) struct Lately<T> {
     time: Duration,
-    noted: BTreeSet<T>,
+    /// Until when each one counts.
+    noted: BTreeMap<T, Now>,
     order: VecDeque<(Now, T)>,
 }
 
@@ -40,7 +41,7 @@ impl<T: Copy + Ord> Lately<T> {
     pub(super) const fn new(time: Duration) -> Self {
         Self {
             time,
-            noted: BTreeSet::new(),
+            noted: BTreeMap::new(),
             order: VecDeque::new(),
         }
     }
@@ -48,16 +49,33 @@ impl<T: Copy + Ord> Lately<T> {
     /// Notes it. `false` if it is noted already, or if too many are.
     pub(super) fn note(&mut self, now: Now, one: T) -> bool {
         self.forget(now);
-        let is_new = self.noted.len() < LATELY && self.noted.insert(one);
+        let is_new = self.noted.len() < LATELY && !self.noted.contains_key(&one);
         if is_new {
-            self.order.push_back((now.saturating_add(self.time), one));
+            self.put(now, one);
         }
         is_new
     }
 
+    /// Notes it, for longer if it is noted already. That is done in the second half of its time
+    /// only, so that no one is in the order more than three times.
+    pub(super) fn renew(&mut self, now: Now, one: T) {
+        if !self.note(now, one)
+            && let Some(until) = self.noted.get(&one)
+            && *until < now.saturating_add(self.time / 2)
+        {
+            self.put(now, one);
+        }
+    }
+
+    fn put(&mut self, now: Now, one: T) {
+        let until = now.saturating_add(self.time);
+        self.noted.insert(one, until);
+        self.order.push_back((until, one));
+    }
+
     fn has(&mut self, now: Now, one: T) -> bool {
         self.forget(now);
-        self.noted.contains(&one)
+        self.noted.contains_key(&one)
     }
 
     /// Forgets what was noted too long ago.
@@ -66,7 +84,9 @@ impl<T: Copy + Ord> Lately<T> {
             && until <= now
         {
             self.order.pop_front();
-            self.noted.remove(&oldest);
+            if self.noted.get(&oldest) == Some(&until) {
+                self.noted.remove(&oldest);
+            }
         }
     }
 }
@@ -179,9 +199,9 @@ impl Fcf {
 /// The pause between two Clear Virtual Links for one stray VN_Port or ENode.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long an ENode may take from its Solicitation to its login: with Linux 6.1 4 s were seen, and
-/// its FLOGI is repeated twice, each 2 s.
-pub(super) const JOINING: Duration = Duration::from_secs(10);
+/// How long an ENode may take from its Solicitation to its login, twice as long as it may need: with
+/// Linux 6.1 4 s were seen, and its FLOGI is repeated twice, each 2 s.
+pub(super) const JOINING: Duration = Duration::from_secs(16);
 
 /// How many are noted: Clear Virtual Links that are sent in a second, and ENodes that join.
 const LATELY: usize = 4096;
