@@ -172,6 +172,8 @@ pub struct PathProbe {
     solicit: Option<Now>,
     /// One is to be sent.
     solicits: bool,
+    /// Whether the last one asked for a short answer.
+    was_short: bool,
     controls: VecDeque<Single>,
     /// The address that frames are to be received at has changed.
     moved: bool,
@@ -201,6 +203,7 @@ impl PathProbe {
             next_ox_id: 0,
             solicit: None,
             solicits: false,
+            was_short: true,
             controls: VecDeque::new(),
             moved: false,
         }
@@ -311,6 +314,7 @@ impl PathProbe {
         }
         if self.solicit.is_some_and(|at| at <= self.now) {
             self.solicits = true;
+            self.was_short = !self.was_short;
             self.solicit = Some(self.now.saturating_add(SOLICITATION_PERIOD));
         }
         self.expire_searches();
@@ -407,12 +411,16 @@ impl PathProbe {
         });
     }
 
-    /// Discovery Solicitation of an ENode, to all FCFs (FC-BB-6).
+    /// Discovery Solicitation of an ENode, to all FCFs (FC-BB-6). Each other one asks for a short
+    /// answer: an FCF whose full frames are lost would not be known before it advertises itself to
+    /// all, which may take 90 s.
     fn solicitation(&self) -> Vec<u8> {
+        let own = self.fip_size();
+        let size = if self.was_short { SHORT.min(own) } else { own };
         let descriptors = [
             Descriptor::Mac(self.config.mac),
             Descriptor::Name(self.config.wwnn),
-            Descriptor::MaxFcoeSize(fip::max_fcoe(self.config.mtu)),
+            Descriptor::MaxFcoeSize(size),
         ];
         let message =
             crate::wire::fip::encode(FipOperation::Solicitation, Flags::FPMA, &descriptors);
@@ -420,6 +428,11 @@ impl PathProbe {
         let mut frame = vec![0; (header.len() + message.len()).max(ethernet::MIN_LEN)];
         header.put(&mut frame)[..message.len()].copy_from_slice(&message);
         frame
+    }
+
+    /// The most bytes of an answer that the interface takes.
+    fn fip_size(&self) -> u16 {
+        fip::max_fcoe(self.config.mtu)
     }
 
     fn found(&mut self, neighbour: &Neighbour) {
@@ -449,6 +462,10 @@ const OUTSIDE_FIP: Mac = Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F);
 
 /// FCFs answer within 100 ms.
 const SOLICITATION_PERIOD: Duration = Duration::from_secs(1);
+
+/// Bytes of a short answer, behind the Ethernet header. No path is so narrow, and no FCF takes so
+/// little.
+const SHORT: u16 = 512;
 
 /// ENodes, FCFs, and ports outside of FIP that are remembered, of each. Others are passed over.
 const PORTS_MAX: usize = 256;

@@ -1,6 +1,6 @@
 //! What frames show beside what they are for.
 
-use super::{FcfPath, PORTS_MAX, PathProbe};
+use super::{FcfPath, PORTS_MAX, PathProbe, SHORT};
 use crate::wire::els::Els;
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fcoe::ReceivedFrame;
@@ -42,7 +42,9 @@ impl PathProbe {
         let is_to_us = ethernet.dst == self.config.mac;
         match message.operation {
             FipOperation::Advertisement => {
-                let answers = is_to_us && message.flags.has(Flags::SOLICITED);
+                // A short one is asked for only to hear of the FCF.
+                let is_full = len > SHORT || self.fip_size() <= SHORT;
+                let answers = is_to_us && is_full && message.flags.has(Flags::SOLICITED);
                 self.advertised(ethernet.src, &message, answers.then_some(len));
             }
             FipOperation::ClaimNotification

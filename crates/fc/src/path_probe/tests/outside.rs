@@ -8,7 +8,7 @@ use crate::tests::{config, frame};
 use crate::wire::els::{ClassParameters, Els, Features, ServiceParameters};
 use crate::wire::ethernet::{self, EthernetHeader, Mac};
 use crate::wire::fcoe::{Eof, Sof};
-use crate::wire::fip::{self, Descriptor, FipOperation, Flags};
+use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
@@ -87,6 +87,30 @@ fn fcfs_are_solicited_and_the_length_of_their_answer_counts() {
     segment.comes(&advertisement(OWN, solicited, 2158));
     assert_eq!(fcf(&segment).answer, Some(2158));
     assert_eq!(segment.probe.fcfs().count(), 1);
+}
+
+/// An FCF of whose frames only short ones come in is heard of all the same.
+#[test]
+fn an_fcf_is_asked_for_a_short_answer_too() {
+    let segment = alone();
+    let to_fcfs = |frame: &&Vec<u8>| frame[..6] == [0x01, 0x10, 0x18, 0x01, 0x00, 0x02];
+    let sizes = segment.seen.iter().filter(to_fcfs).map(|frame| {
+        let (_, payload) = EthernetHeader::parse(frame).unwrap();
+        let message = FipMessage::parse(payload).unwrap();
+        let last = message.descriptors().last().unwrap().unwrap();
+        let Descriptor::MaxFcoeSize(size) = last else {
+            panic!("{last:?}");
+        };
+        size
+    });
+    let sizes: Vec<_> = sizes.take(3).collect();
+    assert_eq!(sizes, [2158, 512, 2158][..sizes.len()]);
+    assert!(sizes.len() >= 2);
+    let mut segment = segment;
+    let solicited = Flags(Flags::F_PORT.0 | Flags::SOLICITED.0);
+    segment.comes(&advertisement(OWN, solicited, 512));
+    let fcf = segment.probe.fcfs().next().unwrap();
+    assert_eq!(fcf.answer, None, "full frames do not come in");
 }
 
 #[test]
