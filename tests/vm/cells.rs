@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::Scene;
 use crate::boot;
 use crate::cluster;
+use crate::doctor;
 use crate::fabric;
 use crate::faults;
 use crate::filesystems::{self, VOLUMES};
@@ -23,6 +24,8 @@ pub(crate) enum Link {
     Taps(usize),
     /// An Ethernet of the two alone.
     Cable,
+    /// One for each of two guests.
+    Cables,
     /// An Ethernet with two guests on it, of TCP/IP or FCoE.
     Bridge,
 }
@@ -32,7 +35,7 @@ impl Link {
     pub(crate) fn guests(self) -> usize {
         match self {
             Self::Taps(_) | Self::Cable => 1,
-            Self::Bridge => 2,
+            Self::Cables | Self::Bridge => 2,
         }
     }
 
@@ -47,6 +50,8 @@ impl Link {
 pub(crate) enum Root {
     /// What the starred cells use.
     Small,
+    /// The same, in which the guest runs `lunar`, too.
+    SmallLunar,
     /// What any cell uses but those of RDMA.
     Large,
     /// The kernel's iSER, over a module that Debian does not build.
@@ -60,10 +65,15 @@ impl Root {
     /// The folder in `target/`, and what `image.sh` calls it.
     pub(crate) fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Small => ("vm", "small"),
+            Self::Small | Self::SmallLunar => ("vm", "small"),
             Self::Large => ("vm-large", "large"),
             Self::Siw | Self::Rxe => ("vm-rdma", "rdma"),
         }
+    }
+
+    /// Whether the guest runs `lunar`.
+    pub(crate) fn has_lunar(self) -> bool {
+        matches!(self, Self::SmallLunar | Self::Rxe)
     }
 }
 
@@ -349,12 +359,42 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell {
         name: "15-switch",
         starred: true,
-        root: Root::Small,
+        root: Root::SmallLunar,
         link: Link::Cable,
         script: "fabric.sh",
         options: &[],
-        variations: ETHERNET,
-        run: fabric::disk,
+        variations: fabric::STORIES,
+        run: fabric::run,
+    },
+    Cell {
+        name: "15-targets",
+        starred: true,
+        root: Root::Small,
+        link: Link::Cables,
+        script: "fabric-targets.sh",
+        options: &[],
+        variations: fabric::TARGETS,
+        run: fabric::targets,
+    },
+    Cell {
+        name: "15-bridge",
+        starred: false,
+        root: Root::SmallLunar,
+        link: Link::Bridge,
+        script: "fabric-targets.sh",
+        options: &[],
+        variations: fabric::BRIDGE,
+        run: fabric::bridge,
+    },
+    Cell {
+        name: "15-doctor",
+        starred: false,
+        root: Root::SmallLunar,
+        link: Link::Bridge,
+        script: "fabric-doctor.sh",
+        options: &[],
+        variations: doctor::STORIES,
+        run: doctor::run,
     },
     Cell {
         name: "4-tcm-fc",

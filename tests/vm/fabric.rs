@@ -1,79 +1,131 @@
-//! `lunar switch` between the kernel's fcoe and a port of `lunar serve`, each at its own cable.
-
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+//! The kernel's fcoe behind `lunar switch`.
 
 use anyhow::{Context, Result, bail};
-use tests::tool::must;
 
 use crate::Scene;
-use crate::serving::{Disk, ended, options, start};
-use crate::variations::Variation;
+use crate::switching::{Site, words};
+use crate::using::{lunar, own_port, uses};
+use crate::variations::{PLAIN, Variation, Word};
 
-/// A disk of ours, which the kernel finds by the name server.
-pub(crate) fn disk(scene: &mut Scene, variation: &Variation) -> Result<()> {
+/// Those of one guest at a switch.
+pub(crate) const STORIES: &[Variation] = &[
+    full("mtu-2500"),
+    Variation {
+        name: "mtu-1500",
+        ..PLAIN
+    },
+    full("vlan"),
+    full("zones"),
+];
+
+const fn full(name: &'static str) -> Variation {
+    Variation {
+        name,
+        mtu: 2500,
+        ..PLAIN
+    }
+}
+
+/// Those of two guests, one of which is a target.
+pub(crate) const TARGETS: &[Variation] = &[full("disks")];
+
+/// Those of two guests on one Ethernet, with the switch and its peers at ends of veth pairs.
+pub(crate) const BRIDGE: &[Variation] = &[
+    full("disks"),
+    full("ten-times"),
+    full("restart"),
+    full("standby-kill"),
+    full("standby-term"),
+];
+
+/// The VLAN of the story of that name, and its Fabric_Name as Linux shows it.
+const VLAN: u16 = 152;
+
+/// Plays one of them.
+pub(crate) fn run(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let dir = scene.folder(variation)?;
-    let disk = Disk::new(&dir)?;
-    let to_guest = format!("cable:{}", scene.lane.cable().display());
-    let to_server = format!("{to_guest}.server");
-    let port = format!("{to_server},mode=fabric");
-    let wwpn = format!("20:00:{}", scene.lane.mac(0));
-    let options = options(scene, &["--fcoe", &port, "--allow", &wwpn]);
-    let words = [("mtu", variation.mtu.to_string())];
-    let (mut switch, mut server) = (None, None);
-    let mut answer = |asked: &str| {
-        match asked {
-            "switch" => switch = Some(Switch::start(&dir, &[&to_guest, &to_server])?),
-            "serve" => server = Some(start(&dir, &[&disk.address()], &options)?),
-            _ => return disk.answer(asked),
+    let mut site = Site::new(scene, &dir)?;
+    let mut words = words(variation.mtu);
+    let script = match variation.name {
+        "vlan" => {
+            site.vlan = Some(VLAN);
+            // It is told the address of the switch.
+            site.switch()?;
+            let mac = site.fcf_mac(0)?;
+            let fabric = format!("0x2{VLAN:03x}{}", mac.replace(':', ""));
+            words.extend([("fcf", mac.to_owned()), ("fabric", fabric)]);
+            "fabric-vlan.sh"
         }
-        Ok(())
+        "zones" => "fabric-zones.sh",
+        _ => scene.cell.script,
     };
-    scene.guest.run(scene.cell.script, &words, &mut answer)?;
-    ended(server.context("no server was asked for")?, variation)?;
-    switch.context("no switch was asked for")?.stop()
+    let mut answer = |asked: &str| site.answer(asked);
+    scene.guest.run(script, &words, &mut answer)?;
+    site.ends()
 }
 
-/// A switch that runs until this is dropped.
-struct Switch(Child);
-
-impl Switch {
-    fn start(dir: &Path, places: &[&str]) -> Result<Self> {
-        let mut child = Command::new(tests::server::binary()?)
-            .arg("switch")
-            .args(places)
-            .arg("--open")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(File::create(dir.join("switch.log"))?)
-            .spawn()
-            .context("cannot start lunar switch")?;
-        let lines = child.stdout.take().context("no pipe")?;
-        let switch = Self(child);
-        let ready = BufReader::new(lines).lines().take(places.len());
-        if ready.map_while(Result::ok).count() < places.len() {
-            bail!("the switch was not ready: see switch.log");
-        }
-        Ok(switch)
+/// Units of the kernel's tcm_fc in the second guest and of `lunar serve`, for the kernel in the
+/// first guest; and that of tcm_fc for an initiator of ours.
+pub(crate) fn targets(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    let dir = scene.folder(variation)?;
+    let mut site = Site::new(scene, &dir)?;
+    let target = format!("20:00:{}", scene.lane.mac(1));
+    let ours = format!("fcoe://{}", site.port(1));
+    site.switch()?;
+    // Its name depends on the end of the cable, of which the switch has one now.
+    let initiators = [site.guest(0).to_owned(), own_port(&dir, &ours)?];
+    let mut target_words = words(variation.mtu);
+    target_words.extend([
+        ("create", "create".to_owned()),
+        ("target", target.clone()),
+        ("initiator", initiators.join(",")),
+    ]);
+    second(scene, "begin", &target_words)?;
+    let mut answer = |asked: &str| site.answer(asked);
+    let script = scene.cell.script;
+    let mut guest_words = words(variation.mtu);
+    // 64 MiB, or 13 where every change waits for it.
+    let mib = if scene.cell.starred { 1 } else { 5 };
+    guest_words.push(("mib", mib.to_string()));
+    scene.guest.run(script, &guest_words, &mut answer)?;
+    let unit = format!("{ours}/{target}/0?mode=fabric");
+    let told = lunar(&dir, &["info", &unit])?;
+    if !told.contains("LIO-ORG") {
+        bail!("it is not LIO's: {told}");
     }
-
-    /// Stops it; it tells its ports and ends well.
-    fn stop(mut self) -> Result<()> {
-        must(Command::new("kill").args(["-TERM", &self.0.id().to_string()]))?;
-        let status = self.0.wait()?;
-        if !status.success() {
-            bail!("the switch ended with {status}");
-        }
-        Ok(())
-    }
+    uses(&dir, &unit)?;
+    second(scene, "end", &target_words)?;
+    site.ends()
 }
 
-impl Drop for Switch {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// Has the second guest begin or end to be a target.
+fn second(scene: &mut Scene, action: &str, words: &[Word]) -> Result<()> {
+    let guest = scene.second.as_mut().context("no second guest")?;
+    guest.act("tcm-fc.sh", words, action, "")
+}
+
+/// Plays one of the stories on a bridge.
+pub(crate) fn bridge(scene: &mut Scene, variation: &Variation) -> Result<()> {
+    if variation.name == "disks" {
+        return targets(scene, variation);
     }
+    let dir = scene.folder(variation)?;
+    let mut site = Site::new(scene, &dir)?;
+    let mut words = words(variation.mtu);
+    let runs = match variation.name {
+        "ten-times" => [("fabric-again.sh", "")].as_slice(),
+        "restart" => &[("fabric-failover.sh", "restart")],
+        "standby-kill" => &[
+            ("fabric-failover.sh", "kill"),
+            ("fabric-failover.sh", "kill"),
+        ],
+        _ => &[("fabric-failover.sh", "term")],
+    };
+    site.has_standby = variation.name.starts_with("standby");
+    for (script, strike) in runs {
+        words.push(("strike", (*strike).to_owned()));
+        let mut answer = |asked: &str| site.answer(asked);
+        scene.guest.run(script, &words, &mut answer)?;
+    }
+    site.ends()
 }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -58,11 +57,10 @@ impl Guest {
         let mut tar = Command::new("tar");
         tar.arg("-cf").arg(&scripts).arg("-C").arg(folder).arg(".");
         if let Some(lunar) = lunar {
-            let name = dir.join("lunar");
-            // That of an earlier guest; without one there is nothing to remove.
-            let _ = fs::remove_file(&name);
-            symlink(lunar.canonicalize()?, &name)?;
-            tar.arg("--dereference").arg("-C").arg(dir).arg("lunar");
+            // A guest takes seconds to unpack what only a debugger reads.
+            let stripped = dir.join("lunar");
+            tool::must(Command::new("strip").arg("-o").arg(stripped).arg(lunar))?;
+            tar.arg("-C").arg(dir).arg("lunar");
         }
         tool::must(&mut tar)?;
         Self::start(&disks(image, &scripts), dir, processors, nics)
@@ -257,7 +255,9 @@ fn network(dir: &Path, nics: &[Nic]) -> Vec<String> {
         let file = capture(dir, at);
         let file = file.display();
         let (netdev, mac) = (&nic.netdev, &nic.mac);
-        let device = format!("virtio-net-pci,netdev=n{at},mac={mac},romfile=");
+        // A ring that can be made smaller, and larger again.
+        let ring = "rx_queue_size=1024,romfile=";
+        let device = format!("virtio-net-pci,netdev=n{at},mac={mac},{ring}");
         let dump = format!("filter-dump,id=f{at},netdev=n{at},file={file},maxlen=65536");
         args.extend(["-netdev".into(), format!("{netdev},id=n{at}")]);
         args.extend(["-device".into(), device, "-object".into(), dump]);

@@ -13,6 +13,8 @@ set -eu
 release=bookworm
 # What the guests' scripts use. util-linux and coreutils are there anyway.
 packages=kmod,udev,iproute2,procps,busybox-static,xz-utils,open-iscsi,multipath-tools,sg3-utils,fio
+# The programs of Open-FCoE, and the names of cards that they show. Rings are set by ethtool.
+packages=$packages,fcoe-utils,pci.ids,ethtool
 more_packages=mdadm,dmsetup,xfsprogs,e2fsprogs,python3,stress-ng
 more_packages=$more_packages,corosync,dlm-controld,gfs2-utils,ocfs2-tools
 # All that fence_scsi and fence_mpath import; fence-agents itself would bring clients of clouds.

@@ -25,7 +25,7 @@ pub(crate) const BRIDGE: usize = 2;
 const NETWORKS: usize = BRIDGE + 1;
 
 /// A full frame of Fibre Channel fits.
-const BRIDGE_MTU: &str = "2500";
+pub(crate) const BRIDGE_MTU: &str = "2500";
 
 impl Lane {
     pub(crate) fn new(number: u8) -> Self {
@@ -68,7 +68,7 @@ impl Lane {
     pub(crate) fn missing(&self, link: Link) -> Option<String> {
         match link {
             Link::Taps(_) => self.without_taps.clone(),
-            Link::Cable => self
+            Link::Cable | Link::Cables => self
                 .sockets
                 .is_none()
                 .then(|| "no folder for sockets".to_owned()),
@@ -80,7 +80,7 @@ impl Lane {
     pub(crate) fn mend(&self, link: Link) -> Result<()> {
         match link {
             Link::Taps(count) => (0..count).try_for_each(|network| self.cut(network, false)),
-            Link::Cable => Ok(()),
+            Link::Cable | Link::Cables => Ok(()),
             Link::Bridge => (0..2).try_for_each(|guest| self.cut(BRIDGE + guest, false)),
         }
     }
@@ -89,7 +89,7 @@ impl Lane {
     pub(crate) fn nics(&self, link: Link, guest: usize) -> Vec<Nic> {
         let ends = match link {
             Link::Taps(count) => (0..count).map(|network| self.tap_end(network)).collect(),
-            Link::Cable => vec![self.cable_end()],
+            Link::Cable | Link::Cables => vec![self.cable_end(guest)],
             Link::Bridge => vec![self.tap_end(BRIDGE + guest)],
         };
         let nic = |(at, netdev)| Nic {
@@ -105,19 +105,26 @@ impl Lane {
     }
 
     /// One datagram is one frame. `lunar` has the other end.
-    fn cable_end(&self) -> String {
-        let path = self.cable();
+    fn cable_end(&self, guest: usize) -> String {
+        let path = self.cable_of(guest);
         let path = path.display();
         format!("dgram,local.type=unix,local.path={path}.peer,remote.type=unix,remote.path={path}")
     }
 
+    /// The cable of the first guest.
     pub(crate) fn cable(&self) -> PathBuf {
+        self.cable_of(0)
+    }
+
+    /// That of a guest, by its number in the cell.
+    pub(crate) fn cable_of(&self, guest: usize) -> PathBuf {
         let dir = self
             .sockets
             .as_ref()
             .map(TempDir::path)
             .unwrap_or_else(|| "/nowhere".as_ref());
-        dir.join("cable")
+        let name = ["cable", "cable-2"][guest];
+        dir.join(name)
     }
 
     /// The MAC address of a guest's interface, which its WWPN follows from. On the bridge, each
@@ -152,6 +159,34 @@ impl Lane {
     /// The interface of this machine there.
     pub(crate) fn bridge(&self) -> String {
         format!("vm{}-bridge", self.number)
+    }
+
+    /// An end of a veth pair whose other end is in the bridge, by its number. It is made when it is
+    /// first asked for.
+    pub(crate) fn veth(&self, number: usize) -> Result<String> {
+        let (own, bridged) = (
+            format!("vm{}-own-{number}", self.number),
+            self.bridged(number),
+        );
+        if ip(&["link", "show", &own]).is_err() {
+            ip(&[
+                "link", "add", &own, "mtu", BRIDGE_MTU, "type", "veth", "peer", &bridged, "mtu",
+                BRIDGE_MTU,
+            ])?;
+            ip(&["link", "set", &own, "up"])?;
+            ip(&["link", "set", &bridged, "master", &self.bridge(), "up"])?;
+        }
+        Ok(own)
+    }
+
+    /// Its end in the bridge.
+    pub(crate) fn bridged(&self, number: usize) -> String {
+        format!("vm{}-port-{number}", self.number)
+    }
+
+    /// Has longer frames to a guest be lost.
+    pub(crate) fn tap_has_mtu(&self, network: usize, mtu: &str) -> Result<()> {
+        ip(&["link", "set", &self.tap(network), "mtu", mtu])
     }
 
     /// Cuts a network, or joins it again. What is sent meanwhile is lost; neither end sees its link

@@ -19,6 +19,7 @@ mod boot;
 mod cells;
 mod cluster;
 mod damage;
+mod doctor;
 mod fabric;
 mod faults;
 mod filesystems;
@@ -35,6 +36,7 @@ mod report;
 mod reservations;
 mod rxe;
 mod serving;
+mod switching;
 mod targets;
 mod two_hosts;
 mod using;
@@ -116,7 +118,7 @@ fn names_have(names: &[String], cell: &str, variation: &Variation) -> bool {
 
 /// The folder of what a guest boots, if all is there that it needs.
 fn ready(root: Root) -> Result<PathBuf> {
-    tool::present(&["qemu-system-x86_64", "ip", "tar"])?;
+    tool::present(&["qemu-system-x86_64", "ip", "strip", "tar"])?;
     let (folder, size) = root.names();
     let image = tests::top().join("target").join(folder);
     if !image.join("recipe").exists() {
@@ -175,9 +177,7 @@ impl<'a> Scene<'a> {
         lane.mend(cell.link)?;
         let boot = |guest: usize, folder: &str| {
             let folder = dir.join(format!("{folder}-{number}"));
-            let lunar = matches!(cell.root, Root::Rxe)
-                .then(server::binary)
-                .transpose()?;
+            let lunar = cell.root.has_lunar().then(server::binary).transpose()?;
             Guest::boot(
                 image,
                 &folder,

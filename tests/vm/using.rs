@@ -101,7 +101,7 @@ pub(crate) fn fcoe(scene: &mut Scene, variation: &Variation) -> Result<()> {
 }
 
 /// The WWPN of our port, which tcm_fc has to know before its own port comes up.
-fn own_port(dir: &Path, cable: &str) -> Result<String> {
+pub(crate) fn own_port(dir: &Path, cable: &str) -> Result<String> {
     let listed = run(dir, &["ls", "--json", cable])?;
     let lines = listed.output.lines();
     let objects = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());

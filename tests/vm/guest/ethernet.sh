@@ -9,7 +9,8 @@ ethernet_is_up() {
     modprobe fcoe
 }
 
-port_begins() { echo eth0 >/sys/module/libfcoe/parameters/create_vn2vn; }
+# `create=create` has it look for a switch.
+port_begins() { echo eth0 >"/sys/module/libfcoe/parameters/${create:-create_vn2vn}"; }
 port_ends() { echo eth0 >/sys/module/libfcoe/parameters/destroy; }
 
 # As an initiator. Warnings of the kernel count from here on.

@@ -1,15 +1,10 @@
 # The kernel's fcoe as an initiator, behind a switch.
-. /vm/ethernet.sh
-
-port_begins() { echo eth0 >/sys/module/libfcoe/parameters/create; }
-
-host_is_online() { grep -qx Online /sys/class/fc_host/host*/port_state; }
+. /vm/fabric-lib.sh
 
 ask switch
 ask serve
 port_is_up
-within 20 host_is_online
-say online
+took online 20 host_is_online
 grep -H . /sys/class/fc_host/host*/{port_id,port_type,port_state,fabric_name,maxframe_size}
 grep -H . /sys/bus/fcoe/devices/fcf_*/{fabric_name,switch_name,fc_map,vfid,mac,priority,fka_period,selected,vlan_id}
 disk_is_found 60 30

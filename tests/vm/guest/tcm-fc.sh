@@ -1,9 +1,10 @@
-# The kernel's target of Fibre Channel (tcm_fc) behind its fcoe, without a switch (VN2VN).
+# The kernel's target of Fibre Channel (tcm_fc) behind its fcoe, without a switch (VN2VN) or behind
+# one (`create=create`). `initiator` is one of those that may log in, or several, with commas.
 . /vm/target.sh
 . /vm/ethernet.sh
 
 group=$config/fc/$target/tpgt_1
-acl=$group/acls/$initiator
+initiators=${initiator//,/ }
 
 # It has to have its group and its access list before its port comes up.
 begins() {
@@ -13,16 +14,22 @@ begins() {
     unit_begins
     mkdir -p "$group/lun/lun_0"
     ln -s "$backstore" "$group/lun/lun_0/disk"
-    mkdir -p "$acl/lun_0"
-    ln -s "$group/lun/lun_0" "$acl/lun_0/map"
+    local name
+    for name in $initiators; do
+        mkdir -p "$group/acls/$name/lun_0"
+        ln -s "$group/lun/lun_0" "$group/acls/$name/lun_0/map"
+    done
     port_begins
 }
 
 ends() {
     grep -H . /sys/class/fc_remote_ports/rport*/{port_id,roles,port_state,port_name} || true
     port_ends
-    rm "$acl/lun_0/map"
-    rmdir "$acl/lun_0" "$acl"
+    local name
+    for name in $initiators; do
+        rm "$group/acls/$name/lun_0/map"
+        rmdir "$group/acls/$name/lun_0" "$group/acls/$name"
+    done
     rm "$group/lun/lun_0/disk"
     rmdir "$group/lun/lun_0" "$group" "$config/fc/$target"
     unit_ends
