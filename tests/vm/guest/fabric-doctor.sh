@@ -16,13 +16,16 @@ finds() {
     cat /tmp/told
     ((status == 1)) || fail "doctor ended with $status"
     grep -qE -- "$1" /tmp/told || fail "doctor does not find: $1"
-    (($(grep '^    ' /tmp/told | grep -vc '^    on ') <= 1)) || fail "doctor finds more than: $1"
+    (($(commands | wc -l) <= 1)) || fail "doctor finds more than: $1"
 }
 
-# Runs the command that it printed, on this machine.
+# What it has printed to run on this machine.
+commands() { sed -n '/^    on /d; s/^    //p' /tmp/told; }
+
+# Runs that.
 mends() {
     local command
-    command=$(sed -n 's/^    //p' /tmp/told | grep -v '^on ')
+    command=$(commands)
     say "$command"
     eval "$command"
 }
