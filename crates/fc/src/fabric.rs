@@ -23,7 +23,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::frames::FrameSink;
-use crate::wire::els::LinkErrors;
+use crate::wire::els::{Code, LinkErrors};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe;
 use crate::wire::names::{FcId, Wwn};
@@ -43,7 +43,7 @@ mod verdict;
 pub mod zones;
 
 pub use config::{PortNumber, SwitchConfig, SwitchPortConfig};
-pub use event::{FabricLogin, LogoutReason, SwitchEvent};
+pub use event::{FabricLogin, LogoutReason, RejectedLogin, SwitchEvent};
 pub use fcf::FcfStatistics;
 pub use forward::ForwardTable;
 pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, UndeliveredFrame, Verdict};
@@ -421,6 +421,18 @@ impl Switch {
         match event {
             ServersEvent::LoggedOut(fc_id) => {
                 self.fcf.end(fc_id, LogoutReason::LoggedOut);
+            }
+            ServersEvent::LoginRejected(from, reason) => {
+                let login = self.fcf.logins().get(from).cloned();
+                if let Some(login) = login {
+                    self.fcf.tell_rejected(login.port, |place| RejectedLogin {
+                        place,
+                        from: login.mac,
+                        request: Code::PLOGI,
+                        wwpn: Some(login.wwpn),
+                        reason,
+                    });
+                }
             }
             ServersEvent::Remark { from, violation } => {
                 let login = self.fcf.logins().get(from);

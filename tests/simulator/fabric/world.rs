@@ -428,6 +428,7 @@ impl FabricWorld {
             SwitchEvent::Takeover => switch.restore_ids(&self.ids),
             SwitchEvent::LoggedOut(..)
             | SwitchEvent::Remark { .. }
+            | SwitchEvent::LoginRejected(_)
             | SwitchEvent::StoodDown { .. } => {}
         }
     }

@@ -30,6 +30,12 @@ impl SwitchCore {
                 self.logouts.insert(now, login.fc_id);
                 self.log_logout(&login, why);
             }
+            SwitchEvent::LoginRejected(rejected) => {
+                let (place, from, why) = (&rejected.place, rejected.from, rejected.why());
+                let wwpn = rejected.wwpn.map(|wwpn| format!("{wwpn} "));
+                let (wwpn, request) = (wwpn.unwrap_or_default(), rejected.request);
+                tracing::warn!("{place}: {request} of {wwpn}({from}) is rejected: {why}");
+            }
             SwitchEvent::IdsChanged => self.with_ids(|ids| ids.write(self.switch.ids().collect())),
             SwitchEvent::Remark {
                 place,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::PortNumber;
+use crate::wire::els::{Code, LsRejectReason, reason};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
@@ -49,6 +50,43 @@ pub enum LogoutReason {
     StoodDown,
 }
 
+/// A login that was rejected: FLOGI or FDISC by the FCF, PLOGI by a service of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedLogin {
+    /// At which port.
+    pub place: Arc<str>,
+    /// From which Ethernet address.
+    pub from: Mac,
+    /// FLOGI, FDISC or PLOGI.
+    pub request: Code,
+    /// Who wanted to log in, if that could be read.
+    pub wwpn: Option<Wwn>,
+    /// What it was told.
+    pub reason: LsRejectReason,
+}
+
+impl RejectedLogin {
+    /// Why, in words.
+    #[must_use]
+    pub fn why(&self) -> &'static str {
+        match (self.request, self.reason) {
+            (_, LsRejectReason::BUSY) if self.request == Code::PLOGI => "it asks too much",
+            (_, LsRejectReason::BUSY) => "this switch is a standby",
+            (_, LsRejectReason::NOT_ALLOWED) => "its WWPN is logged in already",
+            (_, LsRejectReason::NO_PLACE) => "there are as many logins as there may be",
+            (_, LsRejectReason::NO_LOGIN) => "its ENode has not logged in by FLOGI",
+            (_, LsRejectReason::SIZES) => "it has no class 3, or takes less than 256 bytes",
+            (_, LsRejectReason::LENGTH) => "the request has a wrong length",
+            (Code::PLOGI, LsRejectReason::OTHER_NAME) => "its WWPN is not that of its FLOGI",
+            (_, LsRejectReason::OTHER_NAME) => "its WWPN or WWNN is zero",
+            (_, reason) if reason.reason == reason::FIP_ERROR => {
+                "it wants an address of its own (SPMA), where the fabric provides them"
+            }
+            _ => "the request is none that is served here",
+        }
+    }
+}
+
 /// What a switch tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwitchEvent {
@@ -56,6 +94,8 @@ pub enum SwitchEvent {
     LoggedIn(FabricLogin),
     /// A VN_Port is not logged in any more.
     LoggedOut(FabricLogin, LogoutReason),
+    /// A login was rejected. Of a port that has many, one a second is told.
+    LoginRejected(RejectedLogin),
     /// N_Port_IDs were given that are to be kept: [`super::Switch::ids`] has them all.
     IdsChanged,
     /// Worth a line in the log, though all goes on.

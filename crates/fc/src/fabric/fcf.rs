@@ -89,6 +89,8 @@ struct FcfPort {
     silences: u32,
     /// Advertisements of the partner that are heard whatever else comes.
     of_partner: TokenBucket,
+    /// Rejected logins that are told.
+    rejections: TokenBucket,
     /// Whether it has been up before.
     was_up: bool,
     outgoing: OutgoingMessages,
@@ -176,6 +178,7 @@ impl Fcf {
             link_downs: 0,
             silences: 0,
             of_partner: TokenBucket::default(),
+            rejections: TokenBucket::default(),
             was_up: false,
             outgoing: OutgoingMessages::default(),
         };

@@ -22,7 +22,7 @@ use scsi::violation::Violation;
 
 use super::PortNumber;
 use super::zones::Zones;
-use crate::wire::els::LinkErrors;
+use crate::wire::els::{LinkErrors, LsRejectReason};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
 use crate::wire::names::{FcId, Wwn};
@@ -70,6 +70,8 @@ pub enum ServersEvent {
     /// A port logged out of the fabric, by LOGO to FFFFFEh. [`Servers::transmit`] has the answer,
     /// which is to be sent before [`Servers::logged_out`] is told.
     LoggedOut(FcId),
+    /// A service rejected a PLOGI of this port.
+    LoginRejected(FcId, LsRejectReason),
     /// Worth a line in the log.
     Remark {
         /// Whose request it was.

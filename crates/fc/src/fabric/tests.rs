@@ -7,6 +7,7 @@ mod ids;
 mod keep_alives;
 mod linux;
 mod logins;
+mod rejected;
 mod rig;
 mod services;
 mod standby;

@@ -1,14 +1,17 @@
 //! Logins: FLOGI, FDISC and LOGO inside FIP (FC-BB-6, FC-LS-3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::super::login::EnodeKey;
-use super::super::{FabricLogin, LogoutReason, PortNumber, SwitchEvent};
+use super::super::{FabricLogin, LogoutReason, PortNumber, RejectedLogin, SwitchEvent};
 use super::{Fcf, FcfPort};
 use crate::fip::FCOE_OVERHEAD;
+use crate::fip::budget::FillRate;
 use crate::fip::els::encapsulated;
 use crate::wire::els::{
-    ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters, explanation, reason,
+    ClassParameters, Code, Els, Features, LsRejectReason, Reply, ServiceParameters, explanation,
+    reason,
 };
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fip::{
@@ -195,6 +198,20 @@ impl Fcf {
     /// A rejection grants no address, so it has no descriptor for one.
     fn reject(&mut self, enode: EnodeKey, els: &Encapsulated<'_>, reject: LsRejectReason) {
         self.statistics.rejected += 1;
+        let request = match els.kind {
+            DescriptorType::FLOGI => Some(Code::FLOGI),
+            DescriptorType::FDISC => Some(Code::FDISC),
+            _ => None,
+        };
+        if let Some(request) = request {
+            self.tell_rejected(enode.0, |place| RejectedLogin {
+                place,
+                from: enode.1,
+                request,
+                wwpn: wwpn_of(els),
+                reason: reject,
+            });
+        }
         let reply = Descriptor::Els(Encapsulated {
             kind: els.kind,
             header: reply_header(els, els.header.s_id),
@@ -202,6 +219,32 @@ impl Fcf {
         });
         let bytes = fip::encode(FipOperation::ElsReply, Flags::FPMA, &[reply]);
         self.send(enode.0, enode.1, bytes);
+    }
+}
+
+impl Fcf {
+    /// Tells of a login that was rejected, unless there are too many of them.
+    pub(in crate::fabric) fn tell_rejected(
+        &mut self,
+        number: PortNumber,
+        rejected: impl FnOnce(Arc<str>) -> RejectedLogin,
+    ) {
+        let now = self.now;
+        let port = self.ports.get_mut(&number);
+        if let Some(port) = port
+            && port.rejections.take(now, &REJECTIONS)
+        {
+            let rejected = rejected(Arc::clone(&port.config.place));
+            self.events.push_back(SwitchEvent::LoginRejected(rejected));
+        }
+    }
+}
+
+/// Who wants to log in.
+fn wwpn_of(els: &Encapsulated<'_>) -> Option<Wwn> {
+    match Els::parse(els.payload) {
+        Ok(Els::Flogi(login) | Els::Fdisc(login)) => Some(login.wwpn),
+        _ => None,
     }
 }
 
@@ -258,6 +301,12 @@ impl FcfPort {
         }
     }
 }
+
+/// 16 rejected logins of a port are told at once, and one a second.
+const REJECTIONS: FillRate = FillRate {
+    cost: Duration::from_secs(1),
+    burst: 16,
+};
 
 /// The times of the fabric, in milliseconds.
 pub(in crate::fabric) const E_D_TOV_MS: u32 = 2_000;

@@ -20,7 +20,9 @@ impl Servers {
         if !is_single || !frame.header.f_ctl.end_sequence() {
             return self.remark(now, asked.from, NOT_WHOLE);
         }
-        let reply = match (self.allow(now, asked.from), Els::parse(frame.payload)) {
+        let els = Els::parse(frame.payload);
+        let is_login = matches!(els, Ok(Els::Plogi(_)));
+        let reply = match (self.allow(now, asked.from), els) {
             (Allowance::Dropped, _) => return,
             (Allowance::Refused, _) => Reply::Reject(LsRejectReason::BUSY),
             (Allowance::Served, Ok(els)) => self
@@ -31,6 +33,12 @@ impl Servers {
                 Reply::Reject(LsRejectReason::LENGTH)
             }
         };
+        if let Reply::Reject(reason) = reply
+            && is_login
+        {
+            self.events
+                .push_back(ServersEvent::LoginRejected(asked.from, reason));
+        }
         self.answer_els(asked, &reply);
     }
 

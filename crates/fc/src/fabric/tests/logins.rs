@@ -136,7 +136,7 @@ fn a_wwpn_is_of_the_enode_that_has_it_while_that_is_heard() {
         ask(&mut switch, 3, 1, &elsewhere.flogi(1)),
         [format!("fcf1.1 > host1 ElsReply {refused}")]
     );
-    assert!(told(&mut switch).is_empty());
+    assert_eq!(told(&mut switch).len(), 2);
     switch.expire(ms(20_001));
     assert_eq!(told(&mut switch), ["010100 out, EnodeSilent"]);
     assert_eq!(other.log_in(&mut switch, 20_002), FIRST, "it has its place");

@@ -301,6 +301,17 @@ fn event_line(event: &SwitchEvent) -> String {
             format!("{} in at {} as {:?}", login.wwpn, login.place, login.fc_id)
         }
         SwitchEvent::LoggedOut(login, why) => format!("{:?} out, {why:?}", login.fc_id),
+        SwitchEvent::LoginRejected(rejected) => {
+            let (place, from) = (&rejected.place, short(rejected.from));
+            let wwpn = rejected
+                .wwpn
+                .map_or_else(|| "?".into(), |wwpn| wwpn.to_string());
+            format!(
+                "{place}: {from}: {} of {wwpn}: {}",
+                rejected.request,
+                rejected.why()
+            )
+        }
         SwitchEvent::IdsChanged => "ids".into(),
         SwitchEvent::Remark {
             place,
