@@ -3,9 +3,9 @@
 //! | change | told |
 //! |---|---|
 //! | a port is there | 100 ms after its RFF_ID or SCR, or 2 s after its login: it is asked at once, and then has registered all that it will be asked about |
-//! | a port is gone | at once |
+//! | a port is gone | at once, if not many are gone with it |
 //! | what it registered is other than before | 100 ms later |
-//! | zones | at once, to ports that see others than before |
+//! | zones | to ports that see others than before, at once or, where they are many, one after the other |
 //!
 //! A port is told if it has registered by SCR and shares a zone with the port that changed. It has
 //! one RSCN at a time to answer, and gets one each 100 ms at most: what changes meanwhile is told
@@ -14,7 +14,6 @@
 //! logged in: it would never learn of the change otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -22,15 +21,16 @@ use scsi::medium::Now;
 use super::port::RegisteredPort;
 use super::service::Service;
 use super::{Asked, Servers};
-use crate::fabric::zones::{Membership, Zones};
 use crate::wire::els::{Code, Els, LsRejectReason, Reply, Rscn, explanation, reason};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::names::FcId;
 
 mod notices;
+mod rounds;
 
 pub(super) use self::notices::Notices;
 use self::notices::{EventKinds, Pages};
+use self::rounds::Rounds;
 
 /// What is to be told to many ports, and when.
 #[derive(Debug, Default)]
@@ -43,13 +43,17 @@ pub(super) struct Changes {
     unannounced: BTreeSet<(Now, FcId)>,
     /// Ports that are to be told something, and when.
     notices: BTreeSet<(Now, FcId)>,
+    /// What is being told to many.
+    rounds: Rounds,
 }
 
 impl Changes {
     pub(super) fn next_deadline(&self) -> Option<Now> {
         let first = |set: &BTreeSet<(Now, FcId)>| set.first().map(|(at, _)| *at);
         let sets = [first(&self.unannounced), first(&self.notices)];
-        sets.into_iter().flatten().chain(self.due).min()
+        let rounds = self.rounds.next_deadline();
+        let all = sets.into_iter().flatten().chain(self.due);
+        all.chain(rounds).min()
     }
 
     /// The next of `set` that is due.
@@ -63,6 +67,7 @@ impl Changes {
     fn forget(&mut self, port: &RegisteredPort) {
         let id = port.fc_id();
         self.ports.remove(&id);
+        self.rounds.forget(id);
         if let Some(at) = port.notices.announced_at {
             self.unannounced.remove(&(at, id));
         }
@@ -142,101 +147,16 @@ impl Servers {
         self.changes.due.get_or_insert(now + GATHERED);
     }
 
-    /// A port is about to be taken away.
-    pub(super) fn tell_gone(&mut self, now: Now, gone: FcId) {
-        let Some(port) = self.ports.get(&gone) else {
-            return;
-        };
-        self.changes.forget(port);
-        let told = self
-            .visible(gone)
-            .filter(|port| port.fc_id() != gone && port.notices.wants(EventKinds::FABRIC));
-        let told: Vec<_> = told.map(RegisteredPort::fc_id).collect();
-        for id in told {
-            self.tell(now, id, &Pages::of(gone));
-        }
-    }
-
-    /// Other zones hold. Each pair of ports is looked at once for either end that is to be told.
-    pub(super) fn exchange_zones(&mut self, now: Now, zones: Arc<Zones>) {
-        let before = std::mem::replace(&mut self.zones, zones);
-        let ports = self.ports.values_mut();
-        let memberships = ports.map(|port| {
-            let after = self.zones.membership(&port.login.zone_member());
-            let before = std::mem::replace(&mut port.membership, after);
-            (port.fc_id(), before)
-        });
-        let memberships: BTreeMap<_, _> = memberships.collect();
-        let told = self.registered();
-        for id in told {
-            let pages = self.pages_of_zones(id, &before, &memberships);
-            self.tell(now, id, &pages);
-        }
-    }
-
-    fn pages_of_zones(
-        &self,
-        id: FcId,
-        before: &Zones,
-        memberships: &BTreeMap<FcId, Membership>,
-    ) -> Pages {
-        let mut pages = Pages::default();
-        let Some(own) = memberships.get(&id) else {
-            return pages;
-        };
-        for port in self.ports.values().filter(|port| port.fc_id() != id) {
-            let other = memberships.get(&port.fc_id());
-            let saw = other.is_some_and(|other| before.join(own, other));
-            if saw != self.sees(id, port) {
-                pages.add(port.fc_id());
-            }
-            if pages.is_whole_fabric() {
-                break;
-            }
-        }
-        pages
-    }
-
-    /// Ports that are told of changes.
-    fn registered(&self) -> Vec<FcId> {
-        let ports = self.ports.values();
-        let registered = ports.filter(|port| port.notices.wants(EventKinds::ALL));
-        registered.map(RegisteredPort::fc_id).collect()
-    }
-
     /// Time has passed.
     pub(super) fn expire_changes(&mut self, now: Now) {
         while let Some(id) = Changes::take_due(&mut self.changes.unannounced, now) {
             self.announce(now, id);
         }
-        if self.changes.due.is_some_and(|due| due <= now) {
-            self.changes.due = None;
-            let changes = std::mem::take(&mut self.changes.ports);
-            for id in self.registered() {
-                let pages = self.pages_of_changes(id, &changes);
-                self.tell(now, id, &pages);
-            }
-        }
+        self.begin_changes(now);
+        self.tell_more(now);
         while let Some(id) = Changes::take_due(&mut self.changes.notices, now) {
             self.notify(now, id);
         }
-    }
-
-    /// What a port is to be told of these changes. Where more ports changed than are looked at, it
-    /// is told that something did.
-    fn pages_of_changes(&self, id: FcId, changes: &BTreeMap<FcId, EventKinds>) -> Pages {
-        let mut pages = Pages::default();
-        let notices = self.ports.get(&id).map(|port| &port.notices);
-        if changes.len() > LOOKED_AT {
-            return Pages::WHOLE_FABRIC;
-        }
-        for (changed, kinds) in changes {
-            let wants = notices.is_some_and(|notices| notices.wants(*kinds));
-            if wants && *changed != id && self.visible_id(id, *changed).is_some() {
-                pages.add(*changed);
-            }
-        }
-        pages
     }
 
     /// Adds to what a port is to be told, and sends it if it may be sent now.
@@ -293,9 +213,6 @@ const GATHERED: Duration = Duration::from_millis(100);
 
 /// After this time a port that registers nothing is told as there.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
-
-/// Changes of 100 ms that are looked at for each port.
-const LOOKED_AT: usize = 512;
 
 /// SCR with a function that is not defined.
 const UNKNOWN_FUNCTION: LsRejectReason =

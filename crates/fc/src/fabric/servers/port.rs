@@ -75,6 +75,8 @@ pub struct PortView<'a> {
 pub(super) struct RegisteredPort {
     pub(super) login: PortLogin,
     pub(super) membership: Membership,
+    /// Under the zones before, while ports are told of those that hold.
+    pub(super) before: Option<Membership>,
     pub(super) objects: PortObjects,
     pub(super) notices: Notices,
     logins: ServiceLogins,
@@ -94,6 +96,7 @@ impl RegisteredPort {
         Self {
             login,
             membership,
+            before: None,
             objects: PortObjects::default(),
             notices: Notices::default(),
             logins: ServiceLogins::default(),

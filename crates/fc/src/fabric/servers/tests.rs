@@ -6,3 +6,4 @@ mod link_services;
 mod management;
 mod reassembly;
 mod rig;
+mod rounds;
