@@ -3,6 +3,7 @@
 mod changes;
 mod discovery;
 mod forwarding;
+mod hostile;
 mod ids;
 mod keep_alives;
 mod linux;
