@@ -280,6 +280,11 @@ impl World {
         let name = mostly(script, self.switch.switch_name(), &[Wwn(1)]);
         let fabric = mostly(script, self.switch.fabric_name(), &[Wwn(2)]);
         let period_ms = mostly(script, 8_000, &[0, 250, u32::MAX]);
+        // Its first port, whether it has logins, and for how long it is active.
+        let mut partner = [0; 14];
+        partner[..6].copy_from_slice(&mac.0);
+        partner[6] = script.pick(&[0, 1]);
+        partner[12] = script.byte();
         let parts = [
             Descriptor::Priority(1),
             Descriptor::Mac(mac),
@@ -295,11 +300,12 @@ impl World {
             },
             Descriptor::Unknown {
                 kind: DescriptorType(241),
-                body: &mac.0,
+                body: &partner,
             },
         ];
         let available = script.pick(&[Flags::AVAILABLE, Flags::default()]);
-        let flags = Flags::F_PORT.with(available);
+        let fcf = mostly(script, Flags::FCF, &[Flags::default()]);
+        let flags = Flags::F_PORT.with(available).with(fcf);
         self.fip(
             script,
             (at, mac),
@@ -370,7 +376,8 @@ impl World {
             self.look();
         }
         assert!(self.logins.is_empty());
-        assert!(self.switch.is_active(), "a standby of nobody");
+        let hears = self.up.contains(&true);
+        assert!(self.switch.is_active() || !hears, "a standby of nobody");
         self.switch.shut_down(self.now);
         self.look();
         assert_eq!(self.switch.next_deadline(), None);
