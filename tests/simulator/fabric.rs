@@ -12,6 +12,7 @@ mod chassis;
 mod check;
 mod frames;
 mod linux;
+mod orders;
 mod shape;
 mod watch;
 mod world;

@@ -6,6 +6,7 @@ use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 use sim::Rng;
 
+use super::shape;
 use super::zoning::Zoning;
 
 /// A switch with a port at each Ethernet.
@@ -46,7 +47,7 @@ impl Chassis {
                 place: format!("eth{port}").into(),
                 mac: self.mac(port),
                 mtu: self.mtu,
-                tag: None,
+                tag: self.config.vlan.map(shape::tag),
                 hears_partner: true,
             });
             switch.link(now, number, *is_up);

@@ -16,7 +16,7 @@ use scsi::medium::Extent;
 
 use super::FabricWorld;
 use super::chassis::number;
-use super::linux::Linux;
+use super::linux::VnPort;
 use crate::ports::{BLOCKS, Use};
 
 /// What is not as it should be.
@@ -114,7 +114,7 @@ impl FabricWorld {
             if view != Some((login.fc_id, login.mac)) {
                 return Err(format!("{at} is {view:?}, and the switch has {login:?}"));
             }
-            if usize::from(login.port.0) != self.places[at] {
+            if usize::from(login.port.0) != self.place_of(at) {
                 return Err(format!("{at} is not at {:?}", login.port));
             }
             logins.push(login.clone());
@@ -133,7 +133,7 @@ impl FabricWorld {
         } else if at < servers + hosts {
             self.hosts[at - servers].station.port.address()
         } else {
-            return self.linux[at - servers - hosts].port.granted();
+            return self.vn_port(at).granted();
         };
         ours.map(|address| (address.fc_id, address.mac))
     }
@@ -144,11 +144,11 @@ impl FabricWorld {
         for (a, from) in logins.iter().enumerate() {
             for (b, to) in logins.iter().enumerate().filter(|(b, _)| *b != a) {
                 let fcf = self.fcf_of(a);
-                let frame = probe(from, to, fcf);
-                let verdict = table.forward(number(self.places[a]), &frame);
+                let frame = probe(from, to, fcf, self.chassis[0].config.vlan);
+                let verdict = table.forward(number(self.place_of(a)), &frame);
                 let is_right = match verdict {
                     Verdict::Forward(way) => {
-                        self.watch.share(a, b) && way.egress == number(self.places[b])
+                        self.watch.share(a, b) && way.egress == number(self.place_of(b))
                     }
                     Verdict::Dropped(DropReason::Zoned) => !self.watch.share(a, b),
                     _ => false,
@@ -168,7 +168,7 @@ impl FabricWorld {
             switch.is_some_and(Switch::is_active)
         };
         let active = self.chassis[..self.ours].iter().find(is_active);
-        active.map_or(ethernet::Mac::BROADCAST, |one| one.mac(self.places[at]))
+        active.map_or(ethernet::Mac::BROADCAST, |one| one.mac(self.place_of(at)))
     }
 
     /// A station knows ports of its zones, and no others. A Linux kernel knows all of them.
@@ -179,7 +179,7 @@ impl FabricWorld {
         } else if at < servers + hosts {
             known(&self.hosts[at - servers].station.port)
         } else {
-            return self.kernel_sees(at, &self.linux[at - servers - hosts].port);
+            return self.kernel_sees(at);
         };
         for wwpn in seen? {
             let other = self.watch.number(wwpn);
@@ -190,14 +190,36 @@ impl FabricWorld {
         Ok(())
     }
 
-    fn kernel_sees(&self, at: usize, linux: &Linux) -> Result<(), Wrong> {
+    /// A VN_Port of a kernel, by the number of the port.
+    fn vn_port(&self, at: usize) -> &VnPort {
+        let (kernel, number) = self.kernel_of(at);
+        self.linux[kernel].port.vn_port(number)
+    }
+
+    /// The kernel that a port is of, and which of its VN_Ports that is.
+    fn kernel_of(&self, at: usize) -> (usize, usize) {
+        match at.checked_sub(self.stations()) {
+            None => (at - self.servers.len() - self.hosts.len(), 0),
+            Some(further) => (further / self.vports, 1 + further % self.vports),
+        }
+    }
+
+    /// At which Ethernet a port is.
+    fn place_of(&self, at: usize) -> usize {
+        match self.places.get(at) {
+            Some(place) => *place,
+            None => self.places[self.servers.len() + self.hosts.len() + self.kernel_of(at).0],
+        }
+    }
+
+    fn kernel_sees(&self, at: usize) -> Result<(), Wrong> {
         let others = 0..self.watch.ports.len();
         let others = others.filter(|other| *other != at && self.watch.share(at, *other));
         let names = others.map(|other| self.watch.ports[other]);
         let zone: BTreeSet<_> = names
             .filter_map(|port| Some((port.fc_id?, port.wwpn)))
             .collect();
-        let view = &linux.local_port;
+        let view = &self.vn_port(at).local_port;
         let seen: BTreeSet<_> = view.seen.iter().map(|(id, name)| (*id, *name)).collect();
         if !view.is_settled() || seen != zone {
             return Err(format!("{at} sees {seen:?}, not {zone:?}"));
@@ -263,8 +285,11 @@ fn registered(switch: &Switch, logins: &[FabricLogin]) -> Result<(), Wrong> {
 }
 
 /// A frame from one port to another.
-fn probe(from: &FabricLogin, to: &FabricLogin, fcf: ethernet::Mac) -> Vec<u8> {
-    let ethernet = EthernetHeader::new(from.mac, fcf, ethernet::FCOE);
+fn probe(from: &FabricLogin, to: &FabricLogin, fcf: ethernet::Mac, vlan: Option<u16>) -> Vec<u8> {
+    let ethernet = EthernetHeader {
+        vlan: vlan.map(super::shape::tag),
+        ..EthernetHeader::new(from.mac, fcf, ethernet::FCOE)
+    };
     let kind = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
     let header = FrameHeader {
         f_ctl: FCtl::REQUEST,

@@ -1,6 +1,6 @@
 //! Ethernet frames that are made and looked at by hand.
 
-use fc::wire::ethernet::{self, EthernetHeader, Mac};
+use fc::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use fc::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
 use fc::wire::frame::FrameHeader;
 use fc::wire::names::FcId;
@@ -13,7 +13,19 @@ pub(crate) fn fip_frame(
     flags: Flags,
     parts: &[Descriptor<'_>],
 ) -> Vec<u8> {
-    let header = EthernetHeader::new(src, dst, ethernet::FIP);
+    tagged(None, (src, dst), (operation, flags, parts))
+}
+
+/// The same on a VLAN.
+pub(crate) fn tagged(
+    vlan: Option<VlanTag>,
+    (src, dst): (Mac, Mac),
+    (operation, flags, parts): (FipOperation, Flags, &[Descriptor<'_>]),
+) -> Vec<u8> {
+    let header = EthernetHeader {
+        vlan,
+        ..EthernetHeader::new(src, dst, ethernet::FIP)
+    };
     let bytes = fip::encode(operation, flags, parts);
     let mut frame = vec![0; header.len() + bytes.len()];
     header.put(&mut frame).copy_from_slice(&bytes);

@@ -6,8 +6,11 @@
 //! - FCFs that are not solicited are solicited. Two seconds after the first that can be used, one
 //!   is chosen, and none if they differ in fabric or FC-MAP.
 //! - FLOGI is sent four times, each 2 s later, then all begins anew.
-//! - Clear Virtual Links makes it forget all FCFs and solicit, and any of them does before one was
-//!   chosen.
+//! - Clear Virtual Links of the FCF that was chosen makes it forget all FCFs and solicit. Before one
+//!   was chosen that of any does, but then it does not solicit: it waits for an Advertisement.
+//! - Until it has heard FIP it is in AUTO mode: 8 s after its link came up it sends FLOGI as FCoE,
+//!   and one that hears another's goes into point-to-point mode until its link goes down.
+//! - Further VN_Ports log in by FDISC once the first one is logged in, and begin anew with it.
 //! - FCoE is taken from the FCF that was chosen alone, to the address whose lower half is the D_ID.
 
 use std::collections::VecDeque;
@@ -15,83 +18,135 @@ use std::time::Duration;
 
 use fc::fip::max_fcoe;
 use fc::frames::FrameSink;
-use fc::tests::{HeapFrames, Machine};
-use fc::wire::els::{ClassParameters, Code, Els, Features, Reply, ServiceParameters};
+use fc::tests::{HeapFrames, Machine, frame};
+use fc::wire::els::{ClassParameters, Els, Features, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fcoe;
-use fc::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags};
+use fc::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 use scsi::medium::Now;
 
-use super::frames::{els, fip_frame};
+use super::frames::fip_frame;
 
 mod fcf;
 mod local_port;
+mod login;
+mod vn_port;
 
 use fcf::LinuxFcf;
-use local_port::LocalPort;
+pub(crate) use vn_port::VnPort;
 
-/// An ENode with one VN_Port.
+/// An ENode.
 pub(crate) struct Linux {
     mac: Mac,
-    wwpn: Wwn,
-    wwnn: Wwn,
     mtu: usize,
     now: Now,
     is_up: bool,
+    mode: Mode,
     fcfs: Vec<LinuxFcf>,
     /// When one of them is chosen.
     select_at: Option<Now>,
     /// The one that was.
     selected: Option<LinuxFcf>,
-    login: Login,
-    pub(super) local_port: LocalPort,
+    /// Its VN_Port; while something is done for a further one, that.
+    port: VnPort,
+    /// Those that were made by `vport_create`.
+    further: Vec<VnPort>,
     ox_ids: u16,
     out: VecDeque<Vec<u8>>,
 }
 
-/// What stands with the fabric.
-#[derive(Clone, Copy, Debug)]
-enum Login {
-    None,
-    Asked {
-        ox_id: OxId,
-        until: Now,
-        tries: u32,
-    },
-    Up {
-        fc_id: FcId,
-        mac: Mac,
-        enode_at: Option<Now>,
-        port_at: Option<Now>,
-    },
+/// What it takes the Ethernet for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// It has heard no FIP, and sends an FLOGI without FIP then.
+    Auto(Now),
+    /// There are FCFs.
+    Fip,
+    /// There is one other port.
+    PointToPoint,
 }
 
 impl Linux {
-    pub(crate) fn new(mac: Mac, mtu: usize, (wwpn, wwnn): (Wwn, Wwn)) -> Self {
+    /// With VN_Ports of these names.
+    pub(crate) fn new(mac: Mac, mtu: usize, names: (Wwn, Wwn), further: &[(Wwn, Wwn)]) -> Self {
+        let further = further.iter().map(|names| VnPort::new(*names, true));
         Self {
             mac,
-            wwpn,
-            wwnn,
             mtu,
             now: Now::ZERO,
             is_up: false,
+            mode: Mode::Fip,
             fcfs: Vec::new(),
             select_at: None,
             selected: None,
-            login: Login::None,
-            local_port: LocalPort::default(),
+            port: VnPort::new(names, false),
+            further: further.collect(),
             ox_ids: 0,
             out: VecDeque::new(),
         }
     }
 
-    /// Its N_Port_ID and address, while it is logged in.
-    pub(crate) const fn granted(&self) -> Option<(FcId, Mac)> {
-        match self.login {
-            Login::Up { fc_id, mac, .. } => Some((fc_id, mac)),
-            _ => None,
+    /// A VN_Port: the first one, or a further one.
+    pub(crate) fn vn_port(&self, number: usize) -> &VnPort {
+        match number.checked_sub(1) {
+            None => &self.port,
+            Some(further) => &self.further[further],
+        }
+    }
+
+    const fn granted(&self) -> Option<(FcId, Mac)> {
+        self.port.granted()
+    }
+
+    /// Whether it has taken another kernel for all that there is.
+    pub(crate) fn is_point_to_point(&self) -> bool {
+        self.mode == Mode::PointToPoint
+    }
+
+    /// FLOGI without FIP, if it is time.
+    fn flogi_without_fip(&mut self) {
+        let Mode::Auto(at) = self.mode else {
+            return;
+        };
+        if at > self.now {
+            return;
+        }
+        self.mode = Mode::Auto(self.now + AGAIN);
+        let ethernet = EthernetHeader::new(self.mac, FLOGI_MAC, ethernet::FCOE);
+        let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
+        let ids = (FcId::UNIDENTIFIED, FcId::FABRIC_F);
+        let header = FrameHeader {
+            f_ctl: FCtl::REQUEST,
+            ..FrameHeader::new(kind, ids, (self.take_ox_id(), RxId::UNASSIGNED))
+        };
+        let payload = Els::Flogi(self.parameters()).encode();
+        let delimiters = (fcoe::Sof::I3, fcoe::Eof::T);
+        self.out
+            .push_back(frame(&ethernet, delimiters, &header, &payload));
+    }
+
+    /// Does something for each VN_Port.
+    fn each_port(&mut self, mut act: impl FnMut(&mut Self)) {
+        act(self);
+        for at in 0..self.further.len() {
+            self.as_further(at, &mut act);
+        }
+    }
+
+    fn as_further(&mut self, at: usize, act: impl FnOnce(&mut Self)) {
+        std::mem::swap(&mut self.port, &mut self.further[at]);
+        act(self);
+        std::mem::swap(&mut self.port, &mut self.further[at]);
+    }
+
+    /// Does something for the VN_Port of which this is so.
+    fn for_port(&mut self, is_it: impl Fn(&VnPort) -> bool, act: impl FnOnce(&mut Self)) {
+        if is_it(&self.port) {
+            act(self);
+        } else if let Some(at) = self.further.iter().position(is_it) {
+            self.as_further(at, act);
         }
     }
 
@@ -100,20 +155,25 @@ impl Linux {
         self.fcfs.clear();
         self.select_at = None;
         self.selected = None;
-        self.login = Login::None;
-        self.local_port = LocalPort::default();
+        self.port.reset();
+        self.further.iter_mut().for_each(VnPort::reset);
     }
 
-    /// And begins again.
+    /// And begins again; a further VN_Port by itself.
     fn begin_anew(&mut self) {
-        self.reset();
-        self.solicit(Mac::ALL_FCF);
+        if self.port.is_further {
+            self.port.reset();
+            self.log_in(1);
+        } else {
+            self.reset();
+            self.solicit(Mac::ALL_FCF);
+        }
     }
 
     fn solicit(&mut self, dst: Mac) {
         let parts = [
             Descriptor::Mac(self.mac),
-            Descriptor::Name(self.wwnn),
+            Descriptor::Name(self.port.wwnn),
             Descriptor::MaxFcoeSize(max_fcoe(self.mtu)),
         ];
         self.say(dst, FipOperation::Solicitation, &parts);
@@ -139,8 +199,8 @@ impl Linux {
             total_sequences: 255,
             relative_offset: 31,
             e_d_tov: 2000,
-            wwpn: self.wwpn,
-            wwnn: self.wwnn,
+            wwpn: self.port.wwpn,
+            wwnn: self.port.wwnn,
             class_3: ClassParameters {
                 options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
                 receive_size: max_fcoe(self.mtu) - fcoe_overhead(),
@@ -189,68 +249,18 @@ impl Linux {
         }
         let usable = self.fcfs.iter().filter(|fcf| fcf.is_usable());
         self.selected = usable.min_by_key(|fcf| fcf.priority).copied();
-        self.flogi(1);
+        self.log_in(1);
     }
 
-    fn flogi(&mut self, tries: u32) {
+    fn cleared(&mut self, ethernet: &EthernetHeader, message: &FipMessage<'_>) {
         let Some(fcf) = self.selected else {
+            // The next Advertisement has it begin.
+            return self.reset();
+        };
+        if ethernet.src != fcf.mac {
             return;
-        };
-        let ox_id = self.take_ox_id();
-        let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
-        let ids = (FcId::UNIDENTIFIED, FcId::FABRIC_F);
-        let parameters = ServiceParameters {
-            total_sequences: 0,
-            relative_offset: 0,
-            e_d_tov: 0,
-            ..self.parameters()
-        };
-        let request = Descriptor::Els(Encapsulated {
-            kind: DescriptorType::FLOGI,
-            header: FrameHeader {
-                f_ctl: FCtl::REQUEST,
-                ..FrameHeader::new(kind, ids, (ox_id, RxId::UNASSIGNED))
-            },
-            payload: &Els::Flogi(parameters).encode(),
-        });
-        let parts = [request, Descriptor::Mac(Mac::default())];
-        self.say(fcf.mac, FipOperation::ElsRequest, &parts);
-        self.login = Login::Asked {
-            ox_id,
-            until: self.now + E_D_TOV,
-            tries,
-        };
-    }
-
-    /// The answer to FLOGI: the link service first, the address second.
-    fn answered(&mut self, ethernet: &EthernetHeader, message: &FipMessage<'_>) {
-        let (Login::Asked { ox_id, .. }, Some(fcf)) = (self.login, self.selected) else {
-            return;
-        };
-        let Some(els) = els(message).filter(|els| els.header.ox_id == ox_id) else {
-            return;
-        };
-        let second = message.descriptors().nth(1);
-        let reply = Reply::parse(Code::FLOGI, els.payload);
-        match (reply, second) {
-            _ if ethernet.src != fcf.mac => {}
-            (Ok(Reply::Login(_)), Some(Ok(Descriptor::Mac(mac)))) if !mac.is_multicast() => {
-                let keeps = fcf.keeps_alive;
-                self.login = Login::Up {
-                    fc_id: els.header.d_id,
-                    mac,
-                    enode_at: keeps.then(|| self.now + fcf.period),
-                    port_at: keeps.then(|| self.now + PORT_PERIOD),
-                };
-                self.begin_services();
-            }
-            // Another FLOGI is sent when its time has come.
-            _ => {}
         }
-    }
-
-    fn cleared(&mut self, message: &FipMessage<'_>) {
-        let (Some(fcf), Some((fc_id, mac))) = (self.selected, self.granted()) else {
+        let Some((fc_id, mac)) = self.granted() else {
             return self.begin_anew();
         };
         let (mut from_mac, mut from_name, mut ports) = (None, None, Vec::new());
@@ -263,8 +273,20 @@ impl Linux {
             }
         }
         let is_its = from_mac == Some(fcf.mac) && from_name == Some(fcf.switch_name);
-        if is_its && (ports.is_empty() || ports.contains(&(mac, fc_id, self.wwpn))) {
-            self.begin_anew();
+        if !is_its {
+            return;
+        }
+        if ports.is_empty() || ports.contains(&(mac, fc_id, self.port.wwpn)) {
+            return self.begin_anew();
+        }
+        for at in 0..self.further.len() {
+            self.as_further(at, |linux| {
+                let granted = linux.granted();
+                let its = granted.map(|(fc_id, mac)| (mac, fc_id, linux.port.wwpn));
+                if its.is_some_and(|its| ports.contains(&its)) {
+                    linux.begin_anew();
+                }
+            });
         }
     }
 
@@ -274,58 +296,6 @@ impl Linux {
         let is_there = |selected: LinuxFcf| self.fcfs.iter().any(|fcf| fcf.is_same(&selected));
         if self.selected.is_some_and(|selected| !is_there(selected)) {
             self.begin_anew();
-        }
-    }
-
-    fn keep_alive(&mut self) {
-        let (now, Some(fcf)) = (self.now, self.selected) else {
-            return;
-        };
-        let Login::Up {
-            fc_id,
-            mac,
-            enode_at,
-            port_at,
-        } = &mut self.login
-        else {
-            return;
-        };
-        let enode = enode_at.take_if(|at| *at <= now).is_some();
-        let port = port_at.take_if(|at| *at <= now).is_some();
-        let (fc_id, vn_mac, wwpn) = (*fc_id, *mac, self.wwpn);
-        if enode {
-            *enode_at = Some(now + fcf.period);
-        }
-        if port {
-            *port_at = Some(now + PORT_PERIOD);
-        }
-        if enode {
-            self.say(
-                fcf.mac,
-                FipOperation::KeepAlive,
-                &[Descriptor::Mac(self.mac)],
-            );
-        }
-        if port {
-            let mac = vn_mac;
-            let vx_port = Descriptor::VxPort { mac, fc_id, wwpn };
-            let parts = [Descriptor::Mac(self.mac), vx_port];
-            let ends = (vn_mac, fcf.mac);
-            let frame = fip_frame(ends, FipOperation::KeepAlive, Flags::FPMA, &parts);
-            self.out.push_back(frame);
-        }
-    }
-
-    fn flogi_due(&mut self) {
-        match self.login {
-            Login::Asked { until, tries, .. } if until <= self.now => {
-                if tries > RETRIES {
-                    self.begin_anew();
-                } else {
-                    self.flogi(tries + 1);
-                }
-            }
-            _ => {}
         }
     }
 }
@@ -340,6 +310,7 @@ impl Machine for Linux {
         self.reset();
         self.out.clear();
         if up {
+            self.mode = Mode::Auto(now + AUTO);
             self.solicit(Mac::ALL_FCF);
         }
     }
@@ -349,16 +320,27 @@ impl Machine for Linux {
         let Ok((header, payload)) = EthernetHeader::parse(frame) else {
             return;
         };
+        if self.is_point_to_point() {
+            return;
+        }
+        if header.dst == FLOGI_MAC {
+            self.mode = Mode::PointToPoint;
+            return self.reset();
+        }
         if header.ethertype == ethernet::FCOE {
-            return self.fcoe(&header, payload);
+            let [.., a, b, c] = header.dst.0;
+            let d_id = FcId::from_bytes([a, b, c]);
+            let is_its = |port: &VnPort| port.granted().is_some_and(|granted| granted.0 == d_id);
+            return self.for_port(is_its, |linux| linux.fcoe(&header, payload));
         }
         let Ok(message) = FipMessage::parse(payload) else {
             return;
         };
+        self.mode = Mode::Fip;
         match message.operation {
             FipOperation::Advertisement => self.advertised(&header, &message),
-            FipOperation::ElsReply => self.answered(&header, &message),
-            FipOperation::ClearVirtualLinks => self.cleared(&message),
+            FipOperation::ElsReply => self.els_replied(&header, &message),
+            FipOperation::ClearVirtualLinks => self.cleared(&header, &message),
             _ => {}
         }
     }
@@ -378,30 +360,38 @@ impl Machine for Linux {
             return None;
         }
         let fcfs = self.fcfs.iter().map(LinuxFcf::until).min();
-        let login = match self.login {
-            Login::None => [None, None],
-            Login::Asked { until, .. } => [Some(until), None],
-            Login::Up {
-                enode_at, port_at, ..
-            } => [enode_at, port_at],
+        let ports = self.further.iter().chain([&self.port]);
+        let ports = ports.filter_map(VnPort::next_deadline);
+        let auto = match self.mode {
+            Mode::Auto(at) => Some(at),
+            Mode::Fip | Mode::PointToPoint => None,
         };
-        let others = [fcfs, self.select_at, self.local_port.next_deadline()];
-        others.into_iter().chain(login).flatten().min()
+        let others = [fcfs, self.select_at, auto].into_iter().flatten();
+        others.chain(ports).min()
     }
 
     fn expire(&mut self, now: Now) {
         self.now = now;
+        self.flogi_without_fip();
         self.age();
         if self.select_at.is_some_and(|at| at <= now) {
             self.select();
         }
-        self.flogi_due();
-        self.keep_alive();
-        self.services_due();
+        self.each_port(|linux| {
+            linux.flogi_due();
+            linux.keep_alive();
+            linux.services_due();
+        });
     }
 
     fn own_mac(&self) -> Option<Mac> {
         self.granted().map(|(_, mac)| mac)
+    }
+
+    fn owns(&self, dst: Mac) -> bool {
+        let ports = self.further.iter().chain([&self.port]);
+        let mut macs = ports.filter_map(|port| Some(port.granted()?.1));
+        macs.any(|mac| mac == dst) || dst == FLOGI_MAC && matches!(self.mode, Mode::Auto(_))
     }
 }
 
@@ -411,6 +401,15 @@ const fn fcoe_overhead() -> u16 {
     (fcoe::frame_len(&header, 0) - header.len()) as u16
 }
 
+/// From link up to the third FLOGI, which is the first that is sent without FIP.
+const AUTO: Duration = Duration::from_secs(8);
+
+/// Between those that follow.
+const AGAIN: Duration = Duration::from_secs(4);
+
+/// Where they are sent.
+pub(super) const FLOGI_MAC: Mac = Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F);
+
 /// From the first FCF that can be used to the choice.
 const START_DELAY: Duration = Duration::from_secs(2);
 
@@ -418,9 +417,6 @@ const E_D_TOV: Duration = Duration::from_secs(2);
 
 /// How often something is sent again.
 const RETRIES: u32 = 3;
-
-/// Between keep alives of the VN_Port.
-const PORT_PERIOD: Duration = Duration::from_secs(90);
 
 /// FCFs that are kept.
 const FCFS: usize = 20;

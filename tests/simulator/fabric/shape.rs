@@ -6,7 +6,7 @@ use fc::fabric::SwitchConfig;
 use fc::fip::enode::FabricConfig;
 use fc::port::{PortConfig, PortMode};
 use fc::tests::Station;
-use fc::wire::ethernet::Mac;
+use fc::wire::ethernet::{Mac, VlanTag};
 use fc::wire::names::Wwn;
 use sim::{DiskKind, Rng};
 
@@ -23,11 +23,15 @@ pub(crate) struct FabricShape {
     pub(crate) hosts: usize,
     /// ENodes of a Linux kernel.
     pub(crate) linux: usize,
+    /// Further VN_Ports of each of them.
+    pub(crate) vports: usize,
     pub(crate) ethernets: usize,
     pub(crate) kind: DiskKind,
     pub(crate) mtu: usize,
     /// FKA_ADV_PERIOD.
     pub(crate) period: Duration,
+    /// How the ports find the VLAN of the fabric.
+    pub(crate) vlan: Vlan,
     /// Whether a second switch stands by.
     pub(crate) standby: bool,
     /// Whether there is a switch of another fabric too, which is not running at first.
@@ -37,6 +41,18 @@ pub(crate) struct FabricShape {
     pub(crate) mutant: Option<Mutant>,
 }
 
+/// How ports of ours find the VLAN of a fabric. Kernels leave that to a program, so there are none of
+/// them where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vlan {
+    /// There is none.
+    None,
+    /// They were told.
+    Told,
+    /// They ask, by FIP.
+    Asked,
+}
+
 impl FabricShape {
     /// One target, one host, one Linux kernel, one switch.
     pub(crate) const fn new() -> Self {
@@ -44,10 +60,12 @@ impl FabricShape {
             targets: 1,
             hosts: 1,
             linux: 1,
+            vports: 0,
             ethernets: 1,
             kind: DiskKind::Memory,
             mtu: 2500,
             period: Duration::from_secs(8),
+            vlan: Vlan::None,
             standby: false,
             foreign: false,
             pinned: false,
@@ -57,14 +75,18 @@ impl FabricShape {
 
     /// Any.
     pub(crate) fn any(rng: &mut Rng) -> Self {
+        let vlan = *rng.pick(&[Vlan::None, Vlan::None, Vlan::None, Vlan::Told, Vlan::Asked]);
+        let linux = if vlan == Vlan::None { 3 } else { 1 };
         Self {
             targets: 1 + rng.below(2),
             hosts: 1 + rng.below(2),
-            linux: rng.below(3),
+            linux: rng.below(linux),
+            vports: *rng.pick(&[0, 0, 1]),
             ethernets: 1 + rng.below(2),
             kind: *rng.pick(&[DiskKind::Apart, DiskKind::Memory]),
             mtu: *rng.pick(&[1500, 2500]),
             period: Duration::from_millis(*rng.pick(&[500, 2000, 8000, 8000])),
+            vlan,
             standby: rng.one_in(3),
             foreign: rng.one_in(4),
             pinned: rng.one_in(2),
@@ -77,9 +99,11 @@ impl FabricShape {
 pub(super) fn ports(shape: &FabricShape, rng: &mut Rng) -> (Vec<Server>, Vec<Host>) {
     let config = |at: usize| {
         let mut config = PortConfig::new(mac(at), shape.mtu);
+        config.tag = (shape.vlan == Vlan::Told).then(|| tag(VID));
         let fabric = shape.pinned.then_some(FABRIC_NAME);
         config.mode = PortMode::Fabric(FabricConfig {
             fabric,
+            discovers_vlan: shape.vlan == Vlan::Asked,
             ..FabricConfig::default()
         });
         config
@@ -92,19 +116,21 @@ pub(super) fn ports(shape: &FabricShape, rng: &mut Rng) -> (Vec<Server>, Vec<Hos
     (servers, hosts)
 }
 
-/// The stations by their names.
+/// The ports by their names: those of the stations, then further ones of the kernels.
 pub(super) fn names(shape: &FabricShape) -> Vec<ZonedPort> {
     let ours = (0..shape.targets + shape.hosts).map(mac);
     let all = ours.chain((0..shape.linux).map(kernel_mac));
-    let port = |mac| {
+    let names = |mac| {
         let config = PortConfig::new(mac, shape.mtu);
-        ZonedPort {
-            wwpn: config.wwpn,
-            wwnn: config.wwnn,
-            fc_id: None,
-        }
+        (config.wwpn, config.wwnn)
     };
-    all.map(port).collect()
+    let further = (0..shape.linux).flat_map(|at| vports(at, shape.vports));
+    let port = |(wwpn, wwnn)| ZonedPort {
+        wwpn,
+        wwnn,
+        fc_id: None,
+    };
+    all.map(names).chain(further).map(port).collect()
 }
 
 /// The switches, which are not started yet.
@@ -112,6 +138,7 @@ pub(super) fn switches(shape: &FabricShape) -> Vec<Chassis> {
     let of = |number: u8, config| Chassis::new(number, config, shape.ethernets, shape.mtu);
     let config = SwitchConfig {
         standby: shape.standby,
+        vlan: (shape.vlan != Vlan::None).then_some(VID),
         fka_adv_period: shape.period,
         switch_name: Some(SWITCH_NAME),
         fabric_name: Some(FABRIC_NAME),
@@ -125,6 +152,7 @@ pub(super) fn switches(shape: &FabricShape) -> Vec<Chassis> {
     if shape.foreign {
         let foreign = SwitchConfig {
             domain: 9,
+            vlan: None,
             standby: false,
             switch_name: None,
             fabric_name: None,
@@ -135,13 +163,25 @@ pub(super) fn switches(shape: &FabricShape) -> Vec<Chassis> {
     switches
 }
 
-pub(super) fn linux(at: usize, mtu: usize) -> Station<Linux> {
-    Station::new(kernel_mac(at), kernel(at, mtu))
+pub(super) fn linux(at: usize, shape: &FabricShape) -> Station<Linux> {
+    Station::new(kernel_mac(at), kernel(at, (shape.mtu, shape.vports)))
 }
 
-pub(super) fn kernel(at: usize, mtu: usize) -> Linux {
+pub(super) fn kernel(at: usize, (mtu, further): (usize, usize)) -> Linux {
     let PortConfig { wwpn, wwnn, .. } = PortConfig::new(kernel_mac(at), mtu);
-    Linux::new(kernel_mac(at), mtu, (wwpn, wwnn))
+    Linux::new(kernel_mac(at), mtu, (wwpn, wwnn), &vports(at, further))
+}
+
+/// The names of the further VN_Ports of a kernel.
+fn vports(at: usize, count: usize) -> Vec<(Wwn, Wwn)> {
+    let name = |number: usize| {
+        let low = (at << 8 | number) as u64;
+        (
+            Wwn(0x2001_0200_00ff_0000 | low),
+            Wwn(0x1001_0200_00ff_0000 | low),
+        )
+    };
+    (0..count).map(name).collect()
 }
 
 const fn mac(at: usize) -> Mac {
@@ -151,6 +191,18 @@ const fn mac(at: usize) -> Mac {
 const fn kernel_mac(at: usize) -> Mac {
     Mac([2, 0, 0, 0, 2, at as u8])
 }
+
+/// The tag of a VLAN.
+pub(super) const fn tag(vid: u16) -> VlanTag {
+    VlanTag {
+        priority: 3,
+        dei: false,
+        vid,
+    }
+}
+
+/// The VLAN of the fabric at first.
+const VID: u16 = 152;
 
 const SWITCH_NAME: Wwn = Wwn(0x1000_0200_0000_0001);
 pub(super) const FABRIC_NAME: Wwn = Wwn(0x2064_0200_0000_0001);

@@ -12,9 +12,9 @@ use scsi::medium::Now;
 use sim::{DiskKind, Rng};
 
 use super::chassis::Chassis;
-use super::frames::{fip, fip_frame, line};
-use super::linux::Linux;
-use super::shape::{self, FabricShape};
+use super::frames::{fip, line, tagged};
+use super::linux::{FLOGI_MAC, Linux};
+use super::shape::{self, FabricShape, Vlan};
 use super::watch::{Mutant, Watch};
 use super::zoning::Zoning;
 use crate::oracle::{Oracle, Wrong};
@@ -36,13 +36,16 @@ pub(crate) struct FabricWorld {
     /// At which Ethernet each station is.
     pub(super) places: Vec<usize>,
     ethernets: usize,
-    mtu: usize,
+    pub(super) mtu: usize,
+    pub(super) vlan: Vlan,
+    /// Further VN_Ports of each kernel.
+    pub(super) vports: usize,
     /// N_Port_IDs, as our switches write them down.
-    ids: Vec<(Wwn, FcId)>,
+    pub(super) ids: Vec<(Wwn, FcId)>,
     oracle: Oracle,
-    mutant: Option<Mutant>,
+    pub(super) mutant: Option<Mutant>,
     /// Stations, then switches, to which something has happened.
-    touched: BTreeSet<usize>,
+    pub(super) touched: BTreeSet<usize>,
     /// What happened at this instant.
     steps: u32,
     trace: bool,
@@ -53,11 +56,9 @@ impl FabricWorld {
     pub(crate) fn new(seed: u64, shape: &FabricShape) -> Self {
         let mut rng = Rng::new(seed);
         let (servers, hosts) = shape::ports(shape, &mut rng);
-        let linux = (0..shape.linux)
-            .map(|at| shape::linux(at, shape.mtu))
-            .collect();
+        let linux = (0..shape.linux).map(|at| shape::linux(at, shape)).collect();
         let watch = Watch::new(shape::names(shape), Zoning::open());
-        let count = watch.ports.len();
+        let count = shape.targets + shape.hosts + shape.linux;
         let memory = shape.kind == DiskKind::Memory;
         let mut world = Self {
             now: Now::ZERO,
@@ -72,6 +73,8 @@ impl FabricWorld {
             places: (0..count).map(|_| rng.below(shape.ethernets)).collect(),
             ethernets: shape.ethernets,
             mtu: shape.mtu,
+            vlan: shape.vlan,
+            vports: shape.vports,
             ids: Vec::new(),
             mutant: shape.mutant,
             rng,
@@ -86,7 +89,7 @@ impl FabricWorld {
 
     /// How many stations there are: targets, hosts, then Linux kernels.
     pub(crate) const fn stations(&self) -> usize {
-        self.watch.ports.len()
+        self.servers.len() + self.hosts.len() + self.linux.len()
     }
 
     /// How many Ethernets there are.
@@ -109,121 +112,6 @@ impl FabricWorld {
     /// How many switches there are.
     pub(crate) const fn switches(&self) -> usize {
         self.chassis.len()
-    }
-
-    /// A station's process is started, anew if there was one.
-    pub(crate) fn start(&mut self, at: usize) {
-        self.tell(|| format!("{at} starts"));
-        let (now, servers) = (self.now, self.servers.len());
-        let hosts = servers + self.hosts.len();
-        if at < servers {
-            self.servers[at].start(now, &mut self.rng);
-        } else if at < hosts {
-            self.hosts[at - servers].start(now, &mut self.rng);
-        } else {
-            let (mtu, at) = (self.mtu, at - hosts);
-            self.linux[at].start(now, shape::kernel(at, mtu));
-        }
-        self.watch.forget(at);
-        self.touched.insert(at);
-    }
-
-    /// A station's process is killed.
-    pub(crate) fn kill(&mut self, at: usize) {
-        self.tell(|| format!("{at} is killed"));
-        self.station(at).is_alive = false;
-    }
-
-    /// A station's cable is taken out or put in.
-    pub(crate) fn link(&mut self, at: usize, up: bool) {
-        self.tell(|| format!("{at} has its link {}", if up { "up" } else { "down" }));
-        let now = self.now;
-        self.station(at).link(now, up);
-        self.watch.forget(at);
-        self.touched.insert(at);
-    }
-
-    /// A station's clock jumps ahead.
-    pub(crate) fn jump(&mut self, at: usize, by: Duration) {
-        self.tell(|| format!("{at} jumps by {by:?}"));
-        self.station(at).jump(by);
-    }
-
-    /// A switch is started, with the zones of now and the N_Port_IDs that were written down.
-    pub(crate) fn start_switch(&mut self, number: usize) {
-        self.tell(|| format!("switch {number} starts"));
-        let chassis = &mut self.chassis[number];
-        if number < self.ours {
-            let zoning = self.watch.ordered.as_ref().unwrap_or(&self.watch.zoning);
-            chassis.config.zones = zoning.file.clone();
-            chassis.config.ids.clone_from(&self.ids);
-        }
-        chassis.start(self.now, &mut self.rng);
-        self.touched.insert(self.watch.ports.len() + number);
-    }
-
-    /// A switch is killed.
-    pub(crate) fn kill_switch(&mut self, number: usize) {
-        self.tell(|| format!("switch {number} is killed"));
-        self.chassis[number].kill();
-        self.answer();
-    }
-
-    /// A switch is told to end, and has sent its last.
-    pub(crate) fn end_switch(&mut self, number: usize) {
-        self.tell(|| format!("switch {number} is to end"));
-        let now = self.now;
-        if let Some(switch) = &mut self.chassis[number].switch {
-            switch.shut_down(now);
-        }
-        self.touched.insert(self.watch.ports.len() + number);
-        self.run(Duration::from_millis(1), |_| false);
-        self.kill_switch(number);
-    }
-
-    /// The switch will have this FC-MAP when it is started anew.
-    pub(crate) fn set_fc_map(&mut self, number: usize, fc_map: [u8; 3]) {
-        self.chassis[number].config.fc_map = fc_map;
-    }
-
-    /// A switch's cable is taken out or put in.
-    pub(crate) fn link_switch(&mut self, number: usize, ethernet: usize, up: bool) {
-        self.tell(|| format!("switch {number} at {ethernet} has its link up: {up}"));
-        self.chassis[number].link(self.now, ethernet, up);
-        self.touched.insert(self.watch.ports.len() + number);
-    }
-
-    /// Zones by lot are ordered, and then answered.
-    pub(crate) fn rezone(&mut self) {
-        let zoning = Zoning::any(&self.watch.ports, &mut self.rng);
-        self.tell(|| format!("zones {zoning:?}"));
-        for chassis in &mut self.chassis[..self.ours] {
-            let takes = Duration::from_micros(self.rng.below(3000) as u64);
-            let runs = chassis.switch.is_some();
-            chassis.order = runs.then(|| (self.now + takes, zoning.clone()));
-        }
-        self.watch.ordered = Some(zoning);
-        if self.mutant == Some(Mutant::AnswersFirst) {
-            self.accept_zones();
-        }
-        self.answer();
-        let is_answered = |world: &Self| world.watch.ordered.is_none();
-        self.within(Duration::from_millis(10), "answer to zones", is_answered);
-    }
-
-    /// Zones are answered when no switch has still to take them up.
-    fn answer(&mut self) {
-        let ours = &self.chassis[..self.ours];
-        if ours.iter().all(|chassis| chassis.order.is_none()) {
-            self.accept_zones();
-        }
-    }
-
-    fn accept_zones(&mut self) {
-        if let Some(zoning) = self.watch.ordered.take() {
-            self.tell(|| "the zones are answered".to_owned());
-            self.watch.zoning = zoning;
-        }
     }
 
     pub(super) fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
@@ -253,7 +141,8 @@ impl FabricWorld {
         flags: Flags,
         parts: &[Descriptor<'_>],
     ) {
-        let frame = fip_frame(ends, operation, flags, parts);
+        let vlan = self.chassis[0].config.vlan.map(shape::tag);
+        let frame = tagged(vlan, ends, (operation, flags, parts));
         self.tell(|| format!("there is {}", line(&frame)));
         self.broadcast(ethernet, self.nobody(), &frame.into());
     }
@@ -282,6 +171,15 @@ impl FabricWorld {
     #[track_caller]
     pub(crate) fn within(&mut self, most: Duration, what: &str, is_so: impl Fn(&Self) -> bool) {
         assert!(self.run(most, is_so), "no {what} within {most:?}");
+    }
+
+    /// Lets so many things happen; whether there were as many.
+    pub(crate) fn steps(&mut self, count: u32) -> bool {
+        (0..count).all(|_| {
+            let settled = self.settle();
+            settled.unwrap_or_else(|Wrong(what)| panic!("{what}"));
+            self.step(Now::MAX)
+        })
     }
 
     /// The next thing happens, unless that is after `until`.
@@ -453,7 +351,8 @@ impl FabricWorld {
         }
         for number in 0..self.chassis.len() {
             let to = stations + number * self.ethernets + ethernet;
-            let is_for = dst.is_multicast() || dst == self.chassis[number].mac(ethernet);
+            let is_for =
+                dst.is_multicast() || dst == FLOGI_MAC || dst == self.chassis[number].mac(ethernet);
             if to != from && is_for {
                 self.ethernet.send(self.now, (from, to), frame);
             }

@@ -11,7 +11,7 @@ use sim::Rng;
 
 use crate::fabric::{FabricShape, FabricWorld, Mutant};
 use crate::ports::Use;
-use crate::seeds::with_seeds;
+use crate::seeds::{with_seeds, with_seeds_in_parallel};
 
 /// How long it takes ports and a switch that are left alone until all are logged in, and know what
 /// they may.
@@ -29,7 +29,7 @@ fn lasting(shape: &FabricShape) -> Duration {
 
 #[test]
 fn a_fabric_recovers_from_whatever_goes_wrong() {
-    with_seeds("fabric", 1000, |seed| {
+    with_seeds_in_parallel("fabric", 1000, |seed| {
         let mut rng = Rng::new(seed ^ 0x6661_6272_6963);
         let shape = FabricShape::any(&mut rng);
         tell(seed, &shape, &mut rng);
@@ -62,6 +62,7 @@ fn calm(world: &mut FabricWorld, shape: &FabricShape) {
     if shape.foreign {
         world.kill_switch(world.switches() - 1);
     }
+    world.relink_point_to_point();
     // That a port was silent for too long is seen only when its time is over.
     world.run(lasting(shape), |_| false);
     world.recover(RECOVERY);
@@ -127,6 +128,7 @@ fn disturb_switch(world: &mut FabricWorld, rng: &mut Rng, pause: Duration) {
             world.run(pause, |_| false);
             if rng.one_in(2) && world.is_alone() {
                 world.set_fc_map(number, [0x0e, 0xfc, rng.below(4) as u8]);
+                world.set_vlan(number, 150 + rng.below(4) as u16);
             }
             world.start_switch(number);
         }
@@ -137,6 +139,10 @@ fn disturb_switch(world: &mut FabricWorld, rng: &mut Rng, pause: Duration) {
 fn clear(world: &mut FabricWorld, rng: &mut Rng) {
     let ethernet = rng.below(world.ethernets());
     let number = rng.below(world.switches());
+    clear_at(world, number, ethernet);
+}
+
+fn clear_at(world: &mut FabricWorld, number: usize, ethernet: usize) {
     let (fcf, name) = world.fcf(number, ethernet);
     let parts = [Descriptor::Mac(fcf), Descriptor::Name(name)];
     let operation = FipOperation::ClearVirtualLinks;
@@ -154,6 +160,50 @@ fn a_fabric_comes_up_in_ten_seconds() {
         world.stay(lasting(&shape));
     });
 }
+
+/// Two kernels that hear no FCF hear each other, and then no FCF.
+#[test]
+fn kernels_without_a_switch_go_point_to_point_until_their_link_goes_down() {
+    let shape = FabricShape {
+        linux: 2,
+        ..FabricShape::new()
+    };
+    let mut world = FabricWorld::new(1, &shape);
+    world.recover(BRING_UP);
+    world.kill_switch(0);
+    for at in 2..4 {
+        world.link(at, false);
+        world.link(at, true);
+    }
+    world.run(Duration::from_secs(20), |_| false);
+    world.start_switch(0);
+    world.run(RECOVERY, |_| false);
+    assert!(world.is_well().is_err(), "they hear the switch");
+    assert_eq!(world.relink_point_to_point(), 2);
+    world.recover(RECOVERY);
+    world.use_all(RECOVERY);
+}
+
+/// In the midst of a login, of the registrations, of a list: all begin anew.
+#[test]
+fn a_fabric_whose_links_are_cleared_at_any_step_comes_up() {
+    for step in 0..STEPS {
+        let shape = FabricShape {
+            linux: 2,
+            vports: 1,
+            ..FabricShape::new()
+        };
+        let mut world = FabricWorld::new(1, &shape);
+        let is_over = !world.steps(step);
+        clear_at(&mut world, 0, 0);
+        world.recover(RECOVERY);
+        world.use_all(RECOVERY);
+        assert!(!is_over, "it had nothing to do at step {step}");
+    }
+}
+
+/// Steps of a fabric of two kernels that comes up.
+const STEPS: u32 = 300;
 
 /// What a mistake that is made on purpose is found by, in one of so many worlds, in which the
 /// switch advertises often. The same world without it is well.

@@ -27,6 +27,11 @@ pub trait Machine {
     fn expire(&mut self, now: Now);
     /// The Ethernet address of its own that it receives frames to, besides its station's.
     fn own_mac(&self) -> Option<Mac>;
+
+    /// Whether an address is one of them, where there may be several.
+    fn owns(&self, dst: Mac) -> bool {
+        self.own_mac() == Some(dst)
+    }
 }
 
 impl<F: Fc4Layer> Machine for Port<F> {
@@ -215,7 +220,7 @@ impl<M: Machine + ?Sized> Station<M> {
     /// Whether it receives frames to this address.
     #[must_use]
     pub fn listens(&self, dst: Mac) -> bool {
-        dst == self.mac || Some(dst) == self.port.own_mac() || is_group(dst)
+        dst == self.mac || self.port.owns(dst) || is_group(dst)
     }
 
     /// What it sends, as far as there is room; and whether there was anything, which goes nowhere

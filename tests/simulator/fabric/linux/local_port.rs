@@ -70,7 +70,7 @@ impl Linux {
         let registrations = (0..5).map(Question::Register);
         let first = [Question::Plogi].into_iter().chain(registrations);
         let questions = first.chain([Question::Scr, Question::List]).collect();
-        self.local_port = LocalPort {
+        self.port.local_port = LocalPort {
             questions,
             ..LocalPort::default()
         };
@@ -79,9 +79,10 @@ impl Linux {
 
     /// Asks what is first.
     fn ask(&mut self, tries: u32) {
-        let (Some(question), Some((fc_id, _))) =
-            (self.local_port.questions.front().copied(), self.granted())
-        else {
+        let (Some(question), Some((fc_id, _))) = (
+            self.port.local_port.questions.front().copied(),
+            self.granted(),
+        ) else {
             return;
         };
         let ox_id = self.take_ox_id();
@@ -100,7 +101,7 @@ impl Linux {
             }
         };
         self.request(kind, to, ox_id, &payload);
-        self.local_port.asked = Some(self.asked(ox_id, tries));
+        self.port.local_port.asked = Some(self.asked(ox_id, tries));
     }
 
     fn asked(&self, ox_id: OxId, tries: u32) -> Asked {
@@ -115,8 +116,8 @@ impl Linux {
     fn registration(&self, fc_id: FcId, number: usize) -> Vec<u8> {
         let name = SymbolicName::new(b"fcoe v0.1 over eth0");
         let request = match number {
-            0 => NameServerRequest::RnnId(fc_id, self.wwnn),
-            1 => NameServerRequest::RsnnNn(self.wwnn, name),
+            0 => NameServerRequest::RnnId(fc_id, self.port.wwnn),
+            1 => NameServerRequest::RsnnNn(self.port.wwnn, name),
             2 => NameServerRequest::RspnId(fc_id, name),
             3 => NameServerRequest::RftId(fc_id, Fc4Types::of(&[FrameType::FCP, FrameType::CT])),
             _ => NameServerRequest::RffId(fc_id, FeatureBits::FCP_INITIATOR, FrameType::FCP),
@@ -151,18 +152,18 @@ impl Linux {
     pub(super) fn services_due(&mut self) {
         let now = self.now;
         let is_late = |asked: &Asked| asked.until <= now;
-        if let Some(asked) = self.local_port.asked.take_if(|asked| is_late(asked)) {
-            match self.local_port.questions.front() {
+        if let Some(asked) = self.port.local_port.asked.take_if(|asked| is_late(asked)) {
+            match self.port.local_port.questions.front() {
                 _ if asked.tries <= RETRIES => self.ask(asked.tries + 1),
                 Some(Question::Name(_)) => self.relist(),
                 _ => return self.begin_anew(),
             }
         }
-        let asking = &self.local_port.asking;
+        let asking = &self.port.local_port.asking;
         let late = asking.iter().filter(|(_, asked)| is_late(asked));
         let late: Vec<_> = late.map(|(fc_id, asked)| (*fc_id, asked.tries)).collect();
         for (fc_id, tries) in late {
-            self.local_port.asking.remove(&fc_id);
+            self.port.local_port.asking.remove(&fc_id);
             if tries <= RETRIES {
                 self.plogi(fc_id, tries + 1);
             }
@@ -170,13 +171,13 @@ impl Linux {
     }
 
     fn relist(&mut self) {
-        self.local_port.questions = VecDeque::from([Question::List]);
+        self.port.local_port.questions = VecDeque::from([Question::List]);
         self.ask(1);
     }
 
     fn next_question(&mut self) {
-        self.local_port.asked = None;
-        self.local_port.questions.pop_front();
+        self.port.local_port.asked = None;
+        self.port.local_port.questions.pop_front();
         self.ask(1);
     }
 
@@ -185,7 +186,7 @@ impl Linux {
         let plogi = Els::Plogi(self.parameters()).encode();
         self.request(ELS, fc_id, ox_id, &plogi);
         let asked = self.asked(ox_id, tries);
-        self.local_port.asking.insert(fc_id, asked);
+        self.port.local_port.asking.insert(fc_id, asked);
     }
 
     pub(super) fn fcoe(&mut self, ethernet: &EthernetHeader, payload: &[u8]) {
@@ -211,8 +212,9 @@ impl Linux {
 
     fn els_reply(&mut self, frame: &ReceivedFrame<'_>) {
         let (from, ox_id) = (frame.header.s_id, frame.header.ox_id);
-        let question = self.local_port.questions.front().copied();
+        let question = self.port.local_port.questions.front().copied();
         let is_asked = self
+            .port
             .local_port
             .asked
             .is_some_and(|asked| asked.ox_id == ox_id);
@@ -221,18 +223,18 @@ impl Linux {
             Some(Question::Plogi) if is_asked && is_accepted(Code::PLOGI) => self.next_question(),
             Some(Question::Scr) if is_asked && is_accepted(Code::SCR) => self.next_question(),
             _ => {
-                let asking = &mut self.local_port.asking;
+                let asking = &mut self.port.local_port.asking;
                 let is_its = asking.get(&from).is_some_and(|asked| asked.ox_id == ox_id);
                 if is_its && is_accepted(Code::PLOGI) {
                     asking.remove(&from);
-                    self.local_port.logged_in.insert(from);
+                    self.port.local_port.logged_in.insert(from);
                 }
             }
         }
     }
 
     fn ct_reply(&mut self, frame: &ReceivedFrame<'_>) {
-        let asked = self.local_port.asked;
+        let asked = self.port.local_port.asked;
         let Ok((ct, payload)) = CtHeader::parse(frame.payload) else {
             return;
         };
@@ -240,7 +242,7 @@ impl Linux {
             return;
         }
         let is_accepted = ct.code == CtCode::ACCEPT;
-        match self.local_port.questions.front().copied() {
+        match self.port.local_port.questions.front().copied() {
             Some(Question::Register(_)) if is_accepted => {}
             Some(Question::List) => {
                 let list = NameServerAccept::parse(code::GPN_FT, payload);
@@ -260,33 +262,33 @@ impl Linux {
     }
 
     fn listed(&mut self, ports: &[(FcId, Wwn)]) {
-        self.local_port.is_ready = true;
+        self.port.local_port.is_ready = true;
         let listed: BTreeMap<FcId, Wwn> = ports.iter().copied().collect();
-        let seen: Vec<_> = self.local_port.seen.keys().copied().collect();
+        let seen: Vec<_> = self.port.local_port.seen.keys().copied().collect();
         for fc_id in seen.into_iter().filter(|fc_id| !listed.contains_key(fc_id)) {
             self.loses(fc_id);
         }
-        let ours = self.wwpn;
+        let ours = self.port.wwpn;
         for (fc_id, wwpn) in listed.into_iter().filter(|(_, wwpn)| *wwpn != ours) {
             self.sees(fc_id, wwpn);
         }
     }
 
     fn sees(&mut self, fc_id: FcId, wwpn: Wwn) {
-        let before = self.local_port.seen.insert(fc_id, wwpn);
+        let before = self.port.local_port.seen.insert(fc_id, wwpn);
         if before.is_some_and(|before| before != wwpn) {
-            self.local_port.logged_in.remove(&fc_id);
+            self.port.local_port.logged_in.remove(&fc_id);
         }
-        let is_asking = self.local_port.asking.contains_key(&fc_id);
-        if !is_asking && !self.local_port.logged_in.contains(&fc_id) {
+        let is_asking = self.port.local_port.asking.contains_key(&fc_id);
+        if !is_asking && !self.port.local_port.logged_in.contains(&fc_id) {
             self.plogi(fc_id, 1);
         }
     }
 
     fn loses(&mut self, fc_id: FcId) {
-        self.local_port.seen.remove(&fc_id);
-        self.local_port.asking.remove(&fc_id);
-        self.local_port.logged_in.remove(&fc_id);
+        self.port.local_port.seen.remove(&fc_id);
+        self.port.local_port.asking.remove(&fc_id);
+        self.port.local_port.logged_in.remove(&fc_id);
     }
 
     fn els_request(&mut self, frame: &ReceivedFrame<'_>) {
@@ -298,13 +300,13 @@ impl Linux {
             }
             Ok(Els::Plogi(_)) => Reply::Login(self.parameters()),
             Ok(Els::Logo(_)) => {
-                self.local_port.logged_in.remove(&from);
+                self.port.local_port.logged_in.remove(&from);
                 Reply::Accept
             }
             Ok(Els::Adisc(_)) => Reply::Adisc(Adisc {
                 hard_address: FcId::UNIDENTIFIED,
-                wwpn: self.wwpn,
-                wwnn: self.wwnn,
+                wwpn: self.port.wwpn,
+                wwnn: self.port.wwnn,
                 fc_id: frame.header.d_id,
             }),
             _ => Reply::Reject(LsRejectReason::new(
@@ -318,14 +320,14 @@ impl Linux {
     }
 
     fn changed(&mut self, rscn: &Rscn) {
-        let is_ready = self.local_port.is_ready;
-        let is_idle = self.local_port.questions.is_empty();
+        let is_ready = self.port.local_port.is_ready;
+        let is_idle = self.port.local_port.questions.is_empty();
         for (format, fc_id) in &rscn.0 {
             let question = match format & 3 {
                 0 if is_ready => Question::Name(*fc_id),
                 _ => Question::List,
             };
-            self.local_port.questions.push_back(question);
+            self.port.local_port.questions.push_back(question);
         }
         if is_idle {
             self.ask(1);
