@@ -6,8 +6,8 @@
 //! - FCFs that are not solicited are solicited. Two seconds after the first that can be used, one
 //!   is chosen, and none if they differ in fabric or FC-MAP.
 //! - FLOGI is sent four times, each 2 s later, then all begins anew.
-//! - Clear Virtual Links of the FCF that was chosen makes it forget all FCFs and solicit. Before one
-//!   was chosen that of any does, but then it does not solicit: it waits for an Advertisement.
+//! - Clear Virtual Links of the FCF that was chosen makes it forget all FCFs and solicit. Before
+//!   one was chosen that of any does, but then it does not solicit: it waits for an Advertisement.
 //! - Until it has heard FIP it is in AUTO mode: 8 s after its link came up it sends FLOGI as FCoE,
 //!   and one that hears another's goes into point-to-point mode until its link goes down.
 //! - Further VN_Ports log in by FDISC once the first one is logged in, and begin anew with it.

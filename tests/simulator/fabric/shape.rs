@@ -41,8 +41,8 @@ pub(crate) struct FabricShape {
     pub(crate) mutant: Option<Mutant>,
 }
 
-/// How ports of ours find the VLAN of a fabric. Kernels leave that to a program, so there are none of
-/// them where there is one.
+/// How ports of ours find the VLAN of a fabric. Kernels leave that to a program, so there are none
+/// of them where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vlan {
     /// There is none.

@@ -74,8 +74,8 @@ pub struct SwitchPortConfig {
     pub mtu: usize,
     /// The tag that FCoE and FIP carry there. VLAN Requests come without one all the same.
     pub tag: Option<VlanTag>,
-    /// Whether the other switch of a pair may be heard here. On a cable there is no place for it, so
-    /// what comes there in its name is forged. Where no port may, silence is counted at all.
+    /// Whether the other switch of a pair may be heard here. On a cable there is no place for it,
+    /// so what comes there in its name is forged. Where no port may, silence is counted at all.
     pub hears_partner: bool,
 }
 

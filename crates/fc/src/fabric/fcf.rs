@@ -21,9 +21,9 @@
 //! | standby | without A | LS_RJT 05/00 | no active one for 2.5 periods, or it has taken back its A: active |
 //! | ended | none | no | |
 //!
-//! Advertisements go to all ENodes and, with what a partner has to know, to all FCFs. By the address
-//! of the first port in it two switches of the same names, on however many Ethernets, agree on which
-//! is which.
+//! Advertisements go to all ENodes and, with what a partner has to know, to all FCFs. By the
+//! address of the first port in it two switches of the same names, on however many Ethernets, agree
+//! on which is which.
 //!
 //! A port that comes up first clears the virtual links of all ENodes there: an ENode whose login an
 //! earlier switch of this name had would not notice otherwise that it is gone.

@@ -1,6 +1,6 @@
 //! N_Port_IDs: domain, and a number that is counted up. The same WWPN has the same one for ever, as
-//! far as that can be remembered. A switch that remembers none begins somewhere else each time: ports
-//! may still mean others by the N_Port_IDs that were given before.
+//! far as that can be remembered. A switch that remembers none begins somewhere else each time:
+//! ports may still mean others by the N_Port_IDs that were given before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;

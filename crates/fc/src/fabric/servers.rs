@@ -10,8 +10,8 @@
 //! All else is rejected, or is no request and is dropped. Only ports that are logged in to the
 //! fabric are served: the switch tells of logins and has checked the S_ID of each frame.
 //!
-//! Whatever a port asks, it costs a bounded amount: an ENode has a budget of requests, a walk through
-//! all ports is counted as many, and what is kept of a port has limits.
+//! Whatever a port asks, it costs a bounded amount: an ENode has a budget of requests, a walk
+//! through all ports is counted as many, and what is kept of a port has limits.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -52,8 +52,9 @@ impl Forwarding {
 pub enum DropReason {
     /// For another address or VLAN, or no FCoE.
     NotForUs,
-    /// An FLOGI as FCoE to 0e:fc:00:ff:ff:fe, whatever FC-MAP the fabric has. Two Linux kernels on an Ethernet without an FCF go
-    /// into point-to-point mode by it, and hear no FCF until their link goes down.
+    /// An FLOGI as FCoE to 0e:fc:00:ff:ff:fe, whatever FC-MAP the fabric has. Two Linux kernels on
+    /// an Ethernet without an FCF go into point-to-point mode by it, and hear no FCF until their
+    /// link goes down.
     PointToPoint,
     /// Truncated, of a wrong length, or of another version.
     Malformed,

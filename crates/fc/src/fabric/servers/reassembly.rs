@@ -30,7 +30,8 @@ struct OpenSequence {
     next: u16,
     bytes: Vec<u8>,
     is_too_long: bool,
-    /// E_D_TOV after its first frame: a port that sends one frame now and then would keep its place.
+    /// E_D_TOV after its first frame: a port that sends one frame now and then would keep its
+    /// place.
     deadline: Now,
 }
 
@@ -108,7 +109,8 @@ impl Reassembly {
         victim.map(|at| self.open.remove(at)).is_some()
     }
 
-    /// The oldest sequence of the first station that has most, if it would have more than `station`.
+    /// The oldest sequence of the first station that has most, if it would have more than
+    /// `station`.
     fn oldest_of_most(&self, station: EnodeKey) -> Option<usize> {
         let count = |of: EnodeKey| self.open.iter().filter(|open| open.station == of).count();
         let stations = self.open.iter().map(|open| open.station);

@@ -187,7 +187,8 @@ impl Servers {
         }
     }
 
-    /// Registered ports that see a port which is gone, or saw it and have not been told of the zones.
+    /// Registered ports that see a port which is gone, or saw it and have not been told of the
+    /// zones.
     fn saw(&self, gone: &GonePort) -> Vec<FcId> {
         let round = self.changes.rounds.zones.as_ref();
         let saw_before = |port: &RegisteredPort| {
@@ -202,8 +203,8 @@ impl Servers {
         saw.map(RegisteredPort::fc_id).collect()
     }
 
-    /// Ports that a port sees and did not see before, or the other way round. Those that have logged
-    /// in meanwhile are told as there when they have registered.
+    /// Ports that a port sees and did not see before, or the other way round. Those that have
+    /// logged in meanwhile are told as there when they have registered.
     fn pages_of_zones(&self, id: FcId, before: &Zones) -> Pages {
         let mut pages = Pages::default();
         let own = self.ports.get(&id).and_then(|port| port.before.as_ref());
