@@ -421,10 +421,10 @@ impl Identity {
         self.first = first;
         let vlan = self.vlan.unwrap_or(vid);
         if self.switch_name == Wwn(0) {
-            self.switch_name = Wwn(0x1000 << 48 | number(first));
+            self.switch_name = Wwn(0x1000 << 48 | first.number());
         }
         if self.fabric_name == Wwn(0) {
-            self.fabric_name = Wwn((0x2000 | u64::from(vlan & 0xfff)) << 48 | number(first));
+            self.fabric_name = Wwn((0x2000 | u64::from(vlan & 0xfff)) << 48 | first.number());
         }
     }
 }
@@ -432,12 +432,7 @@ impl Identity {
 /// NAA 3, whose names are made up locally, so that it is no other port's: 3h, the port in 12 bits,
 /// and its address.
 fn f_port_name(port: PortNumber, mac: Mac) -> Wwn {
-    Wwn((0x3000 | u64::from(port.0 & 0xfff)) << 48 | number(mac))
-}
-
-/// An address as the lower 48 bits of a name.
-fn number(Mac([a, b, c, d, e, f]): Mac) -> u64 {
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    Wwn((0x3000 | u64::from(port.0 & 0xfff)) << 48 | mac.number())
 }
 
 /// Two periods and a half.

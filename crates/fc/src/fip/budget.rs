@@ -120,9 +120,7 @@ impl Budget {
         if reserved.is_some_and(|reserved| reserved.bucket.take(now, &rate)) {
             return Ok(());
         }
-        let [a, b, c, d, e, f] = from.0;
-        let mac = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
-        let mixed = (mac ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (from.number() ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bucket = &mut self.buckets[(mixed >> 32) as usize % BUCKETS];
         let was_empty = bucket.is_empty;
         if bucket.take(now, &SHARED) {

@@ -102,12 +102,10 @@ impl PortConfig {
     /// logs in with whomever it finds.
     #[must_use]
     pub fn new(mac: Mac, mtu: usize) -> Self {
-        let [a, b, c, d, e, f] = mac.0;
-        let bytes = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         Self {
             mac,
-            wwpn: Wwn(0x2000 << 48 | bytes),
-            wwnn: Wwn(0x1000 << 48 | bytes),
+            wwpn: Wwn(0x2000 << 48 | mac.number()),
+            wwnn: Wwn(0x1000 << 48 | mac.number()),
             mtu,
             mode: PortMode::default(),
             symbolic_name: concat!("Lunar v", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -54,6 +54,12 @@ impl Mac {
         Self([a, b, c, d, e, f])
     }
 
+    /// The lower 48 bits of a number, as names are made of it.
+    pub(crate) const fn number(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+
     /// The FC-ID of the VN_Port that has this address, if it is one of `map`.
     #[must_use]
     pub const fn port_of(self, [a, b, c]: [u8; 3]) -> Option<FcId> {
