@@ -10,6 +10,7 @@
 //! | cables that are left unread, as they are too fast | `holdback` |
 //! | orders of other threads, the zone file | `orders` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
+//! | LLDP and DCBX at its ports | `lldp` |
 //! | what it logs | `report`, `login_log`, `unseen` |
 
 mod backlog;
@@ -18,6 +19,7 @@ mod egress;
 mod holdback;
 mod ids;
 mod ids_keeper;
+mod lldp;
 mod login_log;
 pub mod options;
 mod orders;
@@ -44,6 +46,7 @@ use self::core::SwitchCore;
 pub use self::ids::IdsError;
 use self::ids::{IdList, IdsFolder};
 use self::ids_keeper::IdsKeeper;
+use self::lldp::LldpAgents;
 use self::options::SwitchOptions;
 use self::orders::{OrderSender, SwitchOrder};
 pub use self::orders::{SwitchOrders, ZonesError};
@@ -102,7 +105,7 @@ pub fn run(
         None => IdList::new(),
     };
     let attachments = options.places.iter().map(FcfAttachment::open);
-    let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
+    let mut attachments = attachments.collect::<Result<Vec<_>, _>>()?;
     for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {
         tracing::warn!("{obstacle}");
     }
@@ -120,8 +123,10 @@ pub fn run(
         tracing::info!("standing by for switch {name} of fabric {fabric}");
     }
     let ports = ready_ports(options, &switch, &attachments);
+    let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
     let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
-    let mut core = SwitchCore::new(ring, (switch, zones), ports_there, epoch, heard, keeper);
+    let machines = (switch, zones, lldp);
+    let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
     ready(&ports, orders)?;
     Ok(core.run()?)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use engine::switch::options::{
-    DOMAINS, FcMap, Place, RingKind, SwitchOptions, VLANS, Wwn, Zoning, place,
+    DOMAINS, FcMap, LldpMode, Place, RingKind, SwitchOptions, VLANS, Wwn, Zoning, place,
 };
 use engine::switch::{self, ReadyPort, SwitchError, SwitchOrders};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -16,7 +16,7 @@ use signal_hook::iterator::Signals;
 
 use crate::progress_display::SAME_ORDER;
 use crate::serve::args::RINGS;
-use crate::units::{choice, number, parse_time};
+use crate::units::{Choices, choice, number, parse_time};
 use crate::{VerbError, log};
 
 /// Be a Fibre Channel switch (FCF) for hosts and targets over Ethernet
@@ -45,6 +45,13 @@ pub(crate) struct SwitchArgs {
 
     #[command(flatten)]
     fabric: FabricArgs,
+
+    /// What the switch does of LLDP and DCBX
+    ///
+    /// An interface has one LLDP agent: where lldpad, lldpd or the firmware of the card is it, let
+    /// the switch listen or be off. There is no LLDP on interfaces of VLANs and with xdp:.
+    #[arg(long, value_name = "MODE", default_value = "send", value_parser = choice(LLDP_MODES))]
+    lldp: LldpMode,
 
     /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
@@ -116,6 +123,20 @@ struct FabricArgs {
     standby: bool,
 }
 
+const LLDP_MODES: &Choices<LldpMode> = &[
+    (
+        "send",
+        Some("Tell neighbors of PFC and FCoE at priority 3, and hear them"),
+        LldpMode::Send,
+    ),
+    (
+        "listen",
+        Some("Only hear neighbors, and log what DCBX comes to"),
+        LldpMode::Listen,
+    ),
+    ("off", Some("Neither"), LldpMode::Off),
+];
+
 fn fc_map(text: &str) -> Result<FcMap, String> {
     let map = text.parse::<FcMap>();
     map.map_err(|cause| cause.to_string())
@@ -144,6 +165,7 @@ impl From<SwitchArgs> for SwitchOptions {
             },
             state: fabric.state,
             standby: fabric.standby,
+            lldp: args.lldp,
             ring: args.ring,
             ..Self::new(args.places)
         }

@@ -23,6 +23,7 @@ use scsi::medium::Now;
 use super::egress::{EgressOf, Logouts};
 use super::holdback::Holdback;
 use super::ids_keeper::IdsKeeper;
+use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
 use super::orders::SwitchOrder;
 use super::port::{PassingFrame, Sent, SwitchPort};
@@ -31,6 +32,7 @@ use super::port::{PassingFrame, Sent, SwitchPort};
 pub(super) struct SwitchCore {
     ring: AnyRing,
     pub(super) switch: Switch,
+    pub(super) lldp: LldpAgents,
     /// Those that are active.
     pub(super) zones: Arc<Zones>,
     pub(super) ports: Vec<SwitchPort>,
@@ -69,7 +71,7 @@ const LOOK: Duration = Duration::from_millis(1);
 impl SwitchCore {
     pub(super) fn new(
         ring: AnyRing,
-        (switch, zones): (Switch, Arc<Zones>),
+        (switch, zones, lldp): (Switch, Arc<Zones>, LldpAgents),
         ports: Vec<SwitchPort>,
         epoch: Instant,
         orders: Receiver<SwitchOrder>,
@@ -78,6 +80,7 @@ impl SwitchCore {
         Self {
             ring,
             switch,
+            lldp,
             zones,
             epoch,
             orders,
@@ -111,6 +114,7 @@ impl SwitchCore {
             if self.switch.next_deadline().is_some_and(|at| at <= now) {
                 self.switch.expire(now);
             }
+            self.lldp.expire(now);
             self.report(now);
         }
     }
@@ -124,6 +128,7 @@ impl SwitchCore {
         let mut egress = EgressOf {
             now: self.now(),
             switch: &mut self.switch,
+            lldp: &mut self.lldp,
             logouts: &self.logouts,
             number: number(0),
         };
@@ -165,6 +170,7 @@ impl SwitchCore {
         let now = self.now();
         let deadlines = [
             self.switch.next_deadline(),
+            self.lldp.next_deadline(),
             self.ends,
             self.logins.next_deadline(),
         ];
@@ -224,6 +230,9 @@ impl SwitchCore {
     /// where it came in to where it leaves.
     fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) {
         let tag = tci.map(VlanTag::decode);
+        if LldpAgents::takes(frame) {
+            return self.hear_lldp(now, at, frame, tag);
+        }
         let verdict = self.switch.receive_tagged(now, number(at), frame, tag);
         let Verdict::Forward(way) = verdict else {
             return;
@@ -244,6 +253,12 @@ impl SwitchCore {
         self.holdback.waits(egress, self.ports[egress].queued());
     }
 
+    fn hear_lldp(&mut self, now: Now, at: usize, frame: &[u8], tag: Option<VlanTag>) {
+        if let Err((from, violation)) = self.lldp.receive(now, at, frame, tag) {
+            self.tell_violation(now, self.ports[at].place(), from, violation);
+        }
+    }
+
     fn look_for_news(&mut self, now: Now, at: usize) {
         let port = &mut self.ports[at];
         match port.news() {
@@ -258,6 +273,7 @@ impl SwitchCore {
                 }
                 self.switch.resize(number(at), link.mtu as usize);
                 self.switch.link(now, number(at), is_up);
+                self.lldp.link(now, at, is_up);
             }
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: cannot read its link: {cause}", port.place()),
@@ -271,6 +287,7 @@ impl SwitchCore {
             match order {
                 SwitchOrder::Stop => {
                     self.switch.shut_down(now);
+                    self.lldp.shut_down(now);
                     self.ends = Some(now + LINGER);
                 }
                 SwitchOrder::SetZones(zones) => {

@@ -11,6 +11,7 @@ use fc::wire::names::FcId;
 use scsi::medium::Now;
 
 use super::backlog::QueuedFrame;
+use super::lldp::LldpAgents;
 use super::port::{Egress, SwitchPort};
 
 /// When ports were logged out: a frame from before is not for those that have their N_Port_IDs
@@ -42,6 +43,7 @@ impl Logouts {
 /// A switch while one of its ports sends.
 pub(super) struct EgressOf<'a> {
     pub(super) switch: &'a mut Switch,
+    pub(super) lldp: &'a mut LldpAgents,
     pub(super) logouts: &'a Logouts,
     pub(super) now: Now,
     pub(super) number: PortNumber,
@@ -71,6 +73,7 @@ impl Egress for EgressOf<'_> {
     }
 
     fn say(&mut self, out: &mut SwitchPort) {
+        self.lldp.transmit(self.number.0.into(), out);
         self.switch.transmit(self.number, out);
     }
 }

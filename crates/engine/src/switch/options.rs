@@ -8,6 +8,7 @@ use std::time::Duration;
 
 pub use ::io::ether::Place;
 pub use ::io::ring::RingKind;
+pub use fc::lldp::LldpMode;
 use fc::wire::ethernet::Mac;
 pub use fc::wire::names::Wwn;
 
@@ -39,6 +40,8 @@ pub struct SwitchOptions {
     pub state: Option<PathBuf>,
     /// It waits for another switch of its names to end.
     pub standby: bool,
+    /// What it does of LLDP and DCBX.
+    pub lldp: LldpMode,
     /// Which ring to wait with.
     pub ring: RingKind,
 }
@@ -109,6 +112,7 @@ impl SwitchOptions {
             zoning: Zoning::Closed,
             state: None,
             standby: false,
+            lldp: LldpMode::Send,
             ring: RingKind::Auto,
         }
     }

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use fc::fabric::{DropReason, FabricLogin, LogoutReason, PortCounters, SwitchEvent};
+use fc::fabric::{DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, SwitchEvent};
+use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
+use scsi::violation::Violation;
 
 use super::core::SwitchCore;
 use super::ids::IdList;
@@ -18,6 +20,7 @@ impl SwitchCore {
         while let Some(event) = self.switch.poll() {
             self.take(now, event);
         }
+        self.lldp.tell_changes(now);
         if self.logins.is_due(now) {
             self.sweep(now);
         }
@@ -41,11 +44,7 @@ impl SwitchCore {
                 place,
                 from,
                 violation,
-            } => {
-                if let Some(line) = self.journal.tell(now, from, violation) {
-                    tracing::warn!("{place}: {line}");
-                }
-            }
+            } => self.tell_violation(now, place, from, violation),
             SwitchEvent::Takeover => {
                 tracing::warn!("the other switch of this fabric is gone: this one is active now");
                 // It was read while this was the standby; what came after that is read now.
@@ -67,6 +66,19 @@ impl SwitchCore {
     fn with_ids(&self, act: impl FnOnce(&IdsKeeper)) {
         if let Some(ids) = &self.ids {
             act(ids);
+        }
+    }
+
+    /// Tells that a peer broke a rule.
+    pub(super) fn tell_violation(
+        &self,
+        now: Now,
+        place: impl fmt::Display,
+        from: Mac,
+        violation: Violation,
+    ) {
+        if let Some(line) = self.journal.tell(now, from, violation) {
+            tracing::warn!("{place}: {line}");
         }
     }
 
@@ -151,7 +163,9 @@ impl SwitchCore {
                 tracing::info!("{place}: from {s_id} to {d_id}: {frames} dropped ({reason})");
             }
         }
+        tracing::info!("{}", FipCounted(self.switch.fip_statistics()));
         self.tell_unseen();
+        self.lldp.tell_all();
         for port in &mut self.ports {
             if let Some(lost) = port.losses().as_ref().and_then(FrameLosses::told) {
                 tracing::info!("{}: frames lost: {lost}", port.place());
@@ -180,6 +194,26 @@ impl fmt::Display for Counted<'_> {
         dropped
             .filter(|(frames, _)| *frames > 0)
             .try_for_each(|(frames, reason)| write!(f, ", {frames} dropped ({reason})"))
+    }
+}
+
+/// What was said by FIP, in one line.
+struct FipCounted(FcfStatistics);
+
+impl fmt::Display for FipCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(counted) = self;
+        write!(
+            f,
+            "FIP: {} messages sent, {} received, {} of them against a rule, {} unread as their \
+             sender sent too many; {} logins rejected, {} ended by silence",
+            counted.sent,
+            counted.received,
+            counted.refused,
+            counted.dropped,
+            counted.rejected,
+            counted.silent
+        )
     }
 }
 

@@ -8,6 +8,7 @@ mod holdback;
 mod ids;
 mod ids_keeper;
 mod interfaces;
+mod lldp;
 mod login_log;
 mod options;
 mod orders;

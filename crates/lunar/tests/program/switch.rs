@@ -49,6 +49,7 @@ fn each_wrong_option_says_what_would_be_right() {
         ),
         ("eth0 --standby", "--switch-name and --fabric-name"),
         ("eth0 --open --zones f", "cannot be used with"),
+        ("eth0 --lldp both", "send, listen, off"),
         ("eth0 --ring kqueue", "auto, uring, epoll"),
         ("eth0 --zone f", "'--zones'"),
     ] {

@@ -48,7 +48,7 @@ impl Running {
         }
     }
 
-    fn cable(&self, number: usize) -> Place {
+    pub(super) fn cable(&self, number: usize) -> Place {
         Place::Cable(self.folder.path().join(format!("cable{number}")))
     }
 

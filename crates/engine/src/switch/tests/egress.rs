@@ -12,6 +12,8 @@ use fc::wire::names::FcId;
 
 use super::super::backlog::QueuedFrame;
 use super::super::egress::{EgressOf, Logouts};
+use super::super::lldp::LldpAgents;
+use super::super::options::LldpMode;
 use super::super::port::Egress;
 use super::enode;
 
@@ -50,8 +52,10 @@ fn leaves(switch: &mut Switch, logouts: &Logouts, now: Duration, ids: [FcId; 2])
             bytes: 100,
         },
     };
+    let mut lldp = LldpAgents::start(LldpMode::Off, &mut []).unwrap();
     let mut egress = EgressOf {
         switch,
+        lldp: &mut lldp,
         logouts,
         now,
         number: PortNumber(1),

@@ -264,6 +264,24 @@ impl Enode {
         })
     }
 
+    /// It hears LLDP, too.
+    pub(super) fn listen_to_lldp(&mut self) {
+        self.ether.join(Mac::NEAREST_BRIDGE.0).unwrap();
+    }
+
+    /// The next LLDPDU.
+    pub(super) fn next_lldp(&mut self) -> (EthernetHeader, Vec<u8>) {
+        self.lldp_within(PATIENCE).unwrap()
+    }
+
+    /// The same, if one comes within that time.
+    pub(super) fn lldp_within(&mut self, limit: Duration) -> Option<(EthernetHeader, Vec<u8>)> {
+        self.hear_for(limit, |header, payload| {
+            let is_lldp = header.ethertype == ethernet::LLDP;
+            is_lldp.then(|| (*header, payload.to_vec()))
+        })
+    }
+
     /// Frames of other ports that are there now.
     pub(super) fn drain(&mut self) -> usize {
         self.take();
