@@ -5,6 +5,7 @@
 //! |---|---|
 //! | its options, and what is wrong with them | [`options`] |
 //! | the thread that moves frames | `core` |
+//! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
 //! | which of those may still leave | `egress` |
 //! | cables that are left unread, as they are too fast | `holdback` |
@@ -28,6 +29,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 mod unseen;
+mod vlan;
 
 use std::io;
 use std::sync::Arc;
@@ -51,6 +53,7 @@ use self::options::SwitchOptions;
 use self::orders::{OrderSender, SwitchOrder};
 pub use self::orders::{SwitchOrders, ZonesError};
 use self::port::SwitchPort;
+pub use self::vlan::OtherVlan;
 
 /// A port that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +81,9 @@ pub enum SwitchError {
     /// What is remembered.
     #[error(transparent)]
     Ids(#[from] IdsError),
+    /// The interface of another VLAN.
+    #[error(transparent)]
+    Vlan(#[from] OtherVlan),
     /// A port.
     #[error(transparent)]
     Port(#[from] NoPort),
@@ -104,6 +110,9 @@ pub fn run(
         Some(folder) => ids::load(folder)?,
         None => IdList::new(),
     };
+    for place in &options.places {
+        vlan::check(place, options.vlan)?;
+    }
     let attachments = options.places.iter().map(FcfAttachment::open);
     let mut attachments = attachments.collect::<Result<Vec<_>, _>>()?;
     for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {

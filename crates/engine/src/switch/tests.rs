@@ -13,3 +13,4 @@ mod login_log;
 mod options;
 mod orders;
 mod unseen;
+mod vlan;
