@@ -54,7 +54,7 @@ fn frames_leave_as_they_came_around_the_end_of_the_ring() {
         let (len, number) = lens_out.next().unwrap();
         pops(&mut backlog, number, *len);
     }
-    assert_eq!(backlog.used(), lens_out.map(|(len, _)| len).sum());
+    assert_eq!(backlog.used(), lens_out.map(|(len, _)| len).sum::<usize>());
 }
 
 #[test]
