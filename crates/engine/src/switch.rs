@@ -172,8 +172,8 @@ fn switch(
         vlan: options.vlan,
         zones,
         standby: options.standby,
+        first_low: first_low(options.state.is_some(), random),
         ids,
-        ..SwitchConfig::default()
     };
     let mut switch = Switch::new(&config, Now::ZERO, random);
     for attachment in attachments {
@@ -187,6 +187,16 @@ fn switch(
         switch.link(Now::ZERO, number, attachment.is_usable());
     }
     Ok(switch)
+}
+
+/// The lower half of the first N_Port_ID. Where none are kept it is a random one: hosts may still
+/// mean another port by what the switch gave before it was started again.
+fn first_low(are_ids_kept: bool, [a, b, ..]: [u8; 8]) -> u16 {
+    let (first, last) = (0x0100, 0xfeff);
+    if are_ids_kept {
+        return first;
+    }
+    first + u16::from_be_bytes([a, b]) % (last - first + 1)
 }
 
 /// The tag that the switch itself puts into frames: none where the interface is that of a VLAN.

@@ -112,13 +112,15 @@ struct FabricArgs {
 
     /// Remember in this directory which N_Port_ID each port has
     ///
-    /// Without it, ports get their N_Port_IDs in the order of their logins after each start.
+    /// Without it, ports get their N_Port_IDs in the order of their logins after each start, from a
+    /// random one on.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 
     /// Take over when the other switch of the same names falls silent
     ///
-    /// Needs --switch-name and --fabric-name, and zones and --state of the other switch.
+    /// Needs --switch-name, --fabric-name and a port at an interface, and zones and --state of the
+    /// other switch.
     #[arg(long)]
     standby: bool,
 }

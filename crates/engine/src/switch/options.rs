@@ -94,6 +94,12 @@ pub enum SwitchMisuse {
          --fabric-name, as that switch prints them"
     )]
     StandbyOfNone,
+    /// No port at which another switch could be heard.
+    #[error(
+        "--standby: the other switch is heard at interfaces, and all ports here are cables: add an \
+         interface that both switches have a port on"
+    )]
+    StandbyAtCables,
 }
 
 impl SwitchOptions {
@@ -147,6 +153,10 @@ impl SwitchOptions {
         }
         if self.standby && (self.switch_name.is_none() || self.fabric_name.is_none()) {
             return Err(SwitchMisuse::StandbyOfNone);
+        }
+        let is_cable = |place: &Place| matches!(place, Place::Cable(_));
+        if self.standby && self.places.iter().all(is_cable) {
+            return Err(SwitchMisuse::StandbyAtCables);
         }
         Ok(())
     }

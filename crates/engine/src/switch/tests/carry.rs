@@ -9,7 +9,7 @@ use fc::wire::names::FcId;
 use tempfile::TempDir;
 
 use super::super::options::{Place, SwitchOptions, Zoning};
-use super::super::{ReadyPort, SwitchError, SwitchOrders, run};
+use super::super::{ReadyPort, SwitchError, SwitchOrders, first_low, run};
 use super::enode::Enode;
 
 /// A switch on a thread of its own, with cables in a folder.
@@ -73,7 +73,9 @@ impl Running {
 fn hosts_log_in_and_their_frames_arrive_in_order() {
     let switch = Running::start(2, |_, _| {});
     let (mut one, mut other) = (switch.host(0), switch.host(1));
-    assert_eq!((one.fc_id, other.fc_id), (FcId(0x01_0100), FcId(0x01_0101)));
+    let domain = |fc_id: FcId| fc_id.bytes()[0];
+    assert_eq!((domain(one.fc_id), domain(other.fc_id)), (1, 1));
+    assert_ne!(one.fc_id, other.fc_id);
     for number in 0..100_u32 {
         one.send(other.fc_id, &number.to_be_bytes());
     }
@@ -119,6 +121,20 @@ fn n_port_ids_outlive_the_switch() {
     let switch = Running::start_again(folder, options);
     let (other, one) = (switch.host(1), switch.host(0));
     assert_eq!((one.fc_id, other.fc_id), before, "in another order");
+    switch.stop();
+}
+
+/// Hosts may still mean another port by what was given before.
+#[test]
+fn without_a_state_n_port_ids_begin_anywhere() {
+    assert_eq!(first_low(true, [0xff; 8]), 0x0100);
+    assert_eq!(first_low(false, [0; 8]), 0x0100);
+    assert_eq!(first_low(false, [0xfd, 0xff, 0, 0, 0, 0, 0, 0]), 0xfeff);
+    assert_eq!(first_low(false, [0xfe, 0, 0, 0, 0, 0, 0, 0]), 0x0100);
+    let switch = Running::start(1, |options, folder| {
+        options.state = Some(folder.path().join("state"));
+    });
+    assert_eq!(switch.host(0).fc_id, FcId(0x01_0100));
     switch.stop();
 }
 

@@ -95,6 +95,12 @@ fn names_periods_and_standby_are_checked() {
         (it.switch_name, it.fabric_name) = (Some(Wwn(1)), Some(Wwn(2)));
     };
     assert_eq!(with(named), Ok(()));
+    let at_cables = |it: &mut SwitchOptions| {
+        it.standby = true;
+        (it.switch_name, it.fabric_name) = (Some(Wwn(1)), Some(Wwn(2)));
+        it.places = vec![place("cable:a").unwrap(), place("cable:b").unwrap()];
+    };
+    assert_eq!(with(at_cables), Err(SwitchMisuse::StandbyAtCables));
 }
 
 #[test]

@@ -419,7 +419,7 @@ fn a_flood_does_not_silence_the_active_one() {
             let parts = (FipOperation::VlanRequest, Flags::FPMA, &[][..]);
             let frame = fip_frame(mac, Mac::ALL_FCF, parts);
             for _ in 0..600 {
-                two.switches[1].receive(ms(two.now), PortNumber(0), &mut frame.clone());
+                two.switches[1].receive(ms(two.now), PortNumber(0), &frame);
             }
         }
         two.switches[1].link(ms(two.now), PortNumber(1), false);
