@@ -32,6 +32,7 @@ fn switch() -> (Switch, [FcId; 2]) {
             mac: Mac([2, 0, 0, 0, 0xfc, port]),
             mtu: 2500,
             tag: None,
+            hears_partner: false,
         });
         switch.link(Duration::ZERO, number, true);
         let (host, fcf) = (Mac([2, 0, 0, 0, 0, port]), Mac([2, 0, 0, 0, 0xfc, port]));
