@@ -98,7 +98,7 @@ fn many_rejected_logins_are_told_seldom() {
     }
     assert_eq!(told(&mut switch).len(), 16 + 9);
     assert_eq!(switch.fip_statistics().rejected, 10_000);
-    switch.receive(ms(10_000), PortNumber(1), &mut {
+    switch.receive(ms(10_000), PortNumber(1), &{
         let mut frame = host(1, 1).fdisc(1);
         frame[..6].copy_from_slice(&fcf(1, 1).0);
         frame
