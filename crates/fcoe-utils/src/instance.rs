@@ -1,4 +1,5 @@
-//! FCoE instances of the kernel, and the remote ports and units behind them.
+//! FCoE instances of the kernel, and the remote ports and units behind them. Ports of this program
+//! are among them where they are laid over sysfs in the same form.
 //!
 //! Below a network interface, libfcoe makes `ctlr_N`; libfc's host is in it, with `fc_host`
 //! attributes, FCFs, remote ports (`rport-H:C-N`), and behind these targets and logical units.
@@ -12,7 +13,8 @@ pub struct Instance {
     pub interface: String,
     /// `ctlr_N`, which libfcoe has per instance.
     pub controller: SysfsDir,
-    /// `hostN`, the SCSI host of the instance; missing while it is made or removed.
+    /// `hostN`, the SCSI host of the instance, or `lunar-PID-N`; missing while it is made or
+    /// removed.
     pub host: Option<HostPort>,
 }
 
@@ -35,7 +37,7 @@ impl Instance {
     #[must_use]
     pub fn all(sysfs: &SysfsDir) -> Vec<Self> {
         let interfaces = sysfs.child("class/net").children("");
-        interfaces.iter().filter_map(Self::at).collect()
+        interfaces.iter().flat_map(Self::at).collect()
     }
 
     /// The instance of an interface.
@@ -43,31 +45,40 @@ impl Instance {
     /// # Errors
     /// [`InstanceError::NoInterface`], [`InstanceError::NoInstance`].
     pub fn of(sysfs: &SysfsDir, interface: &str) -> Result<Self, InstanceError> {
-        let found = Self::at(&interface_dir(sysfs, interface)?);
-        found.ok_or_else(|| InstanceError::NoInstance(interface.to_owned()))
+        let mut found = Self::all_of(sysfs, interface)?;
+        Ok(found.swap_remove(0))
     }
 
-    /// The instance of one interface, or all that there are.
+    /// Those of an interface, of which only this program can have several.
+    fn all_of(sysfs: &SysfsDir, interface: &str) -> Result<Vec<Self>, InstanceError> {
+        let found = Self::at(&interface_dir(sysfs, interface)?);
+        Some(found)
+            .filter(|found| !found.is_empty())
+            .ok_or_else(|| InstanceError::NoInstance(interface.to_owned()))
+    }
+
+    /// The instances of one interface, or all that there are.
     ///
     /// # Errors
     /// As [`Self::of`]; [`InstanceError::NoneAtAll`] where no interface is named.
     pub fn chosen(sysfs: &SysfsDir, interface: Option<&str>) -> Result<Vec<Self>, InstanceError> {
         match interface {
-            Some(interface) => Ok(vec![Self::of(sysfs, interface)?]),
+            Some(interface) => Self::all_of(sysfs, interface),
             None => Some(Self::all(sysfs))
                 .filter(|all| !all.is_empty())
                 .ok_or(InstanceError::NoneAtAll),
         }
     }
 
-    fn at(interface: &SysfsDir) -> Option<Self> {
-        let controller = interface.children("ctlr_").into_iter().next()?;
-        let host = HostPort::below(&controller).into_iter().next();
-        Some(Self {
-            interface: interface.name(),
+    fn at(interface: &SysfsDir) -> Vec<Self> {
+        let name = shown(&interface.name());
+        let controllers = interface.children("ctlr_").into_iter();
+        let instances = controllers.map(|controller| Self {
+            interface: name.clone(),
+            host: HostPort::below(&controller).into_iter().next(),
             controller,
-            host,
-        })
+        });
+        instances.collect()
     }
 
     /// Its FCFs, in the order in which they were found.
@@ -77,11 +88,34 @@ impl Instance {
     }
 }
 
+/// The name of the directory of an interface, or of a cable, where slashes are as in other names
+/// of sysfs.
+#[must_use]
+pub fn directory_name(interface: &str) -> String {
+    if interface.starts_with(CABLE) {
+        interface.replace('/', "!")
+    } else {
+        interface.to_owned()
+    }
+}
+
+/// The interface, or cable, of a directory.
+fn shown(directory: &str) -> String {
+    if directory.starts_with(CABLE) {
+        directory.replace('!', "/")
+    } else {
+        directory.to_owned()
+    }
+}
+
+const CABLE: &str = "cable:";
+
 /// The directory of an interface.
 pub(crate) fn interface_dir(sysfs: &SysfsDir, interface: &str) -> Result<SysfsDir, InstanceError> {
+    let directory = directory_name(interface);
     // A name with a slash in it would lead elsewhere.
-    let is_name = !interface.is_empty() && !interface.contains('/') && !interface.starts_with('.');
-    let dir = sysfs.child("class/net").child(interface);
+    let is_name = !directory.is_empty() && !directory.contains('/') && !directory.starts_with('.');
+    let dir = sysfs.child("class/net").child(directory);
     if is_name && dir.exists() {
         Ok(dir)
     } else {
@@ -97,11 +131,11 @@ pub struct HostPort {
 
 impl HostPort {
     fn below(dir: &SysfsDir) -> Vec<Self> {
-        let hosts = dir.children("host").into_iter().map(|dir| Self { dir });
+        let hosts = dir.children("").into_iter().map(|dir| Self { dir });
         hosts.filter(|host| host.attributes().exists()).collect()
     }
 
-    /// `hostN`.
+    /// `hostN`, or `lunar-PID-N`.
     #[must_use]
     pub fn name(&self) -> String {
         self.dir.name()

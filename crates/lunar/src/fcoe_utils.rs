@@ -6,6 +6,7 @@ pub(crate) mod fcoeadm;
 pub(crate) mod fcping;
 pub(crate) mod fcrls;
 pub(crate) mod fipvlan;
+mod own_ports;
 
 use std::io::{Error, ErrorKind};
 

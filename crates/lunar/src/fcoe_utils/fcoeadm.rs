@@ -1,4 +1,5 @@
-//! `lunar fcoeadm`: FCoE instances of the kernel, in the words and columns of Open-FCoE's fcoeadm.
+//! `lunar fcoeadm`: FCoE instances of the kernel and ports of this program, in the words and
+//! columns of Open-FCoE's fcoeadm.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,13 +16,14 @@ use fcoe_utils::view::fcf::fcfs;
 use fcoe_utils::view::statistics::{ROWS, RowTable};
 use fcoe_utils::view::target::{UnitStyle, targets};
 
+use super::own_ports;
 use crate::units::{Choices, choice, number};
 use crate::{VerbError, documents};
 
 /// Show, create and destroy FCoE instances of the kernel, as fcoeadm of Open-FCoE does
 ///
-/// One operation is given. Ports of lunar itself are not among the instances: they begin and end
-/// with the command that serves or uses them, whose log tells their state.
+/// One operation is given. Running ports of lunar are shown with the instances. They are not
+/// created nor destroyed here: they begin and end with the command that serves or uses them.
 #[derive(Debug, Args)]
 #[command(version, disable_version_flag = true)]
 #[command(group = ArgGroup::new("operation").required(true))]
@@ -118,7 +120,7 @@ pub(crate) fn run(args: &FcoeadmArgs) -> Result<ExitCode, VerbError> {
 }
 
 fn show(args: &FcoeadmArgs) -> Result<ExitCode, VerbError> {
-    let sysfs = SysfsDir::root(&args.sysfs);
+    let sysfs = own_ports::laid_over(&args.sysfs);
     let chosen = Instance::chosen(&sysfs, args.interface.as_deref());
     let instances = chosen.map_err(VerbError::failed)?;
     let view = if args.interfaces {
@@ -141,7 +143,6 @@ fn pci_ids() -> String {
 }
 
 fn rows(args: &FcoeadmArgs, interface: &str) -> Result<ExitCode, VerbError> {
-    let sysfs = SysfsDir::root(&args.sysfs);
     let interval = args.interval.unwrap_or(1);
     let table = if args.stats {
         RowTable::Port
@@ -150,6 +151,7 @@ fn rows(args: &FcoeadmArgs, interface: &str) -> Result<ExitCode, VerbError> {
     };
     let mut since = None;
     for row in 0.. {
+        let sysfs = own_ports::laid_over(&args.sysfs);
         let instance = Instance::of(&sysfs, interface).map_err(VerbError::failed)?;
         let mut lines = table.row(&instance, &mut since);
         if row % ROWS == 0 {
@@ -163,6 +165,9 @@ fn rows(args: &FcoeadmArgs, interface: &str) -> Result<ExitCode, VerbError> {
 
 fn change(args: &FcoeadmArgs, interface: &str) -> Result<ExitCode, VerbError> {
     let sysfs = SysfsDir::root(&args.sysfs);
+    if args.create || Instance::of(&sysfs, interface).is_err() {
+        own_ports::refuse_change(&args.sysfs, interface)?;
+    }
     let changed = if args.create {
         change::create(&sysfs, interface, args.mode)
     } else if args.destroy {

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::namespace::Namespace;
 use crate::rig::{LUNAR, Run, first_line, folder, lunar, signal};
 
 /// An interface with an instance, and one without.
@@ -148,4 +149,42 @@ fn what_the_kernel_does_not_have_says_how_it_is_had() {
     fcoeadm("-t", &empty).refused_with(1, "No action was taken");
     fs::create_dir_all(empty.join("class/net/eth0")).unwrap();
     fcoeadm("-c eth0", &empty).refused_with(1, "modprobe fcoe");
+}
+
+/// Those of this program are shown by the same labels as those of the kernel.
+#[test]
+fn running_ports_of_lunar_are_shown_and_left_alone() {
+    let namespace = Namespace::new();
+    namespace.sh(
+        "ip link add va mtu 2500 address 52:54:00:00:00:0a up type veth peer name vb mtu 2500 && \
+         ip link set vb up",
+    );
+    let server = namespace.serve("va");
+    let online =
+        "until timeout 60 \"$0\" fcoeadm -i va | grep -q 'State: *Online'; do sleep 0.1; done";
+    let waited = namespace.command("sh").args(["-c", online, LUNAR]).status();
+    assert!(waited.unwrap().success());
+    let told = namespace.lunar("fcoeadm -i va").ran();
+    told.is_silent_success();
+    for line in [
+        "        Port Name:         0x2000525400",
+        "        MaxFrameSize:      2112 bytes\n",
+        "        FC-ID (Port ID):   0x00000a\n",
+        "        OS Device Name:    lunar-",
+    ] {
+        assert!(told.out.contains(line), "{line}: {}", told.out);
+    }
+    let fcfs = namespace.lunar("fcoeadm -f").ran();
+    assert!(
+        fcfs.out.contains("    Connection Type:  VN2VN\n"),
+        "{}",
+        fcfs.out
+    );
+    for change in ["-c va", "-d va", "-r va", "-S va"] {
+        namespace
+            .lunar(&format!("fcoeadm {change}"))
+            .refused_with(1, "begins and ends with that command");
+    }
+    drop(server);
+    namespace.lunar("fcoeadm -i va").refused(1);
 }

@@ -1,0 +1,193 @@
+//! Ports of this program, as the kernel shows its own in sysfs: both are shown by the same views.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+
+use fcoe_utils::instance::directory_name;
+use fcoe_utils::sysfs::{ROOT, SysfsDir};
+use runtime::n_port::{FcfStatus, PortStatus, RemoteStatus, ports_here};
+
+use crate::VerbError;
+
+/// sysfs with the running ports of this program laid over it. A copy of another machine's has none.
+pub(super) fn laid_over(sysfs: &Path) -> SysfsDir {
+    let root = SysfsDir::root(sysfs);
+    if sysfs == Path::new(ROOT) {
+        root.with(attributes(&ports_here(), |interface| {
+            speed(&root, interface)
+        }))
+    } else {
+        root
+    }
+}
+
+/// Refuses to change the ports of this program that are at an interface.
+pub(super) fn refuse_change(sysfs: &Path, interface: &str) -> Result<(), VerbError> {
+    if sysfs != Path::new(ROOT) {
+        return Ok(());
+    }
+    let ports = ports_here();
+    let Some(port) = ports.iter().find(|port| interface_of(port) == interface) else {
+        return Ok(());
+    };
+    let PortStatus { program, pid, .. } = port;
+    Err(VerbError::failed(format!(
+        "{interface} has a port of {program}, which begins and ends with that command, and looks \
+         for targets by itself: kill {pid} ends it"
+    )))
+}
+
+/// The interface, also where frames are taken by XDP; or a cable.
+fn interface_of(port: &PortStatus) -> &str {
+    port.interface.as_deref().unwrap_or(&port.place)
+}
+
+/// Paths below the root of sysfs, and texts. `speed` tells that of an interface, in Mbit/s.
+fn attributes(
+    ports: &[PortStatus],
+    speed: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let mut tree = Tree::default();
+    for (number, port) in ports.iter().enumerate() {
+        let name = format!("lunar-{}-{number}", port.pid);
+        let interface = interface_of(port);
+        let controller = format!("class/net/{}/ctlr_{name}", directory_name(interface));
+        tree.controller(&controller, port);
+        let host = format!("{controller}/{name}");
+        tree.host(&format!("{host}/fc_host/{name}"), port, speed(interface));
+        for (number, fcf) in port.fcfs.iter().enumerate() {
+            tree.fcf(&format!("{controller}/fcf_{number}"), fcf, port.vlan);
+        }
+        for (number, remote) in port.remotes.iter().enumerate() {
+            let rport = format!("rport-{name}-{number}");
+            let dir = format!("{host}/{rport}/fc_remote_ports/{rport}");
+            tree.remote(&dir, number, remote);
+        }
+    }
+    tree.0
+}
+
+/// Attributes that are being gathered.
+#[derive(Default)]
+struct Tree(Vec<(String, String)>);
+
+impl Tree {
+    fn put<const N: usize>(&mut self, dir: &str, attributes: [(&str, String); N]) {
+        let paths = attributes.into_iter();
+        self.0
+            .extend(paths.map(|(name, text)| (format!("{dir}/{name}"), text)));
+    }
+
+    fn controller(&mut self, dir: &str, port: &PortStatus) {
+        let counts = &port.statistics;
+        self.put(
+            dir,
+            [
+                ("mode", port.mode.clone()),
+                ("lesb/link_fail", counts.link_failures.to_string()),
+                ("lesb/vlink_fail", counts.virtual_link_failures.to_string()),
+            ],
+        );
+    }
+
+    fn host(&mut self, dir: &str, port: &PortStatus, speed: Option<String>) {
+        let PortStatus { program, pid, .. } = port;
+        let symbolic = format!("{program} (PID {pid}), {} over {}", port.role, port.place);
+        let counts = &port.statistics;
+        let fabric = port.fabric_name.as_deref().unwrap_or(NO_NAME);
+        self.put(
+            dir,
+            [
+                ("symbolic_name", symbolic),
+                ("node_name", number(&port.node_name)),
+                ("port_name", number(&port.port_name)),
+                ("fabric_name", number(fabric)),
+                ("maxframe_size", format!("{} bytes", port.max_frame)),
+                ("port_id", number(port.fc_id.as_deref().unwrap_or("000000"))),
+                ("port_state", port.state.clone()),
+                (
+                    "statistics/seconds_since_last_reset",
+                    counts.seconds.to_string(),
+                ),
+                ("statistics/tx_frames", counts.tx_frames.to_string()),
+                ("statistics/tx_words", (counts.tx_bytes / WORD).to_string()),
+                ("statistics/rx_frames", counts.rx_frames.to_string()),
+                ("statistics/rx_words", (counts.rx_bytes / WORD).to_string()),
+                ("statistics/error_frames", counts.error_frames.to_string()),
+                (
+                    "statistics/invalid_crc_count",
+                    counts.invalid_crc.to_string(),
+                ),
+                (
+                    "statistics/link_failure_count",
+                    counts.link_failures.to_string(),
+                ),
+            ],
+        );
+        if let Some(speed) = speed {
+            self.put(dir, [("speed", speed)]);
+        }
+    }
+
+    fn fcf(&mut self, dir: &str, fcf: &FcfStatus, vlan: Option<u16>) {
+        self.put(
+            dir,
+            [
+                ("state", "Connected".to_owned()),
+                ("fabric_name", number(&fcf.fabric_name)),
+                ("switch_name", number(&fcf.switch_name)),
+                ("mac", fcf.mac.clone()),
+                ("priority", fcf.priority.to_string()),
+                ("fka_period", (fcf.fka_ms / 1000).to_string()),
+                ("selected", u8::from(fcf.selected).to_string()),
+                ("vlan_id", vlan.unwrap_or(0).to_string()),
+            ],
+        );
+    }
+
+    fn remote(&mut self, dir: &str, target: usize, remote: &RemoteStatus) {
+        let state = if remote.online { "Online" } else { "Blocked" };
+        self.put(
+            dir,
+            [
+                ("roles", remote.role.clone()),
+                ("node_name", number(&remote.node_name)),
+                ("port_name", number(&remote.port_name)),
+                ("scsi_target_id", target.to_string()),
+                ("maxframe_size", format!("{} bytes", remote.max_frame)),
+                ("port_id", number(&remote.fc_id)),
+                ("port_state", state.to_owned()),
+            ],
+        );
+    }
+}
+
+/// A name or an address, as sysfs has it.
+fn number(text: &str) -> String {
+    let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
+    format!("0x{}", digits.to_lowercase())
+}
+
+/// `10 Gbit`, of an interface that tells.
+fn speed(sysfs: &SysfsDir, interface: &str) -> Option<String> {
+    let told = sysfs
+        .child("class/net")
+        .child(interface)
+        .path()
+        .join("speed");
+    let megabits: u32 = fs::read_to_string(told).ok()?.trim().parse().ok()?;
+    Some(if megabits.is_multiple_of(1000) {
+        format!("{} Gbit", megabits / 1000)
+    } else {
+        format!("{megabits} Mbit")
+    })
+}
+
+/// A port that is in no fabric has no Fabric_Name.
+const NO_NAME: &str = "0000000000000000";
+
+/// Words of Fibre Channel have four bytes.
+const WORD: u64 = 4;

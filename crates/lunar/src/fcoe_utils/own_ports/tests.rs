@@ -1,0 +1,114 @@
+//! A port in a fabric and one at a cable, in the views of the kernel's instances.
+
+use fcoe_utils::instance::Instance;
+use fcoe_utils::view::adapter::adapters;
+use fcoe_utils::view::fcf::fcfs;
+use fcoe_utils::view::statistics::RowTable;
+use fcoe_utils::view::target::{UnitStyle, targets};
+use runtime::n_port::PortCounts;
+
+use super::*;
+
+fn port(place: &str, pid: u32) -> PortStatus {
+    PortStatus {
+        pid,
+        program: "lunar bench".to_owned(),
+        role: "FCP Initiator".to_owned(),
+        place: place.to_owned(),
+        interface: Some(place.to_owned()).filter(|place| !place.starts_with("cable:")),
+        mode: "fabric".to_owned(),
+        port_name: "20:01:52:54:00:12:34:56".to_owned(),
+        node_name: "10:00:52:54:00:12:34:56".to_owned(),
+        fc_id: Some("0x0101AA".to_owned()),
+        state: "Online".to_owned(),
+        fabric_name: Some("20:98:00:0d:ec:6d:8f:01".to_owned()),
+        vlan: Some(152),
+        max_frame: 2112,
+        statistics: PortCounts {
+            seconds: 100,
+            tx_frames: 7,
+            tx_bytes: 4000,
+            ..PortCounts::default()
+        },
+        fcfs: vec![FcfStatus {
+            mac: "00:0d:ec:6d:8f:00".to_owned(),
+            switch_name: "20:00:00:0d:ec:6d:8f:00".to_owned(),
+            fabric_name: "20:98:00:0d:ec:6d:8f:01".to_owned(),
+            priority: 128,
+            fka_ms: 8000,
+            selected: true,
+        }],
+        remotes: vec![RemoteStatus {
+            port_name: "50:06:01:62:3b:20:22:80".to_owned(),
+            node_name: "50:06:01:60:bb:20:22:80".to_owned(),
+            fc_id: "0x0101EF".to_owned(),
+            max_frame: 2048,
+            role: "FCP Target".to_owned(),
+            online: true,
+        }],
+        ..PortStatus::default()
+    }
+}
+
+/// A sysfs without anything of the kernel's.
+fn sysfs(ports: &[PortStatus]) -> SysfsDir {
+    let none = SysfsDir::root("/no-such-root");
+    none.with(attributes(ports, |_| Some("10 Gbit".to_owned())))
+}
+
+#[test]
+fn a_port_in_a_fabric_has_the_labels_of_the_kernels() {
+    let sysfs = sysfs(&[port("eth0", 4711)]);
+    let instances = Instance::all(&sysfs);
+    let expected = "        \
+        Symbolic Name:     lunar bench (PID 4711), FCP Initiator over eth0
+        OS Device Name:    lunar-4711-0
+        Node Name:         0x1000525400123456
+        Port Name:         0x2001525400123456
+        Fabric Name:       0x2098000dec6d8f01
+        Speed:             10 Gbit
+        Supported Speed:   Unknown
+        MaxFrameSize:      2112 bytes
+        FC-ID (Port ID):   0x0101aa
+        State:             Online
+";
+    let told = adapters(&sysfs, &instances, "");
+    assert!(told.ends_with(expected), "{told}");
+    let told = fcfs(&instances);
+    for line in [
+        "        Connection Mode:  Connected\n",
+        "        MAC Address:      00:0D:EC:6D:8F:00\n",
+        "        FKA Period:       8 seconds\n",
+        "        Selected:         Yes\n",
+        "        VLAN ID:          152\n",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let told = targets(&instances, UnitStyle::Table);
+    assert!(told.contains("    FC-ID (Port ID):  0x0101ef\n"), "{told}");
+    let row = RowTable::Port.row(&instances[0], &mut Some(40));
+    assert!(row.starts_with("60      7         4000"), "{row}");
+}
+
+#[test]
+fn several_at_one_interface_and_those_of_cables_are_shown() {
+    let sysfs = sysfs(&[
+        port("eth0", 1),
+        port("eth0", 2),
+        port("cable:/run/x.sock", 3),
+    ]);
+    let places = |interface| {
+        let chosen = Instance::chosen(&sysfs, interface).unwrap();
+        let places = chosen.into_iter().map(|one| one.interface);
+        places.collect::<Vec<_>>()
+    };
+    assert_eq!(places(None), ["cable:/run/x.sock", "eth0", "eth0"]);
+    assert_eq!(places(Some("eth0")), ["eth0", "eth0"]);
+    assert_eq!(places(Some("cable:/run/x.sock")), ["cable:/run/x.sock"]);
+    assert_eq!(
+        targets(&Instance::all(&sysfs), UnitStyle::Full)
+            .matches("Roles:")
+            .count(),
+        3
+    );
+}
