@@ -31,6 +31,7 @@ mod fabric;
 mod fc4;
 mod fip;
 mod name_client;
+mod name_walk;
 mod receive;
 mod remotes;
 mod report;
@@ -47,6 +48,7 @@ pub use self::config::{PortConfig, PortMode};
 pub use self::fc4::Fc4Layer;
 use self::fip::FipMachine;
 use self::name_client::NameClient;
+use self::name_walk::NameWalk;
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::report::{PortEvent, PortStatistics};
 use crate::fip::enode::Enode;
@@ -68,6 +70,8 @@ pub struct Port<F: Fc4Layer> {
     fip: FipMachine,
     /// The client of the fabric's services, while there is a login to one.
     name_client: Option<Box<NameClient>>,
+    /// A walk through what its name server lists, if one was begun.
+    name_walk: Option<Box<NameWalk>>,
     symbolic_name: String,
     fc4: F,
     is_online: bool,
@@ -90,6 +94,7 @@ impl<F: Fc4Layer> Port<F> {
         Self {
             fip: config.fip(F::ROLE, now, random),
             name_client: None,
+            name_walk: None,
             symbolic_name: config.symbolic_name.clone(),
             limits: config.limits,
             local: config.local(F::ROLE),
@@ -116,6 +121,7 @@ impl<F: Fc4Layer> Port<F> {
             now: self.now,
             fip: self.fip,
             name_client: self.name_client,
+            name_walk: self.name_walk,
             symbolic_name: self.symbolic_name,
             fc4: change(self.fc4),
             is_online: self.is_online,

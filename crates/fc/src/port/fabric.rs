@@ -34,6 +34,7 @@ impl<F: Fc4Layer> Port<F> {
     /// The login is over, and with it the way to all ports of the fabric.
     pub(super) fn leave_fabric(&mut self, why: UnlinkReason) {
         self.name_client = None;
+        self.name_walk = None;
         let all: Vec<_> = self.remotes().map(|one| one.address().fc_id).collect();
         for fc_id in all {
             self.lost(fc_id, why);
@@ -108,7 +109,7 @@ impl<F: Fc4Layer> Port<F> {
         }
     }
 
-    fn send_service(&mut self, frame: ServiceFrame) {
+    pub(super) fn send_service(&mut self, frame: ServiceFrame) {
         let to = self.service_address(frame.to);
         self.queue_to(to, frame.kind, frame.f_ctl, frame.exchange, frame.payload);
     }
@@ -151,6 +152,9 @@ impl<F: Fc4Layer> Port<F> {
 
     fn service_answer(&mut self, frame: &ReceivedFrame<'_>) {
         let now = self.now;
+        if self.walk_answer(frame) {
+            return;
+        }
         if let Some(client) = &mut self.name_client {
             client.receive(now, frame);
         }

@@ -32,7 +32,7 @@ mod changes;
 pub(super) mod claims;
 mod ports;
 mod requests;
-mod sequence;
+pub(super) mod sequence;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

@@ -97,7 +97,7 @@ impl NameClient {
         }
     }
 
-    const fn take_ox_id(&mut self) -> OxId {
+    pub(in crate::port) const fn take_ox_id(&mut self) -> OxId {
         let ox_id = OxId(self.next_ox_id);
         self.next_ox_id += 1;
         if self.next_ox_id == OxId::UNASSIGNED.0 {

@@ -4,7 +4,7 @@ use crate::wire::fcoe::{ReceivedFrame, Sof};
 
 /// The frames of an answer that have come, all in order.
 #[derive(Debug, Default)]
-pub(super) struct ReceivedSequence {
+pub(in crate::port) struct ReceivedSequence {
     bytes: Vec<u8>,
     /// SEQ_CNT of the next frame.
     next: u16,
@@ -15,7 +15,7 @@ pub(super) struct ReceivedSequence {
 impl ReceivedSequence {
     /// Takes a frame; gives the whole answer when it was the last one. An answer of which a frame
     /// is missing never comes to its end, and is asked for again.
-    pub(super) fn take(&mut self, frame: &ReceivedFrame<'_>) -> Option<Vec<u8>> {
+    pub(in crate::port) fn take(&mut self, frame: &ReceivedFrame<'_>) -> Option<Vec<u8>> {
         let header = &frame.header;
         let is_first = frame.sof == Sof::I3;
         if is_first {

@@ -138,6 +138,48 @@ impl Rig {
     }
 }
 
+/// Each port is told once, by N_Port_ID, the one that asks among them.
+#[test]
+fn a_walk_finds_all_ports_of_the_name_server() {
+    let mut rig = Rig::up();
+    assert!(!rig.initiator.port.has_walked());
+    assert!(rig.initiator.port.walk_names());
+    rig.run(rig.now + ms(10));
+    let port = &rig.initiator.port;
+    assert!(port.has_walked());
+    let found = port.walked().iter();
+    let found: Vec<_> = found.map(|entry| (entry.fc_id, entry.wwpn)).collect();
+    let [ours, target] = [port.wwpn(), rig.target.port.wwpn()];
+    let ids = [port.address(), rig.target.port.address()];
+    let [our_id, target_id] = ids.map(|address| address.unwrap().fc_id);
+    let mut expected = [(our_id, ours), (target_id, target)];
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+/// An answer that is lost is asked for again where it was.
+#[test]
+fn a_walk_goes_on_where_an_answer_was_lost() {
+    let mut rig = Rig::up();
+    assert!(rig.initiator.port.walk_names());
+    assert!(
+        !sent(&mut rig.initiator.port).is_empty(),
+        "the request is lost"
+    );
+    rig.run(rig.now + ms(10));
+    assert!(!rig.initiator.port.has_walked());
+    assert!(rig.initiator.port.walk_names());
+    rig.run(rig.now + ms(10));
+    assert_eq!(rig.initiator.port.walked().len(), 2);
+    assert!(rig.initiator.port.has_walked());
+}
+
+#[test]
+fn without_a_fabric_there_is_no_walk() {
+    let mut rig = Rig::new([&in_fabric(2), &in_fabric(1)], None);
+    assert!(!rig.initiator.port.walk_names());
+}
+
 fn last<F: Fc4Layer>(end: &End<F>) -> &str {
     end.told.last().map_or("", String::as_str)
 }
