@@ -12,6 +12,7 @@
 //! | orders of other threads, the zone file | `orders` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
 //! | LLDP and DCBX at its ports | `lldp` |
+//! | what other programs are told of it | [`status`] |
 //! | what it logs | `report`, `login_log`, `unseen` |
 
 mod backlog;
@@ -26,6 +27,7 @@ pub mod options;
 mod orders;
 mod port;
 mod report;
+pub mod status;
 #[cfg(test)]
 mod tests;
 mod unseen;
@@ -53,6 +55,7 @@ use self::options::SwitchOptions;
 use self::orders::{OrderSender, SwitchOrder};
 pub use self::orders::{SwitchOrders, ZonesError};
 use self::port::SwitchPort;
+use self::status::SwitchTeller;
 pub use self::vlan::OtherVlan;
 
 /// A port that is ready.
@@ -132,10 +135,12 @@ pub fn run(
         tracing::info!("standing by for switch {name} of fabric {fabric}");
     }
     let ports = ready_ports(options, &switch, &attachments);
+    let teller = teller(options, &ports, &switch, &attachments);
     let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
     let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
     let machines = (switch, zones, lldp);
     let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
+    core.teller = teller;
     ready(&ports, orders)?;
     Ok(core.run()?)
 }
@@ -151,6 +156,27 @@ fn ids_keeper(options: &SwitchOptions, sender: &OrderSender) -> io::Result<Optio
     let keeper = IdsKeeper::start(IdsFolder(folder), told)?;
     keeper.watch(options.standby);
     Ok(Some(keeper))
+}
+
+/// What tells other programs of the switch; the first port waits for them, too. A switch goes on
+/// without it.
+fn teller(
+    options: &SwitchOptions,
+    ports: &[ReadyPort],
+    switch: &Switch,
+    attachments: &[FcfAttachment],
+) -> Option<SwitchTeller> {
+    let names = [switch.switch_name(), switch.fabric_name()].map(|name| name.to_string());
+    let opened = SwitchTeller::new(options, ports, names).and_then(|teller| {
+        if let Some(first) = attachments.first() {
+            first.ether.wait_for(teller.socket())?;
+        }
+        Ok(teller)
+    });
+    let opened = opened.inspect_err(|cause| {
+        tracing::debug!("lunar ls will not show this switch: {cause}");
+    });
+    opened.ok()
 }
 
 /// The machine, with a port for each Ethernet port.

@@ -27,6 +27,7 @@ use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
 use super::orders::SwitchOrder;
 use super::port::{PassingFrame, Sent, SwitchPort};
+use super::status::SwitchTeller;
 
 /// A switch with its ports.
 pub(super) struct SwitchCore {
@@ -44,6 +45,8 @@ pub(super) struct SwitchCore {
     watches: Vec<Watch>,
     pub(super) logins: LoginLog,
     pub(super) journal: Journal,
+    /// What tells other programs of the switch.
+    pub(super) teller: Option<SwitchTeller>,
     /// Ports that were logged out, which frames in queues may concern.
     pub(super) logouts: Logouts,
     /// All ports were logged out. It ends when that has been sent, or then.
@@ -89,6 +92,7 @@ impl SwitchCore {
             watches: vec![Watch::No; ports.len()],
             logins: LoginLog::new(ports.len()),
             journal: Journal::default(),
+            teller: None,
             logouts: Logouts::default(),
             ends: None,
             ports,
@@ -116,6 +120,7 @@ impl SwitchCore {
             }
             self.lldp.expire(now);
             self.report(now);
+            self.answer(now);
         }
     }
 
