@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use ::io::ether::Place;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
-use super::error::SyntaxProblem;
+use super::error::{ParseError, SyntaxProblem};
 use super::leaf::{self, LeafOptions, LeafRule, end_of, nothing, rule};
 use super::place::{CABLE, PlaceText, place};
 use super::session;
@@ -29,6 +30,59 @@ pub(super) const FCOE: LeafRule = rule(
     ],
     fcoe,
 );
+
+/// What is behind an Ethernet port of ours, and how it is found: `fcoe://IFACE`, with
+/// `?mode=fabric` and what goes with that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FcoePortal {
+    /// The Ethernet port.
+    pub place: Place,
+    /// How ports find each other there.
+    pub mode: FcoeMode,
+}
+
+impl FcoePortal {
+    /// Reads one; `None` where the text has another scheme.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where.
+    pub fn parse(text: &str) -> Option<Result<Self, ParseError>> {
+        let rest = TextPiece::new(text).strip_prefix("fcoe://")?;
+        let read = || {
+            let (way, options) = match rest.split_once('?') {
+                Some((way, options)) => (way, Some(options)),
+                None => (rest, None),
+            };
+            if let Some((_, behind)) = way.split_once('/')
+                && way.strip_prefix(CABLE).is_none()
+            {
+                let shape = "fcoe://IFACE, without a port name";
+                return Err(behind.fault(SyntaxProblem::Trailing { shape }));
+            }
+            let options = LeafOptions::parse("fcoe", PORTAL_KEYS, options)?;
+            Ok(Self {
+                place: place(way)?,
+                mode: mode(&options)?,
+            })
+        };
+        Some(read().map_err(|fault| ParseError::new(text, fault)))
+    }
+}
+
+/// How ports find each other.
+const PORTAL_KEYS: &[&str] = &["mode", "vlan", "fcf", "fabric"];
+
+impl fmt::Display for FcoePortal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fcoe://{}", PlaceText(&self.place))?;
+        let mut list = Separated::new('?', '&');
+        for (key, value) in self.mode.items() {
+            list.item(f, format_args!("{key}={value}"))?;
+        }
+        Ok(())
+    }
+}
 
 /// `IFACE/WWPN[/LUN]`
 fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {

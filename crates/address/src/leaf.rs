@@ -63,7 +63,7 @@ pub(super) fn parse(
 pub(super) struct LeafOptions<'a>(Vec<(TextPiece<'a>, Option<TextPiece<'a>>)>);
 
 impl<'a> LeafOptions<'a> {
-    fn parse(
+    pub(super) fn parse(
         scheme: &'static str,
         known: &'static [&'static str],
         text: Option<TextPiece<'a>>,

@@ -38,6 +38,7 @@ pub use error::{ParseError, SyntaxProblem, nearest};
 pub use fabric::{FabricOptions, FabricVlan, FcoeMode, NotAVlan};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
+pub use fcoe::FcoePortal;
 pub use host::{Host, HostPort, PortalAddress};
 use iscsi::auth::Hash as ChapHash;
 pub use iscsi::names::normalise as normalise_iscsi_name;

@@ -1,11 +1,16 @@
 //! `lunar ls`: what is behind portals, as a table.
 
 mod fcoe;
+mod switch;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use address::{Address, ParseError, PortalAddress, SessionOptions, normalise_iscsi_name};
+use address::{
+    Address, FcoeMode, FcoePortal, HostPort, ParseError, PortalAddress, SessionOptions,
+    normalise_iscsi_name,
+};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use client::discovery::fcoe::look;
@@ -27,6 +32,9 @@ use crate::{VerbError, documents, log};
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     /// HOST, HOST:PORT, iscsi://HOST, iser://HOST or fcoe://IFACE; IPv6 addresses in brackets
+    ///
+    /// fcoe://IFACE?mode=fabric logs in to a fabric, and lists its switches and all its ports. The
+    /// word switch alone stands for the Fibre Channel switches that run on this machine.
     #[arg(value_name = "PORTAL", default_value = "127.0.0.1")]
     portals: Vec<String>,
 
@@ -60,6 +68,9 @@ pub(crate) struct LsArgs {
     json: bool,
 }
 
+/// What stands for the switches of this machine.
+const SWITCH: &str = "switch";
+
 /// A target, as `--json` prints it.
 #[derive(Serialize)]
 struct TargetReport<'a> {
@@ -86,7 +97,9 @@ struct UnitReport {
 }
 
 pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
-    let portals = args.portals.iter().map(|text| portal(text));
+    let is_switch = |text: &&String| *text == SWITCH;
+    let portals = args.portals.iter().filter(|text| !is_switch(text));
+    let portals = portals.map(|text| LsPortal::parse(text));
     let portals: Vec<_> = portals.collect::<Result<_, _>>()?;
     let options = open_options()?;
     log::start();
@@ -100,14 +113,12 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
     let mut failed = Vec::new();
     for portal in &portals {
         let found = match portal {
-            PortalAddress::Fcoe(place) => look(place).map(|found| {
-                if !found.has_target() {
-                    failed.push(format!("{portal} shows no targets"));
-                }
-                ethernets.push((place, found));
+            LsPortal::Fcoe(portal) => look(portal).map(|found| {
+                failed.extend(fcoe::missing(portal, &found));
+                ethernets.push((&portal.place, found));
             }),
-            PortalAddress::Iscsi(host) | PortalAddress::Iser(host) => {
-                let over_iser = matches!(portal, PortalAddress::Iser(_));
+            LsPortal::Host(host, over_iser) => {
+                let over_iser = *over_iser;
                 let found = discover((host, over_iser), args.user.as_deref(), &session, &options);
                 found.map(|found| {
                     if found.is_empty() {
@@ -119,8 +130,11 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
             }
         };
         if let Err(cause) = found {
-            failed.push(format!("{}: {}", portal_name(portal), told(&cause)));
+            failed.push(format!("{portal}: {}", told(&cause)));
         }
+    }
+    if args.portals.iter().any(|text| is_switch(&text)) {
+        failed.extend(switch::list(args.json)?);
     }
     if args.json {
         print_json(&targets)?;
@@ -157,14 +171,6 @@ fn told(cause: &OpenCause) -> String {
     }
 }
 
-/// As it was, more or less, typed.
-fn portal_name(portal: &PortalAddress) -> String {
-    match portal {
-        PortalAddress::Iscsi(host) => host.to_string(),
-        other => other.to_string(),
-    }
-}
-
 /// The value of `--initiator`.
 fn initiator_name(text: &str) -> Result<String, String> {
     normalise_iscsi_name(text).map_err(|cause| {
@@ -174,12 +180,40 @@ fn initiator_name(text: &str) -> Result<String, String> {
     })
 }
 
-fn portal(text: &str) -> Result<PortalAddress, VerbError> {
-    match text.parse() {
-        Ok(portal) => Ok(portal),
-        Err(error) => {
+/// A portal.
+enum LsPortal {
+    Fcoe(FcoePortal),
+    /// Of iSCSI, and whether over iSER.
+    Host(HostPort, bool),
+}
+
+impl LsPortal {
+    fn parse(text: &str) -> Result<Self, VerbError> {
+        let wrong = |error: ParseError| {
             let plain = || ParseError::to_string(&error);
-            Err(VerbError::usage(misplaced(text).unwrap_or_else(plain)))
+            VerbError::usage(misplaced(text).unwrap_or_else(plain))
+        };
+        if let Some(portal) = FcoePortal::parse(text) {
+            return portal.map(Self::Fcoe).map_err(wrong);
+        }
+        match text.parse().map_err(wrong)? {
+            PortalAddress::Iscsi(host) => Ok(Self::Host(host, false)),
+            PortalAddress::Iser(host) => Ok(Self::Host(host, true)),
+            PortalAddress::Fcoe(place) => Ok(Self::Fcoe(FcoePortal {
+                place,
+                mode: FcoeMode::Vn2Vn,
+            })),
+        }
+    }
+}
+
+/// As it was, more or less, typed.
+impl fmt::Display for LsPortal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fcoe(portal) => portal.fmt(f),
+            Self::Host(host, false) => host.fmt(f),
+            Self::Host(host, true) => PortalAddress::Iser(host.clone()).fmt(f),
         }
     }
 }

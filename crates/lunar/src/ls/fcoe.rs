@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use client::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
+use address::{FcoeMode, FcoePortal};
+use client::discovery::fcoe::{DiscoveredPort, FabricView, FcoeDiscovery, FrameLosses};
 use client::open::Details;
 use serde::Serialize;
 
@@ -49,7 +50,45 @@ pub(super) fn tables(interface: Option<&str>, found: &FcoeDiscovery) -> String {
     }
     let lost = found.lost.told();
     let lost = lost.map_or_else(String::new, |lost| format!("\nframes lost: {lost}\n"));
-    format!("{}\n{}{lost}", lines(&ports), lines(&units))
+    let fabric = found.fabric.as_ref().map_or_else(String::new, fcfs);
+    format!("{fabric}{}\n{}{lost}", lines(&ports), lines(&units))
+}
+
+/// The FCFs of a fabric.
+fn fcfs(fabric: &FabricView) -> String {
+    let mut table = bare_table([
+        "FCF", "SWITCH", "FABRIC", "PRIORITY", "FKA", "VLAN", "SELECTED",
+    ]);
+    let vlan = fabric.vlan.map_or("-".to_owned(), |vlan| vlan.to_string());
+    for fcf in &fabric.fcfs {
+        table.add_row([
+            fcf.mac.to_string(),
+            fcf.switch_name.to_string(),
+            fcf.fabric_name.to_string(),
+            fcf.priority.to_string(),
+            format!("{} ms", fcf.period.as_millis()),
+            vlan.clone(),
+            if fcf.is_selected { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    format!("{}\n", lines(&table))
+}
+
+/// What is missing behind a portal.
+pub(super) fn missing(portal: &FcoePortal, found: &FcoeDiscovery) -> Option<String> {
+    let wants_fabric = portal.mode != FcoeMode::Vn2Vn;
+    match &found.fabric {
+        None if wants_fabric => Some(format!(
+            "{portal}: no login to a fabric: lunar fipvlan {} shows whether an FCF answers, and on \
+             which VLAN",
+            portal.place
+        )),
+        Some(fabric) if !fabric.is_whole => Some(format!(
+            "{portal}: the name server did not tell all ports in time"
+        )),
+        _ if !found.has_target() => Some(format!("{portal} shows no targets")),
+        _ => None,
+    }
 }
 
 /// How many frames were lost in each place, for `--json`.
@@ -71,8 +110,71 @@ struct PortReport<'a> {
     speed_mbit: Option<u32>,
     role: Option<&'static str>,
     state: &'static str,
+    /// What it calls itself in the name server.
+    symbolic_name: Option<&'a str>,
     /// At ours, since it was opened.
     frames_lost: Option<BTreeMap<&'static str, u64>>,
+    /// Of ours, in a fabric.
+    nic: Option<NicReport<'a>>,
+}
+
+/// What `esxcli fcoe nic list` and `esxcli fcoe adapter list` show, by the same names.
+#[derive(Serialize)]
+struct NicReport<'a> {
+    #[serde(rename = "Source MAC")]
+    source_mac: Option<String>,
+    #[serde(rename = "FCF MAC")]
+    fcf_mac: Option<String>,
+    #[serde(rename = "VNPort MAC")]
+    vn_port_mac: Option<String>,
+    #[serde(rename = "Underlying PNIC")]
+    underlying_pnic: &'a str,
+    #[serde(rename = "Priority Class")]
+    priority_class: u8,
+    #[serde(rename = "User Priority")]
+    user_priority: u8,
+    #[serde(rename = "VLAN ID")]
+    vlan_id: u16,
+    #[serde(rename = "Fabric Name")]
+    fabric_name: String,
+    #[serde(rename = "FCFs")]
+    fcfs: Vec<FcfReport>,
+}
+
+#[derive(Serialize)]
+struct FcfReport {
+    mac: String,
+    switch_name: String,
+    fabric_name: String,
+    priority: u8,
+    fka_ms: u64,
+    selected: bool,
+}
+
+/// The priority of FCoE by custom.
+const PRIORITY: u8 = 3;
+
+fn nic<'a>(place: &'a str, port: &DiscoveredPort, fabric: &FabricView) -> NicReport<'a> {
+    let selected = fabric.fcfs.iter().find(|fcf| fcf.is_selected);
+    let fcfs = fabric.fcfs.iter().map(|fcf| FcfReport {
+        mac: fcf.mac.to_string(),
+        switch_name: fcf.switch_name.to_string(),
+        fabric_name: fcf.fabric_name.to_string(),
+        priority: fcf.priority,
+        fka_ms: fcf.period.as_millis() as u64,
+        selected: fcf.is_selected,
+    });
+    NicReport {
+        source_mac: port.enode_mac.map(|mac| mac.to_string()),
+        fcf_mac: selected.map(|fcf| fcf.mac.to_string()),
+        vn_port_mac: port.vn_port_mac.map(|mac| mac.to_string()),
+        underlying_pnic: place,
+        priority_class: PRIORITY,
+        user_priority: PRIORITY,
+        vlan_id: fabric.vlan.unwrap_or(0),
+        fabric_name: fabric.fabric_name.to_string(),
+        fcfs: fcfs.collect(),
+    }
 }
 
 /// The ports at a place, which may be an interface.
@@ -92,7 +194,13 @@ pub(super) fn print_ports(
             speed_mbit: speed.filter(|_| port.ours),
             role: Some(port.role).filter(|role| *role != "-"),
             state: port.state,
+            symbolic_name: port.symbolic_name.as_deref(),
             frames_lost: port.ours.then(|| lost(&found.lost)),
+            nic: found
+                .fabric
+                .as_ref()
+                .filter(|_| port.ours)
+                .map(|fabric| nic(place, port, fabric)),
         })?;
     }
     Ok(())
@@ -105,7 +213,10 @@ fn port_row(port: &DiscoveredPort, speed: &str) -> [String; 7] {
         port.port_name.to_string(),
         port.node_name.to_string(),
         fc_id,
-        port.max_frame.to_string(),
+        match port.max_frame {
+            0 => "-".to_owned(),
+            bytes => bytes.to_string(),
+        },
         if port.ours { speed } else { "-" }.to_owned(),
         format!("{}{ours}", port.role),
         port.state.to_owned(),

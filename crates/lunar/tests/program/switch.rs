@@ -4,8 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::rig::{LUNAR, Run, file, first_line, folder, lunar, signal};
+use serde_json::Value;
+
+use crate::rig::{LUNAR, PATIENCE, Run, file, first_line, folder, lunar, signal};
 
 /// A cable that is not there yet.
 fn cable(name: &str) -> String {
@@ -164,8 +168,8 @@ fn a_port_that_is_ready_has_a_line() {
     assert_eq!(switch, format!("switch 10:00:{mac}"));
     assert_eq!(fabric, format!("fabric 20:98:{mac}"));
     let json = Switch::start(&format!("{} --open --json", cable("json")));
-    let port: serde_json::Value = serde_json::from_str(&json.1).unwrap();
-    assert_eq!(port["vlan"], serde_json::Value::Null);
+    let port: Value = serde_json::from_str(&json.1).unwrap();
+    assert_eq!(port["vlan"], Value::Null);
     assert!(port["switch_name"].as_str().unwrap().starts_with("10:00:"));
 }
 
@@ -220,4 +224,76 @@ fn zones_cannot_be_read_again_where_there_were_none() {
     switch.logs(&mut log, "started without --zones");
     switch.signal("INT");
     assert!(switch.0.wait().unwrap().success());
+}
+
+/// A server and a third program behind one switch: what runs here, and what is in the fabric.
+#[test]
+fn switches_and_their_fabrics_are_listed() {
+    let (near, far) = (cable("listed-a"), cable("listed-b"));
+    let words = format!("{near} {far} --open --vlan 152 --fka 1s");
+    let _switch = Switch::start(&words);
+    let line = format!("serve ram:1M --open --fcoe {near},mode=fabric,vlan=auto");
+    let mut server = Command::new(LUNAR);
+    let server = server.args(line.split_whitespace()).stdout(Stdio::piped());
+    let _server = Switch(server.stderr(Stdio::null()).spawn().unwrap(), String::new());
+    let listed = || {
+        let told = lunar("ls switch --json").ran();
+        let mut all = told
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let ours = |told: &Value| told["ports"][0]["place"] == near;
+        all.find(ours).unwrap_or(Value::Null)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while listed()["logins"][0]["place"] != near {
+        assert!(Instant::now() < deadline, "{}", listed());
+        thread::sleep(Duration::from_millis(50));
+    }
+    let told = listed();
+    assert_eq!(
+        (&told["vlan"], &told["fka_ms"]),
+        (&Value::from(152), &Value::from(1000))
+    );
+    let table = lunar("ls switch").ran();
+    table.is_silent_success();
+    assert!(
+        table
+            .out
+            .contains(told["logins"][0]["port_name"].as_str().unwrap())
+    );
+    let ran = lunar(&format!("ls fcoe://{far}?mode=fabric&vlan=auto --json")).ran();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let rows = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let rows: Vec<Value> = rows.collect();
+    let [target, ours, port] = &rows[..] else {
+        panic!("{}", ran.out)
+    };
+    assert_eq!(target["units"][0]["size_bytes"], 1 << 20, "{target}");
+    let nic = &ours["nic"];
+    assert_eq!(
+        (&nic["VLAN ID"], &nic["User Priority"]),
+        (&Value::from(152), &Value::from(3))
+    );
+    assert_eq!(nic["FCF MAC"], told["ports"][1]["fcf_mac"]);
+    assert_eq!(port["port_name"], told["logins"][0]["port_name"]);
+    assert_eq!(port["role"], "FCP Target");
+}
+
+#[test]
+fn a_portal_of_a_fabric_that_is_wrong_says_what_would_be_right() {
+    for (portal, told) in [
+        ("fcoe://eth0?mode=switch", "fabric"),
+        ("fcoe://eth0?vlan=152", "mode=fabric"),
+        ("fcoe://eth0?mode=fabric&vlan=5000", "4094"),
+        ("fcoe://eth0?lun=1", "lun"),
+        ("fcoe://eth0/x?mode=fabric", "without a port name"),
+    ] {
+        let ran = lunar(&format!("ls {portal}")).ran();
+        assert_eq!(ran.code, Some(2), "{portal}: {}", ran.err);
+        assert!(ran.err.contains(told), "{portal}: {}", ran.err);
+    }
 }

@@ -261,6 +261,11 @@ impl<F: Fc4Layer> BlockingPort<F> {
         &self.n_port
     }
 
+    /// The port, to be told something.
+    pub const fn n_port_mut(&mut self) -> &mut NPort<F> {
+        &mut self.n_port
+    }
+
     /// Sends, waits until frames have come or something is due, for `limit` at the most, and does
     /// that. What the port tells is passed over: it is in its state.
     ///
@@ -309,8 +314,8 @@ impl<L> BlockingPort<FcpInitiator<L>>
 where
     FcpInitiator<L>: Fc4Layer,
 {
-    /// Leaves the port there for the next user.
-    pub fn put(self, ports: &IdlePorts) {
-        ports.put(self.n_port, PortTerms::default(), self.epoch.elapsed());
+    /// Leaves the port there for the next user, who has the same terms.
+    pub fn put(self, ports: &IdlePorts, terms: PortTerms) {
+        ports.put(self.n_port, terms, self.epoch.elapsed());
     }
 }

@@ -1,0 +1,108 @@
+//! `lunar ls switch`: the Fibre Channel switches that run on this machine.
+
+use engine::switch::status::{LoginStatus, SwitchStatus};
+use runtime::n_port::{StatusKind, ask_all};
+
+use crate::units::{bare_table, lines};
+use crate::{VerbError, documents};
+
+/// Lists them. Gives what is wrong, if there is none.
+pub(super) fn list(json: bool) -> Result<Option<String>, VerbError> {
+    let switches = switches_here();
+    if json {
+        for switch in &switches {
+            documents::print_json(switch)?;
+        }
+    } else if !switches.is_empty() {
+        let texts: Vec<_> = switches.iter().map(tables).collect();
+        documents::print(texts.join("\n").as_bytes())?;
+    }
+    let none = "no switch of this user runs here: lunar switch starts one";
+    Ok(switches.is_empty().then(|| none.to_owned()))
+}
+
+/// All switches of this user and network namespace.
+fn switches_here() -> Vec<SwitchStatus> {
+    let told = ask_all(StatusKind::Switch);
+    let told = told.iter().map(|text| serde_json::from_str(text));
+    let mut switches: Vec<SwitchStatus> = told.filter_map(Result::ok).collect();
+    switches.sort_by(|one, other| one.switch_name.cmp(&other.switch_name));
+    switches
+}
+
+fn tables(switch: &SwitchStatus) -> String {
+    let mut head = bare_table([
+        "SWITCH", "FABRIC", "DOMAIN", "VLAN", "PRIORITY", "FKA", "STATE", "ZONE SET",
+    ]);
+    let vlan = switch.vlan.map_or("-".to_owned(), |vlan| vlan.to_string());
+    head.add_row([
+        switch.switch_name.clone(),
+        switch.fabric_name.clone(),
+        switch.domain.to_string(),
+        vlan,
+        switch.priority.to_string(),
+        period(switch.fka_ms),
+        if switch.active { "active" } else { "standby" }.to_owned(),
+        zoning(switch),
+    ]);
+    let mut ports = bare_table(["SWITCH PORT", "FCF MAC", "MTU", "FORWARDED", "DROPPED"]);
+    for port in &switch.ports {
+        ports.add_row([
+            port.place.clone(),
+            port.fcf_mac.clone(),
+            port.mtu.to_string(),
+            port.forwarded_frames.to_string(),
+            port.dropped_frames.to_string(),
+        ]);
+    }
+    let mut logins = bare_table([
+        "PORT NAME",
+        "NODE NAME",
+        "FC-ID",
+        "SWITCH PORT",
+        "MAC",
+        "ZONES",
+    ]);
+    for login in &switch.logins {
+        logins.add_row(login_row(login));
+    }
+    let more = switch.logins_total - switch.logins.len().min(switch.logins_total);
+    let more = if more > 0 {
+        format!("and {more} more\n")
+    } else {
+        String::new()
+    };
+    let [head, ports, logins] = [head, ports, logins].map(|table| lines(&table));
+    format!("{head}\n{ports}\n{logins}{more}")
+}
+
+fn login_row(login: &LoginStatus) -> [String; 6] {
+    let zones = match &*login.zones.join(", ") {
+        "" => "-".to_owned(),
+        names => names.to_owned(),
+    };
+    [
+        login.port_name.clone(),
+        login.node_name.clone(),
+        login.fc_id.clone(),
+        login.place.clone(),
+        login.mac.clone(),
+        zones,
+    ]
+}
+
+fn zoning(switch: &SwitchStatus) -> String {
+    match &switch.zone_set {
+        Some(name) => name.clone(),
+        None if switch.default_permit => "none (open)".to_owned(),
+        None => "none".to_owned(),
+    }
+}
+
+fn period(ms: u64) -> String {
+    if ms.is_multiple_of(1000) {
+        format!("{} s", ms / 1000)
+    } else {
+        format!("{ms} ms")
+    }
+}
