@@ -11,7 +11,7 @@ use engine::serve::options::{
     ServeOptions, TargetChap, TargetLimits, UnitOptions, chap_user,
 };
 
-use super::portal;
+use super::{fcoe_config, portal};
 use crate::units::{Choices, choice, parse_size, parse_time};
 use crate::{VerbError, client, secret};
 
@@ -111,6 +111,13 @@ struct NetworkArgs {
     /// setting. Without --listen, lunar serves FCoE only. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
     fcoe: Vec<FcoePort>,
+
+    /// Serve at the ports that the files of fcoemon describe, cfg-IFACE in this directory
+    ///
+    /// FCOE_ENABLE, MODE and AUTO_VLAN of each file stand for --fcoe IFACE with mode=fabric and
+    /// vlan=auto. DCB_REQUIRED and FIP_RESP are not supported, so they have to be "no".
+    #[arg(long, value_name = "DIR")]
+    fcoe_config: Option<PathBuf>,
 
     /// Address given to initiators by discovery; may be repeated
     ///
@@ -325,7 +332,10 @@ type Threads = Option<NonZeroUsize>;
 impl ServeArgs {
     /// What the engine is to do. Reads the secret files and resolves
     /// where to listen; opens nothing else.
-    pub(crate) fn into_options(self) -> Result<ServeOptions, VerbError> {
+    pub(crate) fn into_options(mut self) -> Result<ServeOptions, VerbError> {
+        if let Some(dir) = &self.network.fcoe_config {
+            self.network.fcoe.extend(fcoe_config::ports(dir)?);
+        }
         let iqn = self.network.iqn.unwrap_or_else(client::default_name);
         let state_dir = self.machine.state_dir.or_else(client::state_dir);
         let mut options = ServeOptions::new(self.volumes, iqn, state_dir);

@@ -1,6 +1,7 @@
 //! `lunar serve`: from the command line to the engine, and from there to standard output.
 
 pub(crate) mod args;
+mod fcoe_config;
 pub(crate) mod portal;
 #[cfg(test)]
 mod tests;
