@@ -8,9 +8,8 @@ pub(super) mod message;
 
 use std::io;
 
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-
-use super::link::{self, MESSAGE_MAX};
+use super::link;
+use super::netlink::{self, NetlinkRequest};
 use message::Command;
 pub use message::{DcbApp, DcbEts, DcbPfc};
 
@@ -81,7 +80,8 @@ impl DcbError {
         let name = name.to_owned();
         match cause.raw_os_error() {
             Some(libc::ENODEV) => Self::Missing(name),
-            Some(libc::EOPNOTSUPP) => Self::Unsupported(name),
+            // EINVAL: a kernel without dcbnl.
+            Some(libc::EOPNOTSUPP | libc::EINVAL) => Self::Unsupported(name),
             Some(libc::EPERM | libc::EACCES) => Self::Forbidden(name),
             _ => Self::Io(name, cause),
         }
@@ -96,10 +96,10 @@ impl DcbError {
 /// See [`DcbError`]; [`DcbError::Unsupported`] for most interfaces.
 pub fn read(name: &str) -> Result<InterfaceDcb, DcbError> {
     let failed = |cause| DcbError::of(name, cause);
-    let answer = ask(&message::request(Command::IeeeGet, name).map_err(failed)?).map_err(failed)?;
+    let answer = ask(message::request(Command::IeeeGet, name).map_err(failed)?).map_err(failed)?;
     let mut told = InterfaceDcb::default();
     if !message::read(&answer, &mut told) {
-        let answer = ask(&message::request(Command::DcbxGet, name).map_err(failed)?);
+        let answer = ask(message::request(Command::DcbxGet, name).map_err(failed)?);
         message::read(&answer.map_err(failed)?, &mut told);
     }
     Ok(told)
@@ -123,7 +123,7 @@ pub fn apply(name: &str, wanted: &InterfaceDcb) -> Result<bool, DcbError> {
     }
     let failed = |cause| DcbError::of(name, cause);
     let request = message::set_request(name, &change).map_err(failed)?;
-    message::set_outcome(&ask(&request).map_err(failed)?).map_err(failed)?;
+    message::set_outcome(&ask(request).map_err(failed)?).map_err(failed)?;
     match difference(name, &read(name)?, wanted)? {
         rest if rest == InterfaceDcb::default() => Ok(true),
         _ => Err(DcbError::NotTaken(name.to_owned())),
@@ -164,12 +164,9 @@ pub(super) fn difference(
     Ok(change)
 }
 
-/// The kernel's answer, which is there when `send` returns.
-fn ask(request: &[u8]) -> io::Result<Vec<u8>> {
-    let socket = link::socket(0)?;
-    send(&socket, request, SendFlags::empty())?;
-    let mut answer = vec![0; MESSAGE_MAX];
-    let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
-    answer.truncate(len);
-    message::checked(answer)
+/// What the kernel answers, from `dcbmsg` on.
+fn ask(request: NetlinkRequest) -> io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    netlink::ask(&link::socket(0)?, request, |_, body| answer = body.to_vec())?;
+    Ok(answer)
 }

@@ -1,15 +1,12 @@
 //! The Ethernet interfaces of this machine, and changes of them, over rtnetlink(7).
 
 use std::io;
-use std::os::fd::OwnedFd;
-
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::link::{
-    HEADER, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_VLAN_EGRESS_QOS, INFO, MESSAGE_MAX,
-    attributes, part, socket,
+    IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_VLAN_EGRESS_QOS, INFO, attributes, part,
+    socket,
 };
+use super::netlink::{NetlinkRequest, ask, attribute};
 use super::{EtherMac, PRIORITY};
 
 /// An interface of Ethernet.
@@ -35,42 +32,18 @@ pub struct EtherInterface {
 ///
 /// When the kernel does not tell.
 pub fn interfaces() -> io::Result<Vec<EtherInterface>> {
-    let socket = socket(0)?;
-    let flags = libc::NLM_F_REQUEST | libc::NLM_F_DUMP;
-    let request = LinkMessage::new(libc::RTM_GETLINK, flags, 0);
-    send(&socket, &request.finish(), SendFlags::empty())?;
+    let request = NetlinkRequest::new(libc::RTM_GETLINK, libc::NLM_F_DUMP, &[0; INFO]);
     let mut all = Vec::new();
-    while !part_of_dump(&socket, &mut all)? {}
+    ask(&socket(0)?, request, |kind, body| {
+        if kind == libc::RTM_NEWLINK {
+            all.extend(interface(body));
+        }
+    })?;
     Ok(all)
 }
 
-/// Takes the next messages of an answer that has several. Returns whether it has ended.
-fn part_of_dump(socket: &OwnedFd, all: &mut Vec<EtherInterface>) -> io::Result<bool> {
-    let mut answer = vec![0; MESSAGE_MAX];
-    let (len, _) = recv(socket, &mut *answer, RecvFlags::empty())?;
-    for message in messages(&answer[..len]) {
-        match part(message, 4).map(u16::from_ne_bytes) {
-            Some(DONE) => return Ok(true),
-            Some(ERROR) => return acknowledged(message).map(|()| true),
-            _ => all.extend(interface(message)),
-        }
-    }
-    Ok(false)
-}
-
-/// The messages of a datagram.
-fn messages(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let len = u32::from_ne_bytes(part(rest, 0)?) as usize;
-        let message = rest.get(..len).filter(|message| message.len() >= HEADER)?;
-        rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
-        Some(message)
-    })
-}
-
-/// What a message of RTM_NEWLINK tells, if it is about Ethernet.
-pub(super) fn interface(message: &[u8]) -> Option<EtherInterface> {
-    let info = message.get(HEADER..)?;
+/// What a message of RTM_NEWLINK tells, from `ifinfomsg` on, if it is about Ethernet.
+pub(super) fn interface(info: &[u8]) -> Option<EtherInterface> {
     if u16::from_ne_bytes(part(info, 2)?) != libc::ARPHRD_ETHER {
         return None;
     }
@@ -115,9 +88,10 @@ fn vlan_id(link_info: &[u8]) -> Option<u16> {
 ///
 /// When the kernel refuses: it takes CAP_NET_ADMIN.
 pub fn set_up(index: u32, up: bool) -> io::Result<()> {
-    let mut message = LinkMessage::new(libc::RTM_SETLINK, ACKNOWLEDGED, index);
-    message.flags(if up { libc::IFF_UP } else { 0 }, libc::IFF_UP);
-    change(message)
+    let flags = if up { libc::IFF_UP } else { 0 };
+    let info = info(index, flags, libc::IFF_UP);
+    let request = NetlinkRequest::new(libc::RTM_SETLINK, libc::NLM_F_ACK, &info);
+    ask(&socket(0)?, request, |_, _| {})
 }
 
 /// Makes an interface for a VLAN of another one, by its number. Tags of frames whose priority is
@@ -130,86 +104,32 @@ pub fn add_vlan(below: u32, vid: u16, name: &str) -> io::Result<()> {
     if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
     }
-    let flags = ACKNOWLEDGED | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let mut message = LinkMessage::new(libc::RTM_NEWLINK, flags, 0);
-    message.attribute(libc::IFLA_LINK, &below.to_ne_bytes());
-    message.attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
-    message.nest(IFLA_LINKINFO, |message| {
-        message.attribute(IFLA_INFO_KIND, b"vlan\0");
-        message.nest(IFLA_INFO_DATA, |message| {
-            message.attribute(IFLA_VLAN_ID, &vid.to_ne_bytes());
-            message.nest(IFLA_VLAN_EGRESS_QOS, |message| {
-                let mapping = [PRIORITY.to_ne_bytes(), PRIORITY.to_ne_bytes()].concat();
-                message.attribute(IFLA_VLAN_QOS_MAPPING, &mapping);
-            });
-        });
-    });
-    change(message)
+    let mapping = [PRIORITY.to_ne_bytes(), PRIORITY.to_ne_bytes()].concat();
+    let egress = attribute(IFLA_VLAN_QOS_MAPPING, &mapping);
+    let vlan = [
+        attribute(IFLA_VLAN_ID, &vid.to_ne_bytes()),
+        attribute(IFLA_VLAN_EGRESS_QOS, &egress),
+    ];
+    let kind = [
+        attribute(IFLA_INFO_KIND, b"vlan\0"),
+        attribute(IFLA_INFO_DATA, &vlan.concat()),
+    ];
+    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let request = NetlinkRequest::new(libc::RTM_NEWLINK, flags, &[0; INFO])
+        .attribute(libc::IFLA_LINK, &below.to_ne_bytes())
+        .attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat())
+        .attribute(IFLA_LINKINFO, &kind.concat());
+    ask(&socket(0)?, request, |_, _| {})
 }
 
-/// Has the kernel carry out a change, which it answers before `send` returns.
-fn change(message: LinkMessage) -> io::Result<()> {
-    let socket = socket(0)?;
-    send(&socket, &message.finish(), SendFlags::empty())?;
-    let mut answer = vec![0; MESSAGE_MAX];
-    let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
-    acknowledged(&answer[..len])
+/// `ifinfomsg` of an interface by its number, with which of its flags are to change, and to what.
+fn info(index: u32, flags: i32, change: i32) -> [u8; INFO] {
+    let mut info = [0; INFO];
+    info[4..8].copy_from_slice(&index.to_ne_bytes());
+    info[8..12].copy_from_slice(&flags.to_ne_bytes());
+    info[12..].copy_from_slice(&change.to_ne_bytes());
+    info
 }
-
-/// The code of a message of errors, 0 for none.
-fn acknowledged(message: &[u8]) -> io::Result<()> {
-    let is_answer = part(message, 4).map(u16::from_ne_bytes) == Some(ERROR);
-    match part(message, HEADER).map(i32::from_ne_bytes) {
-        Some(0) if is_answer => Ok(()),
-        Some(code) if is_answer => Err(Errno::from_raw_os_error(-code).into()),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
-}
-
-/// A message about links that is being written.
-struct LinkMessage(Vec<u8>);
-
-impl LinkMessage {
-    fn new(kind: u16, flags: i32, index: u32) -> Self {
-        let mut bytes = vec![0; 4];
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend((flags as u16).to_ne_bytes());
-        bytes.resize(HEADER + INFO, 0);
-        bytes[HEADER + 4..][..4].copy_from_slice(&index.to_ne_bytes());
-        Self(bytes)
-    }
-
-    /// Which flags of the interface are to change, and to what.
-    fn flags(&mut self, flags: i32, change: i32) {
-        self.0[HEADER + 8..][..4].copy_from_slice(&flags.to_ne_bytes());
-        self.0[HEADER + 12..][..4].copy_from_slice(&change.to_ne_bytes());
-    }
-
-    fn attribute(&mut self, kind: u16, value: &[u8]) {
-        self.nest(kind, |message| message.0.extend(value));
-    }
-
-    /// An attribute whose value is written by `fill`.
-    fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
-        let begin = self.0.len();
-        self.0.extend([0, 0]);
-        self.0.extend(kind.to_ne_bytes());
-        fill(self);
-        let len = (self.0.len() - begin) as u16;
-        self.0[begin..][..2].copy_from_slice(&len.to_ne_bytes());
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let len = self.0.len() as u32;
-        self.0[..4].copy_from_slice(&len.to_ne_bytes());
-        self.0
-    }
-}
-
-const ACKNOWLEDGED: i32 = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-const DONE: u16 = libc::NLMSG_DONE as u16;
-const ERROR: u16 = libc::NLMSG_ERROR as u16;
 
 /// Of the interface of a VLAN (linux/if_link.h).
 const IFLA_VLAN_ID: u16 = 1;

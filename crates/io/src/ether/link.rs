@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::netlink::NetlinkRequest;
 use super::{EtherMac, LinkStatus, PRIORITY, raw};
 
 /// An interface.
@@ -31,7 +32,7 @@ pub(super) struct LinkCounters {
 /// Asks for an interface by its name.
 pub(super) fn look(name: &str) -> io::Result<Interface> {
     let socket = socket(0)?;
-    send(&socket, &request(name)?, SendFlags::empty())?;
+    send(&socket, &request(name)?.finish(), SendFlags::empty())?;
     let mut answer = vec![0; MESSAGE_MAX];
     // The kernel answers before `send` returns.
     let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
@@ -119,22 +120,12 @@ fn family() -> [u8; 4] {
 }
 
 /// RTM_GETLINK (rtnetlink(7)) with the interface's name.
-fn request(name: &str) -> io::Result<Vec<u8>> {
+fn request(name: &str) -> io::Result<NetlinkRequest> {
     if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
-    let attribute = ATTRIBUTE + name.len() + 1;
-    let len = HEADER + INFO + attribute.next_multiple_of(4);
-    let mut request = Vec::with_capacity(len);
-    request.extend((len as u32).to_ne_bytes());
-    request.extend(libc::RTM_GETLINK.to_ne_bytes());
-    request.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    request.resize(HEADER + INFO, 0);
-    request.extend((attribute as u16).to_ne_bytes());
-    request.extend(libc::IFLA_IFNAME.to_ne_bytes());
-    request.extend(name.as_bytes());
-    request.resize(len, 0);
-    Ok(request)
+    let request = NetlinkRequest::new(libc::RTM_GETLINK, 0, &[0; INFO]);
+    Ok(request.attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat()))
 }
 
 /// The interface that an answer tells of, or the error.
@@ -232,3 +223,6 @@ pub(super) const IFLA_LINKINFO: u16 = 18;
 pub(super) const IFLA_INFO_KIND: u16 = 1;
 pub(super) const IFLA_INFO_DATA: u16 = 2;
 pub(super) const IFLA_VLAN_EGRESS_QOS: u16 = 3;
+
+/// The network namespace of the interface below, if that is another one (linux/if_link.h).
+pub(super) const IFLA_LINK_NETNSID: u16 = 37;

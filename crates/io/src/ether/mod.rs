@@ -17,6 +17,7 @@ mod interface_watch;
 pub mod interfaces;
 mod link;
 mod link_query;
+mod netlink;
 mod packet;
 mod raw;
 mod readiness;

@@ -213,8 +213,8 @@ impl<'a> HopReport<'a> {
             }),
             pfc: hop.pfc.map(|pfc| PfcReport {
                 priorities: (0..8).filter(|bit| pfc.enabled & 1 << bit != 0).collect(),
-                frames_sent: pfc.sent,
-                frames_received: pfc.received,
+                frames_sent: pfc.requests,
+                frames_received: pfc.indications,
             }),
         }
     }

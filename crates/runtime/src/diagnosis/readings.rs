@@ -3,7 +3,8 @@
 use fc::path_probe::{FcfPath, PortPath};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
-use io::ether::survey::{LinkReading, PauseReading, PfcReading, QdiscReading, RingSizes};
+use io::ether::dcb::DcbPfc;
+use io::ether::survey::{LinkReading, PauseReading, QdiscReading, RingSizes};
 
 /// All that the rules go by.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ pub struct Hop {
     /// Its link flow control, if it tells.
     pub pause: Option<PauseReading>,
     /// Its priority flow control, if it has it.
-    pub pfc: Option<PfcReading>,
+    pub pfc: Option<DcbPfc>,
 }
 
 /// How an interface has to do with the one in question.

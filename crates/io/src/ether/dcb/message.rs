@@ -1,10 +1,11 @@
-//! Messages of dcbnl: `nlmsghdr`, `dcbmsg` (family, command, padding), attributes. Numbers are in
-//! the byte order of the machine.
+//! Messages of dcbnl: `dcbmsg` (family, command, padding), attributes. Numbers are in the byte
+//! order of the machine.
 
 use std::io;
 
 use super::InterfaceDcb;
-use crate::ether::link::{ATTRIBUTE, HEADER, attributes, part};
+use crate::ether::link::{attributes, part};
+use crate::ether::netlink::{NetlinkRequest, attribute};
 
 /// What is asked (`enum dcbnl_commands`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +136,7 @@ impl DcbApp {
 }
 
 /// A request about the interface of this name.
-pub(crate) fn request(command: Command, name: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn request(command: Command, name: &str) -> io::Result<NetlinkRequest> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -143,53 +144,34 @@ pub(crate) fn request(command: Command, name: &str) -> io::Result<Vec<u8>> {
         Command::IeeeSet => RTM_SETDCB,
         Command::IeeeGet | Command::DcbxGet => RTM_GETDCB,
     };
-    let mut request = vec![0; 4];
-    request.extend(kind.to_ne_bytes());
-    request.extend(((libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16).to_ne_bytes());
-    request.resize(HEADER, 0);
-    request.extend([libc::AF_UNSPEC as u8, command as u8, 0, 0]);
-    put(&mut request, IFNAME, &[name.as_bytes(), &[0]].concat());
-    Ok(ended(request))
+    let head = [libc::AF_UNSPEC as u8, command as u8, 0, 0];
+    let request = NetlinkRequest::new(kind, libc::NLM_F_ACK, &head);
+    Ok(request.attribute(IFNAME, &[name.as_bytes(), &[0]].concat()))
 }
 
 /// A request to set what `change` has.
-pub(crate) fn set_request(name: &str, change: &InterfaceDcb) -> io::Result<Vec<u8>> {
+pub(crate) fn set_request(name: &str, change: &InterfaceDcb) -> io::Result<NetlinkRequest> {
     let mut nest = Vec::new();
     if let Some(ets) = &change.ets {
-        put(&mut nest, IEEE_ETS, &ets.write());
+        nest.extend(attribute(IEEE_ETS, &ets.write()));
     }
     if let Some(pfc) = &change.pfc {
-        put(&mut nest, IEEE_PFC, &pfc.write());
+        nest.extend(attribute(IEEE_PFC, &pfc.write()));
     }
     if !change.apps.is_empty() {
-        let mut table = Vec::new();
-        for app in &change.apps {
-            put(&mut table, IEEE_APP, &app.write());
-        }
-        put(&mut nest, IEEE_APP_TABLE | NESTED, &table);
+        let apps = change.apps.iter();
+        let table: Vec<_> = apps
+            .flat_map(|app| attribute(IEEE_APP, &app.write()))
+            .collect();
+        nest.extend(attribute(IEEE_APP_TABLE | NESTED, &table));
     }
-    let mut request = request(Command::IeeeSet, name)?;
-    put(&mut request, IEEE | NESTED, &nest);
-    Ok(ended(request))
+    Ok(request(Command::IeeeSet, name)?.attribute(IEEE | NESTED, &nest))
 }
 
-/// An answer, unless it is an error.
-pub(super) fn checked(answer: Vec<u8>) -> io::Result<Vec<u8>> {
-    let kind = part(&answer, 4).map(u16::from_ne_bytes);
-    if kind != Some(libc::NLMSG_ERROR as u16) {
-        return Ok(answer);
-    }
-    let code = part(&answer, HEADER).map_or(0, i32::from_ne_bytes);
-    Err(match code {
-        0 => io::ErrorKind::InvalidData.into(),
-        code => io::Error::from_raw_os_error(code.saturating_neg()),
-    })
-}
-
-/// Takes what an answer tells. Whether it tells who sets it.
+/// Takes what an answer tells, from `dcbmsg` on. Whether it tells who sets it.
 pub(crate) fn read(answer: &[u8], told: &mut InterfaceDcb) -> bool {
     let mut has_dcbx = false;
-    for (kind, value) in attributes(answer.get(HEADER + DCBMSG..).unwrap_or_default()) {
+    for (kind, value) in attributes(answer.get(DCBMSG..).unwrap_or_default()) {
         match (kind & KIND, value) {
             (DCBX, [dcbx, ..]) => {
                 told.dcbx = *dcbx;
@@ -218,7 +200,7 @@ fn read_ieee(nest: &[u8], told: &mut InterfaceDcb) {
 
 /// What became of a request to set something: the kernel tells the last byte of its error.
 pub(crate) fn set_outcome(answer: &[u8]) -> io::Result<()> {
-    let attributes = attributes(answer.get(HEADER + DCBMSG..).unwrap_or_default());
+    let attributes = attributes(answer.get(DCBMSG..).unwrap_or_default());
     for (kind, value) in attributes {
         match (kind & KIND, value) {
             (IEEE, [0, ..]) => return Ok(()),
@@ -229,20 +211,6 @@ pub(crate) fn set_outcome(answer: &[u8]) -> io::Result<()> {
         }
     }
     Err(io::ErrorKind::InvalidData.into())
-}
-
-fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    to.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend(value);
-    to.resize(to.len().next_multiple_of(4), 0);
-}
-
-/// With its length.
-fn ended(mut request: Vec<u8>) -> Vec<u8> {
-    let len = request.len() as u32;
-    request[..4].copy_from_slice(&len.to_ne_bytes());
-    request
 }
 
 const RTM_GETDCB: u16 = 78;

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::super::link::{attributes, part, socket};
+use super::super::netlink::{NetlinkRequest, ask, attribute};
 use super::super::raw::{self, EthtoolQuery};
-use super::dump::{NetlinkRequest, ask, attribute};
 
 /// Frames that the rings of an interface hold, and could hold (`ethtool -g`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

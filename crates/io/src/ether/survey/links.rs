@@ -4,9 +4,10 @@ use std::io;
 
 use super::super::EtherMac;
 use super::super::link::{
-    IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_STATS64, INFO, attributes, part, socket, tag_priority,
+    IFLA_INFO_KIND, IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_STATS64, INFO, attributes, part, socket,
+    tag_priority,
 };
-use super::dump::{NetlinkRequest, ask};
+use super::super::netlink::{NetlinkRequest, ask};
 
 /// An interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,6 +136,3 @@ pub(super) fn text(value: &[u8]) -> String {
     let end = value.iter().position(|byte| *byte == 0);
     String::from_utf8_lossy(&value[..end.unwrap_or(value.len())]).into_owned()
 }
-
-/// The network namespace of the interface below, if that is another one (linux/if_link.h).
-const IFLA_LINK_NETNSID: u16 = 37;

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::super::link::{attributes, part, socket};
-use super::dump::{NetlinkRequest, ask};
+use super::super::netlink::{NetlinkRequest, ask};
 use super::links::text;
 
 /// A queueing discipline of an interface.

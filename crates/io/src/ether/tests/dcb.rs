@@ -62,9 +62,9 @@ mod bytes {
     #[test]
     fn what_is_asked() {
         let expected = hex("1c000000 4e00 0500 00000000 00000000 00150000 0700 0100 766100 00");
-        assert_eq!(request(Command::IeeeGet, "va").unwrap(), expected);
+        assert_eq!(request(Command::IeeeGet, "va").unwrap().finish(), expected);
         let expected = hex("1c000000 4e00 0500 00000000 00000000 00160000 0700 0100 766100 00");
-        assert_eq!(request(Command::DcbxGet, "va").unwrap(), expected);
+        assert_eq!(request(Command::DcbxGet, "va").unwrap().finish(), expected);
     }
 
     /// `dcb app add dev va ethtype-prio 0x8906:3 0x8914:3`.
@@ -76,7 +76,7 @@ mod bytes {
         };
         let expected = "34000000 4f00 0500 00000000 00000000 00140000 0700 0100 766100 00 \
                         1800 0d80 1400 0380 0800 0100 01030689 0800 0100 01031489";
-        assert_eq!(set_request("va", &change).unwrap(), hex(expected));
+        assert_eq!(set_request("va", &change).unwrap().finish(), hex(expected));
     }
 
     /// `struct ieee_ets` and `struct ieee_pfc` have 59 and 136 bytes.
@@ -100,7 +100,7 @@ mod bytes {
         );
         let pfc = format!("8c00 0200 080800 {}", "00".repeat(133));
         let expected = hex(&[head, &ets, &pfc].concat());
-        assert_eq!(set_request("va", &change).unwrap(), expected);
+        assert_eq!(set_request("va", &change).unwrap().finish(), expected);
     }
 
     #[test]
@@ -122,7 +122,8 @@ mod bytes {
         ]
         .concat();
         let mut told = InterfaceDcb::default();
-        assert!(read(&answer, &mut told));
+        let answer = &answer[16..];
+        assert!(read(answer, &mut told));
         assert_eq!(told.dcbx, InterfaceDcb::HOST | InterfaceDcb::IEEE);
         assert_eq!(told.ets, Some(ETS));
         let expected = DcbPfc {
@@ -143,7 +144,7 @@ mod bytes {
     fn what_became_of_it() {
         let outcome = |attribute: &str| {
             let head = "00000000 4f00 0000 00000000 00000000 00140000";
-            let outcome = set_outcome(&hex(&[head, attribute].concat()));
+            let outcome = set_outcome(&hex(&[head, attribute].concat())[16..]);
             outcome.map_err(|cause| cause.raw_os_error())
         };
         assert_eq!(outcome("0500 0d00 00 000000"), Ok(()));

@@ -104,10 +104,16 @@ fn what_the_kernel_refuses_is_told() {
     assert_eq!(code(add_vlan(0x7fff_ffff, 8, "v8")), Some(libc::ENODEV));
 }
 
+/// `ifinfomsg` of an Ethernet interface.
+fn ethernet() -> Vec<u8> {
+    let mut info = vec![0; 16];
+    info[2..4].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
+    info
+}
+
 #[test]
 fn a_message_that_is_cut_off_tells_nothing() {
-    let mut whole = vec![0; 32];
-    whole[18..20].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
+    let whole = ethernet();
     assert!(interface(&whole).is_some());
     for len in 0..whole.len() {
         assert_eq!(interface(&whole[..len]), None, "{len}");

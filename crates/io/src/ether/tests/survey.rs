@@ -3,8 +3,7 @@
 use std::fs;
 
 use super::super::survey::{
-    LinkReading, PfcReading, QdiscReading, links, parse_pfc, parse_qdisc, pause, pfc, qdiscs,
-    ring_sizes,
+    LinkReading, QdiscReading, links, parse_qdisc, pause, pfc, qdiscs, ring_sizes,
 };
 use super::*;
 
@@ -126,33 +125,10 @@ fn an_interface_that_is_not_there_is_an_error() {
     }
 }
 
-/// `struct ieee_pfc` in its attributes, as dcbnl nests them.
-fn of_pfc(enabled: u8, counters: [u64; 16]) -> Vec<u8> {
-    let mut pfc = vec![8, enabled, 0, 0, 0, 0, 0, 0];
-    pfc.extend(counters.iter().flat_map(|counter| counter.to_ne_bytes()));
-    let nest = |kind: u16, value: Vec<u8>| {
-        let len = (4 + value.len() as u16).to_ne_bytes();
-        [&len[..], &kind.to_ne_bytes(), &value].concat()
-    };
-    let head = vec![0, 21, 0, 0];
-    [head, nest(13, nest(2, pfc))].concat()
-}
-
 #[test]
-fn priority_flow_control_is_told_by_priority() {
-    let counters = std::array::from_fn(|at| at as u64);
-    let told = parse_pfc(&of_pfc(0b1000, counters));
-    assert_eq!(
-        told,
-        Some(PfcReading {
-            enabled: 0b1000,
-            sent: [0, 1, 2, 3, 4, 5, 6, 7],
-            received: [8, 9, 10, 11, 12, 13, 14, 15],
-        })
-    );
-    let whole = of_pfc(0b1000, counters);
-    for len in 0..whole.len() {
-        assert_eq!(parse_pfc(&whole[..len]), None);
-        let _ = parse_qdisc(&whole[..len]);
+fn a_queueing_discipline_that_is_cut_off_is_none() {
+    for len in 0..20 {
+        assert_eq!(parse_qdisc(&vec![0; len]), None, "{len}");
     }
+    assert_eq!(parse_qdisc(&[0; 20]), Some(QdiscReading::default()));
 }

@@ -1,6 +1,7 @@
 //! Queues of this machine: disciplines, rings, the backlog, flow control, and what they lost.
 
-use io::ether::survey::{PauseReading, PfcReading, QdiscReading, RingSizes};
+use io::ether::dcb::DcbPfc;
+use io::ether::survey::{PauseReading, QdiscReading, RingSizes};
 
 use super::{hop, nothing, only, qdisc, sound, told};
 use crate::diagnosis::readings::{BlastReading, HopPlace, Losses};
@@ -156,9 +157,9 @@ fn one_kind_of_flow_control_is_on() {
         })
     };
     let pfc = |enabled| {
-        Some(PfcReading {
+        Some(DcbPfc {
             enabled,
-            ..PfcReading::default()
+            ..DcbPfc::default()
         })
     };
     let dcb = "flow-control eth0: dcb pfc set dev eth0 prio-pfc 3:on";

@@ -1,4 +1,5 @@
-//! Requests to netlink, with one answer or with a dump of many.
+//! Requests to netlink, with one answer or with a dump of many: what is asked and set by rtnetlink,
+//! dcbnl and ethtool is written and read here.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,10 +8,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::super::link::{HEADER, part};
+use super::link::{ATTRIBUTE, HEADER, part};
 
 /// A message to the kernel: its kind, what follows `nlmsghdr`, and what attributes follow that.
-pub(super) struct NetlinkRequest(Vec<u8>);
+#[derive(Debug)]
+pub(crate) struct NetlinkRequest(Vec<u8>);
 
 impl NetlinkRequest {
     /// A request of this kind, with the fixed part `head`; its answer is a dump if `flags` say so.
@@ -27,14 +29,15 @@ impl NetlinkRequest {
     pub(super) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         let Self(bytes) = &mut self;
         bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes.extend((4 + value.len() as u16).to_ne_bytes());
+        bytes.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(value);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         self
     }
 
-    fn finish(mut self) -> Vec<u8> {
+    /// The bytes that are sent.
+    pub(super) fn finish(mut self) -> Vec<u8> {
         let len = self.0.len() as u32;
         self.0[..4].copy_from_slice(&len.to_ne_bytes());
         self.0
