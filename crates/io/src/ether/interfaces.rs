@@ -3,8 +3,8 @@
 use std::io;
 
 use super::link::{
-    IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_VLAN_EGRESS_QOS, INFO, attributes, part,
-    socket,
+    IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINK_NETNSID, IFLA_LINKINFO, IFLA_VLAN_EGRESS_QOS, INFO,
+    attributes, part, socket,
 };
 use super::netlink::{NetlinkRequest, ask, attribute};
 use super::{EtherMac, PRIORITY};
@@ -22,7 +22,8 @@ pub struct EtherInterface {
     pub is_up: bool,
     /// Whether it stands for others that are bonded, on which frames are sent and received.
     pub is_bond: bool,
-    /// Where it is the interface of a VLAN: the number of the interface below, and the VLAN.
+    /// Where it is the interface of a VLAN: the number of the interface below, and the VLAN. `None`
+    /// where that interface is in another network namespace.
     pub vlan: Option<(u32, u16)>,
 }
 
@@ -54,7 +55,7 @@ pub(super) fn interface(info: &[u8]) -> Option<EtherInterface> {
         is_bond: flags & libc::IFF_MASTER as u32 != 0,
         ..EtherInterface::default()
     };
-    let (mut below, mut vid) = (None, None);
+    let (mut below, mut vid, mut is_elsewhere) = (None, None, false);
     for (kind, value) in attributes(info.get(INFO..)?) {
         match kind {
             libc::IFLA_IFNAME => {
@@ -63,11 +64,13 @@ pub(super) fn interface(info: &[u8]) -> Option<EtherInterface> {
             }
             libc::IFLA_ADDRESS => interface.mac = part(value, 0).unwrap_or_default(),
             libc::IFLA_LINK => below = part(value, 0).map(u32::from_ne_bytes),
+            // Its number is of that network namespace, where another interface here may have it.
+            IFLA_LINK_NETNSID => is_elsewhere = true,
             IFLA_LINKINFO => vid = vlan_id(value),
             _ => {}
         }
     }
-    interface.vlan = below.zip(vid);
+    interface.vlan = below.filter(|_| !is_elsewhere).zip(vid);
     Some(interface)
 }
 

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::super::interfaces::{EtherInterface, add_vlan, interface, interfaces, set_up};
+use super::super::netlink::attribute;
 use super::ip;
 
 mod mtu_2500 {
@@ -118,4 +119,22 @@ fn a_message_that_is_cut_off_tells_nothing() {
     for len in 0..whole.len() {
         assert_eq!(interface(&whole[..len]), None, "{len}");
     }
+}
+
+/// The number of an interface in another network namespace may be that of another one here.
+#[test]
+fn the_interface_below_a_vlan_is_one_of_this_namespace() {
+    let vlan = [
+        attribute(1, b"vlan\0"),
+        attribute(2, &attribute(1, &[152, 0])),
+    ]
+    .concat();
+    let below = attribute(libc::IFLA_LINK, &7_u32.to_ne_bytes());
+    let here = [ethernet(), below, attribute(18, &vlan)].concat();
+    assert_eq!(
+        interface(&here).unwrap().vlan,
+        Some((7, u16::from_ne_bytes([152, 0])))
+    );
+    let elsewhere = [here, attribute(37, &0_u32.to_ne_bytes())].concat();
+    assert_eq!(interface(&elsewhere).unwrap().vlan, None);
 }
