@@ -51,9 +51,9 @@ impl LinkServiceKind {
 /// What a link service is about whose command has ended; no command has this name.
 const NOTHING: OxId = OxId(0xffff);
 
-/// REC and SRR of one command that may go unanswered or lead nowhere, each after REC_TOV; more where
-/// the first pauses are shorter. Each loses to a network that loses one frame in ten once in three
-/// times; all of them, once in six thousand.
+/// REC and SRR of one command that may go unanswered or lead nowhere, each after REC_TOV; more
+/// where the first pauses are shorter. Each loses to a network that loses one frame in ten once in
+/// three times; all of them, once in six thousand.
 const MAX_RECOVERIES: u8 = 8;
 
 impl<L> InitiatorExchange<L> {
