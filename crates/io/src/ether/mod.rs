@@ -12,6 +12,7 @@
 mod bpf;
 mod cable;
 pub mod dcb;
+pub mod fast_path;
 mod filter;
 mod interface_watch;
 pub mod interfaces;
@@ -277,6 +278,16 @@ impl EtherPort {
         // call.
         drain_stores();
         each!(self, port => port.flush())
+    }
+
+    /// Whether all frames of [`Self::flush`] have left the interface too, as far as the kernel
+    /// tells. It costs a system call.
+    #[must_use]
+    pub fn has_sent_all(&self) -> bool {
+        match self {
+            Self::Packet(port) => port.has_sent_all(),
+            Self::Xdp(_) | Self::Cable(_) => false,
+        }
     }
 
     /// Becomes ready as soon as anything can leave: the user has more to send, and does something

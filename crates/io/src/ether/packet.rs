@@ -121,6 +121,20 @@ impl PacketPort {
         self.station.addresses()[0]
     }
 
+    /// Name and number of the interface.
+    pub(super) fn interface(&self) -> (&str, i32) {
+        (self.station.name(), self.station.index())
+    }
+
+    pub(super) fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Whether the interface has sent all that it was given.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.slots.is_empty() && raw::unsent(&self.socket).is_ok_and(|bytes| bytes == 0)
+    }
+
     pub(super) fn link(&self) -> LinkStatus {
         self.station.link()
     }

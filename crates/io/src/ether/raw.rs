@@ -56,6 +56,14 @@ pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     Ok(statistics)
 }
 
+/// Bytes of frames that a socket has sent and the interface has not.
+pub(super) fn unsent(socket: &OwnedFd) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an integer (SIOCOUTQ has the number of TIOCOUTQ).
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+    Ok(bytes.max(0) as u32)
+}
+
 /// Over how many queues an interface receives (ethtool -l), by any socket.
 pub(super) fn receive_queues(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
     // The most and the present number of receiving, sending, other and combined.
@@ -74,6 +82,8 @@ pub(super) enum EthtoolQuery {
     Rings = 0x10,
     /// ETHTOOL_GPAUSEPARAM.
     Pause = 0x12,
+    /// ETHTOOL_GFLAGS.
+    Flags = 0x25,
     /// ETHTOOL_GCHANNELS.
     Channels = 0x3c,
 }

@@ -3,6 +3,7 @@
 mod cable;
 mod dcb;
 mod every;
+mod fast_path;
 mod interfaces;
 mod link;
 mod packet;

@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::ether::bpf::{
-    self, ADD_VALUE, AND_VALUE, BpfMap, CALL, EXIT, LOAD_HALF, LOAD_VALUE, LOAD_WORD, MOVE,
-    MOVE_VALUE, MapKind, REDIRECT_MAP, SKIP_IF_EQUAL, SKIP_IF_GREATER, SKIP_IF_OTHER, XDP_PASS,
-    instruction,
+    self, ADD_VALUE, AND_VALUE, AttachMode, BpfMap, CALL, EXIT, LOAD_HALF, LOAD_VALUE, LOAD_WORD,
+    MOVE, MOVE_VALUE, MapKind, REDIRECT_MAP, SKIP_IF_EQUAL, SKIP_IF_GREATER, SKIP_IF_OTHER,
+    XDP_PASS, instruction,
 };
 
 /// A program that is attached to an interface for as long as this lives.
@@ -23,7 +23,7 @@ impl XdpProgram {
     pub(super) fn new(interface: i32, queues: u32) -> io::Result<Self> {
         let sockets = BpfMap::new(MapKind::SOCKETS, queues)?;
         let program = bpf::load(&instructions(sockets.number()))?;
-        let _link = bpf::attach(&program, interface, 0)?;
+        let _link = bpf::attach(&program, interface, AttachMode::Any)?;
         Ok(Self { _link, sockets })
     }
 
