@@ -13,6 +13,7 @@
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
 //! | LLDP and DCBX at its ports | `lldp` |
 //! | what other programs are told of it | [`status`] |
+//! | a switch on a thread of its own, and what it is asked there | `running`, `survey` |
 //! | what it logs | `report`, `login_log`, `unseen` |
 
 mod backlog;
@@ -28,6 +29,8 @@ mod orders;
 mod port;
 mod report;
 pub mod status;
+mod running;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod unseen;
@@ -53,9 +56,11 @@ use self::ids_keeper::IdsKeeper;
 use self::lldp::LldpAgents;
 use self::options::SwitchOptions;
 use self::orders::{OrderSender, SwitchOrder};
-pub use self::orders::{SwitchOrders, ZonesError};
+pub use self::orders::{SwitchOrders, ZonesError, read_zones};
 use self::port::SwitchPort;
 use self::status::SwitchTeller;
+pub use self::running::RunningSwitch;
+pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
 pub use self::vlan::OtherVlan;
 
 /// A port that is ready.
@@ -105,44 +110,87 @@ pub fn run(
     options: &SwitchOptions,
     ready: impl FnOnce(&[ReadyPort], SwitchOrders) -> io::Result<()>,
 ) -> Result<(), SwitchError> {
-    for remark in options.remarks() {
-        tracing::warn!("{remark}");
+    OpenSwitch::open(options)?.run(ready)
+}
+
+/// A switch whose ports are open. Nothing has heard of it yet.
+#[derive(Debug)]
+pub struct OpenSwitch {
+    options: SwitchOptions,
+    zones: Arc<Zones>,
+    ids: IdList,
+    attachments: Vec<FcfAttachment>,
+}
+
+impl OpenSwitch {
+    /// Reads its zones and what it remembers, and opens its ports.
+    ///
+    /// # Errors
+    ///
+    /// See [`SwitchError`]. No port stays open.
+    pub fn open(options: &SwitchOptions) -> Result<Self, SwitchError> {
+        for remark in options.remarks() {
+            tracing::warn!("{remark}");
+        }
+        let zones = orders::zones(&options.zoning)?;
+        let ids = match &options.state {
+            Some(folder) => ids::load(folder)?,
+            None => IdList::new(),
+        };
+        for place in &options.places {
+            vlan::check(place, options.vlan)?;
+        }
+        let attachments = options.places.iter().map(FcfAttachment::open);
+        let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
+        for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {
+            tracing::warn!("{obstacle}");
+        }
+        Ok(Self {
+            options: options.clone(),
+            zones,
+            ids,
+            attachments,
+        })
     }
-    let zones = orders::zones(&options.zoning)?;
-    let ids = match &options.state {
-        Some(folder) => ids::load(folder)?,
-        None => IdList::new(),
-    };
-    for place in &options.places {
-        vlan::check(place, options.vlan)?;
+
+    /// Switches until it is told to stop, as [`run`] does.
+    ///
+    /// # Errors
+    ///
+    /// See [`SwitchError`].
+    pub fn run(
+        self,
+        ready: impl FnOnce(&[ReadyPort], SwitchOrders) -> io::Result<()>,
+    ) -> Result<(), SwitchError> {
+        let Self {
+            options,
+            zones,
+            ids,
+            mut attachments,
+        } = self;
+        let (ring, other) = AnyRing::open(options.ring)?;
+        if let Some(cause) = other {
+            tracing::info!("no io_uring ({cause}): using epoll");
+        }
+        let (sender, heard) = OrderSender::new(ring.waker());
+        let keeper = ids_keeper(&options, &sender)?;
+        let orders = SwitchOrders::new(sender, &options.zoning);
+        let epoch = Instant::now();
+        let switch = switch(&options, Arc::clone(&zones), ids, &attachments)?;
+        if options.standby {
+            let (name, fabric) = (switch.switch_name(), switch.fabric_name());
+            tracing::info!("standing by for switch {name} of fabric {fabric}");
+        }
+        let ports = ready_ports(&options, &switch, &attachments);
+        let teller = teller(&options, &ports, &switch, &attachments);
+        let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
+        let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
+        let machines = (switch, zones, lldp);
+        let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
+        core.teller = teller;
+        ready(&ports, orders)?;
+        Ok(core.run()?)
     }
-    let attachments = options.places.iter().map(FcfAttachment::open);
-    let mut attachments = attachments.collect::<Result<Vec<_>, _>>()?;
-    for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {
-        tracing::warn!("{obstacle}");
-    }
-    let (ring, other) = AnyRing::open(options.ring)?;
-    if let Some(cause) = other {
-        tracing::info!("no io_uring ({cause}): using epoll");
-    }
-    let (sender, heard) = OrderSender::new(ring.waker());
-    let keeper = ids_keeper(options, &sender)?;
-    let orders = SwitchOrders::new(sender, &options.zoning);
-    let epoch = Instant::now();
-    let switch = switch(options, Arc::clone(&zones), ids, &attachments)?;
-    if options.standby {
-        let (name, fabric) = (switch.switch_name(), switch.fabric_name());
-        tracing::info!("standing by for switch {name} of fabric {fabric}");
-    }
-    let ports = ready_ports(options, &switch, &attachments);
-    let teller = teller(options, &ports, &switch, &attachments);
-    let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
-    let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
-    let machines = (switch, zones, lldp);
-    let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
-    core.teller = teller;
-    ready(&ports, orders)?;
-    Ok(core.run()?)
 }
 
 /// What keeps N_Port_IDs, if there is a place for them. That of a standby looks at what the other

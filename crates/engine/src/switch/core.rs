@@ -302,6 +302,8 @@ impl SwitchCore {
                 }
                 SwitchOrder::Tell => self.tell_counters(),
                 SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
+                // Who asked may have lost patience.
+                SwitchOrder::Survey(asker) => drop(asker.send(self.survey())),
             }
         }
     }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use ::io::ether::Place;
 pub use ::io::ring::RingKind;
+use fc::fabric::zones::Zones;
 pub use fc::lldp::LldpMode;
 use fc::wire::ethernet::Mac;
 pub use fc::wire::names::Wwn;
@@ -55,6 +57,8 @@ pub enum Zoning {
     Open,
     /// What a file says.
     File(PathBuf),
+    /// These zones, until others are given.
+    Given(Arc<Zones>),
 }
 
 /// What `--domain` may be (FC-SW-6, `Domain_ID` of a switch).

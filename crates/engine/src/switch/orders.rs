@@ -13,6 +13,7 @@ use runtime::files;
 
 use super::ids::IdList;
 use super::options::Zoning;
+use super::survey::SwitchSurvey;
 
 /// An order.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) enum SwitchOrder {
     Tell,
     /// These N_Port_IDs were given by the other switch of the fabric.
     RestoreIds(IdList),
+    /// Who asks is to be told what it has.
+    Survey(Sender<SwitchSurvey>),
 }
 
 /// Gives orders to a switch that runs.
@@ -61,7 +64,7 @@ impl SwitchOrders {
     pub(super) fn new(sender: OrderSender, zoning: &Zoning) -> Self {
         let zones = match zoning {
             Zoning::File(path) => Some(path.clone()),
-            Zoning::Closed | Zoning::Open => None,
+            Zoning::Closed | Zoning::Open | Zoning::Given(_) => None,
         };
         Self {
             sender,
@@ -78,6 +81,20 @@ impl SwitchOrders {
     /// Logs what was forwarded and dropped.
     pub fn tell(&self) {
         self.sender.give(SwitchOrder::Tell);
+    }
+
+    /// Has other zones be active. Pairs that stay do not notice.
+    pub fn set_zones(&self, zones: Arc<Zones>) {
+        self.sender.give(SwitchOrder::SetZones(zones));
+    }
+
+    /// What it has and has counted; `None` if it has ended, or does not answer within
+    /// [`SURVEY_PATIENCE`].
+    #[must_use]
+    pub fn survey(&self) -> Option<SwitchSurvey> {
+        let (told, heard) = channel();
+        self.sender.give(SwitchOrder::Survey(told));
+        heard.recv_timeout(SURVEY_PATIENCE).ok()
     }
 
     /// Has the zone file read again. If it has an error the zones stay as they are. Nothing waits
@@ -139,6 +156,9 @@ pub(super) fn read_aside<T: Send + 'static>(
     Ok(true)
 }
 
+/// How long a switch may take to tell what it has.
+const SURVEY_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long it takes to read a zone file of any disk that answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -151,7 +171,11 @@ pub struct ZonesError(pub(super) String);
 const ZONES_MAX: u64 = 1 << 20;
 
 /// The zones of a file.
-pub(super) fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
+///
+/// # Errors
+///
+/// See [`ZonesError`].
+pub fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
     let shown = path.display();
     let failed = |cause: &dyn std::fmt::Display| ZonesError(format!("--zones {shown}: {cause}"));
     let bytes = files::read_regular(path, ZONES_MAX).map_err(|cause| failed(&cause))?;
@@ -184,5 +208,6 @@ pub(super) fn zones(zoning: &Zoning) -> Result<Arc<Zones>, ZonesError> {
         Zoning::Closed => Ok(Arc::new(Zones::closed())),
         Zoning::Open => Ok(Arc::new(Zones::open())),
         Zoning::File(path) => read_zones(path),
+        Zoning::Given(zones) => Ok(Arc::clone(zones)),
     }
 }

@@ -121,6 +121,12 @@ impl SwitchPort {
         self.attachment.as_mut().map(|one| &mut one.ether)
     }
 
+    /// Whether frames can pass.
+    pub(super) fn is_usable(&self) -> bool {
+        let attachment = self.attachment.as_ref();
+        attachment.is_some_and(FcfAttachment::is_usable)
+    }
+
     /// How the link is, if it has changed, and what is in the way then.
     pub(super) fn news(&mut self) -> io::Result<Option<(LinkStatus, Option<LinkProblem>)>> {
         let Some(attachment) = &mut self.attachment else {

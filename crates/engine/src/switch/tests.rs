@@ -12,5 +12,6 @@ mod lldp;
 mod login_log;
 mod options;
 mod orders;
+mod running;
 mod unseen;
 mod vlan;

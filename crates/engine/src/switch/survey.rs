@@ -1,0 +1,69 @@
+//! What a switch has at a moment, for those who ask it while it runs.
+
+use fc::fabric::{DropReason, FabricLogin};
+use fc::wire::names::Wwn;
+use runtime::n_port::FrameLosses;
+
+use super::core::SwitchCore;
+
+/// What a switch has at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SwitchSurvey {
+    /// Switch_Name.
+    pub switch_name: Wwn,
+    /// Fabric_Name.
+    pub fabric_name: Wwn,
+    /// It accepts logins: it is no standby.
+    pub is_active: bool,
+    /// Its ports, in the order of its options.
+    pub ports: Vec<SwitchPortSurvey>,
+    /// The VN_Ports that are logged in, by N_Port_ID.
+    pub logins: Vec<FabricLogin>,
+}
+
+/// What a switch has counted at a port of frames that came in there, since it was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchPortSurvey {
+    /// The interface or cable.
+    pub place: String,
+    /// Frames can pass.
+    pub is_up: bool,
+    /// Frames that were forwarded.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames for the switch itself.
+    pub taken: u64,
+    /// Frames that were dropped, by reason, of those that there were.
+    pub dropped: Vec<(DropReason, u64)>,
+    /// Frames that were lost at the Ethernet port, if the kernel tells.
+    pub lost: Option<FrameLosses>,
+}
+
+impl SwitchCore {
+    /// What it has now.
+    pub(super) fn survey(&mut self) -> SwitchSurvey {
+        let mut ports = Vec::with_capacity(self.ports.len());
+        for (number, place, counters) in self.switch.counters() {
+            let port = &mut self.ports[usize::from(number.0)];
+            let dropped = DropReason::ALL.map(|reason| (reason, counters.dropped(reason)));
+            let dropped = dropped.into_iter().filter(|(_, frames)| *frames > 0);
+            ports.push(SwitchPortSurvey {
+                place: place.to_owned(),
+                is_up: port.is_usable(),
+                frames: counters.forwarded_frames,
+                bytes: counters.forwarded_bytes,
+                taken: counters.taken,
+                dropped: dropped.collect(),
+                lost: port.losses(),
+            });
+        }
+        SwitchSurvey {
+            switch_name: self.switch.switch_name(),
+            fabric_name: self.switch.fabric_name(),
+            is_active: self.switch.is_active(),
+            ports,
+            logins: self.switch.logins().cloned().collect(),
+        }
+    }
+}
