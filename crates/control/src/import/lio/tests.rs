@@ -234,8 +234,9 @@ fn sight(tree: &Tree, row: &TargetRow, initiator: &str) -> Sight {
 }
 
 /// A tree that LIO can have: its identities, names without spaces, one ACL for an initiator, LUNs
-/// that are there, groups that are used and ask for what LIO asks for.
+/// that are there, groups that are used and ask for what LIO asks for, and no switches.
 fn for_lio(mut tree: Tree) -> Tree {
+    tree.switch.clear();
     tree.volume = std::mem::take(&mut tree.volume)
         .into_iter()
         .map(|(name, mut row)| {
