@@ -15,6 +15,7 @@
 //! The gate does no I/O of its own: [`Store`] keeps, [`Engine`] serves.
 
 mod error;
+mod permission;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -27,6 +28,7 @@ use crate::document::{edit, parse};
 use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
 pub use error::GateError;
+use permission::{are_rows, permit};
 
 /// What serves the tree.
 pub trait Engine {
@@ -438,33 +440,6 @@ impl Considered {
             ..self.outcome.clone()
         }
     }
-}
-
-/// A loss is allowed by name: a slip in it is told, where no loss comes too.
-fn are_rows(allowed: &Allowed, trees: [&Tree; 2]) -> Result<(), GateError> {
-    let is_row = |name: &str| {
-        let sections = ["volume", "group", "target"];
-        let dotted = name.split_once('.').filter(|(of, _)| sections.contains(of));
-        trees.iter().any(|tree| {
-            let has = |name| {
-                tree.volume.contains_key(name)
-                    || tree.group.contains_key(name)
-                    || tree.target.contains_key(name)
-            };
-            has(name) || dotted.is_some_and(|(_, name)| has(name))
-        })
-    };
-    let unknown = allowed.loses.iter().find(|name| !is_row(name));
-    unknown.map_or(Ok(()), |name| Err(GateError::NoRow(name.clone())))
-}
-
-fn permit(outcome: &Outcome, allowed: &Allowed) -> Result<(), GateError> {
-    if outcome.plan.refused(allowed).next().is_none() {
-        return Ok(());
-    }
-    let way_out = outcome.plan.way_out();
-    let outcome = Box::new(outcome.clone());
-    Err(GateError::Refused { outcome, way_out })
 }
 
 fn generation(outcome: &Outcome, author: &Author, now: SystemTime) -> Generation {
