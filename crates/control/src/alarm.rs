@@ -37,6 +37,10 @@ pub enum AlarmKind {
     Absent,
     /// A core does not answer.
     Core,
+    /// A switch cannot run.
+    Switch,
+    /// The zones of a switch cannot be read.
+    Zones,
 }
 
 /// Something that somebody should look at. It goes by itself when its cause does.
@@ -95,6 +99,8 @@ impl AlarmKind {
             Self::Portal => "portal",
             Self::Absent => "absent",
             Self::Core => "core",
+            Self::Switch => "switch",
+            Self::Zones => "zones",
         }
     }
 }

@@ -36,6 +36,7 @@ use crate::plan::{Impact, plan};
 use crate::plane::Plane;
 use crate::serving::{Places, ServedTree, api_alarm};
 use crate::store::{FileStore, RealFiles};
+use crate::switches::Switches;
 use crate::tree::{Tree, VolumeRow};
 use thread::ControlSocket;
 
@@ -68,6 +69,7 @@ pub struct Daemon {
     plane: Arc<Plane>,
     server: ServerHandle,
     listeners: Arc<ApiListeners>,
+    switches: Arc<Switches>,
     stop: watch::Sender<bool>,
     control: JoinHandle<()>,
     /// For as long as anything writes there.
@@ -129,6 +131,8 @@ impl Daemon {
         let mut first = first(&mut store, &options.config)?;
         let board = Arc::new(AlarmBoard::default());
         let tokens = Tokens::read(options.state.join("tokens.json"), Arc::clone(&board));
+        let switches = Switches::new(options.state.clone(), options.ring, Arc::clone(&board));
+        let switches = switches.map_err(|cause| failed(format!("no thread: {cause}")))?;
         let places = Places {
             state: options.state.clone(),
             credentials: options.credentials.clone(),
@@ -151,12 +155,13 @@ impl Daemon {
             board.raise(api_alarm(&cause));
             PreparedListeners::default()
         });
+        switches.start(&first.tree);
         let tree = Arc::new(first.tree);
         let engine = ServedTree::new(
             Arc::clone(&server),
             places,
             Arc::clone(&tree),
-            Arc::clone(&listeners),
+            (Arc::clone(&listeners), Arc::clone(&switches)),
             Arc::clone(&board),
         );
         let gate = Gate::new(store, engine, first.generation, first.text, tree);
@@ -164,11 +169,16 @@ impl Daemon {
         let router = api::router(ApiState::new(Arc::clone(&plane), Arc::new(tokens)));
         listeners.start(router.clone(), prepared);
         let started = thread::start(options, socket, router);
-        let (stop, control) = started.inspect_err(|_| server.stop()).map_err(failed)?;
+        let ends = |_: &String| {
+            server.stop();
+            switches.stop();
+        };
+        let (stop, control) = started.inspect_err(ends).map_err(failed)?;
         Ok(Self {
             plane,
             server,
             listeners,
+            switches,
             stop,
             control,
             state: state.map(Arc::new),
@@ -200,7 +210,7 @@ impl Daemon {
     }
 
     /// Ends the control plane, then the server: initiators are asked to log out, and volumes
-    /// flushed.
+    /// flushed. Switches end last.
     ///
     /// # Errors
     ///
@@ -211,7 +221,10 @@ impl Daemon {
         let _ = self.stop.send(true);
         self.server.stop();
         let _ = self.control.join();
-        self.server.wait().map_err(|error| error.to_string())
+        let ended = self.server.wait().map_err(|error| error.to_string());
+        // Targets of this daemon may have logged out of their fabrics until now.
+        self.switches.stop();
+        ended
     }
 }
 

@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 
 use crate::check::{TreeProblem, check, new_overlaps};
 use crate::document::{edit, parse};
-use crate::plan::{Allowed, Impact, Plan, SessionFact, plan};
+use crate::plan::{Allowed, FabricLoginFact, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
 pub use error::GateError;
 use permission::{are_rows, permit};
@@ -39,7 +39,12 @@ pub trait Engine {
     /// The cores do not tell.
     fn sessions(&self) -> Result<Vec<SessionFact>, String>;
 
-    /// Reads again what the tree that is served only names: secrets.
+    /// The ports that are logged in to the fabrics of switches.
+    fn fabric_logins(&self) -> Vec<FabricLoginFact> {
+        Vec::new()
+    }
+
+    /// Reads again what the tree that is served only names: secrets, and zones in files.
     ///
     /// # Errors
     ///
@@ -205,6 +210,7 @@ struct Considered {
     tree: Arc<Tree>,
     /// Those by which the plan was made.
     sessions: Vec<SessionFact>,
+    logins: Vec<FabricLoginFact>,
     outcome: Outcome,
 }
 
@@ -311,7 +317,9 @@ impl<S: Store, E: Engine> Gate<S, E> {
         are_rows(&request.allowed, [&self.tree, &tree])?;
         let sessions = self.engine.sessions();
         let sessions = sessions.map_err(|cause| GateError::Failed(vec![cause]))?;
-        let plan = plan(&self.tree, &tree, &sessions);
+        let logins = self.engine.fabric_logins();
+        let mut plan = plan(&self.tree, &tree, &sessions);
+        plan.tell_logins(&logins);
         let changes = u64::from(text != self.text);
         let outcome = Outcome {
             from: self.generation,
@@ -329,6 +337,7 @@ impl<S: Store, E: Engine> Gate<S, E> {
             text,
             tree,
             sessions,
+            logins,
             outcome,
         })
     }
@@ -433,7 +442,8 @@ impl Considered {
         if sessions == self.sessions {
             return self.outcome.clone();
         }
-        let plan = plan(old, &self.tree, sessions);
+        let mut plan = plan(old, &self.tree, sessions);
+        plan.tell_logins(&self.logins);
         Outcome {
             worst: plan.worst(),
             plan,

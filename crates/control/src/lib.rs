@@ -3,7 +3,7 @@
 //! | file | duty |
 //! |---|---|
 //! | [`alarm`] | what somebody should look at |
-//! | [`tree`] | the rows: volumes, groups, targets |
+//! | [`tree`] | the rows: volumes, groups, targets, switches |
 //! | [`document`] | a tree as TOML, read with places and rewritten with comments kept |
 //! | [`check`] | what does not fit together in a tree |
 //! | [`panics`] | what a panic costs: the process, or a request |
@@ -13,6 +13,7 @@
 //! | `login_keys` | the login keys that a target may have of its own |
 //! | [`lower`] | from a tree to what the engine serves |
 //! | [`serving`] | the engine behind the gate |
+//! | `switches` | switches, each on a thread of its own |
 //! | [`plane`] | what all front ends of a running server use |
 //! | [`api`] | HTTP and JSON over a Unix socket and TCP |
 //! | [`daemon`] | from a file to a server that can be asked and told |
@@ -46,4 +47,5 @@ pub mod secret;
 pub mod serving;
 pub mod shell;
 pub mod store;
+mod switches;
 pub mod tree;

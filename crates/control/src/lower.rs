@@ -1,6 +1,7 @@
 //! From a tree to what the engine serves: an inventory, with secrets in it and every name resolved.
 
 mod access;
+mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -16,6 +17,8 @@ use fc::wire::names::Wwn;
 use iscsi::target::{IserPortals, NodeLogin};
 use itertools::Itertools;
 use zeroize::Zeroizing;
+
+pub(crate) use switch::switch_options;
 
 use crate::check::{Portal, address_of, iser_portals_by, naa_bytes, names_rows, parts, portal};
 use crate::secret::SecretSource;

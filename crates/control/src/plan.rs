@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `quiet` | no host can notice | |
 //! | `told` | hosts get a unit attention: capacity 2A/09, LUNs 3F/0E, mode 2A/01 | |
-//! | `cuts` | sessions end | `--allow cuts` |
+//! | `cuts` | sessions, or logins to a fabric, end | `--allow cuts` |
 //! | `loses` | data or an identity goes | `--allow loses=ROW` |
 //!
 //! A session ends only if there is one: what is told here follows from who is logged in.
@@ -13,6 +13,7 @@
 mod iser;
 mod rows;
 mod sight;
+mod switches;
 mod volumes;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use utoipa::ToSchema;
 
 use crate::tree::Tree;
 use sight::Sight;
+pub use switches::FabricLoginFact;
 
 /// What a difference does to hosts, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -108,10 +110,16 @@ pub fn plan(old: &Tree, new: &Tree, sessions: &[SessionFact]) -> Plan {
     volumes::compare(old, new, &sight, &mut plan);
     rows::groups(old, new, &sight, &mut plan);
     rows::targets(old, new, &sight, &mut plan);
+    switches::compare(old, new, &mut plan);
     plan
 }
 
 impl Plan {
+    /// Names the ports that lose their login to the fabric of a switch.
+    pub fn tell_logins(&mut self, logins: &[FabricLoginFact]) {
+        switches::tell_logins(self, logins);
+    }
+
     /// The worst that comes of it.
     #[must_use]
     pub fn worst(&self) -> Impact {

@@ -17,8 +17,9 @@ use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::api::{ApiListeners, PreparedListeners};
 use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
-use crate::plan::SessionFact;
+use crate::plan::{FabricLoginFact, SessionFact};
 use crate::secret::SecretSource;
+use crate::switches::Switches;
 use crate::tree::{ApiRow, Tree, VolumeRow, pairs};
 
 /// Where this machine keeps what a tree only names.
@@ -173,6 +174,7 @@ pub struct ServedTree {
     places: Places,
     tree: Arc<Tree>,
     listeners: Arc<ApiListeners>,
+    switches: Arc<Switches>,
     alarms: Arc<AlarmBoard>,
 }
 
@@ -183,7 +185,7 @@ impl ServedTree {
         server: ServerHandle,
         places: Places,
         tree: Arc<Tree>,
-        listeners: Arc<ApiListeners>,
+        (listeners, switches): (Arc<ApiListeners>, Arc<Switches>),
         alarms: Arc<AlarmBoard>,
     ) -> Self {
         Self {
@@ -191,6 +193,7 @@ impl ServedTree {
             places,
             tree,
             listeners,
+            switches,
             alarms,
         }
     }
@@ -202,7 +205,7 @@ impl ServedTree {
             Arc::clone(&self.server),
             self.places.clone(),
             Arc::default(),
-            Arc::clone(&self.listeners),
+            (Arc::clone(&self.listeners), Arc::clone(&self.switches)),
             Arc::clone(&self.alarms),
         )
     }
@@ -234,6 +237,18 @@ impl Engine for ServedTree {
         Ok(sessions.into_iter().filter_map(fact).collect())
     }
 
+    fn fabric_logins(&self) -> Vec<FabricLoginFact> {
+        let surveys = self.switches.surveys().into_iter();
+        let facts = surveys.flat_map(|(switch, survey)| {
+            let logins = survey.logins.into_iter();
+            logins.map(move |login| FabricLoginFact {
+                switch: switch.clone(),
+                wwpn: login.wwpn.to_string(),
+            })
+        });
+        facts.collect()
+    }
+
     fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String> {
         self.places.keep_secret(name, secret)
     }
@@ -251,6 +266,7 @@ impl Engine for ServedTree {
         let before = self.server.inventory();
         let inventory = self.places.inventory(tree, &self.tree.volume, &before)?;
         let listeners = self.prepare_api(&tree.api)?;
+        let switches = self.switches.prepare(tree, &self.tree)?;
         // What works does not give way to what cannot be opened, whatever is allowed.
         let needed = pairs(&self.tree.volume, &tree.volume).filter(|(name, old, new)| {
             new.is_some() && old != new && (!absent_ok || self.server.has_volume(name))
@@ -260,6 +276,7 @@ impl Engine for ServedTree {
         let applied = self.server.apply_after(inventory, &required, &mut persist);
         applied.map_err(|error| vec![error.to_string()])?;
         self.tree = Arc::clone(tree);
+        self.switches.switch(switches);
         if let Some(prepared) = listeners {
             self.listeners.switch(prepared);
             self.alarms.clear(AlarmKind::Api);

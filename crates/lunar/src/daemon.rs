@@ -23,10 +23,10 @@ use crate::{VerbError, client, log};
 
 /// Serve what a configuration file says, until told to stop
 ///
-/// Volumes, groups of initiators and targets are rows of one file. lunar plan tells what a change
-/// of it would do to whom, lunar apply makes it, while hosts go on working. SIGHUP applies the file
-/// if that ends no session and loses nothing; SIGTERM or ^C asks the initiators to log out, flushes
-/// the volumes and exits with 0.
+/// Volumes, groups of initiators, targets and switches are rows of one file. lunar plan tells what
+/// a change of it would do to whom, lunar apply makes it, while hosts go on working. SIGHUP applies
+/// the file if that ends no session and loses nothing; SIGTERM or ^C asks the initiators to log
+/// out, flushes the volumes and exits with 0.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// The configuration file

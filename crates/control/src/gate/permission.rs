@@ -7,13 +7,14 @@ use crate::tree::Tree;
 /// A loss is allowed by name: a slip in it is told, where no loss comes too.
 pub(super) fn are_rows(allowed: &Allowed, trees: [&Tree; 2]) -> Result<(), GateError> {
     let is_row = |name: &str| {
-        let sections = ["volume", "group", "target"];
+        let sections = ["volume", "group", "target", "switch"];
         let dotted = name.split_once('.').filter(|(of, _)| sections.contains(of));
         trees.iter().any(|tree| {
             let has = |name| {
                 tree.volume.contains_key(name)
                     || tree.group.contains_key(name)
                     || tree.target.contains_key(name)
+                    || tree.switch.contains_key(name)
             };
             has(name) || dotted.is_some_and(|(_, name)| has(name))
         })

@@ -47,6 +47,8 @@ pub(super) fn clearconfig(run: &mut Run<'_>, args: &Args) -> Done {
         daemon: std::mem::take(&mut old.daemon),
         api: std::mem::take(&mut old.api),
         discovery: std::mem::take(&mut old.discovery),
+        // The shell knows of no switches.
+        switch: std::mem::take(&mut old.switch),
         ..Tree::default()
     };
     run.say("All configuration cleared");

@@ -63,4 +63,15 @@ impl SwitchRow {
     pub fn zone_text(&self) -> String {
         self.zones.join("\n")
     }
+
+    /// All that is not about who sees whom: with the rest alone it can run on.
+    #[must_use]
+    pub(crate) fn without_zones(&self) -> Self {
+        Self {
+            zones: Vec::new(),
+            zone_file: None,
+            open: false,
+            ..self.clone()
+        }
+    }
 }

@@ -1,0 +1,200 @@
+//! Switches at cables: what starts and stops them, what only exchanges their zones, and what cannot
+//! be had.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use io::ring::RingKind;
+use tempfile::TempDir;
+
+use super::Switches;
+use crate::alarm::AlarmBoard;
+use crate::document::parse;
+use crate::tree::Tree;
+
+struct Rig {
+    folder: TempDir,
+    switches: Arc<Switches>,
+    alarms: Arc<AlarmBoard>,
+    tree: Tree,
+}
+
+impl Rig {
+    /// Nothing is configured yet.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let alarms = Arc::new(AlarmBoard::default());
+        let state = folder.path().join("state");
+        let switches = Switches::new(state, RingKind::Auto, Arc::clone(&alarms)).unwrap();
+        Self {
+            folder,
+            switches,
+            alarms,
+            tree: Tree::default(),
+        }
+    }
+
+    fn tree(&self, rows: &str) -> Tree {
+        let folder = self.folder.path().display().to_string();
+        parse(&format!("version = 1\n{}", rows.replace("DIR", &folder))).unwrap()
+    }
+
+    /// As the gate does.
+    fn apply(&mut self, rows: &str) -> Result<(), Vec<String>> {
+        let tree = self.tree(rows);
+        let prepared = self.switches.prepare(&tree, &self.tree)?;
+        self.switches.switch(prepared);
+        self.tree = tree;
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The rows that run, and how many ports each has.
+    fn running(&self) -> Vec<(String, usize)> {
+        let surveys = self.switches.surveys().into_iter();
+        surveys
+            .map(|(name, survey)| (name, survey.ports.len()))
+            .collect()
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.alarms.list().iter().map(ToString::to_string).collect()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.switches.stop();
+    }
+}
+
+const ONE: &str = "[switch.a]\nplaces = [\"cable:DIR/a\"]\nopen = true\n";
+const TWO: &str = "[switch.a]\nplaces = [\"cable:DIR/a\", \"cable:DIR/b\"]\nopen = true\n";
+
+#[test]
+fn a_row_runs_as_long_as_it_is_there() {
+    let mut rig = Rig::new();
+    rig.apply(ONE).unwrap();
+    assert_eq!(rig.running(), [("a".to_owned(), 1)]);
+    assert!(
+        Path::exists(&rig.path("state/switches/a")),
+        "N_Port_IDs have a place"
+    );
+    rig.apply(TWO).unwrap();
+    assert_eq!(rig.running(), [("a".to_owned(), 2)]);
+    rig.apply(&TWO.replace("switch.a", "switch.b")).unwrap();
+    assert_eq!(
+        rig.running(),
+        [("b".to_owned(), 2)],
+        "another name has the same ports"
+    );
+    rig.apply("").unwrap();
+    assert_eq!(rig.running(), []);
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+/// The thread stays: what it has counted is not forgotten.
+#[test]
+fn zones_are_exchanged_while_a_switch_runs() {
+    let mut rig = Rig::new();
+    rig.apply(ONE).unwrap();
+    let thread = |rig: &Rig| Arc::as_ptr(rig.switches.rows()["a"].running.as_ref().unwrap());
+    let before = thread(&rig);
+    let zones = "zones = [\"zone z = port:cable:DIR/a\", \"zoneset s = z\", \"active s\"]";
+    rig.apply(&ONE.replace("open = true", zones)).unwrap();
+    assert_eq!(thread(&rig), before);
+    assert_eq!(rig.switches.rows()["a"].zones.active(), Some("s"));
+    rig.apply(&format!("{ONE}domain = 7\n")).unwrap();
+    assert_ne!(thread(&rig), before, "another domain is another switch");
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_and_changes_nothing() {
+    let mut rig = Rig::new();
+    rig.apply(ONE).unwrap();
+    let more = format!("{ONE}[switch.b]\nplaces = [\"cable:DIR/none/b\"]\nopen = true\n");
+    let [refused] = &rig.apply(&more).unwrap_err()[..] else {
+        panic!("one line");
+    };
+    assert!(refused.starts_with("switch.b: "), "{refused}");
+    assert!(
+        refused.contains("its directory does not exist"),
+        "{refused}"
+    );
+    assert_eq!(rig.running(), [("a".to_owned(), 1)]);
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+#[test]
+fn what_cannot_run_at_the_start_is_an_alarm_until_it_can() {
+    let rig = Rig::new();
+    rig.switches
+        .start(&rig.tree(&ONE.replace("DIR/a", "DIR/later/a")));
+    let [told] = &rig.told()[..] else {
+        panic!("one alarm");
+    };
+    assert!(
+        told.contains("switch a: cable:") && told.contains("tried again"),
+        "{told}"
+    );
+    fs::create_dir(rig.path("later")).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while rig.running().is_empty() {
+        assert!(Instant::now() < until, "{:?}", rig.told());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+#[test]
+fn a_zone_file_counts_whole_or_not_at_all() {
+    let mut rig = Rig::new();
+    let zones = |rig: &Rig, text: &str| fs::write(rig.path("zones"), text).unwrap();
+    zones(&rig, "zone z = port:eth1\nzoneset s = z\nactive s\n");
+    let row = ONE.replace("open = true", "zone-file = \"DIR/zones\"");
+    rig.apply(&row).unwrap();
+    let active = |rig: &Rig| rig.switches.rows()["a"].zones.active().map(str::to_owned);
+    assert_eq!(active(&rig).as_deref(), Some("s"));
+
+    zones(&rig, "zone z = port:eth1\nzoneset s = y\n");
+    let [refused] = &rig.apply(&row).unwrap_err()[..] else {
+        panic!("one line");
+    };
+    assert!(
+        refused.ends_with("zones:2:13: there is no zone `y`"),
+        "{refused}"
+    );
+    // It keeps nothing else from being changed.
+    rig.apply(&format!("{row}[group.g]\ninitiators = [\"*\"]\n"))
+        .unwrap();
+    assert!(
+        rig.told()[0].contains("the zones of switch a stay as they were"),
+        "{:?}",
+        rig.told()
+    );
+    assert_eq!(active(&rig).as_deref(), Some("s"));
+
+    zones(&rig, "zone z = port:eth1\nzoneset t = z\nactive t\n");
+    rig.apply(&row).unwrap();
+    assert_eq!(active(&rig).as_deref(), Some("t"));
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+/// Its words would be told to those who may not read it.
+#[test]
+fn a_file_that_only_its_owner_reads_is_no_zone_file() {
+    let mut rig = Rig::new();
+    let path = rig.path("secret");
+    fs::write(&path, "correct horse\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let row = ONE.replace("open = true", "zone-file = \"DIR/secret\"");
+    let refused = rig.apply(&row).unwrap_err();
+    assert!(refused[0].contains("chmod o+r"), "{refused:?}");
+    assert!(!refused[0].contains("correct"), "{refused:?}");
+}
