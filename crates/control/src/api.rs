@@ -8,8 +8,9 @@
 //! | `/v1/set` | POST | one value by its path |
 //! | `/v1/history`, `/v1/history/N` | GET | generations, and the document of one |
 //! | `/v1/rollback/N` | POST | an earlier generation |
-//! | `/v1/{volumes,groups,targets}` | GET | rows |
-//! | `/v1/{volumes,groups,targets}/NAME` | GET, PUT, PATCH, DELETE | a row |
+//! | `/v1/{volumes,groups,targets,switches}` | GET | rows |
+//! | `/v1/{volumes,groups,targets,switches}/NAME` | GET, PUT, PATCH, DELETE | a row |
+//! | `/v1/fabrics` | GET | what switches have: ports, logins, counters |
 //! | `/v1/tokens`, `/v1/tokens/NAME` | GET, POST, DELETE | what clients over TCP show |
 //! | `/v1/secrets/NAME` | PUT | keeps a secret, which a tree names `state:NAME` |
 //! | `/v1/stats`, `/metrics` | GET | counters of volumes, as JSON and for Prometheus |
@@ -58,6 +59,7 @@ use utoipa::ToSchema;
 pub use crate::alarm::Alarm;
 use crate::gate::Generation;
 use crate::metrics::ScrapeRequest;
+pub use crate::plane::Fabric;
 use crate::plane::{Plane, Session, SessionEnd, Unanswered};
 pub use body::BODY_BYTES;
 use body::Segment;
@@ -87,6 +89,9 @@ pub struct Status {
     pub volumes: usize,
     /// How many targets there are.
     pub targets: usize,
+    /// How many switches there are.
+    #[serde(default)]
+    pub switches: usize,
     /// How many sessions there are; missing where the cores do not tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sessions: Option<usize>,
@@ -172,6 +177,7 @@ async fn status(State(plane): Shared) -> Answer<Json<Status>> {
             edited: plane.is_edited(),
             volumes: served.tree.volume.len(),
             targets: served.tree.target.len(),
+            switches: served.tree.switch.len(),
             sessions: plane.sessions().ok().map(|sessions| sessions.len()),
             alarms: plane.alarms().iter().map(Alarm::to_string).collect(),
         })
@@ -213,6 +219,10 @@ async fn alarms(State(plane): Shared) -> Answer<Json<Vec<Alarm>>> {
 async fn sessions(State(plane): Shared) -> Answer<Json<Vec<Session>>> {
     let sessions = blocking(move || plane.sessions()).await?;
     Ok(Json(sessions?))
+}
+
+async fn fabrics(State(plane): Shared) -> Answer<Json<Vec<Fabric>>> {
+    blocking(move || Json(plane.fabrics())).await
 }
 
 async fn metrics(

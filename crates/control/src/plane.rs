@@ -4,6 +4,7 @@
 //! reads the files of the store, asks the cores, and takes what is served as a whole.
 
 mod changes;
+mod fabric;
 mod session;
 mod turns;
 
@@ -26,6 +27,7 @@ use crate::metrics::{OperationStats, VolumeStats};
 use crate::serving::ServedTree;
 use crate::store::FileStore;
 use crate::tree::Tree;
+pub use fabric::{Fabric, FabricMember, FabricPort};
 pub use session::Session;
 pub(crate) use turns::MOST_CHANGING;
 pub use turns::TurnInfo;
@@ -228,6 +230,13 @@ impl Plane {
 
     fn gate(&self) -> MutexGuard<'_, Gate<FileStore, ServedTree>> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fabrics of switches that run, by the names of their rows.
+    #[must_use]
+    pub fn fabrics(&self) -> Vec<Fabric> {
+        let surveys = self.engine.switches().surveys().into_iter();
+        surveys.map(Fabric::of).collect()
     }
 
     /// What each volume is and has done, by name.

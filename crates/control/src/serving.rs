@@ -210,6 +210,11 @@ impl ServedTree {
         )
     }
 
+    /// The switches of this daemon.
+    pub(crate) fn switches(&self) -> &Switches {
+        &self.switches
+    }
+
     /// The listeners of a tree. What has nothing to do with them is not refused because they
     /// cannot be had any more: those that there are stay.
     fn prepare_api(&self, row: &ApiRow) -> Result<Option<PreparedListeners>, Vec<String>> {

@@ -22,7 +22,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{Answer, ApiState, Caller, Problem, blocking};
 use crate::alarm::Alarm;
-use crate::plane::{Plane, Session};
+use crate::plane::{Fabric, FabricMember, Plane, Session};
 
 /// How many readers of events there can be, on all listeners.
 pub(super) const READERS: usize = 16;
@@ -156,6 +156,8 @@ struct Facts {
     generation: u64,
     /// `None`: the cores have not told.
     sessions: Option<Sessions>,
+    /// The ports that are logged in to fabrics, by switch and WWPN.
+    members: BTreeMap<(String, String), FabricMember>,
     absent: BTreeSet<String>,
     alarms: BTreeSet<Alarm>,
 }
@@ -169,10 +171,16 @@ impl Facts {
         Self {
             generation: plane.served().generation,
             sessions,
+            members: plane.fabrics().into_iter().flat_map(members).collect(),
             absent: volumes.map(|volume| volume.volume).collect(),
             alarms: plane.alarms().into_iter().collect(),
         }
     }
+}
+
+fn members(fabric: Fabric) -> impl Iterator<Item = ((String, String), FabricMember)> {
+    let members = fabric.logins.into_iter();
+    members.map(move |one| ((fabric.switch.clone(), one.wwpn.clone()), one))
 }
 
 fn key(one: &Session) -> SessionKey {
@@ -203,6 +211,8 @@ fn happened(before: &Facts, now: &Facts) -> Vec<Happening> {
         told.extend(gone(before, now, "session-out"));
         told.extend(gone(now, before, "session-in"));
     }
+    told.extend(fabric_logins(before, now, "fabric-out"));
+    told.extend(fabric_logins(now, before, "fabric-in"));
     let names = |old: &BTreeSet<String>, new: &BTreeSet<String>, kind, key: &str| {
         let new = new.difference(old);
         new.map(|name| (kind, json!({ key: name })))
@@ -223,6 +233,18 @@ fn happened(before: &Facts, now: &Facts) -> Vec<Happening> {
     told.extend(alarms(&before.alarms, &now.alarms, "alarm"));
     told.extend(alarms(&now.alarms, &before.alarms, "alarm-over"));
     told
+}
+
+/// The ports that were logged in to a fabric at one look, and not in the same way at the other.
+fn fabric_logins(one: &Facts, other: &Facts, kind: &'static str) -> Vec<Happening> {
+    let gone = one.members.iter();
+    let gone = gone.filter(|(key, member)| other.members.get(*key) != Some(*member));
+    let tell = |((switch, _), member): (&(String, String), &FabricMember)| {
+        let mut told = json!(member);
+        told["switch"] = json!(switch);
+        (kind, told)
+    };
+    gone.map(tell).collect()
 }
 
 /// Whether two looks have seen one session. Its age and its counters have grown.

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::gate::Generation;
 use crate::metrics::VolumeStats;
-use crate::plane::Session;
-use crate::tree::{GroupRow, TargetRow, Tree, VolumeRow};
+use crate::plane::{Fabric, Session};
+use crate::tree::{GroupRow, SwitchRow, TargetRow, Tree, VolumeRow};
 
 /// A method of a path.
 pub(super) struct Route {
@@ -93,6 +93,7 @@ pub(super) fn all() -> Vec<Route> {
     routes.extend(section::<Volumes>());
     routes.extend(section::<Groups>());
     routes.extend(section::<Targets>());
+    routes.extend(section::<Switches>());
     routes
 }
 
@@ -177,6 +178,15 @@ fn of_the_engine() -> Vec<Route> {
             told("endSession", "Ends a session, whatever its host does")
                 .answers_nothing()
                 .problems(&[404, 409, 504]),
+        ),
+        Route::look(
+            "/v1/fabrics",
+            super::fabrics,
+            told(
+                "listFabrics",
+                "What switches have: their ports, who is logged in, and what was counted",
+            )
+            .lists::<Fabric>(),
         ),
         Route::look(
             "/v1/reservations",
@@ -309,6 +319,7 @@ pub(super) trait Section: Send + Sync + 'static {
 struct Volumes;
 struct Groups;
 struct Targets;
+struct Switches;
 
 impl Section for Volumes {
     type Row = VolumeRow;
@@ -355,11 +366,27 @@ impl Section for Targets {
     }
 }
 
+impl Section for Switches {
+    type Row = SwitchRow;
+    const KEY: &'static str = "switch";
+    const ALL: &'static str = "/v1/switches";
+    const ONE: &'static str = "/v1/switches/{name}";
+
+    fn rows(tree: &Tree) -> &BTreeMap<String, SwitchRow> {
+        &tree.switch
+    }
+
+    fn rows_mut(tree: &mut Tree) -> &mut BTreeMap<String, SwitchRow> {
+        &mut tree.switch
+    }
+}
+
 fn section<S: Section>() -> Vec<Route> {
     let (first, rest) = S::KEY.split_at(1);
     let name = format!("{}{rest}", first.to_uppercase());
+    let plural = rows::plural(&name);
     let one = |verb: &str, what| told(format!("{verb}{name}"), what);
-    let all = told(format!("list{name}s"), "The rows of this kind, by name").maps::<S::Row>();
+    let all = told(format!("list{plural}"), "The rows of this kind, by name").maps::<S::Row>();
     vec![
         Route::look(S::ALL, rows::all::<S>, all.tagged()),
         Route::look(

@@ -78,7 +78,13 @@ fn put_row<S: Section>(tree: &mut Tree, name: String, row: Value) -> Answer<()> 
 
 pub(super) fn no_row(key: &str, name: &str) -> Problem {
     Problem::not_found(&format!("there is no {key} {name:?}"))
-        .way_out(&format!("/v1/{key}s lists those that there are"))
+        .way_out(&format!("/v1/{} lists those that there are", plural(key)))
+}
+
+/// Of the name of a section.
+pub(super) fn plural(key: &str) -> String {
+    let end = if key.ends_with("ch") { "es" } else { "s" };
+    format!("{key}{end}")
 }
 
 fn value(row: &impl Serialize) -> Value {

@@ -25,6 +25,7 @@ mod iser;
 pub(super) mod problems;
 mod roles;
 mod streams;
+mod switches;
 mod tcp;
 mod users;
 

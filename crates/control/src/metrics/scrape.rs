@@ -12,7 +12,7 @@ use super::exposition::{Exposition, Labels};
 use super::series::{self, Family};
 use super::volume::{OperationStats, VolumeStats};
 use crate::alarm::Alarm;
-use crate::plane::{Plane, Session};
+use crate::plane::{Fabric, FabricPort, Plane, Session};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,7 @@ pub(super) struct Numbers {
     pub(super) media: BTreeMap<String, [OperationStats; OPERATIONS.len()]>,
     pub(super) survey: Survey,
     pub(super) sessions: Vec<Session>,
+    pub(super) fabrics: Vec<Fabric>,
     /// Bytes of memory, by what they are for.
     pub(super) memory: Vec<(&'static str, u64)>,
     pub(super) memory_limit: u64,
@@ -85,6 +86,7 @@ pub fn metrics(plane: &Plane, request: &ScrapeRequest) -> String {
             BTreeMap::new()
         },
         sessions: plane.sessions_of(&survey).unwrap_or_default(),
+        fabrics: plane.fabrics(),
         memory,
         memory_limit: plane.memory().limit(),
         generation: plane.served().generation,
@@ -106,6 +108,7 @@ impl Numbers {
         if request.volume.is_none() {
             self.of_sessions(request.detail, &mut out);
             self.of_peers(&mut out);
+            self.of_switches(&mut out);
             self.of_cores(&mut out);
             self.of_configuration(&mut out);
         }
@@ -186,6 +189,33 @@ impl Numbers {
         }
     }
 
+    fn of_switches(&self, out: &mut Exposition) {
+        let fabrics = self.fabrics.iter();
+        let ports = fabrics.flat_map(|fabric| fabric.ports.iter().map(move |port| (fabric, port)));
+        let ports: Vec<_> = ports.collect();
+        out.family(&series::SWITCH_LOGINS);
+        for (fabric, port) in &ports {
+            let logins = fabric.logins.iter().filter(|one| one.place == port.place);
+            let labels = [("switch", &*fabric.switch), ("port", &*port.place)];
+            out.number(&series::SWITCH_LOGINS, &labels, logins.count());
+        }
+        for (family, value) in SWITCH_COUNTERS {
+            out.family(&family);
+            for (fabric, port) in &ports {
+                let labels = [("switch", &*fabric.switch), ("port", &*port.place)];
+                out.number(&family, &labels, value(port));
+            }
+        }
+        out.family(&series::SWITCH_DROPPED);
+        for (fabric, port) in &ports {
+            for (reason, frames) in &port.dropped {
+                let switch = [("switch", &*fabric.switch), ("port", &*port.place)];
+                let labels = [switch[0], switch[1], ("reason", &**reason)];
+                out.number(&series::SWITCH_DROPPED, &labels, frames);
+            }
+        }
+    }
+
     fn of_cores(&self, out: &mut Exposition) {
         let times = &self.survey.times;
         let busy = times.iter().map(|time| (time.core, time.busy));
@@ -215,6 +245,13 @@ impl Numbers {
         }
     }
 }
+
+type SwitchCounter = (Family, fn(&FabricPort) -> u64);
+
+const SWITCH_COUNTERS: [SwitchCounter; 2] = [
+    (series::SWITCH_FRAMES, |port| port.frames),
+    (series::SWITCH_BYTES, |port| port.bytes),
+];
 
 type Operation = (&'static str, fn(&VolumeStats) -> &OperationStats);
 

@@ -153,6 +153,26 @@ pub(super) const FRAMES_LOST: Family = Family::counter(
     "",
     "Frames of Fibre Channel over Ethernet that were lost on this machine.",
 );
+pub(super) const SWITCH_LOGINS: Family = Family::gauge(
+    "lunar_switch_logins",
+    "",
+    "Ports that are logged in to the fabric of a switch, by the port of the switch.",
+);
+pub(super) const SWITCH_FRAMES: Family = Family::counter(
+    "lunar_switch_frames",
+    "",
+    "Frames that a switch forwarded, by the port that they came in at.",
+);
+pub(super) const SWITCH_BYTES: Family = Family::counter(
+    "lunar_switch_bytes",
+    "bytes",
+    "Bytes of frames that a switch forwarded, by the port that they came in at.",
+);
+pub(super) const SWITCH_DROPPED: Family = Family::counter(
+    "lunar_switch_dropped_frames",
+    "",
+    "Frames that a switch dropped, by the port that they came in at and the reason.",
+);
 pub(super) const CORE_BUSY: Family = Family::counter(
     "lunar_core_busy_seconds",
     "seconds",
@@ -182,7 +202,7 @@ pub(super) const ALARM: Family =
     Family::gauge("lunar_alarm", "", "1 for what somebody should look at.");
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Family; 24] = [
+pub const ALL: [Family; 28] = [
     OPERATIONS,
     ERRORS,
     BYTES,
@@ -201,6 +221,10 @@ pub const ALL: [Family; 24] = [
     VIOLATIONS,
     DIGEST_ERRORS,
     FRAMES_LOST,
+    SWITCH_LOGINS,
+    SWITCH_FRAMES,
+    SWITCH_BYTES,
+    SWITCH_DROPPED,
     CORE_BUSY,
     CORE_IDLE,
     MEMORY,

@@ -83,12 +83,14 @@ fn each_thing_is_told_in_its_own_words() {
         sessions: Some([session(1, "iqn.a", 5), session(2, "iqn.b", 5)].into()),
         absent: names("old"),
         alarms: alarms("it is late"),
+        ..Facts::default()
     };
     let now = Facts {
         generation: 2,
         sessions: Some([session(2, "iqn.c", 0)].into()),
         absent: names("new"),
         alarms: alarms("it is dark"),
+        ..Facts::default()
     };
     let told: Vec<_> = happened(&before, &now)
         .iter()
@@ -122,4 +124,41 @@ fn an_interval_is_from_a_second_to_an_hour() {
     for bad in ["?every=0", "?every=3601", "?every=x", "?every", "?each=5"] {
         assert_eq!(every(bad), Err(()), "{bad}");
     }
+}
+
+#[test]
+fn logins_to_a_fabric_come_and_go_with_their_switch() {
+    let member = |fc_id: &str| FabricMember {
+        wwpn: "20:00:00:00:5e:00:53:00".to_owned(),
+        wwnn: "10:00:00:00:5e:00:53:00".to_owned(),
+        fc_id: fc_id.to_owned(),
+        place: "eth1".to_owned(),
+        enode: "00:00:5e:00:53:00".to_owned(),
+    };
+    let facts = |members: &[FabricMember]| {
+        let keyed = |one: &FabricMember| (("a".to_owned(), one.wwpn.clone()), one.clone());
+        Facts {
+            members: members.iter().map(keyed).collect(),
+            ..Facts::default()
+        }
+    };
+    let (none, one, other) = (
+        facts(&[]),
+        facts(&[member("010100")]),
+        facts(&[member("010101")]),
+    );
+    let [("fabric-in", told)] = &happened(&none, &one)[..] else {
+        panic!("one event");
+    };
+    assert_eq!(
+        (&told["switch"], &told["fc_id"]),
+        (&json!("a"), &json!("010100"))
+    );
+    assert_eq!(kinds(&one, &one), [""; 0]);
+    assert_eq!(kinds(&one, &none), ["fabric-out"]);
+    assert_eq!(
+        kinds(&one, &other),
+        ["fabric-out", "fabric-in"],
+        "another N_Port_ID"
+    );
 }
