@@ -37,6 +37,7 @@ use scsi::violation::Violation;
 mod advertisement;
 mod backoff;
 pub mod fcf;
+pub mod further;
 mod keep_alive;
 mod login;
 pub mod notice;
@@ -138,6 +139,10 @@ pub struct Enode {
     budget: Budget,
     /// Messages of the FCF of the login.
     fcf_bucket: TokenBucket,
+    /// Its number among the further N_Ports of an ENode, which log in by FDISC.
+    further: Option<u16>,
+    /// The FLOGI of the ENode that was accepted last.
+    flogi: Option<OxId>,
     /// Neither solicits nor logs in again.
     is_leaving: bool,
     next_ox_id: u16,
@@ -166,6 +171,8 @@ impl Enode {
             backoff: LoginBackoff::default(),
             budget: Budget::new(u64::from_le_bytes(random)),
             fcf_bucket: TokenBucket::default(),
+            further: None,
+            flogi: None,
             is_leaving: false,
             next_ox_id: 0,
             outgoing: OutgoingMessages::default(),
@@ -173,6 +180,15 @@ impl Enode {
             events: VecDeque::new(),
             notices: Notices::default(),
             statistics: FipStatistics::default(),
+        }
+    }
+
+    /// The same as a further N_Port of an ENode, see [`further`].
+    #[must_use]
+    pub fn further(self, number: Option<u16>) -> Self {
+        Self {
+            further: number,
+            ..self
         }
     }
 
@@ -244,6 +260,7 @@ impl Enode {
         self.statistics.link_downs += u64::from(!up);
         self.release(UnlinkReason::LinkDown);
         self.fcfs = Fcfs::default();
+        self.flogi = None;
         self.outgoing.clear();
         self.farewell.clear();
         self.vlans.clear();

@@ -26,6 +26,9 @@ pub struct PortConfig {
     pub mtu: usize,
     /// How it finds others.
     pub mode: PortMode,
+    /// In a fabric, its number among the further N_Ports of its ENode (NPIV): another port with the
+    /// same [`Self::mac`] logs in by FLOGI, and this one by FDISC.
+    pub further: Option<u16>,
     /// What the name server of a fabric shows to people, of 200 bytes at most.
     pub symbolic_name: String,
     /// The tag that frames carry and must have come with; `None` where there is no VLAN, or an
@@ -108,6 +111,7 @@ impl PortConfig {
             wwnn: Wwn(0x1000 << 48 | mac.number()),
             mtu,
             mode: PortMode::default(),
+            further: None,
             symbolic_name: concat!("Lunar v", env!("CARGO_PKG_VERSION")).to_owned(),
             tag: None,
             partners: Partners::Any,
@@ -135,7 +139,8 @@ impl PortConfig {
                     max_fcoe: self.max_fcoe(),
                     fabric,
                 };
-                FipMachine::Fabric(Box::new(Enode::new(config, self.tag, now, random)))
+                let enode = Enode::new(config, self.tag, now, random);
+                FipMachine::Fabric(Box::new(enode.further(self.further)))
             }
         }
     }

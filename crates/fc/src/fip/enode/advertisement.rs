@@ -59,7 +59,9 @@ impl Enode {
             let at = before.map_or(at, |before| before.min(at));
             fcf.wants_keep_alives.then_some(at)
         };
-        *keep_alive_at = sooner(*keep_alive_at, fcf.period);
+        if self.further.is_none() {
+            *keep_alive_at = sooner(*keep_alive_at, fcf.period);
+        }
         *port_keep_alive_at = sooner(*port_keep_alive_at, PORT_PERIOD);
     }
 }

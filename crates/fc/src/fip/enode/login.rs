@@ -58,14 +58,18 @@ impl FabricLogin {
 }
 
 impl Enode {
-    /// Sends an FLOGI, for the `tries`th time.
+    /// Sends an FLOGI, or FDISC, for the `tries`th time.
     pub(super) fn log_in(&mut self, fcf: Mac, tries: u32) {
         let ox_id = self.take_ox_id();
-        let flogi = Els::Flogi(self.service_parameters()).encode();
+        let says = self.service_parameters();
+        let els = match self.further {
+            None => Els::Flogi(says),
+            Some(_) => Els::Fdisc(says),
+        };
         let request = Descriptor::Els(Encapsulated {
-            kind: DescriptorType::FLOGI,
+            kind: self.login_kind(),
             header: request_header(FcId::UNIDENTIFIED, ox_id),
-            payload: &flogi,
+            payload: &els.encode(),
         });
         // No address of our own is asked for: the fabric provides it.
         let says = [request, Descriptor::Mac(Mac::default())];
@@ -76,12 +80,6 @@ impl Enode {
             until: self.now + PATIENCE,
             tries,
         };
-    }
-
-    const fn take_ox_id(&mut self) -> OxId {
-        let ox_id = OxId(self.next_ox_id);
-        self.next_ox_id = (self.next_ox_id + 1) % OxId::UNASSIGNED.0;
-        ox_id
     }
 
     fn service_parameters(&self) -> ServiceParameters {
@@ -218,10 +216,14 @@ impl Enode {
         message: &FipMessage<'_>,
     ) -> Result<(), Violation> {
         let els = els::encapsulated(message)?;
+        if self.is_flogi_of_enode(&els) {
+            self.flogi_answered(ethernet.src, &els);
+            return Ok(());
+        }
         let EnodeState::Login { fcf, ox_id, .. } = self.state else {
             return Ok(());
         };
-        let is_answer = els.kind == DescriptorType::FLOGI && els.header.ox_id == ox_id;
+        let is_answer = els.kind == self.login_kind() && els.header.ox_id == ox_id;
         if ethernet.src != fcf || ethernet.dst != self.config.mac || !is_answer {
             return Ok(());
         }
@@ -238,6 +240,10 @@ impl Enode {
                         self.refused(fcf, why);
                     }
                 }
+                Ok(())
+            }
+            Ok(Reply::Reject(reject)) if self.awaits_flogi(reject) => {
+                self.await_flogi(fcf);
                 Ok(())
             }
             Ok(Reply::Reject(reject)) => {
@@ -302,10 +308,11 @@ impl Enode {
     fn logged_in(&mut self, fcf: &Fcf, login: FabricLogin) {
         let now = self.now;
         let keeps = fcf.wants_keep_alives;
+        let speaks_for_enode = self.further.is_none();
         self.fcf_bucket = super::TokenBucket::default();
         self.state = EnodeState::Up {
             login,
-            keep_alive_at: keeps.then(|| now.saturating_add(fcf.period)),
+            keep_alive_at: (keeps && speaks_for_enode).then(|| now.saturating_add(fcf.period)),
             port_keep_alive_at: keeps.then(|| now.saturating_add(super::keep_alive::PORT_PERIOD)),
         };
         self.backoff.begun(now);

@@ -70,6 +70,11 @@ pub enum FabricNotice {
         /// By which FCF.
         fcf: Mac,
     },
+    /// A switch does not grant more than one N_Port_ID.
+    NoNpiv {
+        /// Which FCF.
+        fcf: Mac,
+    },
     /// What accepted the FLOGI is no F_Port.
     NoFabric {
         /// Its address.
@@ -193,6 +198,11 @@ impl FabricNotice {
             Self::Closed { fcf } => write!(
                 f,
                 "FCF {fcf} takes no logins now: it is a standby, or has no room for another one"
+            ),
+            Self::NoNpiv { fcf } => write!(
+                f,
+                "FCF {fcf} grants an ENode one N_Port_ID alone: turn on NPIV at the switch, or \
+                 leave npiv= out"
             ),
             Self::NoAnswer { fcf } => {
                 write!(

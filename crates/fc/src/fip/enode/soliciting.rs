@@ -11,7 +11,10 @@ impl Enode {
     /// Begins to solicit all FCFs.
     pub(super) fn solicit(&mut self) {
         self.solicit_from(Mac::ALL_FCF);
-        let choose_at = self.fcfs.is_any_usable().then_some(self.now + SETTLING);
+        let choose_at = self
+            .fcfs
+            .is_any_usable()
+            .then_some(self.now + self.settling());
         let leave_at = self.config.fabric.discovers_vlan;
         self.state = EnodeState::Soliciting {
             solicit_at: self.now.saturating_add(INTERVALS[0]),
@@ -130,9 +133,16 @@ impl Enode {
         self.tell_problem(problem);
     }
 
+    fn settling(&self) -> Duration {
+        SETTLING
+            + self
+                .further
+                .map_or(Duration::ZERO, |_| super::further::BEHIND)
+    }
+
     /// An FCF can be used.
     pub(super) fn may_choose(&mut self) {
-        let at = self.now + SETTLING;
+        let at = self.now + self.settling();
         if let EnodeState::Soliciting { choose_at, .. } = &mut self.state {
             choose_at.get_or_insert(at);
         }

@@ -4,6 +4,7 @@ mod choice;
 mod ends;
 mod finding;
 mod floods;
+mod further;
 mod refusals;
 mod rig;
 mod states;

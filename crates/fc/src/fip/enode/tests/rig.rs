@@ -44,6 +44,8 @@ pub(super) struct Says {
     pub(super) period_ms: u32,
     pub(super) disabled: bool,
     pub(super) flags: Flags,
+    /// To which request its replies are.
+    pub(super) answers: DescriptorType,
 }
 
 /// The FCF 02:ff:00:00:00:`number` of the fabric 20:98:…:01.
@@ -57,10 +59,17 @@ pub(super) const fn fcf(number: u8) -> Says {
         period_ms: 8000,
         disabled: false,
         flags: Flags(0x8000 | 4 | 1),
+        answers: DescriptorType::FLOGI,
     }
 }
 
 impl Says {
+    /// Its replies are to an FDISC.
+    pub(super) fn to_fdisc(self) -> Self {
+        let answers = DescriptorType::FDISC;
+        Self { answers, ..self }
+    }
+
     pub(super) fn solicited(self) -> Self {
         let flags = self.flags.with(Flags::SOLICITED);
         Self { flags, ..self }
@@ -168,7 +177,7 @@ impl Says {
             ..FrameHeader::new(kind, (FcId::FABRIC_F, d_id), exchange)
         };
         let els = Descriptor::Els(Encapsulated {
-            kind: DescriptorType::FLOGI,
+            kind: self.answers,
             header,
             payload: reply,
         });
@@ -197,6 +206,18 @@ impl Rig {
     /// Its link comes up at 0.
     pub(super) fn new(fabric: FabricConfig) -> Self {
         let mut enode = Enode::new(config(fabric), None, ms(0), [7; 8]);
+        enode.link(ms(0), true);
+        Self {
+            enode,
+            now: ms(0),
+            ox_id: OxId(0),
+        }
+    }
+
+    /// A further N_Port of the ENode.
+    pub(super) fn further(number: u16) -> Self {
+        let config = config(FabricConfig::default());
+        let mut enode = Enode::new(config, None, ms(0), [7; 8]).further(Some(number));
         enode.link(ms(0), true);
         Self {
             enode,

@@ -1,0 +1,96 @@
+//! Further N_Ports of an ENode (NPIV; FC-LS-2, FDISC): each has a WWPN and an N_Port_ID of its own.
+//!
+//! The ENode logs in by FLOGI, which is another machine of the same MAC address; this one comes after
+//! it by FDISC. Both hear what FCFs tell the ENode, so they choose the same FCF, and this one learns
+//! from the answer to that FLOGI when it is its turn, and when its own login is over: an FLOGI ends
+//! all logins of an ENode before it.
+//!
+//! | in a further N_Port | |
+//! |---|---|
+//! | login | FDISC in place of FLOGI, 100 ms later |
+//! | LS_RJT, login required | the next FCF, as the ENode may be at that; after the last one 1 s of rest, and nothing is told |
+//! | LS_ACC of an FLOGI of the ENode | from every state before the login: FDISC to that FCF; after it: the login is over, and FDISC |
+//! | up | keep alives of the VN_Port alone |
+//!
+//! Replies are told apart by their OX_ID: each of these N_Ports has some of its own.
+
+use std::time::Duration;
+
+use super::{Enode, EnodeState, FabricNotice, UnlinkReason};
+use crate::wire::els::{Code, Features, LsRejectReason, Reply, explanation};
+use crate::wire::ethernet::Mac;
+use crate::wire::fip::{DescriptorType, Encapsulated};
+use crate::wire::frame::OxId;
+
+impl Enode {
+    /// What the login is asked for by.
+    pub(super) const fn login_kind(&self) -> DescriptorType {
+        match self.further {
+            None => DescriptorType::FLOGI,
+            Some(_) => DescriptorType::FDISC,
+        }
+    }
+
+    /// The next OX_ID; those of further N_Ports are 64 each.
+    pub(super) const fn take_ox_id(&mut self) -> OxId {
+        let (first, count) = match self.further {
+            None => (0, OxId::UNASSIGNED.0),
+            Some(number) => (number % NUMBERS * OX_IDS, OX_IDS),
+        };
+        let ox_id = OxId(first + self.next_ox_id % count);
+        self.next_ox_id = (self.next_ox_id + 1) % count;
+        ox_id
+    }
+
+    /// Whether an FDISC was rejected only because the ENode has not logged in, or not there.
+    pub(super) fn awaits_flogi(&self, reject: LsRejectReason) -> bool {
+        self.further.is_some() && reject.explanation == explanation::LOGIN_REQUIRED
+    }
+
+    /// The ENode has not logged in to this FCF.
+    pub(super) fn await_flogi(&mut self, fcf: Mac) {
+        self.fcfs.tried(fcf);
+        match self.fcfs.choose(&self.config.fabric) {
+            super::fcf::FcfChoice::Best(next) => self.log_in(next, 1),
+            _ => self.rest(AWAITED),
+        }
+    }
+
+    /// An FCF has accepted an FLOGI of the ENode.
+    pub(super) fn flogi_answered(&mut self, fcf: Mac, els: &Encapsulated<'_>) {
+        let Ok(Reply::Login(says)) = Reply::parse(Code::FLOGI, els.payload) else {
+            return;
+        };
+        let is_known = self.fcfs.get(fcf).is_some();
+        let ox_id = Some(els.header.ox_id);
+        if !is_known || self.is_leaving || std::mem::replace(&mut self.flogi, ox_id) == ox_id {
+            return;
+        }
+        if !says.features.has(Features::NPIV) {
+            return self.tell_problem(FabricNotice::NoNpiv { fcf });
+        }
+        match self.state {
+            EnodeState::Up { .. } => {
+                self.release(UnlinkReason::Restarted);
+                self.log_in(fcf, 1);
+            }
+            EnodeState::Soliciting { .. } | EnodeState::Resting { .. } => self.log_in(fcf, 1),
+            _ => {}
+        }
+    }
+
+    /// Whether a reply is one to an FLOGI of the ENode.
+    pub(super) fn is_flogi_of_enode(&self, els: &Encapsulated<'_>) -> bool {
+        self.further.is_some() && els.kind == DescriptorType::FLOGI
+    }
+}
+
+/// How long it is waited for the FLOGI of the ENode, whose answer may be lost.
+const AWAITED: Duration = Duration::from_secs(1);
+
+/// After the choice of an ENode, which has the same FCFs.
+pub(super) const BEHIND: Duration = Duration::from_millis(100);
+
+/// OX_IDs of each further N_Port, and how many of those can be told apart.
+const OX_IDS: u16 = 64;
+const NUMBERS: u16 = 1023;
