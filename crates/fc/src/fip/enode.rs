@@ -234,6 +234,12 @@ impl Enode {
         self.tag
     }
 
+    /// Why there is no login, as far as it was told.
+    #[must_use]
+    pub fn problem(&self) -> Option<&FabricNotice> {
+        self.notices.problem()
+    }
+
     /// The FCFs that are known, in no order.
     #[must_use]
     pub fn fcfs(&self) -> &[fcf::Fcf] {

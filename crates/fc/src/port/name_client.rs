@@ -339,8 +339,8 @@ const FIRST_OX_ID: u16 = crate::remote::SERVICE_OX_IDS;
 /// So often a question is asked.
 const TRIES: u32 = 3;
 
-/// After so many questions in a row without an answer the name server itself seems to be silent, and
-/// the round ends.
+/// After so many questions in a row without an answer the name server itself seems to be silent,
+/// and the round ends.
 const MAX_SILENCES: u32 = 3;
 
 /// After a LOGO of the name server.

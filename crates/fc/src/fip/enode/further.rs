@@ -1,9 +1,9 @@
-//! Further N_Ports of an ENode (NPIV; FC-LS-2, FDISC): each has a WWPN and an N_Port_ID of its own.
+//! Further N_Ports of an ENode (NPIV; FC-LS-2, FDISC): each has its own WWPN and N_Port_ID.
 //!
-//! The ENode logs in by FLOGI, which is another machine of the same MAC address; this one comes after
-//! it by FDISC. Both hear what FCFs tell the ENode, so they choose the same FCF, and this one learns
-//! from the answer to that FLOGI when it is its turn, and when its own login is over: an FLOGI ends
-//! all logins of an ENode before it.
+//! The ENode logs in by FLOGI, which is another machine of the same MAC address; this one comes
+//! after it by FDISC. Both hear what FCFs tell the ENode, so they choose the same FCF. This one
+//! learns from the answer to that FLOGI when it is its turn, and when its own login is over: an
+//! FLOGI ends all logins of an ENode before it.
 //!
 //! | in a further N_Port | |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What is told of a fabric, so that a condition that lasts, or comes again and again, does not fill
-//! the log.
+//! What is told of a fabric, so that a condition that lasts, or comes again and again, does not
+//! fill the log.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,6 +23,11 @@ impl Notices {
     /// The next one.
     pub(super) fn take(&mut self) -> Option<FabricNotice> {
         self.queue.pop_front()
+    }
+
+    /// The problem that was told last and holds still.
+    pub(super) fn problem(&self) -> Option<&FabricNotice> {
+        self.problems.back().map(|(problem, _)| problem)
     }
 
     /// Tells something, unless too much was told lately.

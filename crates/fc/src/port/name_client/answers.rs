@@ -258,8 +258,8 @@ impl NameClient {
         self.events.push_back(NameClientEvent::Found(neighbour));
     }
 
-    /// A port has sent PLOGI that is not known, or by another name, which is its own. Gives what there is to know of
-    /// it; `None` if it is one too many.
+    /// A port has sent PLOGI that is not known, or by another name, which is its own. Gives what
+    /// there is to know of it; `None` if it is one too many.
     pub(in crate::port) fn introduce(
         &mut self,
         fc_id: FcId,

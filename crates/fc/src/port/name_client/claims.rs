@@ -1,6 +1,6 @@
-//! PLOGIs from ports that are not known: the name in one is believed only if the name server has the
-//! same for its N_Port_ID (GPN_ID). Access lists and the units that an initiator sees go by names,
-//! and a switch vouches for the N_Port_ID of a frame, not for what a PLOGI says.
+//! PLOGIs from ports that are not known: the name in one is believed only if the name server has
+//! the same for its N_Port_ID (GPN_ID). Access lists and the units that an initiator sees go by
+//! names, and a switch vouches for the N_Port_ID of a frame, not for what a PLOGI says.
 
 use scsi::medium::Now;
 
@@ -27,8 +27,8 @@ pub(in crate::port) struct LoginClaim {
 }
 
 impl NameClient {
-    /// Asks whether a port has the name that its PLOGI tells. Of several PLOGIs of one port the last
-    /// one is answered. Returns whether there was room.
+    /// Asks whether a port has the name that its PLOGI tells. Of several PLOGIs of one port the
+    /// last one is answered. Returns whether there was room.
     pub(in crate::port) fn claimed(&mut self, now: Now, claim: LoginClaim) -> bool {
         self.tick(now);
         let mut claims = self.claims.iter_mut();

@@ -53,8 +53,8 @@ fn the_vlans_that_are_told_are_tried_in_their_order() {
     assert_eq!(
         rig.notices(),
         [
-            "no FCF is heard on VLAN 152, which an FCF has told: is that VLAN allowed at the switch \
-             port?",
+            "no FCF is heard on VLAN 152, which an FCF has told: is that VLAN allowed at the \
+             switch port?",
             "logged in to fabric 20:98:02:ff:00:00:00:01 as 0x010100 by FCF 02:ff:00:00:00:01 \
              on VLAN 153"
         ]

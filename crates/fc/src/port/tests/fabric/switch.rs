@@ -17,12 +17,15 @@ use crate::tests::disk::Disk;
 use crate::tests::pair::lease;
 use crate::tests::{HeapFrames, command, sent};
 use crate::wire::ethernet::{Mac, VlanTag};
+use crate::wire::names::Wwn;
 
 /// A target at port 0 of a switch, and an initiator at port 1.
 struct Rig {
     now: Now,
     switch: Switch,
     target: End<FcpTarget<HeapLease>>,
+    /// Further ports of its ENode.
+    further: Vec<End<FcpTarget<HeapLease>>>,
     initiator: End<FcpInitiator<HeapLease>>,
     disk: Disk,
     done: usize,
@@ -53,6 +56,7 @@ impl Rig {
             now: ms(0),
             switch,
             target: End::new(target, FcpTarget::new(FcpLimits::default())),
+            further: Vec::new(),
             initiator: End::new(initiator, fcp),
             disk: Disk::new(vec![0; 64 << 10]),
             done: 0,
@@ -77,13 +81,17 @@ impl Rig {
                 self.initiator.port.next_deadline(),
                 self.switch.next_deadline(),
             ];
-            let next = times.into_iter().flatten().min();
+            let further = self.further.iter().map(|end| end.port.next_deadline());
+            let next = times.into_iter().chain(further).flatten().min();
             match next.filter(|next| *next <= until) {
                 Some(next) => self.now = self.now.max(next),
                 None => break,
             }
             self.target.port.expire(self.now);
             self.initiator.port.expire(self.now);
+            for end in &mut self.further {
+                end.port.expire(self.now);
+            }
             self.switch.expire(self.now);
         }
         self.now = until;
@@ -99,12 +107,24 @@ impl Rig {
                 self.disk.serve(self.target.port.fc4_mut(), event);
             }
         }
+        for end in &mut self.further {
+            while let Some(event) = end.port.poll() {
+                if let crate::port::PortEvent::Down(id, _) = event {
+                    end.port.ended(self.now, id);
+                }
+                end.told(event);
+            }
+        }
         while let Some(event) = self.initiator.port.poll() {
             self.done += usize::from(self.initiator.told(event).is_some());
         }
         let mut any = false;
         let frames = sent(&mut self.target.port);
         any |= self.forward(TARGET, frames);
+        for at in 0..self.further.len() {
+            let frames = sent(&mut self.further[at].port);
+            any |= self.forward(TARGET, frames);
+        }
         let frames = sent(&mut self.initiator.port);
         any |= self.forward(INITIATOR, frames);
         for number in [TARGET, INITIATOR] {
@@ -132,7 +152,12 @@ impl Rig {
 
     fn deliver(&mut self, number: PortNumber, frame: &[u8]) {
         match number {
-            TARGET => self.target.port.receive(self.now, frame, None),
+            TARGET => {
+                self.target.port.receive(self.now, frame, None);
+                for end in &mut self.further {
+                    end.port.receive(self.now, frame, None);
+                }
+            }
             _ => self.initiator.port.receive(self.now, frame, None),
         }
     }
@@ -266,4 +291,63 @@ fn the_vlan_is_the_one_that_the_switch_tells() {
     assert_eq!((last(&rig.initiator), last(&rig.target)), ("up 0", "up 0"));
     let enode = rig.initiator.port.enode().unwrap();
     assert_eq!(enode.tag(), Some(tag));
+}
+
+/// Two further ports at the target's ENode, all logged in with the initiator, at 4 s.
+fn with_further_ports() -> Rig {
+    let mut rig = Rig::new([&in_fabric(2), &in_fabric(1)], None);
+    for number in 1..=2 {
+        let config = PortConfig {
+            wwpn: Wwn(0x2100_0000_0000_0000 | u64::from(number)),
+            further: Some(number),
+            ..in_fabric(2)
+        };
+        let target = FcpTarget::new(FcpLimits::default());
+        rig.further.push(End::new(&config, target));
+    }
+    rig.run(ms(4000));
+    assert_eq!(rig.initiator.told[1..], ["up 0", "up 1", "up 2"]);
+    rig
+}
+
+#[test]
+fn further_ports_have_n_port_ids_of_their_own_and_are_kept_alive() {
+    let mut rig = with_further_ports();
+    rig.run(ms(600_000));
+    assert_eq!(rig.switch.logins().count(), 4);
+    assert_eq!(rig.initiator.told.len(), 4);
+    for end in &rig.further {
+        assert_eq!(last(end), "up 0");
+        assert_eq!(end.notices.len(), 1, "{:?}", end.notices);
+    }
+}
+
+#[test]
+fn a_further_port_logs_out_by_itself() {
+    let mut rig = with_further_ports();
+    rig.further[0].port.log_out(rig.now);
+    rig.run(ms(4100));
+    rig.further[0].port.link(rig.now, false);
+    rig.run(ms(20_000));
+    assert_eq!(rig.switch.logins().count(), 3);
+    assert_eq!(rig.initiator.told.len(), 5, "{:?}", rig.initiator.told);
+    assert_eq!((last(&rig.target), last(&rig.further[1])), ("up 0", "up 0"));
+}
+
+/// The switch ends all logins of an ENode that sends FLOGI, without a word to it.
+#[test]
+fn further_ports_follow_an_enode_that_begins_anew() {
+    let mut rig = with_further_ports();
+    rig.target.port.link(rig.now, false);
+    rig.target.port.link(rig.now, true);
+    rig.run(ms(8000));
+    assert_eq!(rig.switch.logins().count(), 4);
+    for end in &rig.further {
+        assert_eq!(
+            end.told[1..4],
+            ["up 0", "down 0: Lost(Restarted)", "offline"]
+        );
+        assert_eq!(last(end), "up 0");
+    }
+    assert_eq!(last(&rig.target), "up 0");
 }
