@@ -22,6 +22,7 @@ use address::{FcoeAddress, Time};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, CoreContext, HandleEvent, HandleId};
+use fc::fip::enode::Enode;
 use fc::initiator::FcpInitiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
@@ -357,10 +358,13 @@ impl Link for FcoeLink {
                 ours,
                 n_port.blocking_problem(),
                 n_port.is_alone(),
-                n_port.port().is_linking(target),
+                // What is in the way of a login to a fabric hardly passes meanwhile.
+                n_port.port().is_linking(target) && !has_problem(n_port.port().enode()),
+                n_port.port().enode().and_then(no_fabric),
             ))
         };
-        let Some((has_left, ours, barrier, is_alone, is_linking)) = self.with(n_port).flatten()
+        let Some((has_left, ours, barrier, is_alone, is_linking, no_fabric)) =
+            self.with(n_port).flatten()
         else {
             return;
         };
@@ -385,9 +389,13 @@ impl Link for FcoeLink {
             self.stage = PortStage::Seeking { since, wait };
         } else {
             self.stage = PortStage::Idle;
-            self.ended = Some(match barrier {
-                Some(obstacle) => FcoeLinkEnd::Barred(obstacle),
-                None => FcoeLinkEnd::NotFound {
+            self.ended = Some(match (barrier, no_fabric) {
+                (Some(obstacle), _) => FcoeLinkEnd::Barred(obstacle),
+                (None, Some(why)) => FcoeLinkEnd::NotInFabric {
+                    place: self.target.place.to_string(),
+                    why,
+                },
+                (None, None) => FcoeLinkEnd::NotFound {
                     wwpn: self.target.port_name,
                     place: self.target.place.to_string(),
                     ours,
@@ -458,4 +466,18 @@ impl Link for FcoeLink {
             self.watched.push((generation, Rc::downgrade(&seat.port)));
         }
     }
+}
+
+/// Whether it was told why there is no login to a fabric.
+fn has_problem(enode: Option<&Enode>) -> bool {
+    enode.is_some_and(|enode| enode.login().is_none() && enode.problem().is_some())
+}
+
+/// Why our port has logged in to no fabric, if it has not.
+fn no_fabric(enode: &Enode) -> Option<String> {
+    if enode.login().is_some() {
+        return None;
+    }
+    let told = enode.problem().map(ToString::to_string);
+    Some(told.unwrap_or_else(|| "no FCF has accepted a login yet".to_owned()))
 }

@@ -205,6 +205,14 @@ pub enum FcoeLinkEnd {
         /// For how long.
         waited: Duration,
     },
+    /// Our port is in no fabric.
+    #[error("{place} has not logged in to a fabric: {why}")]
+    NotInFabric {
+        /// The Ethernet port.
+        place: String,
+        /// Why not.
+        why: String,
+    },
     /// It is not there yet.
     #[error("no server has opened the other end of {0}: start one first")]
     Alone(Place),
