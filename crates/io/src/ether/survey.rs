@@ -12,7 +12,7 @@ use std::io;
 
 use super::dcb::{self, DcbError, DcbPfc};
 
-pub use hardware::{PauseFrames, PauseReading, RingSizes, pause, ring_sizes};
+pub use hardware::{PauseFrames, PauseReading, RingSizes, filters_vlans, pause, ring_sizes};
 pub use links::{LinkReading, LossCounters, links};
 pub use qdiscs::{QdiscReading, qdiscs};
 

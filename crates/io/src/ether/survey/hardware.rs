@@ -114,6 +114,44 @@ fn counted(answer: &[u8]) -> Option<PauseFrames> {
     })
 }
 
+/// Whether an interface drops frames of VLANs that it has no interface for (`ethtool -k`,
+/// rx-vlan-filter). `None` where the driver does not tell.
+///
+/// # Errors
+///
+/// No such interface, or no answer.
+pub fn filters_vlans(interface: &str) -> io::Result<Option<bool>> {
+    known(has_feature(interface, b"rx-vlan-filter"))
+}
+
+/// Whether a feature is on (ETHTOOL_MSG_FEATURES_GET).
+pub(in super::super) fn has_feature(interface: &str, feature: &[u8]) -> io::Result<bool> {
+    let unknown = || io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+    let socket = raw::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_GENERIC)?;
+    let family = ethtool_family(&socket)?.ok_or_else(unknown)?;
+    let name = [interface.as_bytes(), &[0]].concat();
+    let request = NetlinkRequest::new(family, 0, &[MSG_FEATURES_GET, 1, 0, 0])
+        .attribute(FEATURES_HEADER | NESTED, &attribute(HEADER_DEV_NAME, &name));
+    let mut told = None;
+    ask(&socket, request, |_, body| {
+        let answer = body.get(GENERIC_HEADER..).unwrap_or_default();
+        told = Some(lists_feature(answer, feature));
+    })?;
+    told.ok_or_else(unknown)
+}
+
+/// Whether a feature is among those that are on, which are listed by name.
+fn lists_feature(answer: &[u8], feature: &[u8]) -> bool {
+    let inside = |nest, wanted: u16| {
+        let all = attributes(nest);
+        all.filter_map(move |(kind, it)| (kind & !NESTED == wanted).then_some(it))
+    };
+    let sets = inside(answer, FEATURES_ACTIVE);
+    let lists = sets.flat_map(|set| inside(set, BITSET_BITS));
+    let mut bits = lists.flat_map(|list| inside(list, BITSET_BIT));
+    bits.any(|bit| inside(bit, BIT_NAME).any(|name| name.strip_suffix(&[0]) == Some(feature)))
+}
+
 /// The number of the family "ethtool" of generic netlink (linux/genetlink.h).
 fn ethtool_family(socket: &std::os::fd::OwnedFd) -> io::Result<Option<u16>> {
     let request = NetlinkRequest::new(GENL_ID_CTRL, 0, &[CTRL_CMD_GETFAMILY, 1, 0, 0])
@@ -145,3 +183,14 @@ const PAUSE_HEADER: u16 = 1;
 const PAUSE_STATS: u16 = 5;
 const PAUSE_TX_FRAMES: u16 = 2;
 const PAUSE_RX_FRAMES: u16 = 3;
+
+/// Names stand in a bitset unless it is asked for without.
+const MSG_FEATURES_GET: u8 = 11;
+const FEATURES_HEADER: u16 = 1;
+const FEATURES_ACTIVE: u16 = 4;
+const BITSET_BITS: u16 = 3;
+const BITSET_BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+
+#[cfg(test)]
+mod tests;
