@@ -2,6 +2,7 @@
 
 mod attachment;
 mod claim;
+mod dcb;
 mod fcf;
 mod idle;
 mod names;
@@ -25,6 +26,7 @@ use fc::wire::ethernet::{Mac, VlanTag};
 use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
+pub use self::dcb::{DcbUse, NotADcbUse};
 pub use self::fcf::FcfAttachment;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
@@ -40,6 +42,9 @@ pub struct NPort<F: Fc4Layer> {
     /// Our address, frames to which come in.
     joined: Option<Mac>,
     port: Port<F>,
+    /// What has to open before there is a link.
+    gate: Option<dcb::DcbGate>,
+    looked_at_gate: Now,
     leave: PortShutdown,
     /// Frames came in, and many more are to come.
     streams: bool,
@@ -125,12 +130,14 @@ impl<F: Fc4Layer> NPort<F> {
     /// Begins to look for other ports.
     pub fn begin(site: Attachment, fc4: F, now: Now) -> Self {
         let mut port = Port::new(&site.config, fc4, now, site.random);
-        port.link(now, site.ether.link().up);
+        port.link(now, site.ether.link().up && site.gate.is_none());
         Self {
             place: site.place,
             ether: site.ether,
             joined: None,
             port,
+            gate: site.gate,
+            looked_at_gate: now,
             leave: PortShutdown::NotYet,
             streams: false,
             rest: None,
@@ -151,6 +158,8 @@ impl<F: Fc4Layer> NPort<F> {
             ether: self.ether,
             joined: self.joined,
             port: self.port.with_fc4(change),
+            gate: self.gate,
+            looked_at_gate: self.looked_at_gate,
             leave: self.leave,
             streams: self.streams,
             rest: self.rest,
@@ -259,7 +268,17 @@ impl<F: Fc4Layer> NPort<F> {
                 false
             }
         };
-        self.port.link(now, !barrier);
+        self.port.link(now, !barrier && self.gate.is_none());
+    }
+
+    /// What had to open for a link may be open now.
+    fn look_at_gate(&mut self, now: Now) {
+        if self.gate.take_if(|gate| gate.is_open()).is_some() {
+            let link = self.ether.link();
+            let obstacle = LinkProblem::at(&self.place, link);
+            let passes = link.up && !obstacle.is_some_and(|obstacle| obstacle.is_barrier());
+            self.port.link(now, passes);
+        }
     }
 
     /// Whether nothing has the other end of its cable.
@@ -336,7 +355,8 @@ impl<F: Fc4Layer> NPort<F> {
             PortShutdown::Until(at) => Some(at),
             PortShutdown::NotYet | PortShutdown::Left => None,
         };
-        let deadlines = [self.port.next_deadline(), leave, self.rest];
+        let gate = self.gate.as_ref().map(|_| self.looked_at_gate + GATE);
+        let deadlines = [self.port.next_deadline(), leave, self.rest, gate];
         let deadline = deadlines.into_iter().flatten().min();
         deadline.map(|at| self.clock.of_thread(at))
     }
@@ -347,6 +367,10 @@ impl<F: Fc4Layer> NPort<F> {
         let now = self.time(now);
         if self.rest.take_if(|at| *at <= now).is_some() {
             self.receive(thread);
+        }
+        if self.looked_at_gate + GATE <= now {
+            self.looked_at_gate = now;
+            self.look_at_gate(now);
         }
         self.look_for_drops(now);
         if self.port.next_deadline().is_some_and(|at| at <= now) {
@@ -414,6 +438,9 @@ const STREAM: u64 = 64 << 10;
 /// Ethernet this much latency, and takes no more memory than the ring has: 1 ms of the shortest
 /// frames at 10 Gbit/s, 15,000, do not fit, but no peer that means well loses by that.
 const FLOODED: Duration = Duration::from_millis(1);
+
+/// Between two looks at whether a port may begin.
+const GATE: Duration = Duration::from_millis(250);
 
 /// How often frames are polled for that the ring cannot wait for.
 const DEAF: Duration = Duration::from_millis(10);

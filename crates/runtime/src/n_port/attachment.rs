@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::io::ether::{EtherOptions, EtherPort, PRIORITY, Place};
+use ::io::ether::{EtherOptions, EtherPort, PRIORITY, Place, survey};
 use fc::port::{PortConfig, PortMode};
 use fc::wire::ethernet::VlanTag;
 
+use super::dcb::{self, DcbGate, DcbUse};
 use super::problems::{self, LinkProblem, NoPort};
 use super::{PortNames, PortOwner, StatusKind, StatusSocket};
 
@@ -23,6 +24,8 @@ pub struct Attachment {
     pub(super) random: [u8; 8],
     /// What tells other programs of the port.
     pub(super) status: Option<StatusSocket>,
+    /// What has to open before there is a link.
+    pub(super) gate: Option<DcbGate>,
 }
 
 impl Attachment {
@@ -50,21 +53,30 @@ impl Attachment {
             names,
             random,
             status,
+            gate: None,
         })
     }
 
-    /// Has the port find others in this way, by frames with this tag.
+    /// Has the port find others in this way, by frames with this tag: by the interface that the
+    /// kernel has for the VLAN, if there is one.
     ///
     /// # Errors
     ///
-    /// The Ethernet port cannot receive what that takes, or the kernel takes the frames of the
+    /// The Ethernet port cannot receive what that takes, or the network card drops frames of the
     /// VLAN.
     pub fn find_by(&mut self, mode: PortMode, tag: Option<VlanTag>) -> Result<(), NoPort> {
-        if let (Some(interface), Some(tag)) = (self.place.interface(), tag)
-            && let Some(other) =
-                problems::vlan_interface(Path::new(problems::VLANS), interface, tag.vid)
-        {
-            return Err(NoPort::Vlan(self.place.clone(), tag.vid, other));
+        let mut tag = tag;
+        if let (Some(interface), Some(wanted)) = (self.place.interface(), tag) {
+            match problems::vlan_interface(Path::new(problems::VLANS), interface, wanted.vid) {
+                Some(other) => {
+                    self.use_instead(other)?;
+                    tag = None;
+                }
+                None if filters_vlans(interface) => {
+                    return Err(NoPort::VlanFilter(self.place.clone(), wanted.vid));
+                }
+                None => {}
+            }
         }
         let failed = |cause| NoPort::Io(self.place.clone(), cause);
         let (before, now) = (self.config.mode.groups(), mode.groups());
@@ -75,10 +87,40 @@ impl Attachment {
             self.ether.leave(mac.0).map_err(failed)?;
         }
         (self.config.mode, self.config.tag) = (mode, tag);
+        if let Some(interface) = self.place.interface()
+            && matches!(mode, PortMode::Fabric(fabric) if fabric.discovers_vlan)
+            && filters_vlans(interface)
+        {
+            tracing::warn!("{}", problems::filters_any(interface));
+        }
         // All of the fabric see it: the path of a cable is of this machine alone.
         let place = self.place.interface().unwrap_or("a cable");
         let own = PortConfig::new(self.names.mac, 0).symbolic_name;
         self.config.symbolic_name = format!("{own} over {place}");
+        Ok(())
+    }
+
+    /// Goes on by another interface, that of a VLAN. What the port is called stays.
+    fn use_instead(&mut self, interface: String) -> Result<(), NoPort> {
+        let place = Place::Interface(interface);
+        tracing::info!("{}: uses {place}, the interface of the VLAN", self.place);
+        self.ether = open_ether(&place)?;
+        let groups = self.config.mode.groups();
+        for mac in groups.iter().chain([&self.names.mac]) {
+            let failed = |cause| NoPort::Io(place.clone(), cause);
+            self.ether.join(mac.0).map_err(failed)?;
+        }
+        self.config.mtu = self.ether.link().mtu as usize;
+        Ok(())
+    }
+
+    /// Has the port wait for lossless Ethernet, or sets the network card so.
+    ///
+    /// # Errors
+    ///
+    /// The card has none, or cannot be set.
+    pub fn use_dcb(&mut self, what: DcbUse) -> Result<(), NoPort> {
+        self.gate = dcb::make_use(&self.place, what)?;
         Ok(())
     }
 
@@ -103,6 +145,11 @@ fn status_socket(place: &Place, ether: &EtherPort) -> Option<StatusSocket> {
         tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
     });
     told.ok()
+}
+
+/// Whether frames with a tag do not get through, as far as the driver tells.
+fn filters_vlans(interface: &str) -> bool {
+    matches!(survey::filters_vlans(interface), Ok(Some(true)))
 }
 
 /// Opens an Ethernet port for Fibre Channel, unless the kernel's fcoe is there or no frame fits.

@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ::io::ether::{Drops, EtherOpenError, LinkStatus, Place};
+use ::io::ether::dcb::DcbError;
+use ::io::ether::{Drops, EtherOpenError, LinkStatus, PRIORITY, Place};
 use fc::port::config::payload_max;
 use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
 
@@ -70,9 +71,16 @@ pub enum NoPort {
          {1} > /sys/module/libfcoe/parameters/destroy"
     )]
     Kernel(Place, String),
-    /// The kernel takes the frames of the VLAN for an interface of its own.
-    #[error("{0}: the kernel gives frames of VLAN {1} to {2}: use {2} instead, without vlan={1}")]
-    Vlan(Place, u16, String),
+    /// The network card drops frames of VLANs that have no interface.
+    #[error(
+        "{0}: the NIC drops frames of VLAN {1}, which has no interface: ip link add link {0} name \
+         {0}.{1}-fcoe type vlan id {1} egress-qos-map {PRIORITY}:{PRIORITY}, ip link set \
+         {0}.{1}-fcoe up"
+    )]
+    VlanFilter(Place, u16),
+    /// Ethernet is not lossless there, and cannot be made so.
+    #[error(transparent)]
+    Dcb(#[from] DcbError),
     /// It cannot be used as is needed.
     #[error("{0}: {1}")]
     Io(Place, #[source] io::Error),
@@ -83,6 +91,14 @@ pub(crate) const SYSFS: &str = "/sys";
 
 /// Where the kernel lists VLAN interfaces of the network namespace, if it has any.
 pub(super) const VLANS: &str = "/proc/net/vlan/config";
+
+/// What is to be said where VLANs are yet to be found, and the network card drops their frames.
+pub(super) fn filters_any(interface: &str) -> String {
+    format!(
+        "{interface}: the NIC drops frames of VLANs that have no interface, so vlan=auto may find \
+         no FCF there: ethtool -K {interface} rx-vlan-filter off"
+    )
+}
 
 /// The VLAN interface that `interface` has for a VLAN: the kernel takes the tag off its frames.
 pub(super) fn vlan_interface(vlans: &Path, interface: &str, vid: u16) -> Option<String> {

@@ -1,0 +1,194 @@
+//! Lossless Ethernet under an N_Port: PFC for the priority of FCoE, as the network card has it
+//! (dcbnl). A port that requires it has no link until it is in use; which agent of LLDP brings that
+//! about does not matter.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use ::io::ether::dcb::{self, DcbApp, DcbError, DcbPfc, InterfaceDcb};
+use ::io::ether::{PRIORITY, Place};
+use fc::wire::ethernet;
+
+use super::problems::SYSFS;
+use crate::lldp;
+
+/// What an N_Port makes of DCB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DcbUse {
+    /// Nothing.
+    #[default]
+    Off,
+    /// It waits until PFC is in use for the priority of FCoE.
+    Required,
+    /// It sets the card so, where it is not.
+    Apply,
+}
+
+/// Not one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("off, required or apply is expected here")]
+pub struct NotADcbUse;
+
+impl FromStr for DcbUse {
+    type Err = NotADcbUse;
+
+    fn from_str(text: &str) -> Result<Self, NotADcbUse> {
+        match text {
+            "off" => Ok(Self::Off),
+            "required" => Ok(Self::Required),
+            "apply" => Ok(Self::Apply),
+            _ => Err(NotADcbUse),
+        }
+    }
+}
+
+/// Waits for PFC until it is dropped.
+#[derive(Debug)]
+pub(super) struct DcbGate(Arc<GateState>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    is_open: AtomicBool,
+    /// Nobody waits any more, or for nothing.
+    is_over: AtomicBool,
+}
+
+impl DcbGate {
+    /// Whether PFC is in use.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_open.load(Relaxed)
+    }
+
+    /// Waits at an interface.
+    fn begin(interface: String) -> io::Result<Self> {
+        let gate = Self(Arc::default());
+        let (poller, listener) = (Arc::clone(&gate.0), Arc::clone(&gate.0));
+        let name = interface.clone();
+        let thread = || thread::Builder::new().name("dcb".to_owned());
+        thread().spawn(move || poller.poll(&name))?;
+        thread().spawn(move || listener.listen(&interface))?;
+        Ok(gate)
+    }
+}
+
+impl Drop for DcbGate {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Relaxed);
+    }
+}
+
+impl GateState {
+    /// Asks the card again and again.
+    fn poll(&self, interface: &str) {
+        while !self.is_over.load(Relaxed) {
+            if dcb::read(interface).is_ok_and(|card| has_pfc(&card)) {
+                tracing::info!("{interface}: PFC is in use for priority {PRIORITY}");
+                self.is_open.store(true, Relaxed);
+                self.is_over.store(true, Relaxed);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Tells what is in the way, as far as LLDP shows it: once, until it is something else.
+    fn listen(&self, interface: &str) {
+        let place = Place::Interface(interface.to_owned());
+        let mut told = None;
+        while !self.is_over.load(Relaxed) {
+            let problem = match lldp::listen(&place, LLDP_PERIOD, &self.is_over) {
+                Ok(view) => view.agent.dcbx().lossless().err(),
+                Err(cause) => {
+                    tracing::warn!("{interface}: cannot listen to LLDP: {cause}");
+                    return;
+                }
+            };
+            if let Some(problem) = problem.filter(|_| !self.is_over.load(Relaxed))
+                && told.replace(problem) != Some(problem)
+            {
+                tracing::warn!("{interface}: still waits for PFC (dcb=required): {problem}");
+            }
+        }
+    }
+}
+
+/// Makes of DCB at a place what is asked for. What is to be waited for is given back.
+pub(super) fn make_use(place: &Place, what: DcbUse) -> Result<Option<DcbGate>, DcbError> {
+    let Some(interface) = place.interface().filter(|_| what != DcbUse::Off) else {
+        return Ok(None);
+    };
+    let interface = carrier(Path::new(SYSFS), interface);
+    let card = dcb::read(&interface)?;
+    if what == DcbUse::Apply {
+        if dcb::apply(&interface, &wanted(&card))? {
+            tracing::info!("{interface}: PFC and FCoE are set for priority {PRIORITY} (dcb=apply)");
+        }
+        return Ok(None);
+    }
+    if has_pfc(&card) {
+        return Ok(None);
+    }
+    tracing::warn!(
+        "{interface}: waits for PFC of priority {PRIORITY} (dcb=required), which the NIC has off: \
+         an agent of LLDP sets it (lldpad, lldpd, or the NIC's own), or dcb=apply does"
+    );
+    let failed = |cause| DcbError::Io(interface.clone(), cause);
+    DcbGate::begin(interface.clone()).map(Some).map_err(failed)
+}
+
+/// Whether a card pauses the priority of FCoE alone.
+fn has_pfc(card: &InterfaceDcb) -> bool {
+    card.pfc.is_some_and(|pfc| pfc.enabled & FCOE_BIT != 0)
+}
+
+/// What a card is to have besides what it has.
+fn wanted(card: &InterfaceDcb) -> InterfaceDcb {
+    let pfc = card.pfc.unwrap_or_default();
+    let app = |protocol| DcbApp {
+        selector: ETHERTYPE,
+        priority: PRIORITY as u8,
+        protocol,
+    };
+    InterfaceDcb {
+        pfc: Some(DcbPfc {
+            enabled: pfc.enabled | FCOE_BIT,
+            ..pfc
+        }),
+        apps: [ethernet::FCOE, ethernet::FIP].map(app).to_vec(),
+        ..InterfaceDcb::default()
+    }
+}
+
+/// The interface whose card it is: that below a VLAN's.
+fn carrier(sysfs: &Path, interface: &str) -> String {
+    let folder = sysfs.join("class/net").join(interface);
+    let kind = fs::read_to_string(folder.join("uevent")).unwrap_or_default();
+    let is_vlan = kind.lines().any(|line| line == "DEVTYPE=vlan");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut lower = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        name.strip_prefix("lower_").map(str::to_owned)
+    });
+    let below = lower.next().filter(|_| is_vlan);
+    below.unwrap_or_else(|| interface.to_owned())
+}
+
+/// The bit of the priority of FCoE.
+const FCOE_BIT: u8 = 1 << PRIORITY;
+
+/// Selector of an EtherType in an entry of APP (IEEE 802.1Q).
+const ETHERTYPE: u8 = 1;
+
+/// Between two looks at the card.
+const POLL: Duration = Duration::from_secs(1);
+
+/// LLDPDUs come each 30 s.
+const LLDP_PERIOD: Duration = Duration::from_secs(35);
+
+#[cfg(test)]
+mod tests;

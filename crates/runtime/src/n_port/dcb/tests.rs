@@ -1,0 +1,69 @@
+//! What is set and waited for at a network card.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn card(enabled: u8) -> InterfaceDcb {
+    InterfaceDcb {
+        dcbx: InterfaceDcb::HOST | InterfaceDcb::IEEE,
+        pfc: Some(DcbPfc {
+            classes_max: 8,
+            enabled,
+            ..DcbPfc::default()
+        }),
+        ..InterfaceDcb::default()
+    }
+}
+
+#[test]
+fn pfc_of_another_priority_is_kept_and_not_enough() {
+    assert!(!has_pfc(&InterfaceDcb::default()));
+    assert!(!has_pfc(&card(0x10)));
+    assert!(has_pfc(&card(0x18)));
+    let wanted = wanted(&card(0x10));
+    assert_eq!(wanted.pfc.map(|pfc| pfc.enabled), Some(0x18));
+    let apps: Vec<_> = wanted
+        .apps
+        .iter()
+        .map(|app| (app.selector, app.priority, app.protocol))
+        .collect();
+    assert_eq!(apps, [(1, 3, 0x8906), (1, 3, 0x8914)]);
+    assert_eq!(wanted.ets, None);
+}
+
+/// The loopback interface has no dcbnl, as most network cards have none.
+#[test]
+fn an_interface_without_dcb_is_told() {
+    let place = Place::Interface("lo".to_owned());
+    for what in [DcbUse::Required, DcbUse::Apply] {
+        let refused = make_use(&place, what).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "lo: this NIC has no DCB, or its driver does not show it (see dcb pfc show dev lo)"
+        );
+    }
+    assert!(make_use(&place, DcbUse::Off).unwrap().is_none());
+    let missing = Place::Interface("no-such-if".to_owned());
+    let refused = make_use(&missing, DcbUse::Required).unwrap_err();
+    assert!(matches!(refused, DcbError::Missing(_)), "{refused:?}");
+}
+
+#[test]
+fn a_vlan_has_the_card_of_the_interface_below() {
+    let sysfs = tempfile::tempdir().unwrap();
+    let net = sysfs.path().join("class/net");
+    for (name, uevent) in [("eth0", "INTERFACE=eth0\n"), ("fcoe", "DEVTYPE=vlan\n")] {
+        fs::create_dir_all(net.join(name)).unwrap();
+        fs::write(net.join(name).join("uevent"), uevent).unwrap();
+    }
+    symlink(net.join("eth0"), net.join("fcoe/lower_eth0")).unwrap();
+    assert_eq!(carrier(sysfs.path(), "fcoe"), "eth0");
+    assert_eq!(carrier(sysfs.path(), "eth0"), "eth0");
+}
+
+#[test]
+fn what_is_to_be_made_of_it_is_one_of_three_words() {
+    assert_eq!("required".parse(), Ok(DcbUse::Required));
+    assert_eq!("on".parse::<DcbUse>(), Err(NotADcbUse));
+}
