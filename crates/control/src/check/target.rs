@@ -163,8 +163,13 @@ pub fn portal(written: &str) -> Result<Portal, String> {
             .parse::<FcoePort>()
             .map_err(|error| error.to_string())?;
         return match port.wwpn {
+            None if !port.npiv.is_empty() => {
+                Err("npiv= is for lunar serve: leave it out here".to_owned())
+            }
             None => Ok(Portal::Fcoe(port)),
-            Some(_) => Err("the name of the target is its WWPN: leave wwpn= out".to_owned()),
+            Some(_) => {
+                Err("the name of the target is its WWPN: leave wwpn= out".to_owned())
+            }
         };
     }
     let with_port = written.parse::<SocketAddr>();

@@ -1,7 +1,8 @@
 //! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]
-//! [,e_d_tov=TIME]`, and `IFACE,mode=fabric[,vlan=VID|auto|none][,fcf=MAC|WWN][,fabric=WWN]` with
-//! the same.
+//! [,e_d_tov=TIME]`, and `IFACE,mode=fabric[,vlan=VID|auto|none][,fcf=MAC|WWN][,fabric=WWN]
+//! [,npiv=WWPN+WWPN…][,dcb=off|required|apply]` with the same.
 
+use std::iter;
 use std::str::FromStr;
 
 use ::io::ether::Place;
@@ -10,6 +11,7 @@ use fc::fip::enode::FcfPin;
 use fc::fip::enode::fcf::NotAnFcf;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
+use runtime::n_port::{DcbUse, NotADcbUse};
 
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,12 @@ pub struct FcoePort {
     pub wwnn: Option<Wwn>,
     /// E_D_TOV that it tells initiators; `None`: that of the standard.
     pub e_d_tov: Option<Time>,
+    /// The port names of further ports of its ENode (NPIV).
+    pub npiv: Vec<Wwn>,
+    /// Whether it is itself a further port of the one that has the same place.
+    pub is_further: bool,
+    /// What it makes of DCB.
+    pub dcb: DcbUse,
 }
 
 /// A port that is not written as it should be.
@@ -38,7 +46,7 @@ pub enum NotAPort {
     /// Not a key, or one without a value.
     #[error(
         "unknown parameter {0:?}: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may follow \
-         the interface, and vlan=, fcf= and fabric= with mode=fabric"
+         the interface, and vlan=, fcf=, fabric=, npiv= and dcb= with mode=fabric"
     )]
     Unknown(String),
     /// A key twice.
@@ -62,6 +70,20 @@ pub enum NotAPort {
     /// A worldwide name that is not in use.
     #[error("{0}={1}: this name is reserved; omit {0}= to derive one from the Ethernet address")]
     Nobody(&'static str, Wwn),
+    /// A further port that has the name of another one.
+    #[error("npiv={0}: another port has this name: give each further port its own")]
+    SameName(Wwn),
+    /// A place that one program alone can open, once.
+    #[error(
+        "npiv= needs an interface: {0} can be opened once, and each further port opens it again"
+    )]
+    Npiv(Place),
+    /// Nothing that is made of DCB.
+    #[error("dcb={0}: {NotADcbUse}")]
+    Dcb(String),
+    /// A cable has no network card.
+    #[error("dcb= needs an interface: {0} has no DCB")]
+    NoCard(Place),
     /// Not a time, or one by which nothing works.
     #[error("e_d_tov={0}: a time from 1ms to 10s is expected here, as in e_d_tov=100ms")]
     ErrorDetect(String),
@@ -87,13 +109,63 @@ impl FromStr for FcoePort {
                 _ => return Err(NotAPort::Unknown(part.to_owned())),
             }
         }
-        Ok(Self {
+        let npiv = fabric.npiv.take().unwrap_or_default();
+        let dcb = fabric.dcb.take();
+        if mode != Some(true) && !npiv.is_empty() {
+            return Err(NotAPort::OfFabric("npiv"));
+        }
+        if mode != Some(true) && dcb.is_some() {
+            return Err(NotAPort::OfFabric("dcb"));
+        }
+        let port = Self {
             mode: fabric.mode(mode == Some(true))?,
             place,
             wwpn,
             wwnn,
             e_d_tov,
-        })
+            npiv,
+            is_further: false,
+            dcb: dcb.unwrap_or_default(),
+        };
+        port.check_npiv()?;
+        if port.dcb != DcbUse::Off && port.place.interface().is_none() {
+            return Err(NotAPort::NoCard(port.place));
+        }
+        Ok(port)
+    }
+}
+
+impl FcoePort {
+    fn check_npiv(&self) -> Result<(), NotAPort> {
+        if !self.npiv.is_empty() && !matches!(self.place, Place::Interface(_)) {
+            return Err(NotAPort::Npiv(self.place.clone()));
+        }
+        for (at, wwpn) in self.npiv.iter().enumerate() {
+            if self.npiv[..at].contains(wwpn) || self.wwpn == Some(*wwpn) {
+                return Err(NotAPort::SameName(*wwpn));
+            }
+        }
+        Ok(())
+    }
+
+    /// The port, and each further one of its ENode, as ports of their own.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = Self> {
+        let alone = Self {
+            npiv: Vec::new(),
+            ..self.clone()
+        };
+        let further = self.npiv.iter().map(|wwpn| Self {
+            wwpn: Some(*wwpn),
+            is_further: true,
+            npiv: Vec::new(),
+            ..self.clone()
+        });
+        iter::once(alone).chain(further)
+    }
+
+    /// All names that it has by its options.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Wwn> {
+        self.wwpn.into_iter().chain(self.npiv.iter().copied())
     }
 }
 
@@ -103,6 +175,8 @@ struct FabricParts {
     vlan: Option<FabricVlan>,
     fcf: Option<FcfPin>,
     fabric: Option<Wwn>,
+    npiv: Option<Vec<Wwn>>,
+    dcb: Option<DcbUse>,
 }
 
 impl FabricParts {
@@ -120,6 +194,15 @@ impl FabricParts {
                 once("fcf", &mut self.fcf, fcf)?;
             }
             "fabric" => once("fabric", &mut self.fabric, worldwide("fabric", value)?)?,
+            "dcb" => {
+                let what = value.parse();
+                let what = what.map_err(|_| NotAPort::Dcb(value.to_owned()))?;
+                once("dcb", &mut self.dcb, what)?;
+            }
+            "npiv" => {
+                let names = value.split('+').map(|name| worldwide("npiv", name));
+                once("npiv", &mut self.npiv, names.collect::<Result<_, _>>()?)?;
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -127,7 +210,9 @@ impl FabricParts {
 
     /// All of it, or none.
     fn mode(self, is_fabric: bool) -> Result<FcoeMode, NotAPort> {
-        let Self { vlan, fcf, fabric } = self;
+        let Self {
+            vlan, fcf, fabric, ..
+        } = self;
         if is_fabric {
             let vlan = vlan.unwrap_or_default();
             return Ok(FcoeMode::Fabric(FabricOptions { vlan, fcf, fabric }));

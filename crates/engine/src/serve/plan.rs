@@ -42,14 +42,19 @@ pub(super) fn inventory(options: &ServeOptions) -> Result<(Inventory, Vec<String
     inventory.portals.clone_from(&options.listen);
     inventory.iser = iser(options);
     inventory.advertise.clone_from(&options.advertise);
-    let port = |port: &FcoePort| FcPortRow {
-        port: port.clone(),
+    let port = |port: FcoePort| FcPortRow {
         luns: luns.clone(),
         groups: Vec::new(),
-        partners: options.partners(port),
+        partners: options.partners(&port),
         port_id: None,
+        port,
     };
-    inventory.fc_ports = options.fcoe.iter().map(port).collect();
+    inventory.fc_ports = options
+        .fcoe
+        .iter()
+        .flat_map(FcoePort::ports)
+        .map(port)
+        .collect();
     Ok((inventory, order))
 }
 

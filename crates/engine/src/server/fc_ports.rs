@@ -1,5 +1,7 @@
 //! The Fibre Channel ports of a server.
 
+use std::sync::Arc;
+
 use ::io::ether::Place;
 use fc::wire::names::Wwn;
 use iscsi::target::TargetLimits;
@@ -7,10 +9,10 @@ use scsi::nexus::{TargetDevice, TargetPort};
 use scsi::wire::designator::{Association, Designator};
 
 use crate::inventory::FcPortRow;
-use crate::serve::options::ServeError;
+use crate::serve::options::{ServeError, ServeMisuse};
 use crate::views::LunMap;
 use address::Time;
-use runtime::n_port::{Attachment, PortOwner};
+use runtime::n_port::{Attachment, PortNames, PortOwner};
 
 /// What a port is called.
 #[derive(Clone, Debug)]
@@ -20,35 +22,61 @@ pub(super) struct FcPortName {
     pub(super) wwnn: Wwn,
     /// RELATIVE TARGET PORT IDENTIFIER.
     pub(super) number: u16,
+    /// Whether it is a further port of an ENode (NPIV).
+    is_further: bool,
+    /// The right to the names and the MAC address of the ENode.
+    names: Arc<PortNames>,
 }
 
-/// Opens a port, the `number`-th.
+impl FcPortName {
+    /// Whether it is the port of this row.
+    pub(super) fn is_of(&self, row: &FcPortRow) -> bool {
+        let port = &row.port;
+        let is_same = !port.is_further || port.wwpn == Some(self.wwpn);
+        (&self.place, self.is_further) == (&port.place, port.is_further) && is_same
+    }
+}
+
+/// Opens a port, the `number`-th. `others` are open.
 pub(super) fn open(
     row: &FcPortRow,
     limits: &TargetLimits,
+    others: &[FcPortName],
     number: u16,
 ) -> Result<(FcPortName, Attachment), ServeError> {
     let port = &row.port;
-    let owner = match port.wwpn {
-        Some(_) => PortOwner::NamedServer,
-        None => PortOwner::Server,
+    let is_enode = |other: &&FcPortName| other.place == port.place && !other.is_further;
+    let enode = others.iter().find(is_enode).filter(|_| port.is_further);
+    let owner = match (enode, port.wwpn) {
+        (Some(enode), _) => PortOwner::Again(Arc::clone(&enode.names)),
+        (None, Some(_)) => PortOwner::NamedServer,
+        (None, None) => PortOwner::Server,
     };
     let mut site = Attachment::open(&port.place, &owner)?;
-    if let Some(obstacle) = site.obstacle() {
+    if let Some(obstacle) = site.obstacle().filter(|_| !port.is_further) {
         tracing::warn!("{obstacle}");
     }
     site.find_by(port.mode.port_mode(), port.mode.tag())?;
+    if !port.is_further {
+        site.use_dcb(port.dcb)?;
+    }
     let config = &mut site.config;
     config.wwpn = port.wwpn.unwrap_or(config.wwpn);
     config.wwnn = port.wwnn.unwrap_or(config.wwnn);
     config.e_d_tov = port.e_d_tov.map_or(config.e_d_tov, |Time(time)| time);
     config.partners = row.partners.clone();
     config.limits.remotes = limits.sessions;
+    config.further = port.is_further.then_some(number);
+    if let Some(same) = others.iter().find(|other| other.wwpn == config.wwpn) {
+        return Err(ServeMisuse::SameWwpn(same.wwpn).into());
+    }
     let name = FcPortName {
         place: port.place.clone(),
         wwpn: config.wwpn,
         wwnn: config.wwnn,
         number: row.port_id.unwrap_or(FIRST_PORT + number),
+        is_further: port.is_further,
+        names: Arc::clone(&site.names),
     };
     Ok((name, site))
 }

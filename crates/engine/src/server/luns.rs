@@ -94,7 +94,7 @@ impl Served {
         let ports = self.inventory.fc_ports.iter();
         ports.flat_map(move |row| {
             let mut names = self.fc_ports.iter();
-            let name = names.find(|name| name.place == row.port.place);
+            let name = names.find(|name| name.is_of(row));
             let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
             name.into_iter()
                 .flat_map(move |name| luns.clone().map(move |row| (name, row.lun)))

@@ -14,7 +14,7 @@ pub(super) fn views(served: &Served, inventory: &Inventory) -> Views {
         let mut views = placed.views();
         for name in &served.fc_ports {
             let mut rows = inventory.fc_ports.iter();
-            let row = rows.find(|row: &&FcPortRow| row.port.place == name.place);
+            let row = rows.find(|row: &&FcPortRow| name.is_of(row));
             let device = |luns: &[LunRow]| fc_ports::device(name, placed.lun_map(luns));
             let (luns, groups) = row.map_or((&[][..], &[][..]), |row| (&row.luns, &row.groups));
             let groups = groups.iter().map(|(who, luns)| (who.clone(), device(luns)));

@@ -106,7 +106,9 @@ struct NetworkArgs {
     /// virtual machine on this host. The WWPN is 20:00:MAC unless wwpn=WWPN sets another, and the
     /// WWNN is 10:00:MAC (wwnn=WWNN). The port finds its peers by VN2VN (mode=vn2vn), without a
     /// switch, or logs in to the fabric of one (mode=fabric), on VLAN VID with vlan=VID, on the one
-    /// that the switch names with vlan=auto; fcf=MAC|WWN or fabric=WWN chooses among several.
+    /// that the switch names with vlan=auto; fcf=MAC|WWN or fabric=WWN chooses among several, and
+    /// npiv=WWPN+WWPN adds further ports. dcb=required waits for lossless Ethernet, dcb=apply sets
+    /// it.
     /// e_d_tov=100ms recovers lost frames sooner than after 2 s; initiators need the same
     /// setting. Without --listen, lunar serves FCoE only. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]

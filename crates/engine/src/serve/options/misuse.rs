@@ -266,8 +266,8 @@ impl ServeOptions {
             if before.iter().any(|other| other.place == port.place) {
                 return Err(ServeMisuse::SameInterface(port.place.clone()));
             }
-            let same = |other: &&FcoePort| other.wwpn.is_some() && other.wwpn == port.wwpn;
-            if let Some(wwpn) = before.iter().find(same).and_then(|other| other.wwpn) {
+            let mut others = before.iter().flat_map(FcoePort::names);
+            if let Some(wwpn) = others.find(|other| port.names().any(|name| name == *other)) {
                 return Err(ServeMisuse::SameWwpn(wwpn));
             }
         }

@@ -61,21 +61,21 @@ impl Preparing<'_> {
                 }
             }
             Step::OpenFcPort(row) => {
-                let (name, attachment) =
-                    fc_ports::open(&row, &self.config.limits, served.fc_count)?;
+                let (limits, others) = (&self.config.limits, &served.fc_ports);
+                let (name, attachment) = fc_ports::open(&row, limits, others, served.fc_count)?;
                 served.fc_count += 1;
                 served.fc_ports.push(name);
                 made.open_fc.push(attachment);
             }
             Step::SetFcPort(row) => {
                 let mut ports = served.fc_ports.iter();
-                let port = ports.find(|port| port.place == row.port.place);
+                let port = ports.find(|port| port.is_of(&row));
                 let partners = port.map(|port| (port.wwpn, row.partners));
                 made.partners.extend(partners);
             }
             Step::CloseFcPort(row) => {
                 let mut ports = served.fc_ports.iter();
-                if let Some(at) = ports.position(|port| port.place == row.port.place) {
+                if let Some(at) = ports.position(|port| port.is_of(&row)) {
                     made.close_fc.push(served.fc_ports.remove(at).wwpn);
                 }
             }

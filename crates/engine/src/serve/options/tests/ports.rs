@@ -6,6 +6,7 @@ use ::io::ether::Place;
 use address::{FabricOptions, FabricVlan, FcoeMode, Time};
 use fc::fip::enode::FcfPin;
 use fc::wire::names::Wwn;
+use runtime::n_port::DcbUse;
 
 use super::port;
 use crate::inventory::{FcoePort, NotAPort};
@@ -53,6 +54,23 @@ fn a_port_is_read_with_what_follows_it() {
             "eth0,wwpn=ff:ff:ff:ff:ff:ff:ff:ff",
             NotAPort::Nobody("wwpn", Wwn(u64::MAX)),
         ),
+        ("eth0,npiv=2000000000000001", NotAPort::OfFabric("npiv")),
+        (
+            "eth0,mode=fabric,npiv=2000000000000001+x",
+            NotAPort::Name("npiv", "x".into()),
+        ),
+        (
+            "eth0,mode=fabric,npiv=2000000000000001+2000000000000001",
+            NotAPort::SameName(Wwn(0x2000_0000_0000_0001)),
+        ),
+        (
+            "eth0,mode=fabric,npiv=2000000000000001,wwpn=2000000000000001",
+            NotAPort::SameName(Wwn(0x2000_0000_0000_0001)),
+        ),
+        (
+            "cable:/run/x.sock,mode=fabric,npiv=2000000000000001",
+            NotAPort::Npiv(Place::Cable("/run/x.sock".into())),
+        ),
     ] {
         assert_eq!(text.parse::<FcoePort>(), Err(wrong), "{text}");
     }
@@ -63,6 +81,8 @@ fn a_port_in_a_fabric_is_read_with_what_chooses_it() {
     let usual = FcoeMode::Fabric(FabricOptions::default());
     assert_eq!(port("eth0,mode=fabric").mode, usual);
     assert_eq!(port("eth0").mode, FcoeMode::Vn2Vn);
+    assert_eq!(port("eth0,mode=fabric").dcb, DcbUse::Off);
+    assert_eq!(port("eth0,mode=fabric,dcb=apply").dcb, DcbUse::Apply);
     let chosen = "eth0,mode=fabric,vlan=auto,fcf=00:0d:ec:6d:8f:00,fabric=20:98:00:0d:ec:6d:8f:01";
     let mac = "00:0d:ec:6d:8f:00".parse().unwrap();
     assert_eq!(
@@ -75,4 +95,21 @@ fn a_port_in_a_fabric_is_read_with_what_chooses_it() {
     );
     let tagged = port("eth0,vlan=152,mode=fabric").mode.tag();
     assert_eq!(tagged.map(|tag| tag.vid), Some(152));
+}
+
+#[test]
+fn further_ports_of_an_enode_are_ports_of_their_own() {
+    let written = port("eth0,mode=fabric,npiv=2000000000000001+2000000000000002");
+    let ports: Vec<_> = written.ports().collect();
+    let names: Vec<_> = ports
+        .iter()
+        .map(|port| (port.wwpn, port.is_further))
+        .collect();
+    let further = |number| (Some(Wwn(0x2000_0000_0000_0000 | number)), true);
+    assert_eq!(names, [(None, false), further(1), further(2)]);
+    assert!(
+        ports
+            .iter()
+            .all(|port| port.npiv.is_empty() && port.mode == written.mode)
+    );
 }
