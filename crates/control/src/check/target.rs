@@ -167,9 +167,7 @@ pub fn portal(written: &str) -> Result<Portal, String> {
                 Err("npiv= is for lunar serve: leave it out here".to_owned())
             }
             None => Ok(Portal::Fcoe(port)),
-            Some(_) => {
-                Err("the name of the target is its WWPN: leave wwpn= out".to_owned())
-            }
+            Some(_) => Err("the name of the target is its WWPN: leave wwpn= out".to_owned()),
         };
     }
     let with_port = written.parse::<SocketAddr>();
