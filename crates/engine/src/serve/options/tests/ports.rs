@@ -105,7 +105,7 @@ fn further_ports_of_an_enode_are_ports_of_their_own() {
         .iter()
         .map(|port| (port.wwpn, port.is_further))
         .collect();
-    let further = |number| (Some(Wwn(0x2000_0000_0000_0000 | number)), true);
+    let further = |number: u64| (Some(Wwn(0x2000_0000_0000_0000 | number)), true);
     assert_eq!(names, [(None, false), further(1), further(2)]);
     assert!(
         ports
