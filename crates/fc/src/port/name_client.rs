@@ -8,8 +8,9 @@
 //! | subscribing | SCR to FFFFFDh | any answer; after silence it is asked again while up |
 //! | up | GPN_FT and GFF_ID, GPN_ID | LOGO of FFFFFCh, to logging in |
 //!
-//! One request is outstanding at a time, but for claims, and it is sent three times. A name that is not accepted is
-//! told and passed over; if PLOGI, RFT_ID or RFF_ID fail, the login to the fabric is of no use.
+//! One request is outstanding at a time, but for claims, and it is sent three times. A name that
+//! is not accepted is told and passed over; if PLOGI, RFT_ID or RFF_ID fail, the login to the
+//! fabric is of no use.
 //!
 //! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
 //! PLOGI, and makes sure of the ports that it knows. What an RSCN names is looked at 100 ms later,
