@@ -168,15 +168,22 @@ pub(super) fn port_of_kernel(sysfs: &Path, interface: &str) -> Option<KernelPort
 }
 
 /// Whether a port below this device has one of the addresses that Linux takes point-to-point
-/// (`FC_LOCAL_PTP_FID_LO`, `_HI` of its libfc).
+/// (`FC_LOCAL_PTP_FID_LO`, `_HI` of its libfc). A fabric of domain 1 gives them to its ports, too,
+/// so that a port that has selected an FCF is none.
 fn is_point_to_point(net: &Path) -> bool {
     let below = |folder: &Path, begins: &str| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let named = entries.filter(|one| one.file_name().to_string_lossy().starts_with(begins));
         named.map(|one| one.path()).collect::<Vec<_>>()
     };
+    let is_in_fabric = |controller: &Path| {
+        let fcfs = below(controller, "fcf_").into_iter();
+        let mut selected = fcfs.map(|fcf| fs::read_to_string(fcf.join("selected")));
+        selected.any(|told| told.is_ok_and(|told| told.trim() == "1"))
+    };
     let hosts = below(net, "ctlr_")
         .into_iter()
+        .filter(|controller| !is_in_fabric(controller))
         .flat_map(|one| below(&one, "host"));
     let fc_hosts = hosts.flat_map(|host| below(&host.join("fc_host"), "host"));
     let mut addresses = fc_hosts.map(|host| fs::read_to_string(host.join("port_id")));

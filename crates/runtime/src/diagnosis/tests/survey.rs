@@ -61,4 +61,9 @@ fn a_port_of_the_kernel_tells_by_its_address_whether_it_is_point_to_point() {
     assert_eq!(port_of_kernel(sysfs, "eth0"), port(false));
     write(sysfs, port_id, "0x010102\n");
     assert_eq!(port_of_kernel(sysfs, "eth0"), port(true));
+    let selected = "devices/pci/net/eth0/ctlr_0/fcf_2/selected";
+    write(sysfs, selected, "0\n");
+    assert_eq!(port_of_kernel(sysfs, "eth0"), port(true));
+    write(sysfs, selected, "1\n");
+    assert_eq!(port_of_kernel(sysfs, "eth0"), port(false), "in a fabric");
 }
