@@ -8,6 +8,7 @@
 //! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
 //! | which of those may still leave | `egress` |
+//! | pairs whose frames the kernel forwards | `fast_path` |
 //! | cables that are left unread, as they are too fast | `holdback` |
 //! | orders of other threads, the zone file | `orders` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
@@ -19,6 +20,7 @@
 mod backlog;
 mod core;
 mod egress;
+mod fast_path;
 mod holdback;
 mod ids;
 mod ids_keeper;
@@ -188,6 +190,7 @@ impl OpenSwitch {
         let machines = (switch, zones, lldp);
         let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
         core.teller = teller;
+        core.start_fast_path(options.fast_path);
         ready(&ports, orders)?;
         Ok(core.run()?)
     }

@@ -21,10 +21,12 @@ use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
 use super::egress::{EgressOf, Logouts};
+use super::fast_path::SwitchFastPath;
 use super::holdback::Holdback;
 use super::ids_keeper::IdsKeeper;
 use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
+use super::options::FastPathChoice;
 use super::orders::SwitchOrder;
 use super::port::{PassingFrame, Sent, SwitchPort};
 use super::status::SwitchTeller;
@@ -41,6 +43,7 @@ pub(super) struct SwitchCore {
     orders: Receiver<SwitchOrder>,
     pub(super) ids: Option<IdsKeeper>,
     holdback: Holdback,
+    pub(super) fast_path: SwitchFastPath,
     /// How each port is waited for.
     watches: Vec<Watch>,
     pub(super) logins: LoginLog,
@@ -89,6 +92,7 @@ impl SwitchCore {
             orders,
             ids,
             holdback: Holdback::new(ports.len()),
+            fast_path: SwitchFastPath::default(),
             watches: vec![Watch::No; ports.len()],
             logins: LoginLog::new(ports.len()),
             journal: Journal::default(),
@@ -97,6 +101,11 @@ impl SwitchCore {
             ends: None,
             ports,
         }
+    }
+
+    /// Has the kernel forward what it can by itself.
+    pub(super) fn start_fast_path(&mut self, choice: FastPathChoice) {
+        self.fast_path = SwitchFastPath::start(choice, &mut self.ports);
     }
 
     /// Switches until it is told to stop.
@@ -140,6 +149,7 @@ impl SwitchCore {
         for (at, port) in self.ports.iter_mut().enumerate() {
             egress.number = number(at);
             port.flush(&mut egress);
+            self.fast_path.has_flushed(at, port);
             self.holdback.waits(at, port.queued());
         }
     }
@@ -247,7 +257,7 @@ impl SwitchCore {
             way,
             since: now,
             ingress: number(at),
-            bytes: frame,
+            bytes: self.fast_path.learn(number(at), &way, frame),
         };
         self.holdback.feeds(at, egress);
         if self.ports[egress].send(&frame) == Sent::Congested {
@@ -279,6 +289,7 @@ impl SwitchCore {
                 self.switch.resize(number(at), link.mtu as usize);
                 self.switch.link(now, number(at), is_up);
                 self.lldp.link(now, at, is_up);
+                self.fast_path.look_at(at, &mut self.ports[at]);
             }
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: cannot read its link: {cause}", port.place()),
@@ -297,6 +308,9 @@ impl SwitchCore {
                 }
                 SwitchOrder::SetZones(zones) => {
                     self.switch.set_zones(now, Arc::clone(&zones));
+                    let table = self.switch.forwarding();
+                    self.fast_path
+                        .keep(|egress, s_id, d_id| table.still_allows(egress, s_id, d_id).is_ok());
                     self.zones = zones;
                     self.tell_zones();
                 }

@@ -44,8 +44,19 @@ pub struct SwitchOptions {
     pub standby: bool,
     /// What it does of LLDP and DCBX.
     pub lldp: LldpMode,
+    /// Whether the kernel forwards between interfaces.
+    pub fast_path: FastPathChoice,
     /// Which ring to wait with.
     pub ring: RingKind,
+}
+
+/// Whether the kernel forwards what the switch has let through before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FastPathChoice {
+    /// Where it can.
+    Auto,
+    /// All frames go through user space.
+    Off,
 }
 
 /// Who sees whom in the fabric.
@@ -123,6 +134,7 @@ impl SwitchOptions {
             state: None,
             standby: false,
             lldp: LldpMode::Send,
+            fast_path: FastPathChoice::Auto,
             ring: RingKind::Auto,
         }
     }

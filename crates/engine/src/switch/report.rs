@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use ::io::ether::fast_path::FastPathCounters;
 use fc::fabric::{DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, SwitchEvent};
 use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
@@ -28,9 +29,13 @@ impl SwitchCore {
 
     fn take(&mut self, now: Now, event: SwitchEvent) {
         match event {
-            SwitchEvent::LoggedIn(login) => self.log_login(&login),
+            SwitchEvent::LoggedIn(login) => {
+                self.fast_path.forget(login.fc_id);
+                self.log_login(&login);
+            }
             SwitchEvent::LoggedOut(login, why) => {
                 self.logouts.insert(now, login.fc_id);
+                self.fast_path.forget(login.fc_id);
                 self.log_logout(&login, why);
             }
             SwitchEvent::LoginRejected(rejected) => {
@@ -155,8 +160,9 @@ impl SwitchCore {
 
     /// Tells what was forwarded and dropped at each port, since the start.
     pub(super) fn tell_counters(&mut self) {
-        for (_, place, counters) in self.switch.counters() {
-            tracing::info!("{place}: {}", Counted(counters));
+        for (number, place, counters) in self.switch.counters() {
+            let in_kernel = self.fast_path.counters(usize::from(number.0));
+            tracing::info!("{place}: {}", Counted(counters, in_kernel));
             for pair in counters.pairs() {
                 let (s_id, d_id) = (pair.s_id, pair.d_id);
                 let (frames, reason) = (pair.frames, pair.reason.name());
@@ -178,17 +184,21 @@ impl SwitchCore {
 const UNSEEN_MAX: usize = 256;
 
 /// What came in at a port, in one line.
-struct Counted<'a>(&'a PortCounters);
+struct Counted<'a>(&'a PortCounters, FastPathCounters);
 
 impl fmt::Display for Counted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(counters) = self;
-        let (frames, bytes) = (counters.forwarded_frames, counters.forwarded_bytes);
+        let Self(counters, in_kernel) = self;
+        let frames = counters.forwarded_frames + in_kernel.frames;
+        let bytes = counters.forwarded_bytes + in_kernel.bytes;
         let taken = counters.taken;
         write!(
             f,
             "{frames} frames of {bytes} bytes forwarded, {taken} for the switch itself"
         )?;
+        if in_kernel.frames > 0 {
+            write!(f, ", {} forwarded in the kernel", in_kernel.frames)?;
+        }
         let dropped = |reason: &DropReason| (counters.dropped(*reason), reason.name());
         let dropped = DropReason::ALL.iter().map(dropped);
         dropped

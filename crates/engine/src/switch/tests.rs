@@ -4,6 +4,7 @@ mod backlog;
 mod carry;
 mod egress;
 mod enode;
+mod fast_path;
 mod holdback;
 mod ids;
 mod ids_keeper;

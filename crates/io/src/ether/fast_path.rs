@@ -203,6 +203,18 @@ impl FastPath {
         matches!(self.attached.get(port as usize), Some(Some(_)))
     }
 
+    /// The same, at the interface that this port is at now: one that was made anew has none.
+    #[must_use]
+    pub fn is_attached_to(&self, port: u32, ether: &EtherPort) -> bool {
+        let attached = self.attached.get(port as usize).and_then(Option::as_ref);
+        match (attached, ether) {
+            (Some(attached), EtherPort::Packet(packet)) => {
+                attached.interface == packet.interface().1
+            }
+            _ => false,
+        }
+    }
+
     /// Has frames of a pair forwarded, as soon as those that went up have left. `None` if there are
     /// too many pairs, or one of the ports has no program.
     ///
@@ -267,20 +279,28 @@ impl FastPath {
 pub struct FrameNumber(u32);
 
 impl FrameNumber {
-    /// Takes the number out of a frame of FCoE, if it has one: the bytes are reserved, and sent as
-    /// zeros. `header` is where FCoE begins.
-    pub fn take(frame: &mut [u8], header: usize) -> Option<Self> {
+    /// That of a frame of FCoE, if it has one. `header` is where FCoE begins.
+    #[must_use]
+    pub fn of(frame: &[u8], header: usize) -> Option<Self> {
         let at = header + NUMBER_AT;
-        let bytes = frame.get_mut(at..at + 4)?.first_chunk_mut::<4>()?;
-        match u32::from_ne_bytes(std::mem::take(bytes)) {
+        let bytes = frame.get(at..at + 4)?.first_chunk()?;
+        match u32::from_ne_bytes(*bytes) {
             0 => None,
             number => Some(Self(number)),
+        }
+    }
+
+    /// Takes the number out of a frame: the bytes are reserved, and sent as zeros.
+    pub fn erase(frame: &mut [u8], header: usize) {
+        let at = header + NUMBER_AT;
+        if let Some(bytes) = frame.get_mut(at..at + 4) {
+            bytes.fill(0);
         }
     }
 }
 
 /// Pairs at the most. They take a megabyte of memory.
-pub const PAIRS_MAX: u32 = 16_384;
+const PAIRS_MAX: u32 = 16_384;
 
 /// Where the number stands in a header of FCoE.
 const NUMBER_AT: usize = 4;

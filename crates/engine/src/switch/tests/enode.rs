@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::io::ether::{EtherOptions, EtherPort, Place};
-use fc::wire::els::{ClassParameters, Code, Els, Features, Reply, ServiceParameters};
+use fc::wire::els::{ClassParameters, Code, Els, Features, Logo, Reply, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use fc::wire::fcoe::{self, Eof, Sof};
 use fc::wire::fip::{
@@ -203,6 +203,41 @@ impl Enode {
         })
     }
 
+    /// Logs out, and waits for the answer.
+    pub(super) fn log_out(&mut self) {
+        let logo = Els::Logo(Logo {
+            fc_id: self.fc_id,
+            wwpn: self.wwpn(),
+        });
+        let request = Descriptor::Els(Encapsulated {
+            kind: DescriptorType::LOGO,
+            header: FrameHeader {
+                f_ctl: FCtl::REQUEST,
+                ..FrameHeader::new(
+                    (RCtl::ELS_REQUEST, FrameType::ELS),
+                    (self.fc_id, FcId::FABRIC_F),
+                    (OxId(2), RxId::UNASSIGNED),
+                )
+            },
+            payload: &logo.encode(),
+        });
+        let own = Descriptor::Mac(self.vn_mac());
+        let bytes = fip::encode(FipOperation::ElsRequest, Flags::FPMA, &[request, own]);
+        let header = self.header(self.fcf, ethernet::FIP);
+        self.say(header, &bytes);
+        self.hear_fip(FipOperation::ElsReply, |_, _| Some(()));
+    }
+
+    /// Asks the fabric controller to tell of changes (SCR).
+    pub(super) fn register_for_changes(&mut self) {
+        let frame = self.frame_of(
+            FrameType::ELS,
+            FcId::FABRIC_CONTROLLER,
+            &Els::Scr(3).encode(),
+        );
+        self.put(&frame);
+    }
+
     /// A frame to another port, by the switch.
     pub(super) fn send(&mut self, to: FcId, payload: &[u8]) {
         let frame = self.frame(to, payload);
@@ -221,6 +256,10 @@ impl Enode {
     }
 
     fn frame(&self, to: FcId, payload: &[u8]) -> Vec<u8> {
+        self.frame_of(FrameType::FCP, to, payload)
+    }
+
+    fn frame_of(&self, kind: FrameType, to: FcId, payload: &[u8]) -> Vec<u8> {
         let ethernet = EthernetHeader {
             src: self.vn_mac(),
             ..self.header(self.fcf, ethernet::FCOE)
@@ -228,7 +267,7 @@ impl Enode {
         let header = FrameHeader {
             f_ctl: FCtl::REQUEST,
             ..FrameHeader::new(
-                (RCtl::ELS_REQUEST, FrameType::FCP),
+                (RCtl::ELS_REQUEST, kind),
                 (self.fc_id, to),
                 (OxId(7), RxId::UNASSIGNED),
             )

@@ -9,7 +9,7 @@ use super::carry::Running;
 use super::enode::Enode;
 
 /// Runs a story where `va` and `vb`, and `vc` and `vd`, are pairs of interfaces.
-fn in_namespace(test: &str, story: impl FnOnce()) {
+pub(super) fn in_namespace(test: &str, story: impl FnOnce()) {
     if env::var_os(INSIDE).is_some() {
         for pair in ["va type veth peer name vb", "vc type veth peer name vd"] {
             ip(&format!("link add {pair}"));
@@ -38,23 +38,23 @@ fn in_namespace(test: &str, story: impl FnOnce()) {
 const INSIDE: &str = "LUNAR_SWITCH_NAMESPACE";
 
 #[track_caller]
-fn ip(arguments: &str) {
+pub(super) fn ip(arguments: &str) {
     let done = Command::new("ip").args(arguments.split(' ')).status();
     let done = done.unwrap_or_else(|cause| panic!("ip (package iproute2): {cause}"));
     assert!(done.success(), "ip {arguments}");
 }
 
-fn interface(name: &str) -> Place {
+pub(super) fn interface(name: &str) -> Place {
     Place::Interface(name.to_owned())
 }
 
-fn options() -> SwitchOptions {
+pub(super) fn options() -> SwitchOptions {
     let mut options = SwitchOptions::new(vec![interface("va"), interface("vc")]);
     options.zoning = Zoning::Open;
     options
 }
 
-fn start(options: SwitchOptions) -> Running {
+pub(super) fn start(options: SwitchOptions) -> Running {
     Running::start_again(tempfile::tempdir().unwrap(), options)
 }
 

@@ -110,7 +110,9 @@ impl Rig {
         let numbers = taken.map(|taken| {
             let mut taken = whole(taken);
             let is_tagged = taken[12..].starts_with(&[0x81, 0]);
-            let number = FrameNumber::take(&mut taken, if is_tagged { 18 } else { 14 });
+            let header = if is_tagged { 18 } else { 14 };
+            let number = FrameNumber::of(&taken, header);
+            FrameNumber::erase(&mut taken, header);
             assert_eq!(taken, frame);
             number
         });
