@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use engine::switch::options::{
-    DOMAINS, FcMap, LldpMode, Place, RingKind, SwitchOptions, VLANS, Wwn, Zoning, place,
+    DOMAINS, FastPathChoice, FcMap, LldpMode, Place, RingKind, SwitchOptions, VLANS, Wwn, Zoning,
+    place,
 };
 use engine::switch::{self, ReadyPort, SwitchError, SwitchOrders};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -52,6 +53,13 @@ pub(crate) struct SwitchArgs {
     /// the switch listen or be off. There is no LLDP on interfaces of VLANs and with xdp:.
     #[arg(long, value_name = "MODE", default_value = "send", value_parser = choice(LLDP_MODES))]
     lldp: LldpMode,
+
+    /// Forward frames between interfaces in the kernel, by XDP
+    ///
+    /// auto does so where the privileges and interfaces allow it, for pairs of ports that the
+    /// switch has let through. Such frames do not show in captures at the interface.
+    #[arg(long, value_name = "WORD", default_value = "auto", value_parser = choice(FAST_PATHS))]
+    fast_path: FastPathChoice,
 
     /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
@@ -139,6 +147,16 @@ const LLDP_MODES: &Choices<LldpMode> = &[
     ("off", Some("Neither"), LldpMode::Off),
 ];
 
+/// What `--fast-path` may be.
+const FAST_PATHS: &Choices<FastPathChoice> = &[
+    (
+        "auto",
+        Some("in the kernel where it can"),
+        FastPathChoice::Auto,
+    ),
+    ("off", Some("all frames in user space"), FastPathChoice::Off),
+];
+
 fn fc_map(text: &str) -> Result<FcMap, String> {
     let map = text.parse::<FcMap>();
     map.map_err(|cause| cause.to_string())
@@ -168,6 +186,7 @@ impl From<SwitchArgs> for SwitchOptions {
             state: fabric.state,
             standby: fabric.standby,
             lldp: args.lldp,
+            fast_path: args.fast_path,
             ring: args.ring,
             ..Self::new(args.places)
         }

@@ -55,6 +55,7 @@ fn each_wrong_option_says_what_would_be_right() {
         ("eth0 --open --zones f", "cannot be used with"),
         ("eth0 --lldp both", "send, listen, off"),
         ("eth0 --ring kqueue", "auto, uring, epoll"),
+        ("eth0 --fast-path xdp", "auto, off"),
         ("eth0 --zone f", "'--zones'"),
     ] {
         lunar(&format!("switch {words}")).refused_with(2, told);
