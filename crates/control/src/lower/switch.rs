@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use address::Time;
-use engine::switch::options::{RingKind, SwitchOptions, Zoning, place};
+use engine::switch::options::{LldpMode, RingKind, SwitchOptions, Zoning, place};
 use fc::fabric::zones::Zones;
 
-use crate::tree::SwitchRow;
+use crate::tree::{LldpUse, SwitchRow};
 
 /// The options of a row that was checked, with its zones. N_Port_IDs are remembered in the state
 /// directory where the row says nothing else.
@@ -34,6 +34,11 @@ pub(crate) fn switch_options(
         switch_name: wwn(&row.switch_name),
         zoning: Zoning::Given(zones),
         state: Some(row.state.as_ref().map_or_else(own, Into::into)),
+        lldp: row.lldp.map_or(default.lldp, |lldp| match lldp {
+            LldpUse::Send => LldpMode::Send,
+            LldpUse::Listen => LldpMode::Listen,
+            LldpUse::Off => LldpMode::Off,
+        }),
         standby: row.standby,
         ring,
         ..default

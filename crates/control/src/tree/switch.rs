@@ -52,9 +52,24 @@ pub struct SwitchRow {
     /// state directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// What it does of LLDP and DCBX at interfaces; where missing, it sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lldp: Option<LldpUse>,
     /// It waits until the other switch of its names falls silent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub standby: bool,
+}
+
+/// What a switch does of LLDP and DCBX (IEEE 802.1AB, 802.1Q) at its interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LldpUse {
+    /// It sends and listens.
+    Send,
+    /// It listens.
+    Listen,
+    /// Neither.
+    Off,
 }
 
 impl SwitchRow {
