@@ -30,8 +30,8 @@ pub mod options;
 mod orders;
 mod port;
 mod report;
-pub mod status;
 mod running;
+pub mod status;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -60,8 +60,8 @@ use self::options::SwitchOptions;
 use self::orders::{OrderSender, SwitchOrder};
 pub use self::orders::{SwitchOrders, ZonesError, read_zones};
 use self::port::SwitchPort;
-use self::status::SwitchTeller;
 pub use self::running::RunningSwitch;
+use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
 pub use self::vlan::OtherVlan;
 

@@ -27,9 +27,10 @@ impl Linux {
             e_d_tov: 0,
             ..self.parameters()
         };
-        let (descriptor, els) = match self.port.is_further {
-            false => (DescriptorType::FLOGI, Els::Flogi(parameters)),
-            true => (DescriptorType::FDISC, Els::Fdisc(parameters)),
+        let (descriptor, els) = if self.port.is_further {
+            (DescriptorType::FDISC, Els::Fdisc(parameters))
+        } else {
+            (DescriptorType::FLOGI, Els::Flogi(parameters))
         };
         let request = Descriptor::Els(Encapsulated {
             kind: descriptor,

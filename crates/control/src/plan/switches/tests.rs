@@ -166,7 +166,7 @@ fn zones() -> impl Strategy<Value = Zones> {
 fn port(number: u64) -> ZoneMember<'static> {
     ZoneMember {
         wwpn: Wwn(0x2000 << 48 | number),
-        wwnn: Wwn(0x1000 << 48 | number / 2),
+        wwnn: Wwn((0x1000 << 48) | (number / 2)),
         fc_id: FcId(0x01_0100 + number as u32),
         place: ["eth0", "eth1"][number as usize % 2],
     }

@@ -80,7 +80,7 @@ impl Two {
         let mut flogi = host(0, number).flogi(1);
         flogi[..6].copy_from_slice(&fcf(1 + switch as u8, 0).0);
         let switch = &mut self.switches[switch];
-        switch.receive(ms(self.now), PortNumber(0), &mut flogi);
+        switch.receive(ms(self.now), PortNumber(0), &flogi);
         assert_eq!(switch.logins().count(), 1);
         told(switch);
         sent(switch, 0);
