@@ -8,6 +8,7 @@
 mod initiator;
 mod pdus;
 mod still;
+mod switch;
 mod target;
 
 use gungraun::{
@@ -121,9 +122,25 @@ fn wire(act: fn()) {
     act();
 }
 
+/// A frame costs the same however many ports are logged in.
+#[library_benchmark]
+#[bench::full_frame_of_2(1)]
+#[bench::full_frame_of_2000(1000)]
+fn switch_forward(pairs: u16) {
+    switch::forward(pairs);
+}
+
 library_benchmark_group!(
     name = instructions,
-    benchmarks = [target_32, target_1, iser_32, initiator_32, login, wire]
+    benchmarks = [
+        target_32,
+        target_1,
+        iser_32,
+        initiator_32,
+        login,
+        wire,
+        switch_forward
+    ]
 );
 
 main!(
