@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use ::io::ether::fast_path::{
     FastPath, FastPathCounters, FastPathError, ForwardedPair, FrameNumber, RouteNumber,
 };
-use fc::fabric::{Forwarding, PortNumber};
+use fc::fabric::{Forwarding, PortCounters, PortNumber};
 use fc::wire::ethernet::VlanTag;
 use fc::wire::names::FcId;
 
@@ -209,6 +209,15 @@ impl SwitchFastPath {
                     self.by_id.remove(&id);
                 }
             }
+        }
+    }
+
+    /// What was forwarded of that which came in at a port, by the machine or by the kernel.
+    pub(super) fn forwarded(&self, at: usize, machine: &PortCounters) -> FastPathCounters {
+        let kernel = self.counters(at);
+        FastPathCounters {
+            frames: machine.forwarded_frames + kernel.frames,
+            bytes: machine.forwarded_bytes + kernel.bytes,
         }
     }
 

@@ -146,8 +146,9 @@ impl SwitchCore {
         status.active = self.switch.is_active();
         for (PortNumber(number), _, counters) in self.switch.counters() {
             if let Some(port) = status.ports.get_mut(usize::from(number)) {
-                port.forwarded_frames = counters.forwarded_frames;
-                port.forwarded_bytes = counters.forwarded_bytes;
+                let forwarded = self.fast_path.forwarded(usize::from(number), counters);
+                port.forwarded_frames = forwarded.frames;
+                port.forwarded_bytes = forwarded.bytes;
                 port.dropped_frames = dropped(counters);
             }
         }

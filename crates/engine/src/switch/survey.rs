@@ -46,13 +46,14 @@ impl SwitchCore {
         let mut ports = Vec::with_capacity(self.ports.len());
         for (number, place, counters) in self.switch.counters() {
             let port = &mut self.ports[usize::from(number.0)];
+            let forwarded = self.fast_path.forwarded(usize::from(number.0), counters);
             let dropped = DropReason::ALL.map(|reason| (reason, counters.dropped(reason)));
             let dropped = dropped.into_iter().filter(|(_, frames)| *frames > 0);
             ports.push(SwitchPortSurvey {
                 place: place.to_owned(),
                 is_up: port.is_usable(),
-                frames: counters.forwarded_frames,
-                bytes: counters.forwarded_bytes,
+                frames: forwarded.frames,
+                bytes: forwarded.bytes,
                 taken: counters.taken,
                 dropped: dropped.collect(),
                 lost: port.losses(),

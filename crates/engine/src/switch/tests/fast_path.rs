@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ::io::ether::{EtherOptions, EtherPort};
+use fc::fabric::DropReason;
 use fc::wire::names::FcId;
 
 use super::super::options::{FastPathChoice, SwitchOptions, Zoning};
@@ -19,6 +20,8 @@ struct Rig {
     other: Enode,
     stack: EtherPort,
     switch: Running,
+    /// Frames of the first host that arrived.
+    sent: u64,
 }
 
 impl Rig {
@@ -33,6 +36,7 @@ impl Rig {
             other,
             stack,
             switch,
+            sent: 0,
         }
     }
 
@@ -42,6 +46,7 @@ impl Rig {
         self.one.send(self.other.fc_id, payload);
         let frame = (self.one.fc_id, payload.to_vec());
         assert_eq!(self.other.next_frame(), frame);
+        self.sent += 1;
         self.heard_by_stack() == 0
     }
 
@@ -98,6 +103,8 @@ fn a_pair_goes_by_the_kernel_once_it_was_let_through() {
         assert!(!rig.is_in_kernel(b"first"));
         rig.settle();
         assert!(rig.is_in_kernel(&[7; 2112]));
+        let survey = rig.switch.orders().survey().unwrap();
+        assert_eq!(survey.ports[0].frames, rig.sent, "both ways");
         rig.switch.stop();
     });
 }
@@ -162,6 +169,8 @@ fn zones_are_told_when_the_kernel_sends_no_more() {
         assert_eq!(told.0, FcId::FABRIC_CONTROLLER);
         let to = rig.other.fc_id;
         rig.is_cut(to);
+        let survey = rig.switch.orders().survey().unwrap();
+        assert_eq!(survey.ports[0].dropped, [(DropReason::Zoned, 1)]);
         rig.switch.stop();
     });
 }
