@@ -80,8 +80,8 @@ pub fn check(tree: &Tree) -> Findings {
     findings
 }
 
-/// Whether a name can be that of a volume, a group or a switch: it becomes part of paths, addresses and
-/// metrics.
+/// Whether a name can be that of a volume, a group or a switch: it becomes part of paths,
+/// addresses and metrics.
 pub(crate) fn is_row_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=64).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with(['.', '-'])

@@ -30,8 +30,8 @@ impl Switches {
     /// Reads the zones of a tree, and opens the ports of switches that nothing of this daemon has
     /// yet, where `served` is the tree before.
     ///
-    /// Zones of a row that stays as it is are told of by an alarm where they cannot be read, so that
-    /// other changes can be made, unless nothing is to be done but to read again.
+    /// Zones of a row that stays as it is are told of by an alarm where they cannot be read, so
+    /// that other changes can be made, unless nothing is to be done but to read again.
     ///
     /// # Errors
     ///

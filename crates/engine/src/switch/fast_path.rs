@@ -3,9 +3,9 @@
 //!
 //! The kernel only repeats what the machine has decided: a pair is handed to it when the machine
 //! has let one of its frames through. What takes that back, a logout, other zones or a link that
-//! has changed, takes the pair out as soon as it is known. The machine tells of it on the same turn,
-//! and what it has to say leaves at the end of the turn, so no change is answered before the kernel
-//! has forgotten the pair.
+//! has changed, takes the pair out as soon as it is known. The machine tells of it on the same
+//! turn, and what it has to say leaves at the end of the turn, so no change is answered before the
+//! kernel has forgotten the pair.
 //!
 //! Who is there is known by keep alives, which are FIP and always go to the machine: frames that
 //! the kernel forwards make no port seem silent.

@@ -112,8 +112,8 @@ pub fn discover(ports: &mut [QueriedPort], stop: &AtomicBool) -> std::io::Result
     Ok(())
 }
 
-/// Receives until there is nothing more, or for a while: whoever sends faster than it is heard keeps
-/// neither other ports nor the end waiting.
+/// Receives until there is nothing more, or for a while: whoever sends faster than it is heard
+/// keeps neither other ports nor the end waiting.
 pub(crate) fn take_some(mut receive: impl FnMut() -> usize) {
     for _ in 0..BATCHES {
         if receive() == 0 {

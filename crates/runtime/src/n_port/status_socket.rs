@@ -6,8 +6,8 @@
 //! nothing asks. It is as long as a socket has room for, so that whoever reads slowly holds nothing
 //! up.
 //!
-//! Sockets lie beside the claims of names, in a folder of this user and this network namespace, with
-//! mode 0600. Those of dead processes are removed by whoever finds them.
+//! Sockets lie beside the claims of names, in a folder of this user and this network namespace,
+//! with mode 0600. Those of dead processes are removed by whoever finds them.
 
 #[cfg(test)]
 mod tests;
@@ -120,8 +120,8 @@ fn give(mut stream: UnixStream, told: &impl Serialize) -> io::Result<()> {
     stream.write_all(&serde_json::to_vec(told)?)
 }
 
-/// What all ports, or all switches, of this user and network namespace tell: a JSON text each. Those
-/// that do not answer soon are left out.
+/// What all ports, or all switches, of this user and network namespace tell: a JSON text each.
+/// Those that do not answer soon are left out.
 #[must_use]
 pub fn ask_all(kind: StatusKind) -> Vec<String> {
     let folder = ClaimDir::of_this_user();

@@ -115,8 +115,8 @@ impl Fcf {
 
     fn enode_keep_alive(&mut self, enode: EnodeKey) {
         let is_known = self.logins.hear_enode(self.now, enode);
-        // Linux begins keep alives when it has selected an FCF, and sends its FLOGI up to 2 s later.
-        // With a shorter FKA_ADV_PERIOD it would be told to begin anew each time, for ever.
+        // Linux begins keep alives when it has selected an FCF, and sends its FLOGI up to 2 s
+        // later. With a shorter FKA_ADV_PERIOD it would be told to begin anew each time, for ever.
         if !is_known
             && !self.joining.has(self.now, enode)
             && self.strays.note(self.now, Stray::Enode(enode))
@@ -199,8 +199,8 @@ impl Fcf {
 /// The pause between two Clear Virtual Links for one stray VN_Port or ENode.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long an ENode may take from its Solicitation to its login, twice as long as it may need: with
-/// Linux 6.1 4 s were seen, and its FLOGI is repeated twice, each 2 s.
+/// How long an ENode may take from its Solicitation to its login, twice as long as it may need:
+/// with Linux 6.1 4 s were seen, and its FLOGI is repeated twice, each 2 s.
 pub(super) const JOINING: Duration = Duration::from_secs(16);
 
 /// How many are noted: Clear Virtual Links that are sent in a second, and ENodes that join.
