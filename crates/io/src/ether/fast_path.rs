@@ -144,6 +144,8 @@ impl FastPath {
             counters: counters.number(),
         });
         let program = bpf::load(&instructions).map_err(|refusal| match refusal.log {
+            // To subtract one address from another takes CAP_PERFMON.
+            Some(log) if log.contains("prohibited") => FastPathError::Forbidden,
             Some(log) => FastPathError::Refused(log),
             None => of_kernel(refusal.cause),
         })?;
