@@ -140,13 +140,14 @@ impl Switch {
         }
     }
 
-    /// The MTU of a port is another one. VN_Ports that are logged in keep the frame size that they
-    /// were told; their frames that are too long for their egress now are dropped.
-    pub fn resize(&mut self, number: PortNumber, mtu: usize) {
+    /// The MTU of a port is another one. Where it is smaller the VN_Ports there have to log in anew,
+    /// with shorter frames; others that still send them longer ones lose these.
+    pub fn resize(&mut self, now: Now, number: PortNumber, mtu: usize) {
         if let Some(port) = self.ports.get_mut(&number) {
             port.config.mtu = mtu;
-            self.fcf.resize(number, mtu);
             Arc::make_mut(&mut self.table).set_place(number, Some(&port.config));
+            self.fcf.resize(now, number, mtu);
+            self.settle();
         }
     }
 

@@ -286,7 +286,7 @@ impl SwitchCore {
                         tracing::info!("{place}: the link is up, with MTU {}", link.mtu);
                     }
                 }
-                self.switch.resize(number(at), link.mtu as usize);
+                self.switch.resize(now, number(at), link.mtu as usize);
                 self.switch.link(now, number(at), is_up);
                 self.lldp.link(now, at, is_up);
                 self.fast_path.look_at(at, &mut self.ports[at]);

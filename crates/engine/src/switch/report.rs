@@ -235,6 +235,7 @@ const fn reason(why: LogoutReason) -> &'static str {
         LogoutReason::EnodeSilent => "its host is silent",
         LogoutReason::Silent => "it is silent",
         LogoutReason::LinkDown => "the link is down",
+        LogoutReason::SmallerMtu => "the MTU of the port is smaller now",
         LogoutReason::ShutDown => "the switch ends",
         LogoutReason::StoodDown => "another switch is active",
     }

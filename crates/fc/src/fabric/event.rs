@@ -44,6 +44,8 @@ pub enum LogoutReason {
     Silent,
     /// The link of the switch port is down, or the port was taken away.
     LinkDown,
+    /// The MTU of the switch port is smaller than when it logged in.
+    SmallerMtu,
     /// The switch ends.
     ShutDown,
     /// Another switch is active in place of this one.

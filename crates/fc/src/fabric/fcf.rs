@@ -191,11 +191,18 @@ impl Fcf {
         self.ports.remove(&number);
     }
 
-    /// The MTU of a port is another one.
-    pub(super) fn resize(&mut self, number: PortNumber, mtu: usize) {
-        if let Some(port) = self.ports.get_mut(&number) {
-            port.max_fcoe = max_fcoe(mtu);
-            port.config.mtu = mtu;
+    /// The MTU of a port is another one. Where it is smaller, those who are logged in there have to
+    /// log in anew: they were told of a frame size that does not fit any more.
+    pub(super) fn resize(&mut self, now: Now, number: PortNumber, mtu: usize) {
+        self.tick(now);
+        let Some(port) = self.ports.get_mut(&number) else {
+            return;
+        };
+        let is_smaller = max_fcoe(mtu) < port.max_fcoe;
+        port.max_fcoe = max_fcoe(mtu);
+        port.config.mtu = mtu;
+        if is_smaller {
+            self.clear_where(|enode| enode.0 == number, LogoutReason::SmallerMtu);
         }
     }
 

@@ -167,7 +167,12 @@ impl Fcf {
 
     /// Ends all logins, and tells their ENodes.
     pub(super) fn clear_all(&mut self, why: LogoutReason) {
-        let enodes: Vec<_> = self.logins.enodes().collect();
+        self.clear_where(|_| true, why);
+    }
+
+    /// Ends the logins of some ENodes, and tells these.
+    pub(super) fn clear_where(&mut self, is_meant: impl Fn(&EnodeKey) -> bool, why: LogoutReason) {
+        let enodes: Vec<_> = self.logins.enodes().filter(is_meant).collect();
         for enode in enodes {
             self.clear(enode.0, enode.1, None);
             self.end_enode(enode, why);

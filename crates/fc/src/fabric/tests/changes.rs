@@ -1,31 +1,37 @@
 //! What changes about a switch while it runs.
 
-use super::rig::{fcoe_frame, host, receive, switch};
+use super::rig::{fcoe_frame, host, ms, receive, sent, switch, told};
 use crate::fabric::{DropReason, PortNumber, Verdict};
 use crate::wire::names::{FcId, Wwn};
 
 #[test]
-fn a_smaller_mtu_of_the_egress_drops_long_frames() {
+fn a_smaller_mtu_has_those_at_the_port_log_in_anew_with_shorter_frames() {
     let mut switch = switch();
     let (a, b) = (host(0, 1), host(1, 2));
-    let (a, b) = (a.log_in(&mut switch, 1), b.log_in(&mut switch, 1));
-    let long = || fcoe_frame(0, a, b, 2112);
+    let (from, to) = (a.log_in(&mut switch, 1), b.log_in(&mut switch, 1));
+    let long = || fcoe_frame(0, from, to, 2112);
     let is_forwarded = |verdict| matches!(verdict, Verdict::Forward(_));
     assert!(is_forwarded(receive(&mut switch, 2, 0, &mut long())));
-    switch.resize(PortNumber(1), 1500);
+    told(&mut switch);
+    switch.resize(ms(3), PortNumber(1), 1500);
+    assert_eq!(told(&mut switch), ["010101 out, SmallerMtu"]);
+    assert_eq!(sent(&mut switch, 1).len(), 1, "Clear Virtual Links");
+    assert_eq!(b.log_in(&mut switch, 4), to);
     let too_long = Verdict::Dropped(DropReason::TooLong);
-    assert_eq!(receive(&mut switch, 3, 0, &mut long()), too_long);
-    let mut short = fcoe_frame(0, a, b, 1448);
-    assert!(is_forwarded(receive(&mut switch, 3, 0, &mut short)));
-    switch.resize(PortNumber(1), 2500);
-    assert!(is_forwarded(receive(&mut switch, 4, 0, &mut long())));
-    switch.resize(PortNumber(7), 2500);
+    assert_eq!(receive(&mut switch, 5, 0, &mut long()), too_long);
+    let mut short = fcoe_frame(0, from, to, 1448);
+    assert!(is_forwarded(receive(&mut switch, 5, 0, &mut short)));
+    told(&mut switch);
+    switch.resize(ms(6), PortNumber(1), 2500);
+    assert!(told(&mut switch).is_empty(), "they stay");
+    assert!(is_forwarded(receive(&mut switch, 7, 0, &mut long())));
+    switch.resize(ms(7), PortNumber(7), 2500);
 }
 
 #[test]
 fn a_login_after_the_change_has_the_frame_size_of_the_new_mtu() {
     let mut switch = switch();
-    switch.resize(PortNumber(0), 1500);
+    switch.resize(ms(0), PortNumber(0), 1500);
     host(0, 1).log_in(&mut switch, 1);
     let login = switch.logins().next().unwrap();
     assert_eq!(login.max_payload, 1452);
