@@ -407,9 +407,10 @@ impl Enode {
             let fc_id = login.fc_id;
             self.events.push_back(FipEvent::Lost(FcId::FABRIC_F, why));
             self.events.push_back(FipEvent::Released(fc_id));
-            // After our LOGO an FCF may clear the link that a late frame still speaks of: no news.
-            let is_news = !self.is_leaving && !self.backoff.is_flapping();
-            if is_news || why == UnlinkReason::LinkDown {
+            // After our LOGO an FCF may clear the link that a late frame still speaks of, and the
+            // port lets its link go: no news.
+            let is_loud = why == UnlinkReason::LinkDown || !self.backoff.is_flapping();
+            if is_loud && !self.is_leaving {
                 self.tell(FabricNotice::LoggedOut { why });
             }
             self.state = EnodeState::Left;
