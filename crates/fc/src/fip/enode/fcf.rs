@@ -98,7 +98,8 @@ impl Fcf {
         self.heard.saturating_add(self.period * 5 / 2)
     }
 
-    fn is_wanted(&self, config: &FabricConfig) -> bool {
+    /// Whether it is one of those that are configured.
+    pub(super) fn is_wanted(&self, config: &FabricConfig) -> bool {
         let is_fcf = match config.fcf {
             None => true,
             Some(FcfPin::Mac(mac)) => self.mac == mac,

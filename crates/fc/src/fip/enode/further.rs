@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::{Enode, EnodeState, FabricNotice, UnlinkReason};
 use crate::wire::els::{Code, Features, LsRejectReason, Reply, explanation};
-use crate::wire::ethernet::Mac;
+use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fip::{DescriptorType, Encapsulated};
 use crate::wire::frame::OxId;
 
@@ -57,13 +57,14 @@ impl Enode {
     }
 
     /// An FCF has accepted an FLOGI of the ENode.
-    pub(super) fn flogi_answered(&mut self, fcf: Mac, els: &Encapsulated<'_>) {
+    pub(super) fn flogi_answered(&mut self, ethernet: &EthernetHeader, els: &Encapsulated<'_>) {
         let Ok(Reply::Login(says)) = Reply::parse(Code::FLOGI, els.payload) else {
             return;
         };
-        let is_known = self.fcfs.get(fcf).is_some();
+        let fcf = ethernet.src;
+        let is_to_us = ethernet.dst == self.config.mac && self.may_follow(fcf);
         let ox_id = Some(els.header.ox_id);
-        if !is_known || self.is_leaving || std::mem::replace(&mut self.flogi, ox_id) == ox_id {
+        if !is_to_us || self.is_leaving || std::mem::replace(&mut self.flogi, ox_id) == ox_id {
             return;
         }
         if !says.features.has(Features::NPIV) {
@@ -77,6 +78,14 @@ impl Enode {
             EnodeState::Soliciting { .. } | EnodeState::Resting { .. } => self.log_in(fcf, 1),
             _ => {}
         }
+    }
+
+    /// Whether the ENode can have logged in there: any station can send what looks like an answer.
+    fn may_follow(&self, fcf: Mac) -> bool {
+        let wanted = &self.config.fabric;
+        let known = self.fcfs.get(fcf);
+        let is_choice = known.is_some_and(|fcf| fcf.is_usable() && fcf.is_wanted(wanted));
+        is_choice && self.login().is_none_or(|login| login.fcf == fcf)
     }
 
     /// Whether a reply is one to an FLOGI of the ENode.

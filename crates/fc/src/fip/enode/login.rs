@@ -217,7 +217,7 @@ impl Enode {
     ) -> Result<(), Violation> {
         let els = els::encapsulated(message)?;
         if self.is_flogi_of_enode(&els) {
-            self.flogi_answered(ethernet.src, &els);
+            self.flogi_answered(ethernet, &els);
             return Ok(());
         }
         let EnodeState::Login { fcf, ox_id, .. } = self.state else {

@@ -1,6 +1,7 @@
 //! Further N_Ports of an ENode, whose FLOGI is another machine's.
 
 use super::rig::{Rig, WWPN, fcf, ms};
+use crate::fip::enode::{FabricConfig, FcfPin};
 use crate::wire::els::{Features, LsRejectReason, ServiceParameters};
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::OxId;
@@ -21,7 +22,11 @@ fn flogi_accepted(ox_id: u16) -> Vec<u8> {
 
 /// The FDISC is accepted, at 600 ms.
 fn up() -> Rig {
-    let mut rig = Rig::further(1);
+    up_in(FabricConfig::default())
+}
+
+fn up_in(fabric: FabricConfig) -> Rig {
+    let mut rig = Rig::further_in(1, fabric);
     rig.hear(&fcf(1).solicited().advertisement());
     rig.run(ms(500));
     rig.hear(&flogi_accepted(0));
@@ -90,6 +95,43 @@ fn a_second_flogi_of_the_enode_ends_the_login() {
         rig.sent(),
         ["  500 enode > fcf1 ElsRequest FDISC 000000 > fffffe"]
     );
+}
+
+#[test]
+fn answers_of_an_fcf_that_the_enode_cannot_have_chosen_are_ignored() {
+    let pinned = FabricConfig {
+        fcf: Some(FcfPin::Mac(fcf(1).mac)),
+        ..FabricConfig::default()
+    };
+    let mut rig = up_in(pinned);
+    rig.hear(&fcf(2).solicited().advertisement());
+    let mac = Some(Mac([0x0e, 0xfc, 0, 1, 1, 0]));
+    for ox_id in 1..4 {
+        rig.hear(&fcf(2).accepts_with(0x01_0100, OxId(ox_id), mac, &parameters()));
+        rig.hear(&fcf(2).accepts(0x01_0100, OxId(ox_id + 4)));
+    }
+    assert_eq!(rig.told(), [""; 0]);
+    assert_eq!(rig.enode.login().map(|login| login.fcf), Some(fcf(1).mac));
+    let notices = rig.notices();
+    assert!(!notices.iter().any(|line| line.contains("NPIV")));
+}
+
+#[test]
+fn while_logged_in_another_fcf_is_not_followed() {
+    let mut rig = up();
+    rig.hear(&fcf(2).solicited().advertisement());
+    let mac = Some(Mac([0x0e, 0xfc, 0, 1, 1, 0]));
+    rig.hear(&fcf(2).accepts_with(0x01_0100, OxId(1), mac, &parameters()));
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+#[test]
+fn answers_to_another_station_are_ignored() {
+    let mut rig = up();
+    let mut answer = flogi_accepted(1);
+    answer[..6].copy_from_slice(&Mac::ALL_ENODE.0);
+    rig.hear(&answer);
+    assert_eq!(rig.told(), [""; 0]);
 }
 
 #[test]

@@ -216,7 +216,12 @@ impl Rig {
 
     /// A further N_Port of the ENode.
     pub(super) fn further(number: u16) -> Self {
-        let config = config(FabricConfig::default());
+        Self::further_in(number, FabricConfig::default())
+    }
+
+    /// The same in this fabric.
+    pub(super) fn further_in(number: u16, fabric: FabricConfig) -> Self {
+        let config = config(fabric);
         let mut enode = Enode::new(config, None, ms(0), [7; 8]).further(Some(number));
         enode.link(ms(0), true);
         Self {
