@@ -105,6 +105,11 @@ impl Attachment {
         let place = Place::Interface(interface);
         tracing::info!("{}: uses {place}, the interface of the VLAN", self.place);
         self.ether = open_ether(&place)?;
+        // What was registered with the port before has gone with it.
+        let status = self.status.as_ref();
+        if let Some(Err(cause)) = status.map(|status| self.ether.wait_for(status)) {
+            tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
+        }
         let groups = self.config.mode.groups();
         for mac in groups.iter().chain([&self.names.mac]) {
             let failed = |cause| NoPort::Io(place.clone(), cause);
