@@ -55,7 +55,7 @@ pub(super) struct DcbGate(Arc<GateState>);
 #[derive(Debug, Default)]
 struct GateState {
     is_open: AtomicBool,
-    /// Nobody waits any more, or for nothing.
+    /// The threads are to end: the port is gone, or PFC is in use.
     is_over: AtomicBool,
 }
 
@@ -141,7 +141,7 @@ pub(super) fn make_use(place: &Place, what: DcbUse) -> Result<Option<DcbGate>, D
     DcbGate::begin(interface.clone()).map(Some).map_err(failed)
 }
 
-/// Whether a card pauses the priority of FCoE alone.
+/// Whether a card has PFC on for the priority of FCoE.
 fn has_pfc(card: &InterfaceDcb) -> bool {
     card.pfc.is_some_and(|pfc| pfc.enabled & FCOE_BIT != 0)
 }
