@@ -8,7 +8,7 @@
 //! | in a further N_Port | |
 //! |---|---|
 //! | login | FDISC in place of FLOGI, 100 ms later |
-//! | LS_RJT, login required | the next FCF, as the ENode may be at that; after the last one 1 s of rest, and nothing is told |
+//! | LS_RJT, login required | the next FCF, as the ENode may be at that; after the last one 1 s of rest, then the next VLAN if those are discovered, and nothing is told |
 //! | LS_ACC of an FLOGI of the ENode | from every state before the login: FDISC to that FCF; after it: the login is over, and FDISC |
 //! | up | keep alives of the VN_Port alone |
 //!
@@ -52,7 +52,11 @@ impl Enode {
         self.fcfs.tried(fcf);
         match self.fcfs.choose(&self.config.fabric) {
             super::fcf::FcfChoice::Best(next) => self.log_in(next, 1),
-            _ => self.rest(AWAITED),
+            _ => {
+                // It may be in another VLAN: those are asked for again, the next one first.
+                self.has_refusal |= self.config.fabric.discovers_vlan;
+                self.rest(AWAITED);
+            }
         }
     }
 

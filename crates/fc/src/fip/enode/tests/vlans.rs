@@ -62,6 +62,27 @@ fn the_vlans_that_are_told_are_tried_in_their_order() {
 }
 
 #[test]
+fn a_further_port_leaves_a_vlan_where_the_enode_has_not_logged_in() {
+    let mut rig = Rig::further_in(1, AUTO);
+    rig.hear(&notification(&[152, 153]));
+    rig.run(ms(500));
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(1100));
+    let reject = LsRejectReason::NO_LOGIN;
+    rig.hear(&fcf(1).to_fdisc().rejects(rig.ox_id, reject));
+    assert_eq!(rig.run(ms(2200)), [" 2100 enode > FCFs VlanRequest"]);
+    rig.hear(&notification(&[152, 153]));
+    assert_eq!(
+        rig.run(ms(2700)),
+        [
+            " 2600 enode > FCFs VlanRequest",
+            " 2700 enode > FCFs Solicitation, VLAN 153"
+        ]
+    );
+    assert_eq!(rig.notices(), [""; 0]);
+}
+
+#[test]
 fn without_an_answer_no_vlan_is_tried_and_that_is_told_once() {
     let mut rig = Rig::new(AUTO);
     let lines = rig.run(ms(20_000));
