@@ -7,6 +7,7 @@ use scsi::medium::Now;
 use super::answers::is_absent;
 use super::requests::Question;
 use super::{ClientState, NameClient, NameClientEvent};
+use crate::fip::enode::FabricNotice;
 use crate::remote::RequestedExchange;
 use crate::wire::ct::name_server::{NameServerAccept, code};
 use crate::wire::ct::{self, CtCode, CtHeader, CtReject};
@@ -69,7 +70,14 @@ impl NameClient {
         };
         let refused = match CtHeader::parse(payload) {
             Ok((header, payload)) if header.code == CtCode::ACCEPT => judged(&claim, payload),
-            Ok((header, _)) if header.code == CtCode::REJECT => of_reject(header.why),
+            Ok((header, _)) if header.code == CtCode::REJECT => {
+                let refused = of_reject(header.why);
+                if refused == Some(BUSY) && header.why.reason != ct::reason::LOGICAL_BUSY {
+                    let (request, reject) = (REQUEST, header.why);
+                    self.notice(FabricNotice::ListRejected { request, reject });
+                }
+                refused
+            }
             _ => Some(BUSY),
         };
         self.events.push_back(match refused {
@@ -85,6 +93,7 @@ impl NameClient {
         if self.asked_claim.take_if(is_late).is_some()
             && let Some(claim) = self.claims.pop_front()
         {
+            self.notice(FabricNotice::ServiceSilent { request: REQUEST });
             self.events
                 .push_back(NameClientEvent::Unproven(claim, BUSY));
         }
@@ -109,6 +118,9 @@ const fn of_reject(reject: CtReject) -> Option<LsRejectReason> {
         _ => Some(BUSY),
     }
 }
+
+/// What is asked about a claim.
+const REQUEST: &str = "GPN_ID";
 
 /// It is to ask again.
 const BUSY: LsRejectReason = LsRejectReason::new(reason::LOGICAL_BUSY, explanation::NONE);

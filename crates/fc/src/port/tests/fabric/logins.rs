@@ -8,6 +8,7 @@ use crate::port::tests::rig::ms;
 use crate::remote::RemoteId;
 use crate::tests::command;
 use crate::tests::pair::lease;
+use crate::wire::ct::CtReject;
 use crate::wire::ct::name_server::code;
 use crate::wire::els::{Els, ServiceParameters};
 use crate::wire::frame::{FrameType, RCtl};
@@ -175,10 +176,27 @@ fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_asked_for_again() {
     assert_eq!(rig.traced(), [" 2000 010100 > fffffc CT 0112"]);
     rig.pass(4000);
     assert_eq!(rig.traced(), [" 6000 010100 > 010200 LS_RJT 05 00"]);
+    let told = rig.target.notices.last().unwrap().to_string();
+    assert_eq!(told, "the fabric does not answer GPN_ID");
     rig.unanswered.clear();
     rig.request(from, TARGET, &els);
     rig.pass(1);
     assert!(rig.target.port.find(Wwn(7)).unwrap().is_logged_in());
+}
+
+#[test]
+fn a_name_server_that_refuses_to_confirm_names_is_told_once() {
+    let mut rig = Rig::up();
+    rig.rejects.push((code::GPN_ID, CtReject::new(9, 0)));
+    let before = rig.target.notices.len();
+    for _ in 0..3 {
+        let els = plogi(&rig, 7);
+        rig.request(FcId(0x01_0200), TARGET, &els);
+        rig.pass(1);
+    }
+    let told: Vec<_> = rig.target.notices[before..].iter().collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].to_string().contains("rejects GPN_ID (09h/00h)"));
 }
 
 #[test]
