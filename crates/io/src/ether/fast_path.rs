@@ -161,13 +161,15 @@ impl FastPath {
     }
 
     /// Has the program look at what comes in at a port, until it is attached anew or this is
-    /// dropped. It runs where the network stack begins (generic XDP), as most drivers send what
+    /// dropped. A port that is refused has it no more. It runs where the network stack begins (generic XDP), as most drivers send what
     /// another interface has received only on conditions that the kernel does not tell.
     ///
     /// # Errors
     ///
     /// See [`FastPathError`].
     pub fn attach(&mut self, port: u32, ether: &EtherPort) -> Result<(), FastPathError> {
+        // Also where it is refused: the interface that the port had may be gone.
+        self.detach(port);
         let EtherPort::Packet(packet) = ether else {
             return Err(FastPathError::NoInterface);
         };
@@ -180,7 +182,6 @@ impl FastPath {
         if flags & TX_VLAN == 0 {
             return Err(FastPathError::Untagged(name.to_owned()));
         }
-        self.detach(port);
         let link = bpf::attach(&self.program, interface, AttachMode::Generic);
         let _link = link.map_err(|cause| match cause.raw_os_error() {
             Some(libc::EBUSY | libc::EEXIST) => FastPathError::Occupied(name.to_owned()),
@@ -276,7 +277,7 @@ impl FastPath {
     }
 }
 
-/// The how manieth frame of its pair it is that went up.
+/// The number of a frame of a pair, among those that went up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameNumber(u32);
 

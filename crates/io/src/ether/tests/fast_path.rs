@@ -293,7 +293,12 @@ fn an_egress_that_is_gone_sends_frames_up() {
 
 fn interfaces_that_cannot_have_it_are_named() {
     let mut rig = Rig::new(None);
-    let mut refused = |port: &EtherPort| rig.path.attach(0, port).unwrap_err();
+    let mut refused = |port: &EtherPort| {
+        let refused = rig.path.attach(0, port).unwrap_err();
+        // Else pairs towards an interface that was made anew would go to the one that is gone.
+        assert!(!rig.path.is_attached(0));
+        refused
+    };
     let open = |place: &str| EtherPort::open(&place.parse().unwrap(), &EtherOptions::default());
     let xdp = open("xdp:vd").unwrap();
     assert!(matches!(refused(&xdp), FastPathError::NoInterface));
