@@ -122,7 +122,7 @@ fn wire(act: fn()) {
     act();
 }
 
-/// A frame costs the same however many ports are logged in.
+// A frame costs the same however many ports are logged in.
 #[library_benchmark]
 #[bench::full_frame_of_2(1)]
 #[bench::full_frame_of_2000(1000)]
