@@ -22,7 +22,8 @@ use address::{FcoeAddress, Time};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, CoreContext, HandleEvent, HandleId};
-use fc::fip::enode::Enode;
+use fc::fip::enode::fcf::Fcf;
+use fc::fip::enode::{Enode, FabricNotice};
 use fc::initiator::FcpInitiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
@@ -468,9 +469,16 @@ impl Link for FcoeLink {
     }
 }
 
-/// Whether it was told why there is no login to a fabric.
+/// Whether it was told why there is no login to a fabric. That no FCF was heard does not count any
+/// more once there is one.
 fn has_problem(enode: Option<&Enode>) -> bool {
-    enode.is_some_and(|enode| enode.login().is_none() && enode.problem().is_some())
+    let has_problem = |enode: &Enode| match enode.problem() {
+        Some(FabricNotice::NoFcf { .. } | FabricNotice::NoVlan) => {
+            !enode.fcfs().iter().any(Fcf::is_usable)
+        }
+        problem => problem.is_some(),
+    };
+    enode.is_some_and(|enode| enode.login().is_none() && has_problem(enode))
 }
 
 /// Why our port has logged in to no fabric, if it has not.

@@ -116,8 +116,8 @@ struct NetworkArgs {
 
     /// Serve at the ports that the files of fcoemon describe, cfg-IFACE in this directory
     ///
-    /// FCOE_ENABLE, MODE and AUTO_VLAN of each file stand for --fcoe IFACE with mode=fabric and
-    /// vlan=auto. DCB_REQUIRED and FIP_RESP are not supported, so they have to be "no".
+    /// FCOE_ENABLE, MODE, AUTO_VLAN and DCB_REQUIRED of each file stand for --fcoe IFACE with
+    /// mode=fabric, vlan=auto and dcb=required. FIP_RESP is not supported in VN2VN.
     #[arg(long, value_name = "DIR")]
     fcoe_config: Option<PathBuf>,
 

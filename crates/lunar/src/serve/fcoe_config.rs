@@ -34,14 +34,19 @@ pub(super) fn ports(dir: &Path) -> Result<Vec<FcoePort>, VerbError> {
 
 /// As `--fcoe` would give it.
 fn port(interface: &str, config: &PortConfig) -> Result<FcoePort, String> {
-    if config.dcb_required {
-        let what = "DCB_REQUIRED=\"yes\": a port does not wait for DCBX yet: set it to \"no\", and \
-                    look with lunar dcb";
+    if config.dcb_required && config.mode == FcoeMode::Vn2vn {
+        let what = "DCB_REQUIRED=\"yes\" with MODE=\"vn2vn\": a port waits for PFC in a fabric alone: \
+                    set it to \"no\", and look with lunar dcb";
         return Err(what.to_owned());
     }
+    let dcb = if config.dcb_required {
+        ",dcb=required"
+    } else {
+        ""
+    };
     let words = match (config.mode, config.auto_vlan, config.fip_resp) {
-        (FcoeMode::Fabric, false, _) => format!("{interface},mode=fabric"),
-        (FcoeMode::Fabric, true, _) => format!("{interface},mode=fabric,vlan=auto"),
+        (FcoeMode::Fabric, false, _) => format!("{interface},mode=fabric{dcb}"),
+        (FcoeMode::Fabric, true, _) => format!("{interface},mode=fabric,vlan=auto{dcb}"),
         (FcoeMode::Vn2vn, true, _) => {
             let what = "AUTO_VLAN=\"yes\" with MODE=\"vn2vn\": VLANs are asked of a switch alone: \
                         name the file after the interface of the VLAN";

@@ -24,9 +24,15 @@ fn each_enabled_file_is_a_port() {
         ("cfg-eth1", "FCOE_ENABLE=\"yes\"\nAUTO_VLAN=\"yes\"\n"),
         ("cfg-eth2", "FCOE_ENABLE=\"yes\"\nMODE=\"vn2vn\"\n"),
         ("cfg-eth3", "FCOE_ENABLE=\"no\"\nDCB_REQUIRED=\"yes\"\n"),
+        ("cfg-eth4", "FCOE_ENABLE=\"yes\"\nDCB_REQUIRED=\"yes\"\n"),
         ("cfg-ethx", "FCOE_ENABLE=\"yes\"\n"),
     ]);
-    let expected = ["eth0,mode=fabric", "eth1,mode=fabric,vlan=auto", "eth2"];
+    let expected = [
+        "eth0,mode=fabric",
+        "eth1,mode=fabric,vlan=auto",
+        "eth2",
+        "eth4,mode=fabric,dcb=required",
+    ];
     let expected = expected.map(|words| words.parse::<FcoePort>().unwrap());
     assert_eq!(ports(dir.path()).unwrap(), expected);
 }
@@ -35,7 +41,7 @@ fn each_enabled_file_is_a_port() {
 fn what_is_wrong_is_told_with_its_file() {
     let yes = "FCOE_ENABLE=\"yes\"\n";
     for (lines, told) in [
-        ("DCB_REQUIRED=\"yes\"", "lunar dcb"),
+        ("MODE=\"vn2vn\"\nDCB_REQUIRED=\"yes\"", "lunar dcb"),
         ("MODE=\"vn2vn\"\nAUTO_VLAN=\"yes\"", "interface of the VLAN"),
         ("MODE=\"vn2vn\"\nFIP_RESP=\"yes\"", "not answered"),
         (
