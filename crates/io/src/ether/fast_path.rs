@@ -34,7 +34,7 @@ use std::os::fd::OwnedFd;
 use self::route::Routes;
 use super::bpf::{self, AttachMode, BpfMap, MapKind, PerCpuMap};
 use super::raw::{self, EthtoolQuery};
-use super::{EtherMac, EtherPort};
+use super::{EtherMac, EtherPort, dcb};
 
 /// Interfaces among which the kernel forwards.
 #[derive(Debug)]
@@ -112,6 +112,9 @@ pub enum FastPathError {
     /// The priority in the tags of a VLAN's interface comes from the socket.
     #[error("{0} is the interface of a VLAN: the kernel would not give its frames their priority")]
     Vlan(String),
+    /// A pause would not stop its frames, as they have no priority in the kernel.
+    #[error("{0} has PFC: the kernel would not send its frames by the queue of their priority")]
+    Lossless(String),
     /// A tag that was taken out of a frame would be lost.
     #[error(
         "{0} adds no tags to frames, so those of other VLANs could leave without theirs: try \
@@ -176,6 +179,10 @@ impl FastPath {
         let (name, interface) = packet.interface();
         if packet.tag_priority().is_some() {
             return Err(FastPathError::Vlan(name.to_owned()));
+        }
+        let pfc = dcb::read(name).ok().and_then(|dcb| dcb.pfc);
+        if pfc.is_some_and(|pfc| pfc.enabled != 0) {
+            return Err(FastPathError::Lossless(name.to_owned()));
         }
         // Else a driver forgets a tag that the network stack keeps beside the frame.
         let [flags, ..] = raw::ethtool(packet.socket(), name, EthtoolQuery::Flags)?;
