@@ -189,8 +189,8 @@ struct Counted<'a>(&'a PortCounters, FastPathCounters);
 impl fmt::Display for Counted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(counters, in_kernel) = self;
-        let frames = counters.forwarded_frames + in_kernel.frames;
-        let bytes = counters.forwarded_bytes + in_kernel.bytes;
+        let frames = counters.forwarded_frames - counters.undelivered_frames + in_kernel.frames;
+        let bytes = counters.forwarded_bytes - counters.undelivered_bytes + in_kernel.bytes;
         let taken = counters.taken;
         write!(
             f,

@@ -157,10 +157,15 @@ pub struct UndeliveredFrame {
 /// What came in at one port, counted since the port was added.
 #[derive(Clone, Debug, Default)]
 pub struct PortCounters {
-    /// Frames that went out again, here or elsewhere.
+    /// Frames that were to go out again, here or elsewhere. They only grow, as counters of
+    /// monitoring have to: those that did not leave after all are in `undelivered_frames`, too.
     pub forwarded_frames: u64,
     /// Bytes of them as they came.
     pub forwarded_bytes: u64,
+    /// Frames of `forwarded_frames` that did not leave: they are among the dropped ones as well.
+    pub undelivered_frames: u64,
+    /// Bytes of them as they came.
+    pub undelivered_bytes: u64,
     /// Frames for the switch itself: FIP, and FCoE to the services of the fabric.
     pub taken: u64,
     dropped: [u64; DropReason::ALL.len()],
@@ -193,10 +198,10 @@ impl PortCounters {
         }
     }
 
-    /// Takes a frame that was counted as forwarded for one that did not leave after all.
+    /// A frame that was counted as forwarded did not leave after all.
     pub fn count_undelivered(&mut self, reason: DropReason, frame: &UndeliveredFrame) {
-        self.forwarded_frames = self.forwarded_frames.saturating_sub(1);
-        self.forwarded_bytes = self.forwarded_bytes.saturating_sub(frame.bytes);
+        self.undelivered_frames += 1;
+        self.undelivered_bytes += frame.bytes;
         self.dropped[reason as usize] += 1;
         self.count_pair(frame.s_id, frame.d_id, reason);
     }

@@ -298,8 +298,11 @@ fn drops_are_counted_by_pair_in_64_rows() {
     assert_eq!((number, place), (PortNumber(0), "eth0"));
     assert_eq!(counters.dropped(DropReason::NoSuchPort), 150);
     assert_eq!(counters.dropped(DropReason::Congested), 1);
-    assert_eq!((counters.forwarded_frames, counters.taken), (1, 2));
-    assert_eq!(counters.forwarded_bytes, congested.len() as u64);
+    let bytes = congested.len() as u64;
+    assert_eq!((counters.forwarded_frames, counters.taken), (2, 2));
+    assert_eq!(counters.forwarded_bytes, 2 * bytes, "it never goes down");
+    let undelivered = (counters.undelivered_frames, counters.undelivered_bytes);
+    assert_eq!(undelivered, (1, bytes));
     assert_eq!(counters.pairs().count(), 64);
     let row = |d_id, reason, frames| PairDrops {
         s_id: A,
