@@ -194,17 +194,21 @@ impl Switches {
         }
     }
 
+    /// Has its zones be active, and waits until they are. Who asks for the rows does not wait.
     fn exchange_zones(&self, name: &str, prepared: PreparedSwitch) {
-        let mut rows = self.rows();
-        let Some(held) = rows.get_mut(name) else {
-            return;
+        let PreparedSwitch { row, zones, .. } = prepared;
+        let running = {
+            let mut rows = self.rows();
+            let Some(held) = rows.get_mut(name) else {
+                return;
+            };
+            let are_same = held.zones == zones;
+            (held.row, held.zones) = (row, Arc::clone(&zones));
+            held.running.clone().filter(|_| !are_same)
         };
-        if let Some(running) = &held.running
-            && held.zones != prepared.zones
-        {
-            running.set_zones(Arc::clone(&prepared.zones));
+        if let Some(running) = running {
+            running.set_zones(zones);
         }
-        (held.row, held.zones) = (prepared.row, prepared.zones);
     }
 
     fn options(&self, name: &str, row: &SwitchRow, zones: &Arc<Zones>) -> SwitchOptions {

@@ -53,9 +53,12 @@ impl RunningSwitch {
         &self.ports
     }
 
-    /// Has other zones be active. Pairs that stay do not notice.
+    /// Has other zones be active, and waits until they are, or the switch has ended or does not
+    /// answer for 5 s. Pairs that stay do not notice.
     pub fn set_zones(&self, zones: Arc<Zones>) {
         self.orders.set_zones(zones);
+        // Orders are obeyed as they came, so the answer tells that the one before was.
+        let _ = self.orders.survey();
     }
 
     /// What it has and has counted; `None` if it has ended or does not answer.
