@@ -104,18 +104,20 @@ impl SwitchFastPath {
         let Some(kernel) = &mut self.kernel else {
             return frame;
         };
-        if !kernel.is_attached(at) || !kernel.is_attached(egress) {
+        let is_attached = kernel.is_attached(at) && kernel.is_attached(egress);
+        let key = (at, way.s_id, way.d_id);
+        let number = FrameNumber::of(frame, way.start);
+        match (self.pairs.get(&key), number) {
+            (Some(known), Some(number)) => {
+                self.leaving[egress as usize].insert(known.route, number);
+            }
+            (None, _) if is_attached => self.insert(key, way, frame),
+            _ => {}
+        }
+        // One of a pair that is unknown came in before the pair was forgotten.
+        if number.is_none() {
             return frame;
         }
-        let key = (at, way.s_id, way.d_id);
-        let Some(known) = self.pairs.get(&key) else {
-            self.insert(key, way, frame);
-            return frame;
-        };
-        let Some(number) = FrameNumber::of(frame, way.start) else {
-            return frame;
-        };
-        self.leaving[egress as usize].insert(known.route, number);
         self.scratch.clear();
         self.scratch.extend_from_slice(frame);
         FrameNumber::erase(&mut self.scratch, way.start);
