@@ -151,10 +151,10 @@ const LLDP_MODES: &Choices<LldpMode> = &[
 const FAST_PATHS: &Choices<FastPathChoice> = &[
     (
         "auto",
-        Some("in the kernel where it can"),
+        Some("In the kernel where it can"),
         FastPathChoice::Auto,
     ),
-    ("off", Some("all frames in user space"), FastPathChoice::Off),
+    ("off", Some("All frames in user space"), FastPathChoice::Off),
 ];
 
 fn fc_map(text: &str) -> Result<FcMap, String> {
