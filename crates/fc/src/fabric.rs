@@ -140,8 +140,8 @@ impl Switch {
         }
     }
 
-    /// The MTU of a port is another one. Where it is smaller the VN_Ports there have to log in anew,
-    /// with shorter frames; others that still send them longer ones lose these.
+    /// The MTU of a port is another one. Where it is smaller the VN_Ports there have to log in
+    /// anew, with shorter frames; others that still send them longer ones lose these.
     pub fn resize(&mut self, now: Now, number: PortNumber, mtu: usize) {
         if let Some(port) = self.ports.get_mut(&number) {
             port.config.mtu = mtu;

@@ -164,8 +164,9 @@ impl FastPath {
     }
 
     /// Has the program look at what comes in at a port, until it is attached anew or this is
-    /// dropped. A port that is refused has it no more. It runs where the network stack begins (generic XDP), as most drivers send what
-    /// another interface has received only on conditions that the kernel does not tell.
+    /// dropped. A port that is refused has it no more. It runs where the network stack begins
+    /// (generic XDP), as most drivers send what another interface has received only on conditions
+    /// that the kernel does not tell.
     ///
     /// # Errors
     ///

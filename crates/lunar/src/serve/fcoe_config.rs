@@ -35,8 +35,8 @@ pub(super) fn ports(dir: &Path) -> Result<Vec<FcoePort>, VerbError> {
 /// As `--fcoe` would give it.
 fn port(interface: &str, config: &PortConfig) -> Result<FcoePort, String> {
     if config.dcb_required && config.mode == FcoeMode::Vn2vn {
-        let what = "DCB_REQUIRED=\"yes\" with MODE=\"vn2vn\": a port waits for PFC in a fabric alone: \
-                    set it to \"no\", and look with lunar dcb";
+        let what = "DCB_REQUIRED=\"yes\" with MODE=\"vn2vn\": a port waits for PFC in a fabric \
+                    alone: set it to \"no\", and look with lunar dcb";
         return Err(what.to_owned());
     }
     let dcb = if config.dcb_required {
