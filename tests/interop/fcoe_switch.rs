@@ -80,7 +80,7 @@ fn cable(dir: &Path, name: &str) -> String {
 fn a_unit_is_written_and_read_through_a_switch() {
     let mut fabric = Fabric::start("switch-through", &["--open"]);
     let (server, unit) = fabric.serve(&["ram:16M"]);
-    fabric.logs("has logged in as 0x010100");
+    fabric.logs("has logged in as 0x01");
     let bytes: Vec<u8> = (0..16_u32 << 18).flat_map(u32::to_le_bytes).collect();
     fs::write(fabric.dir.join("image"), &bytes).unwrap();
     lunar_says(&["copy", &file(&fabric.dir, "image"), &unit]);
@@ -101,7 +101,7 @@ fn a_port_sees_what_its_zones_have() {
     let options = ["--zones", zones.to_str().unwrap()];
     let fabric = Fabric::start("switch-zones", &options);
     let (server, unit) = fabric.serve(&["ram:1M"]);
-    fabric.logs("has logged in as 0x010100");
+    fabric.logs("has logged in as 0x01");
     crate::refused(&mut crate::lunar(&["info", &unit]));
     let places = ["a", "b"].map(|name| format!("port:{}", cable(&fabric.dir, name)));
     let text = format!(
