@@ -192,6 +192,10 @@ impl<L: Lease> Fc4Layer for FcpInitiator<L> {
     type Event = FcpInitiatorEvent<L>;
     const ROLE: Role = Role::Initiator;
 
+    fn number_from(&mut self, random: u32) {
+        self.tasks.number_from(random);
+    }
+
     fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
         self.peer_down(remote);
         let at = remote.index();

@@ -90,7 +90,9 @@ pub struct Port<F: Fc4Layer> {
 impl<F: Fc4Layer> Port<F> {
     /// A port whose link is down. `random` are fresh random bytes.
     #[must_use]
-    pub fn new(config: &PortConfig, fc4: F, now: Now, random: [u8; 8]) -> Self {
+    pub fn new(config: &PortConfig, mut fc4: F, now: Now, random: [u8; 8]) -> Self {
+        let [a, b, c, d, e, f, ..] = random;
+        fc4.number_from(u32::from_be_bytes([a, b, c, d]));
         Self {
             fip: config.fip(F::ROLE, now, random),
             name_client: None,
@@ -102,7 +104,7 @@ impl<F: Fc4Layer> Port<F> {
             fc4,
             is_online: false,
             remotes: Remotes::default(),
-            ox_ids: OxIds::new(),
+            ox_ids: OxIds::new(u16::from_be_bytes([e, f])),
             waiting: WaitingPorts::default(),
             outputs: VecDeque::new(),
             controls: VecDeque::new(),

@@ -126,6 +126,11 @@ impl<L: Lease> InitiatorExchanges<L> {
         }
     }
 
+    /// The next number follows this one.
+    pub(super) const fn number_from(&mut self, random: u32) {
+        self.number = random;
+    }
+
     /// The number of the next command, or of a task management function among them.
     pub(super) fn next_number(&mut self) -> u32 {
         self.number = self.number.checked_add(1).unwrap_or(1);

@@ -17,6 +17,10 @@ pub trait Fc4Layer {
     /// What it is.
     const ROLE: Role;
 
+    /// Its own exchanges are numbered from here on. Peers may still know those of a port before it
+    /// that had its names, and must not take new ones for them.
+    fn number_from(&mut self, _random: u32) {}
+
     /// There is a nexus with a remote port.
     fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer);
 

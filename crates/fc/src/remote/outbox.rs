@@ -59,8 +59,12 @@ pub(crate) struct OxIds {
 }
 
 impl OxIds {
-    pub(crate) const fn new() -> Self {
-        Self { next: FIRST }
+    /// They begin anywhere: a peer takes a PLOGI for a second copy by its number, also when it is
+    /// of a port that has begun anew.
+    pub(crate) const fn new(random: u16) -> Self {
+        Self {
+            next: FIRST + random % (SERVICE_OX_IDS - FIRST),
+        }
     }
 
     /// Whether an exchange may be one of these; it is one of FCP's otherwise.

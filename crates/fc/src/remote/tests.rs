@@ -60,7 +60,7 @@ impl Rig {
             remote: RemotePort::new(RemoteId(0), neighbour, &local),
             local,
             now: Duration::from_secs(100),
-            ox_ids: OxIds::new(),
+            ox_ids: OxIds::new(0),
             outputs: VecDeque::new(),
         }
     }
@@ -276,6 +276,15 @@ fn a_target_of_the_higher_name() {
 #[test]
 fn a_target_of_the_lower_name() {
     assert_snapshot!(table(Role::Target, Wwn(9)));
+}
+
+/// A PLOGI of a port that has begun anew would be taken for a second copy by its OX_ID.
+#[test]
+fn a_port_that_begins_anew_has_other_numbers() {
+    let first = |random| OxIds::new(random).take();
+    assert_ne!(first(0x0707), first(0x0808));
+    assert!((0..=u16::MAX).all(|random| OxIds::has(first(random))));
+    assert!((0..=u16::MAX).all(|random| first(random).0 < SERVICE_OX_IDS));
 }
 
 mod logins;
