@@ -109,7 +109,7 @@ impl<'a> Definitions<'a> {
             _ => return Err(name.fault(ZoneFault::Incomplete(form))),
         };
         let mut seen = BTreeSet::new();
-        if let Some(twice) = list.iter().find(|word| !seen.insert(word.text)) {
+        if let Some(twice) = list.iter().find(|word| !seen.insert(meaning(word))) {
             return Err(twice.wrong(ZoneFault::Twice));
         }
         if let Some(line) = self.lines.insert(name.text, name.line) {
@@ -216,6 +216,11 @@ fn member(word: &Word<'_>) -> Option<MemberIdentifier> {
         "port" if !value.is_empty() => Some(MemberIdentifier::Place(Arc::from(value))),
         _ => word.text.parse().ok().map(MemberIdentifier::Port),
     }
+}
+
+/// A word, or the member that it is in the one way in which members are written.
+fn meaning(word: &Word<'_>) -> String {
+    member(word).map_or_else(|| word.text.to_owned(), |member| member.to_string())
 }
 
 /// `010100` or `0x010100`, as `fcoeadm` prints it.

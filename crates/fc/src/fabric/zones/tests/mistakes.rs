@@ -56,6 +56,10 @@ fn each_mistake_is_told_with_its_place() {
         ),
         ("zone z = A A", "1, column 12: `A` is listed twice"),
         (
+            "zone z = id:010118 id:0x010118",
+            "1, column 20: `id:0x010118` is listed twice",
+        ),
+        (
             "zone ü = A\u{a0}B",
             "1, column 6: `ü` is no name: a letter, then up to 63 letters, digits, \
           `-`, `_`, `$` or `^`; and not a WWPN",
