@@ -1,6 +1,8 @@
 //! An N_Port in a fabric: the answers of the fabric's services, and PLOGIs from ports that the name
 //! server has not listed.
 
+use std::time::Duration;
+
 use super::name_client::claims::LoginClaim;
 use super::name_client::{NameClient, NameClientConfig, NameClientEvent, ServiceFrame};
 use super::{Fc4Layer, Port, PortEvent};
@@ -224,7 +226,8 @@ impl<F: Fc4Layer> Port<F> {
             from: frame.header.s_id,
             says,
             exchange: exchange_of(&frame.header),
-            until: self.now.saturating_add(self.local.e_d_tov),
+            until: self.now.saturating_add(self.claims_wait()),
+            tries: 0,
         };
         let now = self.now;
         let Some(client) = &mut self.name_client else {
@@ -235,6 +238,12 @@ impl<F: Fc4Layer> Port<F> {
         } else {
             self.reply_to(&frame.header, &Reply::Reject(LsRejectReason::NO_PLACE));
         }
+    }
+
+    /// How long a PLOGI waits for the name server: its sender waits for 2 x R_A_TOV (FC-LS-2), and
+    /// the answer has to be there before.
+    fn claims_wait(&self) -> Duration {
+        (self.local.r_a_tov * 2).saturating_sub(self.local.e_d_tov)
     }
 
     /// Makes a PLOGI's sender known by the names in it, and answers. It keeps its number where they

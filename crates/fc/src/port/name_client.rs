@@ -207,8 +207,7 @@ impl NameClient {
         // What has changed waits for the questions before it.
         let is_free = asked.is_none() && self.not_before.is_none() && self.questions.is_empty();
         let changes = self.changes.at.filter(|_| is_free);
-        let claim = self.asked_claim.as_ref().map(|asked| asked.until);
-        [asked, claim, self.not_before, changes]
+        [asked, self.claims_deadline(), self.not_before, changes]
             .into_iter()
             .flatten()
             .min()
@@ -224,7 +223,7 @@ impl NameClient {
         if let Some(asked) = self.asked.take_if(is_late) {
             self.unanswered(asked.question);
         }
-        self.expire_claim();
+        self.expire_claims();
         self.go_on();
     }
 

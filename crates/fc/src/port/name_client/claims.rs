@@ -1,6 +1,16 @@
 //! PLOGIs from ports that are not known: the name in one is believed only if the name server has
 //! the same for its N_Port_ID (GPN_ID). Access lists and the units that an initiator sees go by
 //! names, and a switch vouches for the N_Port_ID of a frame, not for what a PLOGI says.
+//!
+//! | what comes of GPN_ID | what follows |
+//! |---|---|
+//! | the same name | the PLOGI is answered as that of a known port |
+//! | another name, or none | LS_RJT, and a line in the log |
+//! | a reject that says neither | LS_RJT, logical busy: the sender asks again |
+//! | silence | the other claims first, then GPN_ID again; after three, LS_RJT, logical busy |
+//! | none until the sender is about to give up its PLOGI | LS_RJT, logical busy |
+
+use std::collections::VecDeque;
 
 use scsi::medium::Now;
 
@@ -23,8 +33,11 @@ pub(in crate::port) struct LoginClaim {
     pub(in crate::port) says: ServiceParameters,
     /// Its exchange.
     pub(in crate::port) exchange: RequestedExchange,
-    /// Its sender does not wait for an answer any longer.
+    /// When it is answered whatever the name server has said: soon after, its sender does not wait
+    /// any longer.
     pub(in crate::port) until: Now,
+    /// GPN_IDs about it that were not answered.
+    pub(in crate::port) tries: u32,
 }
 
 impl NameClient {
@@ -34,7 +47,9 @@ impl NameClient {
         self.tick(now);
         let mut claims = self.claims.iter_mut();
         if let Some(before) = claims.find(|before| before.from == claim.from) {
-            *before = claim;
+            // A sender that asks more often than the name server is waited for is answered too.
+            let tries = before.tries;
+            *before = LoginClaim { tries, ..claim };
             return true;
         }
         if self.claims.len() >= MAX_CLAIMS {
@@ -51,12 +66,6 @@ impl NameClient {
         if !is_registered || self.asked_claim.is_some() {
             return;
         }
-        let now = self.now;
-        while self
-            .claims
-            .pop_front_if(|claim| claim.until <= now)
-            .is_some()
-        {}
         if let Some(from) = self.claims.front().map(|claim| claim.from) {
             self.asked_claim = Some(self.ask(Question::Claim(from)));
         }
@@ -86,17 +95,46 @@ impl NameClient {
         });
     }
 
-    /// Where the name server has not, the sender may ask again.
-    pub(super) fn expire_claim(&mut self) {
+    /// When [`Self::expire_claims`] has something to do.
+    pub(super) fn claims_deadline(&self) -> Option<Now> {
+        let asked = self.asked_claim.as_ref().map(|asked| asked.until);
+        let claims = self.claims.iter().map(|claim| claim.until);
+        claims.chain(asked).min()
+    }
+
+    /// Goes on after a GPN_ID that was not answered, and answers claims that cannot wait longer.
+    pub(super) fn expire_claims(&mut self) {
         let now = self.now;
         let is_late = |asked: &mut super::AskedQuestion| asked.until <= now;
         if self.asked_claim.take_if(is_late).is_some()
             && let Some(claim) = self.claims.pop_front()
         {
-            self.notice(FabricNotice::ServiceSilent { request: REQUEST });
-            self.events
-                .push_back(NameClientEvent::Unproven(claim, BUSY));
+            self.claim_unanswered(claim);
         }
+        let all = std::mem::take(&mut self.claims).into_iter();
+        let (late, others): (VecDeque<_>, _) = all.partition(|claim| claim.until <= now);
+        self.claims = others;
+        for claim in late {
+            let of_this = Question::Claim(claim.from);
+            self.asked_claim.take_if(|asked| asked.question == of_this);
+            self.busy(claim);
+        }
+    }
+
+    /// The name server has said nothing about the claim: it is asked again, behind the others.
+    fn claim_unanswered(&mut self, claim: LoginClaim) {
+        let tries = claim.tries + 1;
+        if tries < super::TRIES {
+            return self.claims.push_back(LoginClaim { tries, ..claim });
+        }
+        self.notice(FabricNotice::ServiceSilent { request: REQUEST });
+        self.busy(claim);
+    }
+
+    /// The sender may ask again.
+    fn busy(&mut self, claim: LoginClaim) {
+        self.events
+            .push_back(NameClientEvent::Unproven(claim, BUSY));
     }
 }
 

@@ -163,7 +163,7 @@ fn a_plogi_by_the_name_of_another_port_is_refused_and_that_one_stays() {
 }
 
 #[test]
-fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_asked_for_again() {
+fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_refused_after_three_questions() {
     let mut rig = Rig::up();
     let from = FcId(0x01_0200);
     rig.add_entry(from, 7, 2);
@@ -173,15 +173,64 @@ fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_asked_for_again() {
         rig.request(from, TARGET, &els);
         rig.pass(100);
     }
-    assert_eq!(rig.traced(), [" 2000 010100 > fffffc CT 0112"]);
-    rig.pass(4000);
-    assert_eq!(rig.traced(), [" 6000 010100 > 010200 LS_RJT 05 00"]);
+    rig.pass(12_000);
+    assert_eq!(
+        rig.traced(),
+        [
+            " 2000 010100 > fffffc CT 0112",
+            " 6000 010100 > fffffc CT 0112",
+            "10000 010100 > fffffc CT 0112",
+            "14000 010100 > 010200 LS_RJT 05 00",
+        ]
+    );
     let told = rig.target.notices.last().unwrap().to_string();
     assert_eq!(told, "the fabric does not answer GPN_ID");
     rig.unanswered.clear();
     rig.request(from, TARGET, &els);
     rig.pass(1);
     assert!(rig.target.port.find(Wwn(7)).unwrap().is_logged_in());
+}
+
+/// Its sender waits for 20 s.
+#[test]
+fn a_plogi_waits_for_18_s_and_then_is_told_to_come_again() {
+    let mut rig = Rig::up();
+    rig.is_mute = true;
+    for low in 0..3 {
+        let els = plogi(&rig, 7);
+        rig.request(FcId(0x01_0200 + low), TARGET, &els);
+    }
+    rig.pass(17_900);
+    assert!(!rig.traced().iter().any(|line| line.contains("LS_RJT")));
+    rig.pass(200);
+    let answers = rig.traced();
+    let refused = |low: u32| format!("20000 010100 > 01020{low} LS_RJT 05 00");
+    assert_eq!(answers, [1, 2, 0].map(refused));
+}
+
+/// One port about which the name server says nothing does not hold others up but once.
+#[test]
+fn plogis_behind_one_that_is_not_answered_are_asked_about_next() {
+    let mut rig = Rig::up();
+    let (silent, other) = (FcId(0x01_0200), FcId(0x01_0201));
+    rig.add_entry(silent, 7, 2);
+    rig.add_entry(other, 9, 2);
+    rig.unanswered.push((code::GPN_ID, silent));
+    for (from, wwpn) in [(silent, 7), (other, 9)] {
+        let els = plogi(&rig, wwpn);
+        rig.request(from, TARGET, &els);
+    }
+    rig.pass(5000);
+    assert_eq!(
+        rig.traced(),
+        [
+            " 2000 010100 > fffffc CT 0112",
+            " 6000 010100 > fffffc CT 0112",
+            " 6000 010100 > fffffc CT 0112",
+            " 6000 010100 > 010201 LS_ACC",
+        ]
+    );
+    assert!(rig.target.port.find(Wwn(9)).unwrap().is_logged_in());
 }
 
 #[test]
