@@ -167,6 +167,11 @@ impl RemotePort {
         self.neighbour.target = Some(true);
     }
 
+    /// It may have begun anew: its next PLOGI is no second copy of the one that holds.
+    pub(crate) const fn forget_plogi(&mut self) {
+        self.plogi = None;
+    }
+
     /// Its number.
     #[must_use]
     pub const fn id(&self) -> RemoteId {

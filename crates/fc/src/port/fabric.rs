@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use super::name_client::changes::ADDRESS_FORMAT;
 use super::name_client::claims::LoginClaim;
 use super::name_client::{NameClient, NameClientConfig, NameClientEvent, ServiceFrame};
 use super::{Fc4Layer, Port, PortEvent};
 use crate::fip::UnlinkReason;
 use crate::remote::{PeerAddress, RemoteId, RemotePort, RequestedExchange, Role};
-use crate::wire::els::{Els, Logo, LsRejectReason, Reply, reason};
+use crate::wire::els::{Els, Logo, LsRejectReason, Reply, Rscn, reason};
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -168,6 +169,9 @@ impl<F: Fc4Layer> Port<F> {
         let (from, now) = (frame.header.s_id, self.now);
         let reply = match Els::parse(frame.payload) {
             Ok(Els::Rscn(rscn)) if from == FcId::FABRIC_CONTROLLER => {
+                if F::ROLE == Role::Target {
+                    self.forget_plogis(&rscn);
+                }
                 if let Some(client) = &mut self.name_client {
                     client.changed(now, &rscn);
                 }
@@ -186,6 +190,22 @@ impl<F: Fc4Layer> Port<F> {
             self.service_logged_out(from);
         }
         self.hear_services();
+    }
+
+    /// Ports that an RSCN is about may have begun anew, and then may number their exchanges as
+    /// before: the next PLOGI is no second copy, though it be under the OX_ID of the last one. This
+    /// does not wait until the name server was asked what has changed, as the PLOGI does not.
+    fn forget_plogis(&mut self, rscn: &Rscn) {
+        let is_one = |(flags, _): &&(u8, FcId)| flags & ADDRESS_FORMAT == 0;
+        for (_, fc_id) in rscn.0.iter().filter(is_one) {
+            self.with(*fc_id, |remote, _| remote.forget_plogi());
+        }
+        if !rscn.0.iter().all(|page| is_one(&page)) {
+            let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
+            for id in all {
+                self.with_id(id, |remote, _| remote.forget_plogi());
+            }
+        }
     }
 
     fn service_logged_out(&mut self, service: FcId) {

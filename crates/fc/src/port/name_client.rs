@@ -29,7 +29,7 @@
 //! What is found and lost is told as by FIP, so that it is all the same to [`super::Port`].
 
 mod answers;
-mod changes;
+pub(super) mod changes;
 pub(super) mod claims;
 mod ports;
 mod requests;

@@ -128,7 +128,7 @@ impl NameClient {
 }
 
 /// How much of the address in a page of an RSCN counts: 0, all of it.
-const ADDRESS_FORMAT: u8 = 3;
+pub(in crate::port) const ADDRESS_FORMAT: u8 = 3;
 
 /// Ports that are asked for one by one; of more, all are listed.
 const MAX_CHANGES: usize = 64;

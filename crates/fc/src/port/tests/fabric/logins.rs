@@ -233,6 +233,30 @@ fn plogis_behind_one_that_is_not_answered_are_asked_about_next() {
     assert!(rig.target.port.find(Wwn(9)).unwrap().is_logged_in());
 }
 
+/// A host that is killed and begins anew within R_A_TOV may number its exchanges as before, though
+/// rarely: they begin anywhere.
+#[test]
+fn a_plogi_under_the_ox_id_of_the_last_one_is_a_new_one_after_an_rscn() {
+    for (page, logins) in [
+        (None, 1),
+        (Some((0, FcId(0x01_0300))), 1),
+        (Some((0, FcId(0x01_0200))), 2),
+        (Some((3, FcId(0))), 2),
+    ] {
+        let mut rig = Rig::up();
+        let from = FcId(0x01_0200);
+        rig.add_entry(from, 7, 2);
+        let els = plogi(&rig, 7);
+        rig.request(from, TARGET, &els);
+        rig.pass(1000);
+        page.inspect(|page| rig.rscn(TARGET, &[*page]));
+        rig.request(from, TARGET, &els);
+        rig.pass(1);
+        let known = rig.target.port.find(Wwn(7)).unwrap();
+        assert_eq!(known.logins(), logins, "{page:?}");
+    }
+}
+
 #[test]
 fn a_name_server_that_refuses_to_confirm_names_is_told_once() {
     let mut rig = Rig::up();
