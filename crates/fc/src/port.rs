@@ -49,6 +49,7 @@ pub use self::fc4::Fc4Layer;
 use self::fip::FipMachine;
 use self::name_client::NameClient;
 use self::name_walk::NameWalk;
+pub use self::name_walk::NameWalkState;
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::report::{PortEvent, PortStatistics};
 use crate::fip::enode::Enode;
@@ -319,6 +320,7 @@ impl<F: Fc4Layer> Port<F> {
             self.name_client
                 .as_ref()
                 .and_then(|client| client.next_deadline()),
+            self.name_walk.as_ref().and_then(|walk| walk.deadline()),
             self.remotes.next_deadline(),
             self.fc4.next_deadline(),
         ];
@@ -334,6 +336,7 @@ impl<F: Fc4Layer> Port<F> {
             self.hear_fip();
         }
         self.expire_services();
+        self.expire_walk();
         for id in self.remotes.due(now) {
             self.with_id(id, RemotePort::expire);
         }

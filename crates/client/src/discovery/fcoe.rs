@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
 use fc::initiator::{FcpInitiator, FcpInitiatorConfig};
-use fc::port::{Port, PortMode};
+use fc::port::{NameWalkState, Port, PortMode};
 use fc::remote::RemotePort;
 use fc::wire::ct::name_server::PortEntry;
 use fc::wire::ethernet::Mac;
@@ -159,25 +159,36 @@ fn look_around(place: &Place, terms: PortTerms) -> Result<LookingPort, OpenCause
         let barred = LinkEnd::Fcoe(FcoeLinkEnd::Barred(obstacle));
         return Err(RemoteError::Session(barred).into());
     }
-    let until = Instant::now() + LOOK;
-    while Instant::now() < until && !has_seen_all(&mut port) {
+    let begun = Instant::now();
+    while begun.elapsed() < patience_for_ports(&port) && !has_seen_all(&mut port) {
         port.turn(TURN).map_err(RemoteError::Ring)?;
     }
     Ok(port)
 }
 
-/// Whether the name server of a fabric has told all, and all logins have got somewhere. Without one
-/// there is no end of waiting for others.
-fn has_seen_all(port: &mut LookingPort) -> bool {
-    let port = port.n_port_mut().port_mut();
-    if !port.has_walked() && port.walked().is_empty() {
-        port.walk_names();
+/// How long is waited for ports: a name server that is slow has its time to tell them.
+fn patience_for_ports(port: &LookingPort) -> Duration {
+    match port.n_port().port().walk_state() {
+        NameWalkState::UnderWay => FABRIC,
+        _ => LOOK,
     }
+}
+
+/// Whether the name server of a fabric has told all that it does, and all logins have got
+/// somewhere. Without one there is no end of waiting for others.
+fn has_seen_all(port: &mut LookingPort) -> bool {
+    let now = port.now();
+    let port = port.n_port_mut().port_mut();
+    port.walk_names(now);
     let is_login_open = |remote: &RemotePort| {
         let is_target = remote.neighbour().target != Some(false);
         is_target && !remote.is_up()
     };
-    port.has_walked() && !port.remotes().any(is_login_open)
+    let has_walked = matches!(
+        port.walk_state(),
+        NameWalkState::Whole | NameWalkState::Partial
+    );
+    has_walked && !port.remotes().any(is_login_open)
 }
 
 /// The fabric that a port is logged in to.
@@ -196,7 +207,7 @@ fn fabric(port: &Port<FcpInitiator<HeapLease>>, terms: PortTerms) -> Option<Fabr
         fabric_name: login.fabric_name,
         vlan: enode.tag().or(terms.tag).map(|tag| tag.vid),
         fcfs: fcfs.collect(),
-        is_whole: port.has_walked(),
+        is_whole: port.walk_state() == NameWalkState::Whole,
     })
 }
 

@@ -138,7 +138,7 @@ pub(super) struct NameClient {
     silent: BTreeSet<FcId>,
     /// Questions without an answer, one after the other, while up.
     silences: u32,
-    /// Whether ports were listed since the login.
+    /// Whether ports were listed since the login, or the list was refused.
     has_listed: bool,
     /// The reject of a list that was told last.
     refusal: Option<CtReject>,

@@ -266,6 +266,11 @@ impl<F: Fc4Layer> BlockingPort<F> {
         &mut self.n_port
     }
 
+    /// What time it is for the port.
+    pub fn now(&self) -> Now {
+        self.n_port.time(self.epoch.elapsed())
+    }
+
     /// Sends, waits until frames have come or something is due, for `limit` at the most, and does
     /// that. What the port tells is passed over: it is in its state.
     ///

@@ -139,8 +139,10 @@ impl NameClient {
         self.answered();
     }
 
-    /// Says nothing about which ports there are: what is known stays.
+    /// Says nothing about which ports there are: what is known stays. Nothing more is looked for
+    /// but when it is asked again.
     fn list_refused(&mut self, question: Question, reject: CtReject) {
+        self.has_listed = true;
         if self.refusal.replace(reject) != Some(reject) {
             let request = question.name();
             self.notice(FabricNotice::ListRejected { request, reject });

@@ -6,3 +6,4 @@ mod logins;
 mod rig;
 mod services;
 mod switch;
+mod walks;

@@ -12,7 +12,10 @@ use crate::port::{Fc4Layer, Port, PortConfig, PortEvent, PortMode};
 use crate::target::{FcpLimits, FcpTarget};
 use crate::tests::disk::Disk;
 use crate::tests::{config, frame, sent, trace};
-use crate::wire::ct::name_server::{FeatureBits, NameServerAccept, NameServerRequest, code};
+use crate::wire::ct::name_server::{
+    Fc4Types, FeatureBits, NameServerAccept, NameServerRequest, PortEntry, PortType, SymbolicName,
+    code,
+};
 use crate::wire::ct::{CtCode, CtHeader, CtReject};
 use crate::wire::els::{Els, Features, LsRejectReason, Reply, Rscn, ServiceParameters};
 use crate::wire::ethernet::{EthernetHeader, FCOE, FIP, Mac, VlanTag};
@@ -402,9 +405,9 @@ impl Rig {
     fn is_unanswered(&self, bytes: &[u8]) -> bool {
         let (ct, payload) = CtHeader::parse(bytes).unwrap();
         match NameServerRequest::parse(ct.code, payload).unwrap() {
-            NameServerRequest::GpnId(fc_id) | NameServerRequest::GffId(fc_id) => {
-                self.unanswered.contains(&(ct.code, fc_id))
-            }
+            NameServerRequest::GpnId(fc_id)
+            | NameServerRequest::GffId(fc_id)
+            | NameServerRequest::GaNxt(fc_id) => self.unanswered.contains(&(ct.code, fc_id)),
             _ => false,
         }
     }
@@ -433,6 +436,25 @@ impl Rig {
                 Some(entry) => NameServerAccept::Name(entry.wwpn),
                 None => return none,
             },
+            NameServerRequest::GaNxt(after) => {
+                let mut next = self.entries.range(FcId(after.0 + 1)..);
+                let next = next.next().or_else(|| self.entries.iter().next());
+                let Some((fc_id, entry)) = next else {
+                    return none;
+                };
+                NameServerAccept::Port(Box::new(PortEntry {
+                    fc_id: *fc_id,
+                    wwpn: entry.wwpn,
+                    kind: PortType::N_PORT,
+                    symbolic_port: SymbolicName::new(b""),
+                    wwnn: Wwn(0),
+                    symbolic_node: SymbolicName::new(b""),
+                    classes: 8,
+                    types: Fc4Types::of(&[FrameType::FCP]),
+                    f_port_name: Wwn(0),
+                    hard_address: FcId(0),
+                }))
+            }
             NameServerRequest::GffId(fc_id) => {
                 let features = self.entries.get(&fc_id).and_then(|one| one.features);
                 let mut bits = FeatureBits::default();
