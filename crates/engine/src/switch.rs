@@ -10,7 +10,8 @@
 //! | which of those may still leave | `egress` |
 //! | pairs whose frames the kernel forwards | `fast_path` |
 //! | cables that are left unread, as they are too fast | `holdback` |
-//! | orders of other threads, the zone file | `orders` |
+//! | orders of other threads | `orders` |
+//! | the zone file, read by a thread of its own | `zone_file` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
 //! | LLDP and DCBX at its ports | `lldp` |
 //! | what other programs are told of it | [`status`] |
@@ -37,6 +38,7 @@ mod survey;
 mod tests;
 mod unseen;
 mod vlan;
+mod zone_file;
 
 use std::io;
 use std::sync::Arc;
@@ -57,13 +59,14 @@ use self::ids::{IdList, IdsFolder};
 use self::ids_keeper::IdsKeeper;
 use self::lldp::LldpAgents;
 use self::options::SwitchOptions;
+pub use self::orders::{NoSurvey, PendingSurvey, SURVEY_PATIENCE, SwitchOrders};
 use self::orders::{OrderSender, SwitchOrder};
-pub use self::orders::{SwitchOrders, ZonesError, read_zones};
 use self::port::SwitchPort;
 pub use self::running::RunningSwitch;
 use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
 pub use self::vlan::OtherVlan;
+pub use self::zone_file::{PendingRead, ReadError, ZoneReads, ZonesError, read_zones};
 
 /// A port that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -134,7 +137,7 @@ impl OpenSwitch {
         for remark in options.remarks() {
             tracing::warn!("{remark}");
         }
-        let zones = orders::zones(&options.zoning)?;
+        let zones = zone_file::zones(&options.zoning)?;
         let ids = match &options.state {
             Some(folder) => ids::load(folder)?,
             None => IdList::new(),

@@ -1,19 +1,18 @@
 //! What a switch is told while it runs, by other threads.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::io::ring::Waker;
 use fc::fabric::zones::Zones;
-use runtime::files;
 
 use super::ids::IdList;
 use super::options::Zoning;
 use super::survey::SwitchSurvey;
+use super::zone_file::{PendingRead, ReadError, ZoneReads, ZonesError, read_zones};
 
 /// An order.
 #[derive(Debug)]
@@ -35,8 +34,7 @@ pub(super) enum SwitchOrder {
 pub struct SwitchOrders {
     sender: OrderSender,
     zones: Option<PathBuf>,
-    /// A zone file is being read.
-    is_reading: Arc<AtomicBool>,
+    reads: ZoneReads,
 }
 
 /// Where orders go.
@@ -69,7 +67,7 @@ impl SwitchOrders {
         Self {
             sender,
             zones,
-            is_reading: Arc::default(),
+            reads: ZoneReads::default(),
         }
     }
 
@@ -92,122 +90,89 @@ impl SwitchOrders {
     /// [`SURVEY_PATIENCE`].
     #[must_use]
     pub fn survey(&self) -> Option<SwitchSurvey> {
+        self.ask().wait().ok()
+    }
+
+    /// Asks what it has and has counted. Several switches are asked at once, and waited for then.
+    #[must_use]
+    pub fn ask(&self) -> PendingSurvey {
         let (told, heard) = channel();
         self.sender.give(SwitchOrder::Survey(told));
-        heard.recv_timeout(SURVEY_PATIENCE).ok()
+        PendingSurvey {
+            heard,
+            asked: Instant::now(),
+        }
     }
 
     /// Has the zone file read again. If it has an error the zones stay as they are. Nothing waits
     /// for the file, which may lie on a server that does not answer.
     pub fn read_zones(&self) {
-        let Some(path) = self.zones.clone() else {
+        let Some(path) = &self.zones else {
             return tracing::warn!("nothing to read again: the switch was started without --zones");
         };
-        let (shown, sender) = (path.display().to_string(), self.sender.clone());
-        let read = move || read_zones(&path);
-        let take = move |zones| match zones {
-            Ok(zones) => sender.give(SwitchOrder::SetZones(zones)),
-            Err(ZonesError(what)) => tracing::error!("{what}; the zones stay as they were"),
-        };
-        match read_aside(&self.is_reading, PATIENCE, read, take) {
-            Ok(true) => {}
-            Ok(false) => tracing::error!(
-                "--zones {shown}: the file is still being read for the SIGHUP before, and the \
-                 zones stay as they were until that has ended: see whether its disk answers"
-            ),
-            Err(cause) => tracing::error!("--zones {shown}: it cannot be read: {cause}"),
+        let sender = self.sender.clone();
+        let began = self.reads.begin(path, read_zones).and_then(|pending| {
+            let take = move || match wait(&pending) {
+                Ok(zones) => sender.give(SwitchOrder::SetZones(zones)),
+                Err(what) => tracing::error!("{what}; the zones stay as they were"),
+            };
+            let thread = thread::Builder::new().name("zones-wait".to_owned());
+            let spawned = thread.spawn(take);
+            spawned.map_err(|cause| ReadError::Thread(path.clone(), cause))
+        });
+        if let Err(what) = began {
+            tracing::error!("--zones {what}; the zones stay as they were");
         }
     }
 }
 
-/// Has something read by a thread of its own, and `take` it then, unless it is still being read for
-/// the call before: at most one such thread hangs. The log tells when it takes longer than
-/// `patience`.
-pub(super) fn read_aside<T: Send + 'static>(
-    is_reading: &Arc<AtomicBool>,
-    patience: Duration,
-    read: impl FnOnce() -> T + Send + 'static,
-    take: impl FnOnce(T) + Send + 'static,
-) -> std::io::Result<bool> {
-    if is_reading.swap(true, Relaxed) {
-        return Ok(false);
-    }
-    let (ended, end) = channel::<()>();
-    let done = Arc::clone(is_reading);
-    let reader = thread::Builder::new().name("zones".to_owned());
-    let reader = reader.spawn(move || {
-        take(read());
-        done.store(false, Relaxed);
-        drop(ended);
-    });
-    if let Err(cause) = reader {
-        is_reading.store(false, Relaxed);
-        return Err(cause);
-    }
-    let watcher = thread::Builder::new().name("zones-watch".to_owned());
-    watcher.spawn(move || {
-        if end.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-            tracing::error!(
-                "the zone file is not read after {patience:?}; the zones stay as they were until \
-                 it is: see whether its disk answers"
-            );
+/// Waits for a zone file. The log tells when it takes long.
+fn wait(pending: &PendingRead<Result<Arc<Zones>, ZonesError>>) -> Result<Arc<Zones>, String> {
+    let read = match pending.wait(Instant::now(), PATIENCE) {
+        Err(late @ ReadError::Late(..)) => {
+            tracing::error!("--zones {late}; the zones stay as they were until it is");
+            pending.wait_on()
         }
-    })?;
-    Ok(true)
+        read => read,
+    };
+    let zones = read.map_err(|cause| format!("--zones {cause}"))?;
+    zones.map_err(|cause| cause.to_string())
+}
+
+/// An answer that a switch owes.
+#[derive(Debug)]
+pub struct PendingSurvey {
+    heard: Receiver<SwitchSurvey>,
+    asked: Instant,
+}
+
+/// Why a switch does not tell what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSurvey {
+    /// It has ended.
+    Ended,
+    /// It has not answered for [`SURVEY_PATIENCE`].
+    Silent,
+}
+
+impl PendingSurvey {
+    /// Waits for the answer, until [`SURVEY_PATIENCE`] is over since it was asked for.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoSurvey`].
+    pub fn wait(self) -> Result<SwitchSurvey, NoSurvey> {
+        let left = SURVEY_PATIENCE.saturating_sub(self.asked.elapsed());
+        let answer = self.heard.recv_timeout(left);
+        answer.map_err(|cause| match cause {
+            RecvTimeoutError::Timeout => NoSurvey::Silent,
+            RecvTimeoutError::Disconnected => NoSurvey::Ended,
+        })
+    }
 }
 
 /// How long a switch may take to tell what it has.
-const SURVEY_PATIENCE: Duration = Duration::from_secs(5);
+pub const SURVEY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long it takes to read a zone file of any disk that answers.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What is wrong with a zone file, with its path, line and column.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ZonesError(pub(super) String);
-
-/// Bytes of a zone file at the most.
-const ZONES_MAX: u64 = 1 << 20;
-
-/// The zones of a file.
-///
-/// # Errors
-///
-/// See [`ZonesError`].
-pub fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
-    let shown = path.display();
-    let failed = |cause: &dyn std::fmt::Display| ZonesError(format!("--zones {shown}: {cause}"));
-    let bytes = files::read_regular(path, ZONES_MAX).map_err(|cause| failed(&cause))?;
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| failed(&"it is not UTF-8 text: check that it is the zone file"))?;
-    if is_blank(&text) {
-        return Err(failed(
-            &"the file has no statement, as one that is being written: write another file and \
-              rename it; for a fabric in which no port sees another, write: default deny",
-        ));
-    }
-    let zones = Zones::parse(&text).map_err(|error| {
-        ZonesError(format!(
-            "{shown}:{}:{}: {}",
-            error.line, error.column, error.what
-        ))
-    })?;
-    Ok(Arc::new(zones))
-}
-
-/// Whether nothing stands in a zone file but comments.
-fn is_blank(text: &str) -> bool {
-    let mut statements = text.lines().map(|line| line.split('#').next());
-    statements.all(|line| line.is_none_or(|line| line.trim().is_empty()))
-}
-
-/// The zones that options say.
-pub(super) fn zones(zoning: &Zoning) -> Result<Arc<Zones>, ZonesError> {
-    match zoning {
-        Zoning::Closed => Ok(Arc::new(Zones::closed())),
-        Zoning::Open => Ok(Arc::new(Zones::open())),
-        Zoning::File(path) => read_zones(path),
-        Zoning::Given(zones) => Ok(Arc::clone(zones)),
-    }
-}

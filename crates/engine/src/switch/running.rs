@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use fc::fabric::zones::Zones;
 
-use super::{OpenSwitch, ReadyPort, SwitchError, SwitchOrders, SwitchSurvey};
+use super::{OpenSwitch, PendingSurvey, ReadyPort, SwitchError, SwitchOrders, SwitchSurvey};
 
 /// A switch that runs. Dropping it does not end it: [`RunningSwitch::stop`] does.
 #[derive(Debug)]
@@ -65,6 +65,12 @@ impl RunningSwitch {
     #[must_use]
     pub fn survey(&self) -> Option<SwitchSurvey> {
         self.orders.survey()
+    }
+
+    /// Asks for the same, and waits for nothing.
+    #[must_use]
+    pub fn ask(&self) -> PendingSurvey {
+        self.orders.ask()
     }
 
     /// Whether it has ended, by order or not.

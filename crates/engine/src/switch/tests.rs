@@ -12,7 +12,7 @@ mod interfaces;
 mod lldp;
 mod login_log;
 mod options;
-mod orders;
 mod running;
 mod unseen;
 mod vlan;
+mod zone_file;
