@@ -1,11 +1,12 @@
-//! What tests of N_Ports have in common: an Ethernet that loses frames, stations at it, and a
-//! device behind a target.
+//! What tests of N_Ports and switches have in common: an Ethernet that loses frames, stations at
+//! it, the frames of ENodes, and a device behind a target.
 //!
 //! The feature `testing` opens the Ethernet and its stations to the packages that test ports; no
 //! binary is built with it.
 
 #[cfg(test)]
 pub(crate) mod disk;
+mod enode;
 mod ethernet;
 #[cfg(test)]
 pub(crate) mod pair;
@@ -18,6 +19,7 @@ use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
+pub use self::enode::{EnodeFrames, FipParts, fip_frame, login};
 pub use self::ethernet::{Bytes, Ethernet, Fate, Faults, Link};
 pub use self::station::{FipView, Machine, Station, sent};
 use crate::frames::FrameSink;

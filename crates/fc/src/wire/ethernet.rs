@@ -55,7 +55,8 @@ impl Mac {
     }
 
     /// The lower 48 bits of a number, as names are made of it.
-    pub(crate) const fn number(self) -> u64 {
+    #[must_use]
+    pub const fn number(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }

@@ -7,15 +7,12 @@ use std::time::Duration;
 use crate::fabric::zones::Zones;
 use crate::fabric::{PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchPortConfig, Verdict};
 use crate::fip::max_fcoe;
-use crate::tests::HeapFrames;
-use crate::wire::els::{
-    ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
-};
+pub(super) use crate::tests::FipParts as Parts;
+use crate::tests::{EnodeFrames, HeapFrames, login};
+use crate::wire::els::{Els, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
-use crate::wire::fcoe::{self, Eof, Sof};
-use crate::wire::fip::{
-    self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags,
-};
+use crate::wire::fcoe::{Eof, Sof};
+use crate::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
@@ -95,9 +92,6 @@ pub(super) const fn host(port: u8, number: u8) -> Host {
     }
 }
 
-/// What a message of a host has, before it is one.
-pub(super) type Parts<'a> = (FipOperation, Flags, &'a [Descriptor<'a>]);
-
 impl Host {
     pub(super) fn named(self, wwpn: u64) -> Self {
         let wwpn = Wwn(0x2000_0200_0000_0000 | wwpn);
@@ -109,46 +103,31 @@ impl Host {
         Wwn(0x1000_0200_0000_0000 | u64::from(low))
     }
 
+    /// What it sends.
+    pub(super) fn enode(self) -> EnodeFrames {
+        EnodeFrames {
+            mac: self.mac,
+            wwpn: self.wwpn,
+            wwnn: self.wwnn(),
+            fcf: fcf(1, self.port),
+            vlan: None,
+        }
+    }
+
     pub(super) fn frame(self, dst: Mac, parts: Parts<'_>) -> Vec<u8> {
-        fip_frame(self.mac, dst, parts)
+        self.enode().fip(dst, parts)
     }
 
     pub(super) fn vlan_request(self) -> Vec<u8> {
-        let parts = [Descriptor::Mac(self.mac)];
-        self.frame(
-            Mac::ALL_FCF,
-            (FipOperation::VlanRequest, Flags::default(), &parts),
-        )
+        self.enode().vlan_request()
     }
 
     pub(super) fn solicitation(self, mtu: usize) -> Vec<u8> {
-        let parts = [
-            Descriptor::Mac(self.mac),
-            Descriptor::Name(self.wwnn()),
-            Descriptor::MaxFcoeSize(max_fcoe(mtu)),
-        ];
-        self.frame(
-            Mac::ALL_FCF,
-            (FipOperation::Solicitation, Flags::FPMA, &parts),
-        )
+        self.enode().solicitation(max_fcoe(mtu))
     }
 
     pub(super) fn parameters(self) -> ServiceParameters {
-        ServiceParameters {
-            versions: [0x20; 2],
-            bb_credit: 10,
-            features: Features::CONTINUOUS_OFFSET,
-            receive_size: 2112,
-            total_sequences: 0,
-            relative_offset: 0,
-            e_d_tov: 0,
-            wwpn: self.wwpn,
-            wwnn: self.wwnn(),
-            class_3: ClassParameters {
-                options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
-                ..ClassParameters::default()
-            },
-        }
+        login(self.wwpn, self.wwnn())
     }
 
     pub(super) fn els(self, kind: DescriptorType, from: FcId, ox_id: u16, els: &Els) -> Vec<u8> {
@@ -158,58 +137,30 @@ impl Host {
     pub(super) fn els_with(
         self,
         flags: Flags,
-        (kind, s_id, ox_id): (DescriptorType, FcId, OxId),
+        request: (DescriptorType, FcId, OxId),
         els: &Els,
     ) -> Vec<u8> {
-        let header = FrameHeader {
-            f_ctl: FCtl::REQUEST,
-            ..FrameHeader::new(
-                (RCtl::ELS_REQUEST, FrameType::ELS),
-                (s_id, FcId::FABRIC_F),
-                (ox_id, RxId::UNASSIGNED),
-            )
-        };
-        let payload = &els.encode();
-        let els = Descriptor::Els(Encapsulated {
-            kind,
-            header,
-            payload,
-        });
-        let parts = [els, Descriptor::Mac(Mac::default())];
-        self.frame(fcf(1, self.port), (FipOperation::ElsRequest, flags, &parts))
+        self.enode().els(flags, request, els)
     }
 
     pub(super) fn flogi(self, ox_id: u16) -> Vec<u8> {
-        let flogi = Els::Flogi(self.parameters());
-        self.els(DescriptorType::FLOGI, FcId::UNIDENTIFIED, ox_id, &flogi)
+        self.enode().flogi(ox_id)
     }
 
     pub(super) fn fdisc(self, ox_id: u16) -> Vec<u8> {
-        let fdisc = Els::Fdisc(self.parameters());
-        self.els(DescriptorType::FDISC, FcId::UNIDENTIFIED, ox_id, &fdisc)
+        self.enode().fdisc(self.wwpn, ox_id)
     }
 
     pub(super) fn logo(self, fc_id: FcId, ox_id: u16) -> Vec<u8> {
-        let wwpn = self.wwpn;
-        let logo = Els::Logo(Logo { fc_id, wwpn });
-        self.els(DescriptorType::LOGO, fc_id, ox_id, &logo)
+        self.enode().logo(fc_id, ox_id)
     }
 
     pub(super) fn keep_alive(self) -> Vec<u8> {
-        let parts = [Descriptor::Mac(self.mac)];
-        let dst = fcf(1, self.port);
-        self.frame(dst, (FipOperation::KeepAlive, Flags::FPMA, &parts))
+        self.enode().keep_alive()
     }
 
     pub(super) fn port_keep_alive(self, fc_id: FcId) -> Vec<u8> {
-        let mac = vn(fc_id);
-        let wwpn = self.wwpn;
-        let parts = [
-            Descriptor::Mac(self.mac),
-            Descriptor::VxPort { mac, fc_id, wwpn },
-        ];
-        let parts = (FipOperation::KeepAlive, Flags::FPMA, &parts[..]);
-        fip_frame(mac, fcf(1, self.port), parts)
+        self.enode().port_keep_alive(fc_id)
     }
 
     /// Logs in at `at`, and returns the N_Port_ID.
@@ -228,13 +179,8 @@ pub(super) const fn vn(fc_id: FcId) -> Mac {
     Mac::of_port(Mac::FC_MAP, fc_id)
 }
 
-pub(super) fn fip_frame(src: Mac, dst: Mac, (operation, flags, parts): Parts<'_>) -> Vec<u8> {
-    let header = EthernetHeader::new(src, dst, ethernet::FIP);
-    let bytes = fip::encode(operation, flags, parts);
-    let mut frame = vec![0; header.len() + bytes.len()];
-    header.put(&mut frame).copy_from_slice(&bytes);
-    frame.resize(frame.len().max(ethernet::MIN_LEN), 0);
-    frame
+pub(super) fn fip_frame(src: Mac, dst: Mac, parts: Parts<'_>) -> Vec<u8> {
+    crate::tests::fip_frame(&EthernetHeader::new(src, dst, ethernet::FIP), parts)
 }
 
 /// An FCoE frame from a VN_Port, with a payload of so many bytes.
@@ -252,11 +198,7 @@ pub(super) fn fcoe_with(vlan: Option<VlanTag>, port: u8, ids: (FcId, FcId), len:
         f_ctl: FCtl::REQUEST,
         ..FrameHeader::new(kinds, ids, (OxId(7), RxId::UNASSIGNED))
     };
-    let mut frame = vec![0; fcoe::frame_len(&ethernet, len)];
-    let delimiters = (Sof::I3, Eof::T);
-    let fill = |payload: &mut [u8]| payload.fill(0x5a);
-    fcoe::encode(&mut frame, &ethernet, delimiters, &header, len, fill);
-    frame
+    crate::tests::frame(&ethernet, (Sof::I3, Eof::T), &header, &vec![0x5a; len])
 }
 
 pub(super) fn receive(switch: &mut Switch, at: u64, port: u8, frame: &mut [u8]) -> Verdict {
