@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
+use super::PortNumber;
 use crate::wire::names::{FcId, Wwn};
 
 /// N_Port_IDs by WWPN.
@@ -15,17 +16,25 @@ pub(super) struct Ids {
     first: u16,
     known: BTreeMap<Wwn, Known>,
     owners: BTreeMap<FcId, Wwn>,
-    /// Ports that are not logged in, the one that has been out longest first.
-    idle: BTreeMap<u64, Wwn>,
+    /// Ports that are not logged in, by where they got their N_Port_ID, the one that has been out
+    /// longest first.
+    idle: BTreeMap<(Origin, u64), Wwn>,
+    /// How many got theirs where.
+    counts: BTreeMap<Origin, usize>,
     /// Counts logouts, for the order of them.
     logouts: u64,
     /// Lower halves that no port has: those never given first, then those taken back.
     free: VecDeque<u16>,
 }
 
+/// The port of the switch where an N_Port_ID was given first; none, if it is remembered from
+/// before.
+type Origin = Option<PortNumber>;
+
 #[derive(Clone, Copy, Debug)]
 struct Known {
     fc_id: FcId,
+    origin: Origin,
     /// Its place in the order, if it is not logged in.
     idle: Option<u64>,
 }
@@ -47,6 +56,7 @@ impl Ids {
             known: BTreeMap::new(),
             owners: BTreeMap::new(),
             idle: BTreeMap::new(),
+            counts: BTreeMap::new(),
             logouts: 0,
             free: VecDeque::new(),
         };
@@ -95,15 +105,33 @@ impl Ids {
     }
 
     fn put(&mut self, wwpn: Wwn, fc_id: FcId) {
-        self.known.insert(wwpn, Known { fc_id, idle: None });
+        let known = Known {
+            fc_id,
+            origin: None,
+            idle: None,
+        };
+        self.known.insert(wwpn, known);
         self.owners.insert(fc_id, wwpn);
+        *self.counts.entry(None).or_default() += 1;
     }
 
-    /// A port logs in. `None` if all N_Port_IDs are of ports that are logged in.
+    /// A port logs in at this port of the switch. `None` if all N_Port_IDs are of ports that are
+    /// logged in.
+    pub(super) fn take_at(&mut self, number: PortNumber, wwpn: Wwn) -> Option<Given> {
+        let given = self.take(wwpn)?;
+        if let Some(known) = self.known.get_mut(&wwpn).filter(|_| given.is_new) {
+            known.origin = Some(number);
+            *self.counts.entry(None).or_default() -= 1;
+            *self.counts.entry(known.origin).or_default() += 1;
+        }
+        Some(given)
+    }
+
+    /// The same, wherever that is.
     pub(super) fn take(&mut self, wwpn: Wwn) -> Option<Given> {
         if let Some(known) = self.known.get_mut(&wwpn) {
-            if let Some(place) = known.idle.take() {
-                self.idle.remove(&place);
+            if let Some(order) = known.idle.take() {
+                self.idle.remove(&(known.origin, order));
             }
             return Some(Given {
                 fc_id: known.fc_id,
@@ -122,14 +150,29 @@ impl Ids {
         })
     }
 
-    /// The port that has been out longest is forgotten. Its N_Port_ID is the last to be given
-    /// again: other ports may still mean the old one by it.
+    /// Of the ports that got their N_Port_IDs where most did, the one that has been out longest is
+    /// forgotten: a host that logs in under ever other names costs only those at its port of the
+    /// switch. Its N_Port_ID is the last to be given again: other ports may still mean the old one
+    /// by it.
     fn forget_one(&mut self) -> Option<()> {
-        let (_, wwpn) = self.idle.pop_first()?;
+        let (place, wwpn) = self.oldest_of_most()?;
+        self.idle.remove(&place);
         let known = self.known.remove(&wwpn)?;
         self.owners.remove(&known.fc_id);
         self.free.push_back((known.fc_id.0 & 0xffff) as u16);
+        if let Some(count) = self.counts.get_mut(&known.origin) {
+            *count -= 1;
+        }
         Some(())
+    }
+
+    /// There are as many origins as the switch has ports, and one more.
+    fn oldest_of_most(&self) -> Option<((Origin, u64), Wwn)> {
+        let idle_of = |origin: Origin| self.idle.range((origin, 0)..=(origin, u64::MAX)).next();
+        let counts = self.counts.iter();
+        let oldest = counts.filter_map(|(origin, count)| Some((count, idle_of(*origin)?)));
+        let (_, (place, wwpn)) = oldest.max_by_key(|(count, _)| **count)?;
+        Some((*place, *wwpn))
     }
 
     /// A port is not logged in any more.
@@ -139,7 +182,7 @@ impl Ids {
         {
             self.logouts += 1;
             known.idle = Some(self.logouts);
-            self.idle.insert(self.logouts, wwpn);
+            self.idle.insert((known.origin, self.logouts), wwpn);
         }
     }
 

@@ -144,7 +144,8 @@ impl Fcf {
         if !self.logins.has_room(enode) {
             return Err(LsRejectReason::NO_PLACE);
         }
-        let given = self.ids.take(wwpn).ok_or(LsRejectReason::NO_PLACE)?;
+        let given = self.ids.take_at(enode.0, wwpn);
+        let given = given.ok_or(LsRejectReason::NO_PLACE)?;
         let fc_id = given.fc_id;
         let login = FabricLogin {
             fc_id,

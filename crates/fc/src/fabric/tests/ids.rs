@@ -1,5 +1,6 @@
 //! N_Port_IDs: counted up, and the same for the same WWPN.
 
+use crate::fabric::PortNumber;
 use crate::fabric::ids::Ids;
 use crate::wire::names::{FcId, Wwn};
 
@@ -78,4 +79,24 @@ fn the_port_that_has_been_out_longest_is_forgotten() {
     assert_eq!(ids.owner(FcId(0x01_0100 + 199)), Some(Wwn(200)));
     assert_eq!(take(&mut ids, 300), 0x01_0100 + 16_385);
     assert_eq!(ids.iter().count(), 16_384);
+}
+
+/// Hosts at one port of the switch log in under ever other names: what was given elsewhere, and
+/// what is remembered from before, stays.
+#[test]
+fn a_port_of_the_switch_has_its_own_names_forgotten() {
+    let mut ids = Ids::new(1, 0x100, &[(Wwn(1), FcId(0x01_0100))]);
+    let mut visit = |port, wwpn| {
+        let given = ids.take_at(PortNumber(port), Wwn(wwpn)).unwrap();
+        ids.release(Wwn(wwpn));
+        given.fc_id
+    };
+    let before = [visit(0, 2), visit(0, 3)];
+    for wwpn in 100..40_000 {
+        visit(1, wwpn);
+    }
+    assert_eq!([visit(0, 2), visit(5, 3)], before);
+    assert_eq!(visit(0, 1), FcId(0x01_0100));
+    assert_eq!(ids.iter().count(), 16_384);
+    assert!(!ids.take(Wwn(39_999)).unwrap().is_new);
 }
