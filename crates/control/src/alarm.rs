@@ -37,7 +37,7 @@ pub enum AlarmKind {
     Absent,
     /// A core does not answer.
     Core,
-    /// A switch cannot run.
+    /// A switch cannot run, or does not answer.
     Switch,
     /// The zones of a switch cannot be read.
     Zones,

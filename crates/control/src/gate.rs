@@ -25,7 +25,7 @@ use utoipa::ToSchema;
 
 use crate::check::{TreeProblem, check, new_overlaps};
 use crate::document::{edit, parse};
-use crate::plan::{Allowed, FabricLoginFact, Impact, Plan, SessionFact, plan};
+use crate::plan::{Allowed, FabricLogins, Impact, Plan, SessionFact, plan};
 use crate::tree::Tree;
 pub use error::GateError;
 use permission::{are_rows, permit};
@@ -40,8 +40,8 @@ pub trait Engine {
     fn sessions(&self) -> Result<Vec<SessionFact>, String>;
 
     /// The ports that are logged in to the fabrics of switches.
-    fn fabric_logins(&self) -> Vec<FabricLoginFact> {
-        Vec::new()
+    fn fabric_logins(&self) -> FabricLogins {
+        FabricLogins::default()
     }
 
     /// Reads again what the tree that is served only names: secrets, and zones in files.
@@ -210,7 +210,7 @@ struct Considered {
     tree: Arc<Tree>,
     /// Those by which the plan was made.
     sessions: Vec<SessionFact>,
-    logins: Vec<FabricLoginFact>,
+    logins: FabricLogins,
     outcome: Outcome,
 }
 
@@ -319,18 +319,16 @@ impl<S: Store, E: Engine> Gate<S, E> {
         let sessions = sessions.map_err(|cause| GateError::Failed(vec![cause]))?;
         let logins = self.engine.fabric_logins();
         let mut plan = plan(&self.tree, &tree, &sessions);
-        plan.tell_logins(&logins);
+        plan.tell_logins(&logins.logins);
+        let warnings = findings.warnings.iter().map(TreeProblem::to_string);
+        let warnings = warnings.chain(plan.untold_logins(&logins.silent)).collect();
         let changes = u64::from(text != self.text);
         let outcome = Outcome {
             from: self.generation,
             generation: self.generation + changes,
             worst: plan.worst(),
             plan,
-            warnings: findings
-                .warnings
-                .iter()
-                .map(TreeProblem::to_string)
-                .collect(),
+            warnings,
         };
         Ok(Considered {
             file,
@@ -443,7 +441,7 @@ impl Considered {
             return self.outcome.clone();
         }
         let mut plan = plan(old, &self.tree, sessions);
-        plan.tell_logins(&self.logins);
+        plan.tell_logins(&self.logins.logins);
         Outcome {
             worst: plan.worst(),
             plan,

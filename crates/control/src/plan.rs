@@ -26,7 +26,7 @@ use utoipa::ToSchema;
 
 use crate::tree::Tree;
 use sight::Sight;
-pub use switches::FabricLoginFact;
+pub use switches::{FabricLoginFact, FabricLogins};
 
 /// What a difference does to hosts, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -118,6 +118,12 @@ impl Plan {
     /// Names the ports that lose their login to the fabric of a switch.
     pub fn tell_logins(&mut self, logins: &[FabricLoginFact]) {
         switches::tell_logins(self, logins);
+    }
+
+    /// What this does not name, as these switches do not tell which ports are logged in.
+    #[must_use]
+    pub fn untold_logins(&self, silent: &[String]) -> Vec<String> {
+        switches::untold_logins(self, silent)
     }
 
     /// The worst that comes of it.

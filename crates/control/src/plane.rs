@@ -232,11 +232,21 @@ impl Plane {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fabrics of switches that run, by the names of their rows.
+    /// The fabrics of switches that run and answer, by the names of their rows.
     #[must_use]
     pub fn fabrics(&self) -> Vec<Fabric> {
+        let told = self.fabrics_told().into_iter();
+        told.filter_map(Result::ok).collect()
+    }
+
+    /// The same; of a switch that does not answer, its name.
+    pub(crate) fn fabrics_told(&self) -> Vec<Result<Fabric, String>> {
         let surveys = self.engine.switches().surveys().into_iter();
-        surveys.map(Fabric::of).collect()
+        let told = surveys.map(|(name, survey)| match survey {
+            Some(survey) => Ok(Fabric::of((name, survey))),
+            None => Err(name),
+        });
+        told.collect()
     }
 
     /// What each volume is and has done, by name.

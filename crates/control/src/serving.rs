@@ -17,7 +17,7 @@ use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::api::{ApiListeners, PreparedListeners};
 use crate::gate::{Engine, Persist};
 use crate::lower::{Machine, inventory, sources};
-use crate::plan::{FabricLoginFact, SessionFact};
+use crate::plan::{FabricLoginFact, FabricLogins, SessionFact};
 use crate::secret::SecretSource;
 use crate::switches::Switches;
 use crate::tree::{ApiRow, Tree, VolumeRow, pairs};
@@ -242,16 +242,20 @@ impl Engine for ServedTree {
         Ok(sessions.into_iter().filter_map(fact).collect())
     }
 
-    fn fabric_logins(&self) -> Vec<FabricLoginFact> {
-        let surveys = self.switches.surveys().into_iter();
-        let facts = surveys.flat_map(|(switch, survey)| {
+    fn fabric_logins(&self) -> FabricLogins {
+        let mut known = FabricLogins::default();
+        for (switch, survey) in self.switches.surveys() {
+            let Some(survey) = survey else {
+                known.silent.push(switch);
+                continue;
+            };
             let logins = survey.logins.into_iter();
-            logins.map(move |login| FabricLoginFact {
+            known.logins.extend(logins.map(|login| FabricLoginFact {
                 switch: switch.clone(),
                 wwpn: login.wwpn.to_string(),
-            })
-        });
-        facts.collect()
+            }));
+        }
+        known
     }
 
     fn keep_secret(&mut self, name: &str, secret: &str) -> Result<(), String> {

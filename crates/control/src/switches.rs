@@ -7,6 +7,7 @@
 
 mod keeper;
 mod prepare;
+mod zone_files;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,21 +15,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use engine::switch::options::{RingKind, SwitchOptions};
-use engine::switch::{OpenSwitch, RunningSwitch, SwitchError, SwitchSurvey};
+use engine::switch::{
+    NoSurvey, OpenSwitch, RunningSwitch, SURVEY_PATIENCE, SwitchError, SwitchSurvey,
+};
 use fc::fabric::zones::Zones;
 
 use crate::alarm::{Alarm, AlarmBoard, AlarmKind};
 use crate::lower::switch_options;
 use crate::tree::{SwitchRow, Tree};
 use keeper::Keeper;
+use prepare::PreparedSwitch;
 pub(crate) use prepare::PreparedSwitches;
-use prepare::{PreparedSwitch, read_zones};
+use zone_files::ZoneFiles;
 
 /// The switches of a daemon.
 pub(crate) struct Switches {
     state: PathBuf,
     ring: RingKind,
     alarms: Arc<AlarmBoard>,
+    zone_files: ZoneFiles,
     rows: Mutex<Rows>,
     /// Locked while switches are started or stopped.
     turn: Mutex<()>,
@@ -57,11 +62,20 @@ impl Switches {
         ring: RingKind,
         alarms: Arc<AlarmBoard>,
     ) -> std::io::Result<Arc<Self>> {
+        Self::with(ZoneFiles::default(), (state, ring), alarms)
+    }
+
+    fn with(
+        zone_files: ZoneFiles,
+        (state, ring): (PathBuf, RingKind),
+        alarms: Arc<AlarmBoard>,
+    ) -> std::io::Result<Arc<Self>> {
         let (keeper, jobs) = Keeper::new();
         let switches = Arc::new(Self {
             state,
             ring,
             alarms,
+            zone_files,
             rows: Mutex::default(),
             turn: Mutex::default(),
             keeper,
@@ -73,15 +87,15 @@ impl Switches {
     /// Starts those of a tree. One whose zones cannot be read lets no port see another; one that
     /// cannot run is tried again. There is an alarm of both.
     pub(crate) fn start(&self, tree: &Tree) {
-        let prepared = tree.switch.iter().map(|(name, row)| {
-            let zones = read_zones(row).unwrap_or_else(|cause| {
-                let detail = format!("{cause}; no port of switch {name} sees another");
-                self.alarms.raise(zones_alarm(name, detail));
-                Arc::new(Zones::closed())
-            });
+        let zones = self.zone_files.read(tree).into_iter();
+        let prepared = zones.map(|(name, zones)| {
+            let unread = zones.as_ref().err();
+            let unread =
+                unread.map(|cause| format!("{cause}; no port of switch {name} sees another"));
             let prepared = PreparedSwitch {
-                row: row.clone(),
-                zones,
+                row: tree.switch[name].clone(),
+                zones: zones.unwrap_or_else(|_| Arc::new(Zones::closed())),
+                unread,
                 restarts: true,
                 open: None,
             };
@@ -98,6 +112,7 @@ impl Switches {
             stays.is_none_or(|prepared| prepared.restarts)
         });
         for (name, prepared) in prepared.0 {
+            self.tell_of_zones(&name, prepared.unread.as_deref());
             if prepared.restarts {
                 self.begin(&name, prepared);
             } else {
@@ -106,17 +121,44 @@ impl Switches {
         }
     }
 
-    /// What each of those that run has, by the names of their rows.
-    pub(crate) fn surveys(&self) -> Vec<(String, SwitchSurvey)> {
+    /// The alarm of zones that cannot be read, as it is with the rows that are served now.
+    fn tell_of_zones(&self, name: &str, unread: Option<&str>) {
+        match unread {
+            Some(detail) => self.alarms.raise(zones_alarm(name, detail.to_owned())),
+            None => self.alarms.clear_at(AlarmKind::Zones, &at(name)),
+        }
+    }
+
+    /// What each of those that run has, by the names of their rows; `None` of one that does not
+    /// answer, of which there is an alarm. All are asked at once, and have one deadline.
+    pub(crate) fn surveys(&self) -> Vec<(String, Option<SwitchSurvey>)> {
         let running = |(name, held): (&String, &HeldRow)| {
             let running = held.running.as_ref()?;
             Some((name.clone(), Arc::clone(running)))
         };
         let running: Vec<_> = self.rows().iter().filter_map(running).collect();
-        let surveys = running.into_iter();
-        surveys
-            .filter_map(|(name, running)| Some((name, running.survey()?)))
-            .collect()
+        let asked = running.into_iter();
+        let asked: Vec<_> = asked.map(|(name, one)| (name, one.ask())).collect();
+        let answers = asked.into_iter().filter_map(|(name, asked)| {
+            let answer = match asked.wait() {
+                Ok(survey) => Some(survey),
+                Err(NoSurvey::Silent) => None,
+                Err(NoSurvey::Ended) => return None,
+            };
+            self.tell_of_silence(&name, answer.is_none());
+            Some((name, answer))
+        });
+        answers.collect()
+    }
+
+    fn tell_of_silence(&self, name: &str, is_silent: bool) {
+        if !is_silent {
+            return self.alarms.clear_at(AlarmKind::Switch, &at(name));
+        }
+        let detail = format!("switch {name} has not answered for {SURVEY_PATIENCE:?}");
+        let way_out = "see in the log what its thread waits for";
+        let alarm = Alarm::new(AlarmKind::Switch, detail).at(at(name));
+        self.alarms.raise(alarm.way_out(way_out));
     }
 
     /// Logs all ports out, and ends.

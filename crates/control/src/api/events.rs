@@ -46,9 +46,8 @@ struct Reader<L> {
 pub(super) async fn events(State(api): State<ApiState>, caller: Caller) -> Answer<Response> {
     let mut before: Option<Facts> = None;
     let look = move |mut now: Facts| {
-        if let (None, Some(before)) = (&now.sessions, &before) {
-            // That nobody tells is not that all have left.
-            now.sessions.clone_from(&before.sessions);
+        if let Some(before) = &before {
+            now.keep_untold(before);
         }
         let told = match &before {
             None => vec![("served", json!({ "generation": now.generation }))],
@@ -158,6 +157,8 @@ struct Facts {
     sessions: Option<Sessions>,
     /// The ports that are logged in to fabrics, by switch and WWPN.
     members: BTreeMap<(String, String), FabricMember>,
+    /// The switches that have not told.
+    silent: BTreeSet<String>,
     absent: BTreeSet<String>,
     alarms: BTreeSet<Alarm>,
 }
@@ -167,18 +168,38 @@ impl Facts {
         let sessions = plane.sessions().ok();
         let keyed = |one: Session| (key(&one), one);
         let sessions = sessions.map(|all| all.into_iter().map(keyed).collect());
+        let (mut members, mut silent) = (BTreeMap::new(), BTreeSet::new());
+        for told in plane.fabrics_told() {
+            match told {
+                Ok(fabric) => members.extend(members_of(fabric)),
+                Err(switch) => drop(silent.insert(switch)),
+            }
+        }
         let volumes = plane.stats().into_iter().filter(|volume| volume.absent);
         Self {
             generation: plane.served().generation,
             sessions,
-            members: plane.fabrics().into_iter().flat_map(members).collect(),
+            members,
+            silent,
             absent: volumes.map(|volume| volume.volume).collect(),
             alarms: plane.alarms().into_iter().collect(),
         }
     }
+
+    /// That nothing tells of sessions and logins is not that all have left: those of the look
+    /// before are taken to be there.
+    fn keep_untold(&mut self, before: &Self) {
+        if self.sessions.is_none() {
+            self.sessions.clone_from(&before.sessions);
+        }
+        let known = before.members.iter();
+        let untold = known.filter(|((switch, _), _)| self.silent.contains(switch));
+        let untold = untold.map(|(key, member)| (key.clone(), member.clone()));
+        self.members.extend(untold);
+    }
 }
 
-fn members(fabric: Fabric) -> impl Iterator<Item = ((String, String), FabricMember)> {
+fn members_of(fabric: Fabric) -> impl Iterator<Item = ((String, String), FabricMember)> {
     let members = fabric.logins.into_iter();
     members.map(move |one| ((fabric.switch.clone(), one.wwpn.clone()), one))
 }

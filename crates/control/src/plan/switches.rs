@@ -18,6 +18,15 @@ pub struct FabricLoginFact {
     pub wwpn: String,
 }
 
+/// The ports that are logged in to fabrics, as far as the switches tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FabricLogins {
+    /// Those that are known.
+    pub logins: Vec<FabricLoginFact>,
+    /// The switches that do not answer, as their rows are called.
+    pub silent: Vec<String>,
+}
+
 pub(super) fn compare(old: &Tree, new: &Tree, plan: &mut Plan) {
     for (name, before, after) in pairs(&old.switch, &new.switch) {
         if before == after {
@@ -38,13 +47,27 @@ pub(super) fn compare(old: &Tree, new: &Tree, plan: &mut Plan) {
 
 /// Names the ports whose logins end.
 pub(super) fn tell_logins(plan: &mut Plan, logins: &[FabricLoginFact]) {
-    let cuts = |one: &&mut Difference| one.effect.as_deref().is_some_and(ends_logins);
-    for difference in plan.differences.iter_mut().filter(cuts) {
+    let differences = plan.differences.iter_mut();
+    for difference in differences.filter(|one| ends_logins(one)) {
         let name = difference.row.strip_prefix(SECTION);
         let cut = logins.iter().filter(|login| Some(&*login.switch) == name);
         let cut: BTreeSet<_> = cut.map(|login| login.wwpn.clone()).collect();
         difference.hosts = cut.into_iter().collect();
     }
+}
+
+/// A line for each switch whose logins end and that does not tell of them.
+pub(super) fn untold_logins(plan: &Plan, silent: &[String]) -> Vec<String> {
+    let cut = plan.differences.iter().filter(|one| ends_logins(one));
+    let cut = cut.filter_map(|one| one.row.strip_prefix(SECTION));
+    let untold = cut.filter(|name| silent.iter().any(|one| one == name));
+    let line = |name| {
+        format!(
+            "{SECTION}{name}: it does not answer, so the plan does not name the ports that lose \
+             their login: lunar ls switch shows whether it does again"
+        )
+    };
+    untold.map(line).collect()
 }
 
 /// What comes before the name of a row.
@@ -53,8 +76,9 @@ const SECTION: &str = "switch.";
 const GOES: &str = "logins to its fabric end";
 const RESTARTS: &str = "it starts again: logins to its fabric end and come back";
 
-fn ends_logins(effect: &str) -> bool {
-    [GOES, RESTARTS].contains(&effect)
+fn ends_logins(difference: &Difference) -> bool {
+    let effect = difference.effect.as_deref();
+    effect.is_some_and(|effect| [GOES, RESTARTS].contains(&effect))
 }
 
 fn impact(before: Option<&SwitchRow>, after: Option<&SwitchRow>) -> (Impact, Option<&'static str>) {

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use io::ring::RingKind;
 use tempfile::TempDir;
 
-use super::Switches;
-use crate::alarm::AlarmBoard;
+use super::zone_files::ZoneFiles;
+use super::{Switches, at};
+use crate::alarm::{AlarmBoard, AlarmKind};
 use crate::document::parse;
 use crate::tree::Tree;
 
@@ -25,10 +26,14 @@ struct Rig {
 impl Rig {
     /// Nothing is configured yet.
     fn new() -> Self {
+        Self::with(ZoneFiles::default())
+    }
+
+    fn with(zone_files: ZoneFiles) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let alarms = Arc::new(AlarmBoard::default());
-        let state = folder.path().join("state");
-        let switches = Switches::new(state, RingKind::Auto, Arc::clone(&alarms)).unwrap();
+        let state = (folder.path().join("state"), RingKind::Auto);
+        let switches = Switches::with(zone_files, state, Arc::clone(&alarms)).unwrap();
         Self {
             folder,
             switches,
@@ -59,7 +64,7 @@ impl Rig {
     fn running(&self) -> Vec<(String, usize)> {
         let surveys = self.switches.surveys().into_iter();
         surveys
-            .map(|(name, survey)| (name, survey.ports.len()))
+            .map(|(name, survey)| (name, survey.unwrap().ports.len()))
             .collect()
     }
 
@@ -197,4 +202,67 @@ fn a_file_that_only_its_owner_reads_is_no_zone_file() {
     let refused = rig.apply(&row).unwrap_err();
     assert!(refused[0].contains("chmod o+r"), "{refused:?}");
     assert!(!refused[0].contains("correct"), "{refused:?}");
+}
+
+/// As on a server that does not answer. A tree with three of them is waited for once.
+#[test]
+fn a_zone_file_that_hangs_holds_a_change_up_for_a_while_and_the_next_one_not_at_all() {
+    let mut rig = Rig::with(ZoneFiles {
+        read: |_| loop {
+            std::thread::park();
+        },
+        patience: Duration::from_secs(1),
+        ..ZoneFiles::default()
+    });
+    rig.apply(ONE).unwrap();
+    let hung = |name| {
+        let row = ONE.replace("open = true", &format!("zone-file = \"DIR/{name}\""));
+        row.replace("DIR/a\"", &format!("DIR/{name}-cable\""))
+            .replace("switch.a", &format!("switch.{name}"))
+    };
+    let began = Instant::now();
+    let refused = rig.apply(&["x", "y", "z"].map(hung).concat()).unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(2), "one deadline");
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    assert!(
+        refused[0].ends_with("not read after 1s: see whether its disk answers"),
+        "{refused:?}"
+    );
+    let began = Instant::now();
+    let refused = rig.apply(&hung("x")).unwrap_err();
+    assert!(refused[0].contains("still being read"), "{refused:?}");
+    assert!(began.elapsed() < Duration::from_millis(500), "it waits");
+    assert_eq!(rig.running(), [("a".to_owned(), 1)]);
+}
+
+/// What was read for a change that is refused is not what is served.
+#[test]
+fn the_alarm_of_zones_stays_with_a_change_that_is_not_made() {
+    let mut rig = Rig::new();
+    let zones = "zone z = port:eth1\nzoneset s = z\nactive s\n";
+    fs::write(rig.path("zones"), zones).unwrap();
+    let row = ONE.replace("open = true", "zone-file = \"DIR/zones\"");
+    rig.apply(&row).unwrap();
+    fs::write(rig.path("zones"), "wrong").unwrap();
+    rig.apply(&format!("{row}[group.g]\ninitiators = [\"*\"]\n"))
+        .unwrap();
+    assert_eq!(rig.told().len(), 1);
+    fs::write(rig.path("zones"), zones).unwrap();
+    let refused = format!("{row}[switch.b]\nplaces = [\"cable:DIR/none/b\"]\nopen = true\n");
+    rig.apply(&refused).unwrap_err();
+    assert_eq!(rig.told().len(), 1, "the zones that are served are older");
+    rig.apply(&row).unwrap();
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+#[test]
+fn a_switch_that_does_not_answer_is_an_alarm_until_it_does() {
+    let mut rig = Rig::new();
+    rig.apply(ONE).unwrap();
+    rig.switches.tell_of_silence("a", true);
+    assert!(rig.told()[0].contains("switch a has not answered for 5s"));
+    assert_eq!(rig.alarms.list()[0].kind, AlarmKind::Switch);
+    assert_eq!(rig.alarms.list()[0].at.as_deref(), Some(&*at("a")));
+    assert_eq!(rig.running(), [("a".to_owned(), 1)]);
+    assert_eq!(rig.told(), [""; 0]);
 }

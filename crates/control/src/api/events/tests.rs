@@ -74,6 +74,37 @@ fn sessions_that_nobody_tells_of_have_not_left() {
     assert_eq!(kinds(&Facts::default(), &known), [""; 0]);
 }
 
+/// A switch that waits for its disk has not lost its ports.
+#[test]
+fn logins_to_a_switch_that_does_not_answer_have_not_ended() {
+    let member = |switch: &str| {
+        let member = FabricMember {
+            wwpn: "20:00:00:00:5e:00:53:00".to_owned(),
+            wwnn: "10:00:00:00:5e:00:53:00".to_owned(),
+            fc_id: "0x010100".to_owned(),
+            place: "eth1".to_owned(),
+            enode: "00:00:5e:00:53:00".to_owned(),
+        };
+        ((switch.to_owned(), member.wwpn.clone()), member)
+    };
+    let before = Facts {
+        members: [member("blue"), member("red")].into(),
+        ..Facts::default()
+    };
+    let mut now = Facts {
+        silent: ["blue".to_owned()].into(),
+        ..Facts::default()
+    };
+    now.keep_untold(&before);
+    assert_eq!(now.members, [member("blue")].into());
+    let [(kind, told)] = &happened(&before, &now)[..] else {
+        panic!("the logins of one switch");
+    };
+    assert_eq!((*kind, &told["switch"]), ("fabric-out", &json!("red")));
+    let answered = Facts::default();
+    assert_eq!(kinds(&now, &answered), ["fabric-out"]);
+}
+
 #[test]
 fn each_thing_is_told_in_its_own_words() {
     let names = |name: &str| [name.to_owned()].into();

@@ -186,3 +186,14 @@ proptest! {
         prop_assert!(keeps_all(&old, &old));
     }
 }
+
+#[test]
+fn a_plan_says_what_it_does_not_know_of_a_switch_that_is_silent() {
+    let silent = ["a".to_owned(), "b".to_owned()];
+    let untold = |new: &str| between(OPEN, new).untold_logins(&silent);
+    let [line] = &untold("")[..] else {
+        panic!("one line");
+    };
+    assert!(line.starts_with("switch.a: it does not answer"), "{line}");
+    assert_eq!(untold(OPEN), [""; 0], "nothing ends");
+}

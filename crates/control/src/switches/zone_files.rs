@@ -1,0 +1,101 @@
+//! The zones of rows, of which some are in files: all files are read at once and have one deadline,
+//! as one may lie on a server that does not answer and changes wait for it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::switch::{self, PendingRead, ZoneReads};
+use fc::fabric::zones::Zones;
+
+use crate::tree::{SwitchRow, Tree};
+
+type ReadZones = Result<Arc<Zones>, String>;
+
+/// What reads zone files.
+pub(super) struct ZoneFiles {
+    pub(super) reads: ZoneReads,
+    pub(super) read: fn(&Path) -> ReadZones,
+    pub(super) patience: Duration,
+}
+
+impl Default for ZoneFiles {
+    fn default() -> Self {
+        Self {
+            reads: ZoneReads::default(),
+            read,
+            patience: PATIENCE,
+        }
+    }
+}
+
+enum Begun {
+    Done(ReadZones),
+    Pending(PendingRead<ReadZones>),
+}
+
+impl ZoneFiles {
+    /// The zones of each row of a tree, or what is wrong with them.
+    pub(super) fn read<'a>(&self, tree: &'a Tree) -> Vec<(&'a String, ReadZones)> {
+        let began = Instant::now();
+        let rows = tree.switch.iter();
+        let begun: Vec<_> = rows.map(|(name, row)| (name, self.begin(row))).collect();
+        let end = |one| match one {
+            Begun::Done(zones) => zones,
+            Begun::Pending(pending) => {
+                let zones = pending.wait(began, self.patience);
+                zones.map_err(|cause| cause.to_string()).flatten()
+            }
+        };
+        let zones = begun.into_iter().map(|(name, begun)| (name, end(begun)));
+        zones.collect()
+    }
+
+    fn begin(&self, row: &SwitchRow) -> Begun {
+        let Some(path) = &row.zone_file else {
+            return Begun::Done(own_zones(row));
+        };
+        match self.reads.begin(Path::new(path), self.read) {
+            Ok(pending) => Begun::Pending(pending),
+            Err(cause) => Begun::Done(Err(cause.to_string())),
+        }
+    }
+}
+
+/// The zones of a row that names no file.
+fn own_zones(row: &SwitchRow) -> ReadZones {
+    let zones = if row.open {
+        Ok(Zones::open())
+    } else {
+        Zones::parse(&row.zone_text())
+    };
+    zones.map(Arc::new).map_err(|error| error.to_string())
+}
+
+fn read(path: &Path) -> ReadZones {
+    check_readable(path)?;
+    switch::read_zones(path).map_err(|error| error.to_string())
+}
+
+/// What is wrong in a zone file is told to whoever may change the tree, with its words. So it must
+/// not be one that only root can read, such as a secret.
+fn check_readable(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let metadata = fs::metadata(path).map_err(|cause| format!("{shown}: {cause}"))?;
+    if metadata.permissions().mode() & OTHERS_READ == 0 {
+        return Err(format!(
+            "{shown}: only its owner or group can read it, so its words must not be told: chmod \
+             o+r {shown}, or name a file of zones"
+        ));
+    }
+    Ok(())
+}
+
+/// S_IROTH.
+const OTHERS_READ: u32 = 0o4;
+
+/// How long all zone files of a tree may take: any disk that answers is faster, and whoever asked
+/// for the change still waits.
+const PATIENCE: Duration = Duration::from_secs(5);
