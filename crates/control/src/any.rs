@@ -10,11 +10,14 @@ use proptest::prelude::*;
 use crate::check::check;
 use crate::secret::SecretSource;
 use crate::tree::{
-    Access, ChapRow, DigestUse, GroupRow, HashName, LimitRow, LoginRow, LunNumber, LunRow, LunRows,
-    PortalGroupTag, PortalIser, PortalRow, Portals, SwitchRow, TargetRow, Tree, VolumeRow,
+    Access, ChapRow, DigestUse, FastPathUse, GroupRow, HashName, LimitRow, LldpUse, LoginRow,
+    LunNumber, LunRow, LunRows, PortalGroupTag, PortalIser, PortalRow, Portals, SwitchRow,
+    TargetRow, Tree, VolumeRow,
 };
 
 const VOLUMES: [&str; 4] = ["a", "b", "vm1", "long name"];
+const LLDP_USES: [LldpUse; 3] = [LldpUse::Send, LldpUse::Listen, LldpUse::Off];
+const FAST_PATH_USES: [FastPathUse; 2] = [FastPathUse::Auto, FastPathUse::Off];
 const GROUPS: [&str; 3] = ["cluster", "guests", "g"];
 
 /// A tree whose references lead somewhere, if `volume` and `group` have such rows.
@@ -250,8 +253,12 @@ fn switch() -> impl Strategy<Value = SwitchRow> {
     let numbers = (option::of(1_u8..240), option::of(1_u16..4095));
     let fka = option::of((250_u64..9000).prop_map(|millis| Time(Duration::from_millis(millis))));
     let zoning = (vec(line, 0..3), any::<bool>());
-    (places, zoning, numbers, fka, name, any::<bool>()).prop_map(
-        |(places, (zones, open), (domain, vlan), fka, switch_name, standby)| SwitchRow {
+    let uses = (
+        option::of(prop::sample::select(&LLDP_USES[..])),
+        option::of(prop::sample::select(&FAST_PATH_USES[..])),
+    );
+    (places, zoning, numbers, fka, name, uses, any::<bool>()).prop_map(
+        |(places, (zones, open), (domain, vlan), fka, switch_name, uses, standby)| SwitchRow {
             places,
             zone_file: (!open && zones.is_empty()).then(|| "/etc/lunar/zones".to_owned()),
             open: open && zones.is_empty(),
@@ -260,6 +267,8 @@ fn switch() -> impl Strategy<Value = SwitchRow> {
             vlan,
             fka,
             switch_name,
+            lldp: uses.0,
+            fast_path: uses.1,
             standby,
             ..SwitchRow::default()
         },

@@ -31,7 +31,7 @@ use crate::secret::SecretSource;
 pub use portal_iser::PortalIser;
 pub(crate) use portals::{A_LIST, A_PORTAL};
 pub use portals::{PortalRow, Portals};
-pub use switch::{LldpUse, SwitchRow};
+pub use switch::{FastPathUse, LldpUse, SwitchRow};
 
 /// The version of the document that this program writes, and the highest that it reads.
 pub const VERSION: u32 = 1;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use address::Time;
-use engine::switch::options::{LldpMode, RingKind, SwitchOptions, Zoning, place};
+use engine::switch::options::{FastPathChoice, LldpMode, RingKind, SwitchOptions, Zoning, place};
 use fc::fabric::zones::Zones;
 
-use crate::tree::{LldpUse, SwitchRow};
+use crate::tree::{FastPathUse, LldpUse, SwitchRow};
 
 /// The options of a row that was checked, with its zones. N_Port_IDs are remembered in the state
 /// directory where the row says nothing else.
@@ -38,6 +38,10 @@ pub(crate) fn switch_options(
             LldpUse::Send => LldpMode::Send,
             LldpUse::Listen => LldpMode::Listen,
             LldpUse::Off => LldpMode::Off,
+        }),
+        fast_path: row.fast_path.map_or(default.fast_path, |used| match used {
+            FastPathUse::Auto => FastPathChoice::Auto,
+            FastPathUse::Off => FastPathChoice::Off,
         }),
         standby: row.standby,
         ring,

@@ -55,6 +55,10 @@ pub struct SwitchRow {
     /// What it does of LLDP and DCBX at interfaces; where missing, it sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lldp: Option<LldpUse>,
+    /// Whether the kernel forwards between interfaces what the switch has let through before; where
+    /// missing, it does where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_path: Option<FastPathUse>,
     /// It waits until the other switch of its names falls silent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub standby: bool,
@@ -69,6 +73,16 @@ pub enum LldpUse {
     /// It listens.
     Listen,
     /// Neither.
+    Off,
+}
+
+/// Whether the kernel forwards frames of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastPathUse {
+    /// Where it can.
+    Auto,
+    /// All frames go through user space.
     Off,
 }
 

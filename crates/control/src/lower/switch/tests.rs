@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::switch::options::{LldpMode, RingKind, SwitchOptions, Zoning};
+use engine::switch::options::{FastPathChoice, LldpMode, RingKind, SwitchOptions, Zoning};
 use fc::fabric::zones::Zones;
 
 use super::switch_options;
@@ -28,7 +28,10 @@ fn what_a_row_leaves_out_is_as_lunar_switch_has_it() {
     );
     assert_eq!((options.fka, options.fc_map), (default.fka, default.fc_map));
     assert_eq!((options.vlan, options.standby), (None, false));
-    assert_eq!(options.lldp, LldpMode::Send);
+    assert_eq!(
+        (options.lldp, options.fast_path),
+        (LldpMode::Send, FastPathChoice::Auto)
+    );
     assert_eq!(options.zoning, Zoning::Given(Arc::new(Zones::open())));
     assert_eq!(
         options.state.as_deref(),
@@ -41,7 +44,7 @@ fn what_a_row_says_counts() {
     let options = options(
         "domain = 9\nvlan = 152\npriority = 3\nfka = \"500ms\"\nfc-map = \"0e:fc:07\"\n\
          fabric-name = \"20:98:00:00:00:00:00:01\"\nswitch-name = \"10:00:00:00:00:00:00:02\"\n\
-         state = \"/srv/ids\"\nlldp = \"listen\"\nstandby = true\n",
+         state = \"/srv/ids\"\nlldp = \"listen\"\nfast-path = \"off\"\nstandby = true\n",
     );
     assert_eq!(options.validate(), Ok(()));
     assert_eq!(
@@ -56,6 +59,9 @@ fn what_a_row_says_counts() {
         ["20:98:00:00:00:00:00:01", "10:00:00:00:00:00:00:02"]
     );
     assert_eq!(options.state.as_deref(), Some(Path::new("/srv/ids")));
-    assert_eq!(options.lldp, LldpMode::Listen);
+    assert_eq!(
+        (options.lldp, options.fast_path),
+        (LldpMode::Listen, FastPathChoice::Off)
+    );
     assert!(options.standby);
 }
