@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use fc::fabric::zones::Zones;
 use fc::fabric::{PortNumber, Switch, SwitchConfig, SwitchPortConfig, Verdict};
-use fc::wire::els::{ClassParameters, Els, Features, ServiceParameters};
-use fc::wire::ethernet::{self, EthernetHeader, Mac};
-use fc::wire::fcoe::{self, Eof, Sof};
-use fc::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
-use fc::wire::names::{FcId, Wwn};
+use fc::tests::EnodeFrames;
+use fc::wire::ethernet::Mac;
+use fc::wire::frame::{FrameType, RCtl};
+use fc::wire::names::FcId;
 
 use super::{COMMANDS, Counts};
 
@@ -67,65 +65,20 @@ fn switch() -> Switch {
     switch
 }
 
-/// A host logs in, at a port by its number.
-fn log_in(switch: &mut Switch, number: u16) {
+/// A host by its number, at one of both ports.
+fn host(number: u16) -> EnodeFrames {
     let [high, low] = number.to_be_bytes();
-    let mac = Mac([2, 0, 0, 1, high, low]);
-    let name = u64::from(number);
-    let login = ServiceParameters {
-        versions: [0x20; 2],
-        bb_credit: 10,
-        features: Features::CONTINUOUS_OFFSET,
-        receive_size: 2112,
-        total_sequences: 0,
-        relative_offset: 0,
-        e_d_tov: 0,
-        wwpn: Wwn(0x2000_0200_0000_0000 | name),
-        wwnn: Wwn(0x1000_0200_0000_0000 | name),
-        class_3: ClassParameters {
-            options: ClassParameters::VALID | ClassParameters::SEQUENTIAL,
-            ..ClassParameters::default()
-        },
-    };
-    let request = Descriptor::Els(Encapsulated {
-        kind: DescriptorType::FLOGI,
-        header: header(
-            (RCtl::ELS_REQUEST, FrameType::ELS),
-            (FcId::UNIDENTIFIED, FcId::FABRIC_F),
-        ),
-        payload: &Els::Flogi(login).encode(),
-    });
-    let none = Descriptor::Mac(Mac::default());
-    let bytes = fip::encode(FipOperation::ElsRequest, Flags::FPMA, &[request, none]);
-    let ethernet = EthernetHeader::new(mac, fcf(number % 2), ethernet::FIP);
-    let mut frame = vec![0; ethernet.len() + bytes.len()];
-    ethernet.put(&mut frame).copy_from_slice(&bytes);
+    EnodeFrames::new(Mac([2, 0, 0, 1, high, low]), fcf(number % 2))
+}
+
+fn log_in(switch: &mut Switch, number: u16) {
     // Slowly, as what one port takes of FIP in a second is limited.
     let now = Duration::from_millis(10 * u64::from(number));
-    switch.receive(now, PortNumber(number % 2), &frame);
+    switch.receive(now, PortNumber(number % 2), &host(number).flogi(1));
     while switch.poll().is_some() {}
 }
 
-fn header(kind: (RCtl, FrameType), ids: (FcId, FcId)) -> FrameHeader {
-    FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kind, ids, (OxId(1), RxId::UNASSIGNED))
-    }
-}
-
 fn full_frame(from: FcId, to: FcId) -> Vec<u8> {
-    let ethernet = EthernetHeader::new(Mac::of_port(Mac::FC_MAP, from), fcf(0), ethernet::FCOE);
-    let header = header((RCtl::UNSOLICITED_COMMAND, FrameType::FCP), (from, to));
-    let mut frame = vec![0; fcoe::frame_len(&ethernet, PAYLOAD.len())];
-    let fill = |bytes: &mut [u8]| bytes.copy_from_slice(&PAYLOAD);
-    let delimiters = (Sof::I3, Eof::T);
-    fcoe::encode(
-        &mut frame,
-        &ethernet,
-        delimiters,
-        &header,
-        PAYLOAD.len(),
-        fill,
-    );
-    frame
+    let kind = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
+    host(0).fcoe(kind, (from, to), 1, &PAYLOAD)
 }

@@ -34,6 +34,8 @@ mod report;
 mod running;
 pub mod status;
 mod survey;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod unseen;

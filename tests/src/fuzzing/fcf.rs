@@ -8,8 +8,8 @@ use fc::fabric::zones::Zones;
 use fc::fabric::{
     FabricLogin, PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchPortConfig, Verdict,
 };
-use fc::tests::{HeapFrames, frame};
-use fc::wire::els::{ClassParameters, Els, Features, Logo, ServiceParameters};
+use fc::tests::{HeapFrames, frame, login};
+use fc::wire::els::{ClassParameters, Els, Logo, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fcoe::{self, Eof, Sof};
 use fc::wire::fip::{
@@ -394,19 +394,12 @@ fn zones(script: &mut Script<'_>) -> Arc<Zones> {
 
 fn parameters(script: &mut Script<'_>, wwpn: Wwn) -> ServiceParameters {
     ServiceParameters {
-        versions: [0x20; 2],
-        bb_credit: 10,
-        features: Features::CONTINUOUS_OFFSET,
         receive_size: mostly(script, 2112, &[0, 255, 256]),
-        total_sequences: 0,
-        relative_offset: 0,
-        e_d_tov: 0,
-        wwpn,
-        wwnn: Wwn(9),
         class_3: ClassParameters {
             options: mostly(script, ClassParameters::VALID, &[0]),
             ..ClassParameters::default()
         },
+        ..login(wwpn, Wwn(9))
     }
 }
 

@@ -4,10 +4,8 @@
 use std::time::Duration;
 
 use fc::fip::{self, Fip, FipConfig, Mode};
-use fc::tests::{FipView, sent};
-use fc::wire::els::{
-    ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
-};
+use fc::tests::{FipView, login, sent};
+use fc::wire::els::{ClassParameters, Els, Logo, LsRejectReason, Reply, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fip::{
     Descriptor, DescriptorType, Encapsulated, Fc4Features, FipMessage, FipOperation, Flags, encode,
@@ -319,16 +317,8 @@ fn payload(
     reply: bool,
 ) -> (DescriptorType, Vec<u8>) {
     let login = ServiceParameters {
-        versions: [0x20; 2],
-        bb_credit: 10,
-        features: Features::CONTINUOUS_OFFSET,
-        receive_size: 2112,
-        total_sequences: 0,
-        relative_offset: 0,
-        e_d_tov: 0,
-        wwpn: from.wwpn,
-        wwnn: from.wwnn,
         class_3: ClassParameters::default(),
+        ..login(from.wwpn, from.wwnn)
     };
     let logo = Logo {
         fc_id,

@@ -3,7 +3,6 @@
 mod backlog;
 mod carry;
 mod egress;
-mod enode;
 mod fast_path;
 mod holdback;
 mod ids;
@@ -16,3 +15,5 @@ mod running;
 mod unseen;
 mod vlan;
 mod zone_file;
+
+use super::testing as enode;

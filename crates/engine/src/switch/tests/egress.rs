@@ -7,6 +7,7 @@ use fc::fabric::zones::Zones;
 use fc::fabric::{
     DropReason, PortNumber, Switch, SwitchConfig, SwitchPortConfig, UndeliveredFrame,
 };
+use fc::tests::EnodeFrames;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
@@ -15,7 +16,6 @@ use super::super::egress::{EgressOf, Logouts};
 use super::super::lldp::LldpAgents;
 use super::super::options::LldpMode;
 use super::super::port::Egress;
-use super::enode;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -36,7 +36,7 @@ fn switch() -> (Switch, [FcId; 2]) {
         });
         switch.link(Duration::ZERO, number, true);
         let (host, fcf) = (Mac([2, 0, 0, 0, 0, port]), Mac([2, 0, 0, 0, 0xfc, port]));
-        switch.receive(SECOND, number, &enode::flogi(host, fcf));
+        switch.receive(SECOND, number, &EnodeFrames::new(host, fcf).flogi(1));
     }
     let ids: Vec<_> = switch.logins().map(|login| login.fc_id).collect();
     (switch, ids.try_into().unwrap())
