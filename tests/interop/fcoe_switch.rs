@@ -1,4 +1,9 @@
-//! A switch between two of our own: a server behind one cable, its user behind another.
+//! A switch between two of our own: a server behind one cable, its user behind another; and hosts
+//! made up for tests.
+
+mod fdmi;
+mod hostile;
+mod hostile_frames;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,12 +25,16 @@ struct Fabric {
 
 impl Fabric {
     fn start(name: &str, options: &[&str]) -> Self {
-        let dir = tests::scratch(name).unwrap();
+        Self::with_cables(tests::scratch(name).unwrap(), &["a", "b"], options)
+    }
+
+    /// In this folder, with cables of these names.
+    fn with_cables(dir: PathBuf, cables: &[&str], options: &[&str]) -> Self {
         let log = fs::File::create(dir.join("switch.log")).unwrap();
         let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
         let mut switch = Command::new(server::binary().unwrap())
             .arg("switch")
-            .args([cable(&dir, "a"), cable(&dir, "b")])
+            .args(cables.iter().map(|name| cable(&dir, name)))
             .args(["--fka", "1s", "--ring", &ring])
             .args(options)
             .stdout(Stdio::piped())
@@ -49,6 +58,10 @@ impl Fabric {
         (server, unit)
     }
 
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("switch.log")).unwrap()
+    }
+
     fn signal(&self, signal: &str) {
         let pid = self.switch.id().to_string();
         tool::must(Command::new("kill").args([signal, &pid])).unwrap();
@@ -57,9 +70,8 @@ impl Fabric {
     #[track_caller]
     fn logs(&self, words: &str) {
         let until = Instant::now() + LIMIT;
-        let log = || fs::read_to_string(self.dir.join("switch.log")).unwrap();
-        while !log().contains(words) {
-            assert!(Instant::now() < until, "{words:?} is not in {}", log());
+        while !self.log().contains(words) {
+            assert!(Instant::now() < until, "{words:?} is not in {}", self.log());
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -74,6 +86,15 @@ impl Drop for Fabric {
 
 fn cable(dir: &Path, name: &str) -> String {
     format!("cable:{}", dir.join(name).display())
+}
+
+/// The members of zones that ports at these cables are.
+fn members(dir: &Path, names: &[&str]) -> String {
+    let places: Vec<_> = names
+        .iter()
+        .map(|name| format!("port:{}", cable(dir, name)))
+        .collect();
+    places.join(" ")
 }
 
 #[test]
@@ -103,10 +124,9 @@ fn a_port_sees_what_its_zones_have() {
     let (server, unit) = fabric.serve(&["ram:1M"]);
     fabric.logs("has logged in as 0x01");
     crate::refused(&mut crate::lunar(&["info", &unit]));
-    let places = ["a", "b"].map(|name| format!("port:{}", cable(&fabric.dir, name)));
     let text = format!(
         "zone all = {}\nzoneset day = all\nactive day\n",
-        places.join(" ")
+        members(&fabric.dir, &["a", "b"])
     );
     fs::write(&zones, text).unwrap();
     fabric.signal("-HUP");
