@@ -22,7 +22,7 @@ use scsi::medium::Now;
 
 use super::egress::{EgressOf, Logouts};
 use super::fast_path::SwitchFastPath;
-use super::holdback::Holdback;
+use super::holdback::{BatchCount, Holdback};
 use super::ids_keeper::IdsKeeper;
 use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
@@ -235,22 +235,32 @@ impl SwitchCore {
         let Some(mut attachment) = self.ports[at].take() else {
             return;
         };
-        let taken = |frame: &[u8], tci| self.forward(now, at, frame, tci);
-        attachment.ether.receive(taken);
+        let (begun, mut count) = (self.now(), BatchCount::default());
+        attachment.ether.receive(|frame, tci| {
+            let is_forwarded = self.forward(now, at, frame, tci);
+            count.forwarded += usize::from(is_forwarded);
+            count.others += usize::from(!is_forwarded);
+        });
         self.ports[at].put_back(attachment);
+        if self.ports[at].is_cable() {
+            let ended = self.now();
+            let spent = ended.saturating_sub(begun);
+            self.holdback.was_read(ended, at, count, spent);
+        }
         self.look_for_news(now, at);
     }
 
     /// Has the machine look at a frame, and sends it on if it is to go on: it is copied once, from
-    /// where it came in to where it leaves.
-    fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) {
+    /// where it came in to where it leaves. `false` if it does not go on.
+    fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) -> bool {
         let tag = tci.map(VlanTag::decode);
         if LldpAgents::takes(frame) {
-            return self.hear_lldp(now, at, frame, tag);
+            self.hear_lldp(now, at, frame, tag);
+            return false;
         }
         let verdict = self.switch.receive_tagged(now, number(at), frame, tag);
         let Verdict::Forward(way) = verdict else {
-            return;
+            return false;
         };
         let egress = usize::from(way.egress.0);
         let frame = PassingFrame {
@@ -266,6 +276,7 @@ impl SwitchCore {
                 .count_undelivered(DropReason::Congested, &undelivered);
         }
         self.holdback.waits(egress, self.ports[egress].queued());
+        true
     }
 
     fn hear_lldp(&mut self, now: Now, at: usize, frame: &[u8], tag: Option<VlanTag>) {

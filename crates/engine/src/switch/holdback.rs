@@ -5,6 +5,11 @@
 //! port. A station that reads slowly must not hold up others for ever, nor again and again: after
 //! [`PATIENCE`] the port that it is at holds nobody back until its queue has been empty once, and
 //! meanwhile loses what it has no room for.
+//!
+//! What comes in at a cable and is not forwarded, but for the switch itself or dropped, has no such
+//! queue. A station that sends nothing else, as fast as it can, would have the switch read a whole
+//! batch of it in each turn, while the ports of others wait. So a cable from which too many of such
+//! frames came in a batch is left unread for [`REST`] times as long as they took.
 
 use std::time::Duration;
 
@@ -15,6 +20,14 @@ pub const PORTS_MAX: usize = 64;
 
 /// For how long a cable is left unread at the most.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The rest of a cable for each time that the switch spent on its own frames: they have a
+/// sixteenth of the core.
+const REST: u32 = 15;
+
+/// Frames in a batch that are not forwarded, and for which a cable does not rest: some logins, or
+/// what a host asks of the name server when it begins.
+const FREE: usize = 32;
 
 /// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
 /// takes, as each of several cables may be in the midst of a batch of up to 0.6 MiB.
@@ -40,6 +53,16 @@ struct CableState {
     fed: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
+    /// Until when it rests.
+    rests: Option<Now>,
+}
+
+/// Frames that came in at a port in one batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BatchCount {
+    pub(super) forwarded: usize,
+    /// For the switch itself, or dropped.
+    pub(super) others: usize,
 }
 
 /// A set of ports, one bit each.
@@ -76,6 +99,9 @@ impl Holdback {
     /// Whether a cable is to be read now. What is read next has gone nowhere yet.
     pub(super) fn may_read(&mut self, now: Now, ingress: usize) -> bool {
         let cable = &mut self.cables[ingress];
+        if cable.rests.is_some_and(|until| now < until) {
+            return false;
+        }
         let blocking = cable.fed.both(self.full).without(self.given_up);
         if blocking == PortSet::default() {
             *cable = CableState::default();
@@ -92,7 +118,24 @@ impl Holdback {
 
     /// Whether a cable is left unread.
     pub(super) fn is_held(&self, ingress: usize) -> bool {
-        self.cables[ingress].since.is_some()
+        let cable = &self.cables[ingress];
+        cable.since.is_some() || cable.rests.is_some()
+    }
+
+    /// A batch was read at a cable until `now`, which took so long.
+    pub(super) fn was_read(
+        &mut self,
+        now: Now,
+        ingress: usize,
+        count: BatchCount,
+        spent: Duration,
+    ) {
+        if count.others <= FREE {
+            return;
+        }
+        let all = (count.forwarded + count.others) as u32;
+        let rest = spent * REST * count.others as u32 / all;
+        self.cables[ingress].rests = Some(now + rest.min(PATIENCE));
     }
 
     /// A frame that came in at `ingress` goes to `egress`.

@@ -18,8 +18,14 @@ use super::unseen::unseen;
 impl SwitchCore {
     /// Tells what has happened, and once a minute what was lost.
     pub(super) fn report(&mut self, now: Now) {
+        let mut ids_changed = false;
         while let Some(event) = self.switch.poll() {
+            ids_changed |= matches!(event, SwitchEvent::IdsChanged);
             self.take(now, event);
+        }
+        // Once for all logins of a turn: the list has up to 16,384.
+        if ids_changed {
+            self.with_ids(|ids| ids.write(self.switch.ids().collect()));
         }
         self.lldp.tell_changes(now);
         if self.logins.is_due(now) {
@@ -44,7 +50,7 @@ impl SwitchCore {
                 let (wwpn, request) = (wwpn.unwrap_or_default(), rejected.request);
                 tracing::warn!("{place}: {request} of {wwpn}({from}) is rejected: {why}");
             }
-            SwitchEvent::IdsChanged => self.with_ids(|ids| ids.write(self.switch.ids().collect())),
+            SwitchEvent::IdsChanged => {}
             SwitchEvent::Remark {
                 place,
                 from,

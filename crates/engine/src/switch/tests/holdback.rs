@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::backlog::BACKLOG_MAX;
-use super::super::holdback::{Holdback, PATIENCE};
+use super::super::holdback::{BatchCount, Holdback, PATIENCE};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -56,4 +56,23 @@ fn a_port_that_does_not_read_holds_nobody_back_twice() {
     holdback.waits(2, 0);
     holdback.waits(2, BACKLOG_MAX);
     assert!(!holdback.may_read(PATIENCE + 4 * MS, 0));
+}
+
+/// What is not forwarded has a sixteenth of the time, whatever else comes in beside it.
+#[test]
+fn a_cable_rests_from_what_is_not_forwarded() {
+    let mut holdback = Holdback::new(2);
+    let count = |forwarded, others| BatchCount { forwarded, others };
+    holdback.was_read(MS, 0, count(200, 32), MS);
+    assert!(!holdback.is_held(0), "it is what hosts do");
+    holdback.was_read(MS, 0, count(0, 256), MS);
+    holdback.was_read(MS, 1, count(128, 128), MS);
+    assert!(holdback.is_held(0) && holdback.is_held(1));
+    assert!(!holdback.may_read(8 * MS, 1));
+    assert!(holdback.may_read(9 * MS, 1), "half of the time was its own");
+    assert!(!holdback.may_read(15 * MS, 0));
+    assert!(holdback.may_read(16 * MS, 0));
+    assert!(!holdback.is_held(0) && !holdback.is_held(1));
+    holdback.was_read(20 * MS, 0, count(0, 256), 50 * MS);
+    assert!(holdback.may_read(20 * MS + PATIENCE, 0), "not for ever");
 }
