@@ -26,7 +26,7 @@ use fc::wire::ethernet::{Mac, VlanTag};
 use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
-pub use self::dcb::{DcbUse, NotADcbUse};
+pub use self::dcb::{DcbGate, DcbUse, NotADcbUse};
 pub use self::fcf::FcfAttachment;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
@@ -38,12 +38,13 @@ use crate::journal::QUIET;
 /// An N_Port with the Ethernet port that it is on.
 pub struct NPort<F: Fc4Layer> {
     place: Place,
+    asked: Place,
     ether: EtherPort,
     /// Our address, frames to which come in.
     joined: Option<Mac>,
     port: Port<F>,
     /// What has to open before there is a link.
-    gate: Option<dcb::DcbGate>,
+    gate: Option<DcbGate>,
     looked_at_gate: Now,
     leave: PortShutdown,
     /// Frames came in, and many more are to come.
@@ -133,6 +134,7 @@ impl<F: Fc4Layer> NPort<F> {
         port.link(now, site.ether.link().up && site.gate.is_none());
         Self {
             place: site.place,
+            asked: site.asked,
             ether: site.ether,
             joined: None,
             port,
@@ -155,6 +157,7 @@ impl<F: Fc4Layer> NPort<F> {
     fn with_fc4<G: Fc4Layer>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
         NPort {
             place: self.place,
+            asked: self.asked,
             ether: self.ether,
             joined: self.joined,
             port: self.port.with_fc4(change),
@@ -186,6 +189,11 @@ impl<F: Fc4Layer> NPort<F> {
     /// The interface or cable that it is at.
     pub const fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// The one that was asked for, which the interface of a VLAN may be in place of.
+    pub const fn asked(&self) -> &Place {
+        &self.asked
     }
 
     /// Its state machine.

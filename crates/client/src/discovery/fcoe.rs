@@ -15,7 +15,7 @@ use super::{DiscoveredTarget, units_by};
 use crate::open::{OpenCause, REPLACEMENT, fcoe_settings};
 use crate::remote::{FcoeLink, FcoeLinkEnd, Inquiry, LinkEnd, RemoteError, TargetPortAddress};
 use address::{Address, FcoeAddress, FcoeOptions, FcoePortal};
-use runtime::n_port::{Attachment, BlockingPort, IdlePorts, NPort, PortOwner, PortTerms};
+use runtime::n_port::{BlockingPort, IdlePorts, NPort, PortOwner, PortTerms};
 pub use runtime::n_port::{FrameLoss, FrameLosses};
 
 /// What was found behind an Ethernet port.
@@ -142,8 +142,8 @@ pub fn look(portal: &FcoePortal) -> Result<FcoeDiscovery, OpenCause> {
 
 /// A port that has had the time to find others and to log in to them.
 fn look_around(place: &Place, terms: PortTerms) -> Result<LookingPort, OpenCause> {
-    let mut site = Attachment::open(place, &PortOwner::Initiator).map_err(RemoteError::Port)?;
-    terms.apply(&mut site).map_err(RemoteError::Port)?;
+    let site = terms.open(place, &PortOwner::Initiator);
+    let site = site.map_err(RemoteError::Port)?;
     let initiator = FcpInitiator::new(FcpInitiatorConfig::default());
     let n_port = NPort::begin(site, initiator, Now::ZERO);
     let mut port = BlockingPort::new(n_port, Instant::now()).map_err(RemoteError::Ring)?;

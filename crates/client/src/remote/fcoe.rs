@@ -168,10 +168,7 @@ impl FcoeLink {
         let (ports, terms) = (self.target.ports.clone(), self.target.terms);
         let open = move || {
             ports.wait_for_ending(&place);
-            let site = Attachment::open(&place, &owner).and_then(|mut site| {
-                terms.apply(&mut site)?;
-                Ok(site)
-            });
+            let site = terms.open(&place, &owner);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)
         };

@@ -12,7 +12,7 @@ use crate::inventory::FcPortRow;
 use crate::serve::options::{ServeError, ServeMisuse};
 use crate::views::LunMap;
 use address::Time;
-use runtime::n_port::{Attachment, PortNames, PortOwner};
+use runtime::n_port::{Attachment, DcbGate, PortNames, PortOwner};
 
 /// What a port is called.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub(super) struct FcPortName {
     is_further: bool,
     /// The right to the names and the MAC address of the ENode.
     names: Arc<PortNames>,
+    /// What the ENode waits for.
+    gate: Option<DcbGate>,
 }
 
 impl FcPortName {
@@ -52,13 +54,14 @@ pub(super) fn open(
         (None, Some(_)) => PortOwner::NamedServer,
         (None, None) => PortOwner::Server,
     };
-    let mut site = Attachment::open(&port.place, &owner)?;
+    let way = (port.mode.port_mode(), port.mode.tag());
+    let mut site = Attachment::open_by(&port.place, &owner, way)?;
     if let Some(obstacle) = site.obstacle().filter(|_| !port.is_further) {
         tracing::warn!("{obstacle}");
     }
-    site.find_by(port.mode.port_mode(), port.mode.tag())?;
-    if !port.is_further {
-        site.use_dcb(port.dcb)?;
+    match enode {
+        Some(enode) => site.wait_for(enode.gate.clone()),
+        None => site.use_dcb(port.dcb)?,
     }
     let config = &mut site.config;
     config.wwpn = port.wwpn.unwrap_or(config.wwpn);
@@ -77,6 +80,7 @@ pub(super) fn open(
         number: row.port_id.unwrap_or(FIRST_PORT + number),
         is_further: port.is_further,
         names: Arc::clone(&site.names),
+        gate: site.gate(),
     };
     Ok((name, site))
 }

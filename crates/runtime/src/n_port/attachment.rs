@@ -16,6 +16,8 @@ use super::{PortNames, PortOwner, StatusKind, StatusSocket};
 #[derive(Debug)]
 pub struct Attachment {
     pub(super) place: Place,
+    /// The place that was asked for: that of a VLAN may have an interface of its own.
+    pub(super) asked: Place,
     pub(super) ether: EtherPort,
     /// What the N_Port will be like.
     pub config: PortConfig,
@@ -48,6 +50,7 @@ impl Attachment {
         let status = status_socket(place, &ether);
         Ok(Self {
             place: place.clone(),
+            asked: place.clone(),
             ether,
             config,
             names,
@@ -57,27 +60,33 @@ impl Attachment {
         })
     }
 
-    /// Has the port find others in this way, by frames with this tag: by the interface that the
-    /// kernel has for the VLAN, if there is one.
+    /// The same for a port that finds others in this way, by frames with this tag: at the interface
+    /// that the kernel has for the VLAN, if there is one, after which it is named, too.
     ///
     /// # Errors
     ///
-    /// The Ethernet port cannot receive what that takes, or the network card drops frames of the
-    /// VLAN.
-    pub fn find_by(&mut self, mode: PortMode, tag: Option<VlanTag>) -> Result<(), NoPort> {
-        let mut tag = tag;
-        if let (Some(interface), Some(wanted)) = (self.place.interface(), tag) {
-            match problems::vlan_interface(Path::new(problems::VLANS), interface, wanted.vid) {
-                Some(other) => {
-                    self.use_instead(other)?;
-                    tag = None;
-                }
-                None if filters_vlans(interface) => {
-                    return Err(NoPort::VlanFilter(self.place.clone(), wanted.vid));
-                }
-                None => {}
-            }
+    /// Besides those of [`Self::open`], the network card drops frames of the VLAN.
+    pub fn open_by(
+        asked: &Place,
+        owner: &PortOwner,
+        (mode, tag): (PortMode, Option<VlanTag>),
+    ) -> Result<Self, NoPort> {
+        let (place, tag) = of_vlan(Path::new(problems::VLANS), asked, tag);
+        if place != *asked {
+            tracing::info!("{asked}: uses {place}, the interface of the VLAN");
         }
+        if let (Some(interface), Some(VlanTag { vid, .. })) = (place.interface(), tag)
+            && filters_vlans(interface)
+        {
+            return Err(NoPort::VlanFilter(place, vid));
+        }
+        let mut site = Self::open(&place, owner)?;
+        site.asked = asked.clone();
+        site.find_by(mode, tag)?;
+        Ok(site)
+    }
+
+    fn find_by(&mut self, mode: PortMode, tag: Option<VlanTag>) -> Result<(), NoPort> {
         let failed = |cause| NoPort::Io(self.place.clone(), cause);
         let (before, now) = (self.config.mode.groups(), mode.groups());
         for mac in now.iter().filter(|mac| !before.contains(mac)) {
@@ -100,25 +109,6 @@ impl Attachment {
         Ok(())
     }
 
-    /// Goes on by another interface, that of a VLAN. What the port is called stays.
-    fn use_instead(&mut self, interface: String) -> Result<(), NoPort> {
-        let place = Place::Interface(interface);
-        tracing::info!("{}: uses {place}, the interface of the VLAN", self.place);
-        self.ether = open_ether(&place)?;
-        // What was registered with the port before has gone with it.
-        let status = self.status.as_ref();
-        if let Some(Err(cause)) = status.map(|status| self.ether.wait_for(status)) {
-            tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
-        }
-        let groups = self.config.mode.groups();
-        for mac in groups.iter().chain([&self.names.mac]) {
-            let failed = |cause| NoPort::Io(place.clone(), cause);
-            self.ether.join(mac.0).map_err(failed)?;
-        }
-        self.config.mtu = self.ether.link().mtu as usize;
-        Ok(())
-    }
-
     /// Has the port wait for lossless Ethernet, or sets the network card so.
     ///
     /// # Errors
@@ -127,6 +117,16 @@ impl Attachment {
     pub fn use_dcb(&mut self, what: DcbUse) -> Result<(), NoPort> {
         self.gate = dcb::make_use(&self.place, what)?;
         Ok(())
+    }
+
+    /// What the port waits for, if it does, so that another one of its ENode waits for the same.
+    pub fn gate(&self) -> Option<DcbGate> {
+        self.gate.clone()
+    }
+
+    /// Has the port wait for that.
+    pub fn wait_for(&mut self, gate: Option<DcbGate>) {
+        self.gate = gate;
     }
 
     /// The Ethernet port, for a machine other than an N_Port, and fresh random bytes for that.
@@ -150,6 +150,19 @@ fn status_socket(place: &Place, ether: &EtherPort) -> Option<StatusSocket> {
         tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
     });
     told.ok()
+}
+
+/// Where a port with this tag is: at the interface of the VLAN, whose frames have none, if the
+/// kernel lists one there.
+fn of_vlan(vlans: &Path, asked: &Place, tag: Option<VlanTag>) -> (Place, Option<VlanTag>) {
+    let found = asked
+        .interface()
+        .zip(tag)
+        .and_then(|(interface, tag)| problems::vlan_interface(vlans, interface, tag.vid));
+    match found {
+        Some(interface) => (Place::Interface(interface), None),
+        None => (asked.clone(), tag),
+    }
 }
 
 /// Whether frames with a tag do not get through, as far as the driver tells.
@@ -182,3 +195,6 @@ fn no_priority(place: &Place, in_tags: Option<u32>) -> Option<String> {
          {name} type vlan egress-qos-map {PRIORITY}:{PRIORITY}"
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,11 @@
 //! Lossless Ethernet under an N_Port: PFC for the priority of FCoE, as the network card has it
 //! (dcbnl). A port that requires it has no link until it is in use; which agent of LLDP brings that
 //! about does not matter.
+//!
+//! LLDP alone does not open the gate. What a neighbour announces is what it would do; whether this
+//! end pauses is in its network card, which an agent sets once both agree. The other way round, a
+//! card whose firmware is the agent lets no LLDPDU through to be heard here. So the card decides,
+//! and LLDP is for telling what is missing.
 
 use std::fs;
 use std::io;
@@ -48,9 +53,12 @@ impl FromStr for DcbUse {
     }
 }
 
-/// Waits for PFC until it is dropped.
-#[derive(Debug)]
-pub(super) struct DcbGate(Arc<GateState>);
+/// Waits for PFC, for all ports of an ENode, until the last of them has dropped it.
+#[derive(Clone, Debug)]
+pub struct DcbGate(Arc<GateOwner>);
+
+#[derive(Debug, Default)]
+struct GateOwner(Arc<GateState>);
 
 #[derive(Debug, Default)]
 struct GateState {
@@ -62,22 +70,22 @@ struct GateState {
 impl DcbGate {
     /// Whether PFC is in use.
     pub(super) fn is_open(&self) -> bool {
-        self.0.is_open.load(Relaxed)
+        self.0.0.is_open.load(Relaxed)
     }
 
     /// Waits at an interface.
     fn begin(interface: String) -> io::Result<Self> {
-        let gate = Self(Arc::default());
-        let (poller, listener) = (Arc::clone(&gate.0), Arc::clone(&gate.0));
+        let owner = GateOwner::default();
+        let (poller, listener) = (Arc::clone(&owner.0), Arc::clone(&owner.0));
         let name = interface.clone();
         let thread = || thread::Builder::new().name("dcb".to_owned());
         thread().spawn(move || poller.poll(&name))?;
         thread().spawn(move || listener.listen(&interface))?;
-        Ok(gate)
+        Ok(Self(Arc::new(owner)))
     }
 }
 
-impl Drop for DcbGate {
+impl Drop for GateOwner {
     fn drop(&mut self) {
         self.0.is_over.store(true, Relaxed);
     }

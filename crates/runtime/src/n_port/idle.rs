@@ -22,7 +22,7 @@ use fc::port::{Fc4Layer, PortMode};
 use fc::wire::ethernet::VlanTag;
 use scsi::medium::Now;
 
-use super::{Clock, FrameLosses, LINGER, NPort, PollInterest};
+use super::{Attachment, Clock, FrameLosses, LINGER, NPort, NoPort, PollInterest, PortOwner};
 
 /// N_Ports without a user. Those that are not used again log out, after a while or at the
 /// end.
@@ -50,14 +50,15 @@ pub struct PortTerms {
 }
 
 impl PortTerms {
-    /// Has a port that is not begun yet go by them.
+    /// Opens a port that goes by them.
     ///
     /// # Errors
     ///
-    /// See [`Attachment::find_by`](super::Attachment::find_by).
-    pub fn apply(&self, to: &mut super::Attachment) -> Result<(), super::NoPort> {
-        to.config.e_d_tov = self.e_d_tov.unwrap_or(to.config.e_d_tov);
-        to.find_by(self.mode, self.tag)
+    /// See [`Attachment::open_by`](super::Attachment::open_by).
+    pub fn open(&self, place: &Place, owner: &PortOwner) -> Result<Attachment, NoPort> {
+        let mut site = Attachment::open_by(place, owner, (self.mode, self.tag))?;
+        site.config.e_d_tov = self.e_d_tov.unwrap_or(site.config.e_d_tov);
+        Ok(site)
     }
 }
 
@@ -99,7 +100,7 @@ impl IdlePorts {
             epoch: since
                 .checked_sub(n_port.clock.of_port(now))
                 .unwrap_or(since),
-            place: n_port.place().clone(),
+            place: n_port.asked().clone(),
             n_port: Some(Box::new(n_port.with_fc4(FcpInitiator::rest))),
             terms,
             since,
