@@ -5,6 +5,7 @@ mod switch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -42,11 +43,20 @@ impl Machine {
     }
 }
 
-/// The portal groups of a tree, by target and tag.
+/// The portal groups of a tree, by target and tag. A further port of Fibre Channel (NPIV) has that
+/// of the port whose ENode it is at.
 pub fn portal_groups(tree: &Tree) -> impl Iterator<Item = (String, u16)> {
-    let tags = |row: &TargetRow| row.portals.iter().map(|(tag, _)| tag.0).collect::<Vec<_>>();
-    let targets = tree.target.iter();
-    targets.flat_map(move |(name, row)| tags(row).into_iter().map(move |tag| (name.clone(), tag)))
+    tree.target.iter().flat_map(|(name, row)| {
+        row.portals.iter().flat_map(move |(tag, written)| {
+            let further = match portal(&written.address) {
+                Ok(Portal::Fcoe(port)) => port.npiv,
+                _ => Vec::new(),
+            };
+            let further = further.into_iter().map(|wwpn| wwpn.to_string());
+            let targets = iter::once(name.clone()).chain(further);
+            targets.map(move |target| (target, tag.0))
+        })
+    })
 }
 
 /// The inventory of a tree that was checked. Volumes are served without what holds their blocks
@@ -262,15 +272,19 @@ fn add_fc_ports(
             continue;
         };
         port.wwpn = Some(wwpn);
-        let (luns, groups) = views(tree, row, access::port_names);
-        let place = (wwpn.to_string(), tag.0);
-        inventory.fc_ports.push(FcPortRow {
-            port,
-            luns,
-            groups,
-            port_id: machine.ports.get(&place).copied(),
-            partners: access::partners(tree, row),
-        });
+        for port in port.ports() {
+            let name = port.wwpn.unwrap_or(wwpn).to_string();
+            // Further ports of the ENode are targets of their own.
+            let row = tree.target.get(&name).unwrap_or(row);
+            let (luns, groups) = views(tree, row, access::port_names);
+            inventory.fc_ports.push(FcPortRow {
+                port,
+                luns,
+                groups,
+                port_id: machine.ports.get(&(name, tag.0)).copied(),
+                partners: access::partners(tree, row),
+            });
+        }
     }
     Ok(())
 }

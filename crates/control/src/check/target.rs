@@ -42,6 +42,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
         }
         let is_fc = matches!(kind, Some(TargetKind::FibreChannel));
         check_portals(&at, (row, kind), &mut interfaces, findings);
+        check_further(tree, (&at, name, row), &mut interfaces, findings);
         check_luns(tree, &format!("{at}.luns"), &row.luns, findings);
         check_views(tree, &at, (row, is_fc), findings);
         check_access(tree, &at, row, findings);
@@ -163,9 +164,6 @@ pub fn portal(written: &str) -> Result<Portal, String> {
             .parse::<FcoePort>()
             .map_err(|error| error.to_string())?;
         return match port.wwpn {
-            None if !port.npiv.is_empty() => {
-                Err("npiv= is for lunar serve: leave it out here".to_owned())
-            }
             None => Ok(Portal::Fcoe(port)),
             Some(_) => Err("the name of the target is its WWPN: leave wwpn= out".to_owned()),
         };
@@ -245,6 +243,47 @@ fn check_portals<'a>(
             "a WWPN is one port",
             "give each interface a target of its own",
         );
+    }
+}
+
+/// Further ports of an ENode (NPIV): each is a target of its own, which is reached there alone.
+fn check_further<'a>(
+    tree: &'a Tree,
+    (at, name, row): (&str, &str, &'a TargetRow),
+    known: &mut BTreeMap<String, &'a str>,
+    findings: &mut Findings,
+) {
+    let at = format!("{at}.portals");
+    for (_, written) in row.portals.iter() {
+        let Ok(Portal::Fcoe(port)) = portal(&written.address) else {
+            continue;
+        };
+        for wwpn in port.npiv {
+            let further = wwpn.to_string();
+            let what = format!("npiv={further}");
+            if further == name || known.insert(further.clone(), &written.address).is_some() {
+                let mend = "give each further port a WWPN of its own";
+                findings.problem(
+                    &at,
+                    format_args!("{what}: another port has this name"),
+                    mend,
+                );
+                continue;
+            }
+            match tree.target.get(&further) {
+                None => findings.problem(
+                    &at,
+                    format_args!("{what}: there is no target of this name"),
+                    &format!("add [target.{further:?}], with the LUNs that it shows"),
+                ),
+                Some(target) if !target.portals.is_empty() => findings.problem(
+                    &at,
+                    format_args!("{what}: this target has portals of its own"),
+                    "leave either out",
+                ),
+                Some(_) => {}
+            }
+        }
     }
 }
 

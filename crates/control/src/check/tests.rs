@@ -203,6 +203,48 @@ portals = ["fcoe:int0", "192.0.2.1", "fcoe:int1,wwpn=20:00:ac:de:48:23:45:68"]
     insta::assert_snapshot!(format!("{problems}\nwarnings:\n{warnings}"));
 }
 
+#[test]
+fn a_further_port_is_a_target_that_is_reached_there_alone() {
+    let row =
+        |last: u8, rest: &str| format!("[target.\"20:00:ac:de:48:23:45:{last:02x}\"]\n{rest}\n");
+    let portal = |npiv: &str| format!("portals = [\"fcoe:int0,mode=fabric,npiv={npiv}\"]");
+    let name = |last: u8| format!("20:00:ac:de:48:23:45:{last:02x}");
+    for (rows, problem) in [
+        (row(1, &portal(&name(2))) + &row(2, ""), None),
+        (
+            row(1, &portal(&name(2))),
+            Some("there is no target of this name"),
+        ),
+        (
+            row(1, &portal(&name(1))),
+            Some("another port has this name"),
+        ),
+        (
+            row(1, &portal(&name(2))) + &row(2, "portals = [\"fcoe:int1\"]"),
+            Some("this target has portals of its own"),
+        ),
+        (
+            row(1, &portal(&name(2)))
+                + &row(2, "")
+                + &row(3, &portal(&name(2)).replace("int0", "int1")),
+            Some("another port has this name"),
+        ),
+    ] {
+        let tree = parse(&format!("version = 1\n{rows}")).unwrap();
+        let problems = check(&tree).problems;
+        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told.len(),
+            usize::from(problem.is_some()),
+            "{rows}: {told:?}"
+        );
+        assert!(
+            problem.is_none_or(|problem| told[0].contains(problem)),
+            "{told:?}"
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn no_tree_is_too_odd_to_be_looked_at(tree in any::tree()) {

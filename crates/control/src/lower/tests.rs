@@ -179,3 +179,37 @@ proptest! {
         prop_assert_eq!(inventory(&new, &machine, &before, makes), made);
     }
 }
+
+/// The WWPN of a further port is a target, whose LUNs and initiators are its own.
+#[test]
+fn further_ports_of_an_enode_show_what_their_targets_have() {
+    let [first, second] = ["20:00:ac:de:48:23:45:67", "20:00:ac:de:48:23:45:68"];
+    let text = format!(
+        "version = 1\n[volume.a]\naddress = \"ram:1M\"\n[volume.b]\naddress = \"ram:1M\"\n\
+         [target.\"{first}\"]\nportals = [\"fcoe:int0,mode=fabric,npiv={second}\"]\n\
+         luns = {{ 0 = \"a\" }}\nallow = [\"*\"]\n\
+         [target.\"{second}\"]\nluns = {{ 3 = \"b\" }}\n\
+         allow = [\"20:00:ac:de:48:00:00:01\"]\n"
+    );
+    let tree = parse(&text).unwrap();
+    let machine = Machine {
+        ports: [((second.to_owned(), 1), 7)].into(),
+        ..Machine::default()
+    };
+    let inventory = inventory(&tree, &machine, &Inventory::default(), |_, _| false).unwrap();
+    let ports = inventory.fc_ports.iter().map(|row| {
+        let luns: Vec<_> = row.luns.iter().map(|one| (one.lun, &*one.unit)).collect();
+        let is_anybody = row.partners.admit(fc::wire::names::Wwn(9));
+        let wwpn = row.port.wwpn.unwrap().to_string();
+        (wwpn, row.port.is_further, luns, is_anybody, row.port_id)
+    });
+    assert_eq!(
+        ports.collect::<Vec<_>>(),
+        [
+            (first.to_owned(), false, vec![(0, "a")], true, None),
+            (second.to_owned(), true, vec![(3, "b")], false, Some(7)),
+        ]
+    );
+    let groups: Vec<_> = super::portal_groups(&tree).collect();
+    assert_eq!(groups, [first, second].map(|name| (name.to_owned(), 1)));
+}

@@ -149,7 +149,7 @@ impl FcoePort {
     }
 
     /// The port, and each further one of its ENode, as ports of their own.
-    pub(crate) fn ports(&self) -> impl Iterator<Item = Self> {
+    pub fn ports(&self) -> impl Iterator<Item = Self> {
         let alone = Self {
             npiv: Vec::new(),
             ..self.clone()
