@@ -45,6 +45,7 @@ pub(crate) mod els;
 pub mod enode;
 mod login;
 mod neighbour;
+pub mod responder;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transmit;

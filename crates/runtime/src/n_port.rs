@@ -11,6 +11,7 @@ mod status;
 mod status_socket;
 #[cfg(test)]
 mod tests;
+mod vlan_answers;
 
 use std::fmt;
 use std::io;
@@ -59,6 +60,8 @@ pub struct NPort<F: Fc4Layer> {
     /// What tells other programs of the port, and when that began.
     status: Option<StatusSocket>,
     begun: Now,
+    /// What answers VLAN Requests, if it is to.
+    vlan_answers: Option<vlan_answers::VlanAnswers>,
     /// The tag that frames have, unless a fabric gives another one.
     given_tag: Option<VlanTag>,
 }
@@ -149,6 +152,7 @@ impl<F: Fc4Layer> NPort<F> {
             told: LoggedLosses::default(),
             status: site.status,
             begun: now,
+            vlan_answers: site.vlan_answers,
             given_tag: site.config.tag,
         }
     }
@@ -172,6 +176,7 @@ impl<F: Fc4Layer> NPort<F> {
             told: self.told,
             status: self.status,
             begun: self.begun,
+            vlan_answers: self.vlan_answers,
             given_tag: self.given_tag,
         }
     }
@@ -259,6 +264,9 @@ impl<F: Fc4Layer> NPort<F> {
             let seconds = now.saturating_sub(self.begun).as_secs();
             status.answer(now, || self.status(seconds));
             self.status = Some(status);
+        }
+        if let Some(answers) = &mut self.vlan_answers {
+            answers.turn(now);
         }
     }
 

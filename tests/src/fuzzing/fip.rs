@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use fc::fip::responder::VlanResponder;
 use fc::fip::{self, Fip, FipConfig, Mode};
-use fc::tests::{FipView, login, sent};
+use fc::tests::{FipView, HeapFrames, login, sent};
 use fc::wire::els::{ClassParameters, Els, Logo, LsRejectReason, Reply, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fip::{
@@ -17,6 +18,7 @@ use super::script::Script;
 
 /// See docs/fuzzing.md.
 pub fn fip(data: &[u8]) {
+    ask_for_vlans(data);
     let Ok(message) = FipMessage::parse(data) else {
         return;
     };
@@ -31,6 +33,17 @@ pub fn fip(data: &[u8]) {
         (message.operation, message.flags)
     );
     assert!(again.descriptors().eq(descriptors.into_iter().map(Ok)));
+}
+
+/// What answers VLAN Requests says one thing to one that is well formed, and nothing otherwise.
+fn ask_for_vlans(data: &[u8]) {
+    let ours = Mac([2, 0, 0, 0, 0, 1]);
+    let mut responder = VlanResponder::new(ours, 152, [7; 8]);
+    let header = EthernetHeader::new(Mac([2, 0, 0, 0, 0, 2]), Mac::ALL_FCF, ethernet::FIP);
+    let taken = responder.receive(Duration::ZERO, &header, data);
+    let mut answers = HeapFrames::default();
+    responder.transmit(&mut answers);
+    assert!(answers.frames.len() <= usize::from(taken.is_ok()));
 }
 
 /// See docs/fuzzing.md.

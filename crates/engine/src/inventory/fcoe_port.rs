@@ -1,4 +1,4 @@
-//! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]
+//! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,fip-resp=yes|no][,wwpn=WWPN][,wwnn=WWNN]
 //! [,e_d_tov=TIME]`, and `IFACE,mode=fabric[,vlan=VID|auto|none][,fcf=MAC|WWN][,fabric=WWN]
 //! [,npiv=WWPN+WWPN…][,dcb=off|required|apply]` with the same.
 
@@ -32,6 +32,8 @@ pub struct FcoePort {
     pub is_further: bool,
     /// What it makes of DCB.
     pub dcb: DcbUse,
+    /// Whether it answers VLAN Requests of FIP, without a fabric.
+    pub fip_resp: bool,
 }
 
 /// A port that is not written as it should be.
@@ -45,8 +47,8 @@ pub enum NotAPort {
     NoName(String),
     /// Not a key, or one without a value.
     #[error(
-        "unknown parameter {0:?}: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may follow \
-         the interface, and vlan=, fcf=, fabric=, npiv= and dcb= with mode=fabric"
+        "unknown parameter {0:?}: mode=vn2vn, fip-resp=, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may \
+         follow the interface, and vlan=, fcf=, fabric=, npiv= and dcb= with mode=fabric"
     )]
     Unknown(String),
     /// A key twice.
@@ -58,6 +60,15 @@ pub enum NotAPort {
     /// What only a port in a fabric has.
     #[error("{0}= needs mode=fabric")]
     OfFabric(&'static str),
+    /// In a fabric the switch answers.
+    #[error("fip-resp= needs mode=vn2vn: in a fabric the switch answers VLAN requests")]
+    InFabric,
+    /// Neither yes nor no.
+    #[error("fip-resp={0}: yes or no is expected here")]
+    FipResp(String),
+    /// A cable has no VLAN interfaces, and what AF_XDP takes is taken once.
+    #[error("fip-resp= needs an interface, and {0} is none that can be opened twice")]
+    NoVlans(Place),
     /// Not a VLAN.
     #[error("vlan={0}: {NotAVlan}, as in vlan=152")]
     Vlan(String),
@@ -96,7 +107,7 @@ impl FromStr for FcoePort {
         let mut parts = text.split(',');
         let (place, mut mode) = (place(parts.next().unwrap_or_default())?, None);
         let mut fabric = FabricParts::default();
-        let (mut wwpn, mut wwnn, mut e_d_tov) = (None, None, None);
+        let (mut wwpn, mut wwnn, mut e_d_tov, mut fip_resp) = (None, None, None, None);
         for part in parts {
             match part.split_once('=') {
                 Some(("mode", "vn2vn")) => once("mode", &mut mode, false)?,
@@ -105,6 +116,7 @@ impl FromStr for FcoePort {
                 Some(("wwpn", name)) => once("wwpn", &mut wwpn, worldwide("wwpn", name)?)?,
                 Some(("wwnn", name)) => once("wwnn", &mut wwnn, worldwide("wwnn", name)?)?,
                 Some(("e_d_tov", time)) => once("e_d_tov", &mut e_d_tov, self::e_d_tov(time)?)?,
+                Some(("fip-resp", word)) => once("fip-resp", &mut fip_resp, yes_or_no(word)?)?,
                 Some((key, value)) if fabric.take(key, value)? => {}
                 _ => return Err(NotAPort::Unknown(part.to_owned())),
             }
@@ -126,8 +138,10 @@ impl FromStr for FcoePort {
             npiv,
             is_further: false,
             dcb: dcb.unwrap_or_default(),
+            fip_resp: fip_resp.unwrap_or_default(),
         };
         port.check_npiv()?;
+        port.check_fip_resp(fip_resp.is_some())?;
         if port.dcb != DcbUse::Off && port.place.interface().is_none() {
             return Err(NotAPort::NoCard(port.place));
         }
@@ -146,6 +160,17 @@ impl FcoePort {
             }
         }
         Ok(())
+    }
+
+    fn check_fip_resp(&self, is_given: bool) -> Result<(), NotAPort> {
+        if is_given && self.mode != FcoeMode::Vn2Vn {
+            return Err(NotAPort::InFabric);
+        }
+        match &self.place {
+            Place::Interface(_) => Ok(()),
+            place if self.fip_resp => Err(NotAPort::NoVlans(place.clone())),
+            _ => Ok(()),
+        }
     }
 
     /// The port, and each further one of its ENode, as ports of their own.
@@ -242,6 +267,14 @@ pub(crate) fn place(text: &str) -> Result<Place, NotAPort> {
             Err(NotAPort::NoName(name.clone()))
         }
         _ => Ok(place),
+    }
+}
+
+fn yes_or_no(word: &str) -> Result<bool, NotAPort> {
+    match word {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(NotAPort::FipResp(word.to_owned())),
     }
 }
 

@@ -63,6 +63,9 @@ pub(super) fn open(
         Some(enode) => site.wait_for(enode.gate.clone()),
         None => site.use_dcb(port.dcb)?,
     }
+    if port.fip_resp {
+        site.answer_vlan_requests()?;
+    }
     let config = &mut site.config;
     config.wwpn = port.wwpn.unwrap_or(config.wwpn);
     config.wwnn = port.wwnn.unwrap_or(config.wwnn);

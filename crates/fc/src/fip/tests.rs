@@ -8,6 +8,7 @@ mod logins;
 mod neighbours;
 mod net;
 mod point_to_point;
+mod responder;
 pub(super) mod rig;
 mod states;
 mod wrong;

@@ -108,7 +108,7 @@ struct NetworkArgs {
     /// switch, or logs in to the fabric of one (mode=fabric), on VLAN VID with vlan=VID, on the one
     /// that the switch names with vlan=auto; fcf=MAC|WWN or fabric=WWN chooses among several, and
     /// npiv=WWPN+WWPN adds further ports. dcb=required waits for lossless Ethernet, dcb=apply sets
-    /// it.
+    /// it. fip-resp=yes tells hosts of VN2VN that ask which VLAN the port is on.
     /// e_d_tov=100ms recovers lost frames sooner than after 2 s; initiators need the same
     /// setting. Without --listen, lunar serves FCoE only. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
@@ -116,8 +116,8 @@ struct NetworkArgs {
 
     /// Serve at the ports that the files of fcoemon describe, cfg-IFACE in this directory
     ///
-    /// FCOE_ENABLE, MODE, AUTO_VLAN and DCB_REQUIRED of each file stand for --fcoe IFACE with
-    /// mode=fabric, vlan=auto and dcb=required. FIP_RESP is not supported in VN2VN.
+    /// FCOE_ENABLE, MODE, AUTO_VLAN, DCB_REQUIRED and FIP_RESP of each file stand for --fcoe IFACE
+    /// with mode=fabric, vlan=auto, dcb=required and fip-resp=yes.
     #[arg(long, value_name = "DIR")]
     fcoe_config: Option<PathBuf>,
 

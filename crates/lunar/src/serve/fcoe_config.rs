@@ -52,11 +52,7 @@ fn port(interface: &str, config: &PortConfig) -> Result<FcoePort, String> {
                         name the file after the interface of the VLAN";
             return Err(what.to_owned());
         }
-        (FcoeMode::Vn2vn, _, true) => {
-            let what = "FIP_RESP=\"yes\": VLAN requests of other ports are not answered yet: set \
-                        it to \"no\"";
-            return Err(what.to_owned());
-        }
+        (FcoeMode::Vn2vn, false, true) => format!("{interface},fip-resp=yes"),
         (FcoeMode::Vn2vn, false, false) => interface.to_owned(),
     };
     words.parse().map_err(|cause| format!("{cause}"))

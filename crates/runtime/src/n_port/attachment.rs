@@ -10,6 +10,7 @@ use fc::wire::ethernet::VlanTag;
 
 use super::dcb::{self, DcbGate, DcbUse};
 use super::problems::{self, LinkProblem, NoPort};
+use super::vlan_answers::VlanAnswers;
 use super::{PortNames, PortOwner, StatusKind, StatusSocket};
 
 /// An Ethernet port that is to have an N_Port.
@@ -28,6 +29,8 @@ pub struct Attachment {
     pub(super) status: Option<StatusSocket>,
     /// What has to open before there is a link.
     pub(super) gate: Option<DcbGate>,
+    /// What answers VLAN Requests, if it is to.
+    pub(super) vlan_answers: Option<VlanAnswers>,
 }
 
 impl Attachment {
@@ -57,6 +60,7 @@ impl Attachment {
             random,
             status,
             gate: None,
+            vlan_answers: None,
         })
     }
 
@@ -116,6 +120,22 @@ impl Attachment {
     /// The card has none, or cannot be set.
     pub fn use_dcb(&mut self, what: DcbUse) -> Result<(), NoPort> {
         self.gate = dcb::make_use(&self.place, what)?;
+        Ok(())
+    }
+
+    /// Has VLAN Requests be answered beside the port, which is one of VN2VN at an interface.
+    ///
+    /// # Errors
+    ///
+    /// The interface below a VLAN cannot be had.
+    pub fn answer_vlan_requests(&mut self) -> Result<(), NoPort> {
+        let Some(interface) = self.place.interface() else {
+            return Ok(());
+        };
+        let answers = VlanAnswers::open(interface)?;
+        let waited = self.ether.wait_for(answers.waited());
+        waited.map_err(|cause| NoPort::Io(self.place.clone(), cause))?;
+        self.vlan_answers = Some(answers);
         Ok(())
     }
 

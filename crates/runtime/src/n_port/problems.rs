@@ -102,12 +102,27 @@ pub(super) fn filters_any(interface: &str) -> String {
 
 /// The VLAN interface that `interface` has for a VLAN: the kernel takes the tag off its frames.
 pub(super) fn vlan_interface(vlans: &Path, interface: &str, vid: u16) -> Option<String> {
-    let list = fs::read_to_string(vlans).ok()?;
-    list.lines().find_map(|line| {
+    let mut all = vlan_interfaces(vlans).into_iter();
+    let (name, ..) = all.find(|(_, id, lower)| *id == vid && lower == interface)?;
+    Some(name)
+}
+
+/// The interface below that of a VLAN, and which VLAN that is.
+pub(super) fn vlan_of(vlans: &Path, interface: &str) -> Option<(String, u16)> {
+    let mut all = vlan_interfaces(vlans).into_iter();
+    let (_, vid, lower) = all.find(|(name, ..)| name == interface)?;
+    Some((lower, vid))
+}
+
+/// All interfaces of VLANs: their names, VLANs, and what is below them.
+fn vlan_interfaces(vlans: &Path) -> Vec<(String, u16, String)> {
+    let list = fs::read_to_string(vlans).unwrap_or_default();
+    let interfaces = list.lines().filter_map(|line| {
         let mut columns = line.split('|').map(str::trim);
         let (name, id, lower) = (columns.next()?, columns.next()?, columns.next()?);
-        (id.parse() == Ok(vid) && lower == interface).then(|| name.to_owned())
-    })
+        Some((name.to_owned(), id.parse().ok()?, lower.to_owned()))
+    });
+    interfaces.collect()
 }
 
 /// The interface on which the kernel has an FCoE port that is in the way of one at `interface`:

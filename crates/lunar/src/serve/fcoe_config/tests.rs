@@ -25,6 +25,11 @@ fn each_enabled_file_is_a_port() {
         ("cfg-eth2", "FCOE_ENABLE=\"yes\"\nMODE=\"vn2vn\"\n"),
         ("cfg-eth3", "FCOE_ENABLE=\"no\"\nDCB_REQUIRED=\"yes\"\n"),
         ("cfg-eth4", "FCOE_ENABLE=\"yes\"\nDCB_REQUIRED=\"yes\"\n"),
+        (
+            "cfg-eth5",
+            "FCOE_ENABLE=\"yes\"\nMODE=\"vn2vn\"\nFIP_RESP=\"yes\"\n",
+        ),
+        ("cfg-eth6", "FCOE_ENABLE=\"yes\"\nFIP_RESP=\"yes\"\n"),
         ("cfg-ethx", "FCOE_ENABLE=\"yes\"\n"),
     ]);
     let expected = [
@@ -32,6 +37,8 @@ fn each_enabled_file_is_a_port() {
         "eth1,mode=fabric,vlan=auto",
         "eth2",
         "eth4,mode=fabric,dcb=required",
+        "eth5,fip-resp=yes",
+        "eth6,mode=fabric",
     ];
     let expected = expected.map(|words| words.parse::<FcoePort>().unwrap());
     assert_eq!(ports(dir.path()).unwrap(), expected);
@@ -43,7 +50,6 @@ fn what_is_wrong_is_told_with_its_file() {
     for (lines, told) in [
         ("MODE=\"vn2vn\"\nDCB_REQUIRED=\"yes\"", "lunar dcb"),
         ("MODE=\"vn2vn\"\nAUTO_VLAN=\"yes\"", "interface of the VLAN"),
-        ("MODE=\"vn2vn\"\nFIP_RESP=\"yes\"", "not answered"),
         (
             "MODE=\"switch\"",
             "line 2, column 7: MODE is fabric or vn2vn",

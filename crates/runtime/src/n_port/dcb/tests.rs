@@ -67,3 +67,18 @@ fn what_is_to_be_made_of_it_is_one_of_three_words() {
     assert_eq!("required".parse(), Ok(DcbUse::Required));
     assert_eq!("on".parse::<DcbUse>(), Err(NotADcbUse));
 }
+
+/// All ports of an ENode wait for the same, and the last of them ends the waiting.
+#[test]
+fn a_gate_waits_until_the_last_port_is_gone() {
+    let owner = GateOwner::default();
+    let state = Arc::clone(&owner.0);
+    let enode = DcbGate(Arc::new(owner));
+    let further = enode.clone();
+    drop(enode);
+    assert!(!state.is_over.load(Relaxed) && !further.is_open());
+    state.is_open.store(true, Relaxed);
+    assert!(further.is_open());
+    drop(further);
+    assert!(state.is_over.load(Relaxed));
+}

@@ -113,3 +113,20 @@ fn further_ports_of_an_enode_are_ports_of_their_own() {
             .all(|port| port.npiv.is_empty() && port.mode == written.mode)
     );
 }
+
+#[test]
+fn a_port_of_vn2vn_answers_vlan_requests_if_it_is_to() {
+    for (words, is_taken) in [
+        ("eth0", Some(false)),
+        ("eth0,fip-resp=no", Some(false)),
+        ("eth0.152,mode=vn2vn,fip-resp=yes", Some(true)),
+        ("cable:/run/x.sock,fip-resp=no", Some(false)),
+        ("cable:/run/x.sock,fip-resp=yes", None),
+        ("eth0,mode=fabric,fip-resp=yes", None),
+        ("eth0,fip-resp=1", None),
+        ("eth0,fip-resp=yes,fip-resp=yes", None),
+    ] {
+        let port = words.parse::<FcoePort>();
+        assert_eq!(port.ok().map(|port| port.fip_resp), is_taken, "{words}");
+    }
+}
