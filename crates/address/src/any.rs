@@ -168,8 +168,14 @@ fn any_mode() -> impl Strategy<Value = FcoeMode> {
     ];
     let name = any::<u64>().prop_map(Wwn);
     let options = (vlan, prop::option::of(fcf), prop::option::of(name));
-    let fabric = options
-        .prop_map(|(vlan, fcf, fabric)| FcoeMode::Fabric(FabricOptions { vlan, fcf, fabric }));
+    let fabric = options.prop_map(|(vlan, fcf, fabric)| {
+        FcoeMode::Fabric(FabricOptions {
+            vlan,
+            fcf,
+            fabric,
+            npiv: FurtherNames::default(),
+        })
+    });
     prop_oneof![Just(FcoeMode::Vn2Vn), fabric]
 }
 

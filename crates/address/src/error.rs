@@ -236,6 +236,12 @@ pub enum SyntaxProblem {
     /// Not an FCF.
     #[error("the MAC address or Switch_Name of an FCF is expected here")]
     Fcf,
+    /// Not the names of further N_Ports.
+    #[error("{}", super::NotFurtherNames)]
+    FurtherNames,
+    /// What a place that can be opened once cannot have.
+    #[error("{0} needs an interface, which can be opened more than once")]
+    OfInterface(&'static str),
     /// Not the name of a fabric.
     #[error("a Fabric_Name is expected here")]
     FabricName,
@@ -329,6 +335,8 @@ impl SyntaxProblem {
             Self::OfFabric(_) => "write mode=fabric too, or leave it out".into(),
             Self::Vlan => "write for example vlan=152".into(),
             Self::Fcf => "write for example fcf=00:0d:ec:6d:8f:00".into(),
+            Self::FurtherNames => "write for example npiv=20:00:ac:de:48:23:45:68".into(),
+            Self::OfInterface(_) => "leave it out, or name an interface such as eth0".into(),
             Self::FabricName => "write eight bytes, as in fabric=20:98:00:0d:ec:6d:8f:01".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),

@@ -28,6 +28,69 @@ pub struct FabricOptions {
     pub fcf: Option<FcfPin>,
     /// Fabric_Name; `None`: any, if there is one alone.
     pub fabric: Option<Wwn>,
+    /// Of an initiator: by which of these it logs in, in place of its own.
+    pub npiv: FurtherNames,
+}
+
+/// WWPNs of further N_Ports of an initiator (NPIV), one for each of its cores: `WWPN+WWPN`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FurtherNames([Option<Wwn>; FurtherNames::MAX]);
+
+impl FurtherNames {
+    /// The most that can be given.
+    pub const MAX: usize = 8;
+
+    /// All places for names, of which the first ones are taken.
+    #[must_use]
+    pub const fn places(&self) -> [Option<Wwn>; Self::MAX] {
+        self.0
+    }
+
+    /// These names, in this order.
+    ///
+    /// # Errors
+    ///
+    /// One is 0 or all ones or there twice, or they are too many.
+    pub fn new(names: impl IntoIterator<Item = Wwn>) -> Result<Self, NotFurtherNames> {
+        let mut all = Self::default();
+        for (at, name) in names.into_iter().enumerate() {
+            let is_known = all.0.contains(&Some(name));
+            let place = all.0.get_mut(at).ok_or(NotFurtherNames)?;
+            if is_known || matches!(name, Wwn(0 | u64::MAX)) {
+                return Err(NotFurtherNames);
+            }
+            *place = Some(name);
+        }
+        Ok(all)
+    }
+}
+
+/// Not such names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "up to {} different WWPNs with + between them are expected here",
+    FurtherNames::MAX
+)]
+pub struct NotFurtherNames;
+
+impl FromStr for FurtherNames {
+    type Err = NotFurtherNames;
+
+    fn from_str(text: &str) -> Result<Self, NotFurtherNames> {
+        let names = text.split('+').map(str::parse);
+        let names = names.collect::<Result<Vec<Wwn>, _>>();
+        Self::new(names.map_err(|_| NotFurtherNames)?)
+    }
+}
+
+impl fmt::Display for FurtherNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.0.iter().flatten().enumerate() {
+            f.write_str(if at == 0 { "" } else { "+" })?;
+            name.fmt(f)?;
+        }
+        Ok(())
+    }
 }
 
 /// On which VLAN a fabric is: `none`, `auto` or a number.
@@ -103,17 +166,35 @@ impl FcoeMode {
         }
     }
 
+    /// The further N_Ports of which an initiator is one.
+    #[must_use]
+    pub fn npiv(&self) -> FurtherNames {
+        match self {
+            Self::Vn2Vn => FurtherNames::default(),
+            Self::Fabric(options) => options.npiv,
+        }
+    }
+
     /// Key and value of each option that is not what is usual.
     pub(super) fn items(&self) -> Vec<(&'static str, String)> {
-        let Self::Fabric(FabricOptions { vlan, fcf, fabric }) = self else {
+        let Self::Fabric(options) = self else {
             return Vec::new();
         };
+        let FabricOptions {
+            vlan,
+            fcf,
+            fabric,
+            npiv,
+        } = options;
         let mut items = vec![("mode", "fabric".to_owned())];
         if *vlan != FabricVlan::None {
             items.push(("vlan", vlan.to_string()));
         }
         items.extend(fcf.map(|fcf| ("fcf", fcf.to_string())));
         items.extend(fabric.map(|fabric| ("fabric", fabric.to_string())));
+        if *npiv != FurtherNames::default() {
+            items.push(("npiv", npiv.to_string()));
+        }
         items
     }
 }

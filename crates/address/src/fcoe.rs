@@ -23,6 +23,7 @@ pub(super) const FCOE: LeafRule = rule(
         "vlan",
         "fcf",
         "fabric",
+        "npiv",
         "e_d_tov",
         "replacement",
         "key",
@@ -61,9 +62,10 @@ impl FcoePortal {
                 return Err(behind.fault(SyntaxProblem::Trailing { shape }));
             }
             let options = LeafOptions::parse("fcoe", PORTAL_KEYS, options)?;
+            let place = place(way)?;
             Ok(Self {
-                place: place(way)?,
-                mode: mode(&options)?,
+                mode: mode(&options, &place)?,
+                place,
             })
         };
         Some(read().map_err(|fault| ParseError::new(text, fault)))
@@ -71,7 +73,7 @@ impl FcoePortal {
 }
 
 /// How ports find each other.
-const PORTAL_KEYS: &[&str] = &["mode", "vlan", "fcf", "fabric"];
+const PORTAL_KEYS: &[&str] = &["mode", "vlan", "fcf", "fabric", "npiv"];
 
 impl fmt::Display for FcoePortal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,23 +89,26 @@ impl fmt::Display for FcoePortal {
 /// `IFACE/WWPN[/LUN]`
 fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let (way, port_name, lun) = parts(body)?;
+    let place = place(way)?;
     Ok(Address::Fcoe(FcoeAddress {
-        place: place(way)?,
         port_name: wwpn(port_name)?,
         lun: lun.map_or(Ok(0), leaf::lun)?,
         options: FcoeOptions {
-            mode: mode(options)?,
+            mode: mode(options, &place)?,
             e_d_tov: e_d_tov(options)?,
             replacement: leaf::time(options, "replacement", "replacement=2m")?,
             key: session::key(options)?,
             write_cache: session::write_cache(options)?,
         },
+        place,
     }))
 }
 
-fn mode(options: &LeafOptions<'_>) -> Parsed<FcoeMode> {
+fn mode(options: &LeafOptions<'_>, place: &Place) -> Parsed<FcoeMode> {
     match options.value("mode", "mode=fabric")? {
-        Some(value) if value.text == "fabric" => return fabric(options).map(FcoeMode::Fabric),
+        Some(value) if value.text == "fabric" => {
+            return fabric(options, place).map(FcoeMode::Fabric);
+        }
         Some(value) if value.text != "vn2vn" => return Err(value.fault(SyntaxProblem::Mode)),
         _ => {}
     }
@@ -115,8 +120,8 @@ fn mode(options: &LeafOptions<'_>) -> Parsed<FcoeMode> {
     Ok(FcoeMode::Vn2Vn)
 }
 
-fn fabric(options: &LeafOptions<'_>) -> Parsed<FabricOptions> {
-    let [vlan, fcf, fabric] = FABRIC_KEYS.map(|(key, example)| options.value(key, example));
+fn fabric(options: &LeafOptions<'_>, place: &Place) -> Parsed<FabricOptions> {
+    let [vlan, fcf, fabric, npiv] = FABRIC_KEYS.map(|(key, example)| options.value(key, example));
     let vlan = vlan?.map(|value| {
         let vlan = value.text.parse();
         vlan.map_err(|_| value.fault(SyntaxProblem::Vlan))
@@ -129,7 +134,13 @@ fn fabric(options: &LeafOptions<'_>) -> Parsed<FabricOptions> {
         let name = value.text.parse();
         name.map_err(|_| value.fault(SyntaxProblem::FabricName))
     });
+    let npiv = npiv?.map(|value| match (place, value.text.parse()) {
+        (Place::Interface(_), Ok(names)) => Ok(names),
+        (Place::Interface(_), Err(_)) => Err(value.fault(SyntaxProblem::FurtherNames)),
+        _ => Err(value.fault(SyntaxProblem::OfInterface("npiv"))),
+    });
     Ok(FabricOptions {
+        npiv: npiv.transpose()?.unwrap_or_default(),
         vlan: vlan.transpose()?.unwrap_or_default(),
         fcf: fcf.transpose()?,
         fabric: fabric.transpose()?,
@@ -137,10 +148,11 @@ fn fabric(options: &LeafOptions<'_>) -> Parsed<FabricOptions> {
 }
 
 /// What goes with `mode=fabric` alone, each with an example.
-const FABRIC_KEYS: [(&str, &str); 3] = [
+const FABRIC_KEYS: [(&str, &str); 4] = [
     ("vlan", "vlan=152"),
     ("fcf", "fcf=00:0d:ec:6d:8f:00"),
     ("fabric", "fabric=20:98:00:0d:ec:6d:8f:01"),
+    ("npiv", "npiv=20:00:ac:de:48:23:45:68"),
 ];
 
 fn e_d_tov(options: &LeafOptions<'_>) -> Parsed<Option<Time>> {

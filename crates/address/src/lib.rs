@@ -35,7 +35,7 @@ use std::time::Duration;
 use ::io::ether::Place;
 use block::fault::Faults;
 pub use error::{ParseError, SyntaxProblem, nearest};
-pub use fabric::{FabricOptions, FabricVlan, FcoeMode, NotAVlan};
+pub use fabric::{FabricOptions, FabricVlan, FcoeMode, FurtherNames, NotAVlan, NotFurtherNames};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use fcoe::FcoePortal;

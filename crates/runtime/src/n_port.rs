@@ -4,6 +4,7 @@ mod attachment;
 mod claim;
 mod dcb;
 mod fcf;
+mod further;
 mod idle;
 mod names;
 pub(crate) mod problems;
@@ -29,6 +30,7 @@ use scsi::medium::Now;
 pub use self::attachment::Attachment;
 pub use self::dcb::{DcbGate, DcbUse, NotADcbUse};
 pub use self::fcf::FcfAttachment;
+pub use self::further::FurtherPlaces;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
@@ -62,6 +64,8 @@ pub struct NPort<F: Fc4Layer> {
     begun: Now,
     /// What answers VLAN Requests, if it is to.
     vlan_answers: Option<vlan_answers::VlanAnswers>,
+    /// What it lives by, if it is a further port of its ENode.
+    further: Option<further::FurtherLogin>,
     /// The tag that frames have, unless a fabric gives another one.
     given_tag: Option<VlanTag>,
 }
@@ -153,6 +157,7 @@ impl<F: Fc4Layer> NPort<F> {
             status: site.status,
             begun: now,
             vlan_answers: site.vlan_answers,
+            further: site.further,
             given_tag: site.config.tag,
         }
     }
@@ -177,6 +182,7 @@ impl<F: Fc4Layer> NPort<F> {
             status: self.status,
             begun: self.begun,
             vlan_answers: self.vlan_answers,
+            further: self.further,
             given_tag: self.given_tag,
         }
     }
@@ -437,6 +443,13 @@ impl<F: Fc4Layer> NPort<F> {
         };
         self.port.log_out(now);
         self.leave = PortShutdown::Until(now + linger);
+    }
+
+    /// Logs its ENode out, which is another port, and waits until that is done.
+    fn end_enode(&mut self) {
+        if let Some(further) = self.further.take() {
+            further.end();
+        }
     }
 
     /// Whether it is silent for good.

@@ -118,6 +118,7 @@ pub fn look(portal: &FcoePortal) -> Result<FcoeDiscovery, OpenCause> {
         mode: portal.mode.port_mode(),
         tag: portal.mode.tag(),
         e_d_tov: None,
+        further: portal.mode.npiv().places(),
     };
     let port = look_around(&portal.place, terms)?;
     let fabric = fabric(port.n_port().port(), terms);

@@ -61,6 +61,7 @@ impl TargetPortAddress {
                 mode: options.mode.port_mode(),
                 tag: options.mode.tag(),
                 e_d_tov: options.e_d_tov.map(|Time(time)| time),
+                further: options.mode.npiv().places(),
             },
             ports: ports.clone(),
         }

@@ -6,7 +6,7 @@ use std::iter;
 use std::str::FromStr;
 
 use ::io::ether::Place;
-use address::{FabricOptions, FabricVlan, FcoeMode, NotAVlan, Time};
+use address::{FabricOptions, FabricVlan, FcoeMode, FurtherNames, NotAVlan, Time};
 use fc::fip::enode::FcfPin;
 use fc::fip::enode::fcf::NotAnFcf;
 use fc::port::config::E_D_TOVS;
@@ -240,7 +240,12 @@ impl FabricParts {
         } = self;
         if is_fabric {
             let vlan = vlan.unwrap_or_default();
-            return Ok(FcoeMode::Fabric(FabricOptions { vlan, fcf, fabric }));
+            return Ok(FcoeMode::Fabric(FabricOptions {
+                vlan,
+                fcf,
+                fabric,
+                npiv: FurtherNames::default(),
+            }));
         }
         let given = [
             ("vlan", vlan.is_some()),

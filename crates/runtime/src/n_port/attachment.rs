@@ -9,6 +9,7 @@ use fc::port::{PortConfig, PortMode};
 use fc::wire::ethernet::VlanTag;
 
 use super::dcb::{self, DcbGate, DcbUse};
+use super::further::FurtherLogin;
 use super::problems::{self, LinkProblem, NoPort};
 use super::vlan_answers::VlanAnswers;
 use super::{PortNames, PortOwner, StatusKind, StatusSocket};
@@ -31,6 +32,8 @@ pub struct Attachment {
     pub(super) gate: Option<DcbGate>,
     /// What answers VLAN Requests, if it is to.
     pub(super) vlan_answers: Option<VlanAnswers>,
+    /// What it lives by, if it is a further port of its ENode.
+    pub(super) further: Option<FurtherLogin>,
 }
 
 impl Attachment {
@@ -61,6 +64,7 @@ impl Attachment {
             status,
             gate: None,
             vlan_answers: None,
+            further: None,
         })
     }
 

@@ -22,6 +22,7 @@ use fc::port::{Fc4Layer, PortMode};
 use fc::wire::ethernet::VlanTag;
 use scsi::medium::Now;
 
+use super::further::FurtherPlaces;
 use super::{Attachment, Clock, FrameLosses, LINGER, NPort, NoPort, PollInterest, PortOwner};
 
 /// N_Ports without a user. Those that are not used again log out, after a while or at the
@@ -47,6 +48,8 @@ pub struct PortTerms {
     pub tag: Option<VlanTag>,
     /// E_D_TOV that its logins propose; `None`: that of the standard.
     pub e_d_tov: Option<Duration>,
+    /// WWPNs of which it has one, as a further port of its ENode; none: its own.
+    pub further: FurtherPlaces,
 }
 
 impl PortTerms {
@@ -56,8 +59,12 @@ impl PortTerms {
     ///
     /// See [`Attachment::open_by`](super::Attachment::open_by).
     pub fn open(&self, place: &Place, owner: &PortOwner) -> Result<Attachment, NoPort> {
-        let mut site = Attachment::open_by(place, owner, (self.mode, self.tag))?;
+        let open = |owner: &PortOwner| Attachment::open_by(place, owner, (self.mode, self.tag));
+        let mut site = open(owner)?;
         site.config.e_d_tov = self.e_d_tov.unwrap_or(site.config.e_d_tov);
+        if self.further != FurtherPlaces::default() {
+            site.make_further(self.further, open)?;
+        }
         Ok(site)
     }
 }
@@ -307,6 +314,7 @@ impl<F: Fc4Layer> BlockingPort<F> {
         while !self.n_port.has_left() {
             self.turn(LINGER)?;
         }
+        self.n_port.end_enode();
         Ok(())
     }
 
