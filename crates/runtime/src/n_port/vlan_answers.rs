@@ -12,7 +12,7 @@ use fc::wire::ethernet::{EthernetHeader, FIP, Mac};
 use scsi::medium::Now;
 
 use super::problems::{self, NoPort};
-use super::{TURN, TransmitFrames};
+use super::transmit::{TURN, TransmitFrames};
 
 /// An Ethernet port at which VLAN Requests are answered.
 #[derive(Debug)]
