@@ -152,7 +152,8 @@ impl Switch {
     }
 
     /// What another switch has remembered in place of this one, as [`SwitchConfig::ids`]: for a
-    /// standby that takes over. Nothing happens once there are logins.
+    /// standby that takes over. Ports that are logged in keep their N_Port_IDs; of the list only
+    /// what collides with these is passed over.
     pub fn restore_ids(&mut self, ids: &[(Wwn, FcId)]) {
         self.fcf.restore_ids(ids);
     }

@@ -94,12 +94,16 @@ impl SwitchCore {
     }
 
     /// Has ports keep the N_Port_IDs that the other switch has written down in the same place.
-    /// Those that only this one knows stay.
+    /// Those that only this one knows stay. An active one writes the whole list: its own may have
+    /// taken the place of the one that was read.
     pub(super) fn restore_ids(&mut self, mut ids: IdList) {
         let known: HashSet<_> = ids.iter().map(|(wwpn, _)| *wwpn).collect();
         let own = self.switch.ids();
         ids.extend(own.filter(|(wwpn, _)| !known.contains(wwpn)));
         self.switch.restore_ids(&ids);
+        if self.switch.is_active() {
+            self.with_ids(|keeper| keeper.write(self.switch.ids().collect()));
+        }
     }
 
     /// Tells which zones were read.

@@ -206,11 +206,9 @@ impl Fcf {
         }
     }
 
-    /// Takes over what was remembered elsewhere, while nothing is logged in.
+    /// Takes over what was remembered elsewhere, as far as it concerns no port that is logged in.
     pub(super) fn restore_ids(&mut self, remembered: &[(Wwn, FcId)]) {
-        if self.logins.iter().next().is_none() {
-            self.ids = Ids::new(self.ids.domain(), self.ids.first(), remembered);
-        }
+        self.ids.restore(remembered);
     }
 
     /// What people call a port.

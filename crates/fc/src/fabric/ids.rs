@@ -81,12 +81,18 @@ impl Ids {
         free
     }
 
-    pub(super) const fn first(&self) -> u16 {
-        self.first
-    }
-
-    pub(super) const fn domain(&self) -> u8 {
-        self.domain
+    /// Remembers these in place of what was known, but for the ports that are logged in: they keep
+    /// what they have, and the others get what the list says where it does not collide with that.
+    pub(super) fn restore(&mut self, remembered: &[(Wwn, FcId)]) {
+        let known = self.known.iter();
+        let in_use = known.filter(|(_, known)| known.idle.is_none());
+        let in_use: Vec<_> = in_use.map(|(wwpn, known)| (*wwpn, known.fc_id)).collect();
+        // Of two that want the same, the first has it.
+        let list = [&in_use, remembered].concat();
+        *self = Self::new(self.domain, self.first, &list);
+        for (wwpn, _) in in_use {
+            self.take(wwpn);
+        }
     }
 
     /// Of two that want the same, the first has it.

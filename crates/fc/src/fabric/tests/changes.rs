@@ -38,12 +38,15 @@ fn a_login_after_the_change_has_the_frame_size_of_the_new_mtu() {
 }
 
 #[test]
-fn n_port_ids_of_another_switch_are_taken_over_before_the_first_login() {
+fn n_port_ids_of_another_switch_are_taken_over_but_for_those_in_use() {
     let mut switch = switch();
     let remembered = |low: u32| [(host(0, 1).wwpn, FcId(0x01_0000 | low))];
     switch.restore_ids(&remembered(0x0300));
     let fc_id = host(0, 1).log_in(&mut switch, 1);
     assert_eq!(fc_id, FcId(0x01_0300));
-    switch.restore_ids(&[(Wwn(7), fc_id)]);
-    assert_eq!(switch.ids().collect::<Vec<_>>(), remembered(0x0300));
+    switch.restore_ids(&[(Wwn(7), fc_id), (host(0, 2).wwpn, FcId(0x01_0400))]);
+    let late = (host(0, 2).wwpn, FcId(0x01_0400));
+    let all = [remembered(0x0300)[0], late];
+    assert_eq!(switch.ids().collect::<Vec<_>>(), all);
+    assert_eq!(host(0, 2).log_in(&mut switch, 2), late.1);
 }

@@ -100,3 +100,36 @@ fn a_port_of_the_switch_has_its_own_names_forgotten() {
     assert_eq!(ids.iter().count(), 16_384);
     assert!(!ids.take(Wwn(39_999)).unwrap().is_new);
 }
+
+/// A list that comes late: what somebody has already stays, and the rest of the list holds.
+#[test]
+fn what_is_restored_late_collides_with_nobody_that_is_logged_in() {
+    let mut ids = Ids::new(1, 0x100, &[]);
+    assert_eq!(
+        [5, 6, 7].map(|wwpn| take(&mut ids, wwpn)),
+        [0x01_0100, 0x01_0101, 0x01_0102]
+    );
+    ids.release(Wwn(7));
+    ids.restore(&[
+        // It is logged in with another one.
+        (Wwn(5), FcId(0x01_0300)),
+        // Another one is logged in with it.
+        (Wwn(8), FcId(0x01_0101)),
+        // One that was given meanwhile to a port that is out again.
+        (Wwn(9), FcId(0x01_0102)),
+        (Wwn(10), FcId(0x01_0400)),
+    ]);
+    let list: Vec<_> = ids.iter().map(|(Wwn(wwpn), id)| (wwpn, id.0)).collect();
+    let expected = [
+        (5, 0x01_0100),
+        (6, 0x01_0101),
+        (9, 0x01_0102),
+        (10, 0x01_0400),
+    ];
+    assert_eq!(list, expected);
+    ids.release(Wwn(5));
+    assert_eq!(
+        [7, 8, 5].map(|wwpn| take(&mut ids, wwpn)),
+        [0x01_0103, 0x01_0104, 0x01_0100]
+    );
+}
