@@ -323,7 +323,7 @@ impl FabricWorld {
         match event {
             SwitchEvent::LoggedIn(login) => self.watch.logged_in(login),
             SwitchEvent::IdsChanged => self.ids = switch.ids().collect(),
-            SwitchEvent::Takeover => switch.restore_ids(&self.ids),
+            SwitchEvent::Takeover { .. } => switch.restore_ids(&self.ids),
             SwitchEvent::LoggedOut(..)
             | SwitchEvent::Remark { .. }
             | SwitchEvent::LoginRejected(_)

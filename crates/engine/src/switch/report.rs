@@ -56,8 +56,8 @@ impl SwitchCore {
                 from,
                 violation,
             } => self.tell_violation(now, place, from, violation),
-            SwitchEvent::Takeover => {
-                tracing::warn!("the other switch of this fabric is gone: this one is active now");
+            SwitchEvent::Takeover { other } => {
+                tell_takeover(other);
                 // It was read while this was the standby; what came after that is read now.
                 self.with_ids(|ids| {
                     ids.watch(false);
@@ -187,6 +187,15 @@ impl SwitchCore {
                 tracing::info!("{}: frames lost: {lost}", port.place());
             }
         }
+    }
+}
+
+fn tell_takeover(other: Option<Mac>) {
+    match other {
+        Some(other) => tracing::warn!(
+            "the other switch of this fabric (first port {other}) is gone: this one is active now"
+        ),
+        None => tracing::info!("no other switch of these names was heard: this one is active now"),
     }
 }
 

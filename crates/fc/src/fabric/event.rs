@@ -110,7 +110,10 @@ pub enum SwitchEvent {
         violation: Violation,
     },
     /// A standby has become active.
-    Takeover,
+    Takeover {
+        /// The first port of the switch that was active before, if any was heard.
+        other: Option<Mac>,
+    },
     /// The other switch of the pair is active too, and goes first. This one is its standby now.
     StoodDown {
         /// The first port of the other switch.

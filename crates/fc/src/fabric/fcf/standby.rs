@@ -240,8 +240,12 @@ impl Fcf {
 
     /// What it knows of N_Port_IDs is what it was told at the start; its own logins begin anew.
     pub(super) fn take_over(&mut self) {
+        let other = match self.role {
+            Role::Standby { active, .. } => active,
+            Role::Active { .. } | Role::Ended => None,
+        };
         self.role = Role::new(false, self.now);
-        self.events.push_back(SwitchEvent::Takeover);
+        self.events.push_back(SwitchEvent::Takeover { other });
         self.advertise_everywhere();
     }
 

@@ -260,7 +260,8 @@ fn event_line(event: &SwitchEvent) -> String {
             from,
             violation,
         } => format!("{place}: {}: {}", short(*from), violation.rule),
-        SwitchEvent::Takeover => "takes over".into(),
+        SwitchEvent::Takeover { other: None } => "is active, as no other was heard".into(),
+        SwitchEvent::Takeover { other: Some(_) } => "takes over".into(),
         SwitchEvent::StoodDown { other, place, from } => {
             let (other, from) = (short(*other), short(*from));
             format!("stands down for {other}, heard from {from} at {place}")

@@ -40,7 +40,7 @@ impl Two {
     /// A pair of which the first has become active at 20 s, and has told the second.
     fn settled() -> Self {
         let mut two = Self::new();
-        assert_eq!(two.run(20_000), ["1: takes over"]);
+        assert_eq!(two.run(20_000), ["1: is active, as no other was heard"]);
         two.link(1, true);
         assert!(two.run(40_000).is_empty());
         two
@@ -195,8 +195,8 @@ fn of_two_that_begin_together_one_becomes_active() {
     two.link(1, true);
     let lines = two.run(100_000);
     let expected = [
-        "1: takes over",
-        "2: takes over",
+        "1: is active, as no other was heard",
+        "2: is active, as no other was heard",
         "2: stands down for fcf1.0, heard from fcf1.0 at eth0",
     ];
     assert_eq!(lines, expected);
