@@ -91,6 +91,7 @@ impl CablePort {
         Ok(Self {
             link: LinkStatus {
                 up: true,
+                is_gone: false,
                 mtu: options.payload_max.try_into().unwrap_or(u32::MAX),
             },
             incoming,

@@ -157,7 +157,9 @@ impl InterfaceWatch {
         let before = self.interface;
         match change {
             Some(LinkChange::Is(interface)) => self.interface = interface,
-            Some(LinkChange::Gone) => self.interface.link.up = false,
+            Some(LinkChange::Gone) => {
+                (self.interface.link.up, self.interface.link.is_gone) = (false, true);
+            }
             None => {}
         }
         let is_anew = self.interface.index != before.index;

@@ -126,6 +126,8 @@ pub struct LinkStatus {
     /// Frames can go both ways. An interface that is removed is down, and up again when another
     /// one of its name has come up.
     pub up: bool,
+    /// No interface has the name any more.
+    pub is_gone: bool,
     /// Bytes that may follow a frame's Ethernet header (and tag).
     pub mtu: u32,
 }

@@ -22,6 +22,11 @@ pub enum LinkProblem {
     /// It is down, or there is nothing at its other end.
     #[error("{0}: the link is down: ip link set {0} up, or check its cable")]
     Down(String),
+    /// It was deleted or renamed.
+    #[error(
+        "{0}: this interface is gone: it is used again once there is one of this name, see ip link"
+    )]
+    Gone(String),
     /// Its frames are shorter than they could be.
     #[error(
         "{0}: an MTU of {1} limits frames to {payload} of {MAX_PAYLOAD} bytes of payload, which \
@@ -39,7 +44,9 @@ impl LinkProblem {
     pub fn at(place: &Place, link: LinkStatus) -> Option<Self> {
         let interface = place.interface()?.to_owned();
         let payload = payload_max(link.mtu as usize);
-        if payload < MIN_PAYLOAD {
+        if link.is_gone {
+            Some(Self::Gone(interface))
+        } else if payload < MIN_PAYLOAD {
             Some(Self::Narrow(interface, link.mtu))
         } else if !link.up {
             Some(Self::Down(interface))

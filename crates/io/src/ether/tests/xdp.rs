@@ -153,7 +153,7 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     ip("link add va mtu 2500 type veth peer name vb mtu 2500");
     ip("link set va up");
     ip("link set vb up");
-    assert!(news(&mut pair.b).up);
+    while !news(&mut pair.b).up {}
     pair.a = EtherPort::open(&Place::Xdp("va".into()), &EtherOptions::default()).unwrap();
     send(&mut pair.a, &frame(b, FCOE, 100));
     assert_eq!(receive(&mut pair.b, 1), [(frame(b, FCOE, 100), None)]);

@@ -22,6 +22,7 @@ fn silent(card: Option<InterfaceDcb>) -> LldpView {
         listened: Duration::from_millis(2900),
         link: LinkStatus {
             up: true,
+            is_gone: false,
             mtu: 2500,
         },
         card,

@@ -86,7 +86,12 @@ fn only_what_has_grown_is_told() {
 #[test]
 fn the_worst_obstacle_is_named_with_what_mends_it() {
     let eth0 = Place::Interface("eth0".to_owned());
-    let at = |up, mtu| LinkProblem::at(&eth0, LinkStatus { up, mtu });
+    let link = |up, mtu| LinkStatus {
+        up,
+        mtu,
+        ..LinkStatus::default()
+    };
+    let at = |up, mtu| LinkProblem::at(&eth0, link(up, mtu));
     for (obstacle, is_barrier, ways) in [
         (at(true, 301), true, ["301", "ip link set eth0 mtu"]),
         (at(false, 301), true, ["301", "ip link set eth0 mtu"]),
@@ -105,6 +110,13 @@ fn the_worst_obstacle_is_named_with_what_mends_it() {
         assert!(line.starts_with("eth0: "), "{line}");
     }
     assert_eq!(at(true, 2158), None);
+    let gone = LinkStatus {
+        is_gone: true,
+        ..link(false, 301)
+    };
+    let gone = LinkProblem::at(&eth0, gone).unwrap();
+    assert!(gone.is_barrier());
+    assert!(gone.to_string().starts_with("eth0: this interface is gone"));
 }
 
 #[test]
