@@ -90,8 +90,11 @@ pub enum EtherOpenError {
     /// No right to.
     #[error("{0}: raw Ethernet needs {PRIVILEGES}: run as root, or grant it with setcap")]
     Forbidden(String),
-    /// Another program has the interface by AF_XDP.
-    #[error("{0}: another program takes its frames by XDP: omit xdp: to share it")]
+    /// There is another program of XDP at the interface.
+    #[error(
+        "{0}: another program takes its frames by XDP, as lunar switch does unless it has \
+         --fast-path off (see ip link show {0}): stop it, or omit xdp: to share the interface"
+    )]
     Occupied(String),
     /// Both ends of a cable are in use.
     #[error("cable:{0}: both of its ends are in use")]

@@ -61,6 +61,8 @@ impl XdpPort {
         for _ in 0..ATTEMPTS {
             match Self::start(InterfaceWatch::open(name)?, options) {
                 Err(cause) if cause.raw_os_error() == Some(libc::EBUSY) => thread::sleep(PAUSE),
+                // There is a program of another mode, which is not waited for.
+                Err(cause) if cause.raw_os_error() == Some(libc::EEXIST) => break,
                 result => return result.map_err(|cause| EtherOpenError::of(&name, cause)),
             }
         }

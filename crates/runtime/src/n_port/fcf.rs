@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::ether::{EtherPort, Place};
+use ::io::ether::{EtherMac, EtherOpenError, EtherPort, Place};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
@@ -39,7 +39,10 @@ impl FcfAttachment {
     /// See [`NoPort`].
     pub fn open(place: &Place) -> Result<Self, NoPort> {
         let failed = |cause: io::Error| NoPort::Io(place.clone(), cause);
-        let mut ether = open_ether(place)?;
+        let mut ether = open_ether(place).map_err(|cause| match cause {
+            NoPort::Ether(EtherOpenError::Occupied(_)) => occupant(place).unwrap_or(cause),
+            cause => cause,
+        })?;
         let names = PortNames::claim(place, ether.mac(), &PortOwner::Switch).map_err(failed)?;
         for mac in Self::GROUPS {
             ether.join(mac.0).map_err(failed)?;
@@ -62,4 +65,12 @@ impl FcfAttachment {
             .obstacle()
             .is_some_and(|obstacle| obstacle.is_barrier())
     }
+}
+
+/// Who has an interface that cannot be opened, if it is a program of this make and user, and the
+/// way out.
+fn occupant(place: &Place) -> Option<NoPort> {
+    let claim = PortNames::claim(place, EtherMac::default(), &PortOwner::Switch);
+    let taken = claim.err()?;
+    Some(NoPort::Io(place.clone(), taken))
 }

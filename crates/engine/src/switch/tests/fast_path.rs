@@ -9,7 +9,8 @@ use ::io::ether::{EtherOptions, EtherPort};
 use fc::fabric::DropReason;
 use fc::wire::names::FcId;
 
-use super::super::options::{FastPathChoice, SwitchOptions, Zoning};
+use super::super::options::{FastPathChoice, Place, SwitchOptions, Zoning};
+use super::super::run;
 use super::carry::Running;
 use super::enode::Enode;
 use super::interfaces::{in_namespace, interface, options, start};
@@ -106,6 +107,20 @@ fn a_pair_goes_by_the_kernel_once_it_was_let_through() {
         let survey = rig.switch.orders().survey().unwrap();
         assert_eq!(survey.ports[0].frames, rig.sent, "both ways");
         rig.switch.stop();
+    });
+}
+
+/// The program of the fast path is in the way of another one.
+#[test]
+fn a_port_by_xdp_is_told_who_forwards_there() {
+    let test = concat!(module_path!(), "::a_port_by_xdp_is_told_who_forwards_there");
+    as_root(test, || {
+        let switch = start(options());
+        let beside = SwitchOptions::new(vec![Place::Xdp("va".to_owned())]);
+        let taken = run(&beside, |_, _| Ok(())).unwrap_err().to_string();
+        let way_out = format!("stop it (kill {})", std::process::id());
+        assert!(taken.contains(&way_out), "{taken}");
+        switch.stop();
     });
 }
 
