@@ -9,6 +9,7 @@
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
 //! | which of those may still leave | `egress` |
 //! | pairs whose frames the kernel forwards | `fast_path` |
+//! | interfaces that get PFC, or lose it | `pfc_watch` |
 //! | cables that are left unread, as they are too fast | `holdback` |
 //! | orders of other threads | `orders` |
 //! | the zone file, read by a thread of its own | `zone_file` |
@@ -29,6 +30,7 @@ mod lldp;
 mod login_log;
 pub mod options;
 mod orders;
+mod pfc_watch;
 mod port;
 mod report;
 mod running;
@@ -46,7 +48,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ::io::ether::{PRIORITY, Place};
+use ::io::ether::{PRIORITY, Place, dcb};
 use ::io::ring::{AnyRing, Ring};
 use fc::fabric::zones::Zones;
 use fc::fabric::{Switch, SwitchConfig, SwitchPortConfig};
@@ -60,9 +62,10 @@ pub use self::ids::IdsError;
 use self::ids::{IdList, IdsFolder};
 use self::ids_keeper::IdsKeeper;
 use self::lldp::LldpAgents;
-use self::options::SwitchOptions;
+use self::options::{FastPathChoice, SwitchOptions};
 pub use self::orders::{NoSurvey, PendingSurvey, SURVEY_PATIENCE, SwitchOrders};
 use self::orders::{OrderSender, SwitchOrder};
+use self::pfc_watch::{PFC_READ, PfcWatch};
 use self::port::SwitchPort;
 pub use self::running::RunningSwitch;
 use self::status::SwitchTeller;
@@ -181,7 +184,7 @@ impl OpenSwitch {
         }
         let (sender, heard) = OrderSender::new(ring.waker());
         let keeper = ids_keeper(&options, &sender)?;
-        let orders = SwitchOrders::new(sender, &options.zoning);
+        let orders = SwitchOrders::new(sender.clone(), &options.zoning);
         let epoch = Instant::now();
         let switch = switch(&options, Arc::clone(&zones), ids, &attachments)?;
         if options.standby {
@@ -196,6 +199,7 @@ impl OpenSwitch {
         let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
         core.teller = teller;
         core.start_fast_path(options.fast_path);
+        core.pfc = pfc_watch(&options, &sender)?;
         ready(&ports, orders)?;
         Ok(core.run()?)
     }
@@ -212,6 +216,22 @@ fn ids_keeper(options: &SwitchOptions, sender: &OrderSender) -> io::Result<Optio
     let keeper = IdsKeeper::start(IdsFolder(folder), told)?;
     keeper.watch(options.standby);
     Ok(Some(keeper))
+}
+
+/// What looks for PFC at the interfaces between which the kernel may forward.
+fn pfc_watch(options: &SwitchOptions, sender: &OrderSender) -> io::Result<Option<PfcWatch>> {
+    let places = options.places.iter().enumerate();
+    let interfaces = places.filter_map(|(at, place)| match place {
+        Place::Interface(name) => Some((at, name.clone())),
+        Place::Xdp(_) | Place::Cable(_) => None,
+    });
+    let interfaces: Vec<_> = interfaces.collect();
+    if options.fast_path == FastPathChoice::Off || interfaces.is_empty() {
+        return Ok(None);
+    }
+    let sender = sender.clone();
+    let told = move |at| sender.give(SwitchOrder::PfcChanged(at));
+    PfcWatch::start(interfaces, PFC_READ, dcb::has_pfc, told).map(Some)
 }
 
 /// What tells other programs of the switch; the first port waits for them, too. A switch goes on

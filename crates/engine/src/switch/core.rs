@@ -28,6 +28,7 @@ use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
 use super::options::FastPathChoice;
 use super::orders::SwitchOrder;
+use super::pfc_watch::PfcWatch;
 use super::port::{PassingFrame, Sent, SwitchPort};
 use super::status::SwitchTeller;
 
@@ -52,6 +53,8 @@ pub(super) struct SwitchCore {
     pub(super) teller: Option<SwitchTeller>,
     /// Ports that were logged out, which frames in queues may concern.
     pub(super) logouts: Logouts,
+    /// What tells which interfaces have PFC.
+    pub(super) pfc: Option<PfcWatch>,
     /// All ports were logged out. It ends when that has been sent, or then.
     ends: Option<Now>,
 }
@@ -98,6 +101,7 @@ impl SwitchCore {
             journal: Journal::default(),
             teller: None,
             logouts: Logouts::default(),
+            pfc: None,
             ends: None,
             ports,
         }
@@ -326,6 +330,9 @@ impl SwitchCore {
                     self.tell_zones();
                 }
                 SwitchOrder::Tell => self.tell_counters(),
+                SwitchOrder::PfcChanged(at) => {
+                    self.fast_path.attach_anew(at, &mut self.ports[at]);
+                }
                 SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
                 // Who asked may have lost patience.
                 SwitchOrder::Survey(asker) => drop(asker.send(self.survey())),

@@ -27,6 +27,8 @@ use super::port::SwitchPort;
 pub(super) struct SwitchFastPath {
     /// `None`: all frames go through the machine.
     kernel: Option<FastPath>,
+    /// How many ports are interfaces.
+    interfaces: usize,
     pairs: HashMap<PairKey, KnownPair>,
     /// The pairs that an N_Port is in.
     by_id: HashMap<FcId, HashSet<PairKey>>,
@@ -52,16 +54,17 @@ impl SwitchFastPath {
     /// Has the kernel forward among those ports that are interfaces, if it can; the log tells which
     /// it cannot, and why.
     pub(super) fn start(choice: FastPathChoice, ports: &mut [SwitchPort]) -> Self {
-        let has_interface = ports.iter().any(|port| !port.is_cable());
-        if choice == FastPathChoice::Off || !has_interface {
+        let interfaces = ports.iter().filter(|port| !port.is_cable()).count();
+        if choice == FastPathChoice::Off || interfaces == 0 {
             return Self::default();
         }
-        let kernel = FastPath::new(ports.len() as u32);
+        let kernel = FastPath::new(ports.len() as u32, interfaces as u32);
         let kernel = kernel.inspect_err(|cause| {
             tracing::info!("fast path: all frames go through user space: {cause}");
         });
         let mut path = Self {
             kernel: kernel.ok(),
+            interfaces,
             mtus: vec![0; ports.len()],
             leaving: ports.iter().map(|_| HashMap::new()).collect(),
             ..Self::default()
@@ -70,6 +73,15 @@ impl SwitchFastPath {
             path.look_at(at, port);
         }
         path
+    }
+
+    /// What decides whether the kernel may forward from a port has changed.
+    pub(super) fn attach_anew(&mut self, at: usize, port: &mut SwitchPort) {
+        self.forget_at(at as u32);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.detach(at as u32);
+        }
+        self.look_at(at, port);
     }
 
     /// The link of a port has changed: what the kernel knew of it is void.
@@ -84,10 +96,7 @@ impl SwitchFastPath {
             return;
         }
         match kernel.attach(at as u32, ether) {
-            Ok(()) => tracing::info!(
-                "{}: the kernel forwards frames from here to other interfaces (generic XDP)",
-                port.place()
-            ),
+            Ok(()) => tell_attached(port, self.interfaces),
             Err(cause) => tell_refusal(port, &cause),
         }
     }
@@ -229,6 +238,16 @@ impl SwitchFastPath {
         let counters = kernel.and_then(|kernel| kernel.counters(at as u32).ok());
         counters.unwrap_or_default()
     }
+}
+
+/// With one interface there are only the stations behind that.
+fn tell_attached(port: &SwitchPort, interfaces: usize) {
+    let place = port.place();
+    let to = match interfaces {
+        1 => "between the stations behind this interface, the only one",
+        _ => "from here to other interfaces",
+    };
+    tracing::info!("{place}: the kernel forwards frames {to} (generic XDP)");
 }
 
 fn tell_refusal(port: &SwitchPort, cause: &FastPathError) {

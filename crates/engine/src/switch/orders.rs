@@ -23,6 +23,8 @@ pub(super) enum SwitchOrder {
     SetZones(Arc<Zones>),
     /// The log is to be told what was counted.
     Tell,
+    /// The interface of the port of this number has PFC now, or has it no more.
+    PfcChanged(usize),
     /// These N_Port_IDs were given by the other switch of the fabric.
     RestoreIds(IdList),
     /// Who asks is to be told what it has.

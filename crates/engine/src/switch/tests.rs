@@ -11,6 +11,7 @@ mod interfaces;
 mod lldp;
 mod login_log;
 mod options;
+mod pfc_watch;
 mod running;
 mod unseen;
 mod vlan;

@@ -13,6 +13,13 @@ use super::netlink::{self, NetlinkRequest};
 use message::Command;
 pub use message::{DcbApp, DcbEts, DcbPfc};
 
+/// Whether some priority of a card has flow control of its own (PFC), as far as its driver tells.
+#[must_use]
+pub fn has_pfc(name: &str) -> bool {
+    let pfc = read(name).ok().and_then(|dcb| dcb.pfc);
+    pfc.is_some_and(|pfc| pfc.enabled != 0)
+}
+
 /// What a card has of DCB.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceDcb {

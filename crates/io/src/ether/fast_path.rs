@@ -48,6 +48,10 @@ pub struct FastPath {
     counters: PerCpuMap,
     /// Numbers of routes that are free, the one that has been for longest first.
     free: VecDeque<RouteNumber>,
+    /// By port: pairs that come in there.
+    used: Vec<u32>,
+    /// Pairs that may come in at one port.
+    share: u32,
 }
 
 /// A port with the program.
@@ -130,12 +134,13 @@ pub enum FastPathError {
 }
 
 impl FastPath {
-    /// Loads the program, for this many ports.
+    /// Loads the program, for this many ports, of which so many are interfaces. Each of these has
+    /// the same share of [`PAIRS_MAX`], so that a guest with many N_Ports takes no other port's.
     ///
     /// # Errors
     ///
     /// See [`FastPathError`].
-    pub fn new(ports: u32) -> Result<Self, FastPathError> {
+    pub fn new(ports: u32, interfaces: u32) -> Result<Self, FastPathError> {
         let devices = BpfMap::new(MapKind::DEVICES, ports).map_err(of_kernel)?;
         let pairs = BpfMap::new(MapKind::HASH, PAIRS_MAX).map_err(of_kernel)?;
         let routes = Routes::new(PAIRS_MAX).map_err(of_kernel)?;
@@ -160,6 +165,8 @@ impl FastPath {
             routes,
             counters,
             free: (0..PAIRS_MAX).map(RouteNumber).collect(),
+            used: vec![0; ports as usize],
+            share: PAIRS_MAX / interfaces.max(1),
         })
     }
 
@@ -181,8 +188,7 @@ impl FastPath {
         if packet.tag_priority().is_some() {
             return Err(FastPathError::Vlan(name.to_owned()));
         }
-        let pfc = dcb::read(name).ok().and_then(|dcb| dcb.pfc);
-        if pfc.is_some_and(|pfc| pfc.enabled != 0) {
+        if dcb::has_pfc(name) {
             return Err(FastPathError::Lossless(name.to_owned()));
         }
         // Else a driver forgets a tag that the network stack keeps beside the frame.
@@ -227,7 +233,7 @@ impl FastPath {
     }
 
     /// Has frames of a pair forwarded, as soon as those that went up have left. `None` if there are
-    /// too many pairs, or one of the ports has no program.
+    /// too many pairs of its ingress, or one of the ports has no program.
     ///
     /// # Errors
     ///
@@ -236,6 +242,9 @@ impl FastPath {
         let (Some(key), true) = (self.key(pair), self.is_attached(pair.egress)) else {
             return Ok(None);
         };
+        if self.used[pair.ingress as usize] >= self.share {
+            return Ok(None);
+        }
         let Some(number) = self.free.pop_front() else {
             return Ok(None);
         };
@@ -245,6 +254,7 @@ impl FastPath {
             self.free.push_back(number);
             return Err(cause);
         }
+        self.used[pair.ingress as usize] += 1;
         Ok(Some(number))
     }
 
@@ -256,6 +266,9 @@ impl FastPath {
     pub fn remove(&mut self, pair: &ForwardedPair, number: RouteNumber) -> io::Result<()> {
         self.routes.clear(number.0);
         self.free.push_back(number);
+        if let Some(used) = self.used.get_mut(pair.ingress as usize) {
+            *used = used.saturating_sub(1);
+        }
         match self.key(pair) {
             Some(key) => self.pairs.remove(&key),
             None => Ok(()),
@@ -310,7 +323,7 @@ impl FrameNumber {
     }
 }
 
-/// Pairs at the most. They take a megabyte of memory.
+/// Pairs at the most, of which each ingress has its share. They take a megabyte of memory.
 const PAIRS_MAX: u32 = 16_384;
 
 /// Where the number stands in a header of FCoE.

@@ -18,6 +18,7 @@ mod mtu_2500 {
         a_tag_beside_a_frame_is_not_lost
         what_is_too_long_for_its_egress_goes_up
         an_egress_that_is_gone_sends_frames_up
+        one_ingress_does_not_take_the_pairs_of_another
         interfaces_that_cannot_have_it_are_named
     }
 }
@@ -44,7 +45,7 @@ impl Rig {
         let switch = ["va", "vc"].map(open);
         let mut hosts = ["vb", "vd"].map(open);
         hosts[1].join(TARGET).unwrap();
-        let mut path = FastPath::new(2).unwrap();
+        let mut path = FastPath::new(2, 2).unwrap();
         for (port, ether) in (0..).zip(&switch) {
             path.attach(port, ether).unwrap();
         }
@@ -289,6 +290,28 @@ fn an_egress_that_is_gone_sends_frames_up() {
     quiet(&mut rig.switch[0]);
     rig.path.detach(1);
     assert_eq!(rig.path.insert(&rig.pair).unwrap(), None);
+}
+
+/// As a guest with many N_Ports would have it: its port has half of all pairs, and no more.
+fn one_ingress_does_not_take_the_pairs_of_another() {
+    let mut rig = Rig::new(None);
+    let pair = rig.pair;
+    let from = |ingress, s_id| ForwardedPair {
+        ingress,
+        s_id,
+        ..pair
+    };
+    let mut insert = |pair| rig.path.insert(&pair).unwrap();
+    let taken = (0..20_000).take_while(|s_id| insert(from(0, *s_id)).is_some());
+    assert_eq!(taken.count(), 8_192);
+    let other = insert(from(1, 1)).unwrap();
+    assert!(insert(from(0, 20_001)).is_none());
+    // What is taken out makes room at its own ingress.
+    rig.path.remove(&from(1, 1), other).unwrap();
+    let mut insert = |pair| rig.path.insert(&pair).unwrap();
+    assert!(insert(from(0, 20_001)).is_none());
+    let first = insert(from(1, 2)).unwrap();
+    rig.path.remove(&from(1, 2), first).unwrap();
 }
 
 fn interfaces_that_cannot_have_it_are_named() {
