@@ -53,6 +53,8 @@ pub(super) struct SwitchCore {
     pub(super) teller: Option<SwitchTeller>,
     /// Ports that were logged out, which frames in queues may concern.
     pub(super) logouts: Logouts,
+    /// When errors that interfaces count are to be read again.
+    pub(super) errors_due: Now,
     /// What tells which interfaces have PFC.
     pub(super) pfc: Option<PfcWatch>,
     /// All ports were logged out. It ends when that has been sent, or then.
@@ -101,6 +103,7 @@ impl SwitchCore {
             journal: Journal::default(),
             teller: None,
             logouts: Logouts::default(),
+            errors_due: Now::ZERO,
             pfc: None,
             ends: None,
             ports,

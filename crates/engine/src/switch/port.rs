@@ -4,9 +4,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use ::io::ether::{EtherPort, LinkStatus, Place};
+use ::io::ether::{Drops, EtherPort, LinkStatus, Place};
 use fc::fabric::{Forwarding, PortNumber, UndeliveredFrame};
 use fc::frames::FrameSink;
+use fc::wire::els::LinkErrors;
 use runtime::n_port::{FcfAttachment, FrameLosses, LinkProblem};
 use scsi::medium::Now;
 
@@ -201,6 +202,15 @@ impl SwitchPort {
         drops.map(FrameLosses::new)
     }
 
+    /// Errors that an interface has counted since the port was opened, if the kernel tells.
+    pub(super) fn carrier_errors(&mut self) -> Option<LinkErrors> {
+        if self.is_cable() {
+            return None;
+        }
+        let drops = self.ether()?.recent_drops().ok();
+        drops.as_ref().map(carrier_errors)
+    }
+
     /// Logs what was lost since this was called last.
     pub(super) fn tell_losses(&mut self) {
         let Some(lost) = self.losses() else {
@@ -246,6 +256,17 @@ impl SwitchPort {
         if let Some(Err(cause)) = self.ether().map(EtherPort::more_to_send) {
             tracing::error!("{}: cannot wait for room to send: {cause}", self.place);
         }
+    }
+}
+
+/// What a card has counted, as RLS tells it of FCoE (FC-BB-6): frames with a wrong FCS, and for
+/// symbol errors what Ethernet cards count next to them, frames that do not end with a whole byte.
+pub(super) fn carrier_errors(drops: &Drops) -> LinkErrors {
+    let count = |frames| u32::try_from(frames).unwrap_or(u32::MAX);
+    LinkErrors {
+        invalid_words: count(drops.framing),
+        invalid_crcs: count(drops.fcs),
+        ..LinkErrors::default()
     }
 }
 

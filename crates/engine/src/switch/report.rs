@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::time::Duration;
 
 use ::io::ether::fast_path::FastPathCounters;
-use fc::fabric::{DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, SwitchEvent};
+use fc::fabric::{
+    DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, PortNumber, SwitchEvent,
+};
 use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
@@ -28,6 +31,9 @@ impl SwitchCore {
             self.with_ids(|ids| ids.write(self.switch.ids().collect()));
         }
         self.lldp.tell_changes(now);
+        if self.errors_due <= now {
+            self.read_carrier_errors(now);
+        }
         if self.logins.is_due(now) {
             self.sweep(now);
         }
@@ -119,6 +125,18 @@ impl SwitchCore {
         }
     }
 
+    /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these are
+    /// the counts of the time before; nothing wakes the switch for them.
+    fn read_carrier_errors(&mut self, now: Now) {
+        self.errors_due = now + ERRORS_READ;
+        for (at, port) in self.ports.iter_mut().enumerate() {
+            if let Some(errors) = port.carrier_errors() {
+                let number = PortNumber(at as u16);
+                self.switch.set_carrier_errors(number, errors);
+            }
+        }
+    }
+
     fn log_login(&mut self, login: &FabricLogin) {
         if self.logins.tells(usize::from(login.port.0)) {
             let FabricLogin {
@@ -198,6 +216,9 @@ fn tell_takeover(other: Option<Mac>) {
         None => tracing::info!("no other switch of these names was heard: this one is active now"),
     }
 }
+
+/// How often the errors that interfaces count are read, at the most.
+const ERRORS_READ: Duration = Duration::from_secs(1);
 
 /// Members of zones that are listed at the most: the log has room for 1,024 lines.
 const UNSEEN_MAX: usize = 256;

@@ -12,6 +12,7 @@ mod lldp;
 mod login_log;
 mod options;
 mod pfc_watch;
+mod port;
 mod running;
 mod unseen;
 mod vlan;

@@ -235,6 +235,8 @@ impl InterfaceWatch {
         drops.missed = now.missed.saturating_sub(before.missed);
         drops.received = now.received.saturating_sub(before.received);
         drops.transmitted = now.transmitted.saturating_sub(before.transmitted);
+        drops.fcs = now.fcs.saturating_sub(before.fcs);
+        drops.framing = now.framing.saturating_sub(before.framing);
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct LinkCounters {
     pub(super) received: u64,
     pub(super) transmitted: u64,
     pub(super) missed: u64,
+    pub(super) fcs: u64,
+    pub(super) framing: u64,
 }
 
 /// Asks for an interface by its name.
@@ -191,6 +193,8 @@ impl Interface {
                     received: counter(6)?,
                     transmitted: counter(7)?,
                     missed: counter(14)?.saturating_add(counter(15)?),
+                    fcs: counter(12)?,
+                    framing: counter(13)?,
                 };
             }
             _ => {}
@@ -214,8 +218,8 @@ pub(super) const MESSAGE_MAX: usize = 32 << 10;
 /// More than the kernel tells unasked of most interfaces. What is longer is asked for.
 const NOTICE_MAX: usize = 8 << 10;
 
-/// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_fifo_errors 14,
-/// rx_missed_errors 15 (linux/if_link.h).
+/// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_crc_errors 12,
+/// rx_frame_errors 13, rx_fifo_errors 14, rx_missed_errors 15 (linux/if_link.h).
 pub(super) const IFLA_STATS64: u16 = 23;
 
 /// What kind of interface it is (linux/if_link.h).

@@ -153,6 +153,11 @@ pub struct Drops {
     pub received: u64,
     /// That the interface has not sent (`tx_dropped`).
     pub transmitted: u64,
+    /// That came in with a wrong check sequence, as the interface counts them (`rx_crc_errors`).
+    pub fcs: u64,
+    /// That came in with other errors of framing, as the interface counts them
+    /// (`rx_frame_errors`).
+    pub framing: u64,
 }
 
 /// A port of whichever kind.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::super::link::{Interface, LinkChange, change, parse};
+use super::super::link::{IFLA_STATS64, Interface, LinkChange, LinkCounters, change, parse};
 use super::super::link_query::LinkQuery;
 use super::{LONG, SHORT};
 
@@ -40,6 +40,23 @@ fn other_interfaces_give_no_tags() {
     let veth = "10001200090001007665746800000000";
     assert_eq!(told(veth).tag_priority, None);
     assert_eq!(told("").tag_priority, None);
+}
+
+/// Its counters are 100, 101 and so on.
+#[test]
+fn counters_are_found_by_their_numbers() {
+    let mut answer = vec![0; 32];
+    answer.extend((4 + 8 * 24_u16).to_ne_bytes());
+    answer.extend(IFLA_STATS64.to_ne_bytes());
+    answer.extend((100..124_u64).flat_map(u64::to_ne_bytes));
+    let expected = LinkCounters {
+        received: 106,
+        transmitted: 107,
+        missed: 114 + 115,
+        fcs: 112,
+        framing: 113,
+    };
+    assert_eq!(parse(&answer).unwrap().unwrap().counters, expected);
 }
 
 /// A notification of the kind, about the interface `index` of this name and MTU.
