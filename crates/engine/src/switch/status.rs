@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::process;
 
+use fc::fabric::FabricLogin;
 use fc::fabric::zones::{ZoneMember, Zones};
-use fc::fabric::{DropReason, FabricLogin, PortCounters, PortNumber};
 use fc::wire::names::FcId;
 use runtime::n_port::{StatusKind, StatusSocket};
 use scsi::medium::Now;
@@ -141,35 +141,28 @@ impl SwitchCore {
         }
     }
 
-    fn status(&self, lasting: &SwitchStatus) -> SwitchStatus {
+    fn status(&mut self, lasting: &SwitchStatus) -> SwitchStatus {
+        let survey = self.survey();
         let mut status = lasting.clone();
-        status.active = self.switch.is_active();
-        for (PortNumber(number), _, counters) in self.switch.counters() {
-            if let Some(port) = status.ports.get_mut(usize::from(number)) {
-                let forwarded = self.fast_path.forwarded(usize::from(number), counters);
-                port.forwarded_frames = forwarded.frames;
-                port.forwarded_bytes = forwarded.bytes;
-                port.dropped_frames = dropped(counters);
-            }
+        status.active = survey.is_active;
+        for (port, counted) in status.ports.iter_mut().zip(&survey.ports) {
+            port.forwarded_frames = counted.frames;
+            port.forwarded_bytes = counted.bytes;
+            port.dropped_frames = counted.dropped.iter().map(|(_, frames)| frames).sum();
         }
         let registered = self.switch.registered();
         let names = registered.map(|port| (port.login.fc_id, port.symbolic_port.to_string()));
         let names: BTreeMap<FcId, String> = names.collect();
         let zones = &self.zones;
         let told = |login| login_status(login, zones, names.get(&login.fc_id));
-        status.logins = self.switch.logins().take(LISTED_MAX).map(told).collect();
-        status.logins_total = self.switch.logins().count();
+        status.logins = survey.logins.iter().take(LISTED_MAX).map(told).collect();
+        status.logins_total = survey.logins.len();
         status.zone_set = zones.active().map(str::to_owned);
         status.default_permit = zones.permits();
         let all = zones.zones().iter().take(LISTED_MAX);
         status.zones = all.map(|zone| zone.name.to_string()).collect();
         status
     }
-}
-
-fn dropped(counters: &PortCounters) -> u64 {
-    let reasons = DropReason::ALL.iter();
-    reasons.map(|reason| counters.dropped(*reason)).sum()
 }
 
 fn login_status(login: &FabricLogin, zones: &Zones, symbolic: Option<&String>) -> LoginStatus {

@@ -88,7 +88,7 @@ impl StatusSocket {
 
     /// Answers whoever has connected. It costs a system call each few milliseconds, however often
     /// it is called.
-    pub fn answer<T: Serialize>(&mut self, now: Now, told: impl Fn() -> T) {
+    pub fn answer<T: Serialize>(&mut self, now: Now, mut told: impl FnMut() -> T) {
         if self.looked.is_some_and(|at| now < at + LOOK) {
             return;
         }
