@@ -139,6 +139,7 @@ impl OpenSwitch {
     ///
     /// See [`SwitchError`]. No port stays open.
     pub fn open(options: &SwitchOptions) -> Result<Self, SwitchError> {
+        let _named = options.span().entered();
         for remark in options.remarks() {
             tracing::warn!("{remark}");
         }
@@ -178,6 +179,7 @@ impl OpenSwitch {
             ids,
             mut attachments,
         } = self;
+        let _named = options.span().entered();
         let (ring, other) = AnyRing::open(options.ring)?;
         if let Some(cause) = other {
             tracing::info!("no io_uring ({cause}): using epoll");
@@ -200,6 +202,7 @@ impl OpenSwitch {
         core.teller = teller;
         core.start_fast_path(options.fast_path);
         core.pfc = pfc_watch(&options, &sender)?;
+        core.tell_absent_ports();
         ready(&ports, orders)?;
         Ok(core.run()?)
     }

@@ -21,6 +21,7 @@ pub(crate) fn switch_options(
     let wwn = |written: &Option<String>| written.as_ref().and_then(|name| name.parse().ok());
     let own = || state.join("switches").join(name);
     SwitchOptions {
+        name: Some(name.to_owned()),
         domain: row.domain.unwrap_or(default.domain),
         vlan: row.vlan,
         priority: row.priority.unwrap_or(default.priority),

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fc::wire::names::{FcId, Wwn};
+use tracing::Span;
 
 use super::ids::{IdList, IdsError};
 
@@ -67,8 +68,10 @@ impl IdsKeeper {
     ) -> io::Result<Self> {
         let shared = Arc::new(SharedWork::default());
         let its = Arc::clone(&shared);
+        let span = Span::current();
         let thread = thread::Builder::new().name("n-port-ids".to_owned());
         thread.spawn(move || {
+            let _named = span.entered();
             let mut last = IdList::new();
             while let Some(task) = its.next() {
                 match task {

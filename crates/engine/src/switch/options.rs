@@ -13,6 +13,7 @@ use fc::fabric::zones::Zones;
 pub use fc::lldp::LldpMode;
 use fc::wire::ethernet::Mac;
 pub use fc::wire::names::Wwn;
+use tracing::Span;
 
 pub use super::holdback::PORTS_MAX;
 use crate::inventory::fcoe_port;
@@ -20,6 +21,8 @@ use crate::inventory::fcoe_port;
 /// The options of `lunar switch`.
 #[derive(Clone, Debug)]
 pub struct SwitchOptions {
+    /// What it is called where a process has several: all lines of its log tell it.
+    pub name: Option<String>,
     /// Where its ports are, in the order of the command.
     pub places: Vec<Place>,
     /// Its domain: the upper byte of the N_Port_IDs that it gives.
@@ -122,6 +125,7 @@ impl SwitchOptions {
     #[must_use]
     pub fn new(places: Vec<Place>) -> Self {
         Self {
+            name: None,
             places,
             domain: 1,
             vlan: None,
@@ -136,6 +140,15 @@ impl SwitchOptions {
             lldp: LldpMode::Send,
             fast_path: FastPathChoice::Auto,
             ring: RingKind::Auto,
+        }
+    }
+
+    /// What lines of the log stand in: the name of the switch, if it has one.
+    pub(super) fn span(&self) -> Span {
+        match &self.name {
+            // Of this level, it is there whatever is logged.
+            Some(name) => tracing::error_span!("switch", %name),
+            None => Span::none(),
         }
     }
 

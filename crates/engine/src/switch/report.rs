@@ -16,7 +16,7 @@ use scsi::violation::Violation;
 use super::core::SwitchCore;
 use super::ids::IdList;
 use super::ids_keeper::IdsKeeper;
-use super::unseen::unseen;
+use super::unseen::{absent_ports, unseen};
 
 impl SwitchCore {
     /// Tells what has happened, and once a minute what was lost.
@@ -123,6 +123,7 @@ impl SwitchCore {
                 "the zones were read again: no zone set is active, so no port sees another"
             ),
         }
+        self.tell_absent_ports();
     }
 
     /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these are
@@ -174,8 +175,20 @@ impl SwitchCore {
         }
     }
 
+    /// Warns of members of zones that are ports of a switch, but none of this one.
+    pub(super) fn tell_absent_ports(&self) {
+        let places: Vec<_> = self.switch.counters().map(|(_, place, _)| place).collect();
+        for place in absent_ports(&self.zones, &places).take(UNSEEN_MAX) {
+            tracing::warn!(
+                "zones: port:{place} is no port of this switch, so nothing was ever seen there: \
+                 write the PLACE as the switch was given it"
+            );
+        }
+    }
+
     /// Lists members of zones that are not there.
     fn tell_unseen(&self) {
+        self.tell_absent_ports();
         let members = unseen(&self.zones, self.switch.logins());
         for member in members.iter().take(UNSEEN_MAX) {
             tracing::info!("zones: {member} is not logged in");

@@ -25,3 +25,15 @@ pub(super) fn unseen<'a>(
         .filter(|member| !there.contains(*member))
         .collect()
 }
+
+/// The places that the active zones have as members (`port:`), and where the switch has no port.
+pub(super) fn absent_ports<'a>(
+    zones: &'a Zones,
+    places: &'a [&str],
+) -> impl Iterator<Item = &'a str> {
+    let members = zones.members().filter_map(|member| match member {
+        MemberIdentifier::Place(place) => Some(&**place),
+        _ => None,
+    });
+    members.filter(|place| !places.contains(place))
+}

@@ -5,7 +5,7 @@ use fc::fabric::{FabricLogin, PortNumber};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::{FcId, Wwn};
 
-use super::super::unseen::unseen;
+use super::super::unseen::{absent_ports, unseen};
 
 #[test]
 fn members_that_nothing_logged_in_has_are_listed_once() {
@@ -39,4 +39,20 @@ fn members_that_nothing_logged_in_has_are_listed_once() {
     ];
     assert_eq!(listed(&[login]), away);
     assert_eq!(listed(&[]).len(), 7, "each of the active zones, once");
+}
+
+#[test]
+fn places_where_the_switch_has_no_port_are_listed() {
+    let zones = Zones::parse(
+        "zone a = port:eth1 port:eth9\nzone b = port:cable:a port:eth9\n\
+         zone asleep = port:eth8 port:eth1\nzoneset day = a b\nactive day\n",
+    );
+    let zones = zones.unwrap();
+    let absent = |places: &[&str]| {
+        absent_ports(&zones, places)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(absent(&["eth1", "cable:a"]), ["eth9"]);
+    assert_eq!(absent(&["eth9", "eth1", "cable:a"]), [""; 0]);
 }
