@@ -232,17 +232,18 @@ impl Switch {
         }
     }
 
-    /// Whether a frame that has waited at its egress may leave, by the table of this moment.
+    /// Whether a frame that came in then, and has waited at its egress, may leave, by the table of
+    /// this moment ([`ForwardTable::still_allows`]).
     ///
     /// # Errors
     /// Why it may not.
     pub fn still_allows(
         &self,
         egress: PortNumber,
-        s_id: FcId,
-        d_id: FcId,
+        ids: (FcId, FcId),
+        came_in: Now,
     ) -> Result<(), DropReason> {
-        self.table.still_allows(egress, s_id, d_id)
+        self.table.still_allows(egress, ids, came_in)
     }
 
     /// A frame that was to be forwarded did not leave after all.
@@ -406,7 +407,7 @@ impl Switch {
         let now = self.fcf.now();
         match event {
             SwitchEvent::LoggedIn(login) => {
-                Arc::make_mut(&mut self.table).insert(login);
+                Arc::make_mut(&mut self.table).insert(login, now);
                 let f_port_name = self.fcf.f_port_name(login.port);
                 self.servers
                     .logged_in(now, served_login(login, f_port_name));

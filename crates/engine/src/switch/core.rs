@@ -20,7 +20,7 @@ use runtime::journal::Journal;
 use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
-use super::egress::{EgressOf, Logouts};
+use super::egress::EgressOf;
 use super::fast_path::SwitchFastPath;
 use super::holdback::{BatchCount, Holdback};
 use super::ids_keeper::IdsKeeper;
@@ -51,8 +51,6 @@ pub(super) struct SwitchCore {
     pub(super) journal: Journal,
     /// What tells other programs of the switch.
     pub(super) teller: Option<SwitchTeller>,
-    /// Ports that were logged out, which frames in queues may concern.
-    pub(super) logouts: Logouts,
     /// When errors that interfaces count are to be read again.
     pub(super) errors_due: Now,
     /// What tells which interfaces have PFC.
@@ -102,7 +100,6 @@ impl SwitchCore {
             logins: LoginLog::new(ports.len()),
             journal: Journal::default(),
             teller: None,
-            logouts: Logouts::default(),
             errors_due: Now::ZERO,
             pfc: None,
             ends: None,
@@ -150,7 +147,6 @@ impl SwitchCore {
             now: self.now(),
             switch: &mut self.switch,
             lldp: &mut self.lldp,
-            logouts: &self.logouts,
             number: number(0),
         };
         for (at, port) in self.ports.iter_mut().enumerate() {
@@ -328,7 +324,7 @@ impl SwitchCore {
                     self.switch.set_zones(now, Arc::clone(&zones));
                     let table = self.switch.forwarding();
                     self.fast_path
-                        .keep(|egress, s_id, d_id| table.still_allows(egress, s_id, d_id).is_ok());
+                        .keep(|egress, s_id, d_id| table.allows(egress, (s_id, d_id)).is_ok());
                     self.zones = zones;
                     self.tell_zones();
                 }

@@ -46,7 +46,6 @@ impl SwitchCore {
                 self.log_login(&login);
             }
             SwitchEvent::LoggedOut(login, why) => {
-                self.logouts.insert(now, login.fc_id);
                 self.fast_path.forget(login.fc_id);
                 self.log_logout(&login, why);
             }
@@ -167,7 +166,6 @@ impl SwitchCore {
             let place = self.ports[at].place();
             tracing::info!("{place}: {count} more logins and logouts within a minute");
         }
-        self.logouts.sweep(now);
         for (number, _, counters) in self.switch.counters() {
             let port = &mut self.ports[usize::from(number.0)];
             port.tell_congestion(counters.dropped(DropReason::Congested));

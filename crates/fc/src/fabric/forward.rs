@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+use scsi::medium::Now;
+
 use super::FabricLogin;
 use super::PortNumber;
 use super::config::SwitchPortConfig;
@@ -26,6 +28,8 @@ struct Row {
     fc_id: FcId,
     mac: Mac,
     port: PortNumber,
+    /// When it logged in.
+    since: Now,
     zones: Arc<Membership>,
 }
 
@@ -121,17 +125,31 @@ impl ForwardTable {
         }))
     }
 
-    /// Whether a frame that has waited at its egress may leave: both ports are logged in, the
-    /// destination there, and share a zone.
+    /// Whether a frame that came in then, and has waited at its egress, may leave: both ports have
+    /// been logged in since before it came, the destination there, and share a zone. A port that
+    /// has logged in anew may have the same N_Port_ID, but knows nothing of frames from before.
     ///
     /// # Errors
     /// Why it may not.
     pub fn still_allows(
         &self,
         egress: PortNumber,
-        s_id: FcId,
-        d_id: FcId,
+        (s_id, d_id): (FcId, FcId),
+        came_in: Now,
     ) -> Result<(), DropReason> {
+        self.allows(egress, (s_id, d_id))?;
+        let is_older = |id| self.row(id).is_some_and(|row| came_in <= row.since);
+        if is_older(s_id) || is_older(d_id) {
+            return Err(DropReason::NotLoggedIn);
+        }
+        Ok(())
+    }
+
+    /// Whether frames from the one to the other port may leave at that egress.
+    ///
+    /// # Errors
+    /// Why they may not.
+    pub fn allows(&self, egress: PortNumber, (s_id, d_id): (FcId, FcId)) -> Result<(), DropReason> {
         let from = self.row(s_id).ok_or(DropReason::NotLoggedIn)?;
         let to = self.row(d_id).filter(|to| to.port == egress);
         let to = to.ok_or(DropReason::NoSuchPort)?;
@@ -196,13 +214,14 @@ impl ForwardTable {
     }
 
     /// A VN_Port has logged in.
-    pub(super) fn insert(&mut self, login: &FabricLogin) {
+    pub(super) fn insert(&mut self, login: &FabricLogin, since: Now) {
         let fc_id = login.fc_id;
         self.remove(fc_id);
         let row = Row {
             fc_id,
             mac: login.mac,
             port: login.port,
+            since,
             zones: Arc::new(self.zones.membership(&member(login))),
         };
         let number = match self.free.pop() {
@@ -234,7 +253,8 @@ impl ForwardTable {
     ) {
         self.zones = zones;
         for login in logins {
-            self.insert(login);
+            let since = self.row(login.fc_id).map_or(Now::ZERO, |row| row.since);
+            self.insert(login, since);
         }
     }
 }

@@ -178,7 +178,10 @@ fn what_is_longer_than_the_egress_takes_is_dropped() {
 #[test]
 fn a_frame_that_waits_is_checked_again() {
     let mut switch = busy(&open());
-    let may = |switch: &Switch, s_id, d_id| switch.still_allows(PortNumber(1), s_id, d_id);
+    let may = |switch: &Switch, s_id, d_id| {
+        let port = PortNumber(1);
+        switch.still_allows(port, (s_id, d_id), ms(1000))
+    };
     assert_eq!(may(&switch, A, B), Ok(()));
     assert_eq!(may(&switch, A, C), Err(DropReason::NoSuchPort), "elsewhere");
     switch.set_zones(ms(3), Arc::new(Zones::closed()));
@@ -188,6 +191,18 @@ fn a_frame_that_waits_is_checked_again() {
     assert_eq!(may(&switch, A, B), Err(DropReason::NotLoggedIn));
     super::rig::ask(&mut switch, 6, 1, &host(1, 2).logo(B, 9));
     assert_eq!(may(&switch, C, B), Err(DropReason::NoSuchPort));
+}
+
+/// Other zones are no other login.
+#[test]
+fn a_frame_from_before_a_login_does_not_leave() {
+    let mut switch = busy(&open());
+    switch.set_zones(ms(3), Arc::new(Zones::open()));
+    let may = |switch: &Switch, at| switch.still_allows(PortNumber(1), (A, B), ms(at));
+    assert_eq!(may(&switch, 3), Ok(()));
+    super::rig::ask(&mut switch, 5, 0, &host(0, 1).flogi(9));
+    assert_eq!(may(&switch, 5), Err(DropReason::NotLoggedIn));
+    assert_eq!(may(&switch, 6), Ok(()));
 }
 
 /// The kernel takes tags out of what it receives.
