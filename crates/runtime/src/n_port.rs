@@ -35,7 +35,7 @@ pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
 pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, ports_here};
-pub use self::status_socket::{StatusKind, StatusSocket, ask_all};
+pub use self::status_socket::{StatusAnswers, StatusKind, StatusSocket, ask_all};
 use crate::journal::QUIET;
 
 /// An N_Port with the Ethernet port that it is on.

@@ -1,14 +1,17 @@
 //! `lunar ls switch`: the Fibre Channel switches that run on this machine.
 
+use std::fs;
+
 use engine::switch::status::{LoginStatus, SwitchStatus};
 use runtime::n_port::{StatusKind, ask_all};
 
 use crate::units::{bare_table, lines};
 use crate::{VerbError, documents};
 
-/// Lists them. Gives what is wrong, if there is none.
-pub(super) fn list(json: bool) -> Result<Option<String>, VerbError> {
-    let switches = switches_here();
+/// Lists them. Gives what is wrong: there is none, or one does not answer.
+pub(super) fn list(json: bool) -> Result<Vec<String>, VerbError> {
+    let answers = ask_all(StatusKind::Switch);
+    let switches = switches(&answers.told);
     if json {
         for switch in &switches {
             documents::print_json(switch)?;
@@ -17,13 +20,27 @@ pub(super) fn list(json: bool) -> Result<Option<String>, VerbError> {
         let texts: Vec<_> = switches.iter().map(tables).collect();
         documents::print(texts.join("\n").as_bytes())?;
     }
-    let none = "no switch of this user runs here: lunar switch starts one";
-    Ok(switches.is_empty().then(|| none.to_owned()))
+    Ok(match &answers.silent[..] {
+        [] if switches.is_empty() => {
+            vec!["no switch of this user runs here: lunar switch starts one".to_owned()]
+        }
+        silent => silent.iter().map(|process| silence(*process)).collect(),
+    })
 }
 
-/// All switches of this user and network namespace.
-fn switches_here() -> Vec<SwitchStatus> {
-    let told = ask_all(StatusKind::Switch);
+/// What is said of a switch that does not answer.
+fn silence(process: u32) -> String {
+    let state = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = state.rsplit(") ").next().unwrap_or_default();
+    if state.starts_with(['T', 't']) {
+        format!("the switch of process {process} is stopped: kill -CONT {process} lets it go on")
+    } else {
+        format!("the switch of process {process} does not answer: see in its log why")
+    }
+}
+
+/// What switches have told of themselves, by name.
+fn switches(told: &[String]) -> Vec<SwitchStatus> {
     let told = told.iter().map(|text| serde_json::from_str(text));
     let mut switches: Vec<SwitchStatus> = told.filter_map(Result::ok).collect();
     switches.sort_by(|one, other| one.switch_name.cmp(&other.switch_name));

@@ -89,6 +89,13 @@ impl Drop for Namespace {
 /// A server of the program, as long as this lives.
 pub(crate) struct Server(Child);
 
+impl Server {
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.0.kill();

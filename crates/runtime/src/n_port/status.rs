@@ -122,7 +122,7 @@ const REMOTES_MAX: usize = 256;
 /// All N_Ports of this user and network namespace, in the order of their processes.
 #[must_use]
 pub fn ports_here() -> Vec<PortStatus> {
-    let told = ask_all(StatusKind::Port);
+    let told = ask_all(StatusKind::Port).told;
     let told = told.iter().map(|text| serde_json::from_str(text));
     let mut ports: Vec<PortStatus> = told.filter_map(Result::ok).collect();
     ports.sort_by(|one, other| {

@@ -9,21 +9,25 @@
 //! Sockets lie beside the claims of names, in a folder of this user and this network namespace,
 //! with mode 0600. Those of dead processes are removed by whoever finds them.
 
+mod ask;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, Permissions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::io::Errno;
 use scsi::medium::Now;
 use serde::Serialize;
 
 use super::claim::ClaimDir;
+pub(super) use ask::connect_to;
+pub use ask::{StatusAnswers, ask_all};
 
 /// What tells of a port or a switch.
 #[derive(Debug)]
@@ -31,6 +35,9 @@ pub struct StatusSocket {
     listener: UnixListener,
     path: PathBuf,
     looked: Option<Now>,
+    /// A descriptor to give up where the process may have no more: one that waits would wake the
+    /// thread for as long as it is not accepted.
+    spare: Option<File>,
 }
 
 /// What tells: the end of the name of its socket.
@@ -83,6 +90,7 @@ impl StatusSocket {
             listener,
             path,
             looked: None,
+            spare: spare(),
         })
     }
 
@@ -94,13 +102,31 @@ impl StatusSocket {
         }
         self.looked = Some(now);
         for _ in 0..ANSWERS_MAX {
-            let Ok((stream, _)) = self.listener.accept() else {
-                return;
-            };
-            // Whoever goes away meanwhile needs none.
-            let _ = give(stream, &told());
+            match self.listener.accept() {
+                // Whoever goes away meanwhile needs none.
+                Ok((stream, _)) => drop(give(stream, &told())),
+                Err(cause) if is_exhausted(&cause) => self.turn_away(),
+                Err(_) => return,
+            }
         }
     }
+
+    /// Accepts a connection in place of the spare descriptor, and closes it without an answer.
+    fn turn_away(&mut self) {
+        drop(self.spare.take());
+        drop(self.listener.accept());
+        self.spare = spare();
+    }
+}
+
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+/// The process, or the machine, has no descriptor left (`EMFILE`, `ENFILE`).
+fn is_exhausted(cause: &io::Error) -> bool {
+    let errno = Errno::from_io_error(cause);
+    errno.is_some_and(|errno| [Errno::MFILE, Errno::NFILE].contains(&errno))
 }
 
 impl AsFd for StatusSocket {
@@ -120,63 +146,8 @@ fn give(mut stream: UnixStream, told: &impl Serialize) -> io::Result<()> {
     stream.write_all(&serde_json::to_vec(told)?)
 }
 
-/// What all ports, or all switches, of this user and network namespace tell: a JSON text each.
-/// Those that do not answer soon are left out.
-#[must_use]
-pub fn ask_all(kind: StatusKind) -> Vec<String> {
-    let folder = ClaimDir::of_this_user();
-    folder.map_or_else(|_| Vec::new(), |folder| ask_in(folder.path(), kind))
-}
-
-pub(super) fn ask_in(folder: &Path, kind: StatusKind) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    let mut paths: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|it| it == kind.extension()))
-        .take(SOCKETS_MAX)
-        .collect();
-    paths.sort();
-    // All of them have the same time.
-    let asked: Vec<_> = paths.iter().filter_map(|path| ask(path)).collect();
-    let deadline = Instant::now() + PATIENCE;
-    asked
-        .into_iter()
-        .filter_map(|stream| read(stream, deadline).ok())
-        .collect()
-}
-
-/// Connects, unless the process is dead, whose socket is removed.
-fn ask(path: &Path) -> Option<UnixStream> {
-    match UnixStream::connect(path) {
-        Ok(stream) => Some(stream),
-        Err(cause) => {
-            if cause.kind() == io::ErrorKind::ConnectionRefused {
-                let _ = fs::remove_file(path);
-            }
-            None
-        }
-    }
-}
-
-fn read(stream: UnixStream, deadline: Instant) -> io::Result<String> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-    let mut text = String::new();
-    stream.take(ANSWER_MAX).read_to_string(&mut text)?;
-    Ok(text)
-}
-
 /// How often it is looked whether anything asks.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Answers that are given at once.
 const ANSWERS_MAX: usize = 4;
-
-/// How long answers are waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Sockets that are asked.
-const SOCKETS_MAX: usize = 1024;
-
-/// Bytes of an answer, more than a socket has room for by default.
-const ANSWER_MAX: u64 = 1 << 20;
