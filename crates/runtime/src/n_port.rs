@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::ether::{BATCH, EtherPort, LinkStatus, Place};
+use fc::fip::enode::Enode;
 use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::Partners;
 use fc::wire::ethernet::{Mac, VlanTag};
@@ -323,12 +324,22 @@ impl<F: Fc4Layer> NPort<F> {
             }
             PortEvent::Offline => self.receive_at(None),
             PortEvent::Fabric(ref notice) if notice.is_problem() => {
-                tracing::warn!("{}: {notice}", self.place);
+                tracing::warn!("{}: {notice}", self.named());
             }
-            PortEvent::Fabric(ref notice) => tracing::info!("{}: {notice}", self.place),
+            PortEvent::Fabric(ref notice) => tracing::info!("{}: {notice}", self.named()),
             _ => {}
         }
         Some(event)
+    }
+
+    /// What the log calls it: its place, and for one of several ports there its WWPN.
+    fn named(&self) -> String {
+        let place = &self.place;
+        if self.port.enode().is_some_and(Enode::is_further) {
+            format!("{place} ({})", self.port.wwpn())
+        } else {
+            place.to_string()
+        }
     }
 
     /// An Ethernet port has few addresses: the one before goes.

@@ -359,14 +359,15 @@ impl Link for FcoeLink {
                 n_port.is_alone(),
                 // What is in the way of a login to a fabric hardly passes meanwhile.
                 n_port.port().is_linking(target) && !has_problem(n_port.port().enode()),
-                n_port.port().enode().and_then(no_fabric),
+                n_port.port().enode().map(no_fabric),
             ))
         };
-        let Some((has_left, ours, barrier, is_alone, is_linking, no_fabric)) =
+        let Some((has_left, ours, barrier, is_alone, is_linking, enode)) =
             self.with(n_port).flatten()
         else {
             return;
         };
+        let (in_fabric, no_fabric) = (enode.is_some(), enode.flatten());
         if self.stage == PortStage::Leaving && has_left {
             self.stage = PortStage::Idle;
             self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
@@ -397,6 +398,7 @@ impl Link for FcoeLink {
                 (None, None) => FcoeLinkEnd::NotFound {
                     wwpn: self.target.port_name,
                     place: self.target.place.to_string(),
+                    in_fabric,
                     ours,
                     waited: wait,
                 },

@@ -192,14 +192,16 @@ pub enum FcoeLinkEnd {
     /// No port has that name.
     #[error(
         "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
-         fcoe://{place}, and check in the target's log that it admits {ours}",
-        waited.as_secs()
+         '{}', and check in the target's log that it admits {ours}",
+        waited.as_secs(), listing(place, *.in_fabric)
     )]
     NotFound {
         /// The WWPN of the target port.
         wwpn: Wwn,
         /// By which Ethernet port of ours.
         place: String,
+        /// Whether our port is in a fabric.
+        in_fabric: bool,
         /// Our own names.
         ours: Wwn,
         /// For how long.
@@ -231,6 +233,12 @@ pub enum FcoeLinkEnd {
     /// By us, without waiting for the target.
     #[error("the login was abandoned")]
     GivenUp,
+}
+
+/// What `lunar ls` is given to list the ports that ours can see.
+fn listing(place: &str, in_fabric: bool) -> String {
+    let mode = if in_fabric { "?mode=fabric" } else { "" };
+    format!("fcoe://{place}{mode}")
 }
 
 /// Why there is no connection by a device of RDMA any more, or there was none.

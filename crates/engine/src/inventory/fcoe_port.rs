@@ -265,9 +265,11 @@ pub(crate) fn place(text: &str) -> Result<Place, NotAPort> {
     match &place {
         Place::Cable(path) if path.as_os_str().is_empty() => Err(NotAPort::NoInterface),
         Place::Interface(name) | Place::Xdp(name) if name.is_empty() => Err(NotAPort::NoInterface),
-        // IFNAMSIZ is 16, with its NUL.
+        // IFNAMSIZ is 16, with its NUL. The kernel takes no slash, colon or blank.
         Place::Interface(name) | Place::Xdp(name)
-            if name.len() > 15 || name.contains(['/', ' ']) =>
+            if name.len() > 15
+                || name
+                    .contains(|letter: char| "/:".contains(letter) || letter.is_whitespace()) =>
         {
             Err(NotAPort::NoName(name.clone()))
         }

@@ -163,6 +163,10 @@ fn config(mode: LldpMode, port: &FcfAttachment) -> LldpConfig {
 /// somebody has set up, and does not work, is a warning.
 fn tell(agent: &Lldp) {
     let place = &agent.config().port_id;
+    // Most programs at the other end of a cable have no LLDP.
+    if agent.neighbours().is_empty() && place.starts_with("cable:") {
+        return;
+    }
     let neighbours = Named(agent.neighbours());
     match agent.dcbx().lossless() {
         Ok(priority) => tracing::info!(

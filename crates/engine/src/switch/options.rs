@@ -227,9 +227,11 @@ fn same_port(one: &Place, other: &Place) -> bool {
 ///
 /// The message for what is none.
 pub fn place(text: &str) -> Result<Place, String> {
-    if let Some(rest) = text.strip_prefix("fcoe://") {
-        let bare = rest.trim_end_matches('/');
-        return Err(format!("a port is named without fcoe://, as in {bare}"));
+    for scheme in ["fcoe://", "fcoe:"] {
+        if let Some(rest) = text.strip_prefix(scheme) {
+            let bare = rest.trim_end_matches('/');
+            return Err(format!("a port is named without {scheme}, as in {bare}"));
+        }
     }
     fcoe_port::place(text).map_err(|cause| cause.to_string())
 }

@@ -1,6 +1,8 @@
 //! Each view, whole. The texts are those of the original, with what [`view`](crate::view) differs
 //! in.
 
+use std::slice::from_ref;
+
 use super::tree::{PCI_IDS, Tree};
 use crate::instance::{Instance, InstanceError};
 use crate::view::adapter::adapters;
@@ -224,10 +226,10 @@ fn frames_and_requests_in_rows() {
         .collect();
     let (table, mut since) = (RowTable::Port, None);
     let mut view = table.header("eth3.152-fcoe", 1);
-    view += &table.row(instance, &mut since);
+    view += &table.row(from_ref(instance), &mut since);
     let statistics = "class/fc_host/host9/statistics";
     tree.put(&format!("{statistics}/seconds_since_last_reset"), "0x78");
-    view += &table.row(instance, &mut since);
+    view += &table.row(from_ref(instance), &mut since);
     assert_eq!(view.lines().collect::<Vec<_>>(), expected);
 }
 
@@ -235,7 +237,7 @@ fn frames_and_requests_in_rows() {
 fn link_errors_in_rows() {
     let tree = Tree::new();
     let table = RowTable::LinkErrors;
-    let view = table.header("veth0", 10) + &table.row(&of(&tree, "veth0")[0], &mut None);
+    let view = table.header("veth0", 10) + &table.row(&of(&tree, "veth0")[..1], &mut None);
     let expected = "
 veth0           interval: 10
 LinkFail VLinkFail MissFKA SymbErr ErrBlkCnt FCSErrCnt

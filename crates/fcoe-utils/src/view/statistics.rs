@@ -1,7 +1,6 @@
 //! `fcoeadm -s` and `-b`: what a port has counted, a row at a time.
 
-use crate::instance::{HostPort, Instance};
-use crate::sysfs::SysfsDir;
+use crate::instance::Instance;
 
 /// Rows below which the header is printed again.
 pub const ROWS: usize = 52;
@@ -64,13 +63,14 @@ impl RowTable {
         }
     }
 
-    /// The counters now. `since` is the second of the first row, by the kernel's count, and becomes
-    /// so by the first one.
+    /// The counters now, of all instances of an interface together: only this program has several.
+    /// `since` is the second of the first row, by the kernel's count, and becomes so by the first
+    /// one.
     #[must_use]
-    pub fn row(self, instance: &Instance, since: &mut Option<u64>) -> String {
+    pub fn row(self, instances: &[Instance], since: &mut Option<u64>) -> String {
         let cells = match self {
-            Self::Port => port_cells(instance.host.as_ref(), since),
-            Self::LinkErrors => link_cells(&instance.controller),
+            Self::Port => port_cells(instances, since),
+            Self::LinkErrors => link_cells(instances),
         };
         format!("{}\n", cells.join(" ").trim_end())
     }
@@ -88,30 +88,44 @@ fn port_header(first: &str) -> String {
     )
 }
 
-fn port_cells(host: Option<&HostPort>, since: &mut Option<u64>) -> Vec<String> {
-    let counters = host.map(|host| host.attributes().child("statistics"));
-    let counter = |name| {
-        counters
-            .as_ref()
-            .and_then(|dir| dir.number(name))
-            .unwrap_or(0)
-    };
-    let seconds = counter("seconds_since_last_reset");
+fn port_cells(instances: &[Instance], since: &mut Option<u64>) -> Vec<String> {
+    let hosts = instances.iter().filter_map(|one| one.host.as_ref());
+    let counters: Vec<_> = hosts
+        .map(|host| host.attributes().child("statistics"))
+        .collect();
+    let told = |name| counters.iter().filter_map(move |dir| dir.number(name));
+    let seconds = told("seconds_since_last_reset").max().unwrap_or(0);
     let begun = *since.get_or_insert(seconds);
     let mut cells = vec![format!("{:<7}", seconds.saturating_sub(begun))];
     cells.extend(PORT_COLUMNS.map(|(name, factor, width)| {
         // Libfc tells what it does not count as all ones.
-        let value = counter(name).wrapping_mul(factor);
+        let value = sum(told(name)).wrapping_mul(factor);
         format!("{value:<width$}")
     }));
     cells
 }
 
-fn link_cells(controller: &SysfsDir) -> Vec<String> {
-    let counters = controller.child("lesb");
+fn link_cells(instances: &[Instance]) -> Vec<String> {
+    let counters: Vec<_> = instances
+        .iter()
+        .map(|one| one.controller.child("lesb"))
+        .collect();
     let cells = LINK_COLUMNS.map(|(name, title)| {
+        let told = counters.iter().filter_map(|dir| dir.number(name));
+        let value = if name == OF_THE_CARD {
+            told.max().unwrap_or(0)
+        } else {
+            sum(told)
+        };
         let width = title.len();
-        format!("{:<width$}", counters.number(name).unwrap_or(0))
+        format!("{value:<width$}")
     });
     cells.to_vec()
+}
+
+/// The attribute of `lesb` that the card has counted for all instances of its interface.
+const OF_THE_CARD: &str = "fcs_error";
+
+fn sum(told: impl Iterator<Item = u64>) -> u64 {
+    told.fold(0, u64::wrapping_add)
 }

@@ -9,8 +9,17 @@ pub enum VlanError {
     #[error("Failed to create VLAN device (name {0} is too long): give a shorter suffix (-f)")]
     LongName(String),
     /// The kernel refuses.
-    #[error("Failed to create VLAN device {0}: {1}")]
+    #[error("Failed to create VLAN device {0}: {1}{way_out}", way_out = way_out(.1))]
     Refused(String, #[source] std::io::Error),
+}
+
+/// The command for a kernel that has VLANs as a module, which nothing loads by itself.
+fn way_out(cause: &std::io::Error) -> &'static str {
+    match cause.kind() {
+        std::io::ErrorKind::Unsupported => ": modprobe 8021q",
+        std::io::ErrorKind::PermissionDenied => ": run as root",
+        _ => "",
+    }
 }
 
 /// What `fipvlan -c` has done for a VLAN.

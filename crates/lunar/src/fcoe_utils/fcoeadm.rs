@@ -152,8 +152,9 @@ fn rows(args: &FcoeadmArgs, interface: &str) -> Result<ExitCode, VerbError> {
     let mut since = None;
     for row in 0.. {
         let sysfs = own_ports::laid_over(&args.sysfs);
-        let instance = Instance::of(&sysfs, interface).map_err(VerbError::failed)?;
-        let mut lines = table.row(&instance, &mut since);
+        let chosen = Instance::chosen(&sysfs, Some(interface));
+        let instances = chosen.map_err(VerbError::failed)?;
+        let mut lines = table.row(&instances, &mut since);
         if row % ROWS == 0 {
             lines.insert_str(0, &table.header(interface, interval));
         }

@@ -1,5 +1,6 @@
 //! `lunar fipvlan`: the VLANs on which there is FCoE, in the words and columns of fcoe-utils.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -204,10 +205,12 @@ fn tell(
     all: &[EtherInterface],
     ports: &[QueriedPort],
 ) -> Result<Vec<String>, VerbError> {
-    let mut failed = Vec::new();
+    let (mut failed, mut missing) = (Vec::new(), BTreeSet::new());
     if args.create {
         each_vlan(all, ports, &mut failed, |below, vid| {
-            create(args, all, below, vid)
+            create(args, all, below, vid).inspect_err(|_| {
+                missing.insert((below.index, vid));
+            })
         });
     }
     let rows = ports.iter().flat_map(|port| {
@@ -225,6 +228,10 @@ fn tell(
     if args.start {
         let all = list()?;
         each_vlan(&all, ports, &mut failed, |below, vid| {
+            // That it has no interface, and why, is told already.
+            if missing.contains(&(below.index, vid)) {
+                return Ok(());
+            }
             start(args, &all, below, vid)
         });
     }

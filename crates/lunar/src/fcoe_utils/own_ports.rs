@@ -17,7 +17,7 @@ pub(super) fn laid_over(sysfs: &Path) -> SysfsDir {
     let root = SysfsDir::root(sysfs);
     if sysfs == Path::new(ROOT) {
         root.with(attributes(&ports_here(), |interface| {
-            speed(&root, interface)
+            CardFacts::of(&root, interface)
         }))
     } else {
         root
@@ -33,11 +33,26 @@ pub(super) fn refuse_change(sysfs: &Path, interface: &str) -> Result<(), VerbErr
     let Some(port) = ports.iter().find(|port| interface_of(port) == interface) else {
         return Ok(());
     };
-    let PortStatus { program, pid, .. } = port;
     Err(VerbError::failed(format!(
-        "{interface} has a port of {program}, which begins and ends with that command, and looks \
-         for targets by itself: kill {pid} ends it"
+        "{interface} has a port of {}",
+        how_it_ends(interface, port)
     )))
+}
+
+/// Which program has a port of ours, and what ends the port with as little else as can be.
+fn how_it_ends(interface: &str, port: &PortStatus) -> String {
+    let PortStatus { program, pid, .. } = port;
+    if program.ends_with(" daemon") {
+        return format!(
+            "{program} (PID {pid}), which its configuration gives it: take the portal at \
+             {interface} from target.\"{}\" there, and lunar apply ends the port alone",
+            port.port_name
+        );
+    }
+    format!(
+        "{program}, which begins and ends with that command, and looks for targets by itself: \
+         kill {pid} ends it"
+    )
 }
 
 /// The interface, also where frames are taken by XDP; or a cable.
@@ -45,19 +60,17 @@ fn interface_of(port: &PortStatus) -> &str {
     port.interface.as_deref().unwrap_or(&port.place)
 }
 
-/// Paths below the root of sysfs, and texts. `speed` tells that of an interface, in Mbit/s.
-fn attributes(
-    ports: &[PortStatus],
-    speed: impl Fn(&str) -> Option<String>,
-) -> Vec<(String, String)> {
+/// Paths below the root of sysfs, and texts. `card` tells what its interface is like.
+fn attributes(ports: &[PortStatus], card: impl Fn(&str) -> CardFacts) -> Vec<(String, String)> {
     let mut tree = Tree::default();
     for (number, port) in ports.iter().enumerate() {
         let name = format!("lunar-{}-{number}", port.pid);
         let interface = interface_of(port);
         let controller = format!("class/net/{}/ctlr_{name}", directory_name(interface));
-        tree.controller(&controller, port);
+        let card = card(interface);
+        tree.controller(&controller, port, card.fcs_errors);
         let host = format!("{controller}/{name}");
-        tree.host(&format!("{host}/fc_host/{name}"), port, speed(interface));
+        tree.host(&format!("{host}/fc_host/{name}"), port, card.speed);
         for (number, fcf) in port.fcfs.iter().enumerate() {
             tree.fcf(&format!("{controller}/fcf_{number}"), fcf, port.vlan);
         }
@@ -81,7 +94,7 @@ impl Tree {
             .extend(paths.map(|(name, text)| (format!("{dir}/{name}"), text)));
     }
 
-    fn controller(&mut self, dir: &str, port: &PortStatus) {
+    fn controller(&mut self, dir: &str, port: &PortStatus, fcs_errors: Option<String>) {
         let counts = &port.statistics;
         self.put(
             dir,
@@ -91,6 +104,9 @@ impl Tree {
                 ("lesb/vlink_fail", counts.virtual_link_failures.to_string()),
             ],
         );
+        if let Some(errors) = fcs_errors {
+            self.put(dir, [("lesb/fcs_error", errors)]);
+        }
     }
 
     fn host(&mut self, dir: &str, port: &PortStatus, speed: Option<String>) {
@@ -171,19 +187,34 @@ fn number(text: &str) -> String {
     format!("0x{}", digits.to_lowercase())
 }
 
-/// `10 Gbit`, of an interface that tells.
-fn speed(sysfs: &SysfsDir, interface: &str) -> Option<String> {
-    let told = sysfs
-        .child("class/net")
-        .child(interface)
-        .path()
-        .join("speed");
-    let megabits: u32 = fs::read_to_string(told).ok()?.trim().parse().ok()?;
-    Some(if megabits.is_multiple_of(1000) {
+/// What the interface of a port tells.
+#[derive(Clone, Debug, Default)]
+struct CardFacts {
+    /// `10 Gbit`.
+    speed: Option<String>,
+    /// Ethernet frames whose check sequence was wrong, which libfcoe shows in the LESB too.
+    fcs_errors: Option<String>,
+}
+
+impl CardFacts {
+    fn of(sysfs: &SysfsDir, interface: &str) -> Self {
+        let dir = sysfs.child("class/net").child(interface);
+        let told = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
+        let megabits = told("speed").and_then(|text| text.trim().parse().ok());
+        let errors = told("statistics/rx_crc_errors");
+        Self {
+            speed: megabits.map(speed),
+            fcs_errors: errors.map(|text| text.trim().to_owned()),
+        }
+    }
+}
+
+fn speed(megabits: u32) -> String {
+    if megabits.is_multiple_of(1000) {
         format!("{} Gbit", megabits / 1000)
     } else {
         format!("{megabits} Mbit")
-    })
+    }
 }
 
 /// A port that is in no fabric has no Fabric_Name.

@@ -82,6 +82,21 @@ fn an_interface_is_down_again_after_an_interruption() {
     namespace.sh(IS_DOWN);
 }
 
+/// `-s` follows from `-c`, of which it was told that it has failed.
+#[test]
+fn what_cannot_be_made_is_not_asked_for_again() {
+    let namespace = Namespace::new();
+    namespace.sh(PAIR);
+    namespace.sh("ip link set va up");
+    let _switch = namespace.start("switch va --open --vlan 152");
+    let ran = namespace
+        .lunar("fipvlan -l 5 -c -s -f -much-too-long vb")
+        .ran();
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("is too long"), "{}", ran.err);
+    assert!(!ran.err.contains("give -c"), "{}", ran.err);
+}
+
 #[test]
 fn each_wrong_line_says_what_would_be_right() {
     for (line, way_out) in [

@@ -27,6 +27,8 @@ fn each_wrong_option_says_what_would_be_right() {
         ("eth0 eth0", "eth0 is given twice"),
         ("eth0 xdp:eth0", "eth0 is given twice"),
         ("fcoe://eth0", "without fcoe://, as in eth0"),
+        ("fcoe:eth0", "without fcoe:, as in eth0"),
+        ("eth0:1", "see ip link"),
         ("eth0/1", "see ip link"),
         ("cable:", "name an interface"),
         ("eth0 --domain 0", "give a number from 1 to 239"),
@@ -284,8 +286,6 @@ fn switches_and_their_fabrics_are_listed() {
     assert_eq!(port["role"], "FCP Target");
 }
 
-#[test]
-fn a_portal_of_a_fabric_that_is_wrong_says_what_would_be_right() {
 /// It is there, and nothing else tells of it. Nor is it waited for without end.
 #[test]
 fn a_switch_that_is_stopped_is_named_with_the_way_out() {
@@ -299,6 +299,8 @@ fn a_switch_that_is_stopped_is_named_with_the_way_out() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
+#[test]
+fn a_portal_of_a_fabric_that_is_wrong_says_what_would_be_right() {
     for (portal, told) in [
         ("fcoe://eth0?mode=switch", "fabric"),
         ("fcoe://eth0?vlan=152", "mode=fabric"),

@@ -3,7 +3,9 @@
 use std::{env, fs};
 
 use ::io::ether::EtherOptions;
-use fc::initiator::FcpInitiator;
+use fc::fip::enode::FabricConfig;
+use fc::initiator::{FcpInitiator, FcpInitiatorConfig};
+use fc::port::config::PortMode;
 use fc::wire::ethernet::{self, EthernetHeader};
 use scsi::medium::HeapLease;
 
@@ -19,7 +21,7 @@ fn port(place: &Place) -> NPort<FcpInitiator<HeapLease>> {
     let site = Attachment::open(place, &PortOwner::Initiator).unwrap();
     NPort::begin(
         site,
-        FcpInitiator::new(fc::initiator::FcpInitiatorConfig::default()),
+        FcpInitiator::new(FcpInitiatorConfig::default()),
         Now::ZERO,
     )
 }
@@ -74,4 +76,21 @@ fn a_port_that_is_flooded_rests_between_batches() {
     assert!(port.next_deadline().is_some_and(|at| at <= now + FLOODED));
     port.expire(now + FLOODED);
     assert_eq!(port.listen(), PollInterest::Now);
+}
+
+/// All ports of an ENode are at one place, and the log has to tell them apart.
+#[test]
+fn the_log_names_a_further_port_by_its_name() {
+    let place = cable("further");
+    let named = |further| {
+        let mut site = Attachment::open(&place, &PortOwner::Initiator).unwrap();
+        site.config.mode = PortMode::Fabric(FabricConfig::default());
+        site.config.further = further;
+        let fc4 = FcpInitiator::<HeapLease>::new(FcpInitiatorConfig::default());
+        let port = NPort::begin(site, fc4, Now::ZERO);
+        (port.named(), port.port().wwpn())
+    };
+    assert_eq!(named(None).0, place.to_string());
+    let (told, wwpn) = named(Some(1));
+    assert_eq!(told, format!("{place} ({wwpn})"));
 }

@@ -100,6 +100,9 @@ fn ports_are_interfaces_and_cables_up_to_64() {
     let wrong = lines("[switch.a]\nplaces = [\"fcoe://eth1\", \"\"]\nopen = true\n");
     assert_eq!(wrong.len(), 2, "{wrong:?}");
     assert!(wrong[0].contains("as in eth1"), "{wrong:?}");
+    let wrong = lines("[switch.a]\nplaces = [\"fcoe:eth1\", \"eth1:0\"]\nopen = true\n");
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(wrong[0].contains("without fcoe:, as in eth1"), "{wrong:?}");
     let places: Vec<_> = (0..65).map(|number| format!("e{number}")).collect();
     let wrong = lines(&format!("[switch.a]\nplaces = {places:?}\nopen = true\n"));
     assert_eq!(

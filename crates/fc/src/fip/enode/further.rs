@@ -23,6 +23,12 @@ use crate::wire::fip::{DescriptorType, Encapsulated};
 use crate::wire::frame::OxId;
 
 impl Enode {
+    /// Whether it is a further N_Port of its ENode (NPIV).
+    #[must_use]
+    pub const fn is_further(&self) -> bool {
+        self.further.is_some()
+    }
+
     /// What the login is asked for by.
     pub(super) const fn login_kind(&self) -> DescriptorType {
         match self.further {

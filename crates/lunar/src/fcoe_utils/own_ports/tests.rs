@@ -53,7 +53,10 @@ fn port(place: &str, pid: u32) -> PortStatus {
 /// A sysfs without anything of the kernel's.
 fn sysfs(ports: &[PortStatus]) -> SysfsDir {
     let none = SysfsDir::root("/no-such-root");
-    none.with(attributes(ports, |_| Some("10 Gbit".to_owned())))
+    none.with(attributes(ports, |_| CardFacts {
+        speed: Some(speed(10_000)),
+        fcs_errors: Some("3".to_owned()),
+    }))
 }
 
 #[test]
@@ -86,8 +89,10 @@ fn a_port_in_a_fabric_has_the_labels_of_the_kernels() {
     }
     let told = targets(&instances, UnitStyle::Table);
     assert!(told.contains("    FC-ID (Port ID):  0x0101ef\n"), "{told}");
-    let row = RowTable::Port.row(&instances[0], &mut Some(40));
+    let row = RowTable::Port.row(&instances, &mut Some(40));
     assert!(row.starts_with("60      7         4000"), "{row}");
+    let row = RowTable::LinkErrors.row(&instances, &mut None);
+    assert_eq!(row.split_whitespace().next_back(), Some("3"), "{row}");
 }
 
 #[test]
@@ -111,4 +116,30 @@ fn several_at_one_interface_and_those_of_cables_are_shown() {
             .count(),
         3
     );
+    let both = Instance::chosen(&sysfs, Some("eth0")).unwrap();
+    let row = RowTable::Port.row(&both, &mut Some(40));
+    assert!(row.starts_with("60      14        8000"), "{row}");
+    // The card has counted for both.
+    let row = RowTable::LinkErrors.row(&both, &mut None);
+    assert_eq!(row.split_whitespace().next_back(), Some("3"), "{row}");
+}
+
+/// A daemon serves all else at the same time.
+#[test]
+fn a_port_of_a_daemon_is_not_ended_with_the_daemon() {
+    let port = PortStatus {
+        program: "lunar daemon".to_owned(),
+        ..port("eth0", 4711)
+    };
+    let told = how_it_ends("eth0", &port);
+    assert!(
+        told.contains("target.\"20:01:52:54:00:12:34:56\""),
+        "{told}"
+    );
+    assert!(!told.contains("kill"), "{told}");
+    let other = PortStatus {
+        program: "lunar serve".to_owned(),
+        ..port
+    };
+    assert!(how_it_ends("eth0", &other).ends_with("kill 4711 ends it"));
 }
