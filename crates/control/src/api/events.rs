@@ -172,7 +172,9 @@ impl Facts {
         for told in plane.fabrics_told() {
             match told {
                 Ok(fabric) => members.extend(members_of(fabric)),
-                Err(switch) => drop(silent.insert(switch)),
+                Err(switch) => {
+                    silent.insert(switch);
+                }
             }
         }
         let volumes = plane.stats().into_iter().filter(|volume| volume.absent);
