@@ -33,7 +33,7 @@ pub(super) fn ask_in(folder: &Path, kind: StatusKind) -> StatusAnswers {
     let (mut paths, others): (Vec<_>, Vec<_>) = entries
         .map(|entry| entry.path())
         .partition(|path| path.extension().is_some_and(|it| it == kind.extension()));
-    others.iter().for_each(|path| clear_begun(path));
+    others.iter().for_each(clear_begun);
     paths.sort();
     let mut answers = StatusAnswers::default();
     // All of some have the same time. A process has room for so many descriptors.
