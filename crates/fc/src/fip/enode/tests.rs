@@ -8,5 +8,6 @@ mod further;
 mod refusals;
 mod rig;
 mod states;
+mod takeover;
 mod vlans;
 mod wrong;
