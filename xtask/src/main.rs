@@ -1,11 +1,12 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
-//! instructions` counts those of the hot paths; `cargo xtask noise` measures what the control plane
-//! costs I/O; `cargo xtask scale` measures what many LUNs cost; `cargo xtask package` makes
-//! packages.
+//! failover` how long I/O stands still when a switch ends; `cargo xtask instructions` counts those
+//! of the hot paths; `cargo xtask noise` measures what the control plane costs I/O; `cargo xtask
+//! scale` measures what many LUNs cost; `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod daemon;
+mod failover;
 mod instructions;
 mod noise;
 mod package;
@@ -25,6 +26,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Chore {
     Bench(bench::Arguments),
+    Failover(failover::Arguments),
     Instructions(instructions::Arguments),
     Noise(noise::Arguments),
     Package(package::Arguments),
@@ -34,6 +36,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Failover(arguments) => failover::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Noise(arguments) => noise::run(&arguments),
         Chore::Package(arguments) => package::run(&arguments),
