@@ -20,6 +20,7 @@ mod identity;
 mod imports;
 mod lifecycle;
 mod live;
+mod lldp;
 mod own_initiator;
 mod qemu;
 mod remote;
