@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use tests::tool;
 
+use crate::captures;
 use crate::variations::Word;
 
 /// Bounds, far above what is usual: 5 s to boot, a minute for a script. They only end what hangs,
@@ -216,6 +217,13 @@ impl Guest {
         for capture in self.captures.drain(..).filter(|_| !keep) {
             let _ = fs::remove_file(capture);
         }
+    }
+
+    /// Has tshark find nothing malformed in what went over its interfaces so far.
+    pub(crate) fn judge(&self) -> Result<()> {
+        self.captures
+            .iter()
+            .try_for_each(|file| captures::judge(file))
     }
 }
 

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod boot;
+mod captures;
 mod cells;
 mod cluster;
 mod damage;
@@ -205,6 +206,12 @@ impl<'a> Scene<'a> {
         })
     }
 
+    /// Has tshark find nothing malformed in what went over the guests' interfaces.
+    fn judge(&self) -> Result<()> {
+        let guests = [Some(&self.guest), self.second.as_ref()];
+        guests.into_iter().flatten().try_for_each(Guest::judge)
+    }
+
     /// Turns the guests off. Captures are kept of what failed, or if they are to be.
     fn off(self, keep: bool) {
         for guest in [Some(self.guest), self.second].into_iter().flatten() {
@@ -265,8 +272,20 @@ fn run_cell(lane: &Lane, cell: &'static Cell, asked: &Asked, report: &Report) {
         }
     }
     if let Some(scene) = scene {
-        scene.off(asked.keep);
+        let is_judged = cell.is_judged().then(|| judge(&scene, report));
+        scene.off(asked.keep || is_judged == Some(false));
     }
+}
+
+/// Whether nothing in the captures of a cell that has passed is malformed; that counts as a test.
+fn judge(scene: &Scene<'_>, report: &Report) -> bool {
+    let (begun, name) = (Instant::now(), format!("{}/captures", scene.cell.name));
+    let judged = scene.judge();
+    match &judged {
+        Ok(()) => report.passed(&name, begun.elapsed()),
+        Err(cause) => report.failed(&name, &format!("{cause:#}"), begun.elapsed()),
+    }
+    judged.is_ok()
 }
 
 /// What a cell has in its folder if it failed.
