@@ -123,18 +123,27 @@ impl From<LoadRefusal> for io::Error {
 
 /// Hands a program of XDP to the kernel, which looks through it.
 pub(super) fn load(instructions: &[u64]) -> Result<OwnedFd, LoadRefusal> {
-    load_with(instructions, &mut []).map_err(|cause| {
+    load_as(PROG_TYPE_XDP, instructions)
+}
+
+/// The same with a program that looks at frames where a socket gets them.
+pub(super) fn load_filter(instructions: &[u64]) -> Result<OwnedFd, LoadRefusal> {
+    load_as(PROG_TYPE_SOCKET_FILTER, instructions)
+}
+
+fn load_as(kind: u32, instructions: &[u64]) -> Result<OwnedFd, LoadRefusal> {
+    load_with(kind, instructions, &mut []).map_err(|cause| {
         // Asked for only now, as it takes time and memory.
         let mut log = vec![0; LOG_LEN];
-        let is_refused = load_with(instructions, &mut log).is_err();
+        let is_refused = load_with(kind, instructions, &mut log).is_err();
         let log = is_refused.then(|| last_lines(&log)).flatten();
         LoadRefusal { cause, log }
     })
 }
 
-fn load_with(instructions: &[u64], log: &mut [u8]) -> io::Result<OwnedFd> {
+fn load_with(kind: u32, instructions: &[u64], log: &mut [u8]) -> io::Result<OwnedFd> {
     let attributes = [
-        words(PROG_TYPE_XDP, instructions.len() as u32),
+        words(kind, instructions.len() as u32),
         instructions.as_ptr() as u64,
         LICENSE.as_ptr() as u64,
         words(u32::from(!log.is_empty()), log.len() as u32),
@@ -184,6 +193,10 @@ pub(super) const LOAD_HALF: u8 = 0x69;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD_DOUBLE: u8 = 0x79;
 pub(super) const LOAD_VALUE: u8 = 0x18;
+/// These two load from the frame, in host order, to where register 6 has the context; a frame that
+/// is too short ends the program with 0.
+pub(super) const LOAD_FRAME_BYTE: u8 = 0x30;
+pub(super) const LOAD_FRAME_HALF: u8 = 0x28;
 pub(super) const STORE_HALF: u8 = 0x6b;
 pub(super) const STORE_WORD: u8 = 0x63;
 pub(super) const STORE_DOUBLE: u8 = 0x7b;
@@ -226,6 +239,7 @@ const MAP_UPDATE_ELEM: i32 = 2;
 const MAP_DELETE_ELEM: i32 = 3;
 const PROG_LOAD: i32 = 5;
 const LINK_CREATE: i32 = 28;
+const PROG_TYPE_SOCKET_FILTER: u32 = 1;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 
@@ -248,6 +262,8 @@ pub(super) struct MapKind {
 impl MapKind {
     /// Values by any key.
     pub(super) const HASH: Self = Self::new(1, 0);
+    /// Values by number.
+    pub(super) const ARRAY: Self = Self::new(2, 0);
     /// Values by number, each CPU with its own.
     pub(super) const PER_CPU_ARRAY: Self = Self::new(6, 0);
     /// Values by number, which can be mapped (BPF_F_MMAPABLE).

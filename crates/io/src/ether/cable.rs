@@ -32,8 +32,9 @@ use super::{
 /// One end of a cable.
 pub struct CablePort {
     link: LinkStatus,
-    /// Bound to our end. Not connected, so that the other end may be closed and opened.
-    incoming: UnixDatagram,
+    /// Bound to our end. Not connected, so that the other end may be closed and opened. A port that
+    /// only sends has none.
+    incoming: Option<UnixDatagram>,
     /// Connected to the other end if that was seen open, so that we are told of room.
     outgoing: UnixDatagram,
     own: PathBuf,
@@ -69,23 +70,36 @@ impl CablePort {
             if let Some(incoming) = take_end(own).map_err(failed)? {
                 let mac = mac_of(path, number as u8);
                 let other = ends[1 - number].clone();
-                return Self::start((own.clone(), other), mac, incoming, options).map_err(failed);
+                let ends = (own.clone(), other);
+                return Self::start(ends, mac, Some(incoming), options).map_err(failed);
             }
         }
         Err(EtherOpenError::Taken(path.display().to_string()))
     }
 
+    /// Another port at this end, which only sends.
+    pub(super) fn sender(&self, options: &EtherOptions) -> io::Result<Self> {
+        Self::start(
+            (self.own.clone(), self.other.clone()),
+            self.mac(),
+            None,
+            options,
+        )
+    }
+
     fn start(
         (own, other): (PathBuf, PathBuf),
         mac: EtherMac,
-        incoming: UnixDatagram,
+        incoming: Option<UnixDatagram>,
         options: &EtherOptions,
     ) -> io::Result<Self> {
         let outgoing = UnixDatagram::unbound()?;
         outgoing.set_nonblocking(true)?;
         sockopt::set_socket_send_buffer_size(&outgoing, options.ring)?;
         let waited = EpollSet::new()?;
-        waited.input(&incoming)?;
+        if let Some(incoming) = &incoming {
+            waited.input(incoming)?;
+        }
         waited.input(&outgoing)?;
         let frame_max = options.payload_max + HEADER_MAX;
         Ok(Self {
@@ -135,8 +149,11 @@ impl CablePort {
     }
 
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
+        let Some(incoming) = &self.incoming else {
+            return 0;
+        };
         for count in 0..BATCH {
-            let frame = match recv(&self.incoming, &mut *self.buffer, RecvFlags::TRUNC) {
+            let frame = match recv(incoming, &mut *self.buffer, RecvFlags::TRUNC) {
                 Ok((here, len)) if here == len => &self.buffer[..len],
                 Ok(_) => {
                     self.drops.too_long += 1;
@@ -226,7 +243,9 @@ impl fmt::Debug for CablePort {
 impl Drop for CablePort {
     /// Leaves our end for another program. If the file is gone already, so much the better.
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.own);
+        if self.incoming.is_some() {
+            let _ = fs::remove_file(&self.own);
+        }
     }
 }
 

@@ -31,6 +31,16 @@ pub(super) fn program(addresses: &[EtherMac]) -> Vec<sock_filter> {
     program
 }
 
+/// The same for a socket that is handed frames of FCoE alone.
+pub(super) fn fcoe_program() -> Vec<sock_filter> {
+    vec![
+        load(libc::BPF_H, 12),
+        equal(ETHERTYPES[0], 0, 1),
+        TAKE,
+        DROP,
+    ]
+}
+
 /// Whether a frame is let through, which may have a tag in it, where the kernel does not look.
 pub(super) fn takes(addresses: &[EtherMac], frame: &[u8]) -> bool {
     let half = |at: usize| frame.get(at..at + 2).map(|half| [half[0], half[1]]);

@@ -199,6 +199,73 @@ impl EtherPort {
         }
     }
 
+    /// Another port at the same place, as [`Self::sender`], that is to share what comes in.
+    ///
+    /// # Errors
+    ///
+    /// See [`EtherOpenError`]; only interfaces by AF_PACKET are shared.
+    pub fn sharer(&self, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        match self {
+            Self::Packet(port) => PacketPort::sharer(port.interface().0, options).map(Self::Packet),
+            Self::Xdp(_) | Self::Cable(_) => Err(unshared()),
+        }
+    }
+
+    /// Has such ports share what comes in, as [`Self::steer`] says.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not: it takes CAP_BPF, and an interface that is up. All of them are to be
+    /// closed then but this one.
+    pub fn share(&mut self, others: &[&Self]) -> io::Result<()> {
+        let Self::Packet(port) = self else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let packet = |other: &&Self| match other {
+            Self::Packet(_) => true,
+            Self::Xdp(_) | Self::Cable(_) => false,
+        };
+        if !others.iter().all(packet) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let others = others.iter().filter_map(|other| match other {
+            Self::Packet(port) => Some(port),
+            Self::Xdp(_) | Self::Cable(_) => None,
+        });
+        port.share(&others.collect::<Vec<_>>())
+    }
+
+    /// From now on frames of FCP whose S_ID has these low bits go to that one of the ports that
+    /// share what comes in, by number from 1 on, or to this one, 0. Returns whether they do: ports
+    /// that do not share get all.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn steer(&mut self, s_id: u16, to: u32) -> io::Result<bool> {
+        match self {
+            Self::Packet(port) => port.steer(s_id, to),
+            Self::Xdp(_) | Self::Cable(_) => Ok(false),
+        }
+    }
+
+    /// Another port at the same place, by a socket of its own, which only sends: for another core,
+    /// on which a part of what this port is for is done.
+    ///
+    /// # Errors
+    ///
+    /// See [`EtherOpenError`].
+    pub fn sender(&self, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        match self {
+            Self::Packet(port) => PacketPort::sender(port.interface().0, options).map(Self::Packet),
+            Self::Xdp(port) => PacketPort::sender(port.interface_name(), options).map(Self::Packet),
+            Self::Cable(port) => {
+                let failed = |cause| EtherOpenError::Io("cable".to_owned(), cause);
+                port.sender(options).map(Self::Cable).map_err(failed)
+            }
+        }
+    }
+
     /// The address of the interface; of a cable, one that its path and end make up.
     #[must_use]
     pub fn mac(&self) -> EtherMac {
@@ -360,6 +427,13 @@ impl EtherPort {
             Self::Cable(port) => Ok(port.drops()),
         }
     }
+}
+
+fn unshared() -> EtherOpenError {
+    EtherOpenError::Io(
+        "not by AF_PACKET".to_owned(),
+        io::ErrorKind::Unsupported.into(),
+    )
 }
 
 /// Frames that one `receive` gives at the most, so that their answers leave soon.

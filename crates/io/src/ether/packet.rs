@@ -9,6 +9,7 @@
 //! queueing discipline. Without it (PACKET_QDISC_BYPASS) priorities would mean nothing, and what
 //! the interface has no room for would be lost in place of waiting here.
 
+mod fanout;
 mod ring;
 
 use std::io;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use rustix::net::sockopt;
 
+use self::fanout::Fanout;
 use self::ring::FrameRing;
 use super::interface_watch::InterfaceWatch;
 use super::readiness::{EpollSet, Retry, SHORT_PAUSE};
@@ -31,6 +33,10 @@ use super::{
 #[derive(Debug)]
 pub struct PacketPort {
     station: InterfaceWatch,
+    duty: SocketDuty,
+    /// Which frames other sockets get that share what comes in.
+    fanout: Option<Fanout>,
+    options: EtherOptions,
     socket: OwnedFd,
     ring: FrameRing,
     slots: FrameSlots,
@@ -45,6 +51,45 @@ pub struct PacketPort {
     drops: Drops,
 }
 
+/// What a socket is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SocketDuty {
+    /// To receive what was joined, and to send.
+    Both,
+    /// To send, and to receive what is steered to it once it shares what comes in.
+    Share,
+    /// To send.
+    Send,
+}
+
+impl SocketDuty {
+    /// The protocol that the socket is bound to: all, or none, by which nothing comes in.
+    const fn protocol(self) -> u16 {
+        match self {
+            Self::Both => ALL,
+            Self::Share | Self::Send => 0,
+        }
+    }
+
+    /// What it is for when it shares no more.
+    const fn alone(self) -> Self {
+        match self {
+            Self::Both => Self::Both,
+            Self::Share | Self::Send => Self::Send,
+        }
+    }
+
+    fn program(self, station: &InterfaceWatch) -> Vec<libc::sock_filter> {
+        match self {
+            Self::Both | Self::Send => filter::program(station.addresses()),
+            Self::Share => filter::fcoe_program(),
+        }
+    }
+}
+
+/// All protocols, as sockets are bound to them.
+const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
+
 impl PacketPort {
     /// Opens a port at the interface of this name.
     ///
@@ -53,10 +98,75 @@ impl PacketPort {
     /// See [`EtherOpenError`].
     pub fn open(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
         let failed = |cause| EtherOpenError::of(&name, cause);
-        Self::start(InterfaceWatch::open(name)?, options).map_err(failed)
+        Self::start(InterfaceWatch::open(name)?, SocketDuty::Both, options).map_err(failed)
     }
 
-    fn start(station: InterfaceWatch, options: &EtherOptions) -> io::Result<Self> {
+    /// Opens one there that is to share what comes in, by [`Self::share`].
+    pub(super) fn sharer(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        let failed = |cause| EtherOpenError::of(&name, cause);
+        Self::start(InterfaceWatch::open(name)?, SocketDuty::Share, options).map_err(failed)
+    }
+
+    /// Has others of the same interface share what comes in, as [`Self::steer`] says.
+    pub(super) fn share(&mut self, others: &[&Self]) -> io::Result<()> {
+        // It stays in the group if another one fails to join, and gets all then.
+        let fanout = self.fanout.insert(Fanout::begin(&self.socket)?);
+        for other in others {
+            Self::bind(&other.station, ALL, &other.socket)?;
+            fanout.join(&other.socket)?;
+        }
+        Ok(())
+    }
+
+    /// Frames of FCP with these low bits of the S_ID go to that one of the others, from 1 on; 0 is
+    /// this one. Returns whether they do.
+    pub(super) fn steer(&mut self, s_id: u16, to: u32) -> io::Result<bool> {
+        match &self.fanout {
+            Some(fanout) => fanout.steer(s_id, to).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Opens one there that only sends.
+    pub(super) fn sender(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        let failed = |cause| EtherOpenError::of(&name, cause);
+        Self::start(InterfaceWatch::open(name)?, SocketDuty::Send, options).map_err(failed)
+    }
+
+    fn start(
+        station: InterfaceWatch,
+        duty: SocketDuty,
+        options: &EtherOptions,
+    ) -> io::Result<Self> {
+        let (socket, ring) = Self::open_socket(duty, options)?;
+        let waited = EpollSet::new()?;
+        for news in station.waited() {
+            waited.input(news)?;
+        }
+        waited.input(&socket)?;
+        let retry = Retry::new()?;
+        waited.input(retry.timer())?;
+        let port = Self {
+            station,
+            duty,
+            fanout: None,
+            options: options.clone(),
+            socket,
+            ring,
+            slots: FrameSlots::new(options.payload_max + HEADER_MAX),
+            is_queue_full: false,
+            retry,
+            lost: LostFrameMemory::new(options.payload_max),
+            waited,
+            idle: true,
+            drops: Drops::default(),
+        };
+        Self::attach(&port.station, duty, &port.socket)?;
+        Ok(port)
+    }
+
+    /// A socket that is bound to no interface yet, and its ring.
+    fn open_socket(duty: SocketDuty, options: &EtherOptions) -> io::Result<(OwnedFd, FrameRing)> {
         // Of no protocol, so that nothing comes in before it is bound.
         let socket = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
@@ -68,38 +178,26 @@ impl PacketPort {
         }
         raw::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &PRIORITY)?;
         sockopt::set_socket_send_buffer_size(&socket, options.ring)?;
-        let frame_max = options.payload_max + HEADER_MAX;
-        let ring = FrameRing::new(&socket, frame_max, options.ring)?;
-        let waited = EpollSet::new()?;
-        for news in station.waited() {
-            waited.input(news)?;
-        }
-        waited.input(&socket)?;
-        let retry = Retry::new()?;
-        waited.input(retry.timer())?;
-        let port = Self {
-            station,
-            socket,
-            ring,
-            slots: FrameSlots::new(frame_max),
-            is_queue_full: false,
-            retry,
-            lost: LostFrameMemory::new(options.payload_max),
-            waited,
-            idle: true,
-            drops: Drops::default(),
+        let ring = match duty {
+            SocketDuty::Both | SocketDuty::Share => options.ring,
+            // The least: nothing comes in.
+            SocketDuty::Send => 0,
         };
-        Self::attach(&port.station, &port.socket)?;
-        Ok(port)
+        let ring = FrameRing::new(&socket, options.payload_max + HEADER_MAX, ring)?;
+        Ok((socket, ring))
     }
 
     /// Binds the socket to the interface, or to another one that has its name now.
-    fn attach(station: &InterfaceWatch, socket: &OwnedFd) -> io::Result<()> {
-        raw::filter(socket, &filter::program(station.addresses()))?;
+    fn attach(station: &InterfaceWatch, duty: SocketDuty, socket: &OwnedFd) -> io::Result<()> {
+        raw::filter(socket, &duty.program(station))?;
         station.join_all(socket)?;
+        Self::bind(station, duty.protocol(), socket)
+    }
+
+    fn bind(station: &InterfaceWatch, protocol: u16, socket: &OwnedFd) -> io::Result<()> {
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
-            sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+            sll_protocol: protocol,
             sll_ifindex: station.index(),
             sll_hatype: 0,
             sll_pkttype: 0,
@@ -147,15 +245,28 @@ impl PacketPort {
         if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);
         }
-        let socket = &self.socket;
-        let news = self.station.look(|station, is_anew| {
-            if is_anew {
-                Self::attach(station, socket)
-            } else {
-                Ok(())
-            }
-        });
+        // What shares cannot be bound to another interface: it goes on alone.
+        let is_shared = self.fanout.is_some() || self.duty == SocketDuty::Share;
+        let (duty, socket, options) = (self.duty.alone(), &self.socket, &self.options);
+        let mut instead = None;
+        let news = self
+            .station
+            .look(|station, is_anew| match (is_anew, is_shared) {
+                (false, _) => Ok(()),
+                (true, false) => Self::attach(station, duty, socket),
+                (true, true) => {
+                    let (socket, ring) = Self::open_socket(duty, options)?;
+                    Self::attach(station, duty, &socket)?;
+                    instead = Some((socket, ring));
+                    Ok(())
+                }
+            });
         Self::rest(socket);
+        if let Some((socket, ring)) = instead {
+            self.waited.input(&socket)?;
+            (self.socket, self.ring) = (socket, ring);
+            (self.duty, self.fanout) = (duty, None);
+        }
         news
     }
 

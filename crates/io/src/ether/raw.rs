@@ -42,6 +42,16 @@ pub(super) fn bind<T: Copy>(socket: &OwnedFd, address: &T) -> io::Result<()> {
     check(bound).map(drop)
 }
 
+/// Group and kind of the fanout that a packet socket has joined.
+pub(super) fn fanout(socket: &OwnedFd) -> io::Result<i32> {
+    let mut group: libc::c_int = 0;
+    let mut len = len_of::<libc::c_int>();
+    let (fd, name) = (socket.as_raw_fd(), libc::PACKET_FANOUT);
+    // SAFETY: the kernel writes an integer, and no more bytes than `len` says.
+    check(unsafe { libc::getsockopt(fd, SOL_PACKET, name, (&raw mut group).cast(), &mut len) })?;
+    Ok(group)
+}
+
 /// Packets that a packet socket took, and those it dropped, since this was asked before.
 pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     let mut statistics = libc::tpacket_stats {

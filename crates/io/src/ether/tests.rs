@@ -7,6 +7,7 @@ mod fast_path;
 mod interfaces;
 mod link;
 mod packet;
+mod sharing;
 mod survey;
 mod xdp;
 

@@ -95,6 +95,10 @@ impl XdpPort {
         self.station.addresses()[0]
     }
 
+    pub(super) fn interface_name(&self) -> &str {
+        self.station.name()
+    }
+
     pub(super) fn link(&self) -> LinkStatus {
         self.station.link()
     }
