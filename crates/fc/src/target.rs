@@ -4,7 +4,8 @@
 //! which hands it the frames of remote ports that are logged in. One machine serves all initiators
 //! of a port. It is split by duty: `command` takes commands in and ends them, `data_in` and
 //! `data_out` carry their data, `manage` task management, `abort` ABTS, `recovery` REC, SRR and
-//! FCP_CONF, `transmit` is the way out; `tasks` holds the exchanges.
+//! FCP_CONF, `transmit` is the way out; `tasks` holds the exchanges. [`divided`] and [`branch`]
+//! have the initiators of one port on several machines, one a core.
 //!
 //! | stage | what the initiator may send | where it leads |
 //! |---|---|---|
@@ -22,9 +23,11 @@
 //! its exchange, in flight or remembered.
 
 mod abort;
+pub mod branch;
 mod command;
 mod data_in;
 mod data_out;
+pub mod divided;
 mod exchanges;
 mod manage;
 mod recovery;

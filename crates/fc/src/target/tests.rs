@@ -1,5 +1,6 @@
 mod aborts;
 mod commands;
+mod divided;
 mod management;
 mod nexus;
 mod recovery;

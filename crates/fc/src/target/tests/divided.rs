@@ -1,0 +1,194 @@
+//! One target over several machines: where nexuses go, and what comes for them.
+
+use scsi::medium::HeapLease;
+
+use crate::frames::SINGLE;
+use crate::port::Fc4Layer;
+use crate::remote::{FcpPeer, RemoteId};
+use crate::target::branch::FcpBranch;
+use crate::target::divided::{DEALT_MAX, DividedTarget};
+use crate::target::{FcpLimits, FcpTargetEvent};
+use crate::tests::pair::{all, peer, request};
+use crate::tests::{cdb10, frame};
+use crate::wire::ethernet::{EthernetHeader, FCOE, VlanTag};
+use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
+use crate::wire::frame::{FrameHeader, FrameType, RCtl};
+use scsi::medium::Now;
+
+type Target = DividedTarget<HeapLease>;
+
+/// The target's own N_Port_ID.
+const OWN: u32 = 0x01_0001;
+
+/// The initiator of this number.
+fn initiator(number: u32) -> FcpPeer {
+    peer(OWN, 0x01_0100 + number, all())
+}
+
+/// A target with this many initiators over this many places.
+fn logged_in(initiators: u32, places: usize) -> Target {
+    let mut target = Target::new(FcpLimits::default(), places);
+    for number in 0..initiators {
+        target.peer_up(RemoteId(number), initiator(number));
+    }
+    target
+}
+
+/// At which place each of them is.
+fn places(target: &Target, initiators: u32) -> Vec<usize> {
+    let place = |number| {
+        target
+            .placed(RemoteId(number))
+            .map_or(0, |nexus| nexus.place)
+    };
+    (0..initiators).map(place).collect()
+}
+
+/// A frame of FCP with this OX_ID.
+fn fcp(ox_id: u16, payload: &[u8]) -> ReceivedFrame<'_> {
+    ReceivedFrame {
+        sof: Sof::I3,
+        eof: Eof::T,
+        header: request(RCtl::UNSOLICITED_COMMAND, FrameType::FCP, ox_id),
+        payload,
+    }
+}
+
+/// An FCP_CMND of TEST UNIT READY.
+fn command() -> Vec<u8> {
+    let mut bytes = vec![0; 32];
+    bytes[12..22].copy_from_slice(&cdb10(0, 0, 0));
+    bytes
+}
+
+/// What has come for other places: place, initiator and OX_ID.
+fn dealt(target: &mut Target) -> Vec<(usize, u32, u16)> {
+    let mut all = Vec::new();
+    for (place, frames) in target.take_dealt() {
+        let frames = frames.iter();
+        all.extend(frames.map(|(id, frame)| (place, id.0, frame.header.ox_id.0)));
+    }
+    all
+}
+
+#[test]
+fn initiators_are_spread_evenly() {
+    assert_eq!(places(&logged_in(4, 2), 4), [0, 1, 0, 1]);
+    assert_eq!(places(&logged_in(4, 1), 4), [0; 4]);
+}
+
+#[test]
+fn one_that_comes_again_goes_where_there_are_fewest() {
+    let mut target = logged_in(4, 2);
+    target.peer_down(RemoteId(0));
+    target.peer_down(RemoteId(2));
+    target.peer_up(RemoteId(1), initiator(1));
+    assert_eq!(places(&target, 4), [0, 0, 0, 1]);
+}
+
+#[test]
+fn frames_of_other_places_wait_in_order_and_others_are_carried_out() {
+    let mut target = logged_in(2, 2);
+    let command = command();
+    for (number, ox_id) in [(1, 7), (0, 8), (1, 9)] {
+        target.receive(Now::ZERO, RemoteId(number), &fcp(ox_id, &command));
+    }
+    assert!(target.has_dealt());
+    assert_eq!(dealt(&mut target), [(1, 1, 7), (1, 1, 9)]);
+    assert!(!target.has_dealt());
+    let here: Vec<_> = std::iter::from_fn(|| target.poll()).collect();
+    let [FcpTargetEvent::Execute { remote, .. }] = &here[..] else {
+        panic!("{here:?}")
+    };
+    assert_eq!(*remote, RemoteId(0));
+}
+
+/// Else they would be taken for the next nexus of the same number.
+#[test]
+fn what_waits_of_a_nexus_ends_with_it() {
+    let mut target = logged_in(4, 2);
+    for number in [1, 3] {
+        target.receive(Now::ZERO, RemoteId(number), &fcp(7, &[]));
+    }
+    target.peer_down(RemoteId(1));
+    assert_eq!(dealt(&mut target), [(1, 3, 7)]);
+}
+
+#[test]
+fn what_waits_is_bounded_until_it_is_dropped() {
+    let mut target = logged_in(2, 2);
+    let full = vec![0; 2048];
+    let mut held = Vec::new();
+    while target.dropped() == 0 {
+        target.receive(Now::ZERO, RemoteId(1), &fcp(7, &full));
+        held.extend(target.take_dealt());
+    }
+    let bytes: usize = held.len() * full.len();
+    assert!((DEALT_MAX * 9 / 10..=DEALT_MAX).contains(&bytes), "{bytes}");
+    held.clear();
+    target.receive(Now::ZERO, RemoteId(1), &fcp(8, &full));
+    assert_eq!((dealt(&mut target).len(), target.dropped()), (1, 1));
+}
+
+#[test]
+fn limits_are_divided() {
+    let whole = FcpLimits::default();
+    let half = whole.divided(2);
+    assert_eq!(whole.divided(1), whole);
+    assert_eq!(half.commands, whole.commands / 2);
+    assert_eq!((half.unconfirmed, half.window), (8 << 20, whole.window / 2));
+}
+
+/// A command of an initiator as it is on the Ethernet.
+fn on_ethernet(
+    from: &FcpPeer,
+    change: impl FnOnce(&mut EthernetHeader, &mut FrameHeader),
+) -> Vec<u8> {
+    let mut ethernet = EthernetHeader::new(from.address.mac, from.own.mac, FCOE);
+    let mut header = FrameHeader {
+        s_id: from.address.fc_id,
+        d_id: from.own.fc_id,
+        ..request(RCtl::UNSOLICITED_COMMAND, FrameType::FCP, 7)
+    };
+    change(&mut ethernet, &mut header);
+    frame(&ethernet, SINGLE, &header, &command())
+}
+
+/// Commands that a part with initiator 1 takes of the frames, and frames that it does not.
+fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
+    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    branch.up(RemoteId(1), &initiator(1));
+    for frame in frames {
+        branch.receive_ethernet(Now::ZERO, frame, None);
+    }
+    let commands = std::iter::from_fn(|| branch.target_mut().poll()).count();
+    (commands, branch.strangers())
+}
+
+#[test]
+fn a_part_takes_what_its_own_initiators_send() {
+    let (own, other) = (initiator(1), initiator(2));
+    assert_eq!(taken(&[on_ethernet(&own, |_, _| ())]), (1, 0));
+    assert_eq!(taken(&[on_ethernet(&other, |_, _| ())]), (0, 1));
+}
+
+#[test]
+fn a_part_takes_nothing_that_a_port_would_not_take() {
+    let own = initiator(1);
+    let mut spoiled = on_ethernet(&own, |_, _| ());
+    spoiled[40] ^= 1;
+    let tag = VlanTag {
+        vid: 7,
+        priority: 0,
+        dei: false,
+    };
+    let frames = [
+        spoiled,
+        on_ethernet(&own, |ethernet, _| ethernet.src.0[5] ^= 1),
+        on_ethernet(&own, |ethernet, _| ethernet.dst.0[5] ^= 1),
+        on_ethernet(&own, |ethernet, _| ethernet.vlan = Some(tag)),
+        on_ethernet(&own, |_, header| header.d_id.0 ^= 1),
+        vec![0; 20],
+    ];
+    assert_eq!(taken(&frames), (0, frames.len() as u64));
+}
