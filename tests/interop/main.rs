@@ -13,6 +13,7 @@ mod crashes;
 mod daemon;
 mod discovery;
 mod fcoe;
+mod fcoe_cores;
 mod fcoe_switch;
 mod fcoe_trace;
 mod growth;

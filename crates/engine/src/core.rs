@@ -13,6 +13,7 @@
 //! | queue pairs of RDMA devices; the portals that these listen on (core 0) | `rdma_pairs`, `rdma_portals` |
 //! | admission, the registry of sessions, unit owners (core 0) | `control_core`, `units` |
 //! | a table of nexuses; iSCSI connections and FC ports behind them | `nexus_table`, `session`, `fc_port` |
+//! | nexuses of an FC port on this core; the part of a port of another core | `fc_nexuses`, `fc_branch` |
 //! | lists of sessions, and their end by order (core 0) | `sessions` |
 //! | SAM's protocol services: device server to transport | `services` |
 //! | medium operations: device server to volumes; growth and loss of volumes | `volumes` |
@@ -27,6 +28,8 @@ mod change_steps;
 mod connection;
 mod control_core;
 mod event_key;
+mod fc_branch;
+mod fc_nexuses;
 mod fc_port;
 mod inventory;
 mod iwarp;
@@ -69,6 +72,8 @@ pub use census::Census;
 use control_core::RESERVED;
 pub use control_core::{ControlCore, ControlCoreParts, ControlUnit, Vanished};
 use event_key::{EventKey, SlotKey};
+use fc_branch::FcBranch;
+pub use fc_branch::{BranchOrder, FcPortKey};
 use fc_port::FcPort;
 use inventory::CoreUnits;
 use nexus_table::NexusTable;
@@ -98,6 +103,8 @@ pub struct Core<R: Ring, P: Mailer> {
     connections: NexusTable,
     /// Fibre Channel ports that live here.
     fc_ports: Slab<FcPort>,
+    /// Parts of Fibre Channel ports of other cores.
+    fc_branches: Slab<FcBranch>,
     /// What there is for RDMA devices.
     rdma: CoreRdma,
     /// Slots of connections that may have something to send.
@@ -175,6 +182,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             done: Vec::new(),
             connections: NexusTable::default(),
             fc_ports: Slab::new(),
+            fc_branches: Slab::new(),
             rdma: CoreRdma::default(),
             dirty: VecDeque::new(),
             answers: 0,
@@ -232,6 +240,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.run_until_quiet(now);
             self.flush(now);
             self.flush_fc_ports(now);
+            self.flush_fc_branches(now);
             self.run_until_quiet(now);
         }
         if self.is_closing() {
@@ -243,7 +252,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     }
 
     fn has_to_send(&self) -> bool {
-        !self.dirty.is_empty() || self.fc_ports.iter().any(|(_, port)| port.is_dirty())
+        !self.dirty.is_empty()
+            || self.fc_ports.iter().any(|(_, port)| port.is_dirty())
+            || self.fc_branches.iter().any(|(_, one)| one.is_dirty())
     }
 
     /// Calls the volumes that waited until they have all that there is for them.
@@ -297,6 +308,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             },
             RingEvent::Ready { token } => match EventKey::of(token) {
                 Some(EventKey::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
+                Some(EventKey::FcBranch(branch)) => self.fc_branch_ready(now, branch),
                 Some(EventKey::Rdma) => self.rdma_ready(now),
                 Some(EventKey::Volume(node, slot)) => {
                     self.tell_volume(now, (node, slot), HandleEvent::Ready);
@@ -401,6 +413,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             CoreMessage::Stepped(_, number, result) => self.step_taken(now, number, result),
             CoreMessage::OpenFcPort(attachment) => self.open_fc_port(now, *attachment),
             CoreMessage::CloseFcPort(wwpn) => self.close_fc_port(now, wwpn),
+            CoreMessage::FcBranch(key, order) => self.fc_branch_order(now, key, *order),
+            CoreMessage::FcEnded(port, remote, heard) => self.branch_over(now, port, remote, heard),
             CoreMessage::Sessions(reply) => self.tell_sessions(&reply),
             CoreMessage::UnitStates(reply) => self.tell_unit_states(&reply),
             CoreMessage::Drop(tsih, reply) => self.drop_session(tsih, reply),
@@ -418,29 +432,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         } else {
             self.post.send(to, message);
         }
-    }
-
-    /// Calls back what a volume has lent for reading.
-    fn recall(&mut self, unit: UnitId) {
-        let volume = self.units.volume(unit);
-        match volume.and_then(|volume| self.volumes.recall(volume)) {
-            Some(recall) => self.recalls.push((unit, recall)),
-            None => self.device.recalled(unit),
-        }
-    }
-
-    /// Tells the device server what has come back; returns whether anything has.
-    fn look_at_recalls(&mut self) -> bool {
-        let before = self.recalls.len();
-        let device = &mut self.device;
-        self.recalls.retain(|(unit, recall)| {
-            let over = recall.is_over();
-            if over {
-                device.recalled(*unit);
-            }
-            !over
-        });
-        self.recalls.len() < before
     }
 
     fn recycle(&mut self, batch: Box<SendBatch>) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::io::memory::drain_stores;
 use ::io::ring::Waker;
+use fc::remote::RemoteId;
 use fc::wire::names::Wwn;
 use iscsi::parameters::{SessionProof, Transport};
 use iscsi::target::{Endpoints, InitiatorPort};
@@ -16,7 +17,7 @@ use scsi::task::CommandFailure;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::change::{Change, ChangeError, Preparation, Retirement, Switch};
-use crate::core::RestingLogin;
+use crate::core::{BranchOrder, FcPortKey, RestingLogin};
 use crate::survey::CoreSurvey;
 use runtime::n_port::Attachment;
 
@@ -57,6 +58,11 @@ pub enum CoreMessage {
     OpenFcPort(Box<Attachment>),
     /// The port of this name logs out, and goes.
     CloseFcPort(Wwn),
+    /// From a Fibre Channel port to a core that has a part of its nexuses.
+    FcBranch(FcPortKey, Box<BranchOrder>),
+    /// For the core of the Fibre Channel port of this number: nothing is left of a nexus, and its
+    /// initiator had heard this.
+    FcEnded(u32, RemoteId, Option<AttentionHistory>),
     /// Tell which sessions there are; for core 0.
     Sessions(Sender<Vec<SessionInfo>>),
     /// Tell the state of each unit; for core 0.

@@ -347,7 +347,8 @@ impl Server {
             self.to_all(|| CoreMessage::CloseFcPort(closed));
         }
         let cores = (0..self.cores).rev().cycle();
-        for (attachment, core) in prepared.open_fc.into_iter().zip(cores) {
+        for (mut attachment, core) in prepared.open_fc.into_iter().zip(cores) {
+            attachment.open_branches(self.cores - 1);
             let message = CoreMessage::OpenFcPort(Box::new(attachment));
             self.mailboxes.send(CoreId(core), message);
         }

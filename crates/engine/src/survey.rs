@@ -99,6 +99,17 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// Adds the frames that a core has lost of a port, which several cores may have.
+    fn add_lost(&mut self, port: String, lost: Vec<FrameLoss>) {
+        let known = self.lost_frames.iter_mut().find(|(name, _)| *name == port);
+        let Some((_, sums)) = known else {
+            return self.lost_frames.push((port, lost));
+        };
+        for (sum, more) in sums.iter_mut().zip(lost) {
+            sum.frames += more.frames;
+        }
+    }
+
     /// Adds what a core tells, whose units are known by these names.
     pub(crate) fn add(&mut self, core: CoreSurvey, names: &BTreeMap<UnitId, String>) {
         self.times.push(core.time);
@@ -109,7 +120,9 @@ impl Survey {
         }
         self.sessions.extend(core.sessions);
         self.fc_logins.extend(core.fc_logins);
-        self.lost_frames.extend(core.lost_frames);
+        for (port, lost) in core.lost_frames {
+            self.add_lost(port, lost);
+        }
         self.buffers += core.buffers;
         for (login, count) in core.logins {
             *self.logins.entry(login).or_default() += count;

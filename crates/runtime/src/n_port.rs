@@ -1,6 +1,7 @@
 //! N_Ports on the Ethernet ports of this machine.
 
 mod attachment;
+mod branch;
 mod claim;
 mod dcb;
 mod fcf;
@@ -10,6 +11,7 @@ mod names;
 pub(crate) mod problems;
 mod status;
 mod status_socket;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -29,6 +31,7 @@ use fc::wire::ethernet::{Mac, VlanTag};
 use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
+pub use self::branch::PortBranch;
 pub use self::dcb::{DcbGate, DcbUse, NotADcbUse};
 pub use self::fcf::FcfAttachment;
 pub use self::further::FurtherPlaces;
@@ -47,6 +50,8 @@ pub struct NPort<F: Fc4Layer> {
     /// Our address, frames to which come in.
     joined: Option<Mac>,
     port: Port<F>,
+    /// Where the kernel hands frames to.
+    steered: steering::SteeredPorts,
     /// What has to open before there is a link.
     gate: Option<DcbGate>,
     looked_at_gate: Now,
@@ -146,6 +151,7 @@ impl<F: Fc4Layer> NPort<F> {
             ether: site.ether,
             joined: None,
             port,
+            steered: steering::SteeredPorts::default(),
             gate: site.gate,
             looked_at_gate: now,
             leave: PortShutdown::NotYet,
@@ -171,6 +177,7 @@ impl<F: Fc4Layer> NPort<F> {
             ether: self.ether,
             joined: self.joined,
             port: self.port.with_fc4(change),
+            steered: self.steered,
             gate: self.gate,
             looked_at_gate: self.looked_at_gate,
             leave: self.leave,

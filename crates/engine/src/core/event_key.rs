@@ -21,6 +21,8 @@ pub(super) enum EventKey {
     Persist(UnitId),
     /// Watching a Fibre Channel port.
     FcPort(u32),
+    /// Watching this core's way to the Ethernet of a port of another core.
+    FcBranch(u32),
     /// Looking at volumes.
     Watch,
     /// Waiting for RDMA devices.
@@ -48,6 +50,7 @@ impl EventKey {
             Self::FcPort(fc_port) => (5, 0, fc_port),
             Self::Watch => (6, 0, 0),
             Self::Rdma => (7, 0, 0),
+            Self::FcBranch(branch) => (8, 0, branch),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -72,6 +75,7 @@ impl EventKey {
             5 => Self::FcPort(index),
             6 => Self::Watch,
             7 => Self::Rdma,
+            8 => Self::FcBranch(index),
             _ => return None,
         })
     }

@@ -4,40 +4,45 @@
 //! the turn is done, as connections do. Write data comes only where memory was asked for before, so
 //! nothing has to stop half way through a batch.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use ::io::ring::Ring;
 use block::lease::BlockLease;
 use fc::port::PortEvent;
 use fc::remote::{Partners, RemoteId};
-use fc::target::{self, FcpLimits, FcpTarget};
-use fc::wire::names::Wwn;
+use fc::target::FcpLimits;
+use fc::target::divided::{DividedTarget, PlacedNexus};
+use fc::wire::names::{FcId, Wwn};
 use scsi::device::{DeviceServer, NexusCounts};
 use scsi::medium::Now;
-use scsi::nexus::{Nexus, NexusId, NexusIdentity};
-use scsi::task::{Completed, FunctionResult, Tag};
+use scsi::nexus::{AttentionHistory, NexusId};
 use scsi::unit::CoreId;
-use scsi::wire::transport_id;
 
 use super::Core;
 use super::event_key::EventKey;
+use super::fc_branch::{BranchOrder, FcPortKey};
+use super::fc_nexuses::{FcNexuses, ToRemote};
 use super::nexus_table::{DepartedInitiators, FcNexus};
 use super::timers::{SHORTEST, Timer};
-use crate::mailbox::Mailer;
+use crate::mailbox::{CoreMessage, Mailer};
 use crate::survey::{FcLogin, LoginResult};
 use runtime::n_port::{Attachment, FrameLoss, NPort, PollInterest};
 
 /// An N_Port that serves.
 pub(super) struct FcPort {
-    n_port: NPort<FcpTarget<BlockLease>>,
+    n_port: NPort<DividedTarget<BlockLease>>,
     /// It logs out, and rests when it has.
     is_leaving: bool,
-    /// By [`RemoteId`].
-    seats: Vec<RemotePortSlot>,
+    /// Those of this core.
+    nexuses: FcNexuses,
+    /// Those of other cores, until their last task has ended.
+    branched: BTreeMap<RemoteId, CoreId>,
+    /// The N_Port_IDs of initiators with a nexus, where there are several cores.
+    steered: BTreeMap<RemoteId, FcId>,
+    /// The cores that may have nexuses of it, by place behind the first one.
+    branches: Vec<CoreId>,
     /// Initiators that had a nexus, by their port names.
     away: DepartedInitiators<Wwn>,
-    /// Those to which data was given that may not have left.
-    sending: Vec<RemoteId>,
     /// It may have something to send.
     dirty: bool,
     /// The ring will tell when frames have come.
@@ -46,27 +51,18 @@ pub(super) struct FcPort {
     timer: Option<Now>,
 }
 
-/// A remote port as the core knows it.
-#[derive(Clone, Copy, Default)]
-struct RemotePortSlot {
-    /// The slot of its nexus.
-    slot: Option<u32>,
-    /// Since when.
-    since: Now,
-    /// It is in [`FcPort::sending`], which there are too many ports to look through for each
-    /// command.
-    is_sending: bool,
-}
-
 impl FcPort {
-    /// A port there.
-    pub(crate) fn begin(site: Attachment, now: Now) -> Self {
+    /// A port there, whose nexuses are divided among this core and others.
+    fn begin(site: Attachment, branches: Vec<CoreId>, limits: FcpLimits, now: Now) -> Self {
+        let target = DividedTarget::new(limits, 1 + branches.len());
         Self {
-            n_port: NPort::begin(site, FcpTarget::new(FcpLimits::default()), now),
+            n_port: NPort::begin(site, target, now),
             is_leaving: false,
-            seats: Vec::new(),
+            nexuses: FcNexuses::default(),
+            branched: BTreeMap::new(),
+            steered: BTreeMap::new(),
+            branches,
             away: DepartedInitiators::default(),
-            sending: Vec::new(),
             dirty: true,
             is_watched: false,
             timer: None,
@@ -78,10 +74,11 @@ impl FcPort {
     }
 
     /// The transport of a nexus.
-    pub(super) fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
+    pub(super) const fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
         self.dirty = true;
         ToRemote {
-            fc_port: self,
+            machine: self.n_port.port_mut().fc4_mut().here_mut(),
+            nexuses: &mut self.nexuses,
             remote,
         }
     }
@@ -90,7 +87,8 @@ impl FcPort {
     fn is_gone(&self) -> bool {
         self.is_leaving
             && self.n_port.has_left()
-            && self.seats.iter().all(|seat| seat.slot.is_none())
+            && self.nexuses.is_empty()
+            && self.branched.is_empty()
     }
 
     /// Its name and that of a remote port, as views know them.
@@ -103,94 +101,51 @@ impl FcPort {
     /// Its name, and the frames that were lost at it.
     pub(super) fn lost(&mut self) -> (String, Vec<FrameLoss>) {
         let lost = self.n_port.lost().unwrap_or_default();
-        (self.n_port.port().wwpn().to_string(), lost.places().into())
+        let mut places = lost.places();
+        // What found no room on its way to another core is as what found none in the ring.
+        let ring = places.iter_mut().find(|loss| loss.place == "ring");
+        if let Some(ring) = ring {
+            ring.frames += self.n_port.port().fc4().dropped();
+        }
+        (self.n_port.port().wwpn().to_string(), places.into())
     }
 
     /// Its logins, on this core.
     pub(super) fn logins(&self, core: CoreId) -> impl Iterator<Item = (NexusId, FcLogin)> {
         let port = self.n_port.port();
-        let login = move |(at, seat): (usize, &RemotePortSlot)| {
-            let id = RemoteId(at as u32);
+        self.nexuses.iter().filter_map(move |(id, nexus, since)| {
             let login = FcLogin {
                 initiator: port.remote(id)?.wwpn().to_string(),
                 port: port.wwpn().to_string(),
                 interface: self.n_port.place().to_string(),
                 core,
-                since: seat.since,
+                since,
                 counts: NexusCounts::default(),
             };
-            Some((NexusId(seat.slot?), login))
-        };
-        self.seats.iter().enumerate().filter_map(login)
+            Some((nexus, login))
+        })
     }
 
-    fn slot(&self, remote: RemoteId) -> Option<u32> {
-        self.seats.get(remote.index())?.slot
-    }
-
-    fn seat(&mut self, remote: RemoteId) -> &mut RemotePortSlot {
-        let at = remote.index();
-        if self.seats.len() <= at {
-            self.seats.resize(at + 1, RemotePortSlot::default());
+    /// Has frames of an initiator go to the place of its nexus, if it has one.
+    fn steer(&mut self, id: RemoteId, place: Option<u32>) {
+        if self.branches.is_empty() {
+            return;
         }
-        &mut self.seats[at]
+        let fc_id = match place {
+            None => self.steered.remove(&id),
+            Some(_) => self.n_port.port().remote(id).map(|one| one.address().fc_id),
+        };
+        if let Some(fc_id) = fc_id {
+            self.n_port.steer(fc_id, place);
+            self.steered.extend(place.map(|_| (id, fc_id)));
+        }
     }
 
     /// Sends what there is to be sent, and tells the device server what has not left.
     fn flush(&mut self, device: &mut DeviceServer<BlockLease>) {
         self.n_port.transmit();
-        let (fcp, seats) = (self.n_port.port().fc4(), &mut self.seats);
-        self.sending.retain(|remote| {
-            let queued = fcp.data_in_queued(*remote);
-            let seat = &mut seats[remote.index()];
-            if let Some(slot) = seat.slot {
-                device.data_in_queued(NexusId(slot), queued);
-            }
-            seat.is_sending = queued > 0;
-            seat.is_sending
-        });
-    }
-}
-
-/// A remote port as the device server knows it.
-pub(super) struct ToRemote<'a> {
-    fc_port: &'a mut FcPort,
-    remote: RemoteId,
-}
-
-impl ToRemote<'_> {
-    const fn machine(&mut self) -> &mut FcpTarget<BlockLease> {
-        self.fc_port.n_port.port_mut().fc4_mut()
-    }
-}
-
-impl ToRemote<'_> {
-    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: BlockLease) {
-        let remote = self.remote;
-        if !std::mem::replace(&mut self.fc_port.seat(remote).is_sending, true) {
-            self.fc_port.sending.push(remote);
-        }
-        self.machine().send_data_in(remote, tag, offset, data);
-    }
-
-    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: BlockLease) {
-        let remote = self.remote;
-        self.machine().receive_data_out(remote, tag, offset, into);
-    }
-
-    pub(super) fn complete(&mut self, tag: Tag, completed: &Completed) {
-        let remote = self.remote;
-        self.machine().complete(remote, tag, completed);
-    }
-
-    pub(super) fn aborted(&mut self, tag: Tag) {
-        let remote = self.remote;
-        self.machine().aborted(remote, tag);
-    }
-
-    pub(super) fn managed(&mut self, id: u32, result: FunctionResult) {
-        let remote = self.remote;
-        self.machine().managed(remote, id, result);
+        let machine = self.n_port.port().fc4().here();
+        self.nexuses.tell_queued(machine, device);
     }
 }
 
@@ -260,7 +215,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 self.arm_fc_port(now, fc_port);
             }
         }
-        self.fc_ports.retain(|_, one| !one.is_gone());
+        self.close_gone_fc_ports();
+    }
+
+    fn close_gone_fc_ports(&mut self) {
+        let gone = self.fc_ports.iter().filter(|(_, one)| one.is_gone());
+        let gone: Vec<_> = gone.map(|(fc_port, _)| fc_port).collect();
+        for fc_port in gone {
+            for core in self.fc_ports.remove(fc_port).branches {
+                self.tell_branch(core, fc_port as u32, BranchOrder::Close);
+            }
+        }
     }
 
     fn fc_port_keys(&self) -> Vec<u32> {
@@ -272,7 +237,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         while let Some(one) = self.fc_ports.get_mut(fc_port as usize) {
             one.dirty = true;
             let Some(event) = one.n_port.poll() else {
-                return;
+                return self.deal_frames(fc_port);
             };
             match event {
                 PortEvent::Up(remote) => self.remote_up(now, fc_port, remote),
@@ -280,7 +245,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                     tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
                     self.remote_down(fc_port, remote);
                 }
-                PortEvent::Fc4(event) => self.target_event(fc_port, event),
+                PortEvent::Fc4(event) => one.nexuses.carry_out(&mut self.device, event),
                 PortEvent::Remark {
                     from,
                     wwpn,
@@ -292,40 +257,27 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    fn target_event(&mut self, fc_port: u32, event: target::FcpTargetEvent<BlockLease>) {
-        let slots = &self.fc_ports[fc_port as usize];
-        let nexus = |remote| slots.slot(remote).map(NexusId);
-        match event {
-            target::FcpTargetEvent::Execute {
-                remote,
-                mut command,
-            } => {
-                if let Some(nexus) = nexus(remote) {
-                    command.nexus = nexus;
-                    self.device.execute(command);
-                }
-            }
-            target::FcpTargetEvent::DataOut {
-                remote,
-                tag,
-                offset,
-                data,
-            } => {
-                if let Some(nexus) = nexus(remote) {
-                    self.device.data_out(nexus, tag, offset, data);
-                }
-            }
-            target::FcpTargetEvent::Manage {
-                remote,
-                id,
-                lun,
-                function,
-            } => {
-                if let Some(nexus) = nexus(remote) {
-                    self.device.manage(nexus, id, lun, function);
-                }
-            }
+    /// Hands on what has come for nexuses of other cores.
+    #[inline]
+    fn deal_frames(&mut self, fc_port: u32) {
+        let Some(one) = self.fc_ports.get_mut(fc_port as usize) else {
+            return;
+        };
+        if !one.n_port.port().fc4().has_dealt() {
+            return;
         }
+        for (place, frames) in one.n_port.port_mut().fc4_mut().take_dealt() {
+            let core = self.fc_ports[fc_port as usize].branches[place - 1];
+            self.tell_branch(core, fc_port, BranchOrder::Frames(frames));
+        }
+    }
+
+    fn tell_branch(&mut self, core: CoreId, port: u32, order: BranchOrder) {
+        let key = FcPortKey {
+            core: self.id,
+            port,
+        };
+        self.post(core, CoreMessage::FcBranch(key, Box::new(order)));
     }
 
     /// An initiator has logged in.
@@ -334,37 +286,55 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(remote) = one.n_port.port().remote(id) else {
             return;
         };
-        let names = (
-            one.n_port.port().wwpn().to_string(),
-            remote.wwpn().to_string(),
+        let names = (one.n_port.port().wwpn(), remote.wwpn());
+        let placed = one.n_port.port().fc4().placed(id).cloned();
+        let core = placed
+            .as_ref()
+            .map_or(self.id, |nexus| one.branches[nexus.place - 1]);
+        tracing::debug!(
+            "{}: {} has logged in, on core {}",
+            one.n_port.place(),
+            names.1,
+            core.0
         );
-        let target = self.views.device(&names.0, &names.1, 0);
-        let target = target.cloned().unwrap_or_default();
-        let identity = NexusIdentity {
-            initiator: transport_id::fcp(remote.wwpn().0.to_be_bytes()),
-            port: target.ports.first().map_or(1, |port| port.relative_id),
-        };
-        let nexus = Nexus {
-            identity: Arc::new(identity),
-            target,
-        };
-        tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
-        let heard = one.away.come_back(Some(&remote.wwpn()));
-        let slot = self.connections.insert_remote(FcNexus { fc_port, id });
-        let seat = one.seat(id);
-        (seat.slot, seat.since) = (Some(slot), now);
-        self.counts.login(names.0, LoginResult::Accepted);
-        match heard {
-            Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
-            None => self.device.nexus_up(NexusId(slot), nexus),
+        let heard = one.away.come_back(Some(&names.1));
+        self.counts
+            .login(names.0.to_string(), LoginResult::Accepted);
+        if let Some(nexus) = placed {
+            return self.remote_up_elsewhere(fc_port, id, core, &nexus, heard);
         }
+        one.steer(id, Some(0));
+        let slot = self.connections.insert_remote(FcNexus { fc_port, id });
+        one.nexuses.begin(now, id, slot);
+        self.fc_nexus_up(slot, names, heard);
+    }
+
+    /// The nexus is another core's. Its mail is there before the first frame can be, which follows
+    /// LS_ACC.
+    fn remote_up_elsewhere(
+        &mut self,
+        fc_port: u32,
+        id: RemoteId,
+        core: CoreId,
+        nexus: &PlacedNexus,
+        heard: Option<AttentionHistory>,
+    ) {
+        let order = BranchOrder::Up(id, Box::new(nexus.peer), heard);
+        self.tell_branch(core, fc_port, order);
+        let one = &mut self.fc_ports[fc_port as usize];
+        one.branched.insert(id, core);
+        one.steer(id, Some(nexus.place as u32));
     }
 
     /// The login of an initiator is over. When it comes back it is told of no more than that, as
     /// long as it missed nothing else (SAM-5 §6.3.4).
     fn remote_down(&mut self, fc_port: u32, id: RemoteId) {
         let one = &mut self.fc_ports[fc_port as usize];
-        let Some(slot) = one.slot(id) else {
+        one.steer(id, None);
+        if let Some(&core) = one.branched.get(&id) {
+            return self.tell_branch(core, fc_port, BranchOrder::Down(id));
+        }
+        let Some(slot) = one.nexuses.slot(id) else {
             return;
         };
         if let Some(remote) = one.n_port.port().remote(id)
@@ -379,16 +349,48 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: FcNexus) {
         self.connections.vacate(slot);
         if let Some(one) = self.fc_ports.get_mut(remote.fc_port as usize) {
-            one.seat(remote.id).slot = None;
+            one.nexuses.end(remote.id);
             one.n_port.port_mut().ended(now, remote.id);
             self.fc_port_events(now, remote.fc_port);
         }
         self.check_stopped();
     }
 
-    /// A port comes to this core.
-    pub(super) fn open_fc_port(&mut self, now: Now, attachment: Attachment) {
-        let fc_port = self.fc_ports.insert(FcPort::begin(attachment, now)) as u32;
+    /// The last task of a nexus of another core has ended, which its initiator had heard that by.
+    pub(super) fn branch_over(
+        &mut self,
+        now: Now,
+        fc_port: u32,
+        id: RemoteId,
+        heard: Option<AttentionHistory>,
+    ) {
+        let Some(one) = self.fc_ports.get_mut(fc_port as usize) else {
+            return;
+        };
+        one.branched.remove(&id);
+        if let Some(remote) = one.n_port.port().remote(id)
+            && let Some(heard) = heard
+        {
+            one.away.go_away(remote.wwpn(), heard);
+        }
+        one.n_port.port_mut().ended(now, id);
+        self.fc_port_events(now, fc_port);
+    }
+
+    /// A port comes to this core, which shares its nexuses with as many others as it has ways for.
+    pub(super) fn open_fc_port(&mut self, now: Now, mut attachment: Attachment) {
+        let (ways, wwpn) = (attachment.take_branches(), attachment.config.wwpn);
+        let limits = FcpLimits::default().divided(1 + ways.len());
+        let core = |place: usize| (usize::from(self.id.0) + place) % usize::from(self.post.cores());
+        let cores: Vec<_> = (1..=ways.len())
+            .map(|place| CoreId(core(place) as u16))
+            .collect();
+        let port = FcPort::begin(attachment, cores.clone(), limits, now);
+        let fc_port = self.fc_ports.insert(port) as u32;
+        for (core, way) in cores.into_iter().zip(ways) {
+            let order = BranchOrder::Open(Box::new(way), wwpn, limits);
+            self.tell_branch(core, fc_port, order);
+        }
         self.listen_to_fc_port(now, fc_port);
         self.fc_port_events(now, fc_port);
         if self.stop.is_stopping() {

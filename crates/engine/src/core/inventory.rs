@@ -202,6 +202,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 let (own, other) = port.names(remote.id)?;
                 self.views.device(&own, &other, 0)
             }
+            &mut NexusOwner::Branched(remote) => {
+                let (own, other) = self.branched_names(remote)?;
+                self.views.device(&own, &other, 0)
+            }
         };
         // A target that is gone shows nothing to those who have not left yet.
         Some((nexus, found.cloned().unwrap_or_default()))

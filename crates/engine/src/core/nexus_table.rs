@@ -29,12 +29,14 @@ pub(super) enum NexusOwner {
     Connection(Box<CoreConnection>),
     /// It is with a remote port.
     Remote(FcNexus),
+    /// It is with a remote port of a port of another core.
+    Branched(FcNexus),
 }
 
 /// A remote port of Fibre Channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FcNexus {
-    /// Behind which port of ours, by its number on this core.
+    /// Behind which port or branch of ours, by its number on this core.
     pub(super) fc_port: u32,
     pub(super) id: RemoteId,
 }
@@ -71,6 +73,11 @@ impl NexusTable {
         self.slots.insert(NexusOwner::Remote(remote)) as u32
     }
 
+    /// The same, for a port of another core.
+    pub(super) fn insert_branched(&mut self, remote: FcNexus) -> u32 {
+        self.slots.insert(NexusOwner::Branched(remote)) as u32
+    }
+
     /// The slots in use.
     pub(super) fn slots(&self) -> Vec<u32> {
         self.slots.iter().map(|(slot, _)| slot as u32).collect()
@@ -83,7 +90,7 @@ impl NexusTable {
     pub(super) fn at(&mut self, slot: u32) -> Option<&mut CoreConnection> {
         match self.place(slot)? {
             NexusOwner::Connection(connection) => Some(connection),
-            NexusOwner::Remote(_) => None,
+            NexusOwner::Remote(_) | NexusOwner::Branched(_) => None,
         }
     }
 
@@ -94,7 +101,7 @@ impl NexusTable {
     pub(super) fn remove(&mut self, slot: u32) -> Option<Box<CoreConnection>> {
         match self.vacate(slot)? {
             NexusOwner::Connection(connection) => Some(connection),
-            NexusOwner::Remote(_) => None,
+            NexusOwner::Remote(_) | NexusOwner::Branched(_) => None,
         }
     }
 
@@ -113,7 +120,7 @@ impl NexusTable {
     pub(super) fn iter(&self) -> impl Iterator<Item = &CoreConnection> {
         self.slots.iter().filter_map(|(_, place)| match place {
             NexusOwner::Connection(connection) => Some(&**connection),
-            NexusOwner::Remote(_) => None,
+            NexusOwner::Remote(_) | NexusOwner::Branched(_) => None,
         })
     }
 

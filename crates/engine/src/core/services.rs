@@ -11,7 +11,7 @@ use scsi::wire::lun::Lun;
 
 use super::Core;
 use super::connection::ConnectionPhase;
-use super::fc_port::ToRemote;
+use super::fc_nexuses::ToRemote;
 use super::nexus_table::NexusOwner;
 use super::transport::CoreSession;
 use crate::mailbox::Mailer;
@@ -83,6 +83,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 if let Some(fc_port) = self.fc_ports.get_mut(remote.fc_port as usize) {
                     act(&mut NexusTransport::Remote(fc_port.nexus(remote.id)));
                     self.fc_port_events(now, remote.fc_port);
+                }
+            }
+            Some(&mut NexusOwner::Branched(remote)) => {
+                if let Some(branch) = self.fc_branches.get_mut(remote.fc_port as usize) {
+                    act(&mut NexusTransport::Remote(branch.nexus(remote.id)));
+                    self.fc_branch_events(remote.fc_port);
                 }
             }
             Some(NexusOwner::Connection(connection)) => {

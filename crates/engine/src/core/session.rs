@@ -433,6 +433,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let connection = match self.connections.place(slot) {
             Some(NexusOwner::Connection(connection)) => connection,
             Some(&mut NexusOwner::Remote(remote)) => return self.remote_gone(now, slot, remote),
+            Some(&mut NexusOwner::Branched(remote)) => {
+                return self.branched_gone(slot, remote);
+            }
             None => return,
         };
         match &mut connection.phase {

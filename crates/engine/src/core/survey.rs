@@ -58,6 +58,13 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 survey.fc_logins.push(FcLogin { counts, ..login });
             }
         }
+        for branch in self.fc_branches.iter_mut().map(|(_, branch)| branch) {
+            survey.lost_frames.push(branch.lost());
+            for (nexus, login) in branch.logins(self.id) {
+                let counts = self.device.nexus_counts(nexus).unwrap_or_default();
+                survey.fc_logins.push(FcLogin { counts, ..login });
+            }
+        }
         let _ = reply.send(survey);
     }
 }

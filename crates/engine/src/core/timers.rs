@@ -29,6 +29,8 @@ pub(super) enum Timer {
     Connection(SlotKey),
     /// A Fibre Channel port, by number, may have a deadline.
     FcPort(u32),
+    /// The same of a part of a port of another core.
+    FcBranch(u32),
     /// A volume, by number, wants to be called.
     Volume(u32),
     /// Volumes are to be attached.
@@ -99,6 +101,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             match timer {
                 Timer::Connection(key) => self.connection_expired(now, at, key),
                 Timer::FcPort(fc_port) => self.fc_port_expired(now, at, fc_port),
+                Timer::FcBranch(branch) => self.fc_branch_expired(now, at, branch),
                 Timer::Volume(volume) => self.volume_expired(now, volume),
                 Timer::Prepare => self.prepare_on(now),
                 Timer::Change => self.change_expired(now),

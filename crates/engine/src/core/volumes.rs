@@ -22,6 +22,29 @@ use crate::mailbox::Mailer;
 use looks::{DueLook, LookQueue, LookResult};
 
 impl<R: Ring, P: Mailer> Core<R, P> {
+    /// Calls back what a volume has lent for reading.
+    pub(super) fn recall(&mut self, unit: UnitId) {
+        let volume = self.units.volume(unit);
+        match volume.and_then(|volume| self.volumes.recall(volume)) {
+            Some(recall) => self.recalls.push((unit, recall)),
+            None => self.device.recalled(unit),
+        }
+    }
+
+    /// Tells the device server what has come back; returns whether anything has.
+    pub(super) fn look_at_recalls(&mut self) -> bool {
+        let before = self.recalls.len();
+        let device = &mut self.device;
+        self.recalls.retain(|(unit, recall)| {
+            let over = recall.is_over();
+            if over {
+                device.recalled(*unit);
+            }
+            !over
+        });
+        self.recalls.len() < before
+    }
+
     /// Lets a volume act.
     pub(super) fn submit(
         &mut self,

@@ -12,7 +12,7 @@ use super::dcb::{self, DcbGate, DcbUse};
 use super::further::FurtherLogin;
 use super::problems::{self, LinkProblem, NoPort};
 use super::vlan_answers::VlanAnswers;
-use super::{PortNames, PortOwner, StatusKind, StatusSocket};
+use super::{PortBranch, PortNames, PortOwner, StatusKind, StatusSocket};
 
 /// An Ethernet port that is to have an N_Port.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Attachment {
     pub(super) vlan_answers: Option<VlanAnswers>,
     /// What it lives by, if it is a further port of its ENode.
     pub(super) further: Option<FurtherLogin>,
+    /// Ways of other cores.
+    pub(super) branches: Vec<PortBranch>,
 }
 
 impl Attachment {
@@ -65,6 +67,7 @@ impl Attachment {
             gate: None,
             vlan_answers: None,
             further: None,
+            branches: Vec::new(),
         })
     }
 

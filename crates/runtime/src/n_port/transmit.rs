@@ -1,6 +1,6 @@
 //! Frames that leave: from the machines of a port to its transmit ring.
 
-use ::io::ether::EtherPort;
+use ::io::ether::{EtherPort, Place};
 use fc::frames::FrameSink;
 use fc::port::Fc4Layer;
 
@@ -10,27 +10,38 @@ impl<F: Fc4Layer> NPort<F> {
     /// Sends as much as the Ethernet port takes, up to [`TURN`] frames; it becomes ready when it
     /// takes more.
     pub fn transmit(&mut self) {
-        let mut is_empty = false;
-        let mut left = TURN;
-        loop {
-            let mut frames = TransmitFrames {
-                ether: &mut self.ether,
-                left: &mut left,
-                is_full: false,
-            };
-            let more = self.port.transmit(&mut frames);
-            // What found no slot has one when all of them have left; no later event reports that.
-            let again = more || frames.is_full && !is_empty;
-            match self.ether.flush() {
-                Ok(true) if left == 0 => break,
-                Ok(all) if all && again => is_empty = true,
-                Ok(_) => return,
-                Err(cause) => return tracing::error!("{}: cannot send: {cause}", self.place),
-            }
+        let port = &mut self.port;
+        send(&mut self.ether, &self.place, |frames| port.transmit(frames));
+    }
+}
+
+/// Sends what `fill` puts into the transmit ring as long as it says that there was anything, as
+/// much as the Ethernet port takes, up to [`TURN`] frames.
+pub(super) fn send(
+    ether: &mut EtherPort,
+    place: &Place,
+    mut fill: impl FnMut(&mut TransmitFrames<'_>) -> bool,
+) {
+    let mut is_empty = false;
+    let mut left = TURN;
+    loop {
+        let mut frames = TransmitFrames {
+            ether,
+            left: &mut left,
+            is_full: false,
+        };
+        let more = fill(&mut frames);
+        // What found no slot has one when all of them have left; no later event reports that.
+        let again = more || frames.is_full && !is_empty;
+        match ether.flush() {
+            Ok(true) if left == 0 => break,
+            Ok(all) if all && again => is_empty = true,
+            Ok(_) => return,
+            Err(cause) => return tracing::error!("{place}: cannot send: {cause}"),
         }
-        if let Err(cause) = self.ether.more_to_send() {
-            tracing::error!("{}: cannot wait for room to send: {cause}", self.place);
-        }
+    }
+    if let Err(cause) = ether.more_to_send() {
+        tracing::error!("{place}: cannot wait for room to send: {cause}");
     }
 }
 

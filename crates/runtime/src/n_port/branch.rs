@@ -1,0 +1,174 @@
+//! The way of another core to the Ethernet of an N_Port.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ::io::ether::{BATCH, Drops, EtherOptions, EtherPort, Place};
+use fc::port::Fc4Layer;
+use fc::target::branch::FcpBranch;
+use scsi::medium::{Lease, Now};
+
+use super::transmit::send;
+use super::{Attachment, FrameLosses, NoPort, PollInterest, STREAM, VID};
+
+/// A core's own way to the Ethernet port of an N_Port that lives on another core: it sends what the
+/// nexuses say that are on this one. What is for them comes from there, or, where the kernel steers
+/// it, right from here.
+#[derive(Debug)]
+pub struct PortBranch {
+    place: Place,
+    ether: EtherPort,
+    /// Frames may come in.
+    is_shared: bool,
+    /// Frames came in, and many more are to come.
+    streams: bool,
+    is_deaf: bool,
+}
+
+impl Attachment {
+    /// Opens ways for so many other cores; fewer, where the machine has no more to give. The kernel
+    /// hands each core what is for it, if it can; else the port does.
+    pub fn open_branches(&mut self, cores: u16) {
+        if cores == 0 {
+            return;
+        }
+        match self.share(cores) {
+            Ok(branches) => self.branches = branches,
+            Err(cause) => {
+                if matches!(self.place, Place::Interface(_)) {
+                    let place = &self.place;
+                    tracing::info!(
+                        "{place}: one core hands frames on to the others, as the kernel does not: \
+                         {cause}"
+                    );
+                }
+                self.open_senders(cores);
+            }
+        }
+    }
+
+    fn share(&mut self, cores: u16) -> Result<Vec<PortBranch>, NoPort> {
+        let options = EtherOptions::default();
+        let ring = (options.ring / usize::from(cores + 1)).max(RING_MIN);
+        let options = EtherOptions { ring, ..options };
+        let others = (0..cores).map(|_| self.ether.sharer(&options));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        let shared = self.ether.share(&others.iter().collect::<Vec<_>>());
+        shared.map_err(|cause| NoPort::Io(self.place.clone(), cause))?;
+        let branch = |ether| PortBranch::new(self.place.clone(), ether, true);
+        Ok(others.into_iter().map(branch).collect())
+    }
+
+    fn open_senders(&mut self, cores: u16) {
+        for core in 0..cores {
+            match self.open_branch() {
+                Ok(branch) => self.branches.push(branch),
+                Err(cause) => {
+                    let cores = core + 1;
+                    tracing::warn!(
+                        "{}: its initiators share {cores} cores, as there is no socket for \
+                         another: {cause}",
+                        self.place
+                    );
+                    return;
+                }
+            }
+        }
+    }
+
+    fn open_branch(&self) -> Result<PortBranch, NoPort> {
+        let ether = self.ether.sender(&EtherOptions::default())?;
+        Ok(PortBranch::new(self.place.clone(), ether, false))
+    }
+
+    /// What [`Self::open_branches`] has opened.
+    pub fn take_branches(&mut self) -> Vec<PortBranch> {
+        std::mem::take(&mut self.branches)
+    }
+}
+
+impl PortBranch {
+    const fn new(place: Place, ether: EtherPort, is_shared: bool) -> Self {
+        Self {
+            place,
+            ether,
+            is_shared,
+            streams: false,
+            is_deaf: false,
+        }
+    }
+
+    /// Whether frames may come in.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// How to wait for [`Self::poll_fd`].
+    #[must_use]
+    pub const fn listen(&self) -> PollInterest {
+        if self.streams {
+            PollInterest::Later
+        } else {
+            PollInterest::Now
+        }
+    }
+
+    /// The interface or cable.
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What becomes readable when there is room to send, or news of the interface.
+    #[must_use]
+    pub fn poll_fd(&self) -> &Arc<OwnedFd> {
+        self.ether.waited()
+    }
+
+    /// It has become readable: takes what has come, as much as a batch has; returns whether that
+    /// was all. How the link is, the port itself tells; here it is learned alone which frames fit.
+    pub fn receive<L: Lease>(&mut self, now: Now, machine: &mut FcpBranch<L>) -> bool {
+        let count = self.ether.receive(|frame, tci| {
+            machine.receive_ethernet(now, frame, tci.map(|tci| tci & VID));
+        });
+        self.streams = (1..BATCH).contains(&count) && machine.target().expected() >= STREAM;
+        if let Err(cause) = self.ether.news() {
+            tracing::error!("{}: cannot read its link: {cause}", self.place);
+        }
+        count < BATCH
+    }
+
+    /// Sends what a machine has to say, as much as the Ethernet port takes.
+    pub fn transmit(&mut self, machine: &mut impl Fc4Layer) {
+        send(&mut self.ether, &self.place, |frames| {
+            machine.transmit(frames)
+        });
+    }
+
+    /// The ring does or does not wait for [`Self::poll_fd`] now.
+    pub fn is_watched(&mut self, watched: &io::Result<()>) {
+        let was_deaf = std::mem::replace(&mut self.is_deaf, watched.is_err());
+        if let Err(cause) = watched
+            && !was_deaf
+        {
+            tracing::error!("{}: cannot wait for frames: {cause}", self.place);
+        }
+    }
+
+    /// Frames that were lost at this core's socket, if the kernel tells. What the interface has
+    /// lost, the port itself tells.
+    pub fn lost(&mut self) -> Option<FrameLosses> {
+        let drops = self.ether.recent_drops().ok()?;
+        Some(FrameLosses(Drops {
+            missed: 0,
+            received: 0,
+            transmitted: 0,
+            ..drops
+        }))
+    }
+}
+
+/// The least ring of a core: what a link of 10 Gbit/s carries in 3 ms.
+const RING_MIN: usize = 4 << 20;
