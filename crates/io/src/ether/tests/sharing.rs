@@ -14,7 +14,11 @@ mod cable {
 
     #[test]
     fn a_cable_is_not_shared_but_another_port_sends_by_it() {
-        let Pair { mut a, mut b, .. } = Pair::cable();
+        let Pair {
+            mut a,
+            mut b,
+            _folder,
+        } = Pair::cable();
         let mut other = a.sender(&EtherOptions::default()).unwrap();
         assert!(a.share(&[&other]).is_err());
         let frame = fcp(b.mac(), 1);
@@ -90,7 +94,9 @@ fn an_interface_that_is_made_anew_is_the_first_ones_alone() {
     let (mut pair, mut others) = shared();
     assert!(pair.a.steer(0x0101, 1).unwrap());
     ip("link del va");
-    assert!(!news(&mut pair.a).up);
+    for port in [&mut pair.a, &mut pair.b].into_iter().chain(&mut others) {
+        assert!(!news(port).up);
+    }
     ip("link add va mtu 2500 type veth peer name vb mtu 2500");
     ip("link set vb up");
     ip("link set va up");
