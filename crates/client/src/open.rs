@@ -370,7 +370,7 @@ pub fn fcoe_settings(
 ) -> RemoteSettings {
     let wishes = &unit.options;
     RemoteSettings {
-        way: TransportAddress::Fcoe(TargetPortAddress::new(unit, ports)),
+        way: TransportAddress::Fcoe(Box::new(TargetPortAddress::new(unit, ports))),
         lun: Lun::from_index(unit.lun),
         replacement: time(wishes.replacement, replacement),
         sessions: 1,

@@ -111,9 +111,9 @@ impl RemoteSettings {
         let lun = self.lun;
         match &self.way {
             TransportAddress::Iscsi(portal) => format!("{}://{portal}/{lun}", portal.scheme()),
-            TransportAddress::Fcoe(TargetPortAddress {
-                place, port_name, ..
-            }) => format!("fcoe://{place}/{port_name}/{lun}"),
+            TransportAddress::Fcoe(target) => {
+                format!("fcoe://{}/{}/{lun}", target.place, target.port_name)
+            }
         }
     }
 
@@ -137,7 +137,7 @@ pub enum TransportAddress {
     /// iSCSI over TCP.
     Iscsi(Box<TargetPortal>),
     /// FCP over Ethernet.
-    Fcoe(TargetPortAddress),
+    Fcoe(Box<TargetPortAddress>),
 }
 
 /// Where a target of iSCSI is, and how sessions with it are.
@@ -296,7 +296,7 @@ impl RemoteVolume {
     pub fn open(settings: RemoteSettings) -> Result<Self, RemoteError> {
         match settings.way.clone() {
             TransportAddress::Iscsi(portal) => Self::open_iscsi(settings, &portal),
-            TransportAddress::Fcoe(target) => Self::open_fcoe(settings, target),
+            TransportAddress::Fcoe(target) => Self::open_fcoe(settings, *target),
         }
     }
 
@@ -379,7 +379,7 @@ impl Volume for RemoteVolume {
         let portal = match &shared.settings.way {
             TransportAddress::Iscsi(portal) => portal,
             TransportAddress::Fcoe(target) => {
-                let link = FcoeLink::new(core, target.clone(), shared.settings.name());
+                let link = FcoeLink::new(core, (**target).clone(), shared.settings.name());
                 let handle = RemoteHandle::new(shared, facts, (number, 0), core, link);
                 return Ok(Box::new(handle));
             }

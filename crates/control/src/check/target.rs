@@ -18,7 +18,7 @@ pub enum Portal {
     /// A TCP address.
     Tcp(SocketAddr),
     /// A Fibre Channel port over Ethernet.
-    Fcoe(FcoePort),
+    Fcoe(Box<FcoePort>),
 }
 
 /// What a target's name says that it is.
@@ -164,7 +164,7 @@ pub fn portal(written: &str) -> Result<Portal, String> {
             .parse::<FcoePort>()
             .map_err(|error| error.to_string())?;
         return match port.wwpn {
-            None => Ok(Portal::Fcoe(port)),
+            None => Ok(Portal::Fcoe(Box::new(port))),
             Some(_) => Err("the name of the target is its WWPN: leave wwpn= out".to_owned()),
         };
     }
