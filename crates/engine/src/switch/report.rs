@@ -125,8 +125,8 @@ impl SwitchCore {
         self.tell_absent_ports();
     }
 
-    /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these are
-    /// the counts of the time before; nothing wakes the switch for them.
+    /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these
+    /// are the counts of the time before; nothing wakes the switch for them.
     fn read_carrier_errors(&mut self, now: Now) {
         self.errors_due = now + ERRORS_READ;
         for (at, port) in self.ports.iter_mut().enumerate() {

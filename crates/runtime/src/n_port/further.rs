@@ -5,6 +5,9 @@
 //! the same MAC address, with which nobody logs in, on a thread of its own: it sleeps but for keep
 //! alives, and may end later than the port that a core drops.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -124,24 +127,3 @@ const NUMBER: u16 = 1;
 
 /// Keep alives come sooner.
 const LONG: Duration = Duration::from_secs(60);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_port_has_the_first_wwpn_that_is_free() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = ClaimDir::new(dir.path()).unwrap();
-        let mut names = FurtherPlaces::default();
-        (names[0], names[1]) = (Some(Wwn(7)), Some(Wwn(9)));
-        let first = claim(&folder, names).unwrap();
-        let second = claim(&folder, names).unwrap();
-        assert_eq!((first.0, second.0), (Wwn(7), Wwn(9)));
-        let refused = claim(&folder, names).unwrap_err().to_string();
-        assert!(refused.contains("00:00:00:00:00:00:00:09"), "{refused}");
-        assert!(refused.contains("npiv=WWPN+WWPN"), "{refused}");
-        drop(first);
-        assert_eq!(claim(&folder, names).unwrap().0, Wwn(7));
-    }
-}

@@ -1,6 +1,9 @@
 //! Answers to VLAN Requests of FIP, beside a port of VN2VN (`fip-resp=yes`): hosts ask at the
 //! interface below the VLAN, where frames have no tag, so that is opened too.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -79,20 +82,4 @@ impl VlanAnswers {
 /// The interface below that of a VLAN, and which VLAN that is; 0 for another interface.
 fn below(vlans: &Path, interface: &str) -> (String, u16) {
     problems::vlan_of(vlans, interface).unwrap_or_else(|| (interface.to_owned(), 0))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn requests_for_a_vlan_are_answered_at_the_interface_below_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let vlans = dir.path().join("config");
-        fs::write(&vlans, "VLAN Dev name | VLAN ID\nfcoe0 | 152 | eth0\n").unwrap();
-        assert_eq!(below(&vlans, "fcoe0"), ("eth0".to_owned(), 152));
-        assert_eq!(below(&vlans, "eth0"), ("eth0".to_owned(), 0));
-    }
 }

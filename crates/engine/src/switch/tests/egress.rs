@@ -44,7 +44,11 @@ fn switch() -> (Switch, [FcId; 2]) {
 /// The host at a port logs in, perhaps again.
 fn log_in(switch: &mut Switch, now: Duration, port: u8) {
     let (host, fcf) = (Mac([2, 0, 0, 0, 0, port]), Mac([2, 0, 0, 0, 0xfc, port]));
-    switch.receive(now, PortNumber(port.into()), &EnodeFrames::new(host, fcf).flogi(1));
+    switch.receive(
+        now,
+        PortNumber(port.into()),
+        &EnodeFrames::new(host, fcf).flogi(1),
+    );
 }
 
 /// Whether a frame of 2 s may leave at port 1.
