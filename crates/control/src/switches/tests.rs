@@ -191,6 +191,26 @@ fn a_zone_file_counts_whole_or_not_at_all() {
     assert_eq!(rig.told(), [""; 0]);
 }
 
+#[test]
+fn rows_share_a_zone_file() {
+    let mut rig = Rig::new();
+    fs::write(
+        rig.path("zones"),
+        "zone z = port:eth1\nzoneset s = z\nactive s\n",
+    )
+    .unwrap();
+    let one = ONE.replace("open = true", "zone-file = \"DIR/zones\"");
+    let other = one
+        .replace("switch.a", "switch.b")
+        .replace("DIR/a\"", "DIR/b\"");
+    rig.apply(&format!("{one}{other}")).unwrap();
+    let rows = rig.switches.rows();
+    assert_eq!(
+        ["a", "b"].map(|name| rows[name].zones.active()),
+        [Some("s"); 2]
+    );
+}
+
 /// Its words would be told to those who may not read it.
 #[test]
 fn a_file_that_only_its_owner_reads_is_no_zone_file() {

@@ -1,13 +1,14 @@
 //! The zones of rows, of which some are in files: all files are read at once and have one deadline,
 //! as one may lie on a server that does not answer and changes wait for it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::switch::{self, PendingRead, ZoneReads};
+use engine::switch::{self, PendingRead, ReadError, ZoneReads};
 use fc::fabric::zones::Zones;
 
 use crate::tree::{SwitchRow, Tree};
@@ -31,36 +32,31 @@ impl Default for ZoneFiles {
     }
 }
 
-enum Begun {
-    Done(ReadZones),
-    Pending(PendingRead<ReadZones>),
-}
-
 impl ZoneFiles {
-    /// The zones of each row of a tree, or what is wrong with them.
+    /// The zones of each row of a tree, or what is wrong with them. A file that several rows name
+    /// is read once.
     pub(super) fn read<'a>(&self, tree: &'a Tree) -> Vec<(&'a String, ReadZones)> {
         let began = Instant::now();
-        let rows = tree.switch.iter();
-        let begun: Vec<_> = rows.map(|(name, row)| (name, self.begin(row))).collect();
-        let end = |one| match one {
-            Begun::Done(zones) => zones,
-            Begun::Pending(pending) => {
-                let zones = pending.wait(began, self.patience);
-                zones.map_err(|cause| cause.to_string()).flatten()
-            }
+        let paths = tree
+            .switch
+            .values()
+            .filter_map(|row| row.zone_file.as_ref());
+        let paths: BTreeSet<_> = paths.collect();
+        let begin = |path| (path, self.reads.begin(Path::new(path), self.read));
+        let begun: Vec<_> = paths.into_iter().map(begin).collect();
+        let end = |(path, begun)| (path, self.end(began, begun));
+        let read: BTreeMap<_, _> = begun.into_iter().map(end).collect();
+        let zones = |row: &SwitchRow| match &row.zone_file {
+            Some(path) => read[path].clone(),
+            None => own_zones(row),
         };
-        let zones = begun.into_iter().map(|(name, begun)| (name, end(begun)));
-        zones.collect()
+        let rows = tree.switch.iter();
+        rows.map(|(name, row)| (name, zones(row))).collect()
     }
 
-    fn begin(&self, row: &SwitchRow) -> Begun {
-        let Some(path) = &row.zone_file else {
-            return Begun::Done(own_zones(row));
-        };
-        match self.reads.begin(Path::new(path), self.read) {
-            Ok(pending) => Begun::Pending(pending),
-            Err(cause) => Begun::Done(Err(cause.to_string())),
-        }
+    fn end(&self, began: Instant, begun: Result<PendingRead<ReadZones>, ReadError>) -> ReadZones {
+        let zones = begun.and_then(|pending| pending.wait(began, self.patience));
+        zones.map_err(|cause| cause.to_string()).flatten()
     }
 }
 
