@@ -18,8 +18,9 @@ pub(super) struct PfcWatch {
 }
 
 impl PfcWatch {
-    /// Looks at these interfaces, each with the number of its port, once in such a time. `told` is
-    /// given the number of one for which `has_pfc` says something else than before.
+    /// Looks at these interfaces, each with the number of its port, at once, and once in such a
+    /// time. `told` is given the number of one for which `has_pfc` says something else than before,
+    /// or that has PFC at first.
     ///
     /// # Errors
     ///
@@ -47,13 +48,16 @@ fn look(
     period: Duration,
     (has_pfc, told): (impl Fn(&str) -> bool, impl Fn(usize)),
 ) {
-    let mut before: Vec<_> = interfaces.iter().map(|(_, name)| has_pfc(name)).collect();
-    while ended.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+    let mut before = vec![false; interfaces.len()];
+    loop {
         for ((at, name), before) in interfaces.iter().zip(&mut before) {
             let now = has_pfc(name);
             if std::mem::replace(before, now) != now {
                 told(*at);
             }
+        }
+        if ended.recv_timeout(period) != Err(RecvTimeoutError::Timeout) {
+            return;
         }
     }
 }
