@@ -86,12 +86,14 @@ impl Ids {
     pub(super) fn restore(&mut self, remembered: &[(Wwn, FcId)]) {
         let known = self.known.iter();
         let in_use = known.filter(|(_, known)| known.idle.is_none());
-        let in_use: Vec<_> = in_use.map(|(wwpn, known)| (*wwpn, known.fc_id)).collect();
+        let in_use: Vec<_> = in_use.map(|(wwpn, known)| (*wwpn, *known)).collect();
         // Of two that want the same, the first has it.
-        let list = [&in_use, remembered].concat();
+        let own = in_use.iter().map(|(wwpn, known)| (*wwpn, known.fc_id));
+        let list: Vec<_> = own.chain(remembered.iter().copied()).collect();
         *self = Self::new(self.domain, self.first, &list);
-        for (wwpn, _) in in_use {
+        for (wwpn, known) in in_use {
             self.take(wwpn);
+            self.set_origin(wwpn, known.origin);
         }
     }
 
@@ -125,12 +127,18 @@ impl Ids {
     /// logged in.
     pub(super) fn take_at(&mut self, number: PortNumber, wwpn: Wwn) -> Option<Given> {
         let given = self.take(wwpn)?;
-        if let Some(known) = self.known.get_mut(&wwpn).filter(|_| given.is_new) {
-            known.origin = Some(number);
-            *self.counts.entry(None).or_default() -= 1;
-            *self.counts.entry(known.origin).or_default() += 1;
+        if given.is_new {
+            self.set_origin(wwpn, Some(number));
         }
         Some(given)
+    }
+
+    fn set_origin(&mut self, wwpn: Wwn, origin: Origin) {
+        if let Some(known) = self.known.get_mut(&wwpn) {
+            let before = std::mem::replace(&mut known.origin, origin);
+            *self.counts.entry(before).or_default() -= 1;
+            *self.counts.entry(origin).or_default() += 1;
+        }
     }
 
     /// The same, wherever that is.

@@ -133,3 +133,25 @@ fn what_is_restored_late_collides_with_nobody_that_is_logged_in() {
         [0x01_0103, 0x01_0104, 0x01_0100]
     );
 }
+
+/// A list that comes late does not free a port of the switch from what was given there.
+#[test]
+fn what_was_given_at_a_port_counts_there_after_a_list_was_restored() {
+    let mut ids = Ids::new(1, 0x100, &[]);
+    let names = 100..10_100;
+    for wwpn in names.clone() {
+        ids.take_at(PortNumber(1), Wwn(wwpn)).unwrap();
+    }
+    let before: Vec<_> = (1..=6_284)
+        .map(|wwpn| (Wwn(20_000 + wwpn), FcId(0x01_4000 + wwpn as u32)))
+        .collect();
+    ids.restore(&before);
+    for wwpn in names {
+        ids.release(Wwn(wwpn));
+    }
+    assert!(ids.take_at(PortNumber(1), Wwn(1)).unwrap().is_new);
+    assert!(
+        !ids.take(Wwn(20_001)).unwrap().is_new,
+        "it was there before"
+    );
+}
