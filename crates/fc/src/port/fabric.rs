@@ -332,6 +332,7 @@ impl<F: Fc4Layer> Port<F> {
     pub(super) fn log_out_of_fabric(&mut self) {
         // From now on no PLOGI is accepted.
         self.name_client = None;
+        self.name_walk = None;
         let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
         for id in all {
             self.with_id(id, RemotePort::revoke);
