@@ -10,6 +10,7 @@
 //! | open; an initiator has come; frames; it has gone; close | its last task has ended |
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::io::ring::Ring;
 use block::lease::BlockLease;
@@ -66,6 +67,8 @@ pub(super) struct FcBranch {
     nexuses: FcNexuses,
     /// By [`RemoteId`]: the names of those that have a nexus, and what they had heard at its end.
     initiators: Vec<Option<BranchInitiator>>,
+    /// Nexuses that are over, of which the port has not heard.
+    ended: Vec<EndedNexus>,
     dirty: bool,
     is_watched: bool,
     /// The instant for which it is in the heap of timers.
@@ -77,6 +80,15 @@ struct BranchInitiator {
     heard: Option<AttentionHistory>,
 }
 
+/// What the port is told once all has left that was sent for a nexus: the initiator may not get an
+/// old answer behind the one to its next login, which leaves by another socket.
+struct EndedNexus {
+    remote: RemoteId,
+    heard: Option<AttentionHistory>,
+    /// When the port is told at the latest.
+    until: Option<Now>,
+}
+
 impl FcBranch {
     fn new(key: FcPortKey, wwpn: Wwn, way: PortBranch, limits: FcpLimits) -> Self {
         Self {
@@ -86,6 +98,7 @@ impl FcBranch {
             machine: FcpBranch::new(limits),
             nexuses: FcNexuses::default(),
             initiators: Vec::new(),
+            ended: Vec::new(),
             dirty: false,
             is_watched: false,
             timer: None,
@@ -108,6 +121,34 @@ impl FcBranch {
 
     fn initiator(&mut self, remote: RemoteId) -> Option<&mut BranchInitiator> {
         self.initiators.get_mut(remote.index())?.as_mut()
+    }
+
+    /// Takes what the kernel has handed here: it was sent before what the port mails now.
+    fn drain(&mut self, now: Now) {
+        // Should more come meanwhile, it may wait.
+        for _ in 0..RING_BATCHES {
+            if !self.way.is_shared() || self.way.receive(now, &mut self.machine) {
+                return;
+            }
+        }
+    }
+
+    /// Nexuses whose end the port is to hear of now.
+    fn take_ended(&mut self, now: Now, is_stopping: bool) -> Vec<(FcPortKey, EndedNexus)> {
+        if self.ended.is_empty() {
+            return Vec::new();
+        }
+        let all = is_stopping || self.way.has_sent_all();
+        let over = |one: &mut EndedNexus| all || *one.until.get_or_insert(now + LINGER) <= now;
+        let ended = self.ended.extract_if(.., over);
+        ended.map(|one| (self.key, one)).collect()
+    }
+
+    fn next_deadline(&self, now: Now) -> Option<Now> {
+        let looks = (!self.ended.is_empty()).then_some(now + LOOK);
+        let polls = (!self.is_watched).then_some(now + DEAF);
+        let deadlines = [self.machine.target().next_deadline(), looks, polls];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Its name and that of a remote port, as views know them.
@@ -143,6 +184,15 @@ impl FcBranch {
 /// Batches of 256 frames, more than which no ring has.
 const RING_BATCHES: usize = 64;
 
+/// For how long an initiator whose nexus is over is kept out while the interface takes nothing.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether an interface has taken all.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How often frames are polled for that the ring cannot wait for.
+const DEAF: Duration = Duration::from_millis(10);
+
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// A port of another core tells something.
     pub(super) fn fc_branch_order(&mut self, now: Now, key: FcPortKey, order: BranchOrder) {
@@ -162,6 +212,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             BranchOrder::Down(remote) => self.branch_down(now, at as u32, remote),
             BranchOrder::Frames(frames) => {
                 let one = &mut self.fc_branches[at];
+                // A REC may not be ahead of the command that it asks for.
+                one.drain(now);
                 for (remote, frame) in frames.iter() {
                     one.machine.receive(now, remote, &frame);
                 }
@@ -193,7 +245,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         let (wwpn, own) = (peer.wwpn, one.wwpn);
         one.initiators[at] = Some(BranchInitiator { wwpn, heard: None });
-        one.machine.up(remote, peer);
+        one.machine.up(now, remote, peer);
         let slot = self.connections.insert_branched(FcNexus {
             fc_port: branch,
             id: remote,
@@ -229,15 +281,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// Its login is over. What it has sent before, and the kernel has handed here, goes with it.
     fn branch_down(&mut self, now: Now, branch: u32, remote: RemoteId) {
         let one = &mut self.fc_branches[branch as usize];
+        one.drain(now);
         one.machine.down(remote);
-        if one.way.is_shared() {
-            // More than the ring has, should more come meanwhile.
-            for _ in 0..RING_BATCHES {
-                if one.way.receive(now, &mut one.machine) {
-                    break;
-                }
-            }
-        }
         let Some(slot) = one.nexuses.slot(remote) else {
             return self.branch_ended(branch, remote);
         };
@@ -259,10 +304,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn branch_ended(&mut self, branch: u32, remote: RemoteId) {
         let one = &mut self.fc_branches[branch as usize];
-        let key = one.key;
         let known = one.initiators.get_mut(remote.index());
         let heard = known.and_then(Option::take).and_then(|known| known.heard);
-        self.post(key.core, CoreMessage::FcEnded(key.port, remote, heard));
+        if self.stop.is_stopping() {
+            let key = one.key;
+            return self.post(key.core, CoreMessage::FcEnded(key.port, remote, heard));
+        }
+        one.ended.push(EndedNexus {
+            remote,
+            heard,
+            until: None,
+        });
+        one.dirty = true;
     }
 
     /// Carries out what the machine of a branch wants.
@@ -317,12 +370,18 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if one.timer == Some(at) {
             one.timer = None;
             one.machine.target_mut().expire(now);
-            self.fc_branch_events(branch);
+            if one.is_watched {
+                self.fc_branch_events(branch);
+            } else {
+                self.fc_branch_ready(now, branch);
+            }
         }
     }
 
     /// Sends what the branches have to say, and tells the device server what has not left.
     pub(super) fn flush_fc_branches(&mut self, now: Now) {
+        let is_stopping = self.stop.is_stopping();
+        let mut ended = Vec::new();
         for (at, one) in &mut self.fc_branches {
             if !std::mem::take(&mut one.dirty) {
                 continue;
@@ -330,13 +389,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             one.way.transmit(one.machine.target_mut());
             one.nexuses
                 .tell_queued(one.machine.target(), &mut self.device);
-            let deadline = one.machine.target().next_deadline();
-            if let Some(at_time) = deadline.map(|at| at.max(now + SHORTEST))
+            ended.extend(one.take_ended(now, is_stopping));
+            if let Some(at_time) = one.next_deadline(now).map(|at| at.max(now + SHORTEST))
                 && one.timer.is_none_or(|set| at_time < set)
             {
                 one.timer = Some(at_time);
                 self.timers.set(at_time, Timer::FcBranch(at as u32));
             }
+        }
+        for (key, nexus) in ended {
+            let message = CoreMessage::FcEnded(key.port, nexus.remote, nexus.heard);
+            self.post(key.core, message);
         }
     }
 

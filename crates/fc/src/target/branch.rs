@@ -3,8 +3,12 @@
 //! Where the kernel hands the frames of an initiator right to this machine, they come whole, and
 //! are checked as a port checks them: from one that has a nexus here, to the port, by its VLAN,
 //! with the right CRC. What comes by way of the port itself was checked there.
+//!
+//! Frames and what the port tells come by different ways, so the first command of an initiator may
+//! be read before this machine hears of its nexus. Such frames are kept until it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use scsi::medium::{Lease, Now};
 
@@ -22,9 +26,25 @@ pub struct FcpBranch<L> {
     target: FcpTarget<L>,
     /// Those that have a nexus here.
     initiators: BTreeMap<FcId, RemoteId>,
+    /// Frames of initiators that have no nexus here yet, the oldest first.
+    early: VecDeque<EarlyFrame>,
     /// Frames that were none of their own, or cannot be read.
     strangers: u64,
 }
+
+#[derive(Debug)]
+struct EarlyFrame {
+    came: Now,
+    s_id: FcId,
+    vlan: Option<u16>,
+    bytes: Box<[u8]>,
+}
+
+/// Frames that are kept before there is a nexus: what some initiators send before the first answer.
+pub const EARLY_MAX: usize = 64;
+
+/// For how long they are kept: a core that is late by more answers nobody in time.
+const EARLY_AGE: Duration = Duration::from_secs(1);
 
 impl<L: Lease> FcpBranch<L> {
     /// A part without nexuses yet.
@@ -33,6 +53,7 @@ impl<L: Lease> FcpBranch<L> {
         Self {
             target: FcpTarget::new(limits),
             initiators: BTreeMap::new(),
+            early: VecDeque::new(),
             strangers: 0,
         }
     }
@@ -54,17 +75,29 @@ impl<L: Lease> FcpBranch<L> {
         self.strangers
     }
 
-    /// There is a nexus.
-    pub fn up(&mut self, remote: RemoteId, peer: &FcpPeer) {
+    /// There is a nexus. Frames of it that came before are taken now.
+    pub fn up(&mut self, now: Now, remote: RemoteId, peer: &FcpPeer) {
         self.down(remote);
-        self.initiators.insert(peer.address.fc_id, remote);
+        let s_id = peer.address.fc_id;
+        self.initiators.insert(s_id, remote);
         self.target.peer_up(remote, *peer);
+        let early = std::mem::take(&mut self.early);
+        let (own, others) = early.into_iter().partition(|frame| frame.s_id == s_id);
+        self.early = others;
+        for frame in own {
+            if now.saturating_sub(frame.came) <= EARLY_AGE {
+                self.receive_ethernet(now, &frame.bytes, frame.vlan);
+            } else {
+                self.strangers += 1;
+            }
+        }
     }
 
-    /// There is none any more.
+    /// There is none any more. What came of it is to be taken before.
     pub fn down(&mut self, remote: RemoteId) {
         if let Some(peer) = self.target.peer(remote) {
-            self.initiators.remove(&peer.address.fc_id);
+            let s_id = peer.address.fc_id;
+            self.initiators.remove(&s_id);
             self.target.peer_down(remote);
         }
     }
@@ -80,13 +113,32 @@ impl<L: Lease> FcpBranch<L> {
         let fcoe = parsed.filter(|(ethernet, _)| ethernet.ethertype == ethernet::FCOE);
         let read = fcoe.and_then(|(ethernet, payload)| {
             let frame = fcoe::decode(payload).ok()?;
-            let remote = self.sender(&ethernet, vlan, &frame.header)?;
-            Some((remote, frame))
+            Some((ethernet, frame))
         });
-        match read {
-            Some((remote, frame)) => self.target.receive(now, remote, &frame),
-            None => self.strangers += 1,
+        let Some((ethernet, frame)) = read else {
+            self.strangers += 1;
+            return;
+        };
+        let s_id = frame.header.s_id;
+        match self.sender(&ethernet, vlan, &frame.header) {
+            Some(remote) => self.target.receive(now, remote, &frame),
+            None if self.initiators.contains_key(&s_id) => self.strangers += 1,
+            None => self.keep(EarlyFrame {
+                came: now,
+                s_id,
+                vlan,
+                bytes: bytes.into(),
+            }),
         }
+    }
+
+    /// Keeps a frame, for which the oldest one may have to go.
+    fn keep(&mut self, frame: EarlyFrame) {
+        if self.early.len() >= EARLY_MAX {
+            self.early.pop_front();
+            self.strangers += 1;
+        }
+        self.early.push_back(frame);
     }
 
     /// Which initiator a frame is from, if it has a nexus here and the frame is to the port.

@@ -217,6 +217,10 @@ impl CablePort {
         self.is_alone
     }
 
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     pub(super) fn more_to_send(&mut self) -> io::Result<()> {
         self.waited.room(&self.outgoing, true)
     }

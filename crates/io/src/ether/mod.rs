@@ -358,12 +358,13 @@ impl EtherPort {
     }
 
     /// Whether all frames of [`Self::flush`] have left the interface too, as far as the kernel
-    /// tells. It costs a system call.
+    /// tells; those at a cable wait at its other end then. It costs a system call.
     #[must_use]
     pub fn has_sent_all(&self) -> bool {
         match self {
             Self::Packet(port) => port.has_sent_all(),
-            Self::Xdp(_) | Self::Cable(_) => false,
+            Self::Cable(port) => port.has_sent_all(),
+            Self::Xdp(_) => false,
         }
     }
 

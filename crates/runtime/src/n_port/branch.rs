@@ -27,9 +27,10 @@ pub struct PortBranch {
 }
 
 impl Attachment {
-    /// Opens ways for so many other cores; fewer, where the machine has no more to give. The kernel
-    /// hands each core what is for it, if it can; else the port does.
+    /// Opens ways for so many other cores, at most [`OTHERS_MAX`]; fewer, where the machine has no
+    /// more to give. The kernel hands each core what is for it, if it can; else the port does.
     pub fn open_branches(&mut self, cores: u16) {
+        let cores = cores.min(OTHERS_MAX);
         if cores == 0 {
             return;
         }
@@ -147,6 +148,13 @@ impl PortBranch {
         });
     }
 
+    /// Whether all that was given to [`Self::transmit`] has left, so that what another core sends
+    /// from now on comes behind it. It costs a system call.
+    #[must_use]
+    pub fn has_sent_all(&self) -> bool {
+        self.ether.has_sent_all()
+    }
+
     /// The ring does or does not wait for [`Self::poll_fd`] now.
     pub fn is_watched(&mut self, watched: &io::Result<()>) {
         let was_deaf = std::mem::replace(&mut self.is_deaf, watched.is_err());
@@ -169,6 +177,10 @@ impl PortBranch {
         }))
     }
 }
+
+/// Cores that have a part of a port beside its own: each has a socket with a ring, and a part of
+/// what one initiator may have under way.
+const OTHERS_MAX: u16 = 7;
 
 /// The least ring of a core: what a link of 10 Gbit/s carries in 3 ms.
 const RING_MIN: usize = 4 << 20;

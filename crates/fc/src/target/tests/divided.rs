@@ -1,11 +1,13 @@
 //! One target over several machines: where nexuses go, and what comes for them.
 
+use std::time::Duration;
+
 use scsi::medium::HeapLease;
 
 use crate::frames::SINGLE;
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId};
-use crate::target::branch::FcpBranch;
+use crate::target::branch::{EARLY_MAX, FcpBranch};
 use crate::target::divided::{DEALT_MAX, DividedTarget};
 use crate::target::{FcpLimits, FcpTargetEvent};
 use crate::tests::pair::{all, peer, request};
@@ -157,7 +159,7 @@ fn on_ethernet(
 /// Commands that a part with initiator 1 takes of the frames, and frames that it does not.
 fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
     let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
-    branch.up(RemoteId(1), &initiator(1));
+    branch.up(Now::ZERO, RemoteId(1), &initiator(1));
     for frame in frames {
         branch.receive_ethernet(Now::ZERO, frame, None);
     }
@@ -169,7 +171,39 @@ fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
 fn a_part_takes_what_its_own_initiators_send() {
     let (own, other) = (initiator(1), initiator(2));
     assert_eq!(taken(&[on_ethernet(&own, |_, _| ())]), (1, 0));
-    assert_eq!(taken(&[on_ethernet(&other, |_, _| ())]), (0, 1));
+    assert_eq!(taken(&[on_ethernet(&other, |_, _| ())]), (0, 0));
+}
+
+/// Its command was read before the port told of the nexus.
+#[test]
+fn a_command_that_is_ahead_of_its_nexus_is_carried_out_once() {
+    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    let mut commands = |now, number, told: bool| {
+        if told {
+            branch.up(now, RemoteId(number), &initiator(number));
+        } else {
+            let frame = on_ethernet(&initiator(number), |_, _| ());
+            branch.receive_ethernet(now, &frame, None);
+        }
+        std::iter::from_fn(|| branch.target_mut().poll()).count()
+    };
+    let late = Duration::from_secs(2);
+    assert_eq!(commands(Now::ZERO, 1, false), 0);
+    assert_eq!(commands(Now::ZERO, 2, true), 0, "it is of another one");
+    assert_eq!(commands(Now::ZERO, 1, true), 1);
+    assert_eq!(commands(Now::ZERO, 1, true), 0, "it was taken");
+    assert_eq!(commands(Now::ZERO, 3, false), 0);
+    assert_eq!(commands(late, 3, true), 0, "it is too old");
+}
+
+#[test]
+fn what_is_kept_before_there_is_a_nexus_is_bounded() {
+    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    let frame = on_ethernet(&initiator(1), |_, _| ());
+    for _ in 0..EARLY_MAX + 3 {
+        branch.receive_ethernet(Now::ZERO, &frame, None);
+    }
+    assert_eq!(branch.strangers(), 3);
 }
 
 #[test]
