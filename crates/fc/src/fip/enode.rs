@@ -145,6 +145,8 @@ pub struct Enode {
     flogi: Option<OxId>,
     /// Neither solicits nor logs in again.
     is_leaving: bool,
+    /// Begins anywhere: a switch takes a FLOGI that is numbered as the last one for a copy of that,
+    /// but after a crash it is a new one, of which other ports have to hear.
     next_ox_id: u16,
     outgoing: OutgoingMessages,
     /// The LOGO, to be sent after all that the N_Port has to say.
@@ -159,6 +161,7 @@ impl Enode {
     /// frames carry one and it is not to be discovered.
     #[must_use]
     pub fn new(config: EnodeConfig, tag: Option<VlanTag>, now: Now, random: [u8; 8]) -> Self {
+        let [.., high, low] = random;
         Self {
             config,
             given_tag: tag,
@@ -174,7 +177,7 @@ impl Enode {
             further: None,
             flogi: None,
             is_leaving: false,
-            next_ox_id: 0,
+            next_ox_id: u16::from_be_bytes([high, low]),
             outgoing: OutgoingMessages::default(),
             farewell: OutgoingMessages::default(),
             events: VecDeque::new(),

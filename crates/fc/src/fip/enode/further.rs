@@ -43,9 +43,9 @@ impl Enode {
             None => (0, OxId::UNASSIGNED.0),
             Some(number) => (number % NUMBERS * OX_IDS, OX_IDS),
         };
-        let ox_id = OxId(first + self.next_ox_id % count);
-        self.next_ox_id = (self.next_ox_id + 1) % count;
-        ox_id
+        let next = self.next_ox_id % count;
+        self.next_ox_id = (next + 1) % count;
+        OxId(first + next)
     }
 
     /// Whether an FDISC was rejected only because the ENode has not logged in, or not there.

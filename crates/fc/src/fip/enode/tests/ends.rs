@@ -1,7 +1,7 @@
 //! How a login ends, and what comes after.
 
-use super::rig::{ENODE, Rig, Says, WWPN, fcf, ms};
-use crate::fip::enode::{EnodeState, FabricConfig};
+use super::rig::{ENODE, Rig, Says, WWPN, config, fcf, ms};
+use crate::fip::enode::{Enode, EnodeState, FabricConfig};
 use crate::fip::tests::rig::frames;
 use crate::tests::HeapFrames;
 use crate::wire::els::{Els, Logo, LsRejectReason};
@@ -232,4 +232,22 @@ fn problems_that_take_turns_are_told_once_each() {
         }
     }
     assert_eq!(rig.notices().len(), 2);
+}
+
+/// Else a switch would take the first FLOGI after a crash for a copy of the last one.
+#[test]
+fn flogis_of_two_lives_have_other_numbers() {
+    let numbers = |random| {
+        let mut enode = Enode::new(config(FabricConfig::default()), None, ms(0), random);
+        [enode.take_ox_id(), enode.take_ox_id()]
+    };
+    assert_eq!(
+        numbers([0, 0, 0, 0, 0, 0, 1, 7]),
+        [OxId(0x107), OxId(0x108)]
+    );
+    assert_eq!(
+        numbers([0, 0, 0, 0, 0, 0, 0xff, 0xfe]),
+        [OxId(0xfffe), OxId(0)]
+    );
+    assert_eq!(numbers([0xff; 8]), [OxId(0), OxId(1)]);
 }

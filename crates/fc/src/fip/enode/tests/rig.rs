@@ -23,6 +23,9 @@ pub(super) const fn ms(ms: u64) -> Now {
 pub(super) const ENODE: Mac = Mac([2, 0, 0, 0, 0, 1]);
 pub(super) const WWPN: Wwn = Wwn(0x2000_0200_0000_0001);
 
+/// What an ENode begins with: its first login has OX_ID 0.
+const RANDOM: [u8; 8] = [7, 7, 7, 7, 7, 7, 0, 0];
+
 pub(super) const fn config(fabric: FabricConfig) -> EnodeConfig {
     EnodeConfig {
         mac: ENODE,
@@ -205,7 +208,7 @@ pub(super) struct Rig {
 impl Rig {
     /// Its link comes up at 0.
     pub(super) fn new(fabric: FabricConfig) -> Self {
-        let mut enode = Enode::new(config(fabric), None, ms(0), [7; 8]);
+        let mut enode = Enode::new(config(fabric), None, ms(0), RANDOM);
         enode.link(ms(0), true);
         Self {
             enode,
@@ -222,7 +225,7 @@ impl Rig {
     /// The same in this fabric.
     pub(super) fn further_in(number: u16, fabric: FabricConfig) -> Self {
         let config = config(fabric);
-        let mut enode = Enode::new(config, None, ms(0), [7; 8]).further(Some(number));
+        let mut enode = Enode::new(config, None, ms(0), RANDOM).further(Some(number));
         enode.link(ms(0), true);
         Self {
             enode,
