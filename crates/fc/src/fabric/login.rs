@@ -1,6 +1,6 @@
 //! The VN_Ports that are logged in to the fabric, by N_Port_ID, by WWPN and by ENode.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -19,6 +19,9 @@ pub(super) struct Logins {
     by_id: BTreeMap<FcId, LoginEntry>,
     by_name: BTreeMap<Wwn, FcId>,
     enodes: BTreeMap<EnodeKey, Enode>,
+    /// Requests that have made logins which are over, the last ones: a copy of one that comes late
+    /// is no new one.
+    before: VecDeque<(EnodeKey, Answered)>,
     /// How many there are at a port of the switch.
     at_port: BTreeMap<PortNumber, usize>,
     /// Not later than when the first of them has been silent for too long.
@@ -30,8 +33,21 @@ struct LoginEntry {
     login: FabricLogin,
     /// When a keep alive of the VN_Port came last.
     heard: Now,
-    /// The request that made it, and until when another of that number is the same one again.
-    answered: (OxId, Now),
+    /// The request that made it.
+    answered: Answered,
+}
+
+/// A request by its number, and until when another one of that number is the same one again.
+#[derive(Clone, Copy, Debug)]
+struct Answered {
+    ox_id: OxId,
+    until: Now,
+}
+
+impl Answered {
+    fn is(self, now: Now, ox_id: OxId) -> bool {
+        self.ox_id == ox_id && now < self.until
+    }
 }
 
 /// An ENode with at least one login.
@@ -99,19 +115,28 @@ impl Logins {
         let entry = LoginEntry {
             login,
             heard: now,
-            answered: (ox_id, now.saturating_add(REPEATED)),
+            answered: Answered {
+                ox_id,
+                until: now.saturating_add(REPEATED),
+            },
         };
         self.by_id.insert(fc_id, entry);
         self.wake.get_or_insert(now);
     }
 
     pub(super) fn remove(&mut self, fc_id: FcId) -> Option<FabricLogin> {
-        let login = self.by_id.remove(&fc_id)?.login;
+        let LoginEntry {
+            login, answered, ..
+        } = self.by_id.remove(&fc_id)?;
         self.by_name.remove(&login.wwpn);
         if let Some(count) = self.at_port.get_mut(&login.port) {
             *count -= 1;
         }
         let key = (login.port, login.enode);
+        if self.before.len() >= BEFORE_MAX {
+            self.before.pop_front();
+        }
+        self.before.push_back((key, answered));
         if let Some(enode) = self.enodes.get_mut(&key) {
             enode.ports.remove(&fc_id);
             if enode.ports.is_empty() {
@@ -121,10 +146,15 @@ impl Logins {
         Some(login)
     }
 
-    /// Whether a request of this number made the login, a moment ago: it came twice.
+    /// Whether a request of this number made the login, or one of the ENode before it, a moment
+    /// ago: it came twice.
     pub(super) fn is_repeated(&self, now: Now, fc_id: FcId, ox_id: OxId) -> bool {
-        let entry = self.by_id.get(&fc_id);
-        entry.is_some_and(|entry| entry.answered.0 == ox_id && now < entry.answered.1)
+        let Some(entry) = self.by_id.get(&fc_id) else {
+            return false;
+        };
+        let key = (entry.login.port, entry.login.enode);
+        let mut before = self.before.iter().filter(|(enode, _)| *enode == key);
+        entry.answered.is(now, ox_id) || before.any(|(_, answered)| answered.is(now, ox_id))
     }
 
     /// A keep alive of an ENode. `false` if it has no login.
@@ -176,6 +206,9 @@ impl Logins {
 
 /// For so long a request of the same number is the same one again: E_D_TOV.
 const REPEATED: Duration = Duration::from_secs(2);
+
+/// Requests of logins that are over: a few for each of some ENodes that begin anew at a time.
+const BEFORE_MAX: usize = 64;
 
 /// Two periods and a half of the keep alives of VN_Ports, which are 90 s.
 const PORT_SILENCE: Duration = Duration::from_secs(225);

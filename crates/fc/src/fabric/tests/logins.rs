@@ -69,6 +69,22 @@ fn a_request_that_comes_twice_logs_in_once() {
     assert_eq!(told(&mut switch).len(), 2, "after 2 s it is another one");
 }
 
+/// The ENode would not hear that it is logged in anew, and that what it has registered is gone.
+#[test]
+fn a_late_copy_of_a_request_before_the_last_one_changes_nothing() {
+    let mut switch = switch();
+    let host = host(0, 1);
+    host.log_in(&mut switch, 1);
+    for ox_id in [2, 3] {
+        ask(&mut switch, 2, 0, &host.flogi(ox_id));
+        assert_eq!(told(&mut switch).len(), 2);
+    }
+    for ox_id in [1, 2, 3] {
+        ask(&mut switch, 3, 0, &host.flogi(ox_id));
+        assert!(told(&mut switch).is_empty(), "{ox_id}");
+    }
+}
+
 /// An ENode that begins anew has forgotten its further ports.
 #[test]
 fn a_new_flogi_ends_all_logins_of_its_enode() {
