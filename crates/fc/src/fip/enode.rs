@@ -490,8 +490,8 @@ impl EnodeState {
 }
 
 /// From the first FCF that can be used, or the first VLAN Notification, to the choice: answers come
-/// within 100 ms. An ENode that was in the fabric before does not wait, as I/O has to go on within
-/// a second of the 2.5 periods of silence.
+/// within 100 ms. An ENode that was in the fabric before does not wait, as its 2.5 periods of silence
+/// leave I/O a second to go on in.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// 16 messages a second, where the shortest FKA_ADV_PERIOD makes four.
