@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | down | | when the link comes up |
 //! | vlan, if VLANs are discovered | VLAN Request each 500 ms, untagged | 500 ms after the first VLAN Notification, to the VLANs in its order; after 5 s, to no VLAN |
-//! | soliciting | Solicitation at 0, 1, 2, 4 and 8 s, then each 8 s | 500 ms after the first FCF that can be used, at once after one of the fabric that the ENode was in before; if VLANs are discovered, after 4 s to the next VLAN |
+//! | soliciting | Solicitation at 0, 1, 2, 4 and 8 s, then each 8 s | 500 ms after the first FCF that can be used; if VLANs are discovered, after 4 s to the next VLAN |
 //! | login | FLOGI inside FIP, 2 s, 3 times | to up by LS_ACC; by LS_RJT or silence to the next FCF, if all were tried to the next VLAN, if those were too to resting |
 //! | resting | | after 10 s, to soliciting, or to vlan |
 //! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to soliciting; the third time within 10 s of the login, to resting first |
@@ -490,8 +490,7 @@ impl EnodeState {
 }
 
 /// From the first FCF that can be used, or the first VLAN Notification, to the choice: answers come
-/// within 100 ms. An ENode that was in the fabric before does not wait, as its 2.5 periods of silence
-/// leave I/O a second to go on in.
+/// within 100 ms.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// 16 messages a second, where the shortest FKA_ADV_PERIOD makes four.

@@ -14,9 +14,9 @@
 //!
 //! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
 //! PLOGI, and makes sure of the ports that it knows. What an RSCN names is looked at 100 ms later,
-//! together with what others name meanwhile, and not more often than three times in a row and once a
-//! second from then on. A port that is known by the same name and N_Port_ID stays as it is; one that
-//! was no target is asked again whether it is one now.
+//! together with what others name meanwhile, and not more often than once a second. A port that is
+//! known by the same name and N_Port_ID stays as it is; one that was no target is asked again
+//! whether it is one now.
 //!
 //! A port is gone only if the name server says so: GPN_FT is accepted without it, or rejected as no
 //! FC-4 type is registered (09h/07h), or GPN_ID is rejected as the N_Port_ID is not. After silence

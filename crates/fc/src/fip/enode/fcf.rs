@@ -10,9 +10,6 @@
 //! 4. The lowest priority value, then the lowest FCF-MAC.
 //!
 //! A better FCF that appears later is chosen by the next login only.
-//!
-//! The choice waits for answers of further FCFs, but not where an ENode goes back to the fabric it
-//! was in ([`Fcfs::needs_no_more`]): all FCFs advertise while it is logged in, so it knows them.
 
 use std::fmt;
 use std::time::Duration;
@@ -101,11 +98,6 @@ impl Fcf {
         self.heard.saturating_add(self.period * 5 / 2)
     }
 
-    /// Whether it could be chosen if it answered a Solicitation.
-    fn is_awaited(&self, config: &FabricConfig) -> bool {
-        self.is_available && !self.is_solicited && !self.is_tried && self.is_wanted(config)
-    }
-
     /// Whether it is one of those that are configured.
     pub(super) fn is_wanted(&self, config: &FabricConfig) -> bool {
         let is_fcf = match config.fcf {
@@ -116,18 +108,10 @@ impl Fcf {
         is_fcf && config.fabric.is_none_or(|name| self.fabric_name == name)
     }
 
-    const fn fabric(&self) -> FabricKey {
+    const fn fabric(&self) -> (Wwn, u16, [u8; 3]) {
         (self.fabric_name, self.vf_id, self.fc_map)
     }
-
-    /// The lowest is chosen.
-    const fn rank(&self) -> (u8, Mac) {
-        (self.priority, self.mac)
-    }
 }
-
-/// Fabric_Name, VF_ID and FC-MAP.
-type FabricKey = (Wwn, u16, [u8; 3]);
 
 /// A fabric that was heard, by its best FCF, with what pins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,34 +150,30 @@ pub(super) enum FcfChoice {
 
 /// Those that were heard.
 #[derive(Debug, Default)]
-pub(super) struct Fcfs {
-    heard: Vec<Fcf>,
-    /// The fabric of the last login.
-    fabric: Option<FabricKey>,
-}
+pub(super) struct Fcfs(Vec<Fcf>);
 
 impl Fcfs {
     pub(super) fn all(&self) -> &[Fcf] {
-        &self.heard
+        &self.0
     }
 
     pub(super) fn get(&self, mac: Mac) -> Option<&Fcf> {
-        self.heard.iter().find(|fcf| fcf.mac == mac)
+        self.0.iter().find(|fcf| fcf.mac == mac)
     }
 
     fn get_mut(&mut self, mac: Mac) -> Option<&mut Fcf> {
-        self.heard.iter_mut().find(|fcf| fcf.mac == mac)
+        self.0.iter_mut().find(|fcf| fcf.mac == mac)
     }
 
     /// An FCF has advertised. Whoever answered a Solicitation once has done so, unless it is
     /// another one now.
     pub(super) fn hear(&mut self, heard: &Fcf, config: &FabricConfig) -> Result<&Fcf, Violation> {
-        let at = self.heard.iter().position(|fcf| fcf.mac == heard.mac);
+        let at = self.0.iter().position(|fcf| fcf.mac == heard.mac);
         let at = match at {
             Some(at) => at,
             None => self.insert(heard, config)?,
         };
-        let fcf = &mut self.heard[at];
+        let fcf = &mut self.0[at];
         let is_same = fcf.switch_name == heard.switch_name && fcf.fabric() == heard.fabric();
         *fcf = Fcf {
             is_solicited: heard.is_solicited || is_same && fcf.is_solicited,
@@ -205,13 +185,13 @@ impl Fcfs {
 
     /// Where there is no room, one that is not wanted makes some for one that is.
     fn insert(&mut self, heard: &Fcf, config: &FabricConfig) -> Result<usize, Violation> {
-        if self.heard.len() >= MAX_FCFS {
-            let unwanted = self.heard.iter().position(|fcf| !fcf.is_wanted(config));
+        if self.0.len() >= MAX_FCFS {
+            let unwanted = self.0.iter().position(|fcf| !fcf.is_wanted(config));
             let unwanted = unwanted.filter(|_| heard.is_wanted(config));
-            self.heard.swap_remove(unwanted.ok_or(TOO_MANY)?);
+            self.0.swap_remove(unwanted.ok_or(TOO_MANY)?);
         }
-        self.heard.push(*heard);
-        Ok(self.heard.len() - 1)
+        self.0.push(*heard);
+        Ok(self.0.len() - 1)
     }
 
     /// It has ended a login: whether it takes another one is to be asked.
@@ -219,25 +199,6 @@ impl Fcfs {
         if let Some(fcf) = self.get_mut(mac) {
             fcf.is_solicited = false;
         }
-    }
-
-    /// There is a login by this FCF.
-    pub(super) const fn joined(&mut self, fcf: &Fcf) {
-        self.fabric = Some(fcf.fabric());
-    }
-
-    /// Whether an FCF can be chosen without waiting for others: the best one is of the fabric of
-    /// the last login, and none that would be better has yet to answer.
-    pub(super) fn needs_no_more(&self, config: &FabricConfig) -> bool {
-        let FcfChoice::Best(best) = self.choose(config) else {
-            return false;
-        };
-        let best = self.get(best);
-        let is_back = |best: &&Fcf| Some(best.fabric()) == self.fabric;
-        best.filter(is_back).is_some_and(|best| {
-            let mut awaited = self.heard.iter().filter(|fcf| fcf.is_awaited(config));
-            awaited.all(|fcf| best.rank() < fcf.rank())
-        })
     }
 
     /// It has refused a login, or not answered.
@@ -248,28 +209,28 @@ impl Fcfs {
     }
 
     pub(super) fn try_all_again(&mut self) {
-        for fcf in &mut self.heard {
+        for fcf in &mut self.0 {
             fcf.is_tried = false;
         }
     }
 
     pub(super) fn is_any_usable(&self) -> bool {
-        self.heard.iter().any(Fcf::is_usable)
+        self.0.iter().any(Fcf::is_usable)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Now> {
-        self.heard.iter().map(Fcf::deadline).min()
+        self.0.iter().map(Fcf::deadline).min()
     }
 
     /// Forgets those that have been silent for too long, and tells which.
     pub(super) fn expire(&mut self, now: Now) -> Vec<Mac> {
         let is_silent = |fcf: &mut Fcf| fcf.deadline() <= now;
-        let silent = self.heard.extract_if(.., is_silent);
+        let silent = self.0.extract_if(.., is_silent);
         silent.map(|fcf| fcf.mac).collect()
     }
 
     pub(super) fn choose(&self, config: &FabricConfig) -> FcfChoice {
-        let usable = || self.heard.iter().filter(|fcf| fcf.is_usable());
+        let usable = || self.0.iter().filter(|fcf| fcf.is_usable());
         let wanted = || usable().filter(|fcf| fcf.is_wanted(config));
         if wanted().next().is_none() {
             return match fabrics(usable()) {
@@ -283,7 +244,7 @@ impl Fcfs {
             return FcfChoice::Several(seen);
         }
         let untried = wanted().filter(|fcf| !fcf.is_tried);
-        match untried.min_by_key(|fcf| fcf.rank()) {
+        match untried.min_by_key(|fcf| (fcf.priority, fcf.mac)) {
             Some(best) => FcfChoice::Best(best.mac),
             None => FcfChoice::AllTried,
         }

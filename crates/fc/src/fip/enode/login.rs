@@ -310,7 +310,6 @@ impl Enode {
         let keeps = fcf.wants_keep_alives;
         let speaks_for_enode = self.further.is_none();
         self.fcf_bucket = super::TokenBucket::default();
-        self.fcfs.joined(fcf);
         self.state = EnodeState::Up {
             login,
             keep_alive_at: (keeps && speaks_for_enode).then(|| now.saturating_add(fcf.period)),

@@ -133,23 +133,18 @@ impl Enode {
         self.tell_problem(problem);
     }
 
-    /// How long further FCFs are waited for before one is chosen.
     fn settling(&self) -> Duration {
-        let needs_no_more = self.fcfs.needs_no_more(&self.config.fabric);
-        let settling = if needs_no_more {
-            Duration::ZERO
-        } else {
-            SETTLING
-        };
-        let behind = self.further.map(|_| super::further::BEHIND);
-        settling + behind.unwrap_or_default()
+        SETTLING
+            + self
+                .further
+                .map_or(Duration::ZERO, |_| super::further::BEHIND)
     }
 
     /// An FCF can be used.
     pub(super) fn may_choose(&mut self) {
         let at = self.now + self.settling();
         if let EnodeState::Soliciting { choose_at, .. } = &mut self.state {
-            *choose_at = Some(choose_at.map_or(at, |before| before.min(at)));
+            choose_at.get_or_insert(at);
         }
     }
 }

@@ -8,6 +8,5 @@ mod further;
 mod refusals;
 mod rig;
 mod states;
-mod takeover;
 mod vlans;
 mod wrong;

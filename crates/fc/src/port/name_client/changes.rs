@@ -19,8 +19,8 @@ pub(super) struct PendingChanges {
     is_all: bool,
     /// When it is looked at.
     pub(super) at: Option<Now>,
-    /// Until when the rounds so far count, each for [`ROUND`].
-    spent_until: Now,
+    /// When the last round began.
+    last: Option<Now>,
     /// Whether something in the round under way came to nothing, and in how many before it.
     has_failed: bool,
     failures: u32,
@@ -29,7 +29,7 @@ pub(super) struct PendingChanges {
 impl PendingChanges {
     /// A round begins.
     fn begin(&mut self, now: Now) {
-        self.spent_until = self.spent_until.max(now).saturating_add(ROUND);
+        self.last = Some(now);
         if !std::mem::take(&mut self.has_failed) {
             self.failures = 0;
         }
@@ -81,12 +81,13 @@ impl NameClient {
         self.schedule(pause);
     }
 
-    /// What has changed is looked at `after` that time, or sooner if that is due already, and as
-    /// soon as another round may begin.
+    /// What has changed is looked at `after` that time, or sooner if that is due already, and a
+    /// round after the last one.
     fn schedule(&mut self, after: Duration) {
         let changes = &mut self.changes;
-        let allowed = changes.spent_until.saturating_sub(ROUND * (AT_ONCE - 1));
-        let at = self.now.saturating_add(after).max(allowed);
+        let soonest = self.now.saturating_add(after);
+        let next = changes.last.map(|last| last.saturating_add(ROUND));
+        let at = next.map_or(soonest, |next| next.max(soonest));
         changes.at = Some(changes.at.map_or(at, |before| before.min(at)));
     }
 
@@ -135,12 +136,8 @@ const MAX_CHANGES: usize = 64;
 /// For so long changes are gathered.
 const GATHERING: Duration = Duration::from_millis(100);
 
-/// Between two rounds of questions about changes, in the long run.
+/// Between two rounds of questions about changes.
 const ROUND: Duration = Duration::from_secs(1);
-
-/// As many rounds may follow each other: after a failover a list of an initiator comes before some
-/// targets have registered, and RSCNs tell of those one after the other.
-const AT_ONCE: u32 = 3;
 
 /// After a round that came to nothing, doubled up to 64 s.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);

@@ -56,7 +56,7 @@ fn a_better_one_that_comes_later_is_not_changed_over_to() {
         rig.run(ms(5600)),
         [
             " 5000 enode > FCFs Solicitation",
-            " 5000 enode > fcf1 ElsRequest FLOGI 000000 > fffffe"
+            " 5500 enode > fcf1 ElsRequest FLOGI 000000 > fffffe"
         ]
     );
 }

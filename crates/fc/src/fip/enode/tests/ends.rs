@@ -38,8 +38,8 @@ fn cleared_links_are_logged_in_anew_once_the_fcf_answers_again() {
         assert_eq!(rig.run(ms(1400)), ["  500 enode > FCFs Solicitation"]);
         rig.hear(&fcf(1).solicited().advertisement());
         assert_eq!(
-            rig.run(ms(1400)),
-            [" 1400 enode > fcf1 ElsRequest FLOGI 000000 > fffffe"]
+            rig.run(ms(1950))[1..],
+            [" 1900 enode > fcf1 ElsRequest FLOGI 000000 > fffffe"]
         );
     }
 }
@@ -143,7 +143,7 @@ fn a_login_that_is_useless_is_given_up_for_the_next_fcf() {
         [
             "  500 enode > fcf1 ElsRequest LOGO 010100 > fffffe",
             "  500 enode > FCFs Solicitation",
-            "  600 enode > fcf2 ElsRequest FLOGI 000000 > fffffe"
+            " 1100 enode > fcf2 ElsRequest FLOGI 000000 > fffffe"
         ]
     );
 }

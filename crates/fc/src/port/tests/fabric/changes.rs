@@ -32,19 +32,14 @@ fn changes_are_gathered_for_100_ms() {
 }
 
 #[test]
-fn there_are_three_rounds_in_a_row_and_then_one_a_second() {
+fn there_is_one_round_a_second() {
     let mut rig = paired();
-    let mut rounds = Vec::new();
-    for _ in 0..8 {
-        for _ in 0..50 {
-            rig.rscn(INITIATOR, &[(0, TARGET)]);
-            rig.pass(10);
-        }
-        rounds.push(rig.count(NAME));
+    for _ in 0..400 {
+        rig.rscn(INITIATOR, &[(0, TARGET)]);
+        rig.pass(10);
     }
-    assert_eq!(rounds[0], 3);
-    let later: usize = rounds[1..].iter().sum();
-    assert!((3..=4).contains(&later), "{rounds:?}");
+    let rounds = rig.count(NAME);
+    assert!((4..=5).contains(&rounds), "{rounds}");
     assert_eq!(rig.initiator.told.len(), 2);
 }
 
