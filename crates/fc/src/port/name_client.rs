@@ -15,8 +15,10 @@
 //! An initiator lists the ports of FCP (GPN_FT), and asks what each is (GFF_ID). A target waits for
 //! PLOGI, and makes sure of the ports that it knows. What an RSCN names is looked at 100 ms later,
 //! together with what others name meanwhile, and not more often than once a second. A port that is
-//! known by the same name and N_Port_ID stays as it is; one that was no target is asked again
-//! whether it is one now.
+//! known by the same name and N_Port_ID stays known; it may have begun anew all the same, so an
+//! initiator verifies its login (ADISC), after each list too: those are asked for in place of RSCNs
+//! that name too many ports, or came while questions were lost. A port that was no target is asked
+//! again whether it is one now.
 //!
 //! A port is gone only if the name server says so: GPN_FT is accepted without it, or rejected as no
 //! FC-4 type is registered (09h/07h), or GPN_ID is rejected as the N_Port_ID is not. After silence
@@ -80,7 +82,7 @@ pub(super) enum NameClientEvent {
     Found(Neighbour),
     /// It is there no more, or not under this N_Port_ID.
     Lost(FcId, UnlinkReason),
-    /// An RSCN has named this port, which is the same as before.
+    /// This port has the same name and N_Port_ID as before, but may have begun anew.
     Changed(FcId),
     /// This port, which was no target, is one now.
     IsTarget(FcId),

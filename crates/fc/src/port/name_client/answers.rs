@@ -175,7 +175,11 @@ impl NameClient {
         let known: Vec<(FcId, KnownPort)> = self.ports.iter().collect();
         for (fc_id, port) in known {
             match listed.get(&fc_id) {
-                Some(wwpn) if *wwpn == port.wwpn => self.ports.list(fc_id),
+                Some(wwpn) if *wwpn == port.wwpn => {
+                    self.ports.list(fc_id);
+                    // Whatever the list is asked for: what it stands in for may have been about it.
+                    self.events.push_back(NameClientEvent::Changed(fc_id));
+                }
                 Some(_) => self.lose(fc_id, UnlinkReason::Moved),
                 None if !is_whole => {}
                 None if port.is_listed => self.lose(fc_id, UnlinkReason::Departed),

@@ -82,20 +82,55 @@ fn a_port_that_stays_the_same_stays_as_it_is() {
     assert_eq!(rig.count(LIST), 6);
 }
 
-/// The target lost the initiator for a moment, as by zones that were changed and changed back, and
-/// the initiator has heard of the end of that alone.
-#[test]
-fn a_target_that_has_forgotten_the_login_is_logged_in_to_again() {
+/// The target lost the initiator for a moment, as by zones that were changed and changed back, at
+/// 6 s. The initiator has heard of neither.
+fn forgotten() -> Rig {
     let mut rig = paired();
     let entry = rig.entries.remove(&INITIATOR).unwrap();
     rig.rscn(TARGET, &[(0, INITIATOR)]);
     rig.pass(2000);
     rig.entries.insert(INITIATOR, entry);
     assert_eq!(rig.target.told[2..], ["down 0: Lost(Departed)"]);
+    rig.traced();
+    rig
+}
+
+#[test]
+fn a_target_that_has_forgotten_the_login_is_logged_in_to_again() {
+    for page in [(0, TARGET), (1, TARGET), (2, TARGET), (3, FcId(0))] {
+        let mut rig = forgotten();
+        rig.rscn(INITIATOR, &[page]);
+        rig.pass(200);
+        let told = &rig.initiator.told[2..];
+        assert_eq!(told, ["down 0: LoggedOut", "up 0"], "{page:?}");
+        assert_eq!(rig.target.told[3..], ["up 0"]);
+    }
+}
+
+/// Questions about the port that was named are lost, and the list has it as before.
+#[test]
+fn a_list_in_place_of_a_name_has_the_login_verified() {
+    let mut rig = forgotten();
+    rig.unanswered.push((code::GPN_ID, TARGET));
     rig.rscn(INITIATOR, &[(0, TARGET)]);
-    rig.pass(200);
+    rig.pass(60_000);
     assert_eq!(rig.initiator.told[2..], ["down 0: LoggedOut", "up 0"]);
-    assert_eq!(rig.target.told[3..], ["up 0"]);
+    let trace = rig.traced();
+    assert_eq!(
+        trace[..10],
+        [
+            " 6000 010101 > fffffd LS_ACC",
+            " 6100 010101 > fffffc CT 0112",
+            "10100 010101 > fffffc CT 0112",
+            "14100 010101 > fffffc CT 0112",
+            "20100 010101 > fffffc CT 0172",
+            "20100 010101 > 010100 ADISC",
+            "20100 010100 > 010101 LS_RJT 09 1e",
+            "20100 010101 > 010100 PLOGI",
+            "20100 010100 > fffffc CT 0112",
+            "20100 010100 > 010101 LS_ACC",
+        ]
+    );
 }
 
 #[test]
