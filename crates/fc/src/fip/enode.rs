@@ -42,6 +42,7 @@ mod keep_alive;
 mod login;
 pub mod notice;
 mod soliciting;
+mod state;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -52,6 +53,7 @@ use fcf::Fcfs;
 pub use fcf::{FabricSeen, FcfPin};
 pub use login::FabricLogin;
 pub use notice::FabricNotice;
+use state::EnodeState;
 use told::Notices;
 
 /// Which fabric an N_Port logs in to.
@@ -79,45 +81,6 @@ pub struct EnodeConfig {
     pub max_fcoe: u16,
     /// Which fabric it wants.
     pub fabric: FabricConfig,
-}
-
-/// Where the ENode stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum EnodeState {
-    Down,
-    Vlan {
-        /// When the next VLAN Request is due.
-        request_at: Now,
-        /// When the VLANs that were told are tried.
-        settled_at: Option<Now>,
-        /// When no VLAN is waited for any longer.
-        untagged_at: Now,
-    },
-    Soliciting {
-        /// When the next Solicitation is due, and how many were sent.
-        solicit_at: Now,
-        sent: usize,
-        /// When one of the FCFs is chosen.
-        choose_at: Option<Now>,
-        /// When the next VLAN is tried.
-        leave_at: Option<Now>,
-    },
-    Login {
-        fcf: Mac,
-        ox_id: OxId,
-        until: Now,
-        tries: u32,
-    },
-    Resting {
-        until: Now,
-    },
-    Up {
-        login: FabricLogin,
-        keep_alive_at: Option<Now>,
-        port_keep_alive_at: Option<Now>,
-    },
-    /// Has logged out, until the link goes down.
-    Left,
 }
 
 /// The FIP machine of one ENode, and its one VN_Port, in a fabric.
@@ -460,32 +423,6 @@ impl Enode {
             self.statistics.link_failures += 1;
             self.lost(UnlinkReason::Silent);
         }
-    }
-}
-
-impl EnodeState {
-    fn deadline(&self) -> Option<Now> {
-        let times = match *self {
-            Self::Down | Self::Left => [None; 3],
-            Self::Vlan {
-                request_at,
-                settled_at,
-                untagged_at,
-            } => [Some(request_at), settled_at, Some(untagged_at)],
-            Self::Soliciting {
-                solicit_at,
-                choose_at,
-                leave_at,
-                ..
-            } => [Some(solicit_at), choose_at, leave_at],
-            Self::Login { until, .. } | Self::Resting { until } => [Some(until), None, None],
-            Self::Up {
-                keep_alive_at,
-                port_keep_alive_at,
-                ..
-            } => [keep_alive_at, port_keep_alive_at, None],
-        };
-        times.into_iter().flatten().min()
     }
 }
 
