@@ -6,6 +6,7 @@
 //! of the one before (FC-LS-2, PLOGI), so what was in flight may be done again. Who gives up while
 //! others use the same target has its own commands aborted, and goes on when they are.
 
+mod look;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,6 @@ use address::{FcoeAddress, Time};
 use block::identity::DetailGroup;
 use block::lease::BlockLease;
 use block::volume::{Calls, Context, CoreContext, HandleEvent, HandleId};
-use fc::fip::enode::fcf::Fcf;
-use fc::fip::enode::{Enode, FabricNotice};
 use fc::initiator::FcpInitiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
@@ -31,6 +30,7 @@ use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
+use self::look::PortLook;
 use self::shared::{PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
 use super::indeterminate_writes::SeekHistory;
 use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK, SEEK_LINK};
@@ -349,60 +349,29 @@ impl Link for FcoeLink {
     fn expire(&mut self, now: Now) {
         self.with(|port, _| port.expire(now));
         let target = self.target.port_name;
-        let n_port = |port: &mut SharedPort, _| {
-            let n_port = port.n_port()?;
-            let ours = n_port.port().wwpn();
-            Some((
-                n_port.has_left(),
-                ours,
-                n_port.blocking_problem(),
-                n_port.is_alone(),
-                // What is in the way of a login to a fabric hardly passes meanwhile.
-                n_port.port().is_linking(target) && !has_problem(n_port.port().enode()),
-                n_port.port().enode().map(no_fabric),
-            ))
-        };
-        let Some((has_left, ours, barrier, is_alone, is_linking, enode)) =
-            self.with(n_port).flatten()
-        else {
+        let look = |port: &mut SharedPort, _| Some(PortLook::at(port.n_port()?, target));
+        let Some(look) = self.with(look).flatten() else {
             return;
         };
-        let (in_fabric, no_fabric) = (enode.is_some(), enode.flatten());
-        if self.stage == PortStage::Leaving && has_left {
+        if self.stage == PortStage::Leaving && look.has_left {
             self.stage = PortStage::Idle;
             self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
-        }
-        let is_seeking = matches!(self.stage, PortStage::Seeking { .. });
-        // One that was there before is waited for.
-        if is_seeking && is_alone && self.names.is_none() {
-            self.stage = PortStage::Idle;
-            self.ended = Some(FcoeLinkEnd::Alone(self.target.place.clone()));
         }
         let PortStage::Seeking { since, wait } = self.stage else {
             return;
         };
-        if since.saturating_add(wait) > now {
-            return;
-        }
-        if wait < SEEK_LINK && is_linking {
-            let wait = SEEK_LINK;
-            self.stage = PortStage::Seeking { since, wait };
-        } else {
+        // One that was there before is waited for.
+        if look.is_alone && self.names.is_none() {
             self.stage = PortStage::Idle;
-            self.ended = Some(match (barrier, no_fabric) {
-                (Some(obstacle), _) => FcoeLinkEnd::Barred(obstacle),
-                (None, Some(why)) => FcoeLinkEnd::NotInFabric {
-                    place: self.target.place.to_string(),
-                    why,
-                },
-                (None, None) => FcoeLinkEnd::NotFound {
-                    wwpn: self.target.port_name,
-                    place: self.target.place.to_string(),
-                    in_fabric,
-                    ours,
-                    waited: wait,
-                },
-            });
+            self.ended = Some(FcoeLinkEnd::Alone(self.target.place.clone()));
+        } else if since.saturating_add(wait) <= now {
+            if wait < SEEK_LINK && look.is_linking {
+                let wait = SEEK_LINK;
+                self.stage = PortStage::Seeking { since, wait };
+            } else {
+                self.stage = PortStage::Idle;
+                self.ended = Some(look.end(&self.target, wait));
+            }
         }
     }
 
@@ -467,25 +436,4 @@ impl Link for FcoeLink {
             self.watched.push((generation, Rc::downgrade(&seat.port)));
         }
     }
-}
-
-/// Whether it was told why there is no login to a fabric. That no FCF was heard does not count any
-/// more once there is one.
-fn has_problem(enode: Option<&Enode>) -> bool {
-    let has_problem = |enode: &Enode| match enode.problem() {
-        Some(FabricNotice::NoFcf { .. } | FabricNotice::NoVlan) => {
-            !enode.fcfs().iter().any(Fcf::is_usable)
-        }
-        problem => problem.is_some(),
-    };
-    enode.is_some_and(|enode| enode.login().is_none() && has_problem(enode))
-}
-
-/// Why our port has logged in to no fabric, if it has not.
-fn no_fabric(enode: &Enode) -> Option<String> {
-    if enode.login().is_some() {
-        return None;
-    }
-    let told = enode.problem().map(ToString::to_string);
-    Some(told.unwrap_or_else(|| "no FCF has accepted a login yet".to_owned()))
 }
