@@ -67,6 +67,17 @@ impl Fabric {
         tool::must(Command::new("kill").args([signal, &pid])).unwrap();
     }
 
+    /// The switch ends. All that were logged in have logged out before.
+    #[track_caller]
+    fn ends_empty(&mut self) {
+        self.signal("-TERM");
+        assert!(self.switch.wait().unwrap().success());
+        let log = self.log();
+        for kept in ["is silent", "the switch ends"] {
+            assert!(!log.contains(kept), "{kept:?} is in {log}");
+        }
+    }
+
     #[track_caller]
     fn logs(&self, words: &str) {
         let until = Instant::now() + LIMIT;
@@ -133,4 +144,19 @@ fn a_port_sees_what_its_zones_have() {
     fabric.logs("the zones were read again");
     lunar_says(&["info", &unit]);
     server.stop_well().unwrap();
+}
+
+/// The switch would keep its N_Port_ID until its keep alives are missed.
+#[test]
+fn what_finds_no_target_or_no_unit_logs_out_of_the_fabric() {
+    let mut fabric = Fabric::start("switch-no-target", &["--open"]);
+    let (server, unit) = fabric.serve(&["ram:1M"]);
+    let target = &server.luns[0].target;
+    let other_lun = unit.replace(&format!("{target}/0"), &format!("{target}/7"));
+    let other_port = unit.replace(target.as_str(), "20:00:00:00:00:00:00:07");
+    for wrong in [other_lun, other_port] {
+        crate::refused(&mut crate::lunar(&["info", &wrong]));
+    }
+    server.stop_well().unwrap();
+    fabric.ends_empty();
 }

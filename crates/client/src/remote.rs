@@ -321,10 +321,10 @@ impl RemoteVolume {
     fn open_fcoe(settings: RemoteSettings, target: TargetPortAddress) -> Result<Self, RemoteError> {
         let (asked, name) = (Instant::now(), settings.name());
         let mut inquiry = Inquiry::log_in(asked, |core| FcoeLink::new(core, target, name))?;
-        let facts = inquiry.probe(&settings)?;
+        let facts = inquiry.probe(&settings);
         let session = inquiry.link.particulars();
         inquiry.leave_since(asked);
-        Ok(Self::new(settings, facts, session, (None, Vec::new())))
+        Ok(Self::new(settings, facts?, session, (None, Vec::new())))
     }
 
     fn new(

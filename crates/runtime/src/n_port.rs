@@ -34,6 +34,7 @@ pub use self::attachment::Attachment;
 pub use self::branch::PortBranch;
 pub use self::dcb::{DcbGate, DcbUse, NotADcbUse};
 pub use self::fcf::FcfAttachment;
+use self::further::FurtherLogin;
 pub use self::further::FurtherPlaces;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
@@ -71,7 +72,7 @@ pub struct NPort<F: Fc4Layer> {
     /// What answers VLAN Requests, if it is to.
     vlan_answers: Option<vlan_answers::VlanAnswers>,
     /// What it lives by, if it is a further port of its ENode.
-    further: Option<further::FurtherLogin>,
+    further: Option<FurtherLogin>,
     /// The tag that frames have, unless a fabric gives another one.
     given_tag: Option<VlanTag>,
 }
@@ -391,8 +392,14 @@ impl<F: Fc4Layer> NPort<F> {
             self.port.expire(now);
         }
         if matches!(self.leave, PortShutdown::Until(at) if at <= now) {
-            self.leave = PortShutdown::Left;
             self.port.link(now, false);
+            // An ENode that has a port of its own logs out last: it is looked at again then.
+            let has_ended = self.further.as_mut().is_none_or(FurtherLogin::end);
+            self.leave = if has_ended {
+                PortShutdown::Left
+            } else {
+                PortShutdown::Until(now + ENODE)
+            };
         }
     }
 
@@ -437,13 +444,6 @@ impl<F: Fc4Layer> NPort<F> {
         self.leave = PortShutdown::Until(now + linger);
     }
 
-    /// Logs its ENode out, which is another port, and waits until that is done.
-    fn end_enode(&mut self) {
-        if let Some(further) = self.further.take() {
-            further.end();
-        }
-    }
-
     /// Whether it is silent for good.
     pub fn has_left(&self) -> bool {
         self.leave == PortShutdown::Left
@@ -459,6 +459,9 @@ const STREAM: u64 = 64 << 10;
 /// Ethernet this much latency, and takes no more memory than the ring has: 1 ms of the shortest
 /// frames at 10 Gbit/s, 15,000, do not fit, but no peer that means well loses by that.
 const FLOODED: Duration = Duration::from_millis(1);
+
+/// Between two looks at whether the ENode of a further port has logged out, which takes [`LINGER`].
+const ENODE: Duration = Duration::from_millis(10);
 
 /// Between two looks at whether a port may begin.
 const GATE: Duration = Duration::from_millis(250);

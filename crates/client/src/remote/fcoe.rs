@@ -306,8 +306,9 @@ impl Link for FcoeLink {
         self.is_logged_in() && self.with(execute) == Some(true)
     }
 
+    /// A port that has not found its target is logged in to the fabric all the same.
     fn log_out(&mut self, now: Now) -> bool {
-        if !self.is_logged_in() {
+        if self.with(|port, _| port.n_port().is_some()) != Some(true) {
             return false;
         }
         if self.with(|port, _| port.leave(now)) == Some(true) {

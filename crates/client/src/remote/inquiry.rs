@@ -77,18 +77,30 @@ impl<L: Link> Inquiry<L> {
         if inquiry.is_late() {
             return Err(late());
         }
+        match inquiry.connect() {
+            Ok(()) => Ok(inquiry),
+            // A port that does not find its target is logged in to the fabric all the same, and
+            // has to be logged out.
+            Err(cause) => {
+                inquiry.put_back();
+                Err(cause)
+            }
+        }
+    }
+
+    fn connect(&mut self) -> Result<(), RemoteError> {
         let mut redirections = 0;
-        inquiry.act(L::connect);
+        self.act(L::connect);
         loop {
-            match inquiry.event() {
-                Ok(LinkEvent::LoggedIn { .. }) => return Ok(inquiry),
+            match self.event() {
+                Ok(LinkEvent::LoggedIn { .. }) => return Ok(()),
                 Ok(_) => {}
                 Err(RemoteError::Session(end)) if end.is_redirection() => {
                     redirections += 1;
                     if redirections > REDIRECTIONS {
                         return Err(RemoteError::Redirected(redirections));
                     }
-                    inquiry.act(L::connect);
+                    self.act(L::connect);
                 }
                 Err(cause) => return Err(cause),
             }

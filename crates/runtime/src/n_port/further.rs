@@ -72,13 +72,10 @@ fn claim(folder: &ClaimDir, names: FurtherPlaces) -> io::Result<(Wwn, LockFile)>
 }
 
 impl FurtherLogin {
-    /// Logs the ENode out, and waits until that is done.
-    pub(super) fn end(mut self) {
+    /// Has the ENode log out. Returns whether that is done.
+    pub(super) fn end(&mut self) -> bool {
         self.enode.stop = None;
-        if let Some(thread) = self.enode.thread.take() {
-            // One that has panicked has told so.
-            let _ = thread.join();
-        }
+        self.enode.thread.is_finished()
     }
 }
 
@@ -87,7 +84,7 @@ impl FurtherLogin {
 struct EnodeThread {
     /// Until it is closed, the ENode stays.
     stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
 }
 
 impl EnodeThread {
@@ -104,7 +101,7 @@ impl EnodeThread {
         })?;
         Ok(Self {
             stop: Some(stop),
-            thread: Some(thread),
+            thread,
         })
     }
 }

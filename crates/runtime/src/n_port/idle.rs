@@ -314,7 +314,6 @@ impl<F: Fc4Layer> BlockingPort<F> {
         while !self.n_port.has_left() {
             self.turn(LINGER)?;
         }
-        self.n_port.end_enode();
         Ok(())
     }
 

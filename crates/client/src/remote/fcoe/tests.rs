@@ -154,6 +154,22 @@ fn a_port_that_is_not_heard_is_given_up_soon() {
     assert_eq!(given_up(Duration::from_secs(6)), (SEEK, SEEK));
 }
 
+/// In a fabric its own login would stay there.
+#[test]
+fn a_port_that_has_not_found_its_target_logs_out_too() {
+    let mut rig = SeekRig::new();
+    rig.search(NEVER, NEVER);
+    assert!(rig.act(|link, cx| link.log_out(cx.now)));
+    assert!(!rig.link.is_down());
+    rig.act(|link, cx| link.expire(cx.now));
+    let end = LinkEnd::Fcoe(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
+    match rig.act(FcoeLink::poll) {
+        Some(LinkEvent::Ended { end: told, .. }) => assert_eq!(told, end),
+        other => panic!("{other:?}"),
+    }
+    assert!(rig.link.is_down());
+}
+
 /// How long a target was waited for that hears nothing, and how long that was said to be.
 fn given_up(speaks: Duration) -> (Duration, Duration) {
     let (event, took) = SeekRig::new().search(speaks, NEVER);
