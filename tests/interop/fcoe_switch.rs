@@ -4,6 +4,7 @@
 mod fdmi;
 mod hostile;
 mod hostile_frames;
+mod npiv;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -30,11 +31,18 @@ impl Fabric {
 
     /// In this folder, with cables of these names.
     fn with_cables(dir: PathBuf, cables: &[&str], options: &[&str]) -> Self {
+        let places: Vec<_> = cables.iter().map(|name| cable(&dir, name)).collect();
+        let switch = Command::new(server::binary().unwrap());
+        Self::begin(switch, dir, &places, options)
+    }
+
+    /// A switch that this command becomes, at these places.
+    fn begin(mut switch: Command, dir: PathBuf, places: &[String], options: &[&str]) -> Self {
         let log = fs::File::create(dir.join("switch.log")).unwrap();
         let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
-        let mut switch = Command::new(server::binary().unwrap())
+        let mut switch = switch
             .arg("switch")
-            .args(cables.iter().map(|name| cable(&dir, name)))
+            .args(places)
             .args(["--fka", "1s", "--ring", &ring])
             .args(options)
             .stdout(Stdio::piped())
