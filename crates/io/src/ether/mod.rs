@@ -41,6 +41,7 @@ use cable::PATH_MAX;
 
 use crate::memory::drain_stores;
 pub use packet::PacketPort;
+use packet::SocketDuty;
 pub use xdp::XdpPort;
 
 /// A MAC address, as it stands in a frame.
@@ -206,7 +207,10 @@ impl EtherPort {
     /// See [`EtherOpenError`]; only interfaces by AF_PACKET are shared.
     pub fn sharer(&self, options: &EtherOptions) -> Result<Self, EtherOpenError> {
         match self {
-            Self::Packet(port) => PacketPort::sharer(port.interface().0, options).map(Self::Packet),
+            Self::Packet(port) => {
+                let (name, _) = port.interface();
+                PacketPort::open_for(SocketDuty::Share, name, options).map(Self::Packet)
+            }
             Self::Xdp(_) | Self::Cable(_) => Err(unshared()),
         }
     }
@@ -256,14 +260,15 @@ impl EtherPort {
     ///
     /// See [`EtherOpenError`].
     pub fn sender(&self, options: &EtherOptions) -> Result<Self, EtherOpenError> {
-        match self {
-            Self::Packet(port) => PacketPort::sender(port.interface().0, options).map(Self::Packet),
-            Self::Xdp(port) => PacketPort::sender(port.interface_name(), options).map(Self::Packet),
+        let name = match self {
+            Self::Packet(port) => port.interface().0,
+            Self::Xdp(port) => port.interface_name(),
             Self::Cable(port) => {
                 let failed = |cause| EtherOpenError::Io("cable".to_owned(), cause);
-                port.sender(options).map(Self::Cable).map_err(failed)
+                return port.sender(options).map(Self::Cable).map_err(failed);
             }
-        }
+        };
+        PacketPort::open_for(SocketDuty::Send, name, options).map(Self::Packet)
     }
 
     /// The address of the interface; of a cable, one that its path and end make up.

@@ -53,10 +53,11 @@ pub struct PacketPort {
 
 /// What a socket is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SocketDuty {
+pub(super) enum SocketDuty {
     /// To receive what was joined, and to send.
     Both,
-    /// To send, and to receive what is steered to it once it shares what comes in.
+    /// To send, and to receive what is steered to it once it shares what comes in, by
+    /// [`PacketPort::share`].
     Share,
     /// To send.
     Send,
@@ -97,14 +98,17 @@ impl PacketPort {
     ///
     /// See [`EtherOpenError`].
     pub fn open(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
-        let failed = |cause| EtherOpenError::of(&name, cause);
-        Self::start(InterfaceWatch::open(name)?, SocketDuty::Both, options).map_err(failed)
+        Self::open_for(SocketDuty::Both, name, options)
     }
 
-    /// Opens one there that is to share what comes in, by [`Self::share`].
-    pub(super) fn sharer(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+    /// The same for a part of what a port does.
+    pub(super) fn open_for(
+        duty: SocketDuty,
+        name: &str,
+        options: &EtherOptions,
+    ) -> Result<Self, EtherOpenError> {
         let failed = |cause| EtherOpenError::of(&name, cause);
-        Self::start(InterfaceWatch::open(name)?, SocketDuty::Share, options).map_err(failed)
+        Self::start(InterfaceWatch::open(name)?, duty, options).map_err(failed)
     }
 
     /// Has others of the same interface share what comes in, as [`Self::steer`] says.
@@ -125,12 +129,6 @@ impl PacketPort {
             Some(fanout) => fanout.steer(s_id, to).map(|()| true),
             None => Ok(false),
         }
-    }
-
-    /// Opens one there that only sends.
-    pub(super) fn sender(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
-        let failed = |cause| EtherOpenError::of(&name, cause);
-        Self::start(InterfaceWatch::open(name)?, SocketDuty::Send, options).map_err(failed)
     }
 
     fn start(
