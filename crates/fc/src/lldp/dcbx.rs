@@ -67,6 +67,9 @@ pub struct Agreement {
     pub peer_apps: Vec<App>,
     /// What does not go together; in the dialect of CEE only.
     pub(super) errors: CeeErrors,
+    /// The neighbour reports an error of PFC, or of the priorities of protocols, which it has off
+    /// then; in the dialect of CEE only.
+    pub(super) peer_error: bool,
 }
 
 /// Features of CEE that are not in use, as both ends want something else.
@@ -95,6 +98,9 @@ pub enum DcbProblem {
     /// Both ends of CEE want something else.
     #[error("both ends want other settings, and neither gives way: make one of them willing")]
     Incompatible,
+    /// The neighbour of CEE has a feature off, as it has found an error in it.
+    #[error("the neighbor has PFC or the priority of FCoE off by an error: see its DCBX state")]
+    PeerError,
     /// No priority is set for FCoE here.
     #[error("no priority is set for FCoE (EtherType 8906h) here: set one, 3 by custom")]
     NoPriority,
@@ -145,6 +151,9 @@ impl Agreement {
         let CeeErrors { pfc, apps, .. } = self.errors;
         if pfc || apps {
             return Err(DcbProblem::Incompatible);
+        }
+        if self.peer_error {
+            return Err(DcbProblem::PeerError);
         }
         let peers = priority(&self.peer_apps, ethernet::FCOE);
         let peers = peers.ok_or(DcbProblem::PeerNoPriority(ours))?;
@@ -212,6 +221,7 @@ fn agree_ieee(
         },
         peer_apps,
         errors: CeeErrors::default(),
+        peer_error: false,
     }
 }
 
@@ -233,6 +243,8 @@ struct Feature<T> {
     /// What the neighbour uses, or will as soon as it has heard us.
     peers: Option<T>,
     is_error: bool,
+    /// The neighbour has found an error in it.
+    peer_error: bool,
 }
 
 impl<T: Clone + PartialEq> Feature<T> {
@@ -242,6 +254,7 @@ impl<T: Clone + PartialEq> Feature<T> {
             ours: None,
             peers: None,
             is_error,
+            peer_error: false,
         };
         let Some((flags, peers)) = told.filter(|(flags, _)| flags.enabled) else {
             return off(false);
@@ -255,8 +268,9 @@ impl<T: Clone + PartialEq> Feature<T> {
         };
         Self {
             ours: Some(ours),
-            peers: Some(peers),
+            peers: Some(peers).filter(|_| !flags.error),
             is_error: false,
+            peer_error: flags.error,
         }
     }
 }
@@ -286,6 +300,7 @@ fn agree_cee(ours: &DcbSettings, told: &CeeDcb, is_acknowledged: bool) -> Agreem
             pfc: pfc.is_error,
             apps: feature.is_error,
         },
+        peer_error: pfc.peer_error || feature.peer_error,
     }
 }
 

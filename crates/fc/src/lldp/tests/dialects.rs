@@ -15,6 +15,7 @@ fn cee(priority: u8, willing: bool, seq_no: u32, ack_no: u32) -> CeeDcb {
         apps: Vec::new(),
         peer_apps: Vec::new(),
         errors: CeeErrors::default(),
+        peer_error: false,
     };
     CeeDcb {
         control: Control { seq_no, ack_no },
@@ -125,4 +126,20 @@ fn a_feature_that_is_not_enabled_there_is_off() {
     };
     hear_dcb(&mut host, s(2), 2, (None, Some(&told)));
     assert_eq!(outcome(&host), "CEE 08 08 PeerNoPriority(3)");
+}
+
+#[test]
+fn a_feature_with_an_error_there_is_off_there() {
+    let mut switch = with_dcb(1, LldpMode::Send, false);
+    let mut outcome_of = |pfc_error, apps_error| {
+        let mut told = cee(3, true, 1, 0);
+        told.pfc.as_mut().unwrap().flags.error = pfc_error;
+        told.apps.as_mut().unwrap().flags.error = apps_error;
+        hear_dcb(&mut switch, s(1), 2, (None, Some(&told)));
+        outcome(&switch)
+    };
+    assert_eq!(outcome_of(false, false), "CEE 08 08 3");
+    assert_eq!(outcome_of(true, false), "CEE 08 00 PeerError");
+    assert_eq!(outcome_of(false, true), "CEE 08 08 PeerError");
+    assert_eq!(outcome_of(false, false), "CEE 08 08 3", "it was mended");
 }
