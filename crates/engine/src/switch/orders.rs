@@ -1,6 +1,6 @@
 //! What a switch is told while it runs, by other threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,7 +12,7 @@ use fc::fabric::zones::Zones;
 use super::ids::IdList;
 use super::options::Zoning;
 use super::survey::SwitchSurvey;
-use super::zone_file::{PendingRead, ReadError, ZoneReads, ZonesError, read_zones};
+use super::zone_file::{PendingRead, ReadError, ZoneReads, read_zones};
 
 /// An order.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum SwitchOrder {
 pub struct SwitchOrders {
     sender: OrderSender,
     zones: Option<PathBuf>,
-    reads: ZoneReads,
+    pub(super) reads: ZoneReads,
 }
 
 /// Where orders go.
@@ -113,13 +113,14 @@ impl SwitchOrders {
             return tracing::warn!("nothing to read again: the switch was started without --zones");
         };
         let sender = self.sender.clone();
-        let began = self.reads.begin(path, read_zones).and_then(|pending| {
-            let take = move || match wait(&pending) {
-                Ok(zones) => sender.give(SwitchOrder::SetZones(zones)),
-                Err(what) => tracing::error!("{what}; the zones stay as they were"),
-            };
+        // Given before the file may be read again, so that the zones read last are in force.
+        let read = move |path: &Path| match read_zones(path) {
+            Ok(zones) => sender.give(SwitchOrder::SetZones(zones)),
+            Err(what) => tracing::error!("{what}; the zones stay as they were"),
+        };
+        let began = self.reads.begin(path, read).and_then(|pending| {
             let thread = thread::Builder::new().name("zones-wait".to_owned());
-            let spawned = thread.spawn(take);
+            let spawned = thread.spawn(move || tell_late(&pending));
             spawned.map_err(|cause| ReadError::Thread(path.clone(), cause))
         });
         if let Err(what) = began {
@@ -129,16 +130,10 @@ impl SwitchOrders {
 }
 
 /// Waits for a zone file. The log tells when it takes long.
-fn wait(pending: &PendingRead<Result<Arc<Zones>, ZonesError>>) -> Result<Arc<Zones>, String> {
-    let read = match pending.wait(Instant::now(), PATIENCE) {
-        Err(late @ ReadError::Late(..)) => {
-            tracing::error!("--zones {late}; the zones stay as they were until it is");
-            pending.wait_on()
-        }
-        read => read,
-    };
-    let zones = read.map_err(|cause| format!("--zones {cause}"))?;
-    zones.map_err(|cause| cause.to_string())
+fn tell_late(pending: &PendingRead<()>) {
+    if let Err(cause) = pending.wait(Instant::now(), PATIENCE) {
+        tracing::error!("--zones {cause}; the zones stay as they were until it is read");
+    }
 }
 
 /// An answer that a switch owes.

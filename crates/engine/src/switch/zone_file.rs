@@ -156,28 +156,17 @@ impl<T> PendingRead<T> {
     ///
     /// # Errors
     ///
-    /// It takes longer: it can be waited for again. The thread has panicked.
+    /// It takes longer, or the thread has panicked.
     pub fn wait(&self, began: Instant, patience: Duration) -> Result<T, ReadError> {
         let left = patience.saturating_sub(began.elapsed());
         let result = self.result.recv_timeout(left);
         result.map_err(|cause| match cause {
             RecvTimeoutError::Timeout => ReadError::Late(self.path.clone(), patience),
-            RecvTimeoutError::Disconnected => self.panicked(),
+            RecvTimeoutError::Disconnected => {
+                let cause = io::Error::other("its thread has panicked");
+                ReadError::Thread(self.path.clone(), cause)
+            }
         })
-    }
-
-    /// Waits for what was read as long as it takes.
-    ///
-    /// # Errors
-    ///
-    /// The thread has panicked.
-    pub(super) fn wait_on(&self) -> Result<T, ReadError> {
-        self.result.recv().map_err(|_| self.panicked())
-    }
-
-    fn panicked(&self) -> ReadError {
-        let cause = io::Error::other("its thread has panicked");
-        ReadError::Thread(self.path.clone(), cause)
     }
 }
 

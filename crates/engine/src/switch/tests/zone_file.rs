@@ -3,8 +3,13 @@
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use ::io::ring::{AnyRing, Ring, RingKind};
+
+use super::super::options::Zoning;
+use super::super::orders::{OrderSender, SwitchOrder, SwitchOrders};
 use super::super::zone_file::{ReadError, ZoneReads, read_zones};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,6 +52,29 @@ fn threads_that_hang_are_counted() {
         assert!(one.wait(Instant::now(), PATIENCE).unwrap().is_err());
     }
     reads.begin(path(64).as_ref(), |_| ()).unwrap();
+}
+
+/// Else zones that were read before could be given after those of a later SIGHUP.
+#[test]
+fn zones_are_given_before_their_file_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zones");
+    fs::write(&path, "default deny\n").unwrap();
+    let (ring, _) = AnyRing::open(RingKind::Epoll).unwrap();
+    let (sender, heard) = OrderSender::new(ring.waker());
+    let orders = SwitchOrders::new(sender, &Zoning::File(path.clone()));
+    for round in 0..100 {
+        orders.read_zones();
+        let again = loop {
+            match orders.reads.begin(&path, |_| ()) {
+                Ok(again) => break again,
+                Err(_) => thread::yield_now(),
+            }
+        };
+        let given = heard.try_recv();
+        assert!(matches!(given, Ok(SwitchOrder::SetZones(_))), "{round}");
+        again.wait(Instant::now(), PATIENCE).unwrap();
+    }
 }
 
 /// It is almost surely half written, and would cut all pairs.
