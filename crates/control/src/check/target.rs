@@ -231,7 +231,8 @@ fn check_portals<'a>(
                     findings.problem(
                         &at,
                         format_args!("another target is at {other} already"),
-                        "an interface has one port: give the target another interface",
+                        "an interface has one port: give this target another interface, or in a \
+                         fabric name its WWPN by npiv= of that portal",
                     );
                 }
             }

@@ -224,6 +224,10 @@ fn a_further_port_is_a_target_that_is_reached_there_alone() {
             Some("this target has portals of its own"),
         ),
         (
+            row(1, &portal(&name(3))) + &row(2, &portal(&name(4))) + &row(3, "") + &row(4, ""),
+            Some("in a fabric name its WWPN by npiv= of that portal"),
+        ),
+        (
             row(1, &portal(&name(2)))
                 + &row(2, "")
                 + &row(3, &portal(&name(2)).replace("int0", "int1")),
