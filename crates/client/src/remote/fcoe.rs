@@ -76,7 +76,7 @@ pub(crate) struct FcoeLink {
     /// The N_Ports of this core.
     ports: Rc<SharedPorts>,
     calls: Calls,
-    seat: Option<PortUserHandle>,
+    user: Option<PortUserHandle>,
     /// A thread opens the Ethernet port, for all that wait.
     opening: Option<(Rc<RefCell<SharedPort>>, OpenedAttachment)>,
     /// The ring will tell us that frames have come there, by the generation of that use.
@@ -118,7 +118,7 @@ impl FcoeLink {
             name,
             ports: core.common(),
             calls: core.calls.clone(),
-            seat: None,
+            user: None,
             opening: None,
             watched: Vec::new(),
             names: None,
@@ -139,8 +139,8 @@ impl FcoeLink {
 
     /// Does something with the port, as the user that we are.
     fn with<T>(&self, act: impl FnOnce(&mut SharedPort, usize) -> T) -> Option<T> {
-        let seat = self.seat.as_ref()?;
-        Some(act(&mut seat.port.borrow_mut(), seat.number))
+        let user = self.user.as_ref()?;
+        Some(act(&mut user.port.borrow_mut(), user.number))
     }
 
     /// Uses the port that the core has, or one that is idle, or has one opened.
@@ -155,8 +155,8 @@ impl FcoeLink {
             }
             port
         });
-        let seat = PortUserHandle::take(port, self.node, self.target.port_name, cx.now);
-        self.seat = Some(seat);
+        let user = PortUserHandle::take(port, self.node, self.target.port_name, cx.now);
+        self.user = Some(user);
     }
 
     fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
@@ -196,15 +196,15 @@ impl FcoeLink {
         Ok(NPort::begin(site, machine, now))
     }
 
-    fn close_seat(&mut self) {
-        (self.seat, self.stage) = (None, PortStage::Idle);
+    fn leave_port(&mut self) {
+        (self.user, self.stage) = (None, PortStage::Idle);
     }
 
     /// The login with the target has ended, or there is no port.
     fn lost(&mut self, end: FcoeLinkEnd) {
         let no_port = matches!(end, FcoeLinkEnd::NoPort(_));
         if no_port {
-            self.seat = None;
+            self.user = None;
         }
         if no_port || self.stage == PortStage::Up {
             self.stage = PortStage::Idle;
@@ -237,7 +237,7 @@ impl FcoeLink {
         match result.and_then(|_| self.begin(cx.now, &opened)) {
             Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
             Err(cause) => {
-                self.close_seat();
+                self.leave_port();
                 port.borrow_mut().failed(&cause.to_string());
                 return Err(cause);
             }
@@ -250,8 +250,8 @@ impl FcoeLink {
         let at = self.watched.iter().position(|one| one.0 == generation);
         let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
         if let Some(port) = port {
-            let is_ours = |seat: &PortUserHandle| Rc::ptr_eq(&seat.port, &port);
-            let is_user = self.seat.as_ref().is_some_and(is_ours);
+            let is_ours = |user: &PortUserHandle| Rc::ptr_eq(&user.port, &port);
+            let is_user = self.user.as_ref().is_some_and(is_ours);
             port.borrow_mut().ready(cx.now, is_user);
         }
     }
@@ -325,13 +325,13 @@ impl Link for FcoeLink {
         let Some(n_port) = n_port else {
             return false;
         };
-        self.close_seat();
+        self.leave_port();
         self.target.ports.put(n_port, self.target.terms, now);
         true
     }
 
     fn give_up(&mut self, now: Now) {
-        if self.seat.is_some() {
+        if self.user.is_some() {
             self.with(|port, number| port.abandon(now, number));
             (self.stage, self.is_given_up) = (PortStage::Idle, true);
             self.ended = Some(FcoeLinkEnd::GivenUp);
@@ -377,7 +377,7 @@ impl Link for FcoeLink {
     }
 
     fn connect(&mut self, cx: &mut Context<'_>) {
-        if self.seat.is_none() {
+        if self.user.is_none() {
             self.sit(cx);
         }
         self.stage = PortStage::Seeking {
@@ -417,7 +417,7 @@ impl Link for FcoeLink {
         }
         let end = self.ended.take()?;
         if end == FcoeLinkEnd::Lost(remote::NexusEnd::ByUs) {
-            self.close_seat();
+            self.leave_port();
         }
         Some(LinkEvent::Ended {
             end: LinkEnd::Fcoe(end),
@@ -426,15 +426,15 @@ impl Link for FcoeLink {
     }
 
     fn close(&mut self, _: &mut Context<'_>) {
-        self.close_seat();
+        self.leave_port();
     }
 
     fn push(&mut self, cx: &mut Context<'_>) {
         let generation = self.generation;
         if self.with(|port, number| port.push(cx, number, generation)) == Some(true)
-            && let Some(seat) = &self.seat
+            && let Some(user) = &self.user
         {
-            self.watched.push((generation, Rc::downgrade(&seat.port)));
+            self.watched.push((generation, Rc::downgrade(&user.port)));
         }
     }
 }
