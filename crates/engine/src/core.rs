@@ -315,12 +315,15 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 }
                 _ => {}
             },
-            RingEvent::Woken => {
-                while let Some(message) = self.post.receive() {
-                    self.deliver(now, message);
-                    self.run_until_quiet(now);
-                }
-            }
+            RingEvent::Woken => self.take_mail(now),
+        }
+    }
+
+    /// Does what other threads have told this core.
+    fn take_mail(&mut self, now: Now) {
+        while let Some(message) = self.post.receive() {
+            self.deliver(now, message);
+            self.run_until_quiet(now);
         }
     }
 

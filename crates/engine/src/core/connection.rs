@@ -10,6 +10,7 @@ use scsi::medium::Now;
 
 use super::event_key::SlotKey;
 use super::rdma_carrier::{DeviceEnd, DeviceLogin};
+use super::timers::ArmedTimer;
 use super::transport::{CoreLogin, CoreSession, RdmaSession};
 
 /// One connection.
@@ -35,7 +36,7 @@ pub(super) struct CoreConnection {
     /// It is on the list of connections that may have something to send.
     pub(super) dirty: bool,
     /// The instant for which it is in the heap of timers.
-    pub(super) timer: Option<Now>,
+    pub(super) timer: ArmedTimer,
 }
 
 /// How far a connection got.
@@ -90,7 +91,7 @@ impl CoreConnection {
             early: Vec::new(),
             closing: None,
             dirty: false,
-            timer: None,
+            timer: ArmedTimer::default(),
         }
     }
 

@@ -20,7 +20,6 @@ use fc::target::FcpLimits;
 use fc::target::branch::FcpBranch;
 use fc::target::divided::DealtFrames;
 use fc::wire::names::Wwn;
-use scsi::device::NexusCounts;
 use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus, NexusId, NexusIdentity};
 use scsi::unit::CoreId;
@@ -30,7 +29,7 @@ use super::Core;
 use super::event_key::EventKey;
 use super::fc_nexuses::{FcNexuses, ToRemote};
 use super::nexus_table::FcNexus;
-use super::timers::{SHORTEST, Timer};
+use super::timers::{ArmedTimer, Timer};
 use crate::mailbox::{CoreMessage, Mailer};
 use crate::survey::FcLogin;
 use runtime::n_port::{FrameLoss, PollInterest, PortBranch};
@@ -72,7 +71,7 @@ pub(super) struct FcBranch {
     dirty: bool,
     is_watched: bool,
     /// The instant for which it is in the heap of timers.
-    timer: Option<Now>,
+    timer: ArmedTimer,
 }
 
 struct BranchInitiator {
@@ -101,7 +100,7 @@ impl FcBranch {
             ended: Vec::new(),
             dirty: false,
             is_watched: false,
-            timer: None,
+            timer: ArmedTimer::default(),
         }
     }
 
@@ -112,11 +111,7 @@ impl FcBranch {
     /// The transport of a nexus.
     pub(super) const fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
         self.dirty = true;
-        ToRemote {
-            machine: self.machine.target_mut(),
-            nexuses: &mut self.nexuses,
-            remote,
-        }
+        self.nexuses.nexus(self.machine.target_mut(), remote)
     }
 
     fn initiator(&mut self, remote: RemoteId) -> Option<&mut BranchInitiator> {
@@ -166,18 +161,9 @@ impl FcBranch {
 
     /// The logins of this core.
     pub(super) fn logins(&self, core: CoreId) -> impl Iterator<Item = (NexusId, FcLogin)> {
-        self.nexuses.iter().filter_map(move |(id, nexus, since)| {
-            let initiator = self.initiators.get(id.index())?.as_ref()?;
-            let login = FcLogin {
-                initiator: initiator.wwpn.to_string(),
-                port: self.wwpn.to_string(),
-                interface: self.way.place().to_string(),
-                core,
-                since,
-                counts: NexusCounts::default(),
-            };
-            Some((nexus, login))
-        })
+        let name = move |id: RemoteId| Some(self.initiators.get(id.index())?.as_ref()?.wwpn);
+        let port = (self.wwpn, self.way.place());
+        self.nexuses.logins(core, port, name)
     }
 }
 
@@ -350,10 +336,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn fc_branch_ready(&mut self, now: Now, branch: u32) {
         let shared = |one: &FcBranch| one.way.is_shared();
         if self.fc_branches.get(branch as usize).is_some_and(shared) {
-            while let Some(message) = self.post.receive() {
-                self.deliver(now, message);
-                self.run_until_quiet(now);
-            }
+            self.take_mail(now);
         }
         if let Some(one) = self.fc_branches.get_mut(branch as usize) {
             one.is_watched = false;
@@ -367,8 +350,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(one) = self.fc_branches.get_mut(branch as usize) else {
             return;
         };
-        if one.timer == Some(at) {
-            one.timer = None;
+        if one.timer.is_over(at) {
             one.machine.target_mut().expire(now);
             if one.is_watched {
                 self.fc_branch_events(branch);
@@ -390,12 +372,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             one.nexuses
                 .tell_queued(one.machine.target(), &mut self.device);
             ended.extend(one.take_ended(now, is_stopping));
-            if let Some(at_time) = one.next_deadline(now).map(|at| at.max(now + SHORTEST))
-                && one.timer.is_none_or(|set| at_time < set)
-            {
-                one.timer = Some(at_time);
-                self.timers.set(at_time, Timer::FcBranch(at as u32));
-            }
+            let deadline = one.next_deadline(now);
+            let timer = Timer::FcBranch(at as u32);
+            self.timers.arm_by(now, &mut one.timer, deadline, timer);
         }
         for (key, nexus) in ended {
             let message = CoreMessage::FcEnded(key.port, nexus.remote, nexus.heard);

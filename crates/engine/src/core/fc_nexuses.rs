@@ -1,18 +1,23 @@
 //! The nexuses of a Fibre Channel port on one core, as the device server knows them.
 
+use ::io::ether::Place;
 use block::lease::BlockLease;
 use fc::remote::RemoteId;
 use fc::target::{FcpTarget, FcpTargetEvent};
-use scsi::device::DeviceServer;
+use fc::wire::names::Wwn;
+use scsi::device::{DeviceServer, NexusCounts};
 use scsi::medium::Now;
 use scsi::nexus::NexusId;
 use scsi::task::{Completed, FunctionResult, Tag};
+use scsi::unit::CoreId;
+
+use crate::survey::FcLogin;
 
 /// The nexuses of a port that are on this core.
 #[derive(Default)]
 pub(super) struct FcNexuses {
     /// By [`RemoteId`].
-    seats: Vec<RemotePortSlot>,
+    remotes: Vec<RemotePortSlot>,
     /// Those to which data was given that may not have left.
     sending: Vec<RemoteId>,
 }
@@ -32,37 +37,64 @@ struct RemotePortSlot {
 impl FcNexuses {
     /// There is a nexus, in this slot.
     pub(super) fn begin(&mut self, now: Now, remote: RemoteId, slot: u32) {
-        let seat = self.seat(remote);
-        (seat.slot, seat.since) = (Some(slot), now);
+        let known = self.remote(remote);
+        (known.slot, known.since) = (Some(slot), now);
     }
 
     /// Its last task has ended.
     pub(super) fn end(&mut self, remote: RemoteId) {
-        self.seat(remote).slot = None;
+        self.remote(remote).slot = None;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.seats.iter().all(|seat| seat.slot.is_none())
+        self.remotes.iter().all(|known| known.slot.is_none())
     }
 
     pub(super) fn slot(&self, remote: RemoteId) -> Option<u32> {
-        self.seats.get(remote.index())?.slot
+        self.remotes.get(remote.index())?.slot
     }
 
-    /// All of them, with their slots, and since when they are.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (RemoteId, NexusId, Now)> {
-        let nexus = |(at, seat): (usize, &RemotePortSlot)| {
-            Some((RemoteId(at as u32), NexusId(seat.slot?), seat.since))
-        };
-        self.seats.iter().enumerate().filter_map(nexus)
+    /// All of them at the port of this name, with the initiators' names as `name` has them.
+    pub(super) fn logins(
+        &self,
+        core: CoreId,
+        (port, place): (Wwn, &Place),
+        name: impl Fn(RemoteId) -> Option<Wwn>,
+    ) -> impl Iterator<Item = (NexusId, FcLogin)> {
+        let remotes = self.remotes.iter().enumerate();
+        remotes.filter_map(move |(at, known)| {
+            let nexus = NexusId(known.slot?);
+            let login = FcLogin {
+                initiator: name(RemoteId(at as u32))?.to_string(),
+                port: port.to_string(),
+                interface: place.to_string(),
+                core,
+                since: known.since,
+                counts: NexusCounts::default(),
+            };
+            Some((nexus, login))
+        })
     }
 
-    fn seat(&mut self, remote: RemoteId) -> &mut RemotePortSlot {
-        let at = remote.index();
-        if self.seats.len() <= at {
-            self.seats.resize(at + 1, RemotePortSlot::default());
+    /// The transport of a nexus, whose exchanges that machine has.
+    pub(super) const fn nexus<'a>(
+        &'a mut self,
+        machine: &'a mut FcpTarget<BlockLease>,
+        remote: RemoteId,
+    ) -> ToRemote<'a> {
+        ToRemote {
+            machine,
+            nexuses: self,
+            remote,
         }
-        &mut self.seats[at]
+    }
+
+    fn remote(&mut self, remote: RemoteId) -> &mut RemotePortSlot {
+        let at = remote.index();
+        if self.remotes.len() <= at {
+            self.remotes.resize(at + 1, RemotePortSlot::default());
+        }
+        &mut self.remotes[at]
     }
 
     /// Tells the device server what has not left.
@@ -71,15 +103,15 @@ impl FcNexuses {
         machine: &FcpTarget<BlockLease>,
         device: &mut DeviceServer<BlockLease>,
     ) {
-        let seats = &mut self.seats;
+        let remotes = &mut self.remotes;
         self.sending.retain(|remote| {
             let queued = machine.data_in_queued(*remote);
-            let seat = &mut seats[remote.index()];
-            if let Some(slot) = seat.slot {
+            let known = &mut remotes[remote.index()];
+            if let Some(slot) = known.slot {
                 device.data_in_queued(NexusId(slot), queued);
             }
-            seat.is_sending = queued > 0;
-            seat.is_sending
+            known.is_sending = queued > 0;
+            known.is_sending
         });
     }
 
@@ -126,15 +158,15 @@ impl FcNexuses {
 
 /// A remote port as the device server knows it.
 pub(super) struct ToRemote<'a> {
-    pub(super) machine: &'a mut FcpTarget<BlockLease>,
-    pub(super) nexuses: &'a mut FcNexuses,
-    pub(super) remote: RemoteId,
+    machine: &'a mut FcpTarget<BlockLease>,
+    nexuses: &'a mut FcNexuses,
+    remote: RemoteId,
 }
 
 impl ToRemote<'_> {
     pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: BlockLease) {
         let remote = self.remote;
-        if !std::mem::replace(&mut self.nexuses.seat(remote).is_sending, true) {
+        if !std::mem::replace(&mut self.nexuses.remote(remote).is_sending, true) {
             self.nexuses.sending.push(remote);
         }
         self.machine.send_data_in(remote, tag, offset, data);

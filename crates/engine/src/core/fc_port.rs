@@ -13,7 +13,7 @@ use fc::remote::{Partners, RemoteId};
 use fc::target::FcpLimits;
 use fc::target::divided::{DividedTarget, PlacedNexus};
 use fc::wire::names::{FcId, Wwn};
-use scsi::device::{DeviceServer, NexusCounts};
+use scsi::device::DeviceServer;
 use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, NexusId};
 use scsi::unit::CoreId;
@@ -23,7 +23,7 @@ use super::event_key::EventKey;
 use super::fc_branch::{BranchOrder, FcPortKey};
 use super::fc_nexuses::{FcNexuses, ToRemote};
 use super::nexus_table::{DepartedInitiators, FcNexus};
-use super::timers::{SHORTEST, Timer};
+use super::timers::{ArmedTimer, Timer};
 use crate::mailbox::{CoreMessage, Mailer};
 use crate::survey::{FcLogin, LoginResult};
 use runtime::n_port::{Attachment, FrameLoss, NPort, PollInterest};
@@ -48,7 +48,7 @@ pub(super) struct FcPort {
     /// The ring will tell when frames have come.
     is_watched: bool,
     /// The instant for which it is in the heap of timers.
-    timer: Option<Now>,
+    timer: ArmedTimer,
 }
 
 impl FcPort {
@@ -65,7 +65,7 @@ impl FcPort {
             away: DepartedInitiators::default(),
             dirty: true,
             is_watched: false,
-            timer: None,
+            timer: ArmedTimer::default(),
         }
     }
 
@@ -76,11 +76,8 @@ impl FcPort {
     /// The transport of a nexus.
     pub(super) const fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
         self.dirty = true;
-        ToRemote {
-            machine: self.n_port.port_mut().fc4_mut().here_mut(),
-            nexuses: &mut self.nexuses,
-            remote,
-        }
+        let machine = self.n_port.port_mut().fc4_mut().here_mut();
+        self.nexuses.nexus(machine, remote)
     }
 
     /// Whether it was closed, and nothing is left of it.
@@ -113,17 +110,9 @@ impl FcPort {
     /// Its logins, on this core.
     pub(super) fn logins(&self, core: CoreId) -> impl Iterator<Item = (NexusId, FcLogin)> {
         let port = self.n_port.port();
-        self.nexuses.iter().filter_map(move |(id, nexus, since)| {
-            let login = FcLogin {
-                initiator: port.remote(id)?.wwpn().to_string(),
-                port: port.wwpn().to_string(),
-                interface: self.n_port.place().to_string(),
-                core,
-                since,
-                counts: NexusCounts::default(),
-            };
-            Some((nexus, login))
-        })
+        let name = move |id| Some(port.remote(id)?.wwpn());
+        let own = (port.wwpn(), self.n_port.place());
+        self.nexuses.logins(core, own, name)
     }
 
     /// Has frames of an initiator go to the place of its nexus, if it has one.
@@ -181,23 +170,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let Some(one) = self.fc_ports.get_mut(fc_port as usize) else {
             return;
         };
-        if one.timer == Some(at) {
-            one.timer = None;
+        if one.timer.is_over(at) {
             one.n_port.expire(now);
             self.fc_port_events(now, fc_port);
             self.listen_to_fc_port(now, fc_port);
-        }
-    }
-
-    fn arm_fc_port(&mut self, now: Now, fc_port: usize) {
-        let one = &mut self.fc_ports[fc_port];
-        let deadline = one.n_port.next_deadline();
-        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
-            return;
-        };
-        if one.timer.is_none_or(|set| at < set) {
-            one.timer = Some(at);
-            self.timers.set(at, Timer::FcPort(fc_port as u32));
         }
     }
 
@@ -206,13 +182,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         if self.fc_ports.is_empty() {
             return;
         }
-        for fc_port in 0..self.fc_ports.capacity() {
-            let Some(one) = self.fc_ports.get_mut(fc_port) else {
-                continue;
-            };
+        for (fc_port, one) in &mut self.fc_ports {
             if std::mem::take(&mut one.dirty) {
                 one.flush(&mut self.device);
-                self.arm_fc_port(now, fc_port);
+                let deadline = one.n_port.next_deadline();
+                let timer = Timer::FcPort(fc_port as u32);
+                self.timers.arm_by(now, &mut one.timer, deadline, timer);
             }
         }
         self.close_gone_fc_ports();

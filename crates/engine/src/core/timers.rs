@@ -16,7 +16,7 @@ use super::event_key::SlotKey;
 use crate::mailbox::Mailer;
 
 /// A deadline in the past is looked at again after this long, so that none can spin.
-pub(super) const SHORTEST: Now = Now::from_millis(1);
+const SHORTEST: Now = Now::from_millis(1);
 
 /// Deadlines of sessions are kept to the next multiple of this: all are long, and what many idle
 /// ones ask their peers then leaves together, for one wake-up instead of hundreds.
@@ -53,6 +53,17 @@ pub(super) enum Timer {
     Trim,
 }
 
+/// The instant for which something is in the heap, if it is: the earliest one counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ArmedTimer(Option<Now>);
+
+impl ArmedTimer {
+    /// Whether the instant that has come is the one that counts, which is over then.
+    pub(super) fn is_over(&mut self, at: Now) -> bool {
+        self.0.take_if(|set| *set == at).is_some()
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Now, Timer)>>,
@@ -67,7 +78,25 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Has a connection called when its deadline comes, or earlier.
+    /// Has something called when its deadline comes, or earlier.
+    #[inline]
+    pub(super) fn arm_by(
+        &mut self,
+        now: Now,
+        armed: &mut ArmedTimer,
+        deadline: Option<Now>,
+        timer: Timer,
+    ) {
+        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
+            return;
+        };
+        if armed.0.is_none_or(|set| at < set) {
+            armed.0 = Some(at);
+            self.set(at, timer);
+        }
+    }
+
+    /// The same of a connection.
     pub(super) fn arm(&mut self, now: Now, connection: &mut CoreConnection) {
         let deadline = connection.closing.or(match &connection.phase {
             ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
@@ -76,13 +105,8 @@ impl Timers {
             ConnectionPhase::Session { session, .. } => session.next_deadline().map(coalesced),
             ConnectionPhase::Ending { .. } => None,
         });
-        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
-            return;
-        };
-        if connection.timer.is_none_or(|set| at < set) {
-            connection.timer = Some(at);
-            self.set(at, Timer::Connection(connection.key));
-        }
+        let timer = Timer::Connection(connection.key);
+        self.arm_by(now, &mut connection.timer, deadline, timer);
     }
 
     fn pop(&mut self, now: Now) -> Option<(Now, Timer)> {
@@ -118,10 +142,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn connection_expired(&mut self, now: Now, at: Now, key: SlotKey) {
         let connection = self.connections.get(key);
-        let Some(connection) = connection.filter(|one| one.timer == Some(at)) else {
+        if !connection.is_some_and(|one| one.timer.is_over(at)) {
             return;
-        };
-        connection.timer = None;
+        }
         self.call(now, key);
         self.mark_dirty(key.slot);
         self.arm(now, key);
