@@ -11,7 +11,6 @@ mod names;
 pub(crate) mod problems;
 mod status;
 mod status_socket;
-mod steering;
 #[cfg(test)]
 mod tests;
 mod transmit;
@@ -52,7 +51,7 @@ pub struct NPort<F: Fc4Layer> {
     joined: Option<Mac>,
     port: Port<F>,
     /// Where the kernel hands frames to.
-    steered: steering::SteeredPorts,
+    steered: branch::SteeredPorts,
     /// What has to open before there is a link.
     gate: Option<DcbGate>,
     looked_at_gate: Now,
@@ -152,7 +151,7 @@ impl<F: Fc4Layer> NPort<F> {
             ether: site.ether,
             joined: None,
             port,
-            steered: steering::SteeredPorts::default(),
+            steered: branch::SteeredPorts::default(),
             gate: site.gate,
             looked_at_gate: now,
             leave: PortShutdown::NotYet,

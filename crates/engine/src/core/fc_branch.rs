@@ -1,9 +1,9 @@
 //! What a core has of a Fibre Channel port that lives on another one: a part of its nexuses.
 //!
-//! The port hears all frames, and keeps its logins. What comes for a nexus of this core it mails
-//! here, in order with the begin and the end of that; what is answered leaves by a socket of this
-//! core's own. A nexus is over when its last task is, and the port hears of that: it lets the
-//! initiator in again no sooner.
+//! The port keeps its logins. Frames for a nexus of this core come from the kernel, or the port
+//! forwards them, in order with the begin and the end of the nexus; what is answered leaves by a
+//! socket of this core's own. A nexus is over when its last task is, and the port hears of that: it
+//! lets the initiator in again no sooner.
 //!
 //! | from the port | from here |
 //! |---|---|
@@ -18,7 +18,7 @@ use fc::port::Fc4Layer;
 use fc::remote::{FcpPeer, RemoteId};
 use fc::target::FcpLimits;
 use fc::target::branch::FcpBranch;
-use fc::target::divided::DealtFrames;
+use fc::target::divided::ForwardedFrames;
 use fc::wire::names::Wwn;
 use scsi::medium::Now;
 use scsi::nexus::{AttentionHistory, Nexus, NexusId, NexusIdentity};
@@ -52,7 +52,7 @@ pub enum BranchOrder {
     /// Its login is over.
     Down(RemoteId),
     /// What has come from initiators.
-    Frames(DealtFrames),
+    Frames(ForwardedFrames),
     /// There will be no more nexuses.
     Close,
 }

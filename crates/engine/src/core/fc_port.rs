@@ -11,7 +11,7 @@ use block::lease::BlockLease;
 use fc::port::PortEvent;
 use fc::remote::{Partners, RemoteId};
 use fc::target::FcpLimits;
-use fc::target::divided::{DividedTarget, PlacedNexus};
+use fc::target::divided::{BranchNexus, DividedTarget};
 use fc::wire::names::{FcId, Wwn};
 use scsi::device::DeviceServer;
 use scsi::medium::Now;
@@ -39,7 +39,7 @@ pub(super) struct FcPort {
     branched: BTreeMap<RemoteId, CoreId>,
     /// The N_Port_IDs of initiators with a nexus, where there are several cores.
     steered: BTreeMap<RemoteId, FcId>,
-    /// The cores that may have nexuses of it, by place behind the first one.
+    /// The cores of its branches, which are numbered from 1 on.
     branches: Vec<CoreId>,
     /// Initiators that had a nexus, by their port names.
     away: DepartedInitiators<Wwn>,
@@ -54,7 +54,7 @@ pub(super) struct FcPort {
 impl FcPort {
     /// A port there, whose nexuses are divided among this core and others.
     fn begin(site: Attachment, branches: Vec<CoreId>, limits: FcpLimits, now: Now) -> Self {
-        let target = DividedTarget::new(limits, 1 + branches.len());
+        let target = DividedTarget::new(limits, branches.len());
         Self {
             n_port: NPort::begin(site, target, now),
             is_leaving: false,
@@ -115,18 +115,18 @@ impl FcPort {
         self.nexuses.logins(core, own, name)
     }
 
-    /// Has frames of an initiator go to the place of its nexus, if it has one.
-    fn steer(&mut self, id: RemoteId, place: Option<u32>) {
+    /// Has frames of an initiator go to the branch of its nexus, if it has one; 0 is the port.
+    fn steer(&mut self, id: RemoteId, branch: Option<u32>) {
         if self.branches.is_empty() {
             return;
         }
-        let fc_id = match place {
+        let fc_id = match branch {
             None => self.steered.remove(&id),
             Some(_) => self.n_port.port().remote(id).map(|one| one.address().fc_id),
         };
         if let Some(fc_id) = fc_id {
-            self.n_port.steer(fc_id, place);
-            self.steered.extend(place.map(|_| (id, fc_id)));
+            self.n_port.steer(fc_id, branch);
+            self.steered.extend(branch.map(|_| (id, fc_id)));
         }
     }
 
@@ -212,7 +212,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         while let Some(one) = self.fc_ports.get_mut(fc_port as usize) {
             one.dirty = true;
             let Some(event) = one.n_port.poll() else {
-                return self.deal_frames(fc_port);
+                return self.forward_frames(fc_port);
             };
             match event {
                 PortEvent::Up(remote) => self.remote_up(now, fc_port, remote),
@@ -232,17 +232,17 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
     }
 
-    /// Hands on what has come for nexuses of other cores.
+    /// Mails what has come for nexuses of other cores.
     #[inline]
-    fn deal_frames(&mut self, fc_port: u32) {
+    fn forward_frames(&mut self, fc_port: u32) {
         let Some(one) = self.fc_ports.get_mut(fc_port as usize) else {
             return;
         };
-        if !one.n_port.port().fc4().has_dealt() {
+        if !one.n_port.port().fc4().has_forwarded() {
             return;
         }
-        for (place, frames) in one.n_port.port_mut().fc4_mut().take_dealt() {
-            let core = self.fc_ports[fc_port as usize].branches[place - 1];
+        for (branch, frames) in one.n_port.port_mut().fc4_mut().take_forwarded() {
+            let core = self.fc_ports[fc_port as usize].branches[branch - 1];
             self.tell_branch(core, fc_port, BranchOrder::Frames(frames));
         }
     }
@@ -262,10 +262,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         let names = (one.n_port.port().wwpn(), remote.wwpn());
-        let placed = one.n_port.port().fc4().placed(id).cloned();
-        let core = placed
+        let elsewhere = one.n_port.port().fc4().at_branch(id).cloned();
+        let core = elsewhere
             .as_ref()
-            .map_or(self.id, |nexus| one.branches[nexus.place - 1]);
+            .map_or(self.id, |nexus| one.branches[nexus.branch - 1]);
         tracing::debug!(
             "{}: {} has logged in, on core {}",
             one.n_port.place(),
@@ -275,7 +275,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         let heard = one.away.come_back(Some(&names.1));
         self.counts
             .login(names.0.to_string(), LoginResult::Accepted);
-        if let Some(nexus) = placed {
+        if let Some(nexus) = elsewhere {
             return self.remote_up_elsewhere(fc_port, id, core, &nexus, heard);
         }
         one.steer(id, Some(0));
@@ -291,14 +291,14 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         fc_port: u32,
         id: RemoteId,
         core: CoreId,
-        nexus: &PlacedNexus,
+        nexus: &BranchNexus,
         heard: Option<AttentionHistory>,
     ) {
         let order = BranchOrder::Up(id, Box::new(nexus.peer), heard);
         self.tell_branch(core, fc_port, order);
         let one = &mut self.fc_ports[fc_port as usize];
         one.branched.insert(id, core);
-        one.steer(id, Some(nexus.place as u32));
+        one.steer(id, Some(nexus.branch as u32));
     }
 
     /// The login of an initiator is over. When it comes back it is told of no more than that, as
@@ -356,9 +356,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     pub(super) fn open_fc_port(&mut self, now: Now, mut attachment: Attachment) {
         let (ways, wwpn) = (attachment.take_branches(), attachment.config.wwpn);
         let limits = FcpLimits::default().divided(1 + ways.len());
-        let core = |place: usize| (usize::from(self.id.0) + place) % usize::from(self.post.cores());
+        let core = |branch| (usize::from(self.id.0) + branch) % usize::from(self.post.cores());
         let cores: Vec<_> = (1..=ways.len())
-            .map(|place| CoreId(core(place) as u16))
+            .map(|branch| CoreId(core(branch) as u16))
             .collect();
         let port = FcPort::begin(attachment, cores.clone(), limits, now);
         let fc_port = self.fc_ports.insert(port) as u32;

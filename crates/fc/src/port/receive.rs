@@ -21,7 +21,7 @@ impl<F: Fc4Layer> Port<F> {
             return;
         };
         if !self.is_of_our_vlan(&ethernet, vlan) {
-            self.statistics.strangers += 1;
+            self.statistics.unknown += 1;
             return;
         }
         match ethernet.ethertype {
@@ -32,7 +32,7 @@ impl<F: Fc4Layer> Port<F> {
                 }
                 self.hear_fip();
             }
-            _ => self.statistics.strangers += 1,
+            _ => self.statistics.unknown += 1,
         }
     }
 
@@ -50,7 +50,7 @@ impl<F: Fc4Layer> Port<F> {
         match self.sender(ethernet, &frame.header) {
             Some(id) => self.frame(id, &frame),
             None if self.unknown_sender(ethernet, &frame) => {}
-            None => self.statistics.strangers += 1,
+            None => self.statistics.unknown += 1,
         }
     }
 

@@ -50,7 +50,7 @@ pub struct PortStatistics {
     /// FCoE frames that cannot be read.
     pub malformed: u64,
     /// Frames of another VLAN, from a port that is not a neighbour, or not to us.
-    pub strangers: u64,
+    pub unknown: u64,
     /// Frames of FCP from a port that there is no nexus with.
     pub unexpected: u64,
     /// Link services that were neither answered nor sent, as too many waited.

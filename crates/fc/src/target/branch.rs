@@ -28,8 +28,8 @@ pub struct FcpBranch<L> {
     initiators: BTreeMap<FcId, RemoteId>,
     /// Frames of initiators that have no nexus here yet, the oldest first.
     early: VecDeque<EarlyFrame>,
-    /// Frames that were none of their own, or cannot be read.
-    strangers: u64,
+    /// Frames from no initiator that has a nexus here, or not to the port, or that cannot be read.
+    unknown: u64,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl<L: Lease> FcpBranch<L> {
             target: FcpTarget::new(limits),
             initiators: BTreeMap::new(),
             early: VecDeque::new(),
-            strangers: 0,
+            unknown: 0,
         }
     }
 
@@ -71,8 +71,8 @@ impl<L: Lease> FcpBranch<L> {
 
     /// Frames that were dropped as they belong to no nexus of this part.
     #[must_use]
-    pub const fn strangers(&self) -> u64 {
-        self.strangers
+    pub const fn unknown(&self) -> u64 {
+        self.unknown
     }
 
     /// There is a nexus. Frames of it that came before are taken now.
@@ -88,7 +88,7 @@ impl<L: Lease> FcpBranch<L> {
             if now.saturating_sub(frame.came) <= EARLY_AGE {
                 self.receive_ethernet(now, &frame.bytes, frame.vlan);
             } else {
-                self.strangers += 1;
+                self.unknown += 1;
             }
         }
     }
@@ -116,13 +116,13 @@ impl<L: Lease> FcpBranch<L> {
             Some((ethernet, frame))
         });
         let Some((ethernet, frame)) = read else {
-            self.strangers += 1;
+            self.unknown += 1;
             return;
         };
         let s_id = frame.header.s_id;
         match self.sender(&ethernet, vlan, &frame.header) {
             Some(remote) => self.target.receive(now, remote, &frame),
-            None if self.initiators.contains_key(&s_id) => self.strangers += 1,
+            None if self.initiators.contains_key(&s_id) => self.unknown += 1,
             None => self.keep(EarlyFrame {
                 came: now,
                 s_id,
@@ -136,7 +136,7 @@ impl<L: Lease> FcpBranch<L> {
     fn keep(&mut self, frame: EarlyFrame) {
         if self.early.len() >= EARLY_MAX {
             self.early.pop_front();
-            self.strangers += 1;
+            self.unknown += 1;
         }
         self.early.push_back(frame);
     }

@@ -1,13 +1,13 @@
 //! A target whose nexuses are divided among several machines, as a rule one a core.
 //!
-//! Logins, link services and addresses stay with the port, and so do the nexuses of the first
-//! place. A nexus of another place has its exchanges in an [`FcpTarget`] there, which sends by a
-//! way of its own: the port hands on what comes in for it, in the order in which it came. What a
-//! nexus has in common with others (reservations, unit attentions, task sets) is the device
-//! servers' to tell each other.
+//! Logins, link services and addresses stay with the port, and so does a part of its nexuses. The
+//! others are those of its branches. Each has their exchanges in an [`FcpTarget`] and sends by an
+//! Ethernet port of its own; the port forwards what comes in for them, in the order in which it
+//! came. What a nexus has in common with others (reservations, unit attentions, task sets) is the
+//! device servers' to tell each other.
 //!
-//! A new nexus goes to the place with the fewest, and stays there until it ends. It is handed on
-//! frame by frame, so one busy initiator is one machine's; it gets more by more N_Ports.
+//! A new nexus goes to the machine with the fewest, and stays there until it ends, so one busy
+//! initiator is one machine's; it gets more by more N_Ports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -21,46 +21,46 @@ use crate::remote::{FcpPeer, RemoteId, Role};
 use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use crate::wire::frame::FrameHeader;
 
-/// The nexuses of a port: those of this machine, and where the others are.
+/// The nexuses of a port: those of this machine, and which branches the others are at.
 #[derive(Debug)]
 pub struct DividedTarget<L> {
     here: FcpTarget<L>,
-    /// By [`RemoteId`]: nexuses of other places.
-    elsewhere: Vec<Option<PlacedNexus>>,
-    /// Nexuses at each place, the first of which is here.
+    /// By [`RemoteId`]: nexuses of branches.
+    elsewhere: Vec<Option<BranchNexus>>,
+    /// Nexuses of each machine, the first of which is this one.
     loads: Vec<u32>,
-    /// What came for each of the other places, and was not taken.
-    dealt: Vec<DealtFrames>,
+    /// What came for each of the branches, and was not taken.
+    forwarded: Vec<ForwardedFrames>,
     /// There is some of it.
-    has_dealt: bool,
-    /// Frames for other places that found no room.
+    has_forwarded: bool,
+    /// Frames for branches that found no room.
     dropped: u64,
 }
 
-/// A nexus of another place.
+/// A nexus of a branch.
 #[derive(Clone, Debug)]
-pub struct PlacedNexus {
-    /// Which place; none is 0.
-    pub place: usize,
+pub struct BranchNexus {
+    /// Which branch, from 1 on.
+    pub branch: usize,
     /// The initiator.
     pub peer: FcpPeer,
 }
 
-/// Frames for the nexuses of another place, in the order in which they came. Their memory counts
-/// until they are dropped, as nothing else keeps initiators from sending more.
+/// Frames for the nexuses of a branch, in the order in which they came. Their memory counts until
+/// they are dropped, as nothing else keeps initiators from sending more.
 #[derive(Debug, Default)]
-pub struct DealtFrames {
-    frames: Vec<DealtFrame>,
+pub struct ForwardedFrames {
+    frames: Vec<ForwardedFrame>,
     /// Their payloads.
     bytes: Vec<u8>,
-    /// Bytes of all frames that were dealt to this place and live.
+    /// Bytes of all frames that were forwarded to this branch and live.
     waiting: Arc<AtomicUsize>,
     /// Ours among them.
     counted: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct DealtFrame {
+struct ForwardedFrame {
     remote: RemoteId,
     sof: Sof,
     eof: Eof,
@@ -69,9 +69,9 @@ struct DealtFrame {
     payload: (usize, usize),
 }
 
-/// Bytes of frames that wait for one place: what the ring has that frames of an interface come
+/// Bytes of frames that wait for one branch: what the ring has that frames of an interface come
 /// into. What comes beyond it is lost, as it is when that is full.
-pub const DEALT_MAX: usize = 16 << 20;
+pub const FORWARDED_MAX: usize = 16 << 20;
 
 impl FcpLimits {
     /// The part of each of so many machines, so that all of them together keep to these.
@@ -88,23 +88,21 @@ impl FcpLimits {
 }
 
 impl<L: Lease> DividedTarget<L> {
-    /// A target without initiators, divided among `places`, of which each keeps to `limits`.
+    /// A target without initiators, with so many branches, each of which keeps to `limits`.
     #[must_use]
-    pub fn new(limits: FcpLimits, places: usize) -> Self {
-        let others = places.saturating_sub(1);
+    pub fn new(limits: FcpLimits, branches: usize) -> Self {
+        let forwarded = std::iter::repeat_with(ForwardedFrames::default);
         Self {
             here: FcpTarget::new(limits),
             elsewhere: Vec::new(),
-            loads: vec![0; 1 + others],
-            dealt: std::iter::repeat_with(DealtFrames::default)
-                .take(others)
-                .collect(),
-            has_dealt: false,
+            loads: vec![0; 1 + branches],
+            forwarded: forwarded.take(branches).collect(),
+            has_forwarded: false,
             dropped: 0,
         }
     }
 
-    /// The machine of the first place.
+    /// The machine of the port.
     #[must_use]
     pub const fn here(&self) -> &FcpTarget<L> {
         &self.here
@@ -115,61 +113,61 @@ impl<L: Lease> DividedTarget<L> {
         &mut self.here
     }
 
-    /// Where the nexus with an initiator is, unless it is here or there is none.
+    /// The nexus with an initiator, unless it is here or there is none.
     #[must_use]
-    pub fn placed(&self, remote: RemoteId) -> Option<&PlacedNexus> {
+    pub fn at_branch(&self, remote: RemoteId) -> Option<&BranchNexus> {
         self.elsewhere.get(remote.index())?.as_ref()
     }
 
-    /// Whether [`Self::take_dealt`] would give something.
+    /// Whether [`Self::take_forwarded`] would give something.
     #[must_use]
-    pub const fn has_dealt(&self) -> bool {
-        self.has_dealt
+    pub const fn has_forwarded(&self) -> bool {
+        self.has_forwarded
     }
 
-    /// What came for other places, with their numbers.
-    pub fn take_dealt(&mut self) -> Vec<(usize, DealtFrames)> {
-        self.has_dealt = false;
-        let dealt = self.dealt.iter_mut().enumerate();
-        let taken = dealt.filter(|(_, frames)| !frames.frames.is_empty());
+    /// What came for branches, with their numbers.
+    pub fn take_forwarded(&mut self) -> Vec<(usize, ForwardedFrames)> {
+        self.has_forwarded = false;
+        let forwarded = self.forwarded.iter_mut().enumerate();
+        let taken = forwarded.filter(|(_, frames)| !frames.frames.is_empty());
         taken.map(|(at, frames)| (at + 1, frames.take())).collect()
     }
 
-    /// Frames that were lost as too many waited for the place of their nexus.
+    /// Frames that were lost as too many waited for the machine of their nexus.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The place with the fewest nexuses, the first of several.
-    fn emptiest(&self) -> usize {
+    /// The machine with the fewest nexuses, the first of several.
+    fn least_loaded(&self) -> usize {
         let loads = self.loads.iter().enumerate();
         loads
             .min_by_key(|(_, load)| **load)
-            .map_or(0, |(place, _)| place)
+            .map_or(0, |(machine, _)| machine)
     }
 
-    fn deal(&mut self, remote: RemoteId, place: usize, frame: &ReceivedFrame<'_>) {
-        if self.dealt[place - 1].push(remote, frame) {
-            self.has_dealt = true;
+    fn forward(&mut self, remote: RemoteId, branch: usize, frame: &ReceivedFrame<'_>) {
+        if self.forwarded[branch - 1].push(remote, frame) {
+            self.has_forwarded = true;
         } else {
             self.dropped += 1;
         }
     }
 }
 
-impl DealtFrames {
+impl ForwardedFrames {
     /// Adds a frame; `false` if it has no room.
     fn push(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) -> bool {
-        let len = size_of::<DealtFrame>() + frame.payload.len();
-        if self.waiting.load(Relaxed) + len > DEALT_MAX {
+        let len = size_of::<ForwardedFrame>() + frame.payload.len();
+        if self.waiting.load(Relaxed) + len > FORWARDED_MAX {
             return false;
         }
         self.waiting.fetch_add(len, Relaxed);
         self.counted += len;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(frame.payload);
-        self.frames.push(DealtFrame {
+        self.frames.push(ForwardedFrame {
             remote,
             sof: frame.sof,
             eof: frame.eof,
@@ -200,7 +198,7 @@ impl DealtFrames {
     }
 }
 
-impl Drop for DealtFrames {
+impl Drop for ForwardedFrames {
     fn drop(&mut self) {
         self.waiting.fetch_sub(self.counted, Relaxed);
     }
@@ -212,23 +210,24 @@ impl<L: Lease> Fc4Layer for DividedTarget<L> {
 
     fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
         self.peer_down(remote);
-        let place = self.emptiest();
-        self.loads[place] += 1;
-        if place == 0 {
+        let machine = self.least_loaded();
+        self.loads[machine] += 1;
+        if machine == 0 {
             return self.here.peer_up(remote, peer);
         }
         let at = remote.index();
         if self.elsewhere.len() <= at {
             self.elsewhere.resize_with(at + 1, || None);
         }
-        self.elsewhere[at] = Some(PlacedNexus { place, peer });
+        let branch = machine;
+        self.elsewhere[at] = Some(BranchNexus { branch, peer });
     }
 
     fn peer_down(&mut self, remote: RemoteId) {
-        let placed = self.elsewhere.get_mut(remote.index());
-        if let Some(PlacedNexus { place, .. }) = placed.and_then(Option::take) {
-            self.loads[place] -= 1;
-            let frames = &mut self.dealt[place - 1].frames;
+        let nexus = self.elsewhere.get_mut(remote.index());
+        if let Some(BranchNexus { branch, .. }) = nexus.and_then(Option::take) {
+            self.loads[branch] -= 1;
+            let frames = &mut self.forwarded[branch - 1].frames;
             frames.retain(|frame| frame.remote != remote);
         } else if self.here.peer(remote).is_some() {
             self.loads[0] -= 1;
@@ -237,9 +236,9 @@ impl<L: Lease> Fc4Layer for DividedTarget<L> {
     }
 
     fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
-        match self.placed(remote).map(|nexus| nexus.place) {
+        match self.at_branch(remote).map(|nexus| nexus.branch) {
             None => self.here.receive(now, remote, frame),
-            Some(place) => self.deal(remote, place, frame),
+            Some(branch) => self.forward(remote, branch, frame),
         }
     }
 

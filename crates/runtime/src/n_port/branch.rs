@@ -1,5 +1,7 @@
-//! The way of another core to the Ethernet of an N_Port.
+//! The way of another core to the Ethernet of an N_Port, and which core the kernel hands the frames
+//! of an initiator to.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,10 +9,11 @@ use std::sync::Arc;
 use ::io::ether::{BATCH, Drops, EtherOptions, EtherPort, Place};
 use fc::port::Fc4Layer;
 use fc::target::branch::FcpBranch;
+use fc::wire::names::FcId;
 use scsi::medium::{Lease, Now};
 
 use super::transmit::send;
-use super::{Attachment, FrameLosses, NoPort, PollInterest, STREAM, VID};
+use super::{Attachment, FrameLosses, NPort, NoPort, PollInterest, STREAM, VID};
 
 /// A core's own way to the Ethernet port of an N_Port that lives on another core: it sends what the
 /// nexuses say that are on this one. What is for them comes from there, or, where the kernel steers
@@ -178,9 +181,50 @@ impl PortBranch {
     }
 }
 
+/// Initiators with a nexus by the low 16 bits of their N_Port_IDs, which is what the kernel looks
+/// at. Those of two domains may have the same: then the port gets what both send, and forwards it.
+#[derive(Debug, Default)]
+pub(super) struct SteeredPorts(BTreeMap<u16, Vec<(FcId, u32)>>);
+
+impl SteeredPorts {
+    /// Notes which branch the nexus with a port is at, if there is one. Gives the branch to which
+    /// frames with the low bits of its N_Port_ID are to go, or 0 for the port itself.
+    fn note(&mut self, port: FcId, branch: Option<u32>) -> u32 {
+        let low = port.0 as u16;
+        let all = self.0.entry(low).or_default();
+        all.retain(|(other, _)| *other != port);
+        all.extend(branch.map(|branch| (port, branch)));
+        let to = match all[..] {
+            [(_, branch)] => branch,
+            _ => 0,
+        };
+        if all.is_empty() {
+            self.0.remove(&low);
+        }
+        to
+    }
+}
+
+impl<F: Fc4Layer> NPort<F> {
+    /// Has the kernel hand what an initiator sends to the branch of its nexus, or the port itself,
+    /// 0; `None`: it has no nexus any more. Where that fails, the port gets it.
+    pub fn steer(&mut self, initiator: FcId, branch: Option<u32>) {
+        let to = self.steered.note(initiator, branch);
+        if let Err(cause) = self.ether.steer(initiator.0 as u16, to) {
+            tracing::warn!(
+                "{}: cannot steer frames of {initiator}: {cause}",
+                self.place
+            );
+        }
+    }
+}
+
 /// Cores that have a part of a port beside its own: each has a socket with a ring, and a part of
 /// what one initiator may have under way.
 const OTHERS_MAX: u16 = 7;
 
 /// The least ring of a core: what a link of 10 Gbit/s carries in 3 ms.
 const RING_MIN: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -201,7 +201,7 @@ fn counts<F: Fc4Layer>(port: &Port<F>, seconds: u64) -> PortCounts {
         tx_bytes: told.sent_bytes,
         rx_frames: told.received_frames,
         rx_bytes: told.received_bytes,
-        error_frames: told.malformed + told.strangers + told.unexpected,
+        error_frames: told.malformed + told.unknown + told.unexpected,
         invalid_crc: told.bad_crc,
         link_failures: fip.link_downs,
         virtual_link_failures: fip.link_failures,

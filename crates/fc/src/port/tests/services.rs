@@ -133,7 +133,7 @@ fn nothing_is_answered_that_is_for_another_or_from_a_stranger() {
     for frame in [&other_mac, &other_sender] {
         assert!(rig.answers(frame).is_empty());
     }
-    assert_eq!(rig.target.port.statistics().strangers, 2);
+    assert_eq!(rig.target.port.statistics().unknown, 2);
     for len in 0..good.len() {
         assert!(rig.answers(&good[..len]).is_empty(), "{len} bytes");
     }
@@ -161,5 +161,5 @@ fn each_vlan_is_a_network_of_its_own() {
     let mut rig = Rig::new(&tagged, &config(1));
     rig.run(ms(3000));
     assert_eq!(rig.target.told, ["online 000002"]);
-    assert!(rig.target.port.statistics().strangers > 0);
+    assert!(rig.target.port.statistics().unknown > 0);
 }

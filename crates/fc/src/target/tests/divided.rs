@@ -8,7 +8,7 @@ use crate::frames::SINGLE;
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId};
 use crate::target::branch::{EARLY_MAX, FcpBranch};
-use crate::target::divided::{DEALT_MAX, DividedTarget};
+use crate::target::divided::{DividedTarget, FORWARDED_MAX};
 use crate::target::{FcpLimits, FcpTargetEvent};
 use crate::tests::pair::{all, peer, request};
 use crate::tests::{cdb10, frame};
@@ -27,23 +27,23 @@ fn initiator(number: u32) -> FcpPeer {
     peer(OWN, 0x01_0100 + number, all())
 }
 
-/// A target with this many initiators over this many places.
-fn logged_in(initiators: u32, places: usize) -> Target {
-    let mut target = Target::new(FcpLimits::default(), places);
+/// A target with this many initiators and branches.
+fn logged_in(initiators: u32, branches: usize) -> Target {
+    let mut target = Target::new(FcpLimits::default(), branches);
     for number in 0..initiators {
         target.peer_up(RemoteId(number), initiator(number));
     }
     target
 }
 
-/// At which place each of them is.
-fn places(target: &Target, initiators: u32) -> Vec<usize> {
-    let place = |number| {
+/// At which machine each of them is.
+fn machines(target: &Target, initiators: u32) -> Vec<usize> {
+    let machine = |number| {
         target
-            .placed(RemoteId(number))
-            .map_or(0, |nexus| nexus.place)
+            .at_branch(RemoteId(number))
+            .map_or(0, |nexus| nexus.branch)
     };
-    (0..initiators).map(place).collect()
+    (0..initiators).map(machine).collect()
 }
 
 /// A frame of FCP with this OX_ID.
@@ -63,41 +63,41 @@ fn command() -> Vec<u8> {
     bytes
 }
 
-/// What has come for other places: place, initiator and OX_ID.
-fn dealt(target: &mut Target) -> Vec<(usize, u32, u16)> {
+/// What has come for branches: branch, initiator and OX_ID.
+fn forwarded(target: &mut Target) -> Vec<(usize, u32, u16)> {
     let mut all = Vec::new();
-    for (place, frames) in target.take_dealt() {
+    for (branch, frames) in target.take_forwarded() {
         let frames = frames.iter();
-        all.extend(frames.map(|(id, frame)| (place, id.0, frame.header.ox_id.0)));
+        all.extend(frames.map(|(id, frame)| (branch, id.0, frame.header.ox_id.0)));
     }
     all
 }
 
 #[test]
 fn initiators_are_spread_evenly() {
-    assert_eq!(places(&logged_in(4, 2), 4), [0, 1, 0, 1]);
-    assert_eq!(places(&logged_in(4, 1), 4), [0; 4]);
+    assert_eq!(machines(&logged_in(4, 1), 4), [0, 1, 0, 1]);
+    assert_eq!(machines(&logged_in(4, 0), 4), [0; 4]);
 }
 
 #[test]
 fn one_that_comes_again_goes_where_there_are_fewest() {
-    let mut target = logged_in(4, 2);
+    let mut target = logged_in(4, 1);
     target.peer_down(RemoteId(0));
     target.peer_down(RemoteId(2));
     target.peer_up(RemoteId(1), initiator(1));
-    assert_eq!(places(&target, 4), [0, 0, 0, 1]);
+    assert_eq!(machines(&target, 4), [0, 0, 0, 1]);
 }
 
 #[test]
-fn frames_of_other_places_wait_in_order_and_others_are_carried_out() {
-    let mut target = logged_in(2, 2);
+fn frames_of_branches_wait_in_order_and_others_are_carried_out() {
+    let mut target = logged_in(2, 1);
     let command = command();
     for (number, ox_id) in [(1, 7), (0, 8), (1, 9)] {
         target.receive(Now::ZERO, RemoteId(number), &fcp(ox_id, &command));
     }
-    assert!(target.has_dealt());
-    assert_eq!(dealt(&mut target), [(1, 1, 7), (1, 1, 9)]);
-    assert!(!target.has_dealt());
+    assert!(target.has_forwarded());
+    assert_eq!(forwarded(&mut target), [(1, 1, 7), (1, 1, 9)]);
+    assert!(!target.has_forwarded());
     let here: Vec<_> = std::iter::from_fn(|| target.poll()).collect();
     let [FcpTargetEvent::Execute { remote, .. }] = &here[..] else {
         panic!("{here:?}")
@@ -108,28 +108,31 @@ fn frames_of_other_places_wait_in_order_and_others_are_carried_out() {
 /// Else they would be taken for the next nexus of the same number.
 #[test]
 fn what_waits_of_a_nexus_ends_with_it() {
-    let mut target = logged_in(4, 2);
+    let mut target = logged_in(4, 1);
     for number in [1, 3] {
         target.receive(Now::ZERO, RemoteId(number), &fcp(7, &[]));
     }
     target.peer_down(RemoteId(1));
-    assert_eq!(dealt(&mut target), [(1, 3, 7)]);
+    assert_eq!(forwarded(&mut target), [(1, 3, 7)]);
 }
 
 #[test]
 fn what_waits_is_bounded_until_it_is_dropped() {
-    let mut target = logged_in(2, 2);
+    let mut target = logged_in(2, 1);
     let full = vec![0; 2048];
     let mut held = Vec::new();
     while target.dropped() == 0 {
         target.receive(Now::ZERO, RemoteId(1), &fcp(7, &full));
-        held.extend(target.take_dealt());
+        held.extend(target.take_forwarded());
     }
     let bytes: usize = held.len() * full.len();
-    assert!((DEALT_MAX * 9 / 10..=DEALT_MAX).contains(&bytes), "{bytes}");
+    assert!(
+        (FORWARDED_MAX * 9 / 10..=FORWARDED_MAX).contains(&bytes),
+        "{bytes}"
+    );
     held.clear();
     target.receive(Now::ZERO, RemoteId(1), &fcp(8, &full));
-    assert_eq!((dealt(&mut target).len(), target.dropped()), (1, 1));
+    assert_eq!((forwarded(&mut target).len(), target.dropped()), (1, 1));
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
         branch.receive_ethernet(Now::ZERO, frame, None);
     }
     let commands = std::iter::from_fn(|| branch.target_mut().poll()).count();
-    (commands, branch.strangers())
+    (commands, branch.unknown())
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn what_is_kept_before_there_is_a_nexus_is_bounded() {
     for _ in 0..EARLY_MAX + 3 {
         branch.receive_ethernet(Now::ZERO, &frame, None);
     }
-    assert_eq!(branch.strangers(), 3);
+    assert_eq!(branch.unknown(), 3);
 }
 
 #[test]

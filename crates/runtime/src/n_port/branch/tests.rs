@@ -1,6 +1,6 @@
-use fc::wire::names::FcId;
+//! Where the kernel hands frames.
 
-use super::SteeredPorts;
+use super::*;
 
 const A: FcId = FcId(0x01_0100);
 /// Of another domain, with the same low bits.
@@ -8,7 +8,7 @@ const B: FcId = FcId(0x02_0100);
 const C: FcId = FcId(0x02_0200);
 
 #[test]
-fn frames_go_to_the_place_of_the_nexus() {
+fn frames_go_to_the_branch_of_the_nexus() {
     let mut steered = SteeredPorts::default();
     assert_eq!(steered.note(A, Some(1)), 1);
     assert_eq!(steered.note(C, Some(2)), 2);
@@ -23,5 +23,5 @@ fn ports_that_the_kernel_cannot_tell_apart_are_not_steered() {
     assert_eq!(steered.note(B, Some(0)), 0);
     assert_eq!(steered.note(B, None), 1);
     assert_eq!(steered.note(A, None), 0);
-    assert!(steered.places.is_empty());
+    assert!(steered.0.is_empty());
 }
