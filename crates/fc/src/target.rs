@@ -4,8 +4,9 @@
 //! which hands it the frames of remote ports that are logged in. One machine serves all initiators
 //! of a port. It is split by duty: `command` takes commands in and ends them, `data_in` and
 //! `data_out` carry their data, `manage` task management, `abort` ABTS, `recovery` REC, SRR and
-//! FCP_CONF, `transmit` is the way out; `tasks` holds the exchanges. [`divided`] and [`branch`]
-//! have the initiators of one port on several machines, one a core.
+//! FCP_CONF, `transmit` is the way out; `exchanges` holds the exchanges. [`divided`] and [`branch`]
+//! have the initiators of one port on several machines, one a core, and `limits` what all of them
+//! may use.
 //!
 //! | stage | what the initiator may send | where it leads |
 //! |---|---|---|
@@ -29,6 +30,7 @@ mod data_in;
 mod data_out;
 pub mod divided;
 mod exchanges;
+mod limits;
 mod manage;
 mod recovery;
 mod transmit;
@@ -44,41 +46,14 @@ use scsi::wire::lun::Lun;
 
 use self::data_out::DataOutTimeout;
 use self::exchanges::Exchanges;
+pub use self::limits::{FcpLimits, LimitShare};
 use self::recovery::{AbortedExchanges, Confirming};
 use self::transmit::ExchangeQueue;
-use crate::exchange;
 use crate::frames::FrameSink;
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId, Role};
 use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::frame::{FrameType, RCtl};
-
-/// Bounds on what initiators can cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FcpLimits {
-    /// Commands at once, of all initiators. Those beyond end with TASK SET FULL.
-    pub commands: u16,
-    /// Bytes of Data-In that are kept so that they can be sent again, until their command has
-    /// ended and, of longer ones, their initiator has confirmed them.
-    pub unconfirmed: usize,
-    /// Bytes of Data-Out that initiators are asked for at once; more by less than one request. It
-    /// is to fit where frames are received, as nothing between would hold a sender back. One that
-    /// was asked for nothing yet is asked for up to twice of it, so that no initiator can hold all
-    /// of it.
-    pub window: u64,
-}
-
-impl Default for FcpLimits {
-    /// Eight initiators of 1024 commands each, as libfc sends at the most; and what a link of
-    /// 10 Gbit/s carries in 13 ms.
-    fn default() -> Self {
-        Self {
-            commands: 8192,
-            unconfirmed: 16 << 20,
-            window: exchange::WINDOW,
-        }
-    }
-}
 
 /// What a target wants done. The `nexus` of a [`Command`] is filled in by the caller, which joins
 /// the two.
@@ -128,7 +103,7 @@ impl<L> FcpTargetEvent<L> {
 /// The target side of FCP at one port.
 #[derive(Debug)]
 pub struct FcpTarget<L> {
-    limits: FcpLimits,
+    limits: LimitShare,
     now: Now,
     /// By [`RemoteId`].
     nexuses: Vec<Option<InitiatorNexus>>,
@@ -155,13 +130,19 @@ struct InitiatorNexus {
 }
 
 impl<L: Lease> FcpTarget<L> {
-    /// A target without initiators.
+    /// A target without initiators, which has its port to itself.
     #[must_use]
     pub fn new(limits: FcpLimits) -> Self {
+        Self::sharing(LimitShare::of(limits))
+    }
+
+    /// One of several targets without initiators that share a port.
+    #[must_use]
+    pub fn sharing(limits: LimitShare) -> Self {
         Self {
             now: Now::ZERO,
             nexuses: Vec::new(),
-            tasks: Exchanges::new(limits.commands),
+            tasks: Exchanges::new(limits.commands_max()),
             limits,
             open: 0,
             queue: ExchangeQueue::new(),
@@ -237,6 +218,7 @@ impl<L: Lease> Fc4Layer for FcpTarget<L> {
             asked: 0,
             queued: 0,
         });
+        self.limits.nexus_up();
     }
 
     fn peer_down(&mut self, remote: RemoteId) {
@@ -246,6 +228,7 @@ impl<L: Lease> Fc4Layer for FcpTarget<L> {
         if nexus.take().is_none() {
             return;
         }
+        self.limits.nexus_down();
         self.queue.remove_remote(&self.tasks, remote);
         for slot in self.tasks.slots() {
             if self.tasks[slot].remote == remote {

@@ -16,7 +16,7 @@ use ::io::ring::Ring;
 use block::lease::BlockLease;
 use fc::port::Fc4Layer;
 use fc::remote::{FcpPeer, RemoteId};
-use fc::target::FcpLimits;
+use fc::target::LimitShare;
 use fc::target::branch::FcpBranch;
 use fc::target::divided::ForwardedFrames;
 use fc::wire::names::Wwn;
@@ -46,7 +46,7 @@ pub struct FcPortKey {
 /// What a port tells a core that has a part of its nexuses.
 pub enum BranchOrder {
     /// There will be nexuses of the port with this name, that leave by this way.
-    Open(Box<PortBranch>, Wwn, FcpLimits),
+    Open(Box<PortBranch>, Wwn, LimitShare),
     /// An initiator has logged in. It has heard that, if it was here before.
     Up(RemoteId, Box<FcpPeer>, Option<AttentionHistory>),
     /// Its login is over.
@@ -89,7 +89,7 @@ struct EndedNexus {
 }
 
 impl FcBranch {
-    fn new(key: FcPortKey, wwpn: Wwn, way: PortBranch, limits: FcpLimits) -> Self {
+    fn new(key: FcPortKey, wwpn: Wwn, way: PortBranch, limits: LimitShare) -> Self {
         Self {
             key,
             wwpn,

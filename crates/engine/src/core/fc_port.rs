@@ -53,8 +53,8 @@ pub(super) struct FcPort {
 
 impl FcPort {
     /// A port there, whose nexuses are divided among this core and others.
-    fn begin(site: Attachment, branches: Vec<CoreId>, limits: FcpLimits, now: Now) -> Self {
-        let target = DividedTarget::new(limits, branches.len());
+    fn begin(site: Attachment, branches: Vec<CoreId>, now: Now) -> Self {
+        let target = DividedTarget::new(FcpLimits::default(), branches.len());
         Self {
             n_port: NPort::begin(site, target, now),
             is_leaving: false,
@@ -355,15 +355,16 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// A port comes to this core, which shares its nexuses with as many others as it has ways for.
     pub(super) fn open_fc_port(&mut self, now: Now, mut attachment: Attachment) {
         let (ways, wwpn) = (attachment.take_branches(), attachment.config.wwpn);
-        let limits = FcpLimits::default().divided(1 + ways.len());
         let core = |branch| (usize::from(self.id.0) + branch) % usize::from(self.post.cores());
         let cores: Vec<_> = (1..=ways.len())
             .map(|branch| CoreId(core(branch) as u16))
             .collect();
-        let port = FcPort::begin(attachment, cores.clone(), limits, now);
+        let port = FcPort::begin(attachment, cores.clone(), now);
         let fc_port = self.fc_ports.insert(port) as u32;
         for (core, way) in cores.into_iter().zip(ways) {
-            let order = BranchOrder::Open(Box::new(way), wwpn, limits);
+            let target = self.fc_ports[fc_port as usize].n_port.port().fc4();
+            let share = target.share(way.window_max());
+            let order = BranchOrder::Open(Box::new(way), wwpn, share);
             self.tell_branch(core, fc_port, order);
         }
         self.listen_to_fc_port(now, fc_port);

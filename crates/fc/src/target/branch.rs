@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use scsi::medium::{Lease, Now};
 
-use super::{FcpLimits, FcpTarget};
+use super::{FcpTarget, LimitShare};
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId};
 use crate::wire::ethernet::{self, EthernetHeader};
@@ -49,9 +49,9 @@ const EARLY_AGE: Duration = Duration::from_secs(1);
 impl<L: Lease> FcpBranch<L> {
     /// A part without nexuses yet.
     #[must_use]
-    pub fn new(limits: FcpLimits) -> Self {
+    pub fn new(limits: LimitShare) -> Self {
         Self {
-            target: FcpTarget::new(limits),
+            target: FcpTarget::sharing(limits),
             initiators: BTreeMap::new(),
             early: VecDeque::new(),
             unknown: 0,

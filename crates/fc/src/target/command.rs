@@ -25,7 +25,7 @@ impl<L: Lease> FcpTarget<L> {
         if self.is_repeated(remote, header, retry_id) {
             return;
         }
-        let is_full = self.open >= u32::from(self.limits.commands);
+        let is_full = u64::from(self.open) >= self.limits.commands();
         let Some(slot) = self.tasks.insert(remote, header.ox_id) else {
             // So many are remembered that there is no name for it: its initiator finds out by REC.
             return;

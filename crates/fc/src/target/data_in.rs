@@ -41,7 +41,7 @@ impl<L: Lease> FcpTarget<L> {
     /// then what this command sent first. What of it is asked for again cannot be sent; the
     /// initiator reads it by a new command.
     fn bound_kept(&mut self, slot: ExchangeSlot) {
-        while self.confirming.bytes > self.limits.unconfirmed {
+        while self.confirming.bytes > self.limits.unconfirmed() {
             if self.settle_oldest() {
                 continue;
             }

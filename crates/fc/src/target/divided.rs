@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use scsi::medium::{Lease, Now};
 
-use super::{FcpLimits, FcpTarget, FcpTargetEvent};
+use super::{FcpLimits, FcpTarget, FcpTargetEvent, LimitShare};
 use crate::frames::FrameSink;
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId, Role};
@@ -73,22 +73,8 @@ struct ForwardedFrame {
 /// into. What comes beyond it is lost, as it is when that is full.
 pub const FORWARDED_MAX: usize = 16 << 20;
 
-impl FcpLimits {
-    /// The part of each of so many machines, so that all of them together keep to these.
-    #[must_use]
-    pub fn divided(self, machines: usize) -> Self {
-        let machines = machines.max(1);
-        let commands = usize::from(self.commands).div_ceil(machines);
-        Self {
-            commands: commands as u16,
-            unconfirmed: self.unconfirmed / machines,
-            window: self.window / machines as u64,
-        }
-    }
-}
-
 impl<L: Lease> DividedTarget<L> {
-    /// A target without initiators, with so many branches, each of which keeps to `limits`.
+    /// A target without initiators, with so many branches, all of which keep to `limits` together.
     #[must_use]
     pub fn new(limits: FcpLimits, branches: usize) -> Self {
         let forwarded = std::iter::repeat_with(ForwardedFrames::default);
@@ -100,6 +86,12 @@ impl<L: Lease> DividedTarget<L> {
             has_forwarded: false,
             dropped: 0,
         }
+    }
+
+    /// What a branch may use, whose window has `window_max` bytes at the most.
+    #[must_use]
+    pub fn share(&self, window_max: u64) -> LimitShare {
+        self.here.limits.another(window_max)
     }
 
     /// The machine of the port.

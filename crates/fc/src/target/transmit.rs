@@ -164,7 +164,7 @@ impl<L: Lease> FcpTarget<L> {
     fn may_ask(&self, remote: RemoteId) -> bool {
         let nexus = self.nexuses.get(remote.index()).and_then(Option::as_ref);
         let is_first = nexus.is_none_or(|nexus| nexus.asked == 0);
-        self.asked < self.limits.window * if is_first { 2 } else { 1 }
+        self.asked < self.limits.window() * if is_first { 2 } else { 1 }
     }
 
     /// Sends frames of Data-In; whether that was all.

@@ -22,8 +22,8 @@ use super::{Attachment, FrameLosses, NPort, NoPort, PollInterest, STREAM, VID};
 pub struct PortBranch {
     place: Place,
     ether: EtherPort,
-    /// Frames may come in.
-    is_shared: bool,
+    /// Bytes of the ring that frames come into, if they may come in.
+    ring: Option<usize>,
     /// Frames came in, and many more are to come.
     streams: bool,
     is_deaf: bool,
@@ -60,7 +60,7 @@ impl Attachment {
         let others = others.collect::<Result<Vec<_>, _>>()?;
         let shared = self.ether.share(&others.iter().collect::<Vec<_>>());
         shared.map_err(|cause| NoPort::Io(self.place.clone(), cause))?;
-        let branch = |ether| PortBranch::new(self.place.clone(), ether, true);
+        let branch = |ether| PortBranch::new(self.place.clone(), ether, Some(ring));
         Ok(others.into_iter().map(branch).collect())
     }
 
@@ -83,7 +83,7 @@ impl Attachment {
 
     fn open_branch(&self) -> Result<PortBranch, NoPort> {
         let ether = self.ether.sender(&EtherOptions::default())?;
-        Ok(PortBranch::new(self.place.clone(), ether, false))
+        Ok(PortBranch::new(self.place.clone(), ether, None))
     }
 
     /// What [`Self::open_branches`] has opened.
@@ -93,11 +93,11 @@ impl Attachment {
 }
 
 impl PortBranch {
-    const fn new(place: Place, ether: EtherPort, is_shared: bool) -> Self {
+    const fn new(place: Place, ether: EtherPort, ring: Option<usize>) -> Self {
         Self {
             place,
             ether,
-            is_shared,
+            ring,
             streams: false,
             is_deaf: false,
         }
@@ -106,7 +106,14 @@ impl PortBranch {
     /// Whether frames may come in.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
-        self.is_shared
+        self.ring.is_some()
+    }
+
+    /// Bytes that initiators may be asked for at once: half of what its own ring has room for, or
+    /// any number where frames come by way of the port.
+    #[must_use]
+    pub fn window_max(&self) -> u64 {
+        self.ring.map_or(u64::MAX, |ring| ring as u64 / 2)
     }
 
     /// How to wait for [`Self::poll_fd`].

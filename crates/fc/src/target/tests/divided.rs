@@ -1,4 +1,4 @@
-//! One target over several machines: where nexuses go, and what comes for them.
+//! One target over several machines: where nexuses go, what comes for them, and what they may use.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId};
 use crate::target::branch::{EARLY_MAX, FcpBranch};
 use crate::target::divided::{DividedTarget, FORWARDED_MAX};
-use crate::target::{FcpLimits, FcpTargetEvent};
+use crate::target::{FcpLimits, FcpTargetEvent, LimitShare};
 use crate::tests::pair::{all, peer, request};
 use crate::tests::{cdb10, frame};
 use crate::wire::ethernet::{EthernetHeader, FCOE, VlanTag};
@@ -135,13 +135,50 @@ fn what_waits_is_bounded_until_it_is_dropped() {
     assert_eq!((forwarded(&mut target).len(), target.dropped()), (1, 1));
 }
 
+/// How many of four commands of an initiator a machine of a port takes that may have four.
+fn carried_out(machine: &mut FcpBranch<HeapLease>, remote: RemoteId) -> usize {
+    let command = command();
+    for ox_id in 0..4 {
+        machine.receive(Now::ZERO, remote, &fcp(ox_id, &command));
+    }
+    std::iter::from_fn(|| machine.target_mut().poll()).count()
+}
+
 #[test]
-fn limits_are_divided() {
-    let whole = FcpLimits::default();
-    let half = whole.divided(2);
-    assert_eq!(whole.divided(1), whole);
-    assert_eq!(half.commands, whole.commands / 2);
-    assert_eq!((half.unconfirmed, half.window), (8 << 20, whole.window / 2));
+fn each_machine_may_use_what_its_initiators_are_of_all() {
+    let limits = FcpLimits {
+        commands: 4,
+        ..FcpLimits::default()
+    };
+    let share = LimitShare::of(limits);
+    let other = |share: &LimitShare| FcpBranch::<HeapLease>::new(share.another(u64::MAX));
+    let (mut first, mut second) = (other(&share), other(&share));
+    first.up(Now::ZERO, RemoteId(1), &initiator(1));
+    assert_eq!(carried_out(&mut first, RemoteId(1)), 4, "it is alone");
+    second.up(Now::ZERO, RemoteId(2), &initiator(2));
+    assert_eq!(carried_out(&mut second, RemoteId(2)), 2, "half are its own");
+    first.down(RemoteId(1));
+    second.down(RemoteId(2));
+    second.up(Now::ZERO, RemoteId(2), &initiator(2));
+    assert_eq!(carried_out(&mut second, RemoteId(2)), 4, "it is alone");
+}
+
+#[test]
+fn no_window_is_larger_than_what_receives_it() {
+    let mut whole = LimitShare::of(FcpLimits::default());
+    let mut other = whole.another(2 << 20);
+    other.nexus_up();
+    assert_eq!(other.window(), 2 << 20);
+    whole.nexus_up();
+    assert_eq!((whole.window(), other.window()), (4 << 20, 2 << 20));
+    for _ in 0..6 {
+        whole.nexus_up();
+    }
+    assert_eq!((whole.window(), other.window()), (7 << 20, 1 << 20));
+    assert_eq!(
+        (whole.unconfirmed(), other.unconfirmed()),
+        (14 << 20, 2 << 20)
+    );
 }
 
 /// A command of an initiator as it is on the Ethernet.
@@ -161,7 +198,7 @@ fn on_ethernet(
 
 /// Commands that a part with initiator 1 takes of the frames, and frames that it does not.
 fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
-    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    let mut branch = FcpBranch::<HeapLease>::new(LimitShare::of(FcpLimits::default()));
     branch.up(Now::ZERO, RemoteId(1), &initiator(1));
     for frame in frames {
         branch.receive_ethernet(Now::ZERO, frame, None);
@@ -180,7 +217,7 @@ fn a_part_takes_what_its_own_initiators_send() {
 /// Its command was read before the port told of the nexus.
 #[test]
 fn a_command_that_is_ahead_of_its_nexus_is_carried_out_once() {
-    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    let mut branch = FcpBranch::<HeapLease>::new(LimitShare::of(FcpLimits::default()));
     let mut commands = |now, number, told: bool| {
         if told {
             branch.up(now, RemoteId(number), &initiator(number));
@@ -201,7 +238,7 @@ fn a_command_that_is_ahead_of_its_nexus_is_carried_out_once() {
 
 #[test]
 fn what_is_kept_before_there_is_a_nexus_is_bounded() {
-    let mut branch = FcpBranch::<HeapLease>::new(FcpLimits::default());
+    let mut branch = FcpBranch::<HeapLease>::new(LimitShare::of(FcpLimits::default()));
     let frame = on_ethernet(&initiator(1), |_, _| ());
     for _ in 0..EARLY_MAX + 3 {
         branch.receive_ethernet(Now::ZERO, &frame, None);
