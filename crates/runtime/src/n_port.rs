@@ -40,7 +40,6 @@ pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
 pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, ports_here};
 pub use self::status_socket::{StatusAnswers, StatusKind, StatusSocket, ask_all};
-use crate::journal::QUIET;
 
 /// An N_Port with the Ethernet port that it is on.
 pub struct NPort<F: Fc4Layer> {
@@ -52,6 +51,8 @@ pub struct NPort<F: Fc4Layer> {
     port: Port<F>,
     /// Where the kernel hands frames to.
     steered: branch::SteeredPorts,
+    /// What its branches have counted.
+    branch_counts: Vec<Arc<branch::BranchCounts>>,
     /// What has to open before there is a link.
     gate: Option<DcbGate>,
     looked_at_gate: Now,
@@ -64,7 +65,7 @@ pub struct NPort<F: Fc4Layer> {
     is_deaf: bool,
     names: Arc<PortNames>,
     clock: Clock,
-    told: LoggedLosses,
+    told: problems::LoggedLosses,
     /// What tells other programs of the port, and when that began.
     status: Option<StatusSocket>,
     begun: Now,
@@ -74,14 +75,6 @@ pub struct NPort<F: Fc4Layer> {
     further: Option<FurtherLogin>,
     /// The tag that frames have, unless a fabric gives another one.
     given_tag: Option<VlanTag>,
-}
-
-/// Frames that were lost at an Ethernet port, as far as the log has told.
-#[derive(Clone, Copy, Debug, Default)]
-struct LoggedLosses {
-    lost: FrameLosses,
-    /// When they were looked at last.
-    since: Now,
 }
 
 /// How the time of a port goes with that of its thread: a port may go on to another thread, which
@@ -152,6 +145,7 @@ impl<F: Fc4Layer> NPort<F> {
             joined: None,
             port,
             steered: branch::SteeredPorts::default(),
+            branch_counts: site.branch_counts,
             gate: site.gate,
             looked_at_gate: now,
             leave: PortShutdown::NotYet,
@@ -160,7 +154,7 @@ impl<F: Fc4Layer> NPort<F> {
             is_deaf: false,
             names: site.names,
             clock: Clock::default(),
-            told: LoggedLosses::default(),
+            told: problems::LoggedLosses::default(),
             status: site.status,
             begun: now,
             vlan_answers: site.vlan_answers,
@@ -178,6 +172,7 @@ impl<F: Fc4Layer> NPort<F> {
             joined: self.joined,
             port: self.port.with_fc4(change),
             steered: self.steered,
+            branch_counts: self.branch_counts,
             gate: self.gate,
             looked_at_gate: self.looked_at_gate,
             leave: self.leave,
@@ -402,25 +397,23 @@ impl<F: Fc4Layer> NPort<F> {
         }
     }
 
-    /// Tells of frames that were lost here, at most once a minute. There is always a Beacon or
-    /// another thing due by which this is called.
+    /// Tells of frames that were lost here. There is always a Beacon or another thing due by which
+    /// this is called.
     fn look_for_drops(&mut self, now: Now) {
-        if now.saturating_sub(self.told.since) < QUIET {
-            return;
-        }
-        self.told.since = now;
-        let Ok(lost) = self.ether.recent_drops().map(FrameLosses) else {
-            return;
-        };
-        let before = std::mem::replace(&mut self.told.lost, lost);
-        if let Some(lost) = lost.told_since(&before) {
+        let (ether, dropped) = (&mut self.ether, self.port.fc4().dropped());
+        let news = self.told.news(now, || {
+            let drops = ether.recent_drops().ok()?;
+            Some(FrameLosses(drops).and_dropped(dropped))
+        });
+        if let Some(lost) = news {
             tracing::warn!("{}: frames lost: {lost}", self.place);
         }
     }
 
     /// Frames that were lost since the port was opened, if the kernel tells.
     pub fn lost(&mut self) -> Option<FrameLosses> {
-        self.ether.drops().ok().map(FrameLosses)
+        let drops = self.ether.drops().ok()?;
+        Some(FrameLosses(drops).and_dropped(self.port.fc4().dropped()))
     }
 
     /// From now on there are logins with these ports alone; others are logged out.

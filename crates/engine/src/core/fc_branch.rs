@@ -142,7 +142,8 @@ impl FcBranch {
     fn next_deadline(&self, now: Now) -> Option<Now> {
         let looks = (!self.ended.is_empty()).then_some(now + LOOK);
         let polls = (!self.is_watched).then_some(now + DEAF);
-        let deadlines = [self.machine.target().next_deadline(), looks, polls];
+        let losses = Some(self.way.next_look());
+        let deadlines = [self.machine.target().next_deadline(), looks, polls, losses];
         deadlines.into_iter().flatten().min()
     }
 
@@ -352,6 +353,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         };
         if one.timer.is_over(at) {
             one.machine.target_mut().expire(now);
+            one.way.look_for_drops(now);
             if one.is_watched {
                 self.fc_branch_events(branch);
             } else {

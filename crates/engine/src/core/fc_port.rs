@@ -98,13 +98,8 @@ impl FcPort {
     /// Its name, and the frames that were lost at it.
     pub(super) fn lost(&mut self) -> (String, Vec<FrameLoss>) {
         let lost = self.n_port.lost().unwrap_or_default();
-        let mut places = lost.places();
-        // What found no room on its way to another core is as what found none in the ring.
-        let ring = places.iter_mut().find(|loss| loss.place == "ring");
-        if let Some(ring) = ring {
-            ring.frames += self.n_port.port().fc4().dropped();
-        }
-        (self.n_port.port().wwpn().to_string(), places.into())
+        let name = self.n_port.port().wwpn().to_string();
+        (name, lost.places().into())
     }
 
     /// Its logins, on this core.

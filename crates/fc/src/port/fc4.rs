@@ -32,6 +32,11 @@ pub trait Fc4Layer {
     /// Takes a frame from a remote port that is up. What belongs to nothing here is passed over.
     fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>);
 
+    /// Frames that were lost as too many waited for the machine of their nexus.
+    fn dropped(&self) -> u64 {
+        0
+    }
+
     /// What to do next; to be asked until `None` after each call of another function.
     fn poll(&mut self) -> Option<Self::Event>;
 

@@ -69,10 +69,10 @@ impl<L: Lease> FcpBranch<L> {
         &mut self.target
     }
 
-    /// Frames that were dropped as they belong to no nexus of this part.
-    #[must_use]
-    pub const fn unknown(&self) -> u64 {
-        self.unknown
+    /// Frames that were dropped since this was asked before, as they belong to no nexus of this
+    /// part.
+    pub fn take_unknown(&mut self) -> u64 {
+        std::mem::take(&mut self.unknown)
     }
 
     /// There is a nexus. Frames of it that came before are taken now.

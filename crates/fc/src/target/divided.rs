@@ -125,12 +125,6 @@ impl<L: Lease> DividedTarget<L> {
         taken.map(|(at, frames)| (at + 1, frames.take())).collect()
     }
 
-    /// Frames that were lost as too many waited for the machine of their nexus.
-    #[must_use]
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// The machine with the fewest nexuses, the first of several.
     fn least_loaded(&self) -> usize {
         let loads = self.loads.iter().enumerate();
@@ -232,6 +226,10 @@ impl<L: Lease> Fc4Layer for DividedTarget<L> {
             None => self.here.receive(now, remote, frame),
             Some(branch) => self.forward(remote, branch, frame),
         }
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     fn poll(&mut self) -> Option<FcpTargetEvent<L>> {

@@ -8,6 +8,7 @@ use ::io::ether::{EtherOptions, EtherPort, PRIORITY, Place, survey};
 use fc::port::{PortConfig, PortMode};
 use fc::wire::ethernet::VlanTag;
 
+use super::branch::BranchCounts;
 use super::dcb::{self, DcbGate, DcbUse};
 use super::further::FurtherLogin;
 use super::problems::{self, LinkProblem, NoPort};
@@ -34,8 +35,9 @@ pub struct Attachment {
     pub(super) vlan_answers: Option<VlanAnswers>,
     /// What it lives by, if it is a further port of its ENode.
     pub(super) further: Option<FurtherLogin>,
-    /// Ways of other cores.
+    /// Ways of other cores, and what they will have counted.
     pub(super) branches: Vec<PortBranch>,
+    pub(super) branch_counts: Vec<Arc<BranchCounts>>,
 }
 
 impl Attachment {
@@ -68,6 +70,7 @@ impl Attachment {
             vlan_answers: None,
             further: None,
             branches: Vec::new(),
+            branch_counts: Vec::new(),
         })
     }
 

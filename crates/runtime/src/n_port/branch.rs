@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ::io::ether::{BATCH, Drops, EtherOptions, EtherPort, Place};
 use fc::port::Fc4Layer;
@@ -12,7 +13,8 @@ use fc::target::branch::FcpBranch;
 use fc::wire::names::FcId;
 use scsi::medium::{Lease, Now};
 
-use super::transmit::send;
+use super::problems::LoggedLosses;
+use super::transmit::{SentFrames, send};
 use super::{Attachment, FrameLosses, NPort, NoPort, PollInterest, STREAM, VID};
 
 /// A core's own way to the Ethernet port of an N_Port that lives on another core: it sends what the
@@ -27,6 +29,38 @@ pub struct PortBranch {
     /// Frames came in, and many more are to come.
     streams: bool,
     is_deaf: bool,
+    counts: Arc<BranchCounts>,
+    told: LoggedLosses,
+}
+
+/// What a branch has counted, for its port to tell.
+#[derive(Debug, Default)]
+pub(super) struct BranchCounts {
+    pub(super) tx_frames: AtomicU64,
+    pub(super) tx_bytes: AtomicU64,
+    pub(super) rx_frames: AtomicU64,
+    pub(super) rx_bytes: AtomicU64,
+    /// Frames received that belong to no nexus of the branch.
+    pub(super) unknown: AtomicU64,
+}
+
+impl BranchCounts {
+    fn received(&self, frames: usize, bytes: u64, unknown: u64) {
+        if frames > 0 {
+            self.rx_frames.fetch_add(frames as u64, Relaxed);
+            self.rx_bytes.fetch_add(bytes, Relaxed);
+        }
+        if unknown > 0 {
+            self.unknown.fetch_add(unknown, Relaxed);
+        }
+    }
+
+    fn sent(&self, sent: SentFrames) {
+        if sent.frames > 0 {
+            self.tx_frames.fetch_add(sent.frames as u64, Relaxed);
+            self.tx_bytes.fetch_add(sent.bytes, Relaxed);
+        }
+    }
 }
 
 impl Attachment {
@@ -50,6 +84,8 @@ impl Attachment {
                 self.open_senders(cores);
             }
         }
+        let counts = self.branches.iter().map(|one| Arc::clone(&one.counts));
+        self.branch_counts = counts.collect();
     }
 
     fn share(&mut self, cores: u16) -> Result<Vec<PortBranch>, NoPort> {
@@ -93,13 +129,18 @@ impl Attachment {
 }
 
 impl PortBranch {
-    const fn new(place: Place, ether: EtherPort, ring: Option<usize>) -> Self {
+    /// A way by this Ethernet port. Where frames come in too, `ring` is how many bytes of them it
+    /// has room for.
+    #[must_use]
+    pub fn new(place: Place, ether: EtherPort, ring: Option<usize>) -> Self {
         Self {
             place,
             ether,
             ring,
             streams: false,
             is_deaf: false,
+            counts: Arc::default(),
+            told: LoggedLosses::default(),
         }
     }
 
@@ -141,9 +182,12 @@ impl PortBranch {
     /// It has become readable: takes what has come, as much as a batch has; returns whether that
     /// was all. How the link is, the port itself tells; here it is learned alone which frames fit.
     pub fn receive<L: Lease>(&mut self, now: Now, machine: &mut FcpBranch<L>) -> bool {
+        let mut bytes = 0;
         let count = self.ether.receive(|frame, tci| {
+            bytes += frame.len() as u64;
             machine.receive_ethernet(now, frame, tci.map(|tci| tci & VID));
         });
+        self.counts.received(count, bytes, machine.take_unknown());
         self.streams = (1..BATCH).contains(&count) && machine.target().expected() >= STREAM;
         if let Err(cause) = self.ether.news() {
             tracing::error!("{}: cannot read its link: {cause}", self.place);
@@ -153,9 +197,10 @@ impl PortBranch {
 
     /// Sends what a machine has to say, as much as the Ethernet port takes.
     pub fn transmit(&mut self, machine: &mut impl Fc4Layer) {
-        send(&mut self.ether, &self.place, |frames| {
+        let sent = send(&mut self.ether, &self.place, |frames| {
             machine.transmit(frames)
         });
+        self.counts.sent(sent);
     }
 
     /// Whether all that was given to [`Self::transmit`] has left, so that what another core sends
@@ -178,14 +223,32 @@ impl PortBranch {
     /// Frames that were lost at this core's socket, if the kernel tells. What the interface has
     /// lost, the port itself tells.
     pub fn lost(&mut self) -> Option<FrameLosses> {
-        let drops = self.ether.recent_drops().ok()?;
-        Some(FrameLosses(Drops {
-            missed: 0,
-            received: 0,
-            transmitted: 0,
-            ..drops
-        }))
+        own_losses(&mut self.ether)
     }
+
+    /// When [`Self::look_for_drops`] wants to be called.
+    #[must_use]
+    pub fn next_look(&self) -> Now {
+        self.told.next_look()
+    }
+
+    /// Has the log tell of such frames, at most once a minute.
+    pub fn look_for_drops(&mut self, now: Now) {
+        let ether = &mut self.ether;
+        if let Some(lost) = self.told.news(now, || own_losses(ether)) {
+            tracing::warn!("{}: frames lost: {lost}", self.place);
+        }
+    }
+}
+
+fn own_losses(ether: &mut EtherPort) -> Option<FrameLosses> {
+    let drops = ether.recent_drops().ok()?;
+    Some(FrameLosses(Drops {
+        missed: 0,
+        received: 0,
+        transmitted: 0,
+        ..drops
+    }))
 }
 
 /// Initiators with a nexus by the low 16 bits of their N_Port_IDs, which is what the kernel looks

@@ -9,6 +9,9 @@ use ::io::ether::dcb::DcbError;
 use ::io::ether::{Drops, EtherOpenError, LinkStatus, PRIORITY, Place};
 use fc::port::config::payload_max;
 use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
+use scsi::medium::Now;
+
+use crate::journal::QUIET;
 
 /// What is in the way at an interface.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -180,6 +183,13 @@ impl FrameLosses {
         Self(drops)
     }
 
+    /// The same with so many more that found no room on their way to the core of their nexus,
+    /// which are as those that found none in the ring.
+    pub(super) const fn and_dropped(mut self, frames: u64) -> Self {
+        self.0.ring_full += frames;
+        self
+    }
+
     /// Each place, whether or not frames were lost there.
     #[must_use]
     pub fn places(&self) -> [FrameLoss; 6] {
@@ -214,6 +224,37 @@ impl FrameLosses {
             .map(|(now, before)| format!("{} ({})", now.frames - before.frames, now.fate))
             .collect();
         (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+/// Frames that were lost at an Ethernet port, as far as the log has told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LoggedLosses {
+    lost: FrameLosses,
+    /// When they were looked at last.
+    since: Now,
+}
+
+impl LoggedLosses {
+    /// When they are to be looked at again.
+    pub(super) fn next_look(&self) -> Now {
+        self.since + QUIET
+    }
+
+    /// What the log is to be told: frames that were lost since this was asked before, at most once
+    /// a minute. `lost` gives all that were lost, if it is known.
+    pub(super) fn news(
+        &mut self,
+        now: Now,
+        lost: impl FnOnce() -> Option<FrameLosses>,
+    ) -> Option<String> {
+        if now < self.next_look() {
+            return None;
+        }
+        self.since = now;
+        let lost = lost()?;
+        let before = std::mem::replace(&mut self.lost, lost);
+        lost.told_since(&before)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What an N_Port tells other programs of its user.
 
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ::io::ether::PRIORITY;
 use fc::fip::enode::Enode;
@@ -9,6 +11,7 @@ use fc::remote::{RemotePort, Role};
 use serde::{Deserialize, Serialize};
 
 use super::NPort;
+use super::branch::BranchCounts;
 use super::status_socket::{StatusKind, ask_all};
 
 /// An N_Port of a process of this machine. Names and addresses are in their usual form.
@@ -164,7 +167,7 @@ impl<F: Fc4Layer> NPort<F> {
             user_priority: PRIORITY,
             mtu: link.mtu,
             max_frame: port.payload_max(),
-            statistics: counts(port, seconds),
+            statistics: counts(port, seconds, &self.branch_counts),
             fcfs: enode.map_or_else(Vec::new, fcfs),
             remotes: port.remotes().take(REMOTES_MAX).map(remote).collect(),
             remotes_total: port.remotes().count(),
@@ -193,15 +196,19 @@ const fn role(role: Role) -> &'static str {
     }
 }
 
-fn counts<F: Fc4Layer>(port: &Port<F>, seconds: u64) -> PortCounts {
+fn counts<F: Fc4Layer>(port: &Port<F>, seconds: u64, branches: &[Arc<BranchCounts>]) -> PortCounts {
     let (told, fip) = (port.statistics(), port.fip_statistics());
+    let all = |count: fn(&BranchCounts) -> &AtomicU64| -> u64 {
+        let counts = branches.iter().map(|one| count(one).load(Relaxed));
+        counts.sum()
+    };
     PortCounts {
         seconds,
-        tx_frames: told.sent_frames,
-        tx_bytes: told.sent_bytes,
-        rx_frames: told.received_frames,
-        rx_bytes: told.received_bytes,
-        error_frames: told.malformed + told.unknown + told.unexpected,
+        tx_frames: told.sent_frames + all(|one| &one.tx_frames),
+        tx_bytes: told.sent_bytes + all(|one| &one.tx_bytes),
+        rx_frames: told.received_frames + all(|one| &one.rx_frames),
+        rx_bytes: told.received_bytes + all(|one| &one.rx_bytes),
+        error_frames: told.malformed + told.unknown + told.unexpected + all(|one| &one.unknown),
         invalid_crc: told.bad_crc,
         link_failures: fip.link_downs,
         virtual_link_failures: fip.link_failures,

@@ -15,7 +15,7 @@ use fc::wire::ethernet::{EthernetHeader, FIP, Mac};
 use scsi::medium::Now;
 
 use super::problems::{self, NoPort};
-use super::transmit::{TURN, TransmitFrames};
+use super::transmit::{SentFrames, TransmitFrames};
 
 /// An Ethernet port at which VLAN Requests are answered.
 #[derive(Debug)]
@@ -67,10 +67,9 @@ impl VlanAnswers {
         });
         // The port itself tells of the link.
         let _ = self.ether.news();
-        let mut left = TURN;
         self.responder.transmit(&mut TransmitFrames {
             ether: &mut self.ether,
-            left: &mut left,
+            sent: &mut SentFrames::default(),
             is_full: false,
         });
         if let Err(cause) = self.ether.flush() {

@@ -204,7 +204,7 @@ fn taken(frames: &[Vec<u8>]) -> (usize, u64) {
         branch.receive_ethernet(Now::ZERO, frame, None);
     }
     let commands = std::iter::from_fn(|| branch.target_mut().poll()).count();
-    (commands, branch.unknown())
+    (commands, branch.take_unknown())
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn what_is_kept_before_there_is_a_nexus_is_bounded() {
     for _ in 0..EARLY_MAX + 3 {
         branch.receive_ethernet(Now::ZERO, &frame, None);
     }
-    assert_eq!(branch.unknown(), 3);
+    assert_eq!(branch.take_unknown(), 3);
 }
 
 #[test]

@@ -134,3 +134,22 @@ fn an_interface_that_the_kernel_has_for_a_vlan_is_found() {
     fs::remove_file(&list).unwrap();
     assert_eq!(found("eth0", 152), None);
 }
+
+#[test]
+fn losses_are_told_once_a_minute_and_no_frame_twice() {
+    let mut told = LoggedLosses::default();
+    let mut news = |seconds, ring_full, dropped| {
+        let drops = Drops {
+            ring_full,
+            ..Drops::default()
+        };
+        let lost = FrameLosses(drops).and_dropped(dropped);
+        told.news(Now::from_secs(seconds), || Some(lost))
+    };
+    assert_eq!(news(60, 0, 0), None);
+    assert_eq!(news(90, 5, 2), None, "it was looked at half a minute ago");
+    assert_eq!(news(120, 5, 2).as_deref(), Some("7 (receive ring full)"));
+    assert_eq!(news(180, 5, 2), None);
+    assert_eq!(news(240, 5, 3).as_deref(), Some("1 (receive ring full)"));
+    assert_eq!(told.next_look(), Now::from_secs(300));
+}
