@@ -128,6 +128,15 @@ impl FcBranch {
         }
     }
 
+    /// Takes what the port forwards.
+    fn receive(&mut self, now: Now, frames: &ForwardedFrames) {
+        // A REC may not be ahead of the command that it asks for.
+        self.drain(now);
+        for (remote, frame) in frames.iter() {
+            self.machine.receive(now, remote, &frame);
+        }
+    }
+
     /// Nexuses whose end the port is to hear of now.
     fn take_ended(&mut self, now: Now, is_stopping: bool) -> Vec<(FcPortKey, EndedNexus)> {
         if self.ended.is_empty() {
@@ -197,14 +206,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 self.branch_up(now, at as u32, remote, &peer, heard);
             }
             BranchOrder::Down(remote) => self.branch_down(now, at as u32, remote),
-            BranchOrder::Frames(frames) => {
-                let one = &mut self.fc_branches[at];
-                // A REC may not be ahead of the command that it asks for.
-                one.drain(now);
-                for (remote, frame) in frames.iter() {
-                    one.machine.receive(now, remote, &frame);
-                }
-            }
+            BranchOrder::Frames(frames) => self.fc_branches[at].receive(now, &frames),
             // All nexuses have ended: the port waits for that.
             BranchOrder::Close => drop(self.fc_branches.remove(at)),
             BranchOrder::Open(..) => {}
@@ -390,3 +392,6 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         branch.names(nexus.id)
     }
 }
+
+#[cfg(test)]
+mod tests;

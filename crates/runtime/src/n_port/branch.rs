@@ -254,21 +254,34 @@ fn own_losses(ether: &mut EtherPort) -> Option<FrameLosses> {
 /// Initiators with a nexus by the low 16 bits of their N_Port_IDs, which is what the kernel looks
 /// at. Those of two domains may have the same: then the port gets what both send, and forwards it.
 #[derive(Debug, Default)]
-pub(super) struct SteeredPorts(BTreeMap<u16, Vec<(FcId, u32)>>);
+pub(super) struct SteeredPorts(BTreeMap<u16, SameLowHalf>);
+
+/// Initiators that the kernel does not tell apart.
+#[derive(Debug, Default)]
+struct SameLowHalf {
+    /// With the branch of each nexus, or 0 for the port itself.
+    nexuses: Vec<(FcId, u32)>,
+    /// There were several at once, so that the port gets what they send. This lasts until all of
+    /// them have gone: a frame that waits for the port would be overtaken by a later one that the
+    /// kernel hands to the branch itself. The other way round none is, as a branch takes what the
+    /// kernel has handed it before what the port forwards.
+    were_several: bool,
+}
 
 impl SteeredPorts {
     /// Notes which branch the nexus with a port is at, if there is one. Gives the branch to which
     /// frames with the low bits of its N_Port_ID are to go, or 0 for the port itself.
     fn note(&mut self, port: FcId, branch: Option<u32>) -> u32 {
         let low = port.0 as u16;
-        let all = self.0.entry(low).or_default();
-        all.retain(|(other, _)| *other != port);
-        all.extend(branch.map(|branch| (port, branch)));
-        let to = match all[..] {
-            [(_, branch)] => branch,
+        let same = self.0.entry(low).or_default();
+        same.nexuses.retain(|(other, _)| *other != port);
+        same.nexuses.extend(branch.map(|branch| (port, branch)));
+        same.were_several |= same.nexuses.len() > 1;
+        let to = match same.nexuses[..] {
+            [(_, branch)] if !same.were_several => branch,
             _ => 0,
         };
-        if all.is_empty() {
+        if same.nexuses.is_empty() {
             self.0.remove(&low);
         }
         to
