@@ -24,7 +24,9 @@ pub(crate) fn run(args: &UnitFileArgs) -> Result<ExitCode, VerbError> {
 
 /// What the daemon may do stands here and not in the program: volumes may come from anywhere at the
 /// next change. `ProcSubset=pid` would hide `/proc/meminfo`, by which the memory limit goes. By
-/// `setpriority` the control plane gives way to I/O.
+/// `setpriority` the control plane gives way to I/O. By CAP_BPF and `bpf` the kernel is asked to
+/// hand each core the frames of its own initiators; what XDP takes besides, CAP_NET_ADMIN and
+/// CAP_PERFMON, is left to a drop-in, as it opens the network and the memory of the whole machine.
 const UNIT: &str = "\
 [Unit]
 Description=Lunar storage area network
@@ -50,8 +52,8 @@ StateDirectoryMode=0750
 RuntimeDirectory=lunar
 ConfigurationDirectory=lunar
 ReadWritePaths=-/etc/lunar -/srv
-AmbientCapabilities=CAP_NET_RAW CAP_IPC_LOCK
-CapabilityBoundingSet=CAP_NET_RAW CAP_IPC_LOCK
+AmbientCapabilities=CAP_NET_RAW CAP_IPC_LOCK CAP_BPF
+CapabilityBoundingSet=CAP_NET_RAW CAP_IPC_LOCK CAP_BPF
 
 NoNewPrivileges=yes
 ProtectSystem=strict
@@ -77,7 +79,7 @@ UMask=0077
 SystemCallArchitectures=native
 SystemCallFilter=@system-service io_uring_setup io_uring_enter io_uring_register
 SystemCallFilter=~@privileged @resources
-SystemCallFilter=setpriority
+SystemCallFilter=setpriority bpf
 SystemCallErrorNumber=EPERM
 
 [Install]
