@@ -35,7 +35,7 @@ fn scene(name: &str) -> (Server, Hosts) {
     (server, hosts)
 }
 
-/// What host number `host` writes at its own place, 64 KiB.
+/// What host number `host` writes from its own LBA on, 64 KiB.
 fn pattern(host: usize) -> Vec<u8> {
     let words = 0_u64..8192;
     words
@@ -45,10 +45,13 @@ fn pattern(host: usize) -> Vec<u8> {
 
 const BLOCKS: u32 = 128;
 
+/// The WRITE of a host, from its own LBA on.
+fn own_write(host: usize) -> [u8; 16] {
+    cdb::write(u64::from(BLOCKS) * host as u64, BLOCKS, false)
+}
+
 fn write(hosts: &mut Hosts, host: usize) -> Ended {
-    let lba = u64::from(BLOCKS) * host as u64;
-    let cdb = cdb::write(lba, BLOCKS, false);
-    hosts.execute(host, &cdb, Data::Out(pattern(host)))
+    hosts.execute(host, &own_write(host), Data::Out(pattern(host)))
 }
 
 fn read(hosts: &mut Hosts, host: usize, whose: usize) -> Vec<u8> {
@@ -178,22 +181,22 @@ fn initiators_come_again_and_go_on() {
     assert_eq!(on_cores(&log), [8, 8], "{log}");
 }
 
-/// A command that is cut off by the end of its login does nothing afterwards.
+/// A command that is cut off by the end of its login writes nothing afterwards, though the data
+/// that it asked for comes then.
 #[test]
 fn a_login_that_is_replaced_leaves_nothing_behind() {
     let (server, mut hosts) = scene("fcoe-cores-replaced");
     for host in 0..4 {
-        hosts.begin(
-            host,
-            &cdb::write(0, BLOCKS, false),
-            Data::Out(pattern(host)),
-        );
+        hosts.begin(host, &own_write(host), Data::Out(pattern(host + 4)));
     }
-    hosts.begin_anew();
+    let late = hosts.begin_anew(pattern(0).len());
     hosts.log_in();
     for host in 0..4 {
         hosts.settle(host);
         assert_eq!(write(&mut hosts, host).status, 0, "{host}");
+    }
+    hosts.send(&late);
+    for host in 0..4 {
         assert!(read(&mut hosts, host, host) == pattern(host), "{host}");
     }
     server.stop_well().unwrap();

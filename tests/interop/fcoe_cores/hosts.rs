@@ -7,6 +7,9 @@ use fc::initiator::{self, FcpInitiator, FcpInitiatorConfig, FcpInitiatorEvent, F
 use fc::port::{Port, PortEvent};
 use fc::remote::RemoteId;
 use fc::tests::{bytes, command, config};
+use fc::wire::ethernet::EthernetHeader;
+use fc::wire::fcoe;
+use fc::wire::frame::RCtl;
 use io::ether::{EtherOptions, EtherPort};
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::wire::lun::Lun;
@@ -91,6 +94,29 @@ impl FrameSink for Out<'_> {
     }
 }
 
+/// Keeps the data of commands, which leaves later, and loses all else.
+#[derive(Default)]
+struct HeldData {
+    frames: Vec<Vec<u8>>,
+    slot: Vec<u8>,
+}
+
+impl FrameSink for HeldData {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.slot = vec![0; len];
+        Some(&mut self.slot)
+    }
+
+    fn commit(&mut self, len: usize) {
+        let mut frame = std::mem::take(&mut self.slot);
+        frame.truncate(len);
+        let (_, payload) = EthernetHeader::parse(&frame).unwrap();
+        if fcoe::decode(payload).is_ok_and(|frame| frame.header.r_ctl == RCtl::SOLICITED_DATA) {
+            self.frames.push(frame);
+        }
+    }
+}
+
 impl Hosts {
     /// This many at the free end of a cable, with the link up.
     pub(super) fn new(place: &str, count: usize) -> Self {
@@ -128,6 +154,16 @@ impl Hosts {
     }
 
     fn turn(&mut self) -> usize {
+        let count = self.receive();
+        for host in &mut self.all {
+            host.port.transmit(&mut Out(&mut self.ether));
+            host.hear();
+        }
+        self.ether.flush().unwrap();
+        count
+    }
+
+    fn receive(&mut self) -> usize {
         let (now, all) = (self.now(), &mut self.all);
         let count = self.ether.receive(|frame, _| {
             for host in &mut *all {
@@ -142,10 +178,7 @@ impl Hosts {
             if let Some(address) = host.port.address() {
                 self.ether.join(address.mac.0).unwrap();
             }
-            host.port.transmit(&mut Out(&mut self.ether));
-            host.hear();
         }
-        self.ether.flush().unwrap();
         count
     }
 
@@ -170,14 +203,41 @@ impl Hosts {
         }
     }
 
-    /// All are killed and begin anew.
-    pub(super) fn begin_anew(&mut self) {
+    /// All are killed once the target has asked for this much data of each, and begin anew. Gives
+    /// the frames of the data, none of which has left.
+    pub(super) fn begin_anew(&mut self, len: usize) -> Vec<Vec<u8>> {
         self.turn();
+        let mut held = HeldData::default();
+        let limit = Instant::now() + LIMIT;
+        while held.frames.iter().map(Vec::len).sum::<usize>() < len * self.all.len() {
+            assert!(Instant::now() < limit, "it takes too long");
+            self.receive();
+            for host in &mut self.all {
+                host.port.transmit(&mut held);
+                host.hear();
+            }
+        }
         self.lives += 1;
         let (now, lives) = (self.now(), self.lives);
         for (number, host) in self.all.iter_mut().enumerate() {
             *host = Host::new(number, now, lives * 16 + number as u8);
         }
+        held.frames
+    }
+
+    /// Sends whole frames.
+    pub(super) fn send(&mut self, frames: &[Vec<u8>]) {
+        let limit = Instant::now() + LIMIT;
+        for frame in frames {
+            while self.ether.slot(frame.len()).is_none() {
+                assert!(Instant::now() < limit, "it takes too long");
+                self.ether.flush().unwrap();
+            }
+            let slot = self.ether.slot(frame.len()).unwrap();
+            slot.copy_from_slice(frame);
+            self.ether.commit(frame.len());
+        }
+        self.ether.flush().unwrap();
     }
 
     /// Has a unit attention told that is pending.
