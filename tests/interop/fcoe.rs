@@ -129,6 +129,28 @@ fn all_users_of_a_port_go_on_when_their_target_is_back() {
     server.stop_well().unwrap();
 }
 
+/// For as long as it uses them.
+#[test]
+fn fcoeadm_shows_the_units_that_a_port_uses() {
+    let dir = scene("fcoe-shown");
+    let server = serve(&dir, &["ram:16M", "ram:16M"], &[]);
+    let mut copy = begin_to_copy(&dir, "4M", server.address(1), &[]);
+    goes_on(&mut copy, 1500);
+    let told = must(&[], &["fcoeadm", "-t", &cable(&dir)]);
+    says(
+        &told,
+        &["         1  -             16.00 MiB      512     LUNAR VOLUME"],
+    );
+    assert!(!told.contains("         0  -"), "{told}");
+    let told = must(&[], &["fcoeadm", "-l", &cable(&dir)]);
+    says(
+        &told,
+        &["    LUN #1 Information:", "    Capacity in Blocks: 32768"],
+    );
+    assert!(copy.wait().unwrap().success());
+    server.stop_well().unwrap();
+}
+
 #[test]
 fn who_is_not_named_is_not_let_in() {
     let dir = scene("fcoe-closed");

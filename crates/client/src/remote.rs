@@ -380,6 +380,7 @@ impl Volume for RemoteVolume {
             TransportAddress::Iscsi(portal) => portal,
             TransportAddress::Fcoe(target) => {
                 let link = FcoeLink::new(core, (**target).clone(), shared.settings.name());
+                let link = link.using(details::unit_status(shared.settings.lun, facts));
                 let handle = RemoteHandle::new(shared, facts, (number, 0), core, link);
                 return Ok(Box::new(handle));
             }

@@ -27,6 +27,7 @@ use fc::fip::enode::Enode;
 use fc::port::{Fc4Layer, Port, PortEvent};
 use fc::remote::Partners;
 use fc::wire::ethernet::{Mac, VlanTag};
+use fc::wire::names::Wwn;
 use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
@@ -38,7 +39,7 @@ pub use self::further::FurtherPlaces;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
-pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, ports_here};
+pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, UnitStatus, ports_here};
 pub use self::status_socket::{StatusAnswers, StatusKind, StatusSocket, ask_all};
 
 /// An N_Port with the Ethernet port that it is on.
@@ -69,6 +70,8 @@ pub struct NPort<F: Fc4Layer> {
     /// What tells other programs of the port, and when that began.
     status: Option<StatusSocket>,
     begun: Now,
+    /// Logical units that are used by the port, each of a target.
+    units: Vec<(Wwn, UnitStatus)>,
     /// What answers VLAN Requests, if it is to.
     vlan_answers: Option<vlan_answers::VlanAnswers>,
     /// What it lives by, if it is a further port of its ENode.
@@ -157,6 +160,7 @@ impl<F: Fc4Layer> NPort<F> {
             told: problems::LoggedLosses::default(),
             status: site.status,
             begun: now,
+            units: Vec::new(),
             vlan_answers: site.vlan_answers,
             further: site.further,
             given_tag: site.config.tag,
@@ -184,6 +188,7 @@ impl<F: Fc4Layer> NPort<F> {
             told: self.told,
             status: self.status,
             begun: self.begun,
+            units: Vec::new(),
             vlan_answers: self.vlan_answers,
             further: self.further,
             given_tag: self.given_tag,

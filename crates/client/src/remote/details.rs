@@ -8,8 +8,10 @@ use iscsi::initiator::LoginOutcome;
 use iscsi::parameters::Operational;
 use rdma::iwarp::fpdu::LONG_FPDU;
 use rdma::iwarp::startup::Agreed;
+use runtime::n_port::UnitStatus;
 use scsi::client::Facts;
 use scsi::wire::designator;
+use scsi::wire::lun::Lun;
 
 use super::host_port;
 use super::session::{DeviceFacts, QueuePairFacts};
@@ -19,6 +21,19 @@ pub(super) fn of_unit(facts: &Facts) -> DetailGroup {
     DetailGroup {
         heading: "unit",
         values: unit(facts),
+    }
+}
+
+/// The same for programs that look at an N_Port.
+pub(super) fn unit_status(lun: Lun, facts: &Facts) -> UnitStatus {
+    let (identity, traits) = (&facts.identity, &facts.traits);
+    UnitStatus {
+        lun: lun.index().unwrap_or_default(),
+        vendor: identity.vendor.clone(),
+        product: identity.product.clone(),
+        revision: identity.revision.clone(),
+        bytes: traits.blocks * u64::from(traits.block_size),
+        block_size: traits.block_size,
     }
 }
 

@@ -35,7 +35,9 @@ use self::shared::{PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
 use super::indeterminate_writes::SeekHistory;
 use super::link::{FcoeLinkEnd, Link, LinkEnd, LinkEvent, SEEK, SEEK_LINK};
 use super::{RemoteError, details};
-use runtime::n_port::{Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner, PortTerms};
+use runtime::n_port::{
+    Attachment, IdlePorts, NPort, NoPort, PortNames, PortOwner, PortTerms, UnitStatus,
+};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -73,6 +75,8 @@ pub(crate) struct FcoeLink {
     node: HandleId,
     target: TargetPortAddress,
     name: String,
+    /// What other programs are told that it uses.
+    unit: Option<UnitStatus>,
     /// The N_Ports of this core.
     ports: Rc<SharedPorts>,
     calls: Calls,
@@ -116,6 +120,7 @@ impl FcoeLink {
             node: core.node(),
             target,
             name,
+            unit: None,
             ports: core.common(),
             calls: core.calls.clone(),
             user: None,
@@ -127,6 +132,14 @@ impl FcoeLink {
             is_given_up: false,
             generation: 0,
             ended: None,
+        }
+    }
+
+    /// The same for the use of this unit.
+    pub(super) fn using(self, unit: UnitStatus) -> Self {
+        Self {
+            unit: Some(unit),
+            ..self
         }
     }
 
@@ -155,7 +168,8 @@ impl FcoeLink {
             }
             port
         });
-        let user = PortUserHandle::take(port, self.node, self.target.port_name, cx.now);
+        let uses = (self.target.port_name, self.unit.clone());
+        let user = PortUserHandle::take(port, self.node, uses, cx.now);
         self.user = Some(user);
     }
 

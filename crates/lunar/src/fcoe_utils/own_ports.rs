@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fcoe_utils::instance::directory_name;
 use fcoe_utils::sysfs::{ROOT, SysfsDir};
-use runtime::n_port::{FcfStatus, PortStatus, RemoteStatus, ports_here};
+use runtime::n_port::{FcfStatus, PortStatus, RemoteStatus, UnitStatus, ports_here};
 
 use crate::VerbError;
 
@@ -78,6 +78,10 @@ fn attributes(ports: &[PortStatus], card: impl Fn(&str) -> CardFacts) -> Vec<(St
             let rport = format!("rport-{name}-{number}");
             let dir = format!("{host}/{rport}/fc_remote_ports/{rport}");
             tree.remote(&dir, number, remote);
+            let target = format!("{host}/{rport}/target{name}:0:{number}");
+            for unit in &remote.units {
+                tree.unit(&format!("{target}/{name}:0:{number}:{}", unit.lun), unit);
+            }
         }
     }
     tree.0
@@ -179,6 +183,20 @@ impl Tree {
             ],
         );
     }
+
+    /// A logical unit, which no block device stands for.
+    fn unit(&mut self, dir: &str, unit: &UnitStatus) {
+        self.put(
+            dir,
+            [
+                ("vendor", unit.vendor.clone()),
+                ("model", unit.product.clone()),
+                ("rev", unit.revision.clone()),
+                ("block/-/size", (unit.bytes / SECTOR).to_string()),
+                ("block/-/queue/hw_sector_size", unit.block_size.to_string()),
+            ],
+        );
+    }
 }
 
 /// A name or an address, as sysfs has it.
@@ -219,6 +237,9 @@ fn speed(megabits: u32) -> String {
 
 /// A port that is in no fabric has no Fabric_Name.
 const NO_NAME: &str = "0000000000000000";
+
+/// Bytes of what sysfs counts capacities in.
+const SECTOR: u64 = 512;
 
 /// Words of Fibre Channel have four bytes.
 const WORD: u64 = 4;

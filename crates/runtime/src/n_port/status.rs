@@ -8,6 +8,7 @@ use ::io::ether::PRIORITY;
 use fc::fip::enode::Enode;
 use fc::port::{Fc4Layer, Port};
 use fc::remote::{RemotePort, Role};
+use fc::wire::names::Wwn;
 use serde::{Deserialize, Serialize};
 
 use super::NPort;
@@ -116,11 +117,34 @@ pub struct RemoteStatus {
     pub role: String,
     /// Whether there is an I_T nexus.
     pub online: bool,
+    /// Its logical units that are used by way of the port.
+    #[serde(default)]
+    pub units: Vec<UnitStatus>,
+}
+
+/// A logical unit, as it was when it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitStatus {
+    /// LUN.
+    pub lun: u16,
+    /// T10 VENDOR IDENTIFICATION (SPC-5 §6.7.2).
+    pub vendor: String,
+    /// PRODUCT IDENTIFICATION.
+    pub product: String,
+    /// PRODUCT REVISION LEVEL.
+    pub revision: String,
+    /// Capacity in bytes.
+    pub bytes: u64,
+    /// Bytes of a logical block.
+    pub block_size: u32,
 }
 
 /// Other ports that are told of. With all of them an answer would be longer than a socket has room
 /// for.
 const REMOTES_MAX: usize = 256;
+
+/// Logical units that are told of, for the same reason.
+const UNITS_MAX: usize = 256;
 
 /// All N_Ports of this user and network namespace, in the order of their processes.
 #[must_use]
@@ -169,9 +193,31 @@ impl<F: Fc4Layer> NPort<F> {
             max_frame: port.payload_max(),
             statistics: counts(port, seconds, &self.branch_counts),
             fcfs: enode.map_or_else(Vec::new, fcfs),
-            remotes: port.remotes().take(REMOTES_MAX).map(remote).collect(),
+            remotes: self.remotes(),
             remotes_total: port.remotes().count(),
         }
+    }
+
+    fn remotes(&self) -> Vec<RemoteStatus> {
+        let all = self.port.remotes().take(REMOTES_MAX);
+        let told = all.map(|one| RemoteStatus {
+            units: self.units_of(one.wwpn()),
+            ..remote(one)
+        });
+        told.collect()
+    }
+
+    fn units_of(&self, target: Wwn) -> Vec<UnitStatus> {
+        let units = self.units.iter().filter(|(wwpn, _)| *wwpn == target);
+        units.map(|(_, unit)| unit.clone()).collect()
+    }
+
+    /// These units are used now, each of the target of this WWPN.
+    pub fn show_units(&mut self, mut units: Vec<(Wwn, UnitStatus)>) {
+        units.sort_by_key(|(wwpn, unit)| (*wwpn, unit.lun));
+        units.dedup_by_key(|(wwpn, unit)| (*wwpn, unit.lun));
+        units.truncate(UNITS_MAX);
+        self.units = units;
     }
 }
 
@@ -243,5 +289,6 @@ fn remote(remote: &RemotePort) -> RemoteStatus {
         max_frame: remote.payload_max(),
         role: role.to_owned(),
         online: remote.is_up(),
+        units: Vec::new(),
     }
 }

@@ -23,7 +23,7 @@ use scsi::wire::lun::Lun;
 
 use crate::remote::link::{FcoeLinkEnd, LinkEvent};
 use runtime::journal::{Journal, QUIET};
-use runtime::n_port::{NPort, PollInterest, PortTerms};
+use runtime::n_port::{NPort, PollInterest, PortTerms, UnitStatus};
 
 /// The N_Ports of a core. A port without a user is closed.
 #[derive(Debug, Default)]
@@ -61,6 +61,8 @@ pub(super) struct SharedPort {
 struct PortUser {
     node: HandleId,
     wwpn: Wwn,
+    /// What other programs are told that it uses.
+    unit: Option<UnitStatus>,
     /// Its target, while that is logged in.
     there: Option<RemoteId>,
     /// The node that the target was a port of last.
@@ -116,13 +118,19 @@ impl SharedPorts {
 }
 
 impl PortUserHandle {
-    /// A place at a port for a handle that wants to use a target.
-    pub(super) fn take(port: Rc<RefCell<SharedPort>>, node: HandleId, wwpn: Wwn, now: Now) -> Self {
+    /// A place at a port for a handle that wants to use a target, or a unit of it.
+    pub(super) fn take(
+        port: Rc<RefCell<SharedPort>>,
+        node: HandleId,
+        (wwpn, unit): (Wwn, Option<UnitStatus>),
+        now: Now,
+    ) -> Self {
         let mut shared = port.borrow_mut();
         let number = shared.users.len();
         shared.users.push(Some(PortUser {
             node,
             wwpn,
+            unit,
             there: None,
             node_name: None,
             in_flight: 0,
@@ -130,6 +138,7 @@ impl PortUserHandle {
             end: None,
         }));
         shared.look_for(now, number);
+        shared.show_units();
         drop(shared);
         Self { port, number }
     }
@@ -140,6 +149,7 @@ impl Drop for PortUserHandle {
     fn drop(&mut self) {
         let mut port = self.port.borrow_mut();
         port.users[self.number] = None;
+        port.show_units();
         port.call_all();
     }
 }
@@ -158,7 +168,17 @@ impl SharedPort {
         for number in 0..self.users.len() {
             self.look_for(now, number);
         }
+        self.show_units();
         self.call_all();
+    }
+
+    /// Lets other programs know what is used here.
+    fn show_units(&mut self) {
+        let users = self.users.iter().flatten();
+        let units = users.filter_map(|user| Some((user.wwpn, user.unit.clone()?)));
+        if let Some(n_port) = &mut self.n_port {
+            n_port.show_units(units.collect());
+        }
     }
 
     /// It cannot be had.

@@ -45,6 +45,14 @@ fn port(place: &str, pid: u32) -> PortStatus {
             max_frame: 2048,
             role: "FCP Target".to_owned(),
             online: true,
+            units: vec![UnitStatus {
+                lun: 5,
+                vendor: "LUNAR".to_owned(),
+                product: "VOLUME".to_owned(),
+                revision: "0.1".to_owned(),
+                bytes: 3 << 30,
+                block_size: 4096,
+            }],
         }],
         ..PortStatus::default()
     }
@@ -89,6 +97,12 @@ fn a_port_in_a_fabric_has_the_labels_of_the_kernels() {
     }
     let told = targets(&instances, UnitStyle::Table);
     assert!(told.contains("    FC-ID (Port ID):  0x0101ef\n"), "{told}");
+    let unit = "         5  -              3.00 GiB     4096     LUNAR VOLUME (rev 0.1)\n";
+    assert!(told.contains(unit), "{told}");
+    let told = targets(&instances, UnitStyle::Full);
+    let id = "        Ethernet Port FCID: 0x0101aa\n        Target FCID:        0x0101ef\n";
+    let size = "        Capacity:           3.00 GiB\n        Capacity in Blocks: 786432\n";
+    assert!(told.contains(id) && told.contains(size), "{told}");
     let row = RowTable::Port.row(&instances, &mut Some(40));
     assert!(row.starts_with("60      7         4000"), "{row}");
     let row = RowTable::LinkErrors.row(&instances, &mut None);
