@@ -168,3 +168,14 @@ fn what_finds_no_target_or_no_unit_logs_out_of_the_fabric() {
     server.stop_well().unwrap();
     fabric.ends_empty();
 }
+
+#[test]
+fn without_zones_no_port_sees_another_which_is_told_once() {
+    let fabric = Fabric::start("switch-closed", &[]);
+    let (server, unit) = fabric.serve(&["ram:1M"]);
+    fabric.logs("has logged in as 0x01");
+    crate::refused(&mut crate::lunar(&["info", &unit]));
+    let log = fabric.log();
+    assert_eq!(log.matches("no port sees another").count(), 1, "{log}");
+    server.stop_well().unwrap();
+}

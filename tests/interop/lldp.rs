@@ -1,9 +1,10 @@
 //! LLDP and DCBX as others judge them: lldpd sends TLVs that `lunar dcb` has to show, lldptool
 //! names those of `lunar switch`, and `dcb` of iproute2 asks the kernel what `lunar` asks.
 //!
-//! These need root and programs that not every machine has; what is missing is told, and the test
-//! is passed over.
+//! These need root, without which they are told as not run: lldpd and lldpad give up privileges
+//! that the root of a user namespace cannot give up.
 
+use std::fs;
 use std::process::Command;
 
 use tests::{server, tool};
@@ -11,25 +12,34 @@ use tests::{server, tool};
 use crate::{LIMIT, says};
 
 /// What a script in namespaces of its own prints, in which `$0` is `lunar`. All that it starts ends
-/// with it. `None` where this machine does not have what it needs.
+/// with it. `None` without root.
 fn judged_by(tools: &[&str], script: &str) -> Option<String> {
-    let unshare = || {
-        let mut unshare = Command::new("unshare");
-        unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child"]);
-        unshare
-    };
-    let has_root = tool::must(unshare().arg("true"));
-    if let Err(cause) = has_root.and_then(|_| tool::present(tools)) {
-        eprintln!("SKIPPED: {cause:#}");
+    tool::present(tools).unwrap();
+    if !is_root() {
+        tool::not_run("judges of LLDP and DCBX: they need root");
         return None;
     }
     let both = [PAIR, script].concat();
     let lunar = server::binary().unwrap();
-    let mut command = unshare();
+    let mut command = in_namespaces();
     command.args(["bash", "-euc", &both]).arg(lunar);
     let ran = tool::run(&mut command, LIMIT).unwrap();
     assert!(ran.good(), "{:?}: {}", ran.status, ran.output);
     Some(ran.output)
+}
+
+fn in_namespaces() -> Command {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child"]);
+    unshare
+}
+
+/// Whether this user may do all that root may. The root that `unshare --map-root-user` makes is the
+/// only user of its namespace.
+fn is_root() -> bool {
+    let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let has_others = users.split_whitespace().nth(2) != Some("1");
+    has_others && tool::must(in_namespaces().arg("true")).is_ok()
 }
 
 /// `ours` is where `lunar` is, and `theirs` is where the others are. lldpad keeps its process id in
@@ -42,24 +52,31 @@ const PAIR: &str = "
     ip link set lo up
 ";
 
-/// lldpd sends `TLVS` each second, and lldpad listens beside it: DCBX is between two.
+/// Has lldpd send this TLV, `OUI SUBTYPE INFO`: `action` is to add or replace it.
+fn tlv(action: &str, tlv: &str) -> String {
+    let [oui, subtype, info] = tlv.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{tlv}")
+    };
+    let tlv = format!("custom-tlv {action} oui {oui} subtype {subtype} oui-info {info}");
+    format!("lldpcli -u /run/lldpd.socket configure lldp {tlv}\n")
+}
+
+/// lldpd, which sends each second.
+const LLDPD: &str = "
+    mkdir /run/lldpd /run/empty
+    lldpd -d -I theirs -u /run/lldpd.socket -O /run/empty >/run/lldpd.log 2>&1 &
+    until lldpcli -u /run/lldpd.socket show configuration; do sleep 0.1; done >&- 2>&-
+    lldpcli -u /run/lldpd.socket configure lldp tx-interval 1
+";
+
+/// lldpd sends `TLVS`, and lldpad listens beside it: DCBX is between two.
 fn neighbours(tlvs: &[&str]) -> String {
-    let configured = tlvs.iter().map(|tlv| {
-        let [oui, subtype, info] = tlv.split(' ').collect::<Vec<_>>()[..] else {
-            panic!("{tlv}")
-        };
-        let tlv = format!("custom-tlv add oui {oui} subtype {subtype} oui-info {info}");
-        format!("lldpcli -u /run/lldpd.socket configure lldp {tlv}\n")
-    });
-    let configured: String = configured.collect();
+    let configured: String = tlvs.iter().map(|told| tlv("add", told)).collect();
     format!(
-        "mkdir /run/lldpd /run/empty
-        touch /run/lldpad.conf
+        "touch /run/lldpad.conf
         lldpad -f /run/lldpad.conf -p >/run/lldpad.log 2>&1 &
-        lldpd -d -I theirs -u /run/lldpd.socket -O /run/empty >/run/lldpd.log 2>&1 &
-        until lldpcli -u /run/lldpd.socket show configuration; do sleep 0.1; done >&- 2>&-
+        {LLDPD}
         until lldptool set-lldp -i theirs adminStatus=rx; do sleep 0.1; done >&- 2>&-
-        lldpcli -u /run/lldpd.socket configure lldp tx-interval 1
         {configured}
         \"$0\" switch ours --open >/run/ready 2>/run/switch.log &
         \"$0\" dcb ours --seconds 4

@@ -1,7 +1,7 @@
 //! Other people's programs, run with a time limit.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -79,6 +79,14 @@ pub fn must(command: &mut Command) -> Result<String> {
         bail!("{command:?}: {:?}\n{}", ran.status, ran.output);
     }
     Ok(ran.output)
+}
+
+/// Tells `./check`, past what captures the output of tests that pass, that something has not run.
+/// `what` is a line, with the reason.
+pub fn not_run(what: &str) {
+    let words = format!("\nnot run: {what}\ntest result: ok. 0 passed; 0 failed; 1 not run\n");
+    // Without standard error there is nobody to tell.
+    let _ = std::io::stderr().write_all(words.as_bytes());
 }
 
 /// Stops a process as it is (SIGSTOP), and waits until it stands still: its threads go on until the

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use tests::tool;
 
-use crate::captures;
 use crate::variations::Word;
 
 /// Bounds, far above what is usual: 5 s to boot, a minute for a script. They only end what hangs,
@@ -219,11 +218,9 @@ impl Guest {
         }
     }
 
-    /// Has tshark find nothing malformed in what went over its interfaces so far.
-    pub(crate) fn judge(&self) -> Result<()> {
-        self.captures
-            .iter()
-            .try_for_each(|file| captures::judge(file))
+    /// The files of what went over its interfaces so far.
+    pub(crate) fn captures(&self) -> &[PathBuf] {
+        &self.captures
     }
 }
 

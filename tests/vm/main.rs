@@ -209,7 +209,8 @@ impl<'a> Scene<'a> {
     /// Has tshark find nothing malformed in what went over the guests' interfaces.
     fn judge(&self) -> Result<()> {
         let guests = [Some(&self.guest), self.second.as_ref()];
-        guests.into_iter().flatten().try_for_each(Guest::judge)
+        let captures = guests.into_iter().flatten().map(Guest::captures);
+        captures::judge(&captures.collect::<Vec<_>>().concat())
     }
 
     /// Turns the guests off. Captures are kept of what failed, or if they are to be.
@@ -283,7 +284,10 @@ fn judge(scene: &Scene<'_>, report: &Report) -> bool {
     let judged = scene.judge();
     match &judged {
         Ok(()) => report.passed(&name, begun.elapsed()),
-        Err(cause) => report.failed(&name, &format!("{cause:#}"), begun.elapsed()),
+        Err(cause) => match cause.downcast_ref() {
+            Some(NotRun(reason)) => report.not_run(&name, reason),
+            None => report.failed(&name, &format!("{cause:#}"), begun.elapsed()),
+        },
     }
     judged.is_ok()
 }
