@@ -6,9 +6,11 @@
 //! | no write reaches what is not served, or by a LUN that leads elsewhere | each step |
 //! | no read is of the wrong disk, no write of what may only be read is GOOD | each answer |
 //! | sessions end and unit attentions are told as the plan has said, to no one else | [`told`] |
+//! | logins to the fabrics of switches end, and ports part, as the plan has said | [`fabrics`] |
 //! | LUNs, identities and SendTargets are what the tree says | [`sight`] |
 //! | the tree that was applied is the one that is served: its plan is empty | each change |
 
+mod fabrics;
 mod hosts;
 mod server;
 mod sight;
@@ -25,6 +27,7 @@ use engine::change::ChangeError;
 use iscsi::target::NodeAccess;
 use sim::{POOL_BYTES, Rng, World, WorldConfig};
 
+use self::fabrics::Fabrics;
 use self::hosts::Host;
 use self::server::{Defect, Served, Workshop};
 use self::trees::{INITIATORS, PORTALS, TARGETS};
@@ -44,6 +47,7 @@ struct Site {
     watch: Watch,
     hosts: Vec<Host>,
     served: Served,
+    fabrics: Fabrics,
     /// What is served.
     tree: Tree,
     /// What each LUN led to, and when.
@@ -112,6 +116,7 @@ impl Site {
             watch,
             hosts: any_hosts(&mut rng),
             served: Served::default(),
+            fabrics: Fabrics::default(),
             tree: Tree::default(),
             history: Vec::new(),
             order: None,
@@ -226,6 +231,7 @@ impl Site {
         match result.lock().expect("no panic").take() {
             Some(Ok(())) => {
                 self.served = next;
+                self.fabrics.serve(tree, self.defect);
                 Ok(())
             }
             Some(Err(ChangeError::Busy(volume))) => {

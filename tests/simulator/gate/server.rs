@@ -16,7 +16,7 @@ use block::stats::Stats;
 use block::volume::Volume;
 use control::gate::{Engine, Generation, Persist, Store};
 use control::lower::{Machine, inventory, portal_groups};
-use control::plan::SessionFact;
+use control::plan::{FabricLogins, SessionFact};
 use control::tree::Tree;
 use engine::change::{Change, NewUnit, NewVolume};
 use engine::inventory::{Inventory, LocalNode, PlacedInventory, Step, UnitRow, diff};
@@ -42,6 +42,8 @@ pub(super) enum Defect {
     ForgetsNames,
     /// A volume is not exchanged.
     ForgetsSwaps,
+    /// A switch starts again to have other zones.
+    RestartsSwitches,
     /// The plan calls it quiet when LUNs change.
     QuietRemap,
     /// The plan calls it quiet when sessions end.
@@ -274,6 +276,10 @@ pub(super) struct SimServer(pub(super) Rc<RefCell<Site>>);
 impl Engine for SimServer {
     fn sessions(&self) -> Result<Vec<SessionFact>, String> {
         Ok(self.0.borrow_mut().facts())
+    }
+
+    fn fabric_logins(&self) -> FabricLogins {
+        self.0.borrow().fabrics.logins()
     }
 
     fn refresh(&mut self, _: &Arc<Tree>) -> Result<(), Vec<String>> {

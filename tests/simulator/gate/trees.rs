@@ -12,7 +12,7 @@ use control::tree::{
 };
 use sim::Rng;
 
-use super::DISKS;
+use super::{DISKS, fabrics};
 
 pub(super) const TARGETS: [&str; 2] = [
     "iqn.2026-11.org.example:red",
@@ -56,10 +56,11 @@ pub(super) fn after(rng: &mut Rng, old: &Tree) -> Tree {
 }
 
 fn edit(rng: &mut Rng, tree: &mut Tree) {
-    match rng.below(12) {
+    match rng.below(13) {
         0..=2 => edit_volume(rng, tree),
         3 => edit_group(rng, tree),
         4 => edit_targets(rng, tree),
+        5 => fabrics::edit(rng, tree),
         _ => {
             let name = *rng.pick(&TARGETS);
             if let Some(row) = tree.target.get_mut(name) {

@@ -60,6 +60,7 @@ impl Trial {
     }
 
     fn change(&mut self) {
+        self.site.borrow_mut().fabrics.wander(&mut self.rng);
         let (candidate, new) = self.candidate();
         let old = self.gate.tree().clone();
         let request = ChangeRequest {
@@ -88,6 +89,7 @@ impl Trial {
             new: self.gate.tree(),
         };
         judge.judge();
+        site.fabrics.judge(&plan);
         if self.rng.one_in(3) {
             site.look_around();
         }
@@ -204,6 +206,7 @@ fn worlds_find_what_is_wrong_with_a_server_and_a_plan() {
         Defect::ForgetsReadOnly,
         Defect::ForgetsNames,
         Defect::ForgetsSwaps,
+        Defect::RestartsSwitches,
         Defect::QuietRemap,
         Defect::QuietCuts,
         Defect::NamesOthers,
