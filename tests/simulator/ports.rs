@@ -3,10 +3,12 @@
 
 mod disk;
 mod host;
+mod orders;
 mod server;
 mod world;
 
 pub(crate) use disk::{BLOCK, BLOCKS};
 pub(crate) use host::{Host, Use};
+pub(crate) use orders::{PortWorld, any_faults};
 pub(crate) use server::Server;
 pub(crate) use world::{Shape, World};

@@ -17,7 +17,7 @@ use scsi::medium::Extent;
 use super::FabricWorld;
 use super::chassis::number;
 use super::linux::VnPort;
-use crate::ports::{BLOCKS, Use};
+use crate::ports::{BLOCKS, PortWorld, Use};
 
 /// What is not as it should be.
 type Wrong = String;

@@ -1,45 +1,14 @@
-//! What is done to stations and switches.
+//! What is done to switches, and to all stations at once.
 
 use std::time::Duration;
 
 use super::FabricWorld;
-use super::shape::{self, Vlan};
+use super::shape::Vlan;
 use super::watch::Mutant;
 use super::zoning::Zoning;
+use crate::ports::PortWorld;
 
 impl FabricWorld {
-    /// A station's process is started, anew if there was one.
-    pub(crate) fn start(&mut self, at: usize) {
-        self.tell(|| format!("{at} starts"));
-        let (now, servers) = (self.now, self.servers.len());
-        let hosts = servers + self.hosts.len();
-        if at < servers {
-            self.servers[at].start(now, &mut self.rng);
-        } else if at < hosts {
-            self.hosts[at - servers].start(now, &mut self.rng);
-        } else {
-            let (kind, at) = ((self.mtu, self.vports), at - hosts);
-            self.linux[at].start(now, shape::kernel(at, kind));
-        }
-        self.watch.forget(at);
-        self.touched.insert(at);
-    }
-
-    /// A station's process is killed.
-    pub(crate) fn kill(&mut self, at: usize) {
-        self.tell(|| format!("{at} is killed"));
-        self.station(at).is_alive = false;
-    }
-
-    /// A station's cable is taken out or put in.
-    pub(crate) fn link(&mut self, at: usize, up: bool) {
-        self.tell(|| format!("{at} has its link {}", if up { "up" } else { "down" }));
-        let now = self.now;
-        self.station(at).link(now, up);
-        self.watch.forget(at);
-        self.touched.insert(at);
-    }
-
     /// Kernels in point-to-point mode have their cables taken out and put in again, as they hear no
     /// FCF before; how many there were.
     pub(crate) fn relink_point_to_point(&mut self) -> usize {
@@ -51,12 +20,6 @@ impl FabricWorld {
             self.link(*at, true);
         }
         lost.len()
-    }
-
-    /// A station's clock jumps ahead.
-    pub(crate) fn jump(&mut self, at: usize, by: Duration) {
-        self.tell(|| format!("{at} jumps by {by:?}"));
-        self.station(at).jump(by);
     }
 
     /// A switch is started, with the zones of now and the N_Port_IDs that were written down.

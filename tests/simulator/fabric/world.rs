@@ -18,7 +18,7 @@ use super::shape::{self, FabricShape, Vlan};
 use super::watch::{Mutant, Watch};
 use super::zoning::Zoning;
 use crate::oracle::{Oracle, Wrong};
-use crate::ports::{BLOCK, BLOCKS, Host, Server, Use};
+use crate::ports::{BLOCK, BLOCKS, Host, PortWorld, Server, Use};
 
 /// A world.
 pub(crate) struct FabricWorld {
@@ -87,11 +87,6 @@ impl FabricWorld {
         world
     }
 
-    /// How many stations there are: targets, hosts, then Linux kernels.
-    pub(crate) const fn stations(&self) -> usize {
-        self.servers.len() + self.hosts.len() + self.linux.len()
-    }
-
     /// How many Ethernets there are.
     pub(crate) const fn ethernets(&self) -> usize {
         self.ethernets
@@ -112,17 +107,6 @@ impl FabricWorld {
     /// How many switches there are.
     pub(crate) const fn switches(&self) -> usize {
         self.chassis.len()
-    }
-
-    pub(super) fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
-        let (servers, hosts) = (self.servers.len(), self.hosts.len());
-        if at < servers {
-            &mut self.servers[at].station
-        } else if at < servers + hosts {
-            &mut self.hosts[at - servers].station
-        } else {
-            &mut self.linux[at - servers - hosts]
-        }
     }
 
     /// A host asks for something.
@@ -152,57 +136,12 @@ impl FabricWorld {
         self.stations() + self.chassis.len() * self.ethernets
     }
 
-    /// Lets things happen for a while, or until something is so; whether it is.
-    pub(crate) fn run(&mut self, most: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
-        let until = self.now + most;
-        loop {
-            let settled = self.settle();
-            settled.unwrap_or_else(|Wrong(what)| panic!("{what}"));
-            if is_so(self) {
-                return true;
-            }
-            if !self.step(until) {
-                return false;
-            }
-        }
-    }
-
-    /// The same, where it has to become so.
-    #[track_caller]
-    pub(crate) fn within(&mut self, most: Duration, what: &str, is_so: impl Fn(&Self) -> bool) {
-        assert!(self.run(most, is_so), "no {what} within {most:?}");
-    }
-
     /// Lets so many things happen; whether there were as many.
     pub(crate) fn steps(&mut self, count: u32) -> bool {
         (0..count).all(|_| {
-            let settled = self.settle();
-            settled.unwrap_or_else(|Wrong(what)| panic!("{what}"));
+            self.settled();
             self.step(Now::MAX)
         })
-    }
-
-    /// The next thing happens, unless that is after `until`.
-    fn step(&mut self, until: Now) -> bool {
-        let servers = self.servers.iter().filter(|server| server.station.is_alive);
-        let disks = servers.filter_map(|server| server.disk.next()).min();
-        let switches = self.chassis.iter().filter_map(Chassis::deadline).min();
-        let stations = 0..self.stations();
-        let stations = stations.filter_map(|at| self.station(at).deadline()).min();
-        let next = [disks, stations, switches, self.ethernet.next()];
-        let next = next.into_iter().flatten().min();
-        let Some(next) = next.filter(|next| *next <= until) else {
-            self.now = until;
-            return false;
-        };
-        self.steps = if next > self.now { 0 } else { self.steps + 1 };
-        assert!(self.steps < 10_000, "time stands still");
-        self.now = self.now.max(next);
-        match self.ethernet.arrived(self.now) {
-            Some((at, frame)) => self.hear(at, &frame),
-            None => self.wake(),
-        }
-        true
     }
 
     fn hear(&mut self, at: usize, frame: &Bytes) {
@@ -257,23 +196,6 @@ impl FabricWorld {
             }
         }
         self.answer();
-    }
-
-    /// Lets stations and switches do what they can at once.
-    fn settle(&mut self) -> Result<(), Wrong> {
-        while let Some(at) = self.touched.pop_first() {
-            for turn in 0.. {
-                assert!(turn < 10_000, "{at} never comes to rest");
-                let any = match at.checked_sub(self.stations()) {
-                    Some(number) => self.switch_turn(number),
-                    None => self.turn(at)?,
-                };
-                if !any {
-                    break;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn turn(&mut self, at: usize) -> Result<bool, Wrong> {
@@ -358,8 +280,89 @@ impl FabricWorld {
             }
         }
     }
+}
 
-    pub(super) fn tell(&self, what: impl Fn() -> String) {
+/// Targets come first, then hosts and Linux kernels.
+impl PortWorld for FabricWorld {
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn stations(&self) -> usize {
+        self.servers.len() + self.hosts.len() + self.linux.len()
+    }
+
+    fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
+        let (servers, hosts) = (self.servers.len(), self.hosts.len());
+        if at < servers {
+            &mut self.servers[at].station
+        } else if at < servers + hosts {
+            &mut self.hosts[at - servers].station
+        } else {
+            &mut self.linux[at - servers - hosts]
+        }
+    }
+
+    fn start(&mut self, at: usize) {
+        self.tell(|| format!("{at} starts"));
+        let (now, servers) = (self.now, self.servers.len());
+        let hosts = servers + self.hosts.len();
+        if at < servers {
+            self.servers[at].start(now, &mut self.rng);
+        } else if at < hosts {
+            self.hosts[at - servers].start(now, &mut self.rng);
+        } else {
+            let (kind, at) = ((self.mtu, self.vports), at - hosts);
+            self.linux[at].start(now, shape::kernel(at, kind));
+        }
+        self.watch.forget(at);
+        self.touched.insert(at);
+    }
+
+    fn relinked(&mut self, at: usize) {
+        self.watch.forget(at);
+        self.touched.insert(at);
+    }
+
+    fn settle(&mut self) -> Result<(), Wrong> {
+        while let Some(at) = self.touched.pop_first() {
+            for turn in 0.. {
+                assert!(turn < 10_000, "{at} never comes to rest");
+                let any = match at.checked_sub(self.stations()) {
+                    Some(number) => self.switch_turn(number),
+                    None => self.turn(at)?,
+                };
+                if !any {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, until: Now) -> bool {
+        let servers = self.servers.iter().filter(|server| server.station.is_alive);
+        let disks = servers.filter_map(|server| server.disk.next()).min();
+        let switches = self.chassis.iter().filter_map(Chassis::deadline).min();
+        let stations = 0..self.stations();
+        let stations = stations.filter_map(|at| self.station(at).deadline()).min();
+        let next = [disks, stations, switches, self.ethernet.next()];
+        let next = next.into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= until) else {
+            self.now = until;
+            return false;
+        };
+        self.steps = if next > self.now { 0 } else { self.steps + 1 };
+        assert!(self.steps < 10_000, "time stands still");
+        self.now = self.now.max(next);
+        match self.ethernet.arrived(self.now) {
+            Some((at, frame)) => self.hear(at, &frame),
+            None => self.wake(),
+        }
+        true
+    }
+
+    fn tell(&self, what: impl Fn() -> String) {
         if self.trace {
             eprintln!("{:>12.6} {}", self.now.as_secs_f64(), what());
         }

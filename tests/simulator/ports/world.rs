@@ -12,6 +12,7 @@ use sim::{DiskKind, Rng};
 
 use super::disk::{BLOCK, BLOCKS};
 use super::host::{Host, Use};
+use super::orders::PortWorld;
 use super::server::Server;
 use crate::oracle::{Oracle, Wrong};
 
@@ -109,74 +110,11 @@ impl World {
         world
     }
 
-    /// How many stations there are: targets, then hosts.
-    pub(crate) fn stations(&self) -> usize {
-        self.servers.len() + self.hosts.len()
-    }
-
-    /// A station's process is started, anew if there was one.
-    pub(crate) fn start(&mut self, at: usize) {
-        self.tell(|| format!("{at} starts"));
-        match at.checked_sub(self.servers.len()) {
-            None => self.servers[at].start(self.now, &mut self.rng),
-            Some(host) => self.hosts[host].start(self.now, &mut self.rng),
-        }
-        self.touched.insert(at);
-    }
-
-    /// A station's process is killed.
-    pub(crate) fn kill(&mut self, at: usize) {
-        self.tell(|| format!("{at} is killed"));
-        self.station(at).is_alive = false;
-    }
-
-    /// A station's cable is taken out or put in.
-    pub(crate) fn link(&mut self, at: usize, up: bool) {
-        self.tell(|| format!("{at} has its link {}", if up { "up" } else { "down" }));
-        let now = self.now;
-        self.station(at).link(now, up);
-        self.touched.insert(at);
-    }
-
-    /// A station's clock jumps ahead.
-    pub(crate) fn jump(&mut self, at: usize, by: Duration) {
-        self.tell(|| format!("{at} jumps by {by:?}"));
-        self.station(at).jump(by);
-    }
-
-    fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
-        match at.checked_sub(self.servers.len()) {
-            None => &mut self.servers[at].station,
-            Some(host) => &mut self.hosts[host].station,
-        }
-    }
-
     /// A host asks for something.
     pub(crate) fn begin(&mut self, host: usize, path: usize, what: Use) {
         self.tell(|| format!("host {host} asks target {path} for {what:?}"));
         self.hosts[host].begin(self.now, path, what, &mut self.oracle);
         self.touched.insert(self.servers.len() + host);
-    }
-
-    /// Lets things happen for a while, or until something is so; whether it is.
-    pub(crate) fn run(&mut self, most: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
-        let until = self.now + most;
-        loop {
-            let settled = self.settle();
-            settled.unwrap_or_else(|Wrong(what)| panic!("{what}"));
-            if is_so(self) {
-                return true;
-            }
-            if !self.step(until) {
-                return false;
-            }
-        }
-    }
-
-    /// The same, where it has to become so.
-    #[track_caller]
-    pub(crate) fn within(&mut self, most: Duration, what: &str, is_so: impl Fn(&Self) -> bool) {
-        assert!(self.run(most, is_so), "no {what} within {most:?}");
     }
 
     /// Whether every host is logged in to every target.
@@ -211,28 +149,6 @@ impl World {
         }
     }
 
-    /// The next thing happens, unless that is after `until`.
-    fn step(&mut self, until: Now) -> bool {
-        let servers = self.servers.iter().filter(|server| server.station.is_alive);
-        let disks = servers.filter_map(|server| server.disk.next()).min();
-        let stations = 0..self.stations();
-        let stations = stations.filter_map(|at| self.station(at).deadline()).min();
-        let next = [disks, stations, self.ethernet.next()];
-        let next = next.into_iter().flatten().min();
-        let Some(next) = next.filter(|next| *next <= until) else {
-            self.now = until;
-            return false;
-        };
-        self.steps = if next > self.now { 0 } else { self.steps + 1 };
-        assert!(self.steps < 10_000, "time stands still");
-        self.now = self.now.max(next);
-        match self.ethernet.arrived(self.now) {
-            Some((at, frame)) => self.hear(at, &frame),
-            None => self.wake(),
-        }
-        true
-    }
-
     fn hear(&mut self, at: usize, frame: &[u8]) {
         let now = self.now;
         if self.station(at).hear(now, frame) {
@@ -249,19 +165,6 @@ impl World {
                 self.touched.insert(at);
             }
         }
-    }
-
-    /// Lets the stations do what they can at once.
-    fn settle(&mut self) -> Result<(), Wrong> {
-        while let Some(at) = self.touched.pop_first() {
-            for turn in 0.. {
-                assert!(turn < 10_000, "{at} never comes to rest");
-                if !self.turn(at)? {
-                    break;
-                }
-            }
-        }
-        Ok(())
     }
 
     fn turn(&mut self, at: usize) -> Result<bool, Wrong> {
@@ -289,6 +192,70 @@ impl World {
         for to in (0..self.stations()).filter(|to| *to != from) {
             self.ethernet.send(self.now, (from, to), frame);
         }
+    }
+}
+
+/// Targets come first, then hosts.
+impl PortWorld for World {
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn stations(&self) -> usize {
+        self.servers.len() + self.hosts.len()
+    }
+
+    fn station(&mut self, at: usize) -> &mut Station<dyn Machine> {
+        match at.checked_sub(self.servers.len()) {
+            None => &mut self.servers[at].station,
+            Some(host) => &mut self.hosts[host].station,
+        }
+    }
+
+    fn start(&mut self, at: usize) {
+        self.tell(|| format!("{at} starts"));
+        match at.checked_sub(self.servers.len()) {
+            None => self.servers[at].start(self.now, &mut self.rng),
+            Some(host) => self.hosts[host].start(self.now, &mut self.rng),
+        }
+        self.touched.insert(at);
+    }
+
+    fn relinked(&mut self, at: usize) {
+        self.touched.insert(at);
+    }
+
+    fn settle(&mut self) -> Result<(), Wrong> {
+        while let Some(at) = self.touched.pop_first() {
+            for turn in 0.. {
+                assert!(turn < 10_000, "{at} never comes to rest");
+                if !self.turn(at)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, until: Now) -> bool {
+        let servers = self.servers.iter().filter(|server| server.station.is_alive);
+        let disks = servers.filter_map(|server| server.disk.next()).min();
+        let stations = 0..self.stations();
+        let stations = stations.filter_map(|at| self.station(at).deadline()).min();
+        let next = [disks, stations, self.ethernet.next()];
+        let next = next.into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= until) else {
+            self.now = until;
+            return false;
+        };
+        self.steps = if next > self.now { 0 } else { self.steps + 1 };
+        assert!(self.steps < 10_000, "time stands still");
+        self.now = self.now.max(next);
+        match self.ethernet.arrived(self.now) {
+            Some((at, frame)) => self.hear(at, &frame),
+            None => self.wake(),
+        }
+        true
     }
 
     fn tell(&self, what: impl Fn() -> String) {

@@ -10,7 +10,7 @@ use fc::wire::fip::{Descriptor, FipOperation, Flags};
 use sim::Rng;
 
 use crate::fabric::{FabricShape, FabricWorld, Mutant};
-use crate::ports::Use;
+use crate::ports::{PortWorld, Use, any_faults};
 use crate::seeds::{with_seeds, with_seeds_in_parallel};
 
 /// How long it takes ports and a switch that are left alone until all are logged in, and know what
@@ -39,7 +39,7 @@ fn a_fabric_recovers_from_whatever_goes_wrong() {
 fn tell(seed: u64, shape: &FabricShape, rng: &mut Rng) {
     let mut world = FabricWorld::new(seed, shape);
     world.recover(RECOVERY);
-    world.ethernet.faults = faults(rng);
+    world.ethernet.faults = any_faults(rng);
     for _ in 0..30 {
         let host = rng.below(world.hosts.len());
         let path = rng.below(world.servers.len());
@@ -71,42 +71,13 @@ fn calm(world: &mut FabricWorld, shape: &FabricShape) {
     world.stay(lasting(shape));
 }
 
-/// Any faults, of which one in ten FCoE frames suffers at the most.
-fn faults(rng: &mut Rng) -> Faults {
-    let mut times = || *rng.pick(&[0, 0, 10, 30, 100]);
-    Faults {
-        lost: times(),
-        twice: times(),
-        late: times(),
-        damaged: times(),
-        lateness: Duration::from_micros(*rng.pick(&[100, 3000, 50_000])),
-    }
-}
-
 fn disturb(world: &mut FabricWorld, rng: &mut Rng) {
     let pause = Duration::from_millis(*rng.pick(&[0, 10, 500, 3000, 30_000]));
     match rng.below(8) {
-        0..3 => disturb_station(world, rng, pause),
+        0..3 => world.disturb_station(rng, pause),
         3..5 => disturb_switch(world, rng, pause),
         5 => clear(world, rng),
         _ => world.rezone(),
-    }
-}
-
-fn disturb_station(world: &mut FabricWorld, rng: &mut Rng, pause: Duration) {
-    let at = rng.below(world.stations());
-    match rng.below(3) {
-        0 => {
-            world.link(at, false);
-            world.run(pause, |_| false);
-            world.link(at, true);
-        }
-        1 => {
-            world.kill(at);
-            world.run(pause, |_| false);
-            world.start(at);
-        }
-        _ => world.jump(at, pause),
     }
 }
 

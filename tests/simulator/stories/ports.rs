@@ -7,7 +7,7 @@ use fc::wire::frame::RCtl;
 use scsi::medium::Extent;
 use sim::{DiskKind, Rng};
 
-use crate::ports::{Shape, Use, World};
+use crate::ports::{PortWorld, Shape, Use, World, any_faults};
 use crate::seeds::with_seeds;
 
 /// How long it takes two ports that are left alone to find each other and log in.
@@ -23,7 +23,7 @@ fn reads_and_writes_while_everything_goes_wrong() {
         let mut rng = Rng::new(seed ^ 0x0070_6f72_7473);
         let mut world = World::new(seed, &Shape::any(&mut rng));
         world.run(RECOVERY, World::is_up);
-        world.ethernet.faults = faults(&mut rng);
+        world.ethernet.faults = any_faults(&mut rng);
         for _ in 0..40 {
             let host = rng.below(world.hosts.len());
             let path = rng.below(world.servers.len());
@@ -31,7 +31,8 @@ fn reads_and_writes_while_everything_goes_wrong() {
                 world.begin(host, path, Use::any(&mut rng));
             }
             if rng.one_in(16) {
-                disturb(&mut world, &mut rng);
+                let pause = Duration::from_millis(*rng.pick(&[0, 10, 500, 30_000]));
+                world.disturb_station(&mut rng, pause);
             }
             let most = if rng.one_in(16) { 10_000_000 } else { 1500 };
             let pause = Duration::from_micros(rng.below(most) as u64);
@@ -39,36 +40,6 @@ fn reads_and_writes_while_everything_goes_wrong() {
         }
         calm(&mut world);
     });
-}
-
-/// Any faults, of which one in ten FCoE frames suffers at the most.
-fn faults(rng: &mut Rng) -> Faults {
-    let mut times = || *rng.pick(&[0, 0, 10, 30, 100]);
-    Faults {
-        lost: times(),
-        twice: times(),
-        late: times(),
-        damaged: times(),
-        lateness: Duration::from_micros(*rng.pick(&[100, 3000, 50_000])),
-    }
-}
-
-fn disturb(world: &mut World, rng: &mut Rng) {
-    let at = rng.below(world.stations());
-    let pause = Duration::from_millis(*rng.pick(&[0, 10, 500, 30_000]));
-    match rng.below(3) {
-        0 => {
-            world.link(at, false);
-            world.run(pause, |_| false);
-            world.link(at, true);
-        }
-        1 => {
-            world.kill(at);
-            world.run(pause, |_| false);
-            world.start(at);
-        }
-        _ => world.jump(at, pause),
-    }
 }
 
 /// No more faults: everybody finds each other again, everything that was begun has ended, and the
