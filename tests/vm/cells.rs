@@ -384,6 +384,16 @@ pub(crate) const CELLS: &[Cell] = &[
         run: fabric::targets,
     },
     Cell {
+        name: "15-again",
+        starred: false,
+        root: Root::SmallLunar,
+        link: Link::Cable,
+        script: "fabric-again.sh",
+        options: &[],
+        variations: fabric::AGAIN,
+        run: fabric::again,
+    },
+    Cell {
         name: "15-bridge",
         starred: false,
         root: Root::SmallLunar,

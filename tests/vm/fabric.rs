@@ -29,10 +29,15 @@ const fn full(name: &'static str) -> Variation {
 /// Those of two guests, one of which is a target.
 pub(crate) const TARGETS: &[Variation] = &[full("disks")];
 
+/// Those of one guest that begins anew, over and over.
+pub(crate) const AGAIN: &[Variation] = &[full("ten-times"), full("ten-times-vlan")];
+
 /// Those of two guests on one Ethernet, with the switch and its peers at ends of veth pairs.
 pub(crate) const BRIDGE: &[Variation] = &[
     full("disks"),
+    full("vlan"),
     full("ten-times"),
+    full("ten-times-vlan"),
     full("restart"),
     full("standby-kill"),
     full("standby-term"),
@@ -106,14 +111,24 @@ fn second(scene: &mut Scene, action: &str, words: &[Word]) -> Result<()> {
 
 /// Plays one of the stories on a bridge.
 pub(crate) fn bridge(scene: &mut Scene, variation: &Variation) -> Result<()> {
-    if variation.name == "disks" {
-        return targets(scene, variation);
+    match variation.name {
+        "disks" => targets(scene, variation),
+        "vlan" => run(scene, variation),
+        _ => again(scene, variation),
     }
+}
+
+/// Plays one of those in which the port or the switch begins anew.
+pub(crate) fn again(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let dir = scene.folder(variation)?;
     let mut site = Site::new(scene, &dir)?;
     let mut words = words(variation.mtu);
+    if variation.name.ends_with("-vlan") {
+        site.vlan = Some(VLAN);
+        words.push(("vlan", VLAN.to_string()));
+    }
     let runs = match variation.name {
-        "ten-times" => [("fabric-again.sh", "")].as_slice(),
+        "ten-times" | "ten-times-vlan" => [("fabric-again.sh", "")].as_slice(),
         "restart" => &[("fabric-failover.sh", "restart")],
         "standby-kill" => &[
             ("fabric-failover.sh", "kill"),

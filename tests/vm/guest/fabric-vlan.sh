@@ -19,6 +19,7 @@ same() {
     "$@" >/tmp/theirs 2>&1 || true
     comparable /tmp/theirs >/tmp/theirs-told
     cat /tmp/theirs-told
+    cp /tmp/theirs-told "/tmp/stock $*"
     /vm/lunar "$@" >/tmp/ours 2>&1 || true
     comparable /tmp/ours >/tmp/ours-told
     diff -u /tmp/theirs-told /tmp/ours-told && return
@@ -27,18 +28,48 @@ same() {
 
 shows() { grep -qE -- "$1" /tmp/theirs-told || fail "it does not show: $1"; }
 
-# Rows of figures: title and columns alone are compared.
+# Rows of figures, of which there has to be one: title and columns alone are kept in `FILE-told`.
+has_rows() {
+    local told=$1
+    shift
+    timeout -s INT 2 stdbuf -oL "$@" >"$told" 2>&1 || true
+    cat "$told"
+    grep -qE '^[0-9]' "$told" || fail "no row of $*"
+    sed -E 's/[ \t]+$//' "$told" | sed -n '1,/^---/p' >"$told-told"
+}
+
 same_columns() {
     echo "--- $*"
-    timeout -s INT 2 stdbuf -oL "$@" >/tmp/theirs 2>&1 || true
-    timeout -s INT 2 /vm/lunar "$@" >/tmp/ours 2>&1 || true
-    cat /tmp/theirs /tmp/ours
-    local told
-    for told in theirs ours; do
-        sed -E 's/[ \t]+$//' "/tmp/$told" | sed -n '1,/^---/p' >"/tmp/$told-told"
-        grep -qE '^[0-9]' "/tmp/$told" || fail "no row of $*"
-    done
-    diff -u /tmp/theirs-told /tmp/ours-told || differences+=("$*")
+    [[ -e "/tmp/stock $*" ]] || has_rows "/tmp/stock $*" "$@"
+    has_rows /tmp/ours /vm/lunar "$@"
+    diff -u "/tmp/stock $*-told" /tmp/ours-told || differences+=("columns of $*")
+}
+
+# What stands before the first colon of each line.
+labels() { sed -nE 's/^( *[^:]+):.*/\1/p' "$1"; }
+
+# Ours shows a port of ours as the stock program has shown that of the kernel.
+same_labels() {
+    echo "--- ours: $*"
+    /vm/lunar "$@" | tee /tmp/ours
+    diff -u <(labels "/tmp/stock $*") <(labels /tmp/ours) || differences+=("labels of $*")
+}
+
+# An initiator of ours at the same interface, with the same target: `ours_is_shown WWPN`.
+ours_is_shown() {
+    local wwpn load
+    wwpn=$(sed -E 's/^0x//; s/..\B/&:/g' <<<"$1")
+    /vm/lunar bench "fcoe://$interface/$wwpn/0?mode=fabric" --rw randread --bs 4k \
+        --rate-iops 10 --runtime 300s >/tmp/bench 2>&1 &
+    load=$!
+    took "a port of ours" 20 eval "/vm/lunar fcoeadm -t $interface | grep -q 'State: *Online'"
+    same_labels fcoeadm -i $interface
+    same_labels fcoeadm -t $interface
+    same_labels fcoeadm -f $interface
+    same_columns fcoeadm -s $interface 1
+    same_columns fcoeadm -b $interface 1
+    kill -INT "$load"
+    wait "$load" || true
 }
 
 ask serve
@@ -59,6 +90,7 @@ own=$(cat "/sys/class/fc_host/$port/port_id")
 other=$(cat /sys/class/fc_remote_ports/rport*/port_id | grep -v '^0xff' | head -n 1)
 roles=$(grep -l 'FCP Target' /sys/class/fc_remote_ports/rport*/roles | head -n 1)
 peer=$(basename "$(dirname "$roles")")
+target=$(cat "/sys/class/fc_remote_ports/$peer/port_name")
 same fcoeadm -i $interface
 shows "Symbolic Name: +fcoe v0.1 over $interface"
 shows "Fabric Name: +$fabric"
@@ -92,6 +124,7 @@ say logout
 echo 1 >"/sys/block/$name/device/delete"
 /vm/lunar fcoeadm -d $interface
 within 20 eval '[[ $(disks fcoe | wc -l) == 0 ]]'
+ours_is_shown "$target"
 ip link del $interface
 ((${#differences[@]} == 0)) || fail "not the same: ${differences[*]/%/;}"
 log_is_clean "Capacity data has changed"

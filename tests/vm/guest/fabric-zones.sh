@@ -11,17 +11,17 @@ sleep 3
 [[ $(disks fcoe) == "" ]] || fail "a disk without a zone"
 has_targets 0
 ask "zones first"
-took "a disk by a zone" 20 has_disks fcoe 1
+took "a disk by a zone" 3 has_disks fcoe 1
 disk_is_found 60 30
 writes_are_read "$disk"
 ask "zones none"
-took "no target without a zone" 20 has_targets 0
+took "no target without a zone" 2 has_targets 0
 ask "zones first"
-took "the target by its zone" 20 has_targets 1
+took "the target by its zone" 3 has_targets 1
 ask "leave 0"
-took "a target that left" 20 has_targets 0
+took "a target that left" 2 has_targets 0
 ask "serve 0"
-took "a target that came" 20 has_targets 1
+took "a target that came" 2 has_targets 1
 dd if="$disk" of=/dev/null bs=64k count=1 iflag=direct status=none
 
 ask "zones first,other"
