@@ -203,3 +203,26 @@ fn the_kernel_is_asked_what_iproute2_asks() {
     assert!(refusals >= 2, "{output}");
     says(&output, &["DCB                     this NIC has no DCB"]);
 }
+
+/// The neighbour is no Linux with DCB here, so lldpd tells what the command would change.
+#[test]
+fn a_neighbour_without_pfc_is_found_and_mended() {
+    let [off, on] = ["00", "08"].map(|enabled| format!("00,80,c2 11 08,{enabled}"));
+    let (off, on) = (tlv("add", &off), tlv("replace", &on));
+    let doctor = "\"$0\" doctor fcoe://ours --listen 4s || true";
+    let script = format!("{LLDPD}{off}{doctor}\n{on}{doctor}\n");
+    let Some(output) = judged_by(&["ip", "lldpcli", "lldpd"], &script) else {
+        return;
+    };
+    let (found, mended) = output
+        .split_once(":on\n")
+        .unwrap_or_else(|| panic!("{output}"));
+    let told = [
+        "priority flow control is off for priority 3 at this neighbor",
+        "    on ",
+        "): dcb pfc set dev PORT prio-pfc 3",
+    ];
+    says(found, &told);
+    assert_eq!(found.matches("\n    ").count(), 1, "{output}");
+    says(mended, &["ours: all is well"]);
+}

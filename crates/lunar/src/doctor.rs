@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use address::{ParseError, PortalAddress};
 use bench::floor::ether::{self, Place};
 use clap::Args;
-use runtime::diagnosis::readings::{BlastReading, PathReadings};
+use runtime::diagnosis::readings::{BlastReading, Hop, PathReadings};
 use runtime::diagnosis::survey::{Survey, SurveyPhase};
 use runtime::diagnosis::{judge, probe};
 use runtime::n_port::NoPort;
@@ -23,7 +23,8 @@ use crate::{VerbError, documents};
 ///
 /// Looks at the interface's MTU, queueing discipline, rings, flow control and counters, at those of
 /// the interfaces below it, and at the kernel's own FCoE; then measures, as a port of its own, how
-/// long frames may be to each other port and back. Each finding says what is wrong, where, and the
+/// long frames may be to each other port and back, and hears by LLDP what the neighbor does of flow
+/// control. Each finding says what is wrong, where, and the
 /// command that mends it. Nothing is changed.
 ///
 /// Where lunar floor --listen fcoe://IFACE --open runs at the other end, frames go both ways as
@@ -107,7 +108,7 @@ fn examine(args: &DoctorArgs, place: &Place, stop: &AtomicBool) -> Result<Examin
         .first()
         .is_some_and(|own| own.link.is_up);
     let (path, mut unmeasured) = if is_up && !args.listen.is_zero() {
-        measured(place, args.listen, stop)
+        measured(place, &survey.readings().hops, args.listen, stop)
     } else {
         (None, None)
     };
@@ -139,10 +140,11 @@ fn examine(args: &DoctorArgs, place: &Place, stop: &AtomicBool) -> Result<Examin
 /// out.
 fn measured(
     place: &Place,
+    hops: &[Hop],
     time: Duration,
     stop: &AtomicBool,
 ) -> (Option<PathReadings>, Option<String>) {
-    match probe::measure(place, time, stop) {
+    match probe::measure(place, hops, time, stop) {
         Ok(path) => (Some(path), None),
         Err(NoPort::Kernel(..) | NoPort::Narrow(_)) => (None, None),
         Err(cause) => (None, Some(cause.to_string())),

@@ -113,6 +113,8 @@ struct PathReport {
     fcfs: Vec<FcfReport>,
     /// Ports that log in outside of FIP: address and WWPN.
     outside_fip: BTreeMap<String, String>,
+    /// Those that speak DCBX: the priorities that PFC is on for.
+    neighbors: BTreeMap<String, Vec<usize>>,
 }
 
 #[derive(Serialize)]
@@ -212,12 +214,17 @@ impl<'a> HopReport<'a> {
                 frames_received: pause.frames.map(|frames| frames.received),
             }),
             pfc: hop.pfc.map(|pfc| PfcReport {
-                priorities: (0..8).filter(|bit| pfc.enabled & 1 << bit != 0).collect(),
+                priorities: priorities(pfc.enabled),
                 frames_sent: pfc.requests,
                 frames_received: pfc.indications,
             }),
         }
     }
+}
+
+/// The numbers of the bits that are set.
+fn priorities(bits: u8) -> Vec<usize> {
+    (0..8).filter(|bit| bits & 1 << bit != 0).collect()
 }
 
 fn qdiscs(hop: &Hop) -> Vec<QdiscReport<'_>> {
@@ -245,11 +252,14 @@ impl PathReport {
         });
         let outside = path.outside_fip.iter();
         let outside = outside.map(|(mac, wwpn)| (mac.to_string(), wwpn.to_string()));
+        let neighbours = path.neighbours.iter();
+        let neighbours = neighbours.map(|one| (one.name.clone(), priorities(one.pfc)));
         Self {
             mtu: path.mtu,
             ports: ports.collect(),
             fcfs: fcfs.collect(),
             outside_fip: outside.collect(),
+            neighbors: neighbours.collect(),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Runs the port that measures paths.
+//! Runs the port that measures paths, and listens for the neighbours on its link meanwhile.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ::io::ether::{EtherPort, Place};
@@ -10,20 +11,57 @@ use fc::path_probe::{PathProbe, PathProbeConfig};
 use fc::wire::ethernet::Mac;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::readings::PathReadings;
+use super::readings::{Hop, NeighbourReading, PathReadings};
+use crate::lldp;
 use crate::n_port::{Attachment, NoPort, PortNames, PortOwner};
 
-/// Measures for as long, or a little longer where an end is near, or until `stop`.
+/// Measures for as long, or a little longer where an end is near, or until `stop`. Of `hops`, the
+/// first is at `place`.
 ///
 /// # Errors
 ///
 /// When there can be no port at the interface.
-pub fn measure(place: &Place, time: Duration, stop: &AtomicBool) -> Result<PathReadings, NoPort> {
+pub fn measure(
+    place: &Place,
+    hops: &[Hop],
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<PathReadings, NoPort> {
     let site = Attachment::open(place, &PortOwner::Initiator)?;
-    let mut prober = Prober::new(site).map_err(|cause| NoPort::Io(place.clone(), cause))?;
-    let measured = prober.run(time, stop);
-    measured.map_err(|cause| NoPort::Io(place.clone(), cause))?;
-    Ok(prober.readings())
+    let failed = |cause| NoPort::Io(place.clone(), cause);
+    let mut prober = Prober::new(site).map_err(failed)?;
+    thread::scope(|scope| {
+        let listening = scope.spawn(|| neighbours(hops, time, stop));
+        prober.run(time, stop).map_err(failed)?;
+        Ok(PathReadings {
+            // A thread that has died has heard none.
+            neighbours: listening.join().unwrap_or_default(),
+            ..prober.readings()
+        })
+    })
+}
+
+/// The neighbours that speak DCBX on the link of an interface: LLDP has no tag, and each port of a
+/// bond has its own.
+fn neighbours(hops: &[Hop], time: Duration, stop: &AtomicBool) -> Vec<NeighbourReading> {
+    let has_link = |hop: &&Hop| !["vlan", "bond"].contains(&&*hop.link.kind);
+    let mut certain = hops.iter().filter(|hop| hop.place.is_certain());
+    let Some(port) = certain.find(has_link) else {
+        return Vec::new();
+    };
+    let place = Place::Interface(port.link.name.clone());
+    // Where nothing can be heard, the port that measures cannot be either, and tells why.
+    let Ok(view) = lldp::listen(&place, time, stop) else {
+        return Vec::new();
+    };
+    let heard = view.agent.neighbours().iter();
+    let speaking = heard.filter_map(|one| {
+        Some(NeighbourReading {
+            name: one.to_string(),
+            pfc: one.pfc()?,
+        })
+    });
+    speaking.collect()
 }
 
 /// A probe with its Ethernet port and its clock.
@@ -126,6 +164,7 @@ impl Prober {
             ports: self.probe.ports().copied().collect(),
             fcfs: self.probe.fcfs().copied().collect(),
             outside_fip: self.probe.outside_fip().collect(),
+            neighbours: Vec::new(),
         }
     }
 }

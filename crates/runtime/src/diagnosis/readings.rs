@@ -172,6 +172,17 @@ pub struct PathReadings {
     pub fcfs: Vec<FcfPath>,
     /// Ports that log in outside of FIP.
     pub outside_fip: Vec<(Mac, Wwn)>,
+    /// Neighbours on the link that speak DCBX.
+    pub neighbours: Vec<NeighbourReading>,
+}
+
+/// A neighbour by LLDP that speaks DCBX.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NeighbourReading {
+    /// Its system and its port.
+    pub name: String,
+    /// Priorities for which its priority flow control is on, a bit each.
+    pub pfc: u8,
 }
 
 /// Frames that went back and forth in large numbers, to a `lunar floor` and from it.

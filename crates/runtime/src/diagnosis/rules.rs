@@ -11,6 +11,7 @@
 //! | `backlog` | a backlog that holds few frames, or was full | `sysctl -w net.core.netdev_max_backlog` |
 //! | `budget` | turns of receiving that are too short | `sysctl -w net.core.netdev_budget` |
 //! | `flow-control` | neither link flow control nor that of FCoE's priority, or both | `dcb pfc`, `ethtool -A` |
+//! | `neighbor-pfc` | a neighbour whose flow control of FCoE's priority is off | `dcb pfc`, there |
 //! | `vlan-priority` | frames that leave with another priority than FCoE's | `ip link set … type vlan` |
 //! | `kernel-port` | the kernel's FCoE port in the place of ours | `…/libfcoe/parameters/destroy` |
 //! | `point-to-point` | kernels that have left FIP | to begin anew, there |
@@ -38,7 +39,7 @@ pub struct Rule {
 }
 
 /// All of them, in the order in which what they find is to be mended.
-pub const RULES: [Rule; 13] = [
+pub const RULES: [Rule; 14] = [
     Rule::new("link", link),
     Rule::new("mtu", mtu::own),
     Rule::new("path-mtu", mtu::path),
@@ -48,6 +49,7 @@ pub const RULES: [Rule; 13] = [
     Rule::new("backlog", queues::backlog),
     Rule::new("budget", queues::budget),
     Rule::new("flow-control", flow_control),
+    Rule::new("neighbor-pfc", neighbour_pfc),
     Rule::new("vlan-priority", vlan_priority),
     Rule::new("kernel-port", peers::kernel_port),
     Rule::new("point-to-point", peers::point_to_point),
@@ -113,13 +115,21 @@ fn is_bonded(hop: &Hop) -> bool {
     hop.place == HopPlace::Bonded
 }
 
+/// Whether link flow control is on in both directions.
+const fn pauses(pause: PauseReading) -> bool {
+    pause.rx && pause.tx
+}
+
+/// Whether these priorities, a bit each, are also FCoE's.
+const fn has_fcoe(priorities: u8) -> bool {
+    priorities & 1 << PRIORITY != 0
+}
+
 /// Frames of class 3 that a full queue drops are lost, unless one end can have the other wait.
 fn flow_control(readings: &Readings) -> Vec<Finding> {
     let found = readings.certain().filter_map(|hop| {
         let name = &hop.link.name;
-        let of_fcoe = |enabled: u8| enabled & 1 << PRIORITY != 0;
-        let pauses = |pause: PauseReading| pause.rx && pause.tx;
-        let (what, command) = match (hop.pfc.map(|pfc| of_fcoe(pfc.enabled)), hop.pause) {
+        let (what, command) = match (hop.pfc.map(|pfc| has_fcoe(pfc.enabled)), hop.pause) {
             (Some(true), Some(pause)) if pause.rx || pause.tx => (
                 "both link flow control and priority flow control are on, which exclude each other",
                 format!("ethtool -A {name} rx off tx off"),
@@ -137,6 +147,26 @@ fn flow_control(readings: &Readings) -> Vec<Finding> {
             ),
         };
         Some(at(hop, "flow-control", what.to_owned(), command))
+    });
+    found.collect()
+}
+
+/// What the neighbour says by DCBX. Link flow control does instead of that of a priority.
+fn neighbour_pfc(readings: &Readings) -> Vec<Finding> {
+    let neighbours = readings.path.iter().flat_map(|path| &path.neighbours);
+    let has_pause = readings.certain().any(|hop| hop.pause.is_some_and(pauses));
+    let off = neighbours.filter(|one| !has_fcoe(one.pfc) && !has_pause);
+    let found = off.map(|one| Finding {
+        rule: "neighbor-pfc",
+        place: one.name.clone(),
+        what: format!(
+            "priority flow control is off for priority {PRIORITY} at this neighbor, so its full \
+             queue drops frames of FCoE"
+        ),
+        remedy: Some(Remedy::at(
+            one.name.clone(),
+            format!("dcb pfc set dev PORT prio-pfc {PRIORITY}:on"),
+        )),
     });
     found.collect()
 }

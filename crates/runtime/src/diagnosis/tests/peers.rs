@@ -1,11 +1,13 @@
-//! The kernel's FCoE, here and elsewhere.
+//! The kernel's FCoE, here and elsewhere, and neighbours on the link.
 
 use fc::path_probe::FcfPath;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 
-use super::{only, sound};
-use crate::diagnosis::readings::{KernelPort, PathReadings};
+use io::ether::survey::PauseReading;
+
+use super::{nothing, only, sound};
+use crate::diagnosis::readings::{KernelPort, NeighbourReading, PathReadings};
 
 #[test]
 fn the_kernels_port_on_the_interface_is_told_with_how_to_remove_it() {
@@ -47,4 +49,31 @@ fn kernels_that_left_fip_are_told_to_begin_anew() {
         "point-to-point 02:00:00:00:00:07: ip link set IFACE down && ip link set IFACE up @ its \
          machine"
     );
+}
+
+/// Only priority 3 counts; who says nothing of DCBX is not among the neighbours.
+#[test]
+fn a_neighbour_without_pfc_is_told_unless_the_link_is_paused() {
+    let mut readings = sound();
+    let neighbour = |pfc| {
+        let name = "leaf1 Ethernet1/5 (00:0d:ec:6d:8f:00)".to_owned();
+        Some(PathReadings {
+            neighbours: vec![NeighbourReading { name, pfc }],
+            ..PathReadings::default()
+        })
+    };
+    readings.path = neighbour(0b1000);
+    nothing(&readings);
+    readings.path = neighbour(0b1_0111);
+    assert_eq!(
+        only(&readings),
+        "neighbor-pfc leaf1 Ethernet1/5 (00:0d:ec:6d:8f:00): dcb pfc set dev PORT prio-pfc 3:on \
+         @ leaf1 Ethernet1/5 (00:0d:ec:6d:8f:00)"
+    );
+    readings.hops[0].pause = Some(PauseReading {
+        rx: true,
+        tx: true,
+        ..PauseReading::default()
+    });
+    nothing(&readings);
 }

@@ -22,7 +22,7 @@ fn two_ports_measure_the_way_to_each_other() {
     let paths = thread::scope(|scope| {
         let ends = [(); 2].map(|()| {
             let place = &place;
-            scope.spawn(move || measure(place, Duration::from_secs(4), stop).unwrap())
+            scope.spawn(move || measure(place, &[], Duration::from_secs(4), stop).unwrap())
         });
         ends.map(|end| end.join().unwrap())
     });
@@ -73,7 +73,7 @@ fn a_port_outside_of_fip_is_heard() {
     let (_folder, place) = cable();
     let stop = &AtomicBool::new(false);
     let path = thread::scope(|scope| {
-        let measured = scope.spawn(|| measure(&place, Duration::from_secs(2), stop).unwrap());
+        let measured = scope.spawn(|| measure(&place, &[], Duration::from_secs(2), stop).unwrap());
         let mut other = EtherPort::open(&place, &EtherOptions::default()).unwrap();
         while !measured.is_finished() {
             let frame = flogi();
@@ -98,6 +98,6 @@ fn measuring_ends_when_it_is_told_to() {
     let (_folder, place) = cable();
     let stop = AtomicBool::new(false);
     stop.store(true, Relaxed);
-    let path = measure(&place, Duration::from_secs(3600), &stop).unwrap();
+    let path = measure(&place, &[], Duration::from_secs(3600), &stop).unwrap();
     assert_eq!(path.ports, []);
 }
