@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fc::fabric::zones::Zones;
-use fc::fabric::{PortNumber, Switch, SwitchConfig, SwitchPortConfig, Verdict};
-use fc::tests::EnodeFrames;
+use fc::fabric::{PortNumber, Switch, SwitchConfig, Verdict};
+use fc::tests::{EnodeFrames, fcf_mac, switch_of};
 use fc::wire::ethernet::Mac;
 use fc::wire::frame::{FrameType, RCtl};
 use fc::wire::names::FcId;
@@ -17,7 +17,11 @@ const PAYLOAD: [u8; 2112] = [7; 2112];
 
 /// A switch of two ports with as many pairs of hosts, one of each pair at either port.
 pub(crate) fn forward(pairs: u16) {
-    let mut switch = switch();
+    let config = SwitchConfig {
+        zones: Arc::new(Zones::open()),
+        ..SwitchConfig::default()
+    };
+    let mut switch = switch_of(&config, 2);
     for number in 0..2 * pairs {
         log_in(&mut switch, number);
     }
@@ -42,33 +46,10 @@ pub(crate) fn forward(pairs: u16) {
     });
 }
 
-fn fcf(port: u16) -> Mac {
-    Mac([2, 0, 0, 0xfc, 0, port as u8])
-}
-
-fn switch() -> Switch {
-    let config = SwitchConfig {
-        zones: Arc::new(Zones::open()),
-        ..SwitchConfig::default()
-    };
-    let mut switch = Switch::new(&config, Duration::ZERO, [1; 8]);
-    for port in 0..2 {
-        let number = switch.add_port(SwitchPortConfig {
-            place: format!("eth{port}").into(),
-            mac: fcf(port),
-            mtu: 2500,
-            tag: None,
-            hears_partner: false,
-        });
-        switch.link(Duration::ZERO, number, true);
-    }
-    switch
-}
-
 /// A host by its number, at one of both ports.
 fn host(number: u16) -> EnodeFrames {
     let [high, low] = number.to_be_bytes();
-    EnodeFrames::new(Mac([2, 0, 0, 1, high, low]), fcf(number % 2))
+    EnodeFrames::new(Mac([2, 0, 0, 1, high, low]), fcf_mac((number % 2) as u8))
 }
 
 fn log_in(switch: &mut Switch, number: u16) {

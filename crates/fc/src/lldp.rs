@@ -196,8 +196,7 @@ impl Lldp {
         payload: &[u8],
     ) -> Result<(), Violation> {
         self.tick(now);
-        let is_tagged = ethernet.vlan.is_some_and(|tag| tag.vid != 0);
-        let is_ours = ethernet.dst == Mac::NEAREST_BRIDGE && !is_tagged;
+        let is_ours = ethernet.dst == Mac::NEAREST_BRIDGE && ethernet.vid() == 0;
         if !self.is_up || self.config.mode == LldpMode::Off || !is_ours {
             return Ok(());
         }

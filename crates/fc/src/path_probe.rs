@@ -30,7 +30,7 @@ use self::echo::EchoSearch;
 use crate::fip::{self, Fip, FipConfig, FipEvent, Mode, Neighbour};
 use crate::frames::{FrameSink, Single};
 use crate::wire::els::{Els, LsRejectReason, Reply};
-use crate::wire::ethernet::{self, EthernetHeader, Mac};
+use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe::{self, ReceivedFrame};
 use crate::wire::fip::{Descriptor, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
@@ -274,11 +274,11 @@ impl PathProbe {
     /// over.
     pub fn receive(&mut self, now: Now, bytes: &[u8], vlan: Option<u16>) {
         self.tick(now);
-        let Ok((header, payload)) = EthernetHeader::parse(bytes) else {
+        let tag = vlan.map(VlanTag::decode);
+        let Ok((header, payload)) = EthernetHeader::parse_received(bytes, tag) else {
             return;
         };
-        let came = vlan.or(header.vlan.map(|tag| tag.vid));
-        if came.unwrap_or(0) != 0 || header.src == self.config.mac {
+        if header.vid() != 0 || header.src == self.config.mac {
             return;
         }
         match header.ethertype {

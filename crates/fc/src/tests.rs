@@ -19,7 +19,7 @@ use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
 use scsi::wire::sense::Status;
 
-pub use self::enode::{EnodeFrames, FipParts, fip_frame, login};
+pub use self::enode::{EnodeFrames, FipParts, fcf_mac, fip_frame, login, switch_of, switch_port};
 pub use self::ethernet::{Bytes, Ethernet, Fate, Faults, Link};
 pub use self::station::{FipView, Machine, Station, sent};
 use crate::frames::FrameSink;

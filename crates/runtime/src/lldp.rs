@@ -175,13 +175,13 @@ impl LldpView {
     }
 
     fn take(&mut self, now: Duration, frame: &[u8], tag: Option<u16>) {
-        let Ok((mut header, payload)) = EthernetHeader::parse(frame) else {
+        let tag = tag.map(VlanTag::decode);
+        let Ok((header, payload)) = EthernetHeader::parse_received(frame, tag) else {
             return;
         };
         if header.ethertype != LLDP {
             return;
         }
-        header.vlan = header.vlan.or(tag.map(VlanTag::decode));
         if let Err(violation) = self.agent.receive(now, &header, payload)
             && !self.violations.contains(&violation)
         {

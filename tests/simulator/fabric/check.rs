@@ -10,7 +10,7 @@ use fc::remote::RemotePort;
 use fc::tests::frame;
 use fc::wire::ethernet::{self, EthernetHeader};
 use fc::wire::fcoe::{Eof, Sof};
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use fc::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use fc::wire::names::{FcId, Wwn};
 use scsi::medium::Extent;
 
@@ -291,10 +291,7 @@ fn probe(from: &FabricLogin, to: &FabricLogin, fcf: ethernet::Mac, vlan: Option<
         ..EthernetHeader::new(from.mac, fcf, ethernet::FCOE)
     };
     let kind = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kind, (from.fc_id, to.fc_id), (OxId(1), RxId::UNASSIGNED))
-    };
+    let header = FrameHeader::request(kind, (from.fc_id, to.fc_id), OxId(1));
     frame(&ethernet, (Sof::I3, Eof::T), &header, &[0; 32])
 }
 

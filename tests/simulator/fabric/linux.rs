@@ -23,7 +23,7 @@ use fc::wire::els::{ClassParameters, Els, Features, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fcoe;
 use fc::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use fc::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use fc::wire::names::{FcId, Wwn};
 use scsi::medium::Now;
 
@@ -117,10 +117,7 @@ impl Linux {
         let ethernet = EthernetHeader::new(self.mac, FLOGI_MAC, ethernet::FCOE);
         let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
         let ids = (FcId::UNIDENTIFIED, FcId::FABRIC_F);
-        let header = FrameHeader {
-            f_ctl: FCtl::REQUEST,
-            ..FrameHeader::new(kind, ids, (self.take_ox_id(), RxId::UNASSIGNED))
-        };
+        let header = FrameHeader::request(kind, ids, self.take_ox_id());
         let payload = Els::Flogi(self.parameters()).encode();
         let delimiters = (fcoe::Sof::I3, fcoe::Eof::T);
         self.out

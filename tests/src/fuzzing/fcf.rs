@@ -8,14 +8,14 @@ use fc::fabric::zones::Zones;
 use fc::fabric::{
     FabricLogin, PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchPortConfig, Verdict,
 };
-use fc::tests::{HeapFrames, frame, login};
+use fc::tests::{HeapFrames, fcf_mac, frame, login, switch_port};
 use fc::wire::els::{ClassParameters, Els, Logo, ServiceParameters};
 use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fcoe::{self, Eof, Sof};
 use fc::wire::fip::{
     Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags, encode,
 };
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use fc::wire::frame::{FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 
 use super::script::Script;
@@ -28,11 +28,6 @@ pub fn fcf(data: &[u8]) {
         world.step(&mut script);
     }
     world.end();
-}
-
-/// The FCF-MAC of a port.
-const fn fcf_mac(port: u8) -> Mac {
-    Mac([2, 0, 0, 0xfc, 0, port])
 }
 
 /// A host: which port it is at, the address of its ENode, and its WWPN.
@@ -82,11 +77,8 @@ impl World {
         let mut switch = Switch::new(&config, Duration::ZERO, script.array());
         for port in 0..2 {
             let number = switch.add_port(SwitchPortConfig {
-                place: format!("eth{port}").into(),
-                mac: fcf_mac(port),
                 mtu: 2500 - 1000 * usize::from(port),
-                tag: None,
-                hears_partner: true,
+                ..switch_port(port)
             });
             switch.link(Duration::ZERO, number, true);
         }
@@ -188,10 +180,7 @@ impl World {
             (RCtl(2), FrameType::CT),
         ]);
         let ox_id = OxId(script.byte().into());
-        let header = FrameHeader {
-            f_ctl: FCtl::REQUEST,
-            ..FrameHeader::new(kind, (from, to), (ox_id, RxId::UNASSIGNED))
-        };
+        let header = FrameHeader::request(kind, (from, to), ox_id);
         let len = script.below(200);
         let mut payload = script.take(len).to_vec();
         payload.resize(payload.len() + 16 * script.below(100), 0);

@@ -11,7 +11,7 @@ use fc::wire::ethernet::{self, EthernetHeader, Mac};
 use fc::wire::fip::{
     Descriptor, DescriptorType, Encapsulated, Fc4Features, FipMessage, FipOperation, Flags, encode,
 };
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use fc::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use fc::wire::names::{FcId, Wwn};
 
 use super::script::Script;
@@ -224,14 +224,7 @@ impl World {
         let ox_id = mostly(script, self.asked, &[OxId(0), OxId(1)]);
         let els = Descriptor::Els(Encapsulated {
             kind,
-            header: FrameHeader {
-                f_ctl: FCtl::REQUEST,
-                ..FrameHeader::new(
-                    (r_ctl, FrameType::ELS),
-                    (own, to),
-                    (ox_id, RxId::UNASSIGNED),
-                )
-            },
+            header: FrameHeader::request((r_ctl, FrameType::ELS), (own, to), ox_id),
             payload: &payload,
         });
         let mut bytes = encode(

@@ -1,10 +1,11 @@
 //! Switches: their ports, zones and names.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use address::Time;
-use engine::switch::options::{DOMAINS, FKA_PERIODS, FcMap, PORTS_MAX, Place, VLANS, Wwn, place};
+use engine::switch::options::{
+    DOMAINS, FKA_PERIODS, FcMap, LINUX_FKA_MIN, PORTS_MAX, Place, VLANS, Wwn, place,
+};
 use fc::fabric::zones::Zones;
 
 use super::target::{Portal, portal};
@@ -230,9 +231,6 @@ fn check_twins(tree: &Tree, findings: &mut Findings) {
         }
     }
 }
-
-/// Below it, Linux takes the period for wrong and uses 8 s.
-const LINUX_FKA_MIN: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests;

@@ -51,12 +51,10 @@ impl LldpAgents {
         frame: &[u8],
         tag: Option<VlanTag>,
     ) -> Result<(), (Mac, Violation)> {
-        let (Some(agent), Ok((mut header, payload))) =
-            (&mut self.agents[at], EthernetHeader::parse(frame))
-        else {
+        let parsed = EthernetHeader::parse_received(frame, tag);
+        let (Some(agent), Ok((header, payload))) = (&mut self.agents[at], parsed) else {
             return Ok(());
         };
-        header.vlan = header.vlan.or(tag);
         let taken = agent.receive(now, &header, payload);
         taken.map_err(|violation| (header.src, violation))
     }

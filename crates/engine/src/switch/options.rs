@@ -12,6 +12,7 @@ pub use ::io::ring::RingKind;
 use fc::fabric::zones::Zones;
 pub use fc::lldp::LldpMode;
 use fc::wire::ethernet::Mac;
+pub use fc::wire::fip::FKA_PERIODS;
 pub use fc::wire::names::Wwn;
 use tracing::Span;
 
@@ -81,12 +82,8 @@ pub const DOMAINS: RangeInclusive<u8> = 1..=239;
 /// What `--vlan` may be (IEEE 802.1Q, VID).
 pub const VLANS: RangeInclusive<u16> = 1..=4094;
 
-/// What `--fka` may be: FC-BB-6 has FKA_ADV_PERIOD in this range.
-pub const FKA_PERIODS: RangeInclusive<Duration> =
-    Duration::from_millis(250)..=Duration::from_secs(90);
-
-/// Below it, Linux takes the period for wrong and uses 8 s.
-const LINUX_FKA_MIN: Duration = Duration::from_millis(500);
+/// Below it, Linux takes FKA_ADV_PERIOD for wrong and uses 8 s.
+pub const LINUX_FKA_MIN: Duration = Duration::from_millis(500);
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

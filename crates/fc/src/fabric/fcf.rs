@@ -42,7 +42,7 @@ use crate::fip::budget::{Budget, OverBudget, TokenBucket};
 use crate::fip::{FLOOD, max_fcoe};
 use crate::frames::FrameSink;
 use crate::wire::ethernet::{EthernetHeader, Mac};
-use crate::wire::fip::{FipMessage, FipOperation};
+use crate::wire::fip::{FKA_PERIODS, FipMessage, FipOperation};
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
@@ -135,7 +135,9 @@ pub(super) struct Fcf {
 impl Fcf {
     pub(super) fn new(config: &SwitchConfig, now: Now, random: [u8; 8]) -> Self {
         // As it is told, in milliseconds.
-        let period = config.fka_adv_period.clamp(PERIODS.0, PERIODS.1);
+        let period = config
+            .fka_adv_period
+            .clamp(*FKA_PERIODS.start(), *FKA_PERIODS.end());
         let period = Duration::from_millis(period.as_millis() as u64);
         let identity = Identity {
             switch_name: config.switch_name.unwrap_or_default(),
@@ -444,6 +446,3 @@ fn f_port_name(port: PortNumber, mac: Mac) -> Wwn {
 const fn silence(period: Duration) -> Duration {
     Duration::from_millis(period.as_millis() as u64 * 5 / 2)
 }
-
-/// The shortest and the longest FKA_ADV_PERIOD.
-const PERIODS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(90));

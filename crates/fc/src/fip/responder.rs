@@ -1,5 +1,5 @@
-//! FIP VLAN discovery, answered for ports of VN2VN (FC-BB-6): hosts ask on the interface itself,
-//! without a tag, on which VLAN others are.
+//! FIP VLAN discovery (FC-BB-6): hosts ask on the interface itself, without a tag, on which VLAN
+//! others are. Ports of VN2VN are answered here; what answers tell is read by [`notified`].
 //!
 //! | asked of | answered |
 //! |---|---|
@@ -118,6 +118,38 @@ fn asker(ethernet: &EthernetHeader, message: &FipMessage<'_>) -> Result<Mac, Vio
     let asker = named.filter(|mac| *mac == ethernet.src && !mac.is_multicast());
     asker.ok_or(REQUEST)
 }
+
+/// What a FIP VLAN Notification tells: its sender's address, and VLANs in its order, of which 0 is
+/// none. Those that there cannot be are left out.
+///
+/// # Errors
+///
+/// A descriptor is malformed, missing, twice, or out of place.
+pub fn notified(message: &FipMessage<'_>) -> Result<(Mac, Vec<u16>), Violation> {
+    let (mut from, mut vlans) = (None, Vec::new());
+    for descriptor in message.descriptors() {
+        match descriptor? {
+            Descriptor::Mac(mac) if from.replace(mac).is_none() => {}
+            Descriptor::Vlan(vid) => vlans.push(vid & VID),
+            Descriptor::Vendor { .. } => {}
+            other if other.kind().is_critical() => return Err(NOTIFICATION),
+            _ => {}
+        }
+    }
+    vlans.retain(|vid| *vid <= LAST_VID);
+    from.map(|mac| (mac, vlans)).ok_or(NOTIFICATION)
+}
+
+/// The bits of a VLAN identifier, and the last one that may be used (IEEE 802.1Q).
+const VID: u16 = 0x0fff;
+const LAST_VID: u16 = 4094;
+
+/// Of a notification, and of one from another station than it says.
+pub(in crate::fip) const NOTIFICATION: Violation = Violation {
+    rule: "a FIP VLAN Notification that is not from an FCF, or with a descriptor missing, twice, \
+           or out of place",
+    clause: "FC-BB-6, FIP VLAN discovery",
+};
 
 const REQUEST: Violation = Violation {
     rule: "a FIP VLAN Request that is not its sender's, or with a descriptor missing, twice, or \

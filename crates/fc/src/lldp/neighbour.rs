@@ -7,7 +7,7 @@ use scsi::medium::Now;
 
 use super::NEIGHBOURS_MAX;
 use crate::wire::ethernet::Mac;
-use crate::wire::lldp::cee::CeeDcb;
+use crate::wire::lldp::cee::{CeeDcb, FeatureFlags};
 use crate::wire::lldp::ieee::IeeeDcb;
 use crate::wire::lldp::{Identifier, Lldpdu, tlv};
 
@@ -107,6 +107,18 @@ impl LldpNeighbour {
         }
         told.ieee = (ieee != IeeeDcb::default()).then_some(ieee);
         told
+    }
+
+    /// Priorities for which it says that PFC is on, a bit each; `None` where it says nothing of
+    /// DCBX. In the dialect of CEE none is on if the feature is off or in error.
+    #[must_use]
+    pub fn pfc(&self) -> Option<u8> {
+        let ieee = self.ieee.as_ref();
+        let ieee = ieee.map(|told| told.pfc.map_or(0, |pfc| pfc.enabled));
+        let is_on = |flags: FeatureFlags| flags.enabled && !flags.error;
+        let cee = self.cee.as_ref();
+        let cee = cee.map(|told| told.pfc.filter(|pfc| is_on(pfc.flags)));
+        ieee.or_else(|| cee.map(|pfc| pfc.map_or(0, |pfc| pfc.enabled)))
     }
 
     fn is_of(&self, message: &Lldpdu<'_>) -> bool {

@@ -5,7 +5,7 @@ use scsi::medium::Now;
 use super::{Fc4Layer, Port};
 use crate::remote::{RemoteId, RemotePort, Role};
 use crate::wire::bls::BaRjt;
-use crate::wire::ethernet::{self, EthernetHeader};
+use crate::wire::ethernet::{self, EthernetHeader, VlanTag};
 use crate::wire::fcoe::{self, ReceivedFrame};
 use crate::wire::frame::{self, FCtl, FrameType, RCtl};
 
@@ -16,11 +16,12 @@ impl<F: Fc4Layer> Port<F> {
         self.tick(now);
         self.statistics.received_frames += 1;
         self.statistics.received_bytes += bytes.len() as u64;
-        let Ok((ethernet, payload)) = EthernetHeader::parse(bytes) else {
+        let tag = vlan.map(VlanTag::decode);
+        let Ok((ethernet, payload)) = EthernetHeader::parse_received(bytes, tag) else {
             self.statistics.malformed += 1;
             return;
         };
-        if !self.is_of_our_vlan(&ethernet, vlan) {
+        if ethernet.vid() != self.local.tag.map_or(0, |tag| tag.vid) {
             self.statistics.unknown += 1;
             return;
         }
@@ -34,12 +35,6 @@ impl<F: Fc4Layer> Port<F> {
             }
             _ => self.statistics.unknown += 1,
         }
-    }
-
-    fn is_of_our_vlan(&self, ethernet: &EthernetHeader, vlan: Option<u16>) -> bool {
-        let came = vlan.or(ethernet.vlan.map(|tag| tag.vid));
-        let ours = self.local.tag.map(|tag| tag.vid);
-        came.unwrap_or(0) == ours.unwrap_or(0)
     }
 
     fn fcoe(&mut self, ethernet: &EthernetHeader, payload: &[u8]) {

@@ -15,7 +15,7 @@ use scsi::medium::{Lease, Now};
 use super::{FcpTarget, LimitShare};
 use crate::port::Fc4Layer;
 use crate::remote::{FcpPeer, RemoteId};
-use crate::wire::ethernet::{self, EthernetHeader};
+use crate::wire::ethernet::{self, EthernetHeader, VlanTag};
 use crate::wire::fcoe::{self, ReceivedFrame};
 use crate::wire::frame::FrameHeader;
 use crate::wire::names::FcId;
@@ -109,7 +109,8 @@ impl<L: Lease> FcpBranch<L> {
 
     /// Takes a whole Ethernet frame; `vlan` is as for [`crate::port::Port::receive`].
     pub fn receive_ethernet(&mut self, now: Now, bytes: &[u8], vlan: Option<u16>) {
-        let parsed = EthernetHeader::parse(bytes).ok();
+        let tag = vlan.map(VlanTag::decode);
+        let parsed = EthernetHeader::parse_received(bytes, tag).ok();
         let fcoe = parsed.filter(|(ethernet, _)| ethernet.ethertype == ethernet::FCOE);
         let read = fcoe.and_then(|(ethernet, payload)| {
             let frame = fcoe::decode(payload).ok()?;
@@ -120,7 +121,7 @@ impl<L: Lease> FcpBranch<L> {
             return;
         };
         let s_id = frame.header.s_id;
-        match self.sender(&ethernet, vlan, &frame.header) {
+        match self.sender(&ethernet, &frame.header) {
             Some(remote) => self.target.receive(now, remote, &frame),
             None if self.initiators.contains_key(&s_id) => self.unknown += 1,
             None => self.keep(EarlyFrame {
@@ -142,18 +143,12 @@ impl<L: Lease> FcpBranch<L> {
     }
 
     /// Which initiator a frame is from, if it has a nexus here and the frame is to the port.
-    fn sender(
-        &self,
-        ethernet: &EthernetHeader,
-        vlan: Option<u16>,
-        header: &FrameHeader,
-    ) -> Option<RemoteId> {
+    fn sender(&self, ethernet: &EthernetHeader, header: &FrameHeader) -> Option<RemoteId> {
         let remote = *self.initiators.get(&header.s_id)?;
         let peer = self.target.peer(remote)?;
-        let came = vlan.or(ethernet.vlan.map(|tag| tag.vid)).unwrap_or(0);
         let is_ours = header.d_id == peer.own.fc_id
             && (ethernet.dst, ethernet.src) == (peer.own.mac, peer.address.mac)
-            && came == peer.tag.map_or(0, |tag| tag.vid);
+            && ethernet.vid() == peer.tag.map_or(0, |tag| tag.vid);
         is_ours.then_some(remote)
     }
 }

@@ -1,11 +1,14 @@
-//! What an ENode of a fabric sends (FC-BB-6), as whole Ethernet frames: for tests of switches.
+//! What an ENode of a fabric sends (FC-BB-6), as whole Ethernet frames, and a switch that hears it.
+
+use std::time::Duration;
 
 use super::frame;
+use crate::fabric::{Switch, SwitchConfig, SwitchPortConfig};
 use crate::wire::els::{ClassParameters, Els, Features, Logo, ServiceParameters};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe::{Eof, Sof};
 use crate::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl};
 use crate::wire::names::{FcId, Wwn};
 
 /// The frames of an ENode with one VN_Port.
@@ -25,6 +28,35 @@ pub struct EnodeFrames {
 
 /// What a FIP message is made of.
 pub type FipParts<'a> = (FipOperation, Flags, &'a [Descriptor<'a>]);
+
+/// The FCF-MAC of a port of [`switch_of`].
+#[must_use]
+pub const fn fcf_mac(port: u8) -> Mac {
+    Mac([2, 0, 0, 0xfc, 0, port])
+}
+
+/// The port of this number, at an interface in which full frames fit.
+#[must_use]
+pub fn switch_port(port: u8) -> SwitchPortConfig {
+    SwitchPortConfig {
+        place: format!("eth{port}").into(),
+        mac: fcf_mac(port),
+        mtu: 2500,
+        tag: None,
+        hears_partner: true,
+    }
+}
+
+/// A switch with as many ports, whose links are up since 0.
+#[must_use]
+pub fn switch_of(config: &SwitchConfig, ports: u8) -> Switch {
+    let mut switch = Switch::new(config, Duration::ZERO, [1; 8]);
+    for port in 0..ports {
+        let number = switch.add_port(switch_port(port));
+        switch.link(Duration::ZERO, number, true);
+    }
+    switch
+}
 
 /// What the ports of tests say in a login: class 3, in frames of up to 2,112 bytes.
 #[must_use]
@@ -142,7 +174,7 @@ impl EnodeFrames {
     ) -> Vec<u8> {
         let request = Descriptor::Els(Encapsulated {
             kind,
-            header: header(
+            header: FrameHeader::request(
                 (RCtl::ELS_REQUEST, FrameType::ELS),
                 (s_id, FcId::FABRIC_F),
                 ox_id,
@@ -190,7 +222,7 @@ impl EnodeFrames {
         payload: &[u8],
     ) -> Vec<u8> {
         let ethernet = self.of_port(from);
-        let header = header(kind, (from, to), OxId(ox_id));
+        let header = FrameHeader::request(kind, (from, to), OxId(ox_id));
         frame(&ethernet, (Sof::I3, Eof::T), &header, payload)
     }
 
@@ -205,7 +237,7 @@ impl EnodeFrames {
         frame_max: usize,
     ) -> Vec<Vec<u8>> {
         let ethernet = self.of_port(from);
-        let whole = header(kind, (from, to), OxId(ox_id));
+        let whole = FrameHeader::request(kind, (from, to), OxId(ox_id));
         let count = payload.len().div_ceil(frame_max).max(1);
         let one = |at: usize| {
             let end = payload.len().min((at + 1) * frame_max);
@@ -233,12 +265,5 @@ impl EnodeFrames {
     const fn of_port(&self, fc_id: FcId) -> EthernetHeader {
         let mac = Mac::of_port(Mac::FC_MAP, fc_id);
         self.header(mac, self.fcf, ethernet::FCOE)
-    }
-}
-
-fn header(kind: (RCtl, FrameType), ids: (FcId, FcId), ox_id: OxId) -> FrameHeader {
-    FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kind, ids, (ox_id, RxId::UNASSIGNED))
     }
 }

@@ -61,17 +61,6 @@ impl Mac {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The FC-ID of the VN_Port that has this address, if it is one of `map`.
-    #[must_use]
-    pub const fn port_of(self, [a, b, c]: [u8; 3]) -> Option<FcId> {
-        let [d, e, f, low @ ..] = self.0;
-        if d == a && e == b && f == c {
-            Some(FcId::from_bytes(low))
-        } else {
-            None
-        }
-    }
-
     /// Whether it names a group.
     #[must_use]
     pub const fn is_multicast(self) -> bool {
@@ -195,6 +184,30 @@ impl EthernetHeader {
             ethertype,
         };
         Ok((header, reader.0))
+    }
+
+    /// The same of a frame out of which the receiver may have taken a tag. That one says which VLAN
+    /// the frame came by, unless its identifier is 0.
+    ///
+    /// # Errors
+    /// The frame is shorter than its header.
+    pub fn parse_received(
+        frame: &[u8],
+        taken_out: Option<VlanTag>,
+    ) -> Result<(Self, &[u8]), Truncated> {
+        let (mut header, payload) = Self::parse(frame)?;
+        let taken_out = taken_out.filter(|tag| tag.vid != 0);
+        header.vlan = taken_out.or(header.vlan);
+        Ok((header, payload))
+    }
+
+    /// The VLAN that its tag says; 0 for none.
+    #[must_use]
+    pub const fn vid(&self) -> u16 {
+        match self.vlan {
+            Some(tag) => tag.vid,
+            None => 0,
+        }
     }
 
     /// Writes it at the front of `frame`, which must be long enough, and gives the rest.

@@ -1,5 +1,8 @@
 //! FIP, the FCoE Initialization Protocol (FC-BB-6): a header, then a list of descriptors.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use super::reader::{ByteReader, Truncated};
 
 pub mod descriptor;
@@ -8,6 +11,10 @@ pub use descriptor::{Descriptor, DescriptorType, Encapsulated, Fc4Features};
 
 /// Bytes of the header that descriptors follow.
 pub const HEADER_LEN: usize = 10;
+
+/// What FKA_ADV_PERIOD may be (FC-BB-6, Discovery Advertisement).
+pub const FKA_PERIODS: RangeInclusive<Duration> =
+    Duration::from_millis(250)..=Duration::from_secs(90);
 
 /// The version that FC-BB-5 and FC-BB-6 define.
 const VERSION: u8 = 1;

@@ -231,6 +231,15 @@ impl FrameHeader {
         }
     }
 
+    /// That of the only frame of a sequence that begins an exchange and hands the turn over.
+    #[must_use]
+    pub const fn request(kind: (RCtl, FrameType), ids: (FcId, FcId), ox_id: OxId) -> Self {
+        Self {
+            f_ctl: FCtl::REQUEST,
+            ..Self::new(kind, ids, (ox_id, RxId::UNASSIGNED))
+        }
+    }
+
     /// Reads a header from the front of `bytes`.
     ///
     /// # Errors

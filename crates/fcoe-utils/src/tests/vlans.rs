@@ -114,7 +114,7 @@ fn what_is_no_answer_is_left() {
         frame(OURS, FipOperation::VlanRequest, &whole),
         frame(OURS, FipOperation::VlanNotification, &[vlan]),
         frame(OURS, FipOperation::VlanNotification, &whole[..1]),
-        notification(FCF, &[4095, 0x1152]),
+        notification(FCF, &[4095, 0x1fff]),
         vec![],
     ] {
         query.receive(ms(1), &wrong, None);

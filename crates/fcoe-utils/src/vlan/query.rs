@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use fc::fip::responder::notified;
 use fc::wire::ethernet::{EthernetHeader, FIP, MIN_LEN, Mac, VlanTag};
 use fc::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
 
@@ -20,9 +21,6 @@ const OTHERS: Duration = Duration::from_millis(500);
 
 /// Forwarders that are kept; FCFs on an Ethernet are few.
 pub const FORWARDERS_MAX: usize = 256;
-
-/// The last VLAN identifier (IEEE 802.1Q).
-const VID_MAX: u16 = 4094;
 
 /// The discovery at one port. Time is told since any moment.
 #[derive(Debug)]
@@ -92,26 +90,26 @@ impl VlanQuery {
     /// Takes a frame that has come in, with the tag that was taken out of it. What is no answer to
     /// this discovery, or is malformed, is left.
     pub fn receive(&mut self, now: Duration, frame: &[u8], tag: Option<u16>) {
-        let Ok((header, payload)) = EthernetHeader::parse(frame) else {
+        let tag = tag.map(VlanTag::decode);
+        let Ok((header, payload)) = EthernetHeader::parse_received(frame, tag) else {
             return;
         };
-        let tag = header.vlan.or(tag.map(VlanTag::decode));
-        let is_untagged = tag.is_none_or(|tag| tag.vid == 0);
-        let is_ours = header.dst == self.mac && header.ethertype == FIP && is_untagged;
-        let Some(found) = FipMessage::parse(payload)
+        let is_ours = header.dst == self.mac && header.ethertype == FIP && header.vid() == 0;
+        let Some((mac, vids)) = FipMessage::parse(payload)
             .ok()
             .filter(|message| is_ours && self.is_answer(message.operation))
-            .and_then(|message| forwarders(&message))
+            .and_then(|message| notified(&message).ok())
         else {
             return;
         };
-        if self.due.is_none() || found.is_empty() {
+        if self.due.is_none() || vids.is_empty() {
             return;
         }
         if self.found.is_empty() {
             self.due = Some(now + OTHERS);
         }
-        for forwarder in found {
+        for vid in vids {
+            let forwarder = Forwarder { vid, mac };
             if !self.found.contains(&forwarder) && self.found.len() < FORWARDERS_MAX {
                 self.found.push(forwarder);
             }
@@ -125,19 +123,4 @@ impl VlanQuery {
                 FcoeMode::Vn2vn => FipOperation::Vn2vnVlanNotification,
             }
     }
-}
-
-/// What a Notification tells: its sender's address, and VLANs. None where it is malformed or has
-/// no address.
-fn forwarders(message: &FipMessage<'_>) -> Option<Vec<Forwarder>> {
-    let (mut mac, mut vids) = (None, Vec::new());
-    for descriptor in message.descriptors() {
-        match descriptor.ok()? {
-            Descriptor::Mac(address) => mac = Some(address),
-            Descriptor::Vlan(vid) if vid <= VID_MAX => vids.push(vid),
-            _ => {}
-        }
-    }
-    let mac = mac?;
-    Some(vids.iter().map(|&vid| Forwarder { vid, mac }).collect())
 }

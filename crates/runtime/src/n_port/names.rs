@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 
 use ::io::ether::{EtherMac, Place};
-use fc::wire::ethernet;
+use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 
 use super::claim;
@@ -25,7 +25,7 @@ pub struct PortNames {
     /// Of this machine.
     pub wwnn: Wwn,
     /// What FIP is sent from.
-    pub mac: ethernet::Mac,
+    pub mac: Mac,
     _claim: Option<LockFile>,
 }
 
@@ -64,9 +64,9 @@ impl PortNames {
             }
         };
         Ok(Arc::new(Self {
-            wwpn: Wwn(0x2000 << 48 | u64::from(number) << 48 | low_48(own)),
-            wwnn: Wwn(0x1000 << 48 | low_48(own)),
-            mac: ethernet::Mac(numbered(own, number)),
+            wwpn: Wwn(0x2000 << 48 | u64::from(number) << 48 | Mac(own).number()),
+            wwnn: Wwn(0x1000 << 48 | Mac(own).number()),
+            mac: Mac(numbered(own, number)),
             _claim: claim,
         }))
     }
@@ -126,8 +126,8 @@ fn numbered(own: EtherMac, number: u16) -> EtherMac {
     if number == 0 {
         return own;
     }
-    let [a, b, c, d, ..] = mixed(low_48(own) | u64::from(number) << 48).to_be_bytes();
-    let odd = mixed(low_48(own)) as u16 | 1;
+    let [a, b, c, d, ..] = mixed(Mac(own).number() | u64::from(number) << 48).to_be_bytes();
+    let odd = mixed(Mac(own).number()) as u16 | 1;
     let [.., high, low] = own;
     let low_16 = u16::from_be_bytes([high, low]).wrapping_add(number.wrapping_mul(odd));
     let [e, f] = low_16.to_be_bytes();
@@ -142,10 +142,6 @@ const fn mixed(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
-}
-
-fn low_48([a, b, c, d, e, f]: EtherMac) -> u64 {
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 
 #[cfg(test)]

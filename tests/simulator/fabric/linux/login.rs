@@ -5,7 +5,7 @@ use std::time::Duration;
 use fc::wire::els::{Code, Els, Reply, ServiceParameters};
 use fc::wire::ethernet::{EthernetHeader, Mac};
 use fc::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags};
-use fc::wire::frame::{FCtl, FrameHeader, FrameType, RCtl, RxId};
+use fc::wire::frame::{FrameHeader, FrameType, RCtl};
 use fc::wire::names::FcId;
 
 use super::super::frames::{els, fip_frame};
@@ -34,10 +34,7 @@ impl Linux {
         };
         let request = Descriptor::Els(Encapsulated {
             kind: descriptor,
-            header: FrameHeader {
-                f_ctl: FCtl::REQUEST,
-                ..FrameHeader::new(kind, ids, (ox_id, RxId::UNASSIGNED))
-            },
+            header: FrameHeader::request(kind, ids, ox_id),
             payload: &els.encode(),
         });
         let parts = [request, Descriptor::Mac(Mac::default())];

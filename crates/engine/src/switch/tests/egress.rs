@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fc::fabric::zones::Zones;
-use fc::fabric::{
-    DropReason, PortNumber, Switch, SwitchConfig, SwitchPortConfig, UndeliveredFrame,
-};
-use fc::tests::EnodeFrames;
+use fc::fabric::{DropReason, PortNumber, Switch, SwitchConfig, UndeliveredFrame};
+use fc::tests::{EnodeFrames, fcf_mac, switch_of};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
@@ -25,30 +23,16 @@ fn switch() -> (Switch, [FcId; 2]) {
         zones: Arc::new(Zones::open()),
         ..SwitchConfig::default()
     };
-    let mut switch = Switch::new(&config, Duration::ZERO, [1; 8]);
-    for port in 0..2 {
-        let number = switch.add_port(SwitchPortConfig {
-            place: format!("eth{port}").into(),
-            mac: Mac([2, 0, 0, 0, 0xfc, port]),
-            mtu: 2500,
-            tag: None,
-            hears_partner: false,
-        });
-        switch.link(Duration::ZERO, number, true);
-        log_in(&mut switch, SECOND, port);
-    }
+    let mut switch = switch_of(&config, 2);
+    (0..2).for_each(|port| log_in(&mut switch, SECOND, port));
     let ids: Vec<_> = switch.logins().map(|login| login.fc_id).collect();
     (switch, ids.try_into().unwrap())
 }
 
 /// The host at a port logs in, perhaps again.
 fn log_in(switch: &mut Switch, now: Duration, port: u8) {
-    let (host, fcf) = (Mac([2, 0, 0, 0, 0, port]), Mac([2, 0, 0, 0, 0xfc, port]));
-    switch.receive(
-        now,
-        PortNumber(port.into()),
-        &EnodeFrames::new(host, fcf).flogi(1),
-    );
+    let host = EnodeFrames::new(Mac([2, 0, 0, 0, 0, port]), fcf_mac(port));
+    switch.receive(now, PortNumber(port.into()), &host.flogi(1));
 }
 
 /// Whether a frame of 2 s may leave at port 1.

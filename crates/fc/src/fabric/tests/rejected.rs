@@ -6,7 +6,7 @@ use crate::wire::els::Els;
 use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::fcoe::{Eof, Sof};
 use crate::wire::fip::DescriptorType;
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use crate::wire::names::{FcId, Wwn};
 
 /// What is told when this FLOGI of host 1 has come.
@@ -77,10 +77,7 @@ fn a_plogi_of_another_name() {
     let ethernet = EthernetHeader::new(vn(fc_id), fcf(1, 0), ethernet::FCOE);
     let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
     let ids = (fc_id, FcId::DIRECTORY);
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kind, ids, (OxId(3), RxId::UNASSIGNED))
-    };
+    let header = FrameHeader::request(kind, ids, OxId(3));
     let mut frame = crate::tests::frame(&ethernet, (Sof::I3, Eof::T), &header, &plogi);
     receive(&mut switch, 2, 0, &mut frame);
     let expected =

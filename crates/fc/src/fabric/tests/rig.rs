@@ -8,12 +8,12 @@ use crate::fabric::zones::Zones;
 use crate::fabric::{PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchPortConfig, Verdict};
 use crate::fip::max_fcoe;
 pub(super) use crate::tests::FipParts as Parts;
-use crate::tests::{EnodeFrames, HeapFrames, login};
+use crate::tests::{EnodeFrames, HeapFrames, login, switch_port};
 use crate::wire::els::{Els, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::ethernet::{self, EthernetHeader, Mac, VlanTag};
 use crate::wire::fcoe::{Eof, Sof};
 use crate::wire::fip::{Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use crate::wire::names::{FcId, Wwn};
 
 pub(super) const fn ms(ms: u64) -> Duration {
@@ -35,11 +35,8 @@ pub(super) const fn fcf(switch: u8, port: u8) -> Mac {
 
 pub(super) fn port_config(switch: u8, port: u8) -> SwitchPortConfig {
     SwitchPortConfig {
-        place: format!("eth{port}").into(),
         mac: fcf(switch, port),
-        mtu: 2500,
-        tag: None,
-        hears_partner: true,
+        ..switch_port(port)
     }
 }
 
@@ -194,10 +191,7 @@ pub(super) fn fcoe_with(vlan: Option<VlanTag>, port: u8, ids: (FcId, FcId), len:
         ..EthernetHeader::new(vn(ids.0), fcf(1, port), ethernet::FCOE)
     };
     let kinds = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kinds, ids, (OxId(7), RxId::UNASSIGNED))
-    };
+    let header = FrameHeader::request(kinds, ids, OxId(7));
     crate::tests::frame(&ethernet, (Sof::I3, Eof::T), &header, &vec![0x5a; len])
 }
 

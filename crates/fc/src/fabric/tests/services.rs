@@ -5,7 +5,7 @@ use crate::fabric::{DropReason, PortNumber, Switch, Verdict};
 use crate::wire::els::{Code, Els, LinkErrors, Logo, Reply, Rscn};
 use crate::wire::ethernet::{self, EthernetHeader};
 use crate::wire::fcoe::{self, Eof, Sof};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 const FIRST: FcId = FcId(0x01_0100);
@@ -13,14 +13,7 @@ const FIRST: FcId = FcId(0x01_0100);
 /// An ELS of the VN_Port of host 1 to a service.
 fn els(to: FcId, els: &Els) -> Vec<u8> {
     let ethernet = EthernetHeader::new(vn(FIRST), fcf(1, 0), ethernet::FCOE);
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(
-            (RCtl::ELS_REQUEST, FrameType::ELS),
-            (FIRST, to),
-            (OxId(3), RxId::UNASSIGNED),
-        )
-    };
+    let header = FrameHeader::request((RCtl::ELS_REQUEST, FrameType::ELS), (FIRST, to), OxId(3));
     crate::tests::frame(&ethernet, (Sof::I3, Eof::T), &header, &els.encode())
 }
 

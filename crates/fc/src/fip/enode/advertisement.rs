@@ -1,13 +1,12 @@
 //! Discovery Advertisements: what an FCF says of itself, and whether it can be used (FC-BB-6).
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::fcf::Fcf;
 use super::keep_alive::PORT_PERIOD;
 use super::{Enode, EnodeState, UnlinkReason};
 use crate::wire::ethernet::EthernetHeader;
-use crate::wire::fip::{Descriptor, FipMessage, Flags};
+use crate::wire::fip::{Descriptor, FKA_PERIODS, FipMessage, Flags};
 use crate::wire::names::Wwn;
 use scsi::medium::Now;
 use scsi::violation::Violation;
@@ -95,7 +94,7 @@ fn read(now: Now, ethernet: &EthernetHeader, message: &FipMessage<'_>) -> Result
     if switch_name == Wwn(0) || fabric_name == Wwn(0) {
         return Err(NO_NAME);
     }
-    if !PERIODS.contains(&period) {
+    if !FKA_PERIODS.contains(&period) {
         return Err(PERIOD);
     }
     Ok(Fcf {
@@ -149,9 +148,6 @@ impl FoundDescriptors {
         if is_twice { Err(DESCRIPTORS) } else { Ok(()) }
     }
 }
-
-/// What FKA_ADV_PERIOD may be (FC-BB-6).
-const PERIODS: RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(90);
 
 const DESCRIPTORS: Violation = Violation {
     rule: "a FIP Advertisement with a descriptor missing, twice, or out of place",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::soliciting::REST;
 use super::{Enode, EnodeState, FabricNotice, SETTLING};
+use crate::fip::responder::{NOTIFICATION, notified};
 use crate::wire::ethernet::{EthernetHeader, Mac, VlanTag};
 use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use scsi::violation::Violation;
@@ -90,24 +91,13 @@ impl Enode {
             return Ok(());
         };
         if !message.flags.has(Flags::F_PORT) || ethernet.dst != self.config.mac {
-            return Err(VLANS);
+            return Err(NOTIFICATION);
         }
-        let mut from = None;
         // A switch whose FCFs have no VLAN tells 0.
-        let mut vlans = Vec::new();
-        for descriptor in message.descriptors() {
-            match descriptor? {
-                Descriptor::Mac(mac) if from.replace(mac).is_none() => {}
-                Descriptor::Vlan(vid) => vlans.push(vid & VID),
-                Descriptor::Vendor { .. } => {}
-                other if other.kind().is_critical() => return Err(VLANS),
-                _ => {}
-            }
+        let (from, vlans) = notified(message)?;
+        if from != ethernet.src || from.is_multicast() {
+            return Err(NOTIFICATION);
         }
-        if from != Some(ethernet.src) || ethernet.src.is_multicast() {
-            return Err(VLANS);
-        }
-        vlans.retain(|vid| *vid <= LAST_VID);
         if !vlans.is_empty() {
             settled_at.get_or_insert(self.now + SETTLING);
         }
@@ -129,15 +119,5 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// As many VLANs are tried.
 const MAX_VLANS: usize = 16;
 
-/// The bits of a VLAN identifier, and the last one that may be used (IEEE 802.1Q).
-const VID: u16 = 0x0fff;
-const LAST_VID: u16 = 4094;
-
 /// The priority of FCoE by custom.
 const PRIORITY: u8 = 3;
-
-const VLANS: Violation = Violation {
-    rule: "a FIP VLAN Notification that is not from an FCF, or with a descriptor missing, twice, \
-           or out of place",
-    clause: "FC-BB-6, FIP VLAN discovery",
-};

@@ -69,7 +69,7 @@ const INITIATOR: [u8; 6] = [0x52, 0x54, 0, 0xeb, 0xd1, 0];
 /// Our port in the place of the kernel's with this address: what it sends while it hears what the
 /// other kernel sent, and what the kernel sent instead.
 fn in_place_of(mac: [u8; 6], file: &'static str, mtu: usize) -> (Vec<Vec<u8>>, Vec<Captured>) {
-    let number = u64::from_be_bytes([0, 0, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]]);
+    let number = Mac(mac).number();
     let config = FipConfig {
         mac: Mac(mac),
         wwpn: Wwn(0x2000 << 48 | number),

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::rig::{OWN, Segment, probe};
 use crate::path_probe::OUTSIDE_FIP;
-use crate::tests::{config, frame};
-use crate::wire::els::{ClassParameters, Els, Features, ServiceParameters};
+use crate::tests::{config, fip_frame, frame, login};
+use crate::wire::els::Els;
 use crate::wire::ethernet::{self, EthernetHeader, Mac};
 use crate::wire::fcoe::{Eof, Sof};
-use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
-use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
+use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
+use crate::wire::frame::{FrameHeader, FrameType, OxId, RCtl};
 use crate::wire::names::{FcId, Wwn};
 
 fn alone() -> Segment {
@@ -20,31 +20,12 @@ fn alone() -> Segment {
 
 /// The FLOGI of Linux that has heard no FIP, from this station.
 fn flogi(low: u16) -> Vec<u8> {
-    let login = ServiceParameters {
-        versions: [0x20; 2],
-        bb_credit: 10,
-        features: Features::CONTINUOUS_OFFSET,
-        receive_size: 2112,
-        total_sequences: 0,
-        relative_offset: 0,
-        e_d_tov: 2000,
-        wwpn: config(low).wwpn,
-        wwnn: config(low).wwnn,
-        class_3: ClassParameters::default(),
-    };
+    let flogi = Els::Flogi(login(config(low).wwpn, config(low).wwnn));
     let kind = (RCtl::ELS_REQUEST, FrameType::ELS);
     let ports = (FcId::UNIDENTIFIED, FcId::FABRIC_F);
-    let header = FrameHeader {
-        f_ctl: FCtl::REQUEST,
-        ..FrameHeader::new(kind, ports, (OxId(0), RxId::UNASSIGNED))
-    };
+    let header = FrameHeader::request(kind, ports, OxId(0));
     let ethernet = EthernetHeader::new(config(low).mac, OUTSIDE_FIP, ethernet::FCOE);
-    frame(
-        &ethernet,
-        (Sof::I3, Eof::T),
-        &header,
-        &Els::Flogi(login).encode(),
-    )
+    frame(&ethernet, (Sof::I3, Eof::T), &header, &flogi.encode())
 }
 
 #[test]
@@ -66,10 +47,9 @@ fn advertisement(to: Mac, flags: Flags, len: usize) -> Vec<u8> {
         Descriptor::Mac(Mac([2, 0, 0, 0, 0xf, 0xcf])),
         Descriptor::Name(Wwn(0x1000_0200_0000_0fcf)),
     ];
-    let message = fip::encode(FipOperation::Advertisement, flags, &descriptors);
     let header = EthernetHeader::new(Mac([2, 0, 0, 0, 0xf, 0xcf]), to, ethernet::FIP);
-    let mut frame = vec![0; 14 + len.max(message.len())];
-    header.put(&mut frame)[..message.len()].copy_from_slice(&message);
+    let mut frame = fip_frame(&header, (FipOperation::Advertisement, flags, &descriptors));
+    frame.resize(frame.len().max(header.len() + len), 0);
     frame
 }
 

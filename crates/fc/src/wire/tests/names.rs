@@ -73,3 +73,31 @@ fn an_ethernet_header_is_read_with_and_without_a_tag() {
         }
     }
 }
+
+/// The kernel takes the outer tag out of a frame; one of VLAN 0 has a priority alone.
+#[test]
+fn a_tag_that_was_taken_out_says_the_vlan_unless_it_has_none() {
+    let tag = |vid| VlanTag {
+        priority: 3,
+        dei: false,
+        vid,
+    };
+    for (own, taken_out, vid) in [
+        (None, None, 0),
+        (None, Some(0), 0),
+        (None, Some(5), 5),
+        (Some(7), None, 7),
+        (Some(7), Some(0), 7),
+        (Some(7), Some(5), 5),
+    ] {
+        let mac = Mac([2, 0, 0, 0, 0, 1]);
+        let header = EthernetHeader {
+            vlan: own.map(tag),
+            ..EthernetHeader::new(mac, mac, crate::wire::ethernet::FIP)
+        };
+        let mut frame = vec![0; header.len()];
+        header.put(&mut frame);
+        let (read, _) = EthernetHeader::parse_received(&frame, taken_out.map(tag)).unwrap();
+        assert_eq!(read.vid(), vid, "{own:?} {taken_out:?}");
+    }
+}

@@ -420,10 +420,7 @@ impl Rig {
         payload: &[u8],
     ) {
         let ethernet = EthernetHeader::new(FCF, Mac::of_port(Mac::FC_MAP, to), FCOE);
-        let header = FrameHeader {
-            f_ctl: FCtl::REQUEST,
-            ..FrameHeader::new(kind, (from, to), (OxId(0x55), RxId::UNASSIGNED))
-        };
+        let header = FrameHeader::request(kind, (from, to), OxId(0x55));
         let frame = frame(&ethernet, SINGLE, &header, payload);
         self.deliver(&frame);
     }
