@@ -145,7 +145,10 @@ fn measured(
     stop: &AtomicBool,
 ) -> (Option<PathReadings>, Option<String>) {
     match probe::measure(place, hops, time, stop) {
-        Ok(path) => (Some(path), None),
+        Ok(mut path) => {
+            let unheard = path.unheard.take();
+            (Some(path), unheard.map(|cause| format!("LLDP: {cause}")))
+        }
         Err(NoPort::Kernel(..) | NoPort::Narrow(_)) => (None, None),
         Err(cause) => (None, Some(cause.to_string())),
     }

@@ -1,6 +1,7 @@
 //! Runs the port that measures paths, and listens for the neighbours on its link meanwhile.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use fc::wire::ethernet::Mac;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::readings::{Hop, NeighbourReading, PathReadings};
-use crate::lldp;
+use crate::lldp::{self, NoLldp};
 use crate::n_port::{Attachment, NoPort, PortNames, PortOwner};
 
 /// Measures for as long, or a little longer where an end is near, or until `stop`. Of `hops`, the
@@ -30,12 +31,20 @@ pub fn measure(
     let site = Attachment::open(place, &PortOwner::Initiator)?;
     let failed = |cause| NoPort::Io(place.clone(), cause);
     let mut prober = Prober::new(site).map_err(failed)?;
+    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let listening = scope.spawn(|| neighbours(hops, time, stop));
-        prober.run(time, stop).map_err(failed)?;
+        let listening = scope.spawn(|| neighbours(hops, time, &is_over));
+        let ran = prober.run(time, stop);
+        is_over.store(true, Relaxed);
+        ran.map_err(failed)?;
+        let heard = listening.join().unwrap_or_else(|died| resume_unwind(died));
+        let (neighbours, unheard) = match heard {
+            Ok(neighbours) => (neighbours, None),
+            Err(cause) => (Vec::new(), Some(cause.to_string())),
+        };
         Ok(PathReadings {
-            // A thread that has died has heard none.
-            neighbours: listening.join().unwrap_or_default(),
+            neighbours,
+            unheard,
             ..prober.readings()
         })
     })
@@ -43,17 +52,18 @@ pub fn measure(
 
 /// The neighbours that speak DCBX on the link of an interface: LLDP has no tag, and each port of a
 /// bond has its own.
-fn neighbours(hops: &[Hop], time: Duration, stop: &AtomicBool) -> Vec<NeighbourReading> {
+fn neighbours(
+    hops: &[Hop],
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<NeighbourReading>, NoLldp> {
     let has_link = |hop: &&Hop| !["vlan", "bond"].contains(&&*hop.link.kind);
     let mut certain = hops.iter().filter(|hop| hop.place.is_certain());
     let Some(port) = certain.find(has_link) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let place = Place::Interface(port.link.name.clone());
-    // Where nothing can be heard, the port that measures cannot be either, and tells why.
-    let Ok(view) = lldp::listen(&place, time, stop) else {
-        return Vec::new();
-    };
+    let view = lldp::listen(&place, time, stop)?;
     let heard = view.agent.neighbours().iter();
     let speaking = heard.filter_map(|one| {
         Some(NeighbourReading {
@@ -61,7 +71,7 @@ fn neighbours(hops: &[Hop], time: Duration, stop: &AtomicBool) -> Vec<NeighbourR
             pfc: one.pfc()?,
         })
     });
-    speaking.collect()
+    Ok(speaking.collect())
 }
 
 /// A probe with its Ethernet port and its clock.
@@ -164,7 +174,7 @@ impl Prober {
             ports: self.probe.ports().copied().collect(),
             fcfs: self.probe.fcfs().copied().collect(),
             outside_fip: self.probe.outside_fip().collect(),
-            neighbours: Vec::new(),
+            ..PathReadings::default()
         }
     }
 }

@@ -174,6 +174,8 @@ pub struct PathReadings {
     pub outside_fip: Vec<(Mac, Wwn)>,
     /// Neighbours on the link that speak DCBX.
     pub neighbours: Vec<NeighbourReading>,
+    /// Why no neighbour could be heard.
+    pub unheard: Option<String>,
 }
 
 /// A neighbour by LLDP that speaks DCBX.

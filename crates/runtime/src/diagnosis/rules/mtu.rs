@@ -48,7 +48,11 @@ fn narrow(hop: &Hop) -> Finding {
 
 /// Frames that the two ends could take, and that are lost in between.
 pub(super) fn path(readings: &Readings) -> Vec<Finding> {
-    let Some(path) = &readings.path else {
+    let Some(path) = readings
+        .path
+        .as_ref()
+        .filter(|_| !is_narrow_below(readings))
+    else {
         return Vec::new();
     };
     let ports = path.ports.iter().filter_map(|port| lost(path, port));
@@ -67,6 +71,14 @@ pub(super) fn path(readings: &Readings) -> Vec<Finding> {
         .into_iter()
         .map(|hop| in_between(hop, &what))
         .collect()
+}
+
+/// Whether all frames pass an interface that is too narrow for those of the upper one: that is told
+/// (see [`own`]), and what is lost behind it is its effect.
+fn is_narrow_below(readings: &Readings) -> bool {
+    let least = readings.mtu().min(FULL);
+    let mut below = readings.hops.iter().filter(|hop| hop.place.is_certain());
+    below.any(|hop| hop.link.mtu < least)
 }
 
 /// A port with what is lost on the way to it or from it.

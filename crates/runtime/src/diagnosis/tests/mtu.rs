@@ -114,6 +114,14 @@ fn a_narrow_interface_of_this_machine_is_named() {
     assert_eq!(only(&readings), "path-mtu tap1: ip link set tap1 mtu 2500");
 }
 
+/// What is lost behind the other end of a pair is lost by it.
+#[test]
+fn a_narrow_interface_that_all_frames_pass_is_the_one_finding() {
+    let mut readings = with(vec![narrow_in()]);
+    readings.hops.push(hop("veth1", 1500, HopPlace::Below));
+    assert_eq!(only(&readings), "mtu veth1: ip link set veth1 mtu 2500");
+}
+
 #[test]
 fn a_port_that_takes_no_full_frames_is_told() {
     let small = PortPath {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fc::path_probe::PathVerdict;
 use io::ether::{EtherOptions, EtherPort, Place};
 
+use super::{HopPlace, hop};
 use crate::diagnosis::probe::measure;
 
 fn cable() -> (tempfile::TempDir, Place) {
@@ -100,4 +101,14 @@ fn measuring_ends_when_it_is_told_to() {
     stop.store(true, Relaxed);
     let path = measure(&place, &[], Duration::from_secs(3600), &stop).unwrap();
     assert_eq!(path.ports, []);
+}
+
+#[test]
+fn neighbours_that_cannot_be_heard_do_not_end_it() {
+    let (_folder, place) = cable();
+    let stop = AtomicBool::new(true);
+    let hops = [hop("no-such-one", 2500, HopPlace::Own)];
+    let path = measure(&place, &hops, Duration::from_secs(3600), &stop).unwrap();
+    let why = path.unheard.unwrap();
+    assert!(why.contains("no-such-one"), "{why}");
 }

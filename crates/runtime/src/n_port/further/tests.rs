@@ -1,5 +1,3 @@
-use std::env;
-use std::fs;
 use std::sync::mpsc;
 
 use ::io::ether::Place;
@@ -24,9 +22,8 @@ fn each_port_has_the_first_wwpn_that_is_free() {
 
 #[test]
 fn a_further_port_has_left_only_after_its_enode() {
-    let path = env::temp_dir().join(format!("lunar-further-{}", std::process::id()));
-    let _ = fs::remove_file(&path);
     let dir = tempfile::tempdir().unwrap();
+    let cable = Place::Cable(dir.path().join("cable"));
     let folder = ClaimDir::new(dir.path()).unwrap();
     let Attempt::Locked(claim) = folder.take("npiv").unwrap() else {
         panic!("the name is held");
@@ -41,7 +38,7 @@ fn a_further_port_has_left_only_after_its_enode() {
         stop: Some(stop),
         thread,
     };
-    let mut site = Attachment::open(&Place::Cable(path), &PortOwner::Initiator).unwrap();
+    let mut site = Attachment::open(&cable, &PortOwner::Initiator).unwrap();
     site.further = Some(FurtherLogin {
         _claim: claim,
         enode,
