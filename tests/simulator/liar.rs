@@ -1,10 +1,17 @@
 //! Somebody between a target and its initiator who makes the target answer wrongly, late, twice or
 //! not at all. Without digests the initiator has only the rules to tell that by.
+//!
+//! Over iSER (`liar/iser.rs`) the CRCs are those of the lies, and there is more to lie about: what
+//! moves data, STags, and the numbers of DDP.
+
+mod iser;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use sim::Rng;
+
+use self::iser::{Fpdus, KnownStags};
 
 /// What of the target's PDUs becomes of it.
 pub(crate) struct Liar {
@@ -18,6 +25,10 @@ pub(crate) struct Liar {
     lies: usize,
     /// Bytes of a PDU that is not whole.
     partial: Vec<u8>,
+    /// The target's FPDUs, if it speaks iSER on this connection.
+    fpdus: Option<Fpdus>,
+    /// STags that it has seen, on any connection.
+    stags: KnownStags,
     /// What the story has to do to the connection.
     pub(crate) asks: VecDeque<Ask>,
 }
@@ -91,6 +102,8 @@ impl Liar {
             fails: false,
             rng,
             partial: Vec::new(),
+            fpdus: None,
+            stags: KnownStags::default(),
             asks: VecDeque::new(),
         }
     }
@@ -106,41 +119,68 @@ impl Liar {
     /// There is a new connection.
     pub(crate) fn begins(&mut self) {
         self.partial.clear();
+        self.fpdus = None;
+    }
+
+    /// Whether the newest connection is one of iSER.
+    pub(crate) const fn hears_iser(&self) -> bool {
+        self.fpdus.is_some()
     }
 
     /// What the initiator gets of these bytes.
     pub(crate) fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if let Some(mut fpdus) = self.fpdus.take() {
+            let out = self.pass_fpdus(&mut fpdus, bytes);
+            self.fpdus = Some(fpdus);
+            return out;
+        }
         self.partial.extend(bytes);
+        if iser::is_startup(&self.partial) {
+            return self.pass_startup();
+        }
         let mut out = Vec::new();
         while let Some(len) = whole(&self.partial) {
             let rest = self.partial.split_off(len);
             let mut pdu = std::mem::replace(&mut self.partial, rest);
-            if pdu[0] & 0x3f == SCSI_RESPONSE && std::mem::take(&mut self.fails) {
-                pdu[2] = TARGET_FAILURE;
-            }
-            if self.honest > 0 || self.lies == 0 {
-                self.honest = self.honest.saturating_sub(1);
+            self.fail(&mut pdu);
+            if self.lies_now() {
+                out.extend(self.lie(pdu).concat());
+            } else {
                 out.extend(pdu);
-                continue;
             }
-            self.lies -= 1;
-            self.honest = self.rng.below(4);
-            self.lie(pdu, &mut out);
         }
         out
     }
 
-    fn lie(&mut self, mut pdu: Vec<u8>, out: &mut Vec<u8>) {
+    /// The next response says that its command failed, if it is to.
+    fn fail(&mut self, pdu: &mut [u8]) {
+        if pdu[0] & 0x3f == SCSI_RESPONSE && std::mem::take(&mut self.fails) {
+            pdu[2] = TARGET_FAILURE;
+        }
+    }
+
+    fn lies_now(&mut self) -> bool {
+        if self.honest > 0 || self.lies == 0 {
+            self.honest = self.honest.saturating_sub(1);
+            return false;
+        }
+        self.lies -= 1;
+        self.honest = self.rng.below(4);
+        true
+    }
+
+    /// The PDUs that come in the place of one.
+    fn lie(&mut self, mut pdu: Vec<u8>) -> Vec<Vec<u8>> {
         let login = pdu[0] & 0x3f == LOGIN_RESPONSE;
         match self.rng.below(12) {
-            0 => return,
-            1 => out.extend(pdu.clone()),
+            0 => return Vec::new(),
+            1 => return vec![pdu.clone(), pdu],
             2 => self.asks.push_back(Ask::Cut),
             3 => {
                 let time = Duration::from_secs(1 + self.rng.below(90) as u64);
                 self.asks.push_back(Ask::Stall(time));
             }
-            4 | 5 => out.extend(self.forged(&pdu)),
+            4 | 5 => return vec![self.forged(&pdu), pdu],
             6 => self.resize(&mut pdu),
             7 if login => self.text(&mut pdu),
             7 | 8 if login => {
@@ -149,7 +189,7 @@ impl Liar {
             7..10 => self.byte(&mut pdu, usize::from(!login && !self.bold)),
             _ => self.word(&mut pdu),
         }
-        out.extend(pdu);
+        vec![pdu]
     }
 
     /// An opcode, a flag, a version, a response or a status.

@@ -13,7 +13,8 @@ use sim::{Disk, DiskKind, Rng};
 use super::remote_units::PATIENCE;
 use crate::lab::{Lab, Shape, read_op};
 use crate::liar::{Ask, Liar};
-use crate::seeds::with_seeds;
+use crate::seeds::with_transports;
+use crate::transport::Transport;
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 16;
@@ -160,7 +161,7 @@ const LIMIT: Duration = Duration::from_secs(16 * (15 + 30 + 10 + 15 + 90));
 
 #[test]
 fn no_lie_at_any_step_is_believed_or_makes_an_operation_hang() {
-    with_seeds("targets that answer wrongly", 600, |seed| {
+    with_transports("targets that answer wrongly", 600, |seed| {
         let mut story = Between::new(seed);
         for _ in 0..6 {
             story.write_and_read();
@@ -171,7 +172,7 @@ fn no_lie_at_any_step_is_believed_or_makes_an_operation_hang() {
 
 #[test]
 fn no_lie_about_one_of_several_commands_makes_any_hang() {
-    with_seeds("targets that mix up commands", 600, |seed| {
+    with_transports("targets that mix up commands", 600, |seed| {
         let mut story = Between::new(seed);
         story.liar.borrow_mut().bold = true;
         for _ in 0..6 {
@@ -191,7 +192,7 @@ fn no_lie_about_one_of_several_commands_makes_any_hang() {
 /// What the target may still do for it ends with the session.
 #[test]
 fn a_write_that_failed_in_the_target_is_sent_again_on_another_session() {
-    with_seeds("targets that fail", 20, |seed| {
+    with_transports("targets that fail", 20, |seed| {
         let mut story = Between::new(seed);
         *story.liar.borrow_mut() = Liar::honest(seed);
         story.write_and_read();
@@ -203,6 +204,11 @@ fn a_write_that_failed_in_the_target_is_sent_again_on_another_session() {
         assert_eq!(story.ends(write).map(|_| ()), Ok(()));
         assert_eq!(story.medium(extent), written);
         assert_eq!(story.wires, before + 1);
+        let expected = match Transport::of(seed) {
+            Transport::Mixed => story.liar.borrow().hears_iser(),
+            over => over == Transport::Iser,
+        };
+        assert_eq!(story.liar.borrow().hears_iser(), expected);
         story.leave();
     });
 }
