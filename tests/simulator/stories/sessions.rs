@@ -12,7 +12,7 @@ use tests::iser_end::IserSettings;
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::oracle::Pattern;
-use crate::seeds::with_transports;
+use crate::seeds::{with_seeds, with_transports};
 
 /// Longer than a silent session is kept.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -102,6 +102,28 @@ fn nothing_of_the_old_session_lands_after_the_login() {
         lab.finish();
         lab.log_out_all();
         // Logins that were given up half-way.
+        lab.world.pass(LOGIN_TIMEOUT);
+        lab.quiesce();
+        lab.is_left_by_all();
+    });
+}
+
+/// Both come to the same portal group, so it is the same I_T nexus.
+#[test]
+fn a_session_is_reinstated_by_a_login_over_the_other_transport() {
+    with_seeds("reinstatement across transports", 60, |seed| {
+        let mut lab = Lab::any(seed);
+        lab.log_in_hosts(3);
+        lab.slow_mail(8);
+        lab.prompt = Some(0);
+        for comes_by_iser in [true, false, true, false] {
+            let steps = 200 + lab.rng.below(400);
+            lab.run(steps, &Mix::default());
+            lab.hosts[0].settings.iser = comes_by_iser.then(IserSettings::usual);
+            log_in_again(&mut lab);
+        }
+        lab.finish();
+        lab.log_out_all();
         lab.world.pass(LOGIN_TIMEOUT);
         lab.quiesce();
         lab.is_left_by_all();
