@@ -1,5 +1,7 @@
 //! A target that says little, and what is told while it is waited for.
 
+mod redirected;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;

@@ -2,6 +2,7 @@
 
 use zeroize::Zeroizing;
 
+use super::rig::stories::over_both_transports;
 use super::rig::{AGREED, INITIATOR, ISID, Rig, TARGET, config, random};
 use crate::auth::Hash;
 use crate::initiator::InitiatorEvent;
@@ -239,19 +240,21 @@ fn digests() {
     assert_eq!(rig.done().status, 0);
 }
 
-#[test]
-fn a_target_that_moved() {
-    for (status, permanent) in [(0x0101, false), (0x0102, true)] {
-        let mut rig = Rig::begun(config());
-        let mut pdu = rig.login_pdu(0, None);
-        pdu.status = status;
-        rig.send_text(pdu.encode(), "TargetAddress=[2001:db8::1]:860,7|");
-        let address = ReportedPortal {
-            host: "2001:db8::1".into(),
-            port: 860,
-            group: Some(7),
-        };
-        assert_eq!(rig.end(), SessionEnd::Redirected { address, permanent });
+over_both_transports! {
+    #[test]
+    fn a_target_that_moved() {
+        for (status, permanent) in [(0x0101, false), (0x0102, true)] {
+            let mut rig = Rig::begun(config());
+            let mut pdu = rig.login_pdu(0, None);
+            pdu.status = status;
+            rig.send_text(pdu.encode(), "TargetAddress=[2001:db8::1]:860,7|");
+            let address = ReportedPortal {
+                host: "2001:db8::1".into(),
+                port: 860,
+                group: Some(7),
+            };
+            assert_eq!(rig.end(), SessionEnd::Redirected { address, permanent });
+        }
     }
 }
 
