@@ -16,6 +16,7 @@ use crate::wire::bhs::{Itt, Ttt};
 mod draining;
 mod headers;
 mod pair;
+mod stream;
 
 /// What ib_iser agrees upon with us, but with short lengths.
 fn solicited() -> Operational {

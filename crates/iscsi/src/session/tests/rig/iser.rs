@@ -7,7 +7,7 @@ use rdma::iwarp::ddp::{DdpHeader, ReadRequest};
 use rdma::iwarp::startup::MpaRole;
 use rdma::iwarp::stream::{Stream, StreamConfig};
 use rdma::test_support::{agreed, fpdu, sent, ulpdus};
-use rdma::verbs::{Access, Completion, QueuePair as _, SendHeader, Stag, Work};
+use rdma::verbs::{Access, Completion, QueuePair as _, QueuePairEnd, SendHeader, Stag, Tag, Work};
 use scsi::medium::{HeapLease, Lease as _};
 
 use super::trace::{line, numbers};
@@ -36,8 +36,10 @@ pub(in crate::session::tests) struct IserPeer {
     withheld: Vec<u8>,
     /// Read requests are not heard.
     pub(in crate::session::tests) is_silent: bool,
-    /// The initiator's end has ended.
-    pub(in crate::session::tests) has_ended: bool,
+    /// Where the response to the last of them is to go.
+    pub(in crate::session::tests) sink: Option<Tag>,
+    /// The code of the Terminate that it was sent.
+    pub(in crate::session::tests) terminated: Option<u16>,
 }
 
 /// The length of a piece that follows one: odd, and different from it.
@@ -75,7 +77,8 @@ impl Carrier for IserMover<HeapLease> {
             requests: Vec::new(),
             withheld: Vec::new(),
             is_silent: false,
-            has_ended: false,
+            sink: None,
+            terminated: None,
         };
         // In place of a login, after which both ends may send.
         peer.post(b"", None);
@@ -168,6 +171,7 @@ impl IserPeer {
             if is_request {
                 let request = ReadRequest::parse(payload.first_chunk().unwrap());
                 self.requests.push(request.size);
+                self.sink = Some(request.sink);
             }
             let silent = is_request && self.is_silent;
             let heard = if silent {
@@ -191,7 +195,9 @@ impl IserPeer {
                         self.check_invalidated(&bytes, invalidated);
                         messages.push(bytes);
                     }
-                    Completion::Ended(_) => self.has_ended = true,
+                    Completion::Ended(QueuePairEnd::ByPeer { code, .. }) => {
+                        self.terminated = Some(code);
+                    }
                     _ => {}
                 }
             }
@@ -260,6 +266,13 @@ impl IserRig {
     pub(in crate::session::tests) fn give_raw(&mut self, message: &[u8]) {
         self.post();
         self.peer.post(b"", Some(message));
+        let bytes = sent(&mut self.peer.theirs);
+        self.cross(&bytes);
+    }
+
+    /// The initiator's end does this.
+    pub(in crate::session::tests) fn does(&mut self, work: Work<HeapLease>) {
+        self.peer.theirs.post(work);
         let bytes = sent(&mut self.peer.theirs);
         self.cross(&bytes);
     }
