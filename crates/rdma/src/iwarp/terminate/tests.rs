@@ -52,6 +52,67 @@ fn every_code_has_a_name_of_its_own_and_its_bits() {
     assert_eq!(names.len(), 33);
 }
 
+/// Layer and error type, then the error code.
+#[test]
+fn the_codes_are_those_of_the_standards() {
+    type Code = TerminateCode;
+    let rfc_5040_figure_9 = [
+        // An error of this type has no code, and any may stand there.
+        (Code::LOCAL_CATASTROPHIC, 0x0000),
+        (Code::READ_INVALID_STAG, 0x0100),
+        (Code::READ_BOUNDS, 0x0101),
+        (Code::ACCESS_RIGHTS, 0x0102),
+        (Code::READ_STAG_OF_OTHER_STREAM, 0x0103),
+        (Code::READ_TO_WRAP, 0x0104),
+        (Code::CANNOT_INVALIDATE, 0x0109),
+        (Code::PROTECTION_UNSPECIFIED, 0x01ff),
+        (Code::RDMAP_VERSION, 0x0205),
+        (Code::UNEXPECTED_OPCODE, 0x0206),
+        (Code::CATASTROPHIC_STREAM, 0x0207),
+        (Code::CATASTROPHIC_GLOBAL, 0x0208),
+        (Code::CANNOT_INVALIDATE_OPERATION, 0x0209),
+        (Code::OPERATION_UNSPECIFIED, 0x02ff),
+    ];
+    let rfc_5041_section_7_2 = [
+        (Code::DDP_CATASTROPHIC, 0x1000),
+        (Code::INVALID_STAG, 0x1100),
+        (Code::BOUNDS, 0x1101),
+        (Code::STAG_OF_OTHER_STREAM, 0x1102),
+        (Code::TO_WRAP, 0x1103),
+        (Code::TAGGED_VERSION, 0x1104),
+        (Code::INVALID_QN, 0x1201),
+        (Code::NO_BUFFER, 0x1202),
+        (Code::INVALID_MSN, 0x1203),
+        (Code::INVALID_MO, 0x1204),
+        (Code::TOO_LONG, 0x1205),
+        (Code::UNTAGGED_VERSION, 0x1206),
+    ];
+    let rfc_5044_section_8 = [
+        (Code::CLOSED, 0x2001),
+        (Code::CRC, 0x2002),
+        (Code::FPDU_START, 0x2003),
+        (Code::STARTUP, 0x2004),
+    ];
+    let rfc_6581_section_8 = [
+        (Code::MPA_CATASTROPHIC, 0x2005),
+        (Code::INSUFFICIENT_IRD, 0x2006),
+        (Code::NO_RTR, 0x2007),
+    ];
+    let rows = [
+        &rfc_5040_figure_9[..],
+        &rfc_5041_section_7_2,
+        &rfc_5044_section_8,
+        &rfc_6581_section_8,
+    ]
+    .concat();
+    for (code, bits) in &rows {
+        assert_eq!(code.bits(), *bits, "{}", code.violation());
+    }
+    let told: BTreeSet<u16> = rows.iter().map(|(_, bits)| *bits).collect();
+    let known = TerminateCode::ALL.iter().map(|(code, _)| code.bits());
+    assert_eq!(told, known.collect(), "all are here");
+}
+
 #[test]
 fn a_code_that_no_standard_has_is_told_all_the_same() {
     let code = TerminateCode::from_bits(0x3f7e);
