@@ -274,7 +274,10 @@ impl<L: Lease, M: InitiatorMover> Initiator<L, M> {
     pub fn room(&self) -> usize {
         match self.refusal() {
             Some(_) => 0,
-            None => self.config.limits.tasks.saturating_sub(self.tasks.len()),
+            None => {
+                let most = self.config.limits.tasks.min(M::MAX_TASKS);
+                most.saturating_sub(self.tasks.len())
+            }
         }
     }
 

@@ -33,6 +33,8 @@
 //!   no Hello.
 //! - **All data of a write goes with its command, or none of it**: where a write's Base Offset
 //!   points to is understood in two ways, which are the same then.
+//! - **The commands of a session, and what is sent beside them, fit into the receives of LIO**,
+//!   however wide the window is.
 //! - **A command has one STag**, of the memory that it names, for the one direction that it moves
 //!   data in. It is withdrawn when the response has come, when a function that aborts it was
 //!   answered, or at the end: not before, as the target may use it until then.
@@ -75,6 +77,15 @@ pub const MAX_MESSAGE: u32 = (ISER_HEADER_LEN + BHS_LEN) as u32 + DEFAULT_DATA_S
 /// receives have room for so much alone.
 const IMMEDIATE: u32 = DEFAULT_DATA_SEGMENT;
 
+/// The messages that LIO has receives for, however wide its window is: one that finds none ends the
+/// connection. A receive is free again when the response to its command leaves.
+const LIO_RECEIVES: usize = 128;
+
+/// Receives that are kept free of commands, for requests that no window bounds: a ping, the answer
+/// to a ping, four functions of the caller, one about a command that is late, and a logout; two are
+/// to spare.
+const IMMEDIATE_REQUESTS: usize = 10;
+
 /// A connection's mover over RDMA, at an initiator.
 #[derive(Debug)]
 pub struct InitiatorIserMover {
@@ -112,6 +123,7 @@ impl InitiatorMover for InitiatorIserMover {
     const TARGET_CLOSES: bool = true;
     const MAY_OVERTAKE: bool = true;
     const MAY_COUNT_LOGINS: bool = true;
+    const MAX_TASKS: usize = LIO_RECEIVES - IMMEDIATE_REQUESTS;
 
     fn new(keys: &Operational) -> Self {
         Self {

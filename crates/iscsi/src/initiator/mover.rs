@@ -28,6 +28,9 @@ pub trait InitiatorMover: Debug {
     /// A Login Response may count its request in ExpCmdSN, though it was immediate.
     const MAY_COUNT_LOGINS: bool;
 
+    /// Commands at once, whatever is configured and however wide the target's window is.
+    const MAX_TASKS: usize;
+
     /// For a connection on which these keys hold.
     fn new(keys: &Operational) -> Self;
 

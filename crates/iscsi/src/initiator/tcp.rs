@@ -77,6 +77,7 @@ impl InitiatorMover for InitiatorTcpMover {
     const TARGET_CLOSES: bool = false;
     const MAY_OVERTAKE: bool = false;
     const MAY_COUNT_LOGINS: bool = false;
+    const MAX_TASKS: usize = usize::MAX;
 
     fn new(keys: &Operational) -> Self {
         Self {

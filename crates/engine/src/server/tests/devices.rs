@@ -72,6 +72,9 @@ fn sessions_live_on_both_cores_and_see_each_others_data() {
     assert_eq!(hosts[1].read(0, 64 << 10), pattern(64 << 10, 3));
 }
 
+/// Nearly as many commands as our initiator gives at once.
+const AT_ONCE: u64 = 110;
+
 /// More commands at once than there are receives at first, so that both grow. Their data is held
 /// back, as otherwise each might be answered before the next one comes.
 #[test]
@@ -81,19 +84,19 @@ fn a_window_that_is_used_up_gets_wider_with_its_receives() {
     let before = lab.world.count(Count::Receives);
     within(|| {
         lab.order(Order::Hold, 2);
-        for number in 0..200_u64 {
+        for number in 0..AT_ONCE {
             let bytes = pattern(16 << 10, number as u8);
             let lease = block::lease::BlockLease::from_bytes(bytes);
             host.give(WRITE_16, number * 32, Data::Out(lease));
         }
         std::thread::sleep(Duration::from_millis(5));
         lab.order(Order::Hold, 0);
-        for number in 0..200 {
+        for number in 0..AT_ONCE {
             assert_eq!(host.done().status, 0, "command {number}");
         }
         (lab.world.count(Count::Receives) > before + 50).then_some(())
     });
-    for number in 0..200_u64 {
+    for number in 0..AT_ONCE {
         let bytes = pattern(16 << 10, number as u8);
         assert_eq!(host.read(number * 32, 16 << 10), bytes);
     }

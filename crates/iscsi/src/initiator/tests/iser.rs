@@ -4,6 +4,7 @@
 mod logins;
 mod pair;
 mod reads;
+mod receives;
 mod stream;
 mod writes;
 mod wrong;
