@@ -1,5 +1,8 @@
 //! How a TCP connection becomes a queue pair: software iWARP, at a target.
 
+#[cfg(test)]
+mod tests;
+
 use block::lease::BlockLease;
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Transport};
 use iscsi::target::IserPortals;
