@@ -110,6 +110,16 @@ pub fn listen_beside(portal: SocketAddr, options: &TcpOptions) -> io::Result<Own
     listen_in_time(portal, options, true)
 }
 
+/// Why a port is not to be had that is in use, and the way out. Linux's own target listens on ports
+/// of both kinds without a process that could be shown; `seen_by` is the command that shows others.
+#[must_use]
+pub fn port_taken(by: &str, seen_by: &str) -> String {
+    format!(
+        "another {by} has this port: targetcli ls shows Linux's own target, {seen_by} any other; \
+         stop it, or take another port"
+    )
+}
+
 fn listen_in_time(portal: SocketAddr, options: &TcpOptions, beside: bool) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + BIND_PATIENCE;
     loop {

@@ -122,7 +122,7 @@ pub(super) fn bind(
 
 fn cannot_listen(cause: &io::Error) -> String {
     match cause.kind() {
-        io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
+        io::ErrorKind::AddrInUse => tcp::port_taken("program", "ss -ltnp"),
         io::ErrorKind::AddrNotAvailable => "no interface here has this address".to_owned(),
         io::ErrorKind::PermissionDenied => {
             "a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)".to_owned()

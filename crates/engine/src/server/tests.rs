@@ -192,7 +192,8 @@ fn a_portal_that_is_taken_at_the_start_is_listened_to_when_it_is_free() {
     assert!(Server::start(config.clone(), inventory.clone(), &UndoLog::default()).is_err());
     config.portals_may_be_missing = true;
     let server = Server::start(config, inventory.clone(), &UndoLog::default()).unwrap();
-    let cause = "another program listens there";
+    let cause = "another program has this port: targetcli ls shows Linux's own target, ss -ltnp \
+                 any other; stop it, or take another port";
     let missing = (portal, format!("nothing listens on {portal} ({cause})"));
     assert_eq!(server.missing_portals(), [missing]);
     // It may go, and come again only if it can be had.

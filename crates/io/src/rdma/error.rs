@@ -67,7 +67,7 @@ pub enum RdmaError {
         /// What librdmacm says.
         cause: io::Error,
         /// The way out, after a colon.
-        hint: &'static str,
+        hint: String,
     },
     /// A connection was not made.
     #[error("no RDMA connection to {peer}: {problem}{}", told(*status))]

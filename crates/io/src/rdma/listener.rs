@@ -18,6 +18,7 @@ use super::memory::RdmaMemory;
 use super::pair::{RdmaPair, RdmaPairOptions};
 use super::sys::cm::{RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, RdmaConnParam, event};
 use super::{RdmaDomain, RdmaError};
+use crate::tcp;
 
 /// Connections that may wait to be taken.
 const BACKLOG: i32 = 1024;
@@ -184,14 +185,15 @@ fn is_taken(cause: &io::Error) -> bool {
 fn failed(address: SocketAddr, cause: io::Error) -> RdmaError {
     let hint = match cause.raw_os_error() {
         Some(libc::EADDRINUSE) => {
-            ": another RDMA target has this port (Linux's own is seen by targetcli ls); stop it, \
-             or take another port"
+            let taken = tcp::port_taken("RDMA target", "rdma resource show cm_id");
+            format!(": {taken}")
         }
         Some(libc::ENODEV | libc::EADDRNOTAVAIL) => {
             ": no RDMA device has this address (see: rdma link, ip address), or another \
              RDMA target has the port at all addresses"
+                .to_owned()
         }
-        _ => "",
+        _ => String::new(),
     };
     RdmaError::Listen {
         address,
