@@ -38,8 +38,11 @@ login_is_set() {
 
 is_discovered() {
     if [[ $hash != MD5 ]]; then
-        # A discovery offers no other hash than that.
-        "${node[@]}" "${interface[@]}" -o new
+        # A discovery offers no other hash than that. A record of TCP, as one that was discovered
+        # over TCP, moves to iSER.
+        "${node[@]}" -o new
+        [[ -z ${rdma:-} ]] ||
+            iscsiadm -m node -T "$target" -o update -n iface.transport_name -v iser
         return
     fi
     say discovery
