@@ -276,6 +276,8 @@ pub struct IserKeys {
     pub initiator_data_segment: u32,
     /// MaxOutstandingUnexpectedPDUs, as the other side declared it; 0: without limit.
     pub unexpected_pdus: Option<u32>,
+    /// MaxAHSLength, as the other side declared it.
+    pub ahs_length: Option<u32>,
     /// TaggedBufferForSolicitedDataOnly, as the initiator declared it.
     pub solicited_only: Option<bool>,
     /// iSERHelloRequired.
@@ -300,6 +302,7 @@ impl Default for IserKeys {
             target_data_segment: DEFAULT_DATA_SEGMENT,
             initiator_data_segment: DEFAULT_DATA_SEGMENT,
             unexpected_pdus: None,
+            ahs_length: None,
             solicited_only: None,
             hello_required: false,
         }

@@ -118,6 +118,7 @@ pub fn pattern(len: usize) -> Vec<u8> {
 pub const fn agreed(role: MpaRole) -> Agreed {
     Agreed {
         role,
+        revision: 2,
         crc: true,
         markers: false,
         long_fpdus: false,

@@ -5,16 +5,17 @@ use block::identity::DetailGroup;
 use fc::port::{Fc4Layer, Port};
 use fc::remote::RemotePort;
 use iscsi::initiator::LoginOutcome;
-use iscsi::parameters::Operational;
+use iscsi::initiator::iser::UNEXPECTED_PDUS;
+use iscsi::parameters::{MAX_AHS_LENGTH, Operational};
+use iscsi::text::yes_no;
 use rdma::iwarp::fpdu::LONG_FPDU;
-use rdma::iwarp::startup::Agreed;
 use runtime::n_port::UnitStatus;
 use scsi::client::Facts;
 use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 use super::host_port;
-use super::session::{DeviceFacts, QueuePairFacts};
+use super::session::{DeviceFacts, IwarpFacts, QueuePairFacts};
 
 /// What the unit says.
 pub(super) fn of_unit(facts: &Facts) -> DetailGroup {
@@ -93,7 +94,6 @@ fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> Det
 /// By the names of RFC 7143 §13, in bytes and seconds.
 fn negotiated(session: &LoginOutcome) -> DetailValues {
     let keys = &session.keys;
-    let flag = |on| if on { "Yes" } else { "No" }.to_owned();
     let mut values = if keys.transport.is_rdma() {
         of_rdma(keys)
     } else {
@@ -134,8 +134,15 @@ fn of_tcp(keys: &Operational) -> DetailValues {
 
 fn of_rdma(keys: &Operational) -> DetailValues {
     let iser = &keys.iser;
+    let undeclared = |holds: &str| format!("{holds} (not declared)");
+    let unexpected = match iser.unexpected_pdus {
+        Some(0) => "without limit".to_owned(),
+        Some(declared) => declared.to_string(),
+        None => undeclared("without limit"),
+    };
+    let ahs = iser.ahs_length.map(|declared| declared.to_string());
     vec![
-        ("RDMAExtensions", "Yes".to_owned()),
+        ("RDMAExtensions", flag(iser.rdma_extensions)),
         (
             "InitiatorRecvDataSegmentLength",
             iser.initiator_data_segment.to_string(),
@@ -144,19 +151,32 @@ fn of_rdma(keys: &Operational) -> DetailValues {
             "TargetRecvDataSegmentLength",
             iser.target_data_segment.to_string(),
         ),
+        (
+            "MaxOutstandingUnexpectedPDUs",
+            format!("{UNEXPECTED_PDUS} ours, {unexpected} theirs"),
+        ),
+        (
+            "MaxAHSLength",
+            ahs.unwrap_or_else(|| undeclared(&MAX_AHS_LENGTH.to_string())),
+        ),
+        (
+            "TaggedBufferForSolicitedDataOnly",
+            flag(iser.offset_skips_unsolicited()),
+        ),
     ]
 }
 
 /// What the two ends of a queue pair go by.
 pub(super) fn queue_pair(pair: &QueuePairFacts) -> DetailGroup {
     let values = match pair {
-        QueuePairFacts::Iwarp(agreed) => of_iwarp(agreed),
+        QueuePairFacts::Iwarp(facts) => of_iwarp(facts),
         QueuePairFacts::Device(facts) => of_device(facts),
     };
     group("queue pair", values)
 }
 
-fn of_iwarp(agreed: &Agreed) -> DetailValues {
+fn of_iwarp(facts: &IwarpFacts) -> DetailValues {
+    let agreed = &facts.agreed;
     let fpdu = if agreed.long_fpdus {
         format!("up to {LONG_FPDU} bytes")
     } else {
@@ -164,14 +184,13 @@ fn of_iwarp(agreed: &Agreed) -> DetailValues {
     };
     vec![
         ("provider", "software iWARP".to_owned()),
-        // The only one that is asked for (RFC 6581).
-        ("MPA revision", "2".to_owned()),
+        ("MPA revision", agreed.revision.to_string()),
         ("CRC", yes(agreed.crc)),
         ("markers sent", yes(agreed.markers)),
         ("FPDU", fpdu),
         ("RDMA Reads of the target", agreed.ird.to_string()),
         ("RDMA Reads of ours", agreed.ord.to_string()),
-        ("invalidation by the target", yes(true)),
+        ("invalidation by the target", yes(facts.invalidates)),
     ]
 }
 
@@ -180,7 +199,7 @@ fn of_device(facts: &DeviceFacts) -> DetailValues {
         ("provider", format!("RDMA device {}", facts.device)),
         ("RDMA Reads of the target", facts.ird.to_string()),
         ("RDMA Reads of ours", facts.ord.to_string()),
-        ("invalidation by the target", yes(false)),
+        ("invalidation by the target", yes(facts.invalidates)),
     ]
 }
 
@@ -218,6 +237,11 @@ pub(super) fn ports<F: Fc4Layer>(
 
 const fn group(heading: &'static str, values: DetailValues) -> DetailGroup {
     DetailGroup { heading, values }
+}
+
+/// As keys have it.
+fn flag(on: bool) -> String {
+    yes_no(on).to_owned()
 }
 
 fn yes(is: bool) -> String {

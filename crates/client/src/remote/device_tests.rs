@@ -84,6 +84,8 @@ fn the_session_says_what_it_goes_by() {
     assert_eq!(user.told("RDMA Reads of the target"), ["16"]);
     assert_eq!(user.told("invalidation by the target"), ["no"]);
     assert_eq!(user.told("RDMAExtensions"), ["Yes"]);
+    let unexpected = user.told("MaxOutstandingUnexpectedPDUs");
+    assert_eq!(unexpected, ["4 ours, 16 theirs"]);
     user.leave();
     assert_eq!(
         target.orders.can_invalidate.load(SeqCst),

@@ -14,20 +14,17 @@ use ::io::rdma::RdmaConnected;
 use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, Misconfigured};
 use iscsi::initiator::error::SessionEnd;
-use iscsi::initiator::iser::InitiatorIserMover;
 use iscsi::initiator::{
     ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, IscsiRefused, LoginOutcome,
     RestingSession,
 };
-use rdma::iwarp::startup::Agreed;
-use rdma::iwarp::stream::RestingStream;
 use runtime::batch::BatchSink;
 use scsi::medium::Now;
 
 use self::device::DeviceSession;
 pub(super) use self::device::{DeviceFacts, DeviceFailure, connect_options};
-pub(super) use self::iwarp::IwarpConnection;
-use self::iwarp::IwarpSession;
+pub(super) use self::iwarp::{IwarpConnection, IwarpFacts};
+use self::iwarp::{IwarpSession, RestingIwarp};
 
 /// A session and its carrier.
 #[expect(clippy::large_enum_variant, reason = "it stands in a box of its own")]
@@ -39,7 +36,7 @@ pub(super) enum ClientSession {
 
 /// What is told of a queue pair.
 pub(super) enum QueuePairFacts {
-    Iwarp(Agreed),
+    Iwarp(IwarpFacts),
     Device(DeviceFacts),
 }
 
@@ -167,7 +164,7 @@ impl ClientSession {
     pub(super) fn queue_pair(&self) -> Option<QueuePairFacts> {
         match self {
             Self::Tcp(_) => None,
-            Self::Iwarp(over) => over.agreed().map(QueuePairFacts::Iwarp),
+            Self::Iwarp(over) => over.facts().map(QueuePairFacts::Iwarp),
             Self::Device(over) => Some(QueuePairFacts::Device(over.facts())),
         }
     }
@@ -269,15 +266,15 @@ impl RestingConnection {
 #[derive(Debug)]
 pub(super) enum RestingClientSession {
     Tcp(RestingSession),
-    Iwarp(RestingSession<InitiatorIserMover>, Box<RestingStream>),
+    Iwarp(RestingIwarp),
 }
 
 impl RestingClientSession {
     pub(super) fn resume(self, now: Now) -> ClientSession {
         match self {
             Self::Tcp(session) => ClientSession::Tcp(Initiator::resume(session, now)),
-            Self::Iwarp(session, stream) => {
-                let session = IwarpSession::resume(session, *stream, now);
+            Self::Iwarp(resting) => {
+                let session = IwarpSession::resume(resting, now);
                 ClientSession::Iwarp(Box::new(session))
             }
         }

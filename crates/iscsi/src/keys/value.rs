@@ -105,6 +105,7 @@ impl Operational {
             (LoginKey::MaxOutstandingUnexpectedPdus, Number(n)) => {
                 self.iser.unexpected_pdus = Some(n);
             }
+            (LoginKey::MaxAhsLength, Number(n)) => self.iser.ahs_length = Some(n),
             (LoginKey::TaggedBufferForSolicitedDataOnly, Flag(flag)) => {
                 self.iser.solicited_only = Some(flag);
             }

@@ -162,6 +162,35 @@ fn a_unit_is_found_used_and_told_of() {
     }
 }
 
+/// By the names of RFC 7145 §6, in both forms.
+#[test]
+fn info_tells_what_was_negotiated() {
+    let server = Server::start(&["--iser"], 2);
+    let address = server.addresses()[1];
+    let told = lunar(&format!("info {address}")).ran().out;
+    let json = lunar(&format!("info --json {address}")).ran().out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for (group, name, value) in [
+        ("negotiated", "RDMAExtensions", "Yes"),
+        ("negotiated", "InitiatorRecvDataSegmentLength", "8192"),
+        ("negotiated", "TargetRecvDataSegmentLength", "8192"),
+        (
+            "negotiated",
+            "MaxOutstandingUnexpectedPDUs",
+            "4 ours, 16 theirs",
+        ),
+        ("negotiated", "MaxAHSLength", "256 (not declared)"),
+        ("negotiated", "TaggedBufferForSolicitedDataOnly", "Yes"),
+        ("queue pair", "MPA revision", "2"),
+        ("queue pair", "RDMA Reads of the target", "32"),
+        ("queue pair", "invalidation by the target", "yes"),
+    ] {
+        assert_eq!(json[group][name], value, "{name}");
+        let line = format!("    {name:<32}  {value}\n");
+        assert!(told.contains(&line), "{name}: {told}");
+    }
+}
+
 #[test]
 fn crcs_are_asked_for_unless_they_are_switched_off() {
     for (options, crc) in [

@@ -49,6 +49,8 @@ pub enum MpaRole {
 pub struct Agreed {
     /// Which end this is.
     pub role: MpaRole,
+    /// Revision of MPA: 1, or 2 (RFC 6581).
+    pub revision: u8,
     /// FPDUs have CRCs, both ways.
     pub crc: bool,
     /// The peer demands markers in what is sent to it.
@@ -116,6 +118,7 @@ impl StartupConfig {
         };
         let agreed = Agreed {
             role: MpaRole::Responder,
+            revision: reply.revision,
             crc: reply.crc,
             markers: request.markers,
             long_fpdus: reply.long_fpdus,
@@ -183,6 +186,7 @@ impl StartupConfig {
         };
         Ok(Agreed {
             role: MpaRole::Initiator,
+            revision: reply.revision,
             crc: self.crc || reply.crc,
             markers: reply.markers,
             long_fpdus: self.long_fpdus && reply.long_fpdus,

@@ -35,6 +35,8 @@ pub(in super::super) struct DeviceFacts {
     /// Reads of ours, and of the target, that may be under way.
     pub(in super::super) ord: u16,
     pub(in super::super) ird: u16,
+    /// The target's Sends may invalidate keys.
+    pub(in super::super) invalidates: bool,
 }
 
 /// Why a session over a device has ended, where the device knows that.
@@ -56,8 +58,11 @@ const RECEIVES: u16 = TASKS + UNEXPECTED_PDUS as u16 + 2;
 /// Memory that the target may reach, in bytes. Commands for which there is none wait.
 const STAGING: usize = 32 << 20;
 
-/// How a connection of a session is made. Its keys are not to be invalidated: memory is used again
-/// by the same key, as to register it costs more than to copy what is short.
+/// Whether a target may invalidate keys: no, memory is used again by the same key, as to register
+/// it costs more than to copy what is short.
+const BEARS_INVALIDATION: bool = false;
+
+/// How a connection of a session is made.
 pub(in super::super) fn connect_options(device: Option<String>, limit: Now) -> RdmaConnectOptions {
     RdmaConnectOptions {
         pair: RdmaPairOptions {
@@ -67,7 +72,7 @@ pub(in super::super) fn connect_options(device: Option<String>, limit: Now) -> R
             receives: RECEIVES,
             receives_max: RECEIVES,
         },
-        private_data: private_data(false).to_vec(),
+        private_data: private_data(BEARS_INVALIDATION).to_vec(),
         device,
         limit,
         memory: STAGING,
@@ -170,6 +175,7 @@ impl DeviceSession {
             device: self.pair.device().to_owned(),
             ord: limits.ord,
             ird: limits.ird,
+            invalidates: BEARS_INVALIDATION,
         }
     }
 

@@ -1,5 +1,8 @@
 //! A session over iSER, by software iWARP on a connection of TCP.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -8,7 +11,7 @@ use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, Misconfigured};
 use iscsi::initiator::iser::{InitiatorIserMover, MAX_MESSAGE};
 use iscsi::initiator::{Initiator, RestingSession};
-use iscsi::wire::iser::private_data;
+use iscsi::wire::iser::{invalidates, private_data};
 use rdma::iwarp::startup::{
     Agreed, FrameKind, FrameReader, StartupConfig, StartupError, StartupFrame,
 };
@@ -32,8 +35,26 @@ pub(in super::super) struct IwarpConnection {
 pub(in super::super) struct IwarpSession {
     pub(super) initiator: Initiator<BlockLease, InitiatorIserMover>,
     end: IwarpEnd,
+    /// The target's Sends may invalidate STags, by its private data.
+    invalidates: bool,
     /// Nothing is sent before this instant.
     held: Option<Now>,
+}
+
+/// One that was laid down.
+#[derive(Debug)]
+pub(in super::super) struct RestingIwarp {
+    session: RestingSession<InitiatorIserMover>,
+    stream: Box<RestingStream>,
+    invalidates: bool,
+}
+
+/// What is told of a queue pair of software iWARP.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct IwarpFacts {
+    pub(in super::super) agreed: Agreed,
+    /// The target's Sends may invalidate STags: each end has said so.
+    pub(in super::super) invalidates: bool,
 }
 
 enum IwarpEnd {
@@ -100,12 +121,17 @@ impl IwarpStartup {
         is_first.then(|| self.connection.startup().request(&private_data(true)))
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Result<Option<Stream<BlockLease>>, StartupError> {
+    /// The queue pair, and whether the target invalidates.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<Option<(Stream<BlockLease>, bool)>, StartupError> {
         let Some(reply) = self.reader.receive(bytes)? else {
             return Ok(None);
         };
         let agreed = self.connection.startup().agree(&reply)?;
-        Ok(Some(self.connection.stream(agreed)))
+        let stream = self.connection.stream(agreed);
+        Ok(Some((stream, invalidates(&reply.private))))
     }
 }
 
@@ -124,6 +150,7 @@ impl IwarpSession {
                 is_asked: false,
                 reader: FrameReader::new(FrameKind::Reply),
             })),
+            invalidates: false,
             held: None,
         })
     }
@@ -135,7 +162,8 @@ impl IwarpSession {
         }
         match &mut self.end {
             IwarpEnd::Startup(startup) => match startup.receive(bytes) {
-                Ok(Some(stream)) => {
+                Ok(Some((stream, invalidates))) => {
+                    self.invalidates = invalidates;
                     let goes_on = stream.agreed().refused.is_none();
                     self.held = goes_on.then(|| now + FIRST_FPDU_DELAY);
                     self.end = IwarpEnd::Up(Box::new(stream));
@@ -191,9 +219,12 @@ impl IwarpSession {
     }
 
     /// What became of the queue pair, once there is one.
-    pub(super) fn agreed(&self) -> Option<Agreed> {
+    pub(super) fn facts(&self) -> Option<IwarpFacts> {
         match &self.end {
-            IwarpEnd::Up(stream) => Some(stream.agreed()),
+            IwarpEnd::Up(stream) => Some(IwarpFacts {
+                agreed: stream.agreed(),
+                invalidates: self.invalidates,
+            }),
             IwarpEnd::Startup(_) => None,
         }
     }
@@ -230,6 +261,7 @@ impl IwarpSession {
             let over = Self {
                 initiator,
                 end,
+                invalidates: self.invalidates,
                 held: None,
             };
             Err(Box::new(ClientSession::Iwarp(Box::new(over))))
@@ -242,21 +274,22 @@ impl IwarpSession {
             Err(initiator) => return back(*initiator, IwarpEnd::Up(stream)),
         };
         match stream.rest() {
-            Ok(stream) => Ok(RestingClientSession::Iwarp(initiator, Box::new(stream))),
+            Ok(stream) => Ok(RestingClientSession::Iwarp(RestingIwarp {
+                session: initiator,
+                stream: Box::new(stream),
+                invalidates: self.invalidates,
+            })),
             // Its answers have come, so it has nothing to do; were it not so, it would go on.
             Err(stream) => back(initiator.resume(Now::ZERO), IwarpEnd::Up(stream)),
         }
     }
 
     /// Takes up one that was laid down.
-    pub(super) fn resume(
-        session: RestingSession<InitiatorIserMover>,
-        stream: RestingStream,
-        now: Now,
-    ) -> Self {
+    pub(super) fn resume(resting: RestingIwarp, now: Now) -> Self {
         Self {
-            initiator: session.resume(now),
-            end: IwarpEnd::Up(Box::new(stream.wake())),
+            initiator: resting.session.resume(now),
+            end: IwarpEnd::Up(Box::new(resting.stream.wake())),
+            invalidates: resting.invalidates,
             held: None,
         }
     }

@@ -311,6 +311,7 @@ fn limits_are_declared_to_an_initiator_that_declares_its_own() {
     );
     let iser = parameters.keys.iser;
     assert_eq!(iser.unexpected_pdus, Some(0));
+    assert_eq!(iser.ahs_length, Some(u32::MAX));
     assert!(iser.hello_required && !iser.offset_skips_unsolicited());
 }
 

@@ -86,7 +86,10 @@ fn keys_that_a_target_does_not_know() {
 fn a_target_that_declares_something_of_its_own() {
     let more = "MaxOutstandingUnexpectedPDUs=16|MaxAHSLength=256|MaxRecvDataSegmentLength=262144|";
     let rig = Rig::logged_in(config(), &(Rig::AGREED.to_owned() + more));
-    assert_eq!(rig.keys().peer_data_segment, 512);
+    let keys = rig.keys();
+    assert_eq!(keys.peer_data_segment, 512);
+    let declared = (keys.iser.unexpected_pdus, keys.iser.ahs_length);
+    assert_eq!(declared, (Some(16), Some(256)));
 }
 
 /// tgt 1.0.85 counts each Login Request in ExpCmdSN, has the window end there, and then takes the

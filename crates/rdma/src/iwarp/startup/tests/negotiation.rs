@@ -57,6 +57,7 @@ fn two_ends_agree_upon_the_same() {
     );
     let expected = Agreed {
         role: MpaRole::Responder,
+        revision: 2,
         crc: true,
         markers: false,
         long_fpdus: true,
@@ -184,7 +185,7 @@ fn revision_1_is_answered_in_revision_1_and_trusted_with_one_read() {
     };
     let (reply, agreed) = CONFIG.accept(&frame, &[]);
     assert_eq!((reply.revision, reply.enhanced), (1, None));
-    assert_eq!((agreed.ird, agreed.ord), (16, 1));
+    assert_eq!((agreed.revision, agreed.ird, agreed.ord), (1, 16, 1));
 }
 
 #[test]
