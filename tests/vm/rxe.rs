@@ -66,6 +66,9 @@ pub(crate) fn tgtd(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let words = verbs_words(scene, variation, "IET", 1);
     acts(scene, "tgtd.sh", "begin", &words)?;
     acts(scene, "verbs.sh", "begin", &words)?;
+    if variation.name == OVER_RDMA.name {
+        acts(scene, "verbs.sh", "struck", &words)?;
+    }
     acts(scene, "tgtd.sh", "end", &words)
 }
 

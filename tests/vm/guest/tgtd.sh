@@ -18,6 +18,10 @@ begins() {
     log_begins
     rm -f /var/tmp/disk
     truncate -s 128M /var/tmp/disk
+    serves
+}
+
+serves() {
     # It listens at every address.
     tgtd -f --iser pool_sz_mb=64 --iscsi portal=127.0.0.1:3261 3>&- &
     within 30 admin new --mode target --tid 1 -T "$target"
@@ -37,6 +41,14 @@ account() {
     admin bind --mode account --tid 1 --user "$1" "${@:3}"
 }
 
+# What it has written is in the file, whatever becomes of it.
+is_killed() {
+    local server
+    server=$(pidof tgtd)
+    kill -KILL "$server"
+    within 20 test ! -e "/proc/$server"
+}
+
 ends() {
     kill -KILL "$(pidof tgtd)"
     log_is_clean "$expected"
@@ -44,5 +56,7 @@ ends() {
 
 case $action in
 begin) begins ;;
+kill) is_killed ;;
+serve) serves ;;
 end) ends ;;
 esac

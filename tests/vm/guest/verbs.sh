@@ -1,5 +1,6 @@
 # `lunar`'s verbs at a target of iSER in the guest itself: LUN `lun` of `target` at `portal`, which
-# says that `vendor` made it. `begin` uses it, and `grown` looks at it once it has grown.
+# says that `vendor` made it. `begin` uses it, `struck` has tgtd killed meanwhile,
+# and `grown` looks at it once it has grown.
 . /vm/lib.sh
 
 lunar() { /vm/lunar "$@" 3>&-; }
@@ -50,6 +51,36 @@ is_used() {
     lunar verify file:/tmp/image "$unit"
 }
 
+# tgtd is killed twice while what is random is written and read back: no command fails, and no data
+# is wrong. It listens before it has its target, and may die of a login that it refuses then
+# (docs/peers.md): the load stands still until it has all.
+is_struck() {
+    local load before
+    before=$(written)
+    /vm/lunar bench "$unit" --rw randrw --bs 4k,64k,256k --iodepth 8 --size 16M --verify \
+        --runtime 30s --ramp-time 0 3>&- &
+    load=$!
+    for _ in first second; do
+        within 60 has_written $((before + (1 << 20)))
+        say kill
+        action=kill bash -u /vm/tgtd.sh
+        # It tries in vain.
+        sleep 3
+        kill -STOP "$load"
+        action=serve bash -u /vm/tgtd.sh
+        kill -CONT "$load"
+        before=0
+    done
+    within 60 has_written $((1 << 20))
+    say "it goes on"
+    wait "$load"
+}
+
+# Bytes that the tgtd has written which runs.
+written() { awk '$1 == "wchar:" { print $2 }' "/proc/$(pidof tgtd)/io"; }
+
+has_written() { (($(written) > $1)); }
+
 case $action in
 begin)
     # tgtd takes its time at its first connection, more than `ls` gives a device.
@@ -57,6 +88,7 @@ begin)
     is_listed
     is_used
     ;;
+struck) is_struck ;;
 grown)
     lunar info "$unit" | tee /tmp/told
     grep -qF '256.0 MiB' /tmp/told
