@@ -34,7 +34,7 @@ fn cut(title: &str, bytes: &[u8], digests: bool) -> (Bhs, Vec<u8>) {
 }
 
 /// Decoded and encoded again; the lengths are those of whoever sends, so they are set apart.
-fn again(bhs: &Bhs) -> Bhs {
+pub(crate) fn again(bhs: &Bhs) -> Bhs {
     let mut encoded = match bhs.opcode() {
         Opcode::LoginRequest => LoginRequest::decode(bhs).encode(),
         Opcode::LoginResponse => LoginResponse::decode(bhs).encode(),

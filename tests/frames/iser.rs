@@ -20,11 +20,23 @@ fn fpdus() -> Vec<(&'static str, Vec<u8>)> {
     frames
 }
 
-fn ulpdu(fpdu: &[u8]) -> Vec<u8> {
+pub(crate) fn ulpdu(fpdu: &[u8]) -> Vec<u8> {
     let mut reader = FpduReader::new(false);
     let cut = reader.next(fpdu).unwrap();
     assert_eq!(cut.used, fpdu.len());
     cut.ulpdu.unwrap().to_vec()
+}
+
+/// A segment as an FPDU.
+pub(crate) fn fpdu_of(header: &DdpHeader, payload: &[u8], has_crc: bool) -> Vec<u8> {
+    let mut writer = FpduWriter::new(has_crc, false);
+    let mut sink = Sink::default();
+    let data = Some(HeapLease::from_bytes(payload.to_vec()));
+    match header {
+        DdpHeader::Tagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
+        DdpHeader::Untagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
+    }
+    sink.bytes
 }
 
 fn startup(kind: FrameKind) -> (StartupFrame, Vec<u8>) {
@@ -78,14 +90,7 @@ fn captured_fpdus_are_encoded_as_they_came() {
     for (title, bytes) in fpdus {
         let ulpdu = ulpdu(&bytes);
         let (header, payload) = DdpHeader::parse(&ulpdu).unwrap();
-        let mut writer = FpduWriter::new(false, false);
-        let mut sink = Sink::default();
-        let data = Some(HeapLease::from_bytes(payload.to_vec()));
-        match header {
-            DdpHeader::Tagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
-            DdpHeader::Untagged(header) => writer.put(&mut sink, &header.encode(), &[], data),
-        }
-        assert_eq!(sink.bytes, bytes, "{title}");
+        assert_eq!(fpdu_of(&header, payload, false), bytes, "{title}");
     }
 }
 

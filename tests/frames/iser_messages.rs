@@ -5,6 +5,7 @@ use iscsi::wire::framer::padding;
 use iscsi::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader};
 
 use crate::frames;
+use crate::iscsi::again;
 
 const MESSAGES: &str = include_str!("iser-messages.hex");
 const FPDUS: &str = include_str!("iser-siw.hex");
@@ -20,21 +21,26 @@ fn buffers(title: &str, message: &[u8]) -> AdvertisedBuffers {
     }
 }
 
+/// A message, read and written.
+pub(crate) fn message_again(message: &[u8]) -> Vec<u8> {
+    let (header, rest) = IserHeader::split(message).unwrap();
+    let pdu = ControlMessage::split(rest).unwrap();
+    let mut encoded = header.encode().to_vec();
+    encoded.extend_from_slice(&again(&pdu.bhs).0);
+    encoded.extend_from_slice(pdu.ahs);
+    encoded.extend_from_slice(pdu.data);
+    let padding = padding(pdu.bhs.data_len());
+    encoded.resize(encoded.len() + usize::from(padding), 0);
+    encoded
+}
+
 #[test]
 fn captured_messages_are_encoded_as_they_came() {
     let mut messages = frames(MESSAGES);
     messages.retain(|(title, _)| !title.ends_with("header"));
     assert_eq!(messages.len(), 21);
     for (title, message) in messages {
-        let (header, rest) = IserHeader::split(&message).unwrap();
-        let pdu = ControlMessage::split(rest).unwrap();
-        let mut encoded = header.encode().to_vec();
-        encoded.extend_from_slice(&pdu.bhs.0);
-        encoded.extend_from_slice(pdu.ahs);
-        encoded.extend_from_slice(pdu.data);
-        let padding = padding(pdu.bhs.data_len());
-        encoded.resize(encoded.len() + usize::from(padding), 0);
-        assert_eq!(encoded, message, "{title}");
+        assert_eq!(message_again(&message), message, "{title}");
     }
 }
 

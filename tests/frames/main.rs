@@ -6,6 +6,7 @@
 mod fcoe;
 mod iscsi;
 mod iser;
+mod iser_frames;
 mod iser_initiator;
 mod iser_messages;
 mod iser_target;
