@@ -73,26 +73,41 @@ impl SequenceNumbers {
     /// A PDU that carries a status. Over one connection none can be missing, so a gap means that
     /// the target has lost count.
     pub(super) fn status(&mut self, stamps: Stamps) -> Result<(), Violation> {
-        let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
-        if next != stamps.stat_sn {
+        if self.exp_stat_sn.is_some_and(|next| next != stamps.stat_sn) {
             return Err(GAP);
         }
-        let more = self.overtaken.trailing_ones();
-        self.exp_stat_sn = Some(StatSn(next.0.wrapping_add(1 + more)));
-        self.overtaken = self.overtaken.checked_shr(1 + more).unwrap_or(0);
+        let mut next = stamps.stat_sn.next();
+        if self.overtaken != 0 {
+            next = self.behind_overtaken(next);
+        }
+        self.exp_stat_sn = Some(next);
         self.window(stamps)
+    }
+
+    /// The number behind those that came ahead of this one.
+    #[cold]
+    fn behind_overtaken(&mut self, next: StatSn) -> StatSn {
+        let more = self.overtaken.trailing_ones();
+        self.overtaken = self.overtaken.checked_shr(1 + more).unwrap_or(0);
+        StatSn(next.0.wrapping_add(more))
     }
 
     /// A SCSI Response. Over RDMA it may overtake others, as LIO posts two in another order than
     /// it has numbered them; the one that was overtaken is acknowledged with it. The response to a
     /// task management function may not: it tells that no status comes any more.
     pub(super) fn response(&mut self, stamps: Stamps) -> Result<(), Violation> {
-        let next = self.exp_stat_sn.unwrap_or(stamps.stat_sn);
-        let ahead = stamps.stat_sn.0.wrapping_sub(next.0);
-        if !self.may_overtake || !(1..=u64::BITS).contains(&ahead) {
-            return self.status(stamps);
+        if self.may_overtake
+            && let Some(next) = self.exp_stat_sn
+        {
+            let ahead = stamps.stat_sn.0.wrapping_sub(next.0);
+            if (1..=u64::BITS).contains(&ahead) {
+                return self.overtakes(1 << (ahead - 1), stamps);
+            }
         }
-        let bit = 1 << (ahead - 1);
+        self.status(stamps)
+    }
+
+    fn overtakes(&mut self, bit: u64, stamps: Stamps) -> Result<(), Violation> {
         if self.overtaken & bit != 0 {
             return Err(GAP);
         }
