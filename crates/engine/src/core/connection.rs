@@ -240,6 +240,7 @@ impl CoreConnection {
     }
 
     /// Where bytes are to be received now, which counts as begun; `None` if nowhere.
+    #[inline]
     pub(super) fn begin_to_receive(&mut self) -> Option<SocketId> {
         let socket = self.socket?;
         if self.receiving || self.is_deaf() || !self.wants_bytes() {

@@ -366,6 +366,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Sends what the branches have to say, and tells the device server what has not left.
     pub(super) fn flush_fc_branches(&mut self, now: Now) {
+        if self.fc_branches.is_empty() {
+            return;
+        }
         let is_stopping = self.stop.is_stopping();
         let mut ended = Vec::new();
         for (at, one) in &mut self.fc_branches {

@@ -33,6 +33,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     /// Tells the device server what has come back; returns whether anything has.
     pub(super) fn look_at_recalls(&mut self) -> bool {
+        if self.recalls.is_empty() {
+            return false;
+        }
         let before = self.recalls.len();
         let device = &mut self.device;
         self.recalls.retain(|(unit, recall)| {
