@@ -257,13 +257,14 @@ const LIMITS: TargetLimits = TargetLimits {
     held_bytes: 64 * 65_536,
 };
 
-/// How often `turn` uses the heap, after some turns that warm it up.
+/// How often `turn` uses the heap in 100,000 commands, eight of them a turn, after some turns that
+/// warm it up.
 fn cost(mut turn: impl FnMut()) -> usize {
     for _ in 0..20 {
         turn();
     }
     let before = allocations();
-    for _ in 0..1000 {
+    for _ in 0..100_000 / 8 {
         turn();
     }
     allocations() - before
