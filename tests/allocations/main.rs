@@ -5,6 +5,8 @@
 
 mod composed;
 mod device_pair;
+mod iser_pair;
+mod own_client;
 mod own_initiator;
 mod ports;
 mod whole_core;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use io::counting::{CountingAllocator, allocations};
+use iscsi::datamover::Datamover;
 use iscsi::parameters::{Operational, Parameters, SessionProof, SessionPurpose};
 use iscsi::pdu_sink::{Digests, PduSink};
 use iscsi::session::{Session, SessionEvent};
@@ -153,14 +156,14 @@ impl Rig {
         }
     }
 
-    /// Gives what is in `stream`; a device server that answers at once does the rest.
+    /// Gives what is in `stream`; the device server does the rest.
     fn run(&mut self) {
         let mut rest = &self.stream.0[..];
         while !rest.is_empty() {
             let used = self.session.receive(Duration::ZERO, rest);
             rest = &rest[used..];
             while let Some(event) = self.session.poll() {
-                serve(&mut self.session, event);
+                serve(&mut self.session, event, &Nowhere(LENGTH as usize));
             }
         }
         self.stream.0.clear();
@@ -222,7 +225,12 @@ impl Rig {
     }
 }
 
-fn serve(session: &mut Session<Nowhere>, event: SessionEvent<Nowhere>) {
+/// A device server that answers at once, with data in `memory`.
+fn serve<L: Lease + std::fmt::Debug, D: Datamover<L>>(
+    session: &mut Session<L, D>,
+    event: SessionEvent<L>,
+    memory: &L,
+) {
     let done = |length_in, length_out| Completed {
         status: Status::Good,
         sense: SenseBytes::EMPTY,
@@ -232,10 +240,10 @@ fn serve(session: &mut Session<Nowhere>, event: SessionEvent<Nowhere>) {
     };
     match event {
         SessionEvent::Execute(command) if command.expected_out > 0 => {
-            session.receive_data_out(command.tag, 0, Nowhere(LENGTH as usize));
+            session.receive_data_out(command.tag, 0, memory.clone());
         }
         SessionEvent::Execute(command) => {
-            session.send_data_in(command.tag, 0, Nowhere(LENGTH as usize));
+            session.send_data_in(command.tag, 0, memory.clone());
             session.complete(command.tag, &done(u64::from(LENGTH), 0));
         }
         SessionEvent::DataOut { tag, .. } => session.complete(tag, &done(0, u64::from(LENGTH))),

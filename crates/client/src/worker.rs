@@ -26,6 +26,8 @@ use runtime::polling::{OF_A_CLIENT, PollMode, Polling};
 pub struct Worker {
     ring: AnyRing,
     volumes: Volumes,
+    /// How many volumes there are: the key of each is its place.
+    attached: u32,
     pool: Pool,
     start: Instant,
     polling: Polling,
@@ -61,10 +63,12 @@ impl Worker {
     pub fn new(volumes: &[Arc<dyn Volume>], ring: RingKind, memory: usize) -> io::Result<Self> {
         let (ring, _) = AnyRing::open(ring)?;
         let pool = Pool::new(memory)?;
+        let attached = volumes.len() as u32;
         let volumes = Volumes::attach(volumes, &CoreContext::new(pool.clone()))?;
         Ok(Self {
             ring,
             volumes,
+            attached,
             pool,
             start: Instant::now(),
             polling: Polling::new(PollMode::Adaptive.within(processor_quota(), 1), OF_A_CLIENT),
@@ -162,7 +166,7 @@ impl Worker {
     /// When the ring fails.
     pub fn leave(mut self) -> io::Result<()> {
         let now = self.now();
-        for volume in self.volumes.keys() {
+        for volume in 0..self.attached {
             self.act(now, volume, |handle, cx| handle.leave(cx));
         }
         let limit = now + LEAVE;
@@ -189,7 +193,7 @@ impl Worker {
 
     /// Calls each volume whose instant has come, once.
     fn expire(&mut self, now: Now) {
-        for volume in self.volumes.keys() {
+        for volume in 0..self.attached {
             if self.volumes.expired(volume, now) {
                 self.act(now, volume, |handle, cx| handle.resume(cx));
             }
