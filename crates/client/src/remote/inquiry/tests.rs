@@ -10,7 +10,7 @@ use iscsi::initiator::error::SessionEnd;
 
 use super::*;
 use crate::open::{self, portal_of};
-use crate::remote::{self, SessionEnvironment};
+use crate::remote::{self, IserOptions, SessionEnvironment};
 use address::{SessionOptions, UnitAddress};
 
 type Session = Inquiry<InitiatorConnection>;
@@ -20,6 +20,14 @@ fn log_in(portal: SocketAddr) -> Result<Session, RemoteError> {
 }
 
 fn log_in_since(portal: SocketAddr, asked: Instant) -> Result<Session, RemoteError> {
+    log_in_over(portal, None, asked)
+}
+
+fn log_in_over(
+    portal: SocketAddr,
+    iser: Option<&IserOptions>,
+    asked: Instant,
+) -> Result<Session, RemoteError> {
     let unit = UnitAddress {
         user: None,
         portal: portal.to_string().parse().unwrap(),
@@ -27,7 +35,7 @@ fn log_in_since(portal: SocketAddr, asked: Instant) -> Result<Session, RemoteErr
         lun: 0,
         session: SessionOptions::default(),
     };
-    let portal = portal_of(&unit, None, &open::tests::options()).unwrap();
+    let portal = portal_of(&unit, iser, &open::tests::options()).unwrap();
     Inquiry::log_in(asked, |core| {
         let (name, outside) = (portal.to_string(), SessionEnvironment::default());
         InitiatorConnection::new(core.node(), portal, name, outside)

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use address::{SessionOptions, UnitAddress};
 use iscsi::initiator::error::SessionEnd;
 use iscsi::wire::bhs::{Bhs, Opcode};
 use iscsi::wire::iser::{AdvertisedBuffers, ControlMessage, IserHeader};
@@ -15,29 +14,11 @@ use rdma::test_support::{config, sent};
 use rdma::verbs::{Completion, QueuePair as _, SendHeader, Work};
 use scsi::medium::{HeapLease, Lease as _};
 
-use super::Session;
-use crate::open::{self, portal_of};
-use crate::remote::inquiry::Inquiry;
-use crate::remote::{InitiatorConnection, IserOptions, LinkEnd, RemoteError, SessionEnvironment};
+use super::log_in_over;
+use crate::remote::{IserOptions, LinkEnd, RemoteError};
 
 /// Redirected temporarily, and for ever (RFC 7143 §11.13.5).
 const MOVED: [u16; 2] = [0x0101, 0x0102];
-
-fn log_in(portal: SocketAddr) -> Result<Session, RemoteError> {
-    let unit = UnitAddress {
-        user: None,
-        portal: portal.to_string().parse().unwrap(),
-        target: "iqn.2026-01.test:target".into(),
-        lun: 0,
-        session: SessionOptions::default(),
-    };
-    let iser = IserOptions::software();
-    let portal = portal_of(&unit, Some(&iser), &open::tests::options()).unwrap();
-    Inquiry::log_in(Instant::now(), |core| {
-        let (name, outside) = (portal.to_string(), SessionEnvironment::default());
-        InitiatorConnection::new(core.node(), portal, name, outside)
-    })
-}
 
 /// Answers the Request of MPA.
 fn start(stream: &mut TcpStream) -> io::Result<Agreed> {
@@ -104,7 +85,9 @@ fn a_login_is_redirected_to_iser_at_another_portal() {
             redirect(first.accept()?.0, status, second.local_addr()?)?;
             beginning(&second)
         });
-        let told = log_in(portal).map(|_| ()).unwrap_err();
+        let iser = IserOptions::software();
+        let told = log_in_over(portal, Some(&iser), Instant::now());
+        let told = told.map(|_| ()).unwrap_err();
         let begun = target.join().unwrap().unwrap();
         assert_eq!(&begun, b"MPA ID Req Frame");
         assert!(
