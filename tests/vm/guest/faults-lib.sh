@@ -9,7 +9,7 @@ load() {
         fio --name="$1" --bs="$2" --iodepth="$3" --offset="$4" --size="$5" --rate="$6" \
             --filename="$disk" --direct=1 --ioengine=libaio --rw=randwrite --randseed="$pass" \
             --verify=crc32c --verify_backlog="$((4 * $3))" --verify_fatal=1 \
-            --continue_on_error="${borne:-none}" \
+            --continue_on_error="${continue_on_error:-none}" \
             --output-format=terse --terse-version=3 >"/tmp/fio-$1" 2>&1 || exit 1
     done
     say "$pass passes of $1"
@@ -90,12 +90,12 @@ is_struck() {
     load_ends
 }
 
-# Each of the disk's I/O errors is explained by a line of the kernel's log that matches.
-errors_are() {
+# The kernel's log has no more I/O errors than lines that match.
+io_errors_are_explained_by() {
     dmesg | awk -v cause="$1" '
         /I\/O error, dev/ { errors++ }
         $0 ~ cause { causes++ }
-        END { exit errors > causes }' || fail "I/O errors"
+        END { exit errors > causes }' || fail "I/O errors without a cause in the log"
 }
 
 # The kernel's log has it as often as that: `was_logged WORDS:COUNT`.
