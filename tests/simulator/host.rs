@@ -235,7 +235,9 @@ impl<W> Host<W> {
     /// Sends so many bytes.
     pub(crate) fn send(&mut self, len: usize) {
         if let Some(link) = &mut self.link {
-            let mut bytes: Vec<u8> = link.initiator.output().drain(..len).collect();
+            let output = link.initiator.output();
+            let mut bytes = output[..len].to_vec();
+            output.drain(..len);
             self.line.pass(TO_TARGET, &mut bytes);
             link.wire.put(&bytes);
         }

@@ -197,7 +197,8 @@ impl Oracle {
             Pattern::Same => write.extent.lba..write.extent.lba + 1,
             Pattern::Zeros => 0..0,
         };
-        lbas.flat_map(|lba| self.content(stamp, lba)).collect()
+        let blocks: Vec<_> = lbas.map(|lba| self.content(stamp, lba)).collect();
+        blocks.concat()
     }
 
     /// A read that began at `begun` has ended now with this data.
@@ -350,15 +351,15 @@ impl Oracle {
 
 /// Sixteen bytes: stamp, LBA, where in the block, and a sum of these.
 fn content(stamp: Stamp, lba: u64, size: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(size);
-    for at in 0..size as u32 / 16 {
+    let mut bytes = vec![0; size];
+    for (at, part) in (0..).zip(bytes.chunks_exact_mut(16)) {
         let words = [stamp.0, lba as u32, at];
         let sum = words.iter().fold(0x9e37_79b9_u32, |sum, word| {
             (sum ^ word).wrapping_mul(0x85eb_ca6b).rotate_left(13)
         });
-        for word in [words[0], words[1], words[2], sum] {
-            bytes.extend_from_slice(&word.to_be_bytes());
-        }
+        let [stamp, lba, at] = words.map(u128::from);
+        let value = stamp << 96 | lba << 64 | at << 32 | u128::from(sum);
+        part.copy_from_slice(&value.to_be_bytes());
     }
     bytes
 }

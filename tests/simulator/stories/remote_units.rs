@@ -310,9 +310,9 @@ pub(super) fn stamp(version: u32) -> Vec<u8> {
 
 /// The version of a block, of which each write tears none but for memory.
 fn version(bytes: &[u8]) -> Option<u32> {
-    let first = u32::from_be_bytes(*bytes.first_chunk()?);
-    let whole = bytes.chunks(4).all(|word| word == first.to_be_bytes());
-    whole.then_some(first)
+    let (first, rest) = bytes.split_first_chunk::<4>()?;
+    let whole = rest == &bytes[..rest.len()];
+    whole.then_some(u32::from_be_bytes(*first))
 }
 
 /// The network drops the newest connection, or one side believes so.
