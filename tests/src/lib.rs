@@ -5,6 +5,7 @@ pub mod cdb;
 pub mod client;
 pub mod conformance;
 pub mod cunit;
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod initiator;
 pub mod iser_end;

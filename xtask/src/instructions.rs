@@ -71,8 +71,8 @@ fn made_by() -> Result<Vec<String>> {
 fn count() -> Result<BTreeMap<String, f64>> {
     let output = Command::new("cargo")
         .current_dir(top())
-        .args(["bench", "-p", "tests", "--bench", "instructions", "--"])
-        .arg("--output-format=json")
+        .args(["bench", "-p", "tests", "--no-default-features"])
+        .args(["--bench", "instructions", "--", "--output-format=json"])
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
