@@ -165,7 +165,7 @@ pub(crate) const CELLS: &[Cell] = &[
     },
     Cell {
         name: "1-open-iscsi-epoll",
-        starred: true,
+        starred: false,
         root: Root::Small,
         link: Link::Taps(1),
         script: "open-iscsi.sh",
