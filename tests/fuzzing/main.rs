@@ -181,8 +181,8 @@ fn zones() {
     replay("zones");
 }
 
-/// Each target has a file in `fuzz/`, a test here and a corpus. The file has nothing in it that could
-/// fail to compile: only the long run of `./check` builds it.
+/// Each target has a file in `fuzz/`, a test here and a corpus. The file has nothing in it that
+/// could fail to compile: only the long run of `./check` builds it.
 #[test]
 fn every_target_is_fuzzed() {
     let manifest = fs::read_to_string(tests::top().join("fuzz/Cargo.toml")).unwrap();
