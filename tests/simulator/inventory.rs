@@ -209,7 +209,7 @@ fn config(access: NodeAccess) -> TargetConfig {
 #[test]
 fn what_is_served_changes_under_those_who_use_it() {
     let made = std::cell::Cell::new([0, 0]);
-    with_seeds("inventory", 2_000, |seed| {
+    with_seeds("inventory", 500, |seed| {
         let mut site = Site::new(seed);
         site.run(2000);
         let [well, refused] = made.get();

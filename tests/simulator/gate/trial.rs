@@ -187,7 +187,7 @@ const CHANGES: usize = 8;
 #[test]
 fn hosts_see_what_the_plan_has_told() {
     let made = Cell::new([0, 0]);
-    with_seeds("gate", 2_000, |seed| {
+    with_seeds("gate", 500, |seed| {
         let mut trial = Trial::new(seed, None);
         trial.run(CHANGES);
         let [well, refused] = made.get();

@@ -141,8 +141,10 @@ fn pages() -> Result<Vec<String>> {
 
 fn package(platform: &Platform, folder: &Path) -> Result<()> {
     let mut command = Command::new("cargo");
-    command.args(["deb", "-p", "lunar", "--no-build", "--strip", "--output"]);
-    command.arg(folder).current_dir(top());
+    command.args(["deb", "-p", "lunar", "--no-build", "--strip"]);
+    // As users of cargo-deb may have it without its own.
+    command.arg("--compress-system");
+    command.arg("--output").arg(folder).current_dir(top());
     // The same source gives the same package.
     command.env("SOURCE_DATE_EPOCH", archive::epoch());
     // It finds the tools of another platform by their names.
