@@ -408,12 +408,24 @@ impl Enode {
 
     /// Sends a message to an FCF, or to all.
     fn send(&mut self, (dst, src): (Mac, Mac), operation: FipOperation, says: &[Descriptor<'_>]) {
+        let flags = match operation {
+            FipOperation::Solicitation => Flags::FPMA.with(Flags::SPMA),
+            _ => self.addressing(dst),
+        };
         self.outgoing.push(PendingMessage {
             dst,
             src,
-            bytes: fip::encode(operation, Flags::FPMA, says),
+            bytes: fip::encode(operation, flags, says),
             least: 0,
         });
+    }
+
+    /// Whose MAC addresses VN_Ports have at this FCF. One that leaves the choice provides them.
+    fn addressing(&self, fcf: Mac) -> Flags {
+        match self.fcfs.get(fcf) {
+            Some(fcf) if !fcf.provides_mac => Flags::SPMA,
+            _ => Flags::FPMA,
+        }
     }
 
     fn expire_fcfs(&mut self) {

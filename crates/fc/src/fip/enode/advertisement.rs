@@ -47,8 +47,13 @@ impl Enode {
         if login.fcf != fcf.mac {
             return;
         }
-        if (login.switch_name, login.fabric_name, login.fc_map)
-            != (fcf.switch_name, fcf.fabric_name, fcf.fc_map)
+        let mac = fcf.mac_of_port(login.fc_id, self.config.mac);
+        if (
+            login.switch_name,
+            login.fabric_name,
+            login.fc_map,
+            login.mac,
+        ) != (fcf.switch_name, fcf.fabric_name, fcf.fc_map, mac)
         {
             return self.lost(UnlinkReason::Restarted);
         }
@@ -85,8 +90,9 @@ fn read(now: Now, ethernet: &EthernetHeader, message: &FipMessage<'_>) -> Result
     if !message.flags.has(Flags::F_PORT) || mac != ethernet.src || mac.is_multicast() {
         return Err(NOT_FROM_FCF);
     }
-    if !message.flags.has(Flags::FPMA) {
-        return Err(NO_FPMA);
+    let provides_mac = message.flags.has(Flags::FPMA);
+    if !provides_mac && !message.flags.has(Flags::SPMA) {
+        return Err(NO_ADDRESSES);
     }
     if fc_map[0] & 1 != 0 || fc_map == [0; 3] {
         return Err(FC_MAP);
@@ -104,6 +110,7 @@ fn read(now: Now, ethernet: &EthernetHeader, message: &FipMessage<'_>) -> Result
         fabric_name,
         vf_id,
         fc_map,
+        provides_mac,
         period,
         wants_keep_alives: !disabled,
         is_available: message.flags.has(Flags::AVAILABLE),
@@ -159,9 +166,10 @@ const NOT_FROM_FCF: Violation = Violation {
     clause: "FC-BB-6, Discovery Advertisement",
 };
 
-const NO_FPMA: Violation = Violation {
-    rule: "an FCF that does not grant fabric-provided MAC addresses; it is not used",
-    clause: "FC-BB-6, FPMA",
+const NO_ADDRESSES: Violation = Violation {
+    rule: "an FCF that grants neither fabric-provided nor server-provided MAC addresses; it is not \
+           used",
+    clause: "FC-BB-6, FPMA and SPMA",
 };
 
 const FC_MAP: Violation = Violation {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::FabricConfig;
 use crate::wire::ethernet::Mac;
-use crate::wire::names::Wwn;
+use crate::wire::names::{FcId, Wwn};
 use scsi::medium::Now;
 use scsi::violation::Violation;
 
@@ -72,6 +72,9 @@ pub struct Fcf {
     pub vf_id: u16,
     /// FC-MAP.
     pub fc_map: [u8; 3],
+    /// Whether it provides the MAC addresses of VN_Ports (FPMA). Otherwise all VN_Ports of an ENode
+    /// have that of the ENode (SPMA).
+    pub provides_mac: bool,
     /// FKA_ADV_PERIOD.
     pub period: Duration,
     /// Whether ENodes send keep alives (D bit clear).
@@ -91,6 +94,15 @@ impl Fcf {
     #[must_use]
     pub const fn is_usable(&self) -> bool {
         self.is_available && self.is_solicited
+    }
+
+    /// The MAC address that a VN_Port of the ENode `enode` has at this FCF.
+    pub(super) fn mac_of_port(&self, fc_id: FcId, enode: Mac) -> Mac {
+        if self.provides_mac {
+            Mac::of_port(self.fc_map, fc_id)
+        } else {
+            enode
+        }
     }
 
     /// When it has been silent for too long.

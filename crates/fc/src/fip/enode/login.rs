@@ -8,9 +8,7 @@ use crate::fip::{FCOE_OVERHEAD, FipEvent, Neighbour, UnlinkReason, els};
 use crate::port::config::{E_D_TOV, E_D_TOVS};
 use crate::wire::els::{ClassParameters, Code, Els, Features, Logo, Reply, ServiceParameters};
 use crate::wire::ethernet::{EthernetHeader, Mac};
-use crate::wire::fip::{
-    self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags,
-};
+use crate::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, MIN_PAYLOAD, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 use scsi::medium::Now;
@@ -21,7 +19,7 @@ use scsi::violation::Violation;
 pub struct FabricLogin {
     /// Our N_Port_ID.
     pub fc_id: FcId,
-    /// The address that our FCoE frames have: FC-MAP and N_Port_ID.
+    /// The address that our FCoE frames have: FC-MAP and N_Port_ID, or that of the ENode (SPMA).
     pub mac: Mac,
     /// The FCF-MAC, where all FCoE frames go.
     pub fcf: Mac,
@@ -71,8 +69,14 @@ impl Enode {
             header: request_header(FcId::UNIDENTIFIED, ox_id),
             payload: &els.encode(),
         });
-        // No address of our own is asked for: the fabric provides it.
-        let says = [request, Descriptor::Mac(Mac::default())];
+        // Zeros ask the fabric to provide an address.
+        let is_provided = self.fcfs.get(fcf).is_none_or(|fcf| fcf.provides_mac);
+        let mac = if is_provided {
+            Mac::default()
+        } else {
+            self.config.mac
+        };
+        let says = [request, Descriptor::Mac(mac)];
         self.send((fcf, self.config.mac), FipOperation::ElsRequest, &says);
         self.state = EnodeState::Login {
             fcf,
@@ -173,7 +177,7 @@ impl Enode {
         PendingMessage {
             dst: fcf,
             src: self.config.mac,
-            bytes: fip::encode(FipOperation::ElsRequest, Flags::FPMA, &says),
+            bytes: fip::encode(FipOperation::ElsRequest, self.addressing(fcf), &says),
             least: 0,
         }
     }
@@ -262,7 +266,7 @@ impl Enode {
         mac: Option<Mac>,
         says: &ServiceParameters,
     ) -> Result<FabricLogin, FabricNotice> {
-        let expected = Mac::of_port(fcf.fc_map, fc_id);
+        let expected = fcf.mac_of_port(fc_id, self.config.mac);
         if !says.features.has(Features::F_PORT) {
             return Err(FabricNotice::NoFabric { fcf: fcf.mac });
         }
@@ -299,7 +303,7 @@ impl Enode {
     /// An N_Port_ID that is not used would stay ours, and others would be told of it.
     fn give_back(&mut self, fcf: &Fcf, fc_id: FcId, mac: Option<Mac>) {
         if is_n_port(fc_id) {
-            let mac = mac.unwrap_or_else(|| Mac::of_port(fcf.fc_map, fc_id));
+            let mac = mac.unwrap_or_else(|| fcf.mac_of_port(fc_id, self.config.mac));
             let logo = self.logo(fcf.mac, fc_id, mac);
             self.outgoing.push(logo);
         }

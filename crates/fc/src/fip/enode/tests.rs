@@ -1,5 +1,6 @@
 //! An ENode as an FCF sees it: traces of what it sends and is told.
 
+mod addressing;
 mod choice;
 mod ends;
 mod finding;

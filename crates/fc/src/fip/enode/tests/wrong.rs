@@ -43,8 +43,11 @@ fn an_advertisement_of_values_that_cannot_work() {
         ..good
     };
     refused(&unnamed.advertisement(), "Fabric_Name");
-    let flags = Flags(0x4000 | 4 | 2 | 1);
-    refused(&Says { flags, ..good }.advertisement(), "fabric-provided");
+    let flags = Flags(4 | 2 | 1);
+    refused(
+        &Says { flags, ..good }.advertisement(),
+        "neither fabric-provided",
+    );
     let flags = Flags(0x8000 | 4 | 2);
     refused(&Says { flags, ..good }.advertisement(), "F flag");
 }
