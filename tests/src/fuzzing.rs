@@ -12,6 +12,7 @@ mod enode;
 mod fcf;
 mod fcoe;
 mod fip;
+mod flood;
 mod framer;
 mod import;
 mod initiator;

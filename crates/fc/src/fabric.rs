@@ -387,6 +387,15 @@ impl Switch {
         self.fcf.statistics()
     }
 
+    /// How many records are kept of those behind the ports, of all kinds: what a message costs
+    /// depends on this, not on how many came before it.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let ports = self.ports.values();
+        let of_ports = ports.map(|port| port.counters.pairs().count() + port.outgoing.len());
+        self.fcf.records() + self.servers.records() + of_ports.sum::<usize>()
+    }
+
     /// Follows what FIP and the services have told, until neither has more. What the services have
     /// to send goes before the end of the login that they send it to.
     fn settle(&mut self) {

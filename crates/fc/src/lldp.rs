@@ -150,6 +150,13 @@ impl Lldp {
         self.neighbours.all()
     }
 
+    /// How many records are kept of neighbours: each of them, and each application that it lists.
+    /// What a message costs depends on this, not on how many came before it.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.neighbours().iter().map(LldpNeighbour::records).sum()
+    }
+
     /// What has come of DCBX.
     #[must_use]
     pub const fn dcbx(&self) -> &Dcbx {

@@ -16,6 +16,7 @@ use fc::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 
+use super::flood::{ends_in_flood, flood};
 use super::script::Script;
 
 /// See docs/fuzzing.md.
@@ -29,6 +30,9 @@ pub fn ct(data: &[u8]) {
     while !script.is_over() {
         world.step(&mut script);
         world.take();
+    }
+    if ends_in_flood(data) {
+        world.flood();
     }
     world.end();
 }
@@ -97,6 +101,25 @@ fn login(number: usize) -> PortLogin {
         place: Arc::from("eth0"),
         enode: Mac([2, 0, 0, 0, 0, number as u8]),
         max_payload: if number == 0 { 256 } else { 2112 },
+    }
+}
+
+fn parameters(login: &PortLogin, receive_size: u16) -> ServiceParameters {
+    ServiceParameters {
+        versions: [0x20; 2],
+        bb_credit: 0,
+        features: Features::default(),
+        receive_size,
+        total_sequences: 1,
+        relative_offset: 0,
+        e_d_tov: 2000,
+        wwpn: login.wwpn,
+        wwnn: login.wwnn,
+        class_3: ClassParameters {
+            options: ClassParameters::VALID,
+            receive_size: 2112,
+            ..ClassParameters::default()
+        },
     }
 }
 
@@ -184,22 +207,7 @@ impl World {
     fn els(&mut self, number: usize, script: &mut Script<'_>) {
         let to = script.pick(&SERVICES);
         let login = login(number);
-        let parameters = ServiceParameters {
-            versions: [0x20; 2],
-            bb_credit: 0,
-            features: Features::default(),
-            receive_size: 256 + script.half() % 2048,
-            total_sequences: 1,
-            relative_offset: 0,
-            e_d_tov: 2000,
-            wwpn: login.wwpn,
-            wwnn: login.wwnn,
-            class_3: ClassParameters {
-                options: ClassParameters::VALID,
-                receive_size: 2112,
-                ..ClassParameters::default()
-            },
-        };
+        let parameters = parameters(&login, 256 + script.half() % 2048);
         let (fc_id, wwpn) = (login.fc_id, login.wwpn);
         let els = match script.below(10) {
             0..4 => Els::Plogi(parameters),
@@ -347,6 +355,41 @@ impl World {
             RCtl::ELS_REPLY | RCtl::SOLICITED_CONTROL | RCtl::BA_ACC => {}
             other => panic!("a frame of {other:?}"),
         }
+    }
+
+    /// A port registers other HBAs and begins requests without end, and another one comes and goes.
+    fn flood(&mut self) {
+        (0..PORTS).for_each(|number| self.log_in(number));
+        flood(64, |number| {
+            self.flood_with(number);
+            self.take();
+            self.pass(Duration::from_millis(50));
+            self.servers.records()
+        });
+    }
+
+    fn flood_with(&mut self, number: u16) {
+        self.log_in(2);
+        let els = (RCtl::ELS_REQUEST, FrameType::ELS);
+        let ct = (RCtl::UNSOLICITED_CONTROL, FrameType::CT);
+        let plogi = Els::Plogi(parameters(&login(1), 2112)).encode();
+        let hba = Wwn(0x3000 << 48 | u64::from(number));
+        let rhba = FdmiRequest::Rhba(hba, vec![wwpn(1)], Vec::new()).encode();
+        self.request(els, (id(1), FcId::MANAGEMENT), &plogi, 2112);
+        self.request(ct, (id(1), FcId::MANAGEMENT), &rhba, 2112);
+        self.request(els, (id(1), FcId::DIRECTORY), &plogi, 2112);
+        let changed = Els::Rscn(Rscn(vec![(0, id(1))])).encode();
+        self.request(els, (id(1), FcId::FABRIC_CONTROLLER), &changed, 2112);
+        let exchange = (OxId(number), RxId::UNASSIGNED);
+        self.receive(&ReceivedFrame {
+            sof: Sof::I3,
+            eof: Eof::N,
+            header: FrameHeader {
+                f_ctl: FCtl::FIRST_SEQUENCE,
+                ..FrameHeader::new(ct, (id(1), FcId::DIRECTORY), exchange)
+            },
+            payload: &[0; 64],
+        });
     }
 
     /// With the ports all that was kept of them is gone.

@@ -22,6 +22,7 @@ use fc::wire::names::{FcId, Wwn};
 use scsi::medium::HeapLease;
 
 use super::fip::{mostly, spoil};
+use super::flood::{ends_in_flood, flood};
 use super::script::Script;
 
 /// See docs/fuzzing.md.
@@ -30,6 +31,9 @@ pub fn enode(data: &[u8]) {
     let mut world = World::new(&mut script);
     while !script.is_over() {
         world.step(&mut script);
+    }
+    if ends_in_flood(data) {
+        world.flood();
     }
     world.end();
 }
@@ -369,6 +373,32 @@ impl World {
         if frame.header.d_id.is_well_known() {
             self.asked = (frame.header.d_id, frame.header.ox_id, code);
         }
+    }
+
+    /// FCFs without end advertise, VLANs are told, and a few ports change and log in under ever
+    /// other names.
+    fn flood(&mut self) {
+        flood(96, |number| {
+            let [_, low] = number.to_be_bytes();
+            let from = Mac([2, 0xfe, 0, 0, 0, low]);
+            let says = fcf_says(from, 8000);
+            self.fip(
+                from,
+                &encode(FipOperation::Advertisement, Flags(0x8005), &says),
+            );
+            let vlans = [Descriptor::Mac(from), Descriptor::Vlan(number)];
+            let vlans = encode(FipOperation::VlanNotification, Flags(0x8001), &vlans);
+            self.fip(from, &vlans);
+            let other = FcId(0x01_0200 + u32::from(low % 8));
+            self.request(FcId::FABRIC_CONTROLLER, &Els::Rscn(Rscn(vec![(0, other)])));
+            let says = ServiceParameters {
+                wwpn: Wwn(number.into()),
+                ..parameters(2112, 0)
+            };
+            self.request(other, &Els::Plogi(says));
+            self.look();
+            self.port.records()
+        });
     }
 
     /// In silence it loses the fabric, and looks for another one as long as there is a link.

@@ -18,6 +18,7 @@ use fc::wire::fip::{
 use fc::wire::frame::{FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 
+use super::flood::{ends_in_flood, flood};
 use super::script::Script;
 
 /// See docs/fuzzing.md.
@@ -26,6 +27,9 @@ pub fn fcf(data: &[u8]) {
     let mut world = World::new(&mut script);
     while !script.is_over() {
         world.step(&mut script);
+    }
+    if ends_in_flood(data) {
+        world.flood();
     }
     world.end();
 }
@@ -354,6 +358,72 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// A host logs in anew without end and sends to ports that are not there, and ENodes without
+    /// end solicit and send keep alives.
+    fn flood(&mut self) {
+        self.most = usize::MAX;
+        self.up[0] = true;
+        self.switch.link(self.now, PortNumber(0), true);
+        self.pass(self.now + Duration::from_secs(30));
+        self.look();
+        flood(160, |number| {
+            self.most = usize::MAX;
+            self.pass(self.now + Duration::from_millis(250));
+            self.look();
+            self.flood_with(number);
+            self.switch.records()
+        });
+    }
+
+    fn flood_with(&mut self, number: u16) {
+        let host = HOSTS[0];
+        let [high, low] = number.to_be_bytes();
+        let other = Host {
+            mac: Mac([6, 0, 0, 0, high, low]),
+            ..host
+        };
+        let (mac, size) = (Descriptor::Mac(other.mac), Descriptor::MaxFcoeSize(2158));
+        let solicits = [mac, Descriptor::Name(Wwn(9)), size];
+        self.says(other, FipOperation::Solicitation, &solicits);
+        let silent = Descriptor::Mac(Mac([6, 1, 0, 0, high, low]));
+        self.says(other, FipOperation::KeepAlive, &[silent]);
+        let payload = &Els::Flogi(login(host.wwpn, Wwn(9))).encode();
+        let kinds = (RCtl::ELS_REQUEST, FrameType::ELS);
+        let exchange = (OxId(number), RxId::UNASSIGNED);
+        let els = Descriptor::Els(Encapsulated {
+            kind: DescriptorType::FLOGI,
+            header: FrameHeader::new(kinds, (FcId(0), FcId::FABRIC_F), exchange),
+            payload,
+        });
+        let asks = [els, Descriptor::Mac(Mac::default())];
+        self.says(host, FipOperation::ElsRequest, &asks);
+        self.sends_nowhere(host, number);
+    }
+
+    /// What is right, of an ENode.
+    fn says(&mut self, host: Host, operation: FipOperation, parts: &[Descriptor<'_>]) {
+        let script = &mut Script::new(&[]);
+        self.fip(script, (host, host.mac), (operation, Flags::FPMA, parts));
+        self.look();
+    }
+
+    /// A frame to a port that is not logged in.
+    fn sends_nowhere(&mut self, host: Host, number: u16) {
+        let of_host = |login: &&FabricLogin| login.enode == host.mac;
+        let Some(login) = self.logins.values().find(of_host) else {
+            return;
+        };
+        let ethernet = EthernetHeader::new(login.mac, fcf_mac(host.port), ethernet::FCOE);
+        let kinds = (RCtl::UNSOLICITED_COMMAND, FrameType::FCP);
+        let ids = (login.fc_id, FcId(0x02_0000 | u32::from(number)));
+        let header = FrameHeader::request(kinds, ids, OxId(number));
+        self.hear(
+            host.port,
+            &frame(&ethernet, (Sof::I3, Eof::T), &header, &[0; 32]),
+        );
+        self.look();
     }
 
     /// In silence all logins end, and with the switch all waits.

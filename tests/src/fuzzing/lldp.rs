@@ -13,6 +13,7 @@ use fc::wire::lldp::ieee::{App, Ets, EtsTable, IeeeDcb, Pfc};
 use fc::wire::lldp::tlv::TlvWriter;
 use fc::wire::lldp::{self, Identifier, Lldpdu};
 
+use super::flood::flood;
 use super::script::Script;
 
 /// See docs/fuzzing.md.
@@ -23,6 +24,7 @@ pub fn lldp(data: &[u8]) {
     while !script.is_over() {
         world.step(&mut script);
     }
+    world.flood();
     world.end();
 }
 
@@ -181,6 +183,33 @@ impl World {
         let mut frames = HeapFrames::default();
         self.agent.transmit(&mut frames);
         frames.frames
+    }
+
+    /// Neighbours without end, each with as many applications as a TLV has room for.
+    fn flood(&mut self) {
+        self.up = true;
+        self.agent.link(self.now, true);
+        flood(2 * NEIGHBOURS as u16 + 16, |number| {
+            let id = number.to_be_bytes();
+            let [chassis, port] = [Identifier::CHASSIS_MAC, Identifier::PORT_INTERFACE]
+                .map(|subtype| Identifier { subtype, id: &id });
+            let mut to = lldp::begin(chassis, port, 120);
+            let app = App {
+                selector: App::ETHERTYPE,
+                protocol: number,
+                priority: 3,
+            };
+            let ieee = IeeeDcb {
+                apps: Some(vec![app; 168]),
+                ..IeeeDcb::default()
+            };
+            ieee.put(&mut to);
+            let header = EthernetHeader::new(Mac([6; 6]), Mac::NEAREST_BRIDGE, ethernet::LLDP);
+            let taken = self.agent.receive(self.now, &header, &to.end());
+            assert_eq!(taken, Ok(()));
+            self.look();
+            self.agent.records()
+        });
     }
 
     /// In silence all are forgotten; then it sends each 30 s, or never; and it takes its leave.

@@ -1,7 +1,9 @@
 //! Zone files: what is understood is written so that it is understood the same, and two ports share
 //! what a search through the active zones finds.
 
-use fc::fabric::zones::{MemberIdentifier, ZoneEntry, ZoneMember, Zones};
+use std::collections::BTreeSet;
+
+use fc::fabric::zones::{Definition, MemberIdentifier, ZoneEntry, ZoneMember, Zones};
 use fc::wire::names::{FcId, Wwn};
 
 /// See docs/fuzzing.md.
@@ -19,6 +21,7 @@ pub fn zones(data: &[u8]) {
         }
     };
     assert_eq!(Zones::parse(&written(&zones)), Ok(zones.clone()));
+    assert_eq!(zones.memberships(), memberships(&zones));
     let ports: Vec<_> = zones.members().take(MEMBERS).map(port).collect();
     for a in &ports {
         for b in &ports {
@@ -81,17 +84,38 @@ fn port(member: &MemberIdentifier) -> ZoneMember<'_> {
     }
 }
 
+/// Members of each active zone, each once: what is kept, by which a login costs, is no more.
+fn memberships(zones: &Zones) -> usize {
+    let of_zone = |zone: &Definition<ZoneEntry>| {
+        let members = zone.list.iter().flat_map(|entry| members(zones, entry));
+        members.collect::<BTreeSet<_>>().len()
+    };
+    active(zones).map(of_zone).sum()
+}
+
+/// What an entry of a zone stands for.
+fn members<'a>(zones: &'a Zones, entry: &'a ZoneEntry) -> &'a [MemberIdentifier] {
+    match entry {
+        ZoneEntry::Member(member) => std::slice::from_ref(member),
+        ZoneEntry::Alias(name) => {
+            let alias = zones.aliases().iter().find(|alias| alias.name == *name);
+            &alias.expect("an alias that is defined").list
+        }
+    }
+}
+
+/// The zones of the active set, in the order of the file.
+fn active(zones: &Zones) -> impl Iterator<Item = &Definition<ZoneEntry>> {
+    let sets = zones.sets().iter();
+    let sets = sets.filter(|set| zones.active() == Some(&set.name));
+    let names: Vec<_> = sets.flat_map(|set| &set.list).collect();
+    let all = zones.zones().iter();
+    all.filter(move |zone| names.contains(&&zone.name))
+}
+
 /// Whether an active zone has both; or none has either, and the default zone permits.
 fn found(zones: &Zones, a: &ZoneMember<'_>, b: &ZoneMember<'_>) -> bool {
-    let active = zones.sets().iter();
-    let active = active.filter(|set| zones.active() == Some(&set.name));
-    let names: Vec<_> = active.flat_map(|set| &set.list).collect();
-    let in_use = || {
-        zones
-            .zones()
-            .iter()
-            .filter(|zone| names.contains(&&zone.name))
-    };
+    let in_use = || active(zones);
     let has = |list: &[ZoneEntry], port| list.iter().any(|entry| is_in(zones, entry, port));
     let is_member = |port| in_use().any(|zone| has(&zone.list, port));
     let share = in_use().any(|zone| has(&zone.list, a) && has(&zone.list, b));
@@ -99,14 +123,7 @@ fn found(zones: &Zones, a: &ZoneMember<'_>, b: &ZoneMember<'_>) -> bool {
 }
 
 fn is_in(zones: &Zones, entry: &ZoneEntry, port: &ZoneMember<'_>) -> bool {
-    match entry {
-        ZoneEntry::Member(member) => is(member, port),
-        ZoneEntry::Alias(name) => {
-            let alias = zones.aliases().iter().find(|alias| alias.name == *name);
-            let alias = alias.expect("an alias that is defined");
-            alias.list.iter().any(|member| is(member, port))
-        }
-    }
+    members(zones, entry).iter().any(|member| is(member, port))
 }
 
 fn is(member: &MemberIdentifier, port: &ZoneMember<'_>) -> bool {

@@ -255,6 +255,16 @@ impl Fcf {
         &self.ids
     }
 
+    /// Records of all kinds of ENodes, their VN_Ports, and other FCFs.
+    pub(super) fn records(&self) -> usize {
+        let of_port = |port: &FcfPort| {
+            port.budget.records() + port.others.records() + port.outgoing.records()
+        };
+        let noted = self.strays.records() + self.joining.records();
+        let known = self.logins.records() + self.ids.iter().count();
+        known + noted + self.ports.values().map(of_port).sum::<usize>()
+    }
+
     pub(super) const fn is_active(&self) -> bool {
         matches!(self.role, Role::Active { .. })
     }

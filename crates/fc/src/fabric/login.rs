@@ -81,6 +81,11 @@ impl Logins {
         enode.map_or_else(Vec::new, |enode| enode.ports.iter().copied().collect())
     }
 
+    /// Logins, their ENodes, and requests of logins that are over.
+    pub(super) fn records(&self) -> usize {
+        self.by_id.len() + self.by_name.len() + self.enodes.len() + self.before.len()
+    }
+
     pub(super) fn has_enode(&self, enode: EnodeKey) -> bool {
         self.enodes.contains_key(&enode)
     }

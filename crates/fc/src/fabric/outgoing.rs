@@ -23,6 +23,10 @@ impl OutgoingFrames {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Writes as many as there is room for.
     pub(super) fn write(&mut self, out: &mut impl FrameSink) {
         while let Some((header, frame)) = self.0.front() {

@@ -206,6 +206,14 @@ impl Servers {
         })
     }
 
+    /// How many records are kept of ports, of all kinds, and what waits to be told and sent.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let registered = self.ports.len() + self.nodes.records() + self.hbas.records();
+        let waiting = self.reassembly.records() + self.outbox.len() + self.events.len();
+        registered + waiting + self.changes.records() + self.budgets.records()
+    }
+
     /// An exchange is given up. Its answer may be on its way, which does no harm: the OX_ID is not
     /// used again within R_A_TOV.
     fn abort(&mut self, now: Now, frame: &ReceivedFrame<'_>) {

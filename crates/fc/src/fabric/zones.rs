@@ -204,6 +204,13 @@ impl Zones {
         self.index.members()
     }
 
+    /// Pairs of a member and an active zone, with aliases replaced by their members: what is kept
+    /// to look up the zones of a port.
+    #[must_use]
+    pub const fn memberships(&self) -> usize {
+        self.index.len()
+    }
+
     /// The names of the zones of a port.
     pub fn names_of(&self, membership: &Membership) -> impl Iterator<Item = &str> {
         let zone = |number: &u32| self.zones.get(*number as usize);

@@ -212,6 +212,15 @@ impl Enode {
         self.fcfs.all()
     }
 
+    /// How many records are kept of FCFs and VLANs, and what waits to be told and sent: what a
+    /// message costs depends on this, not on how many came before it.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let known = self.fcfs.all().len() + self.vlans.len() + self.budget.records();
+        let waiting = self.outgoing.len() + self.farewell.len() + self.events.len();
+        known + waiting + self.notices.records()
+    }
+
     /// What was counted.
     #[must_use]
     pub const fn statistics(&self) -> FipStatistics {

@@ -29,6 +29,10 @@ impl OutgoingMessages {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Drops what has not been sent.
     pub(super) fn clear(&mut self) {
         self.0.clear();

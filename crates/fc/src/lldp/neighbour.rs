@@ -121,6 +121,13 @@ impl LldpNeighbour {
         ieee.or_else(|| cee.map(|pfc| pfc.map_or(0, |pfc| pfc.enabled)))
     }
 
+    /// Itself, and the applications that it lists.
+    pub(super) fn records(&self) -> usize {
+        let ieee = self.ieee.as_ref().and_then(|told| told.apps.as_ref());
+        let cee = self.cee.as_ref().and_then(|told| told.apps.as_ref());
+        1 + ieee.map_or(0, Vec::len) + cee.map_or(0, |apps| apps.entries.len())
+    }
+
     fn is_of(&self, message: &Lldpdu<'_>) -> bool {
         self.chassis.is(message.chassis) && self.port.is(message.port)
     }

@@ -68,6 +68,10 @@ impl FipMachine {
         either!(self, fip => fip.transmit(out));
     }
 
+    pub(super) fn records(&self) -> usize {
+        either!(self, fip => fip.records())
+    }
+
     /// The ENode of a fabric.
     pub(super) fn enode(&mut self) -> Option<&mut Enode> {
         match self {

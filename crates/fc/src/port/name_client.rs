@@ -203,6 +203,14 @@ impl NameClient {
         self.events.pop_front()
     }
 
+    /// Ports that are known, and what is to be asked, answered and sent.
+    pub(super) fn records(&self) -> usize {
+        let known = self.ports.iter().count() + self.silent.len() + self.changes.records();
+        let asked = [&self.asked, &self.asked_claim].into_iter().flatten();
+        let waiting = self.claims.len() + self.questions.len() + asked.count();
+        known + waiting + self.outgoing.len() + self.events.len()
+    }
+
     /// When [`Self::expire`] has something to do.
     pub(super) fn next_deadline(&self) -> Option<Now> {
         let asked = self.asked.as_ref().map(|asked| asked.until);

@@ -1,5 +1,6 @@
 //! What an N_Port tells, and what it counts.
 
+use super::{Fc4Layer, Port};
 use crate::fip::enode::FabricNotice;
 use crate::remote::{NexusEnd, PeerAddress, RemoteId};
 use crate::wire::ethernet::Mac;
@@ -57,6 +58,19 @@ pub struct PortStatistics {
     pub dropped: u64,
     /// Nexuses that came up.
     pub nexuses: u64,
+}
+
+impl<F: Fc4Layer> Port<F> {
+    /// How many records are kept of others, of all kinds, and what waits to be told and sent: what
+    /// a frame costs depends on this, not on how many came before it. What the machine above keeps
+    /// is not counted.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        let client = self.name_client.as_ref();
+        let of_fabric = client.map_or(0, |client| client.records());
+        let waiting = self.controls.len() + self.outputs.len() + self.events.len();
+        self.fip.records() + of_fabric + self.remotes.iter().count() + waiting
+    }
 }
 
 impl PortStatistics {

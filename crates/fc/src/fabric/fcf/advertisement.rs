@@ -20,6 +20,10 @@ use scsi::violation::Violation;
 pub(super) struct OtherFcfs(BTreeMap<Mac, Now>);
 
 impl OtherFcfs {
+    pub(super) fn records(&self) -> usize {
+        self.0.len()
+    }
+
     /// One was heard. Whether that is to be told: it was not there for a while.
     pub(super) fn hear(&mut self, now: Now, fcf: Mac) -> bool {
         let is_full = self.0.len() >= OTHERS && !self.0.contains_key(&fcf);

@@ -67,6 +67,11 @@ impl<T: Copy + Ord> Lately<T> {
         }
     }
 
+    /// What is noted, and what is in the order.
+    pub(super) fn records(&self) -> usize {
+        self.noted.len() + self.order.len()
+    }
+
     fn put(&mut self, now: Now, one: T) {
         let until = now.saturating_add(self.time);
         self.noted.insert(one, until);

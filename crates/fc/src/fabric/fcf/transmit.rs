@@ -43,6 +43,10 @@ impl OutgoingMessages {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    pub(super) fn records(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl OutgoingMessage {

@@ -82,6 +82,10 @@ impl RequestBudgets {
         }
     }
 
+    pub(super) fn records(&self) -> usize {
+        self.enodes.len() + self.ingresses.len()
+    }
+
     /// Takes what a request costs, if there is something left.
     pub(super) fn take(&mut self, now: Now, enode: EnodeKey) -> Allowance {
         let ingress = self.ingresses.entry(enode.0).or_default();

@@ -56,6 +56,12 @@ impl Changes {
         all.chain(rounds).min()
     }
 
+    /// Ports that changed, and those that are to be told.
+    pub(super) fn records(&self) -> usize {
+        let waiting = self.unannounced.len() + self.notices.len();
+        self.ports.len() + waiting + self.rounds.records()
+    }
+
     /// The next of `set` that is due.
     fn take_due(set: &mut BTreeSet<(Now, FcId)>, now: Now) -> Option<FcId> {
         let due = *set.first().filter(|(at, _)| *at <= now)?;

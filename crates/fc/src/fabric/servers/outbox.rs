@@ -62,6 +62,10 @@ impl Outbox {
         self.frames.pop_front()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     /// Whether no more requests are to be answered before something is sent.
     pub(super) fn is_full(&self) -> bool {
         self.frames.len() >= FRAMES_MAX

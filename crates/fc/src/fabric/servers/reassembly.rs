@@ -136,6 +136,10 @@ impl Reassembly {
         self.open.retain(|open| open.from != from);
     }
 
+    pub(super) fn records(&self) -> usize {
+        self.open.len()
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Now> {
         self.open.iter().map(|open| open.deadline).min()
     }

@@ -29,6 +29,10 @@ impl Index {
         Ok(())
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.entries
+    }
+
     /// The zones of a port, however it is identified.
     pub(super) fn zones_of(&self, port: &ZoneMember<'_>) -> Vec<u32> {
         let identifiers = [

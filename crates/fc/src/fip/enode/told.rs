@@ -30,6 +30,11 @@ impl Notices {
         self.problems.back().map(|(problem, _)| problem)
     }
 
+    /// Those that wait, and problems that are remembered.
+    pub(super) fn records(&self) -> usize {
+        self.queue.len() + self.problems.len()
+    }
+
     /// Tells something, unless too much was told lately.
     pub(super) fn tell(&mut self, now: Now, notice: FabricNotice) {
         if self.queue.len() < MAX_NOTICES && self.bucket.take(now, &RATE) {

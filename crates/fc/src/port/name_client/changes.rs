@@ -27,6 +27,10 @@ pub(super) struct PendingChanges {
 }
 
 impl PendingChanges {
+    pub(super) fn records(&self) -> usize {
+        self.ports.len()
+    }
+
     /// A round begins.
     fn begin(&mut self, now: Now) {
         self.last = Some(now);

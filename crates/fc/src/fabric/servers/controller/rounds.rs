@@ -58,6 +58,14 @@ impl Rounds {
         is_due.then_some(self.looks.0)
     }
 
+    /// Ports that are gone, and those that are still to be told.
+    pub(super) fn records(&self) -> usize {
+        let zones = self.zones.as_ref().map_or(0, |round| round.waiting.len());
+        let changes = self.changes.as_ref();
+        let changes = changes.map_or(0, |round| round.changes.len() + round.waiting.len());
+        self.gone.len() + zones + changes
+    }
+
     /// Whether what is left depends on the zones that hold now.
     fn tells_by_zones(&self) -> bool {
         !self.gone.is_empty() || self.zones.is_some()

@@ -44,6 +44,11 @@ impl Nodes {
         is_last
     }
 
+    /// Names of ports and nodes.
+    pub(in crate::fabric::servers) fn records(&self) -> usize {
+        self.ports.len() + self.nodes.len()
+    }
+
     /// The port of a WWPN.
     pub(super) fn port(&self, wwpn: Wwn) -> Option<FcId> {
         self.ports.get(&wwpn).copied()

@@ -41,6 +41,10 @@ impl Attributes {
         all.map(attribute).collect()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Bytes that they take.
     fn size(&self) -> usize {
         self.0.values().map(|value| value.len() + OVERHEAD).sum()

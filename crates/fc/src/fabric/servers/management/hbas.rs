@@ -53,6 +53,13 @@ impl Hbas {
         self.hbas.len()
     }
 
+    /// HBAs and ports, and their attributes.
+    pub(in crate::fabric::servers) fn records(&self) -> usize {
+        let hbas = self.hbas.values().map(|hba| 1 + hba.attributes.len());
+        let ports = self.ports.values().map(|port| 1 + port.attributes.len());
+        hbas.chain(ports).sum::<usize>() + self.owned.len()
+    }
+
     /// All, with the ports that registered them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Wwn, Wwn)> {
         self.hbas.iter().map(|(name, hba)| (*name, hba.owner))
