@@ -81,7 +81,13 @@ pub fn read_request(header: &UntaggedHeader, request: &ReadRequest) -> Vec<u8> {
 /// The segments of a stream with CRCs that nothing is wrong with.
 #[must_use]
 pub fn ulpdus(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut reader = FpduReader::new(true);
+    ulpdus_of(bytes, true)
+}
+
+/// The segments of a stream with CRCs that nothing is wrong with, or of one without CRCs.
+#[must_use]
+pub fn ulpdus_of(bytes: &[u8], has_crc: bool) -> Vec<Vec<u8>> {
+    let mut reader = FpduReader::new(has_crc);
     let (mut rest, mut ulpdus) = (bytes, Vec::new());
     while !rest.is_empty() {
         let cut = reader.next(rest).expect("a CRC that is right");

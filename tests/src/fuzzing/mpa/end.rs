@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use rdma::iwarp::ddp::{DdpHeader, Opcode, QueueNumber, ReadRequest, TaggedHeader, UntaggedHeader};
-use rdma::iwarp::startup::MpaRole;
+use rdma::iwarp::startup::{Agreed, MpaRole};
 use rdma::iwarp::stream::Stream;
 use rdma::iwarp::terminate::{Terminate, TerminateCode};
 use rdma::test_support::{
-    Sink, agreed, bytes_of, config, fpdu, read_request, tagged, ulpdus, untagged,
+    Sink, agreed, bytes_of, config, fpdu, read_request, tagged, ulpdus_of, untagged,
 };
 use rdma::verbs::{Access, Completion, QueuePair as _, ReadId, SendHeader, Stag, Tag, Work};
 use scsi::medium::{HeapLease, Lease as _};
@@ -23,6 +23,8 @@ const WITHDRAWN: u8 = 0x66;
 
 pub(super) struct End {
     stream: Stream<HeapLease>,
+    /// Whether the FPDUs have CRCs.
+    has_crc: bool,
     memory: HeapLease,
     /// The same, as it is expected to be.
     expected: Vec<u8>,
@@ -57,13 +59,24 @@ struct Read {
 
 impl End {
     pub(super) fn new(script: &mut Script<'_>) -> Self {
-        let role = script.pick(&[MpaRole::Initiator, MpaRole::Responder]);
-        let mut stream = Stream::new(agreed(role), &config());
+        let roles = [MpaRole::Initiator, MpaRole::Responder];
+        let (role, crc) = script.pick(&[
+            (roles[0], true),
+            (roles[1], true),
+            (roles[0], false),
+            (roles[1], false),
+        ]);
+        let agreed = Agreed {
+            crc,
+            ..agreed(role)
+        };
+        let mut stream = Stream::new(agreed, &config());
         if role == MpaRole::Initiator {
             stream.post(send(b"first", &[]));
         }
         Self {
             stream,
+            has_crc: crc,
             memory: HeapLease::from_bytes(vec![0; MEMORY]),
             expected: vec![0; MEMORY],
             buffers: Vec::new(),
@@ -97,8 +110,18 @@ impl End {
         assert!(!self.ended || self.stream.is_over());
     }
 
+    /// FPDUs of the peer. Without CRCs one in eight has a byte changed, which none can notice.
+    fn receive(&mut self, script: &mut Script<'_>, fpdus: &[u8]) {
+        let mut bytes = fpdus.to_vec();
+        if !self.has_crc && script.below(8) == 7 {
+            let at = usize::from(script.half()) % bytes.len();
+            bytes[at] ^= script.byte();
+        }
+        self.receive_bytes(&bytes);
+    }
+
     /// Bytes of the peer. Where nothing may be placed, nothing is.
-    fn receive(&mut self, bytes: &[u8]) {
+    fn receive_bytes(&mut self, bytes: &[u8]) {
         let open = self.open_places();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -146,7 +169,7 @@ impl End {
             vec![0x11; len]
         };
         self.offset = if last { 0 } else { self.offset + len as u32 };
-        self.receive(&untagged(&header, &payload));
+        self.receive(script, &untagged(&header, &payload));
     }
 
     /// A header on the queue of its opcode, mostly with the numbers that are due.
@@ -201,7 +224,7 @@ impl End {
             to,
         };
         let payload = vec![0x11; usize::from(script.byte())];
-        self.receive(&tagged(&header, &payload));
+        self.receive(script, &tagged(&header, &payload));
     }
 
     fn peer_reads(&mut self, script: &mut Script<'_>) {
@@ -211,7 +234,7 @@ impl End {
             size: u32::from(script.half()) % 700,
             source: self.tag(script).plus(Self::offset(script)),
         };
-        self.receive(&read_request(&header, &request));
+        self.receive(script, &read_request(&header, &request));
     }
 
     /// Mostly what is due.
@@ -230,7 +253,7 @@ impl End {
         };
         read.got += len;
         let payload = vec![0x22; len as usize + usize::from(wrong == 3)];
-        self.receive(&tagged(&header, &payload));
+        self.receive(script, &tagged(&header, &payload));
     }
 
     fn peer_raves(&mut self, script: &mut Script<'_>) {
@@ -241,7 +264,7 @@ impl End {
         if let Some(byte) = bytes.get_mut(flip) {
             *byte ^= 0x10;
         }
-        self.receive(&bytes);
+        self.receive_bytes(&bytes);
     }
 
     fn place(script: &mut Script<'_>) -> Range<usize> {
@@ -357,7 +380,7 @@ impl End {
     fn transmit(&mut self, limit: usize) {
         let mut sink = Sink::limited(limit);
         self.stream.transmit(&mut sink);
-        for segment in ulpdus(&sink.bytes) {
+        for segment in ulpdus_of(&sink.bytes, self.has_crc) {
             assert_eq!(self.terminates, 0, "something behind a Terminate");
             self.sent(&segment);
         }

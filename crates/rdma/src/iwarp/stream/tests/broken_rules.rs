@@ -1,11 +1,14 @@
-//! Each rule that a peer can break, with the code that it is told, and nothing of it placed.
+//! Each rule that a peer can break, with the code that it is told, and nothing of it placed: in
+//! streams with CRCs, and in streams without.
 
 use scsi::medium::{HeapLease, Lease as _};
 
 use super::rig::{Rig, THERE, read, response, send, tagged, untagged, untagged_fpdu, write};
 use crate::iwarp::ddp::{Opcode, QueueNumber, TaggedHeader, UntaggedHeader, header_len};
+use crate::iwarp::fpdu::FpduWriter;
+use crate::iwarp::startup::{Agreed, MpaRole};
 use crate::iwarp::terminate::TerminateCode;
-use crate::test_support::{bytes_of, fpdu, pattern, ulpdus};
+use crate::test_support::{Sink, agreed, bytes_of, fpdu, pattern, ulpdus, ulpdus_of};
 use crate::verbs::{Access, QueuePair as _, Stag, Tag};
 
 /// What the peer knows of this end.
@@ -336,9 +339,10 @@ const OF_RDMAP: &[Row] = &[
     ),
 ];
 
-/// A stream with memory that the peer knows, and that memory.
-fn world() -> (Rig, World, [HeapLease; 4]) {
-    let mut rig = Rig::new();
+/// A stream with or without CRCs, with memory that the peer knows, and that memory.
+fn world(crc: bool) -> (Rig, World, [HeapLease; 4]) {
+    let agreed = agreed(MpaRole::Initiator);
+    let mut rig = Rig::with(Agreed { crc, ..agreed });
     let into = rig.post_read(9, 64);
     let sink = rig.sent_request().sink;
     let buffers = [(); 3].map(|()| HeapLease::from_bytes(vec![0xaa; 64]));
@@ -353,11 +357,44 @@ fn world() -> (Rig, World, [HeapLease; 4]) {
     (rig, world, [written, read, withdrawn, into])
 }
 
-fn check((what, code, bytes): &Row) {
-    let (mut rig, world, memory) = world();
+/// What a peer sends without CRCs: in their place are zeros.
+fn without_crcs(fpdus: &[u8]) -> Vec<u8> {
+    let mut sink = Sink::default();
+    for ulpdu in ulpdus(fpdus) {
+        let data = HeapLease::from_bytes(ulpdu);
+        FpduWriter::new(false, false).put(&mut sink, &[], &[], Some(data));
+    }
+    sink.bytes
+}
+
+/// Streams of both kinds in which this rule can be broken, and what the peer sends in each.
+fn streams((_, code, bytes): &Row) -> Vec<(Rig, [HeapLease; 4], Vec<u8>)> {
+    let kinds: &[bool] = match *code {
+        TerminateCode::CRC => &[true],
+        _ => &[true, false],
+    };
+    let stream = |has_crc: &bool| {
+        let (rig, world, memory) = world(*has_crc);
+        let bytes = bytes(&world);
+        let bytes = if *has_crc {
+            bytes
+        } else {
+            without_crcs(&bytes)
+        };
+        (rig, memory, bytes)
+    };
+    kinds.iter().map(stream).collect()
+}
+
+fn check(row: &Row) {
+    for (rig, memory, bytes) in streams(row) {
+        check_in(rig, &memory, &bytes, row);
+    }
+}
+
+fn check_in(mut rig: Rig, memory: &[HeapLease; 4], bytes: &[u8], (what, code, _): &Row) {
     let before = memory.each_ref().map(bytes_of);
-    let bytes = bytes(&world);
-    rig.receive(&bytes);
+    rig.receive(bytes);
     assert_eq!(
         rig.told(),
         [format!("broken: {}", code.violation().rule)],
@@ -371,7 +408,7 @@ fn check((what, code, bytes): &Row) {
         "{what}: nothing is placed"
     );
     if let Some(segment) = terminate.segment {
-        let last = ulpdus(&bytes).pop().unwrap();
+        let last = ulpdus_of(bytes, rig.has_crc()).pop().unwrap();
         assert_eq!(usize::from(segment.len), last.len(), "{what}");
         assert_eq!(segment.header, last[..header_len(&last)], "{what}");
     } else {
@@ -406,13 +443,15 @@ fn rules_of_rdmap() {
 #[test]
 fn each_is_noticed_however_it_arrives() {
     let rows = [OF_MPA, OF_TAGGED_SEGMENTS, OF_UNTAGGED_SEGMENTS, OF_RDMAP];
-    for (what, code, bytes) in rows.into_iter().flatten() {
-        let (mut rig, world, memory) = world();
-        let before = memory.each_ref().map(bytes_of);
-        for byte in bytes(&world) {
-            rig.receive(&[byte]);
+    for row in rows.into_iter().flatten() {
+        let (what, code, _) = row;
+        for (mut rig, memory, bytes) in streams(row) {
+            let before = memory.each_ref().map(bytes_of);
+            for byte in bytes {
+                rig.receive(&[byte]);
+            }
+            assert_eq!(rig.sent_terminate().code, *code, "{what}");
+            assert_eq!(memory.each_ref().map(bytes_of), before, "{what}");
         }
-        assert_eq!(rig.sent_terminate().code, *code, "{what}");
-        assert_eq!(memory.each_ref().map(bytes_of), before, "{what}");
     }
 }

@@ -8,12 +8,14 @@ use crate::iwarp::ddp::{
 use crate::iwarp::startup::{Agreed, MpaRole};
 use crate::iwarp::stream::{Stream, StreamConfig};
 use crate::iwarp::terminate::Terminate;
-use crate::test_support::{agreed, config, fpdu, sent, ulpdus};
+use crate::test_support::{agreed, config, fpdu, sent, ulpdus_of};
 use crate::verbs::{Completion, QueuePair as _, QueuePairEnd, ReadId, SendHeader, Stag, Tag, Work};
 
 /// The end that is tested.
 pub(super) struct Rig {
     pub(super) stream: Stream<HeapLease>,
+    /// Whether what leaves has CRCs.
+    has_crc: bool,
 }
 
 /// Memory of the peer.
@@ -44,6 +46,7 @@ impl Rig {
 
     pub(super) fn configured(agreed: Agreed, config: &StreamConfig) -> Self {
         Self {
+            has_crc: agreed.crc,
             stream: Stream::new(agreed, config),
         }
     }
@@ -81,22 +84,28 @@ impl Rig {
 
     /// What leaves, a line a segment.
     pub(super) fn sent(&mut self) -> Vec<String> {
-        ulpdus(&sent(&mut self.stream))
-            .iter()
-            .map(|ulpdu| line(ulpdu))
-            .collect()
+        let ulpdus = self.sent_ulpdus();
+        ulpdus.iter().map(|ulpdu| line(ulpdu)).collect()
+    }
+
+    fn sent_ulpdus(&mut self) -> Vec<Vec<u8>> {
+        ulpdus_of(&sent(&mut self.stream), self.has_crc)
+    }
+
+    pub(super) const fn has_crc(&self) -> bool {
+        self.has_crc
     }
 
     /// The only read request that leaves.
     pub(super) fn sent_request(&mut self) -> ReadRequest {
-        let ulpdus = ulpdus(&sent(&mut self.stream));
+        let ulpdus = self.sent_ulpdus();
         assert_eq!(ulpdus.len(), 1);
         ReadRequest::parse(ulpdus[0][18..].first_chunk().unwrap())
     }
 
     /// The only segment that leaves, which is a Terminate.
     pub(super) fn sent_terminate(&mut self) -> Terminate {
-        let ulpdus = ulpdus(&sent(&mut self.stream));
+        let ulpdus = self.sent_ulpdus();
         assert_eq!(ulpdus.len(), 1, "{ulpdus:?}");
         let (DdpHeader::Untagged(header), payload) = DdpHeader::parse(&ulpdus[0]).unwrap() else {
             panic!("a tagged segment");
