@@ -9,6 +9,7 @@ mod iser_pair;
 mod own_client;
 mod own_initiator;
 mod ports;
+mod switch;
 mod whole_core;
 
 use std::sync::Arc;
