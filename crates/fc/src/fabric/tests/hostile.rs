@@ -1,10 +1,13 @@
 //! Stations behind one port that do what they like, while a pair at another one is served.
 
-use super::rig::{Host, fcf, fcoe_frame, frames, host, ms, receive, sent, switch, told, vn, wait};
-use crate::fabric::{PortNumber, Switch, Verdict};
+use super::rig::{
+    Host, fcf, fcoe_frame, fcoe_with, frames, host, ms, receive, sent, switch, tag, told, vn, wait,
+};
+use crate::fabric::{DropReason, PortNumber, Switch, Verdict};
 use crate::wire::els::Els;
 use crate::wire::ethernet::{self, EthernetHeader, Mac};
 use crate::wire::fcoe::{Eof, Sof};
+use crate::wire::fip::{Descriptor, FipOperation, Flags};
 use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
@@ -138,4 +141,152 @@ fn garbage_and_half_requests_of_a_crowd() {
     let next = besieged.switch.next_deadline().unwrap();
     assert!(next > ms(6_000), "{next:?}");
     besieged.serves(6_000);
+}
+
+/// 4,096 are noted to be about to log in, and as many to be told that they are not, whoever else
+/// asks; all of that is forgotten.
+#[test]
+fn ever_other_enodes_solicit_and_send_keep_alives() {
+    let mut besieged = Besieged::new();
+    let before = besieged.switch.records();
+    for number in 0..20_000 {
+        let solicits = station(number).solicitation(2500);
+        let is_there = station(20_000 + number).keep_alive();
+        for mut frame in [solicits, is_there] {
+            receive(&mut besieged.switch, 2, 0, &mut frame);
+        }
+    }
+    besieged.serves(2);
+    let waiting = frames(&mut besieged.switch, 0).len();
+    assert_eq!(waiting, 4096 + 256);
+    let noted = besieged.switch.records() - before;
+    assert_eq!(noted, 4 * 4096, "each with its place in an order");
+    assert!(told(&mut besieged.switch).len() <= 64, "a line a budget");
+    let again = &mut station(0).solicitation(2500);
+    receive(&mut besieged.switch, 20_000, 0, again);
+    let last = &mut station(1).keep_alive();
+    receive(&mut besieged.switch, 20_000, 0, last);
+    frames(&mut besieged.switch, 0);
+    assert_eq!(besieged.switch.records() - before, 4);
+    besieged.serves(20_000);
+}
+
+/// One ENode has one N_Port_ID by FLOGI and 255 by FDISC; 16,384 are remembered.
+#[test]
+fn one_enode_logs_in_under_ever_other_names() {
+    let mut besieged = Besieged::new();
+    let before = besieged.switch.records();
+    let enode = station(0);
+    for number in 0..20_000 {
+        let named = Host {
+            wwpn: station(number).wwpn,
+            ..enode
+        };
+        // As fast as it may speak.
+        let at = 2 + 8 * u64::from(number);
+        receive(&mut besieged.switch, at, 0, &mut named.flogi(number as u16));
+        frames(&mut besieged.switch, 0);
+        told(&mut besieged.switch);
+    }
+    assert_eq!(besieged.switch.logins().count(), 2 + 1);
+    assert_eq!(besieged.switch.ids().count(), 16_384);
+    let kept = besieged.switch.records() - before;
+    assert!(kept < 16_384 + 100, "{kept}");
+    for number in 20_000..22_000 {
+        let named = Host {
+            wwpn: station(number).wwpn,
+            ..enode
+        };
+        let at = 2 + 8 * u64::from(number);
+        receive(&mut besieged.switch, at, 0, &mut named.fdisc(number as u16));
+        frames(&mut besieged.switch, 0);
+    }
+    assert_eq!(besieged.switch.logins().count(), 2 + 256);
+    besieged.serves(200_000);
+}
+
+/// None of it goes anywhere, and 64 pairs are counted.
+#[test]
+fn forged_ids_addresses_and_vlans() {
+    let mut besieged = Besieged::new();
+    let [own] = besieged.crowd(1)[..] else {
+        panic!("one login");
+    };
+    let before = besieged.switch.records();
+    let (one, other) = besieged.pair;
+    let mut dropped = |frame: &mut [u8]| match receive(&mut besieged.switch, 3, 0, frame) {
+        Verdict::Dropped(reason) => reason,
+        verdict => panic!("{verdict:?}"),
+    };
+    for number in 0..10_000_u32 {
+        assert_eq!(
+            dropped(&mut fcoe_frame(0, one, other, 64)),
+            DropReason::Spoofed
+        );
+        let mut frame = fcoe_frame(0, own, other, 64);
+        frame[9..12].copy_from_slice(&other.bytes());
+        assert_eq!(dropped(&mut frame), DropReason::Spoofed);
+        let stranger = FcId(0x02_0000 | number);
+        let frame = &mut fcoe_frame(0, stranger, other, 64);
+        assert_eq!(dropped(frame), DropReason::NotLoggedIn);
+        let frame = &mut fcoe_frame(0, own, stranger, 64);
+        assert_eq!(dropped(frame), DropReason::NoSuchPort);
+        let vlan = Some(tag(1 + (number % 4094) as u16));
+        let frame = &mut fcoe_with(vlan, 0, (own, other), 64);
+        assert_eq!(dropped(frame), DropReason::NotForUs);
+    }
+    assert_eq!(besieged.switch.records() - before, 64);
+    assert!(frames(&mut besieged.switch, 1).is_empty());
+    besieged.serves(3);
+}
+
+/// What ENodes have no business to say is not kept; 16 other FCFs are.
+#[test]
+fn ever_other_stations_speak_as_fcfs_and_vn_ports() {
+    let mut besieged = Besieged::new();
+    let before = besieged.switch.records();
+    for number in 0..10_000 {
+        let from = station(number);
+        let (mac, name) = (Descriptor::Mac(from.mac), Descriptor::Name(from.wwpn));
+        let fabric = Descriptor::Fabric {
+            vf_id: 0,
+            fc_map: Mac::FC_MAP,
+            name: Wwn(2),
+        };
+        let period = Descriptor::FkaAdvPeriod {
+            disabled: false,
+            period_ms: 8000,
+        };
+        let vx_port = Descriptor::VxPort {
+            mac: vn(besieged.pair.0),
+            fc_id: besieged.pair.0,
+            wwpn: from.wwpn,
+        };
+        let advertises = [Descriptor::Priority(1), mac, name, fabric, period];
+        let flags = Flags::F_PORT.with(Flags::AVAILABLE).with(Flags::FCF);
+        for parts in [
+            (FipOperation::Advertisement, flags, &advertises[..]),
+            (
+                FipOperation::ClearVirtualLinks,
+                Flags::F_PORT,
+                &[mac, name, vx_port],
+            ),
+            (
+                FipOperation::Beacon,
+                Flags::default(),
+                &[mac, name, vx_port],
+            ),
+        ] {
+            receive(
+                &mut besieged.switch,
+                2,
+                0,
+                &mut from.frame(Mac::ALL_FCF, parts),
+            );
+        }
+    }
+    assert_eq!(besieged.switch.records() - before, 16);
+    assert!(frames(&mut besieged.switch, 0).is_empty());
+    besieged.serves(2);
+    assert_eq!(besieged.switch.logins().count(), 2);
 }
