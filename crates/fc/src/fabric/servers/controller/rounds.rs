@@ -98,6 +98,9 @@ impl Servers {
             before: port.before.clone(),
         });
         self.tell_some(now);
+        if self.changes.rounds.gone.len() > GONE_MAX {
+            self.tell_all(now);
+        }
     }
 
     /// Other zones hold.
@@ -107,18 +110,12 @@ impl Servers {
             let after = self.zones.membership(&port.login.zone_member());
             port.before = Some(std::mem::replace(&mut port.membership, after));
         }
-        let waiting = self.registered();
-        let rounds = &mut self.changes.rounds;
-        if rounds.tells_by_zones() {
-            // Some were to be told by zones before these: they ask for all.
-            rounds.gone.clear();
-            self.end_zone_round();
-            for id in waiting {
-                self.tell(now, id, &Pages::WHOLE_FABRIC);
-            }
-            return;
+        if self.changes.rounds.tells_by_zones() {
+            // Some were to be told by zones before these.
+            return self.tell_all(now);
         }
-        rounds.zones = Some(ZoneRound {
+        let waiting = self.registered();
+        self.changes.rounds.zones = Some(ZoneRound {
             before,
             waiting: waiting.into(),
         });
@@ -188,6 +185,15 @@ impl Servers {
         Some(looks)
     }
 
+    /// Has all ports ask for all, in place of what was still to be told by zones.
+    fn tell_all(&mut self, now: Now) {
+        self.changes.rounds.gone.clear();
+        self.end_zone_round();
+        for id in self.registered() {
+            self.tell(now, id, &Pages::WHOLE_FABRIC);
+        }
+    }
+
     fn end_zone_round(&mut self) {
         self.changes.rounds.zones = None;
         for port in self.ports.values_mut() {
@@ -255,6 +261,10 @@ impl Servers {
         registered.map(RegisteredPort::fc_id).collect()
     }
 }
+
+/// Ports that are gone and of which others are not told yet: more than may be logged in, so only
+/// where ports come and go faster than that is told.
+const GONE_MAX: usize = 8_192;
 
 /// Changes of 100 ms that are looked at for each port.
 const LOOKED_AT: usize = 512;

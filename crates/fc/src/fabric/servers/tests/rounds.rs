@@ -150,3 +150,24 @@ fn a_port_that_logs_in_meanwhile() {
     let (rest, _) = steps(&mut rig);
     assert_eq!(all.union(&rest).count(), 2048);
 }
+
+/// Each time the others would be told, 4 of them at once. They ask for all in its place.
+#[test]
+fn a_port_that_comes_and_goes_without_end() {
+    let mut rig = settled(Zones::open(), PORTS);
+    let before = rig.servers.records();
+    // Of each other port there is an RSCN, and when that is sent again.
+    let most = 8_192 + 2 * PORTS as usize;
+    for _ in 0..16_500 {
+        rig.servers.logged_in(rig.now, login(PORTS));
+        let kept = rig.servers.records() - before;
+        assert!(kept <= most, "{kept}");
+    }
+    let mut asks_for_all = BTreeSet::new();
+    while asks_for_all.len() < PORTS as usize - 1 {
+        let told = rscns(&mut rig).into_iter();
+        let all = told.filter(|(_, pages)| pages == &[(3, FcId(0))]);
+        asks_for_all.extend(all.map(|(to, _)| to));
+        rig.pass(100);
+    }
+}
