@@ -225,13 +225,21 @@ impl SwitchPort {
     /// Logs that frames which came in here found no room at their egress, of which there were as
     /// many since the start.
     pub(super) fn tell_congestion(&mut self, frames: u64) {
-        let more = frames.saturating_sub(std::mem::replace(&mut self.congested, frames));
-        if more > 0 {
-            tracing::warn!(
-                "{}: {more} frames from here were dropped: the port that they go to is too slow",
-                self.place
-            );
+        if let Some(line) = self.congestion(frames) {
+            tracing::warn!("{line}");
         }
+    }
+
+    /// The line of that; none where there are no more than the log has told.
+    pub(super) fn congestion(&mut self, frames: u64) -> Option<String> {
+        let more = frames.saturating_sub(std::mem::replace(&mut self.congested, frames));
+        let place = &self.place;
+        (more > 0).then(|| {
+            format!(
+                "{place}: {more} frames from here were dropped: the port that they go to is too \
+                 slow"
+            )
+        })
     }
 
     /// Moves frames that wait to the Ethernet port, but for those that may not leave any more.

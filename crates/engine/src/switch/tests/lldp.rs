@@ -53,12 +53,14 @@ fn a_host_hears_of_pfc_and_of_the_end() {
 }
 
 #[test]
-fn it_says_nothing_where_it_is_told_to_listen() {
-    let switch = Running::start(1, |options, _| options.lldp = LldpMode::Listen);
-    let mut host = Enode::plug(&switch.cable(0), None);
-    host.listen_to_lldp();
-    // What is answered later was said later.
-    host.log_in();
-    assert!(host.lldp_within(Duration::ZERO).is_none());
-    switch.stop();
+fn it_says_nothing_where_it_is_told_to_listen_or_is_off() {
+    for mode in [LldpMode::Listen, LldpMode::Off] {
+        let switch = Running::start(1, |options, _| options.lldp = mode);
+        let mut host = Enode::plug(&switch.cable(0), None);
+        host.listen_to_lldp();
+        // What is answered later was said later.
+        host.log_in();
+        assert!(host.lldp_within(Duration::ZERO).is_none(), "{mode:?}");
+        switch.stop();
+    }
 }
