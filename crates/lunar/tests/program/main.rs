@@ -18,4 +18,5 @@ mod rig;
 mod secrets;
 mod signals;
 mod switch;
+mod switch_at_work;
 mod volumes;
