@@ -38,7 +38,7 @@ use self::further::FurtherLogin;
 pub use self::further::FurtherPlaces;
 pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
-pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort};
+pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort, interface_below_vlan};
 pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, UnitStatus, ports_here};
 pub use self::status_socket::{StatusAnswers, StatusKind, StatusSocket, ask_all};
 

@@ -6,6 +6,7 @@ use std::fs;
 use address::{FcoeMode, FcoePortal};
 use client::discovery::fcoe::{DiscoveredPort, FabricView, FcoeDiscovery, FrameLosses};
 use client::open::Details;
+use runtime::n_port::interface_below_vlan;
 use serde::Serialize;
 
 use super::said;
@@ -115,12 +116,12 @@ struct PortReport<'a> {
     /// At ours, since it was opened.
     frames_lost: Option<BTreeMap<&'static str, u64>>,
     /// Of ours, in a fabric.
-    nic: Option<NicReport<'a>>,
+    nic: Option<NicReport>,
 }
 
 /// What `esxcli fcoe nic list` and `esxcli fcoe adapter list` show, by the same names.
 #[derive(Serialize)]
-struct NicReport<'a> {
+struct NicReport {
     #[serde(rename = "Source MAC")]
     source_mac: Option<String>,
     #[serde(rename = "FCF MAC")]
@@ -128,13 +129,22 @@ struct NicReport<'a> {
     #[serde(rename = "VNPort MAC")]
     vn_port_mac: Option<String>,
     #[serde(rename = "Underlying PNIC")]
-    underlying_pnic: &'a str,
+    underlying_pnic: String,
     #[serde(rename = "Priority Class")]
     priority_class: u8,
     #[serde(rename = "User Priority")]
     user_priority: u8,
     #[serde(rename = "VLAN ID")]
     vlan_id: u16,
+    /// Whether it is logged in.
+    #[serde(rename = "Active")]
+    active: bool,
+    #[serde(rename = "Priority Settable")]
+    priority_settable: bool,
+    #[serde(rename = "Source MAC Settable")]
+    source_mac_settable: bool,
+    #[serde(rename = "VLAN Range Settable")]
+    vlan_range_settable: bool,
     #[serde(rename = "Fabric Name")]
     fabric_name: String,
     #[serde(rename = "FCFs")]
@@ -154,7 +164,11 @@ struct FcfReport {
 /// The priority of FCoE by custom.
 const PRIORITY: u8 = 3;
 
-fn nic<'a>(place: &'a str, port: &DiscoveredPort, fabric: &FabricView) -> NicReport<'a> {
+fn nic(
+    (place, interface): (&str, Option<&str>),
+    port: &DiscoveredPort,
+    fabric: &FabricView,
+) -> NicReport {
     let selected = fabric.fcfs.iter().find(|fcf| fcf.is_selected);
     let fcfs = fabric.fcfs.iter().map(|fcf| FcfReport {
         mac: fcf.mac.to_string(),
@@ -164,14 +178,23 @@ fn nic<'a>(place: &'a str, port: &DiscoveredPort, fabric: &FabricView) -> NicRep
         fka_ms: fcf.period.as_millis() as u64,
         selected: fcf.is_selected,
     });
+    // On the interface of a VLAN the kernel has the tag.
+    let below = interface.and_then(interface_below_vlan);
+    let own_vlan = below.as_ref().map_or(0, |(_, vid)| *vid);
     NicReport {
         source_mac: port.enode_mac.map(|mac| mac.to_string()),
         fcf_mac: selected.map(|fcf| fcf.mac.to_string()),
         vn_port_mac: port.vn_port_mac.map(|mac| mac.to_string()),
-        underlying_pnic: place,
+        underlying_pnic: below.map_or_else(|| place.to_owned(), |(lower, _)| lower),
         priority_class: PRIORITY,
         user_priority: PRIORITY,
-        vlan_id: fabric.vlan.unwrap_or(0),
+        vlan_id: fabric.vlan.unwrap_or(own_vlan),
+        active: port.fc_id.is_some(),
+        // Frames of FCoE leave with priority 3, and FIP with the address of the interface.
+        priority_settable: false,
+        source_mac_settable: false,
+        // By vlan=, unless the interface is that of a VLAN.
+        vlan_range_settable: own_vlan == 0,
         fabric_name: fabric.fabric_name.to_string(),
         fcfs: fcfs.collect(),
     }
@@ -200,7 +223,7 @@ pub(super) fn print_ports(
                 .fabric
                 .as_ref()
                 .filter(|_| port.ours)
-                .map(|fabric| nic(place, port, fabric)),
+                .map(|fabric| nic((place, interface), port, fabric)),
         })?;
     }
     Ok(())

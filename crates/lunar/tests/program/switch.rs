@@ -282,8 +282,26 @@ fn switches_and_their_fabrics_are_listed() {
         (&Value::from(152), &Value::from(3))
     );
     assert_eq!(nic["FCF MAC"], told["ports"][1]["fcf_mac"]);
+    shows_what_esxcli_does(nic, &far);
     assert_eq!(port["port_name"], told["logins"][0]["port_name"]);
     assert_eq!(port["role"], "FCP Target");
+}
+
+/// The fields of `esxcli fcoe nic list` and `adapter list`.
+#[track_caller]
+fn shows_what_esxcli_does(nic: &Value, place: &str) {
+    for (field, value) in [
+        ("Underlying PNIC", Value::from(place)),
+        ("Priority Class", Value::from(3)),
+        ("Active", Value::from(true)),
+        ("Priority Settable", Value::from(false)),
+        ("Source MAC Settable", Value::from(false)),
+        ("VLAN Range Settable", Value::from(true)),
+    ] {
+        assert_eq!(nic[field], value, "{field} of {nic}");
+    }
+    assert!(nic["VNPort MAC"].as_str().unwrap().starts_with("0e:fc:00:"));
+    assert_eq!(nic["Source MAC"].as_str().unwrap().len(), 17);
 }
 
 /// It is there, and nothing else tells of it. Nor is it waited for without end.

@@ -124,6 +124,13 @@ pub(super) fn vlan_of(vlans: &Path, interface: &str) -> Option<(String, u16)> {
     Some((lower, vid))
 }
 
+/// The interface below that of a VLAN of this network namespace, and which VLAN that is. `None` for
+/// another interface.
+#[must_use]
+pub fn interface_below_vlan(interface: &str) -> Option<(String, u16)> {
+    vlan_of(Path::new(VLANS), interface)
+}
+
 /// All interfaces of VLANs: their names, VLANs, and what is below them.
 fn vlan_interfaces(vlans: &Path) -> Vec<(String, u16, String)> {
     let list = fs::read_to_string(vlans).unwrap_or_default();
