@@ -151,7 +151,8 @@ impl OpenSwitch {
         for place in &options.places {
             vlan::check(place, options.vlan)?;
         }
-        let attachments = options.places.iter().map(FcfAttachment::open);
+        let open = |place| FcfAttachment::open(place, options.vlan);
+        let attachments = options.places.iter().map(open);
         let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
         for obstacle in attachments.iter().filter_map(FcfAttachment::obstacle) {
             tracing::warn!("{obstacle}");

@@ -196,7 +196,7 @@ fn of_vlan(vlans: &Path, asked: &Place, tag: Option<VlanTag>) -> (Place, Option<
 }
 
 /// Whether frames with a tag do not get through, as far as the driver tells.
-fn filters_vlans(interface: &str) -> bool {
+pub(super) fn filters_vlans(interface: &str) -> bool {
     matches!(survey::filters_vlans(interface), Ok(Some(true)))
 }
 

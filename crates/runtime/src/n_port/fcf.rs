@@ -1,14 +1,15 @@
 //! Ethernet ports that a switch has: the F_Port side of FCoE.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use ::io::ether::{EtherMac, EtherOpenError, EtherPort, Place};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
-use super::attachment::open_ether;
-use super::{LinkProblem, NoPort, PortNames, PortOwner};
+use super::attachment::{filters_vlans, open_ether};
+use super::{LinkProblem, NoPort, PortNames, PortOwner, problems};
 
 /// An Ethernet port of a switch. Frames to its own address come in, and those to
 /// [`FcfAttachment::GROUPS`].
@@ -32,12 +33,18 @@ impl FcfAttachment {
         Mac::of_port(Mac::FC_MAP, FcId::FABRIC_F),
     ];
 
-    /// Opens an Ethernet port for a switch.
+    /// Opens an Ethernet port for a switch whose frames carry tags of this VLAN, if of one.
     ///
     /// # Errors
     ///
-    /// See [`NoPort`].
-    pub fn open(place: &Place) -> Result<Self, NoPort> {
+    /// See [`NoPort`]. Where the network card drops frames of the VLAN it is refused: nothing else
+    /// would tell of it.
+    pub fn open(place: &Place, vlan: Option<u16>) -> Result<Self, NoPort> {
+        if let (Some(interface), Some(vid)) = (place.interface(), vlan)
+            && problems::drops_vlan(Path::new(problems::VLANS), interface, vid, filters_vlans)
+        {
+            return Err(NoPort::VlanFilter(place.clone(), vid));
+        }
         let failed = |cause: io::Error| NoPort::Io(place.clone(), cause);
         let mut ether = open_ether(place).map_err(|cause| match cause {
             NoPort::Ether(EtherOpenError::Occupied(_)) => occupant(place).unwrap_or(cause),

@@ -117,6 +117,20 @@ pub(super) fn vlan_interface(vlans: &Path, interface: &str, vid: u16) -> Option<
     Some(name)
 }
 
+/// Whether the network card at an interface drops frames with the tag of a VLAN: it filters VLANs,
+/// as `filters` tells, and learns of one by an interface of it.
+pub(super) fn drops_vlan(
+    vlans: &Path,
+    interface: &str,
+    vid: u16,
+    filters: impl Fn(&str) -> bool,
+) -> bool {
+    // At the interface of a VLAN the kernel puts in the tag.
+    let is_known =
+        vlan_interface(vlans, interface, vid).is_some() || vlan_of(vlans, interface).is_some();
+    !is_known && filters(interface)
+}
+
 /// The interface below that of a VLAN, and which VLAN that is.
 pub(super) fn vlan_of(vlans: &Path, interface: &str) -> Option<(String, u16)> {
     let mut all = vlan_interfaces(vlans).into_iter();

@@ -153,3 +153,18 @@ fn losses_are_told_once_a_minute_and_no_frame_twice() {
     assert_eq!(news(240, 5, 3).as_deref(), Some("1 (receive ring full)"));
     assert_eq!(told.next_look(), Now::from_secs(300));
 }
+
+/// A card that filters VLANs passes the tags of one that has an interface.
+#[test]
+fn a_vlan_without_an_interface_does_not_pass_a_card_that_filters() {
+    let list = env::temp_dir().join(format!("lunar-vlans-{}", std::process::id()));
+    let titles = "VLAN Dev name    | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n";
+    fs::write(&list, format!("{titles}eth1.152-fcoe  | 152  | eth1\n")).unwrap();
+    let drops = |interface, vid, filters| drops_vlan(&list, interface, vid, |_| filters);
+    assert!(drops("eth1", 153, true));
+    assert!(!drops("eth1", 153, false));
+    assert!(!drops("eth1", 152, true));
+    assert!(drops("eth2", 152, true));
+    assert!(!drops("eth1.152-fcoe", 152, true));
+    fs::remove_file(&list).unwrap();
+}
