@@ -17,7 +17,7 @@ pub enum VlanError {
 fn way_out(cause: &std::io::Error) -> &'static str {
     match cause.kind() {
         std::io::ErrorKind::Unsupported => ": modprobe 8021q",
-        std::io::ErrorKind::PermissionDenied => ": run as root",
+        std::io::ErrorKind::PermissionDenied => ": fipvlan -c needs CAP_NET_ADMIN: run as root",
         _ => "",
     }
 }

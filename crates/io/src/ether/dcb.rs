@@ -60,7 +60,10 @@ pub enum DcbError {
     #[error("{0}: this NIC has no DCB, or its driver does not show it (see dcb pfc show dev {0})")]
     Unsupported(String),
     /// No right to set it.
-    #[error("{0}: setting DCB needs CAP_NET_ADMIN: run as root, or grant it with setcap")]
+    #[error(
+        "{0}: setting DCB (dcb=apply of lunar serve) needs CAP_NET_ADMIN: run as root, or grant it \
+         with setcap"
+    )]
     Forbidden(String),
     /// Firmware sets it.
     #[error(

@@ -89,7 +89,10 @@ pub enum EtherOpenError {
     #[error("{0} is not Ethernet, which FCoE needs")]
     NotEthernet(String),
     /// No right to.
-    #[error("{0}: raw Ethernet needs {PRIVILEGES}: run as root, or grant it with setcap")]
+    #[error(
+        "{0}: lunar serve, switch, ls, dcb, doctor and whatever else is at an Ethernet interface \
+         need {PRIVILEGES}: run as root, or grant it with setcap"
+    )]
     Forbidden(String),
     /// There is another program of XDP at the interface.
     #[error(

@@ -168,3 +168,15 @@ fn a_vlan_without_an_interface_does_not_pass_a_card_that_filters() {
     assert!(!drops("eth1.152-fcoe", 152, true));
     fs::remove_file(&list).unwrap();
 }
+
+#[test]
+fn the_verb_that_needs_a_privilege_is_named() {
+    let open = EtherOpenError::Forbidden("eth0".to_owned()).to_string();
+    for word in ["eth0", "switch", "doctor", "CAP_NET_RAW", "xdp:", "setcap"] {
+        assert!(open.contains(word), "{open}");
+    }
+    let apply = DcbError::Forbidden("eth0".to_owned()).to_string();
+    for word in ["eth0", "dcb=apply of lunar serve", "CAP_NET_ADMIN"] {
+        assert!(apply.contains(word), "{apply}");
+    }
+}
