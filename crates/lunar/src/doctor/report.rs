@@ -19,15 +19,23 @@ pub(super) fn text(findings: &[Finding]) -> String {
 /// The only line there is to say of a sound path.
 pub(super) fn all_is_well(readings: &Readings) -> String {
     let mut told = format!("{}: all is well", readings.interface);
-    let path = readings.path.as_ref();
-    match path.map(|path| path.ports.len() + path.fcfs.len()) {
-        None => told += "; not measured behind it",
-        Some(0) => told += "; no other port answers",
-        Some(number) => {
-            let ports = counted(number as u64, "other port");
-            told += &format!("; full frames pass, with {ports} heard");
+    told += &match &readings.path {
+        None => "; not measured behind it".to_owned(),
+        Some(path) if path.ports.is_empty() && path.fcfs.is_empty() => format!(
+            "; no other port answers, and no FCF: lunar fipvlan {} shows whether one does on a \
+             VLAN",
+            readings.interface
+        ),
+        Some(path) => {
+            let ports = counted((path.ports.len() + path.fcfs.len()) as u64, "other port");
+            let no_fcf = if path.fcfs.is_empty() {
+                " and no FCF"
+            } else {
+                ""
+            };
+            format!("; full frames pass, with {ports}{no_fcf} heard")
         }
-    }
+    };
     if let Some(blast) = &readings.blast {
         told += &format!(
             "; {} frames came and {} went without a loss",

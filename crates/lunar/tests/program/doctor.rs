@@ -40,9 +40,13 @@ fn of_a_sound_path_it_says_one_line() {
     namespace.sh(PAIR);
     let alone = all_is_well(&namespace.lunar("doctor fcoe://va --listen 2s").ran());
     assert!(alone.contains("no other port answers"), "{alone}");
+    assert!(alone.contains("no FCF: lunar fipvlan va"), "{alone}");
     let _server = namespace.serve("vb");
     let said = all_is_well(&namespace.lunar("doctor fcoe://va --listen 3s").ran());
-    assert!(said.contains("with 1 other port heard"), "{said}");
+    assert!(
+        said.contains("with 1 other port and no FCF heard"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -33,17 +33,22 @@ pub(super) fn point_to_point(readings: &Readings) -> Vec<Finding> {
         return Vec::new();
     };
     let has_fcf = !path.fcfs.is_empty();
+    let no_fcf = if has_fcf { "" } else { NO_FCF };
     let found = path.outside_fip.iter().map(|(mac, wwpn)| Finding {
         rule: "point-to-point",
         place: mac.to_string(),
         what: format!(
             "the port {wwpn} logs in outside of FIP, so it goes point-to-point with the next one \
-             that does and then ignores every FCF"
+             that does and then ignores every FCF{no_fcf}"
         ),
         remedy: Some(Remedy::at("its machine".to_owned(), begun_anew(has_fcf))),
     });
     found.collect()
 }
+
+/// What goes before what mends Linux where it is to be in a fabric.
+const NO_FCF: &str = ", of which none is heard here: if there is to be one, start it first (lunar \
+                      switch), and run this again for the command";
 
 /// How Linux hears FIP again: its link has to go down, or where there is no FCF to be heard, it has
 /// to be told that there is none.

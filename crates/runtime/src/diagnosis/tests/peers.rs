@@ -38,12 +38,16 @@ fn kernels_that_left_fip_are_told_to_begin_anew() {
         "point-to-point 02:00:00:00:00:07: echo IFACE > /sys/module/libfcoe/parameters/destroy && \
          echo IFACE > /sys/module/libfcoe/parameters/create_vn2vn @ its machine"
     );
+    let what = super::judge(&readings).remove(0).what;
+    assert!(what.contains("start it first (lunar switch)"), "{what}");
     path.fcfs.push(FcfPath {
         mac: Mac([2, 0, 0, 0, 0xf, 0xcf]),
         name: None,
         answer: Some(2158),
     });
     readings.path = Some(path);
+    let what = super::judge(&readings).remove(0).what;
+    assert!(what.ends_with("ignores every FCF"), "{what}");
     assert_eq!(
         only(&readings),
         "point-to-point 02:00:00:00:00:07: ip link set IFACE down && ip link set IFACE up @ its \
