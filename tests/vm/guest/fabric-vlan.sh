@@ -13,35 +13,65 @@ comparable() {
         -e 's/ : 8462 bytes/ : 2108 bytes/' -e '/^DEBUG: ioctl returned/d' -e 's/^DEBUG: //' "$1"
 }
 
-# A program of Open-FCoE and ours print the same: `same PROGRAM ARGUMENT…`.
+# A program of Open-FCoE and ours succeed and print the same, with this among it:
+# `same WORDS PROGRAM ARGUMENT…`. Two equal errors would be nothing that is shown.
 same() {
+    local words=$1
+    shift
     echo "--- $*"
-    "$@" >/tmp/theirs 2>&1 || true
+    "$@" >/tmp/theirs 2>&1 || fails_with_output "$* of Open-FCoE ended with $?"
+    compares "$@" || fail "$* of ours ended with $?"
+    shows "$words"
+    cp /tmp/theirs-told "/tmp/stock $*"
+}
+
+# Both fail in the same words: `same_error WORDS PROGRAM ARGUMENT…`.
+same_error() {
+    local words=$1
+    shift
+    echo "--- $*"
+    ! "$@" >/tmp/theirs 2>&1 || fails_with_output "$* of Open-FCoE did not fail"
+    ! compares "$@" || fail "$* of ours did not fail"
+    shows "$words"
+}
+
+fails_with_output() {
+    cat /tmp/theirs
+    fail "$1"
+}
+
+# Runs ours, and notes whether it prints the same: with its exit code.
+compares() {
+    local status=0
     comparable /tmp/theirs >/tmp/theirs-told
     cat /tmp/theirs-told
-    cp /tmp/theirs-told "/tmp/stock $*"
-    /vm/lunar "$@" >/tmp/ours 2>&1 || true
+    /vm/lunar "$@" >/tmp/ours 2>&1 || status=$?
     comparable /tmp/ours >/tmp/ours-told
-    diff -u /tmp/theirs-told /tmp/ours-told && return
-    differences+=("$*")
+    diff -u /tmp/theirs-told /tmp/ours-told || differences+=("$*")
+    return "$status"
 }
 
 shows() { grep -qE -- "$1" /tmp/theirs-told || fail "it does not show: $1"; }
 
-# Rows of figures, of which there has to be one: title and columns alone are kept in `FILE-told`.
+# Rows of figures below this title, of which there has to be one: `has_rows FILE TITLE PROGRAM…`.
+# Titles and columns alone are kept in `FILE-told`.
 has_rows() {
-    local told=$1
-    shift
+    local told=$1 title=$2
+    shift 2
     timeout -s INT 2 stdbuf -oL "$@" >"$told" 2>&1 || true
     cat "$told"
     grep -qE '^[0-9]' "$told" || fail "no row of $*"
     sed -E 's/[ \t]+$//' "$told" | sed -n '1,/^---/p' >"$told-told"
+    grep -qwF -- "$title" "$told-told" || fail "no title $title of $*"
 }
 
+# `same_columns TITLE PROGRAM ARGUMENT…`.
 same_columns() {
+    local title=$1
+    shift
     echo "--- $*"
-    [[ -e "/tmp/stock $*" ]] || has_rows "/tmp/stock $*" "$@"
-    has_rows /tmp/ours /vm/lunar "$@"
+    [[ -e "/tmp/stock $*" ]] || has_rows "/tmp/stock $*" "$title" "$@"
+    has_rows /tmp/ours "$title" /vm/lunar "$@"
     diff -u "/tmp/stock $*-told" /tmp/ours-told || differences+=("columns of $*")
 }
 
@@ -52,6 +82,7 @@ labels() { sed -nE 's/^( *[^:]+):.*/\1/p' "$1"; }
 same_labels() {
     echo "--- ours: $*"
     /vm/lunar "$@" | tee /tmp/ours
+    [[ -s "/tmp/stock $*" ]] || fail "$* of Open-FCoE has shown nothing"
     diff -u <(labels "/tmp/stock $*") <(labels /tmp/ours) || differences+=("labels of $*")
 }
 
@@ -66,8 +97,8 @@ ours_is_shown() {
     same_labels fcoeadm -i $interface
     same_labels fcoeadm -t $interface
     same_labels fcoeadm -f $interface
-    same_columns fcoeadm -s $interface 1
-    same_columns fcoeadm -b $interface 1
+    same_columns TxFrames fcoeadm -s $interface 1
+    same_columns VLinkFail fcoeadm -b $interface 1
     kill -INT "$load"
     wait "$load" || true
 }
@@ -91,33 +122,50 @@ other=$(cat /sys/class/fc_remote_ports/rport*/port_id | grep -v '^0xff' | head -
 roles=$(grep -l 'FCP Target' /sys/class/fc_remote_ports/rport*/roles | head -n 1)
 peer=$(basename "$(dirname "$roles")")
 target=$(cat "/sys/class/fc_remote_ports/$peer/port_name")
-same fcoeadm -i $interface
+own_wwpn=$(cat "/sys/class/fc_host/$port/port_name")
+
+# The fields of seed 003.
+same 'State: +Online' fcoeadm -i $interface
 shows "Symbolic Name: +fcoe v0.1 over $interface"
+shows "Node Name: +$node"
+shows "Port Name: +$own_wwpn"
 shows "Fabric Name: +$fabric"
 shows 'MaxFrameSize: +2112'
 shows "FC-ID .Port ID.: +$own"
+same "FC-ID .Port ID.: +$own" fcoeadm -i
+same 'Roles: +FCP Target' fcoeadm -t $interface
+shows "Interface: +$interface"
+shows "Port Name: +$target"
+shows 'Target ID: +0'
+shows 'MaxFrameSize: +2112'
+shows "OS Device Name: +$peer"
+shows "FC-ID .Port ID.: +$other"
 shows 'State: +Online'
-same fcoeadm -i
-same fcoeadm -t $interface
-shows 'Roles: +FCP Target'
-same fcoeadm -t
-same fcoeadm -l $interface
-same fcoeadm -f $interface
-same fcoeadm -f
-same_columns fcoeadm -s $interface 1
-same_columns fcoeadm -b $interface 1
-same fcping -c 3 -h $interface -F "$other"
-shows '3 frames sent, 3 received'
-same fcping -c 1 -h $interface -F 0xfffffe
-same fcnsq "$port" --gpn "$own"
-same fcnsq "$port" --gnn "$own"
-same fcnsq "$port" --gspn "$own"
-same fcnsq "$port" --gsnn "$node"
-same fcnsq "$port" --gpn 0x010fff
-same fcrls --port "$peer"
-same fcrls --port "$peer" --quiet
-same fcrls --fcid "$other"
-same fipvlan eth0
+shows "^ +0 +$name +[0-9.]+ [KMG]iB +512 +LUNAR "
+same "Port Name: +$target" fcoeadm -t
+same 'LUN #0 Information' fcoeadm -l $interface
+shows "OS Device Name: +(/dev/)?$name"
+shows "Ethernet Port FCID: +$own"
+shows "Target FCID: +$other"
+shows 'Status: +Attached'
+same 'FCF #[0-9]+ Information' fcoeadm -f $interface
+shows "Fabric Name: +$fabric"
+shows "MAC Address: +${fcf^^}"
+shows 'Selected: +Yes'
+same "Fabric Name: +$fabric" fcoeadm -f
+same_columns TxFrames fcoeadm -s $interface 1
+same_columns VLinkFail fcoeadm -b $interface 1
+same '3 frames sent, 3 received 0 errors, 0.000% loss' fcping -c 3 -h $interface -F "$other"
+same '1 frames sent, 1 received' fcping -c 1 -h $interface -F 0xfffffe
+same "Port Name: ${own_wwpn#0x}" fcnsq "$port" --gpn "$own"
+same "Node Name: ${node#0x}" fcnsq "$port" --gnn "$own"
+same "Symbolic Port Name: fcoe v0.1 over $interface" fcnsq "$port" --gspn "$own"
+same "Symbolic Node Name: fcoe v0.1 over $interface" fcnsq "$port" --gsnn "$node"
+same_error 'Port Identifier not registered' fcnsq "$port" --gpn 0x010fff
+same 'Virtual Link Failure Count += [0-9]+' fcrls --port "$peer"
+same 'Link Failure Count += [0-9]+' fcrls --port "$peer" --quiet
+same "found rport $other as $peer" fcrls --fcid "$other"
+same "eth0 +\| 152 +\| $fcf" fipvlan eth0
 say writes
 writes_are_read "$disk"
 say logout
