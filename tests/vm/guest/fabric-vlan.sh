@@ -103,6 +103,24 @@ ours_is_shown() {
     wait "$load" || true
 }
 
+# The interface filters VLANs as a card does: a switch of ours there is refused until it knows the
+# VLAN, by the commands that the refusal names.
+vlan_is_let_through() {
+    local status=0 switch
+    timeout 60 /vm/lunar switch eth0 --open --vlan 152 >/tmp/refused 2>&1 || status=$?
+    cat /tmp/refused
+    ((status == 1)) || fail "a switch on a VLAN that is filtered ended with $status"
+    freeing=$(sed -n 's/.*which has no interface: //; s/, ip / \&\& ip /p' /tmp/refused)
+    say "$freeing"
+    eval "$freeing"
+    /vm/lunar switch eth0 --open --vlan 152 >/tmp/switch &
+    switch=$!
+    within 20 grep -q 'VLAN 152' /tmp/switch
+    kill "$switch"
+    wait "$switch"
+    ip link del $interface
+}
+
 ask serve
 ethernet_is_up
 modprobe -a sd_mod sg 8021q
@@ -172,7 +190,12 @@ say logout
 echo 1 >"/sys/block/$name/device/delete"
 /vm/lunar fcoeadm -d $interface
 within 20 eval '[[ $(disks fcoe | wc -l) == 0 ]]'
+say "as esxcli shows it"
+/vm/lunar ls "fcoe://$interface?mode=fabric" --json | tee /tmp/told
+grep -q '"Underlying PNIC":"eth0"' /tmp/told
+grep -q '"VLAN ID":152' /tmp/told
 ours_is_shown "$target"
 ip link del $interface
+vlan_is_let_through
 ((${#differences[@]} == 0)) || fail "not the same: ${differences[*]/%/;}"
 log_is_clean "Capacity data has changed"
