@@ -43,3 +43,15 @@ disks_are_gone() {
     port_ends
     within "$1" eval '[[ $(disks fcoe | wc -l) == 0 ]]'
 }
+
+# `lunar` leaves an interface alone that the kernel's fcoe has, and names the command that frees it,
+# which is left in `freeing`: `is_refused ARGUMENT…`.
+is_refused() {
+    local status=0
+    echo "--- lunar $*"
+    timeout 60 /vm/lunar "$@" >/tmp/refused 2>&1 || status=$?
+    cat /tmp/refused
+    ((status == 1)) || fail "lunar $1 ended with $status"
+    freeing=$(sed -n 's/.*the kernel has an FCoE port on .*: remove it first with //p' /tmp/refused)
+    [[ -n $freeing ]] || fail "lunar $1 names no command"
+}

@@ -12,6 +12,16 @@ grep -H . /sys/class/fc_remote_ports/rport*/{port_id,roles,port_state,port_name}
 grep -q 'FCP Target' /sys/class/fc_remote_ports/rport*/roles
 say writes
 writes_are_read "$disk"
-say logout
-disk_is_gone 20
+
+say "beside a port of ours"
+is_refused ls "fcoe://eth0?mode=fabric"
+is_refused switch eth0 --open
+is_refused serve ram:1M --fcoe eth0,mode=fabric --open
+echo 1 >"/sys/block/$name/device/delete"
+say "$freeing"
+eval "$freeing"
+within 20 eval '[[ $(disks fcoe | wc -l) == 0 ]]'
+/vm/lunar ls "fcoe://eth0?mode=fabric" | tee /tmp/told
+grep -q ' FCP Initiator (ours)  Online' /tmp/told
+grep -q ' LUNAR VOLUME ' /tmp/told
 log_is_clean "Capacity data has changed"
