@@ -9,6 +9,7 @@ pub mod cunit;
 pub mod fuzzing;
 pub mod initiator;
 pub mod iser_end;
+pub mod logins;
 pub mod one_core;
 pub mod process;
 pub mod server;

@@ -1,6 +1,7 @@
 //! The kernel's fcoe behind `lunar switch`.
 
 use anyhow::{Context, Result, bail};
+use tests::logins;
 
 use crate::Scene;
 use crate::switching::{Site, words};
@@ -130,11 +131,9 @@ pub(crate) fn again(scene: &mut Scene, variation: &Variation) -> Result<()> {
     let runs = match variation.name {
         "ten-times" | "ten-times-vlan" => [("fabric-again.sh", "")].as_slice(),
         "restart" => &[("fabric-failover.sh", "restart")],
-        "standby-kill" => &[
-            ("fabric-failover.sh", "kill"),
-            ("fabric-failover.sh", "kill"),
-        ],
-        _ => &[("fabric-failover.sh", "term")],
+        // Ten times each, twenty in all.
+        "standby-kill" => &[("fabric-failover.sh", "kill"); 2],
+        _ => &[("fabric-failover.sh", "term"); 2],
     };
     site.has_standby = variation.name.starts_with("standby");
     for (script, strike) in runs {
@@ -142,5 +141,10 @@ pub(crate) fn again(scene: &mut Scene, variation: &Variation) -> Result<()> {
         let mut answer = |asked: &str| site.answer(asked);
         scene.guest.run(script, &words, &mut answer)?;
     }
-    site.ends()
+    let log = site.ends_with_log()?;
+    // The guest's port, the server's, and that of `lunar bench`.
+    if !variation.name.starts_with("ten-times") {
+        logins::same_ids(&log, 3)?;
+    }
+    Ok(())
 }

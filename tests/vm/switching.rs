@@ -244,7 +244,12 @@ impl Site {
     }
 
     /// Stops all that was asked for. None of it has warned of anything.
-    pub(crate) fn ends(mut self) -> Result<()> {
+    pub(crate) fn ends(self) -> Result<()> {
+        self.ends_with_log().map(drop)
+    }
+
+    /// The same, with what the switches have logged.
+    pub(crate) fn ends_with_log(mut self) -> Result<String> {
         for number in 0..SERVERS {
             if self.servers[number].is_some() {
                 self.leave(number)?;
@@ -258,7 +263,7 @@ impl Site {
         let log = fs::read_to_string(self.dir.join("switch.log"))?;
         match log.lines().find(|line| line.contains("ERROR")) {
             Some(line) => bail!("the log of the switch: {line}"),
-            None => Ok(()),
+            None => Ok(log),
         }
     }
 }
