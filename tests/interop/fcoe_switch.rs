@@ -1,6 +1,7 @@
 //! A switch between two of our own: a server behind one cable, its user behind another; and hosts
 //! made up for tests.
 
+mod ends;
 mod fdmi;
 mod hostile;
 mod hostile_frames;
@@ -38,7 +39,10 @@ impl Fabric {
 
     /// A switch that this command becomes, at these places.
     fn begin(mut switch: Command, dir: PathBuf, places: &[String], options: &[&str]) -> Self {
-        let log = fs::File::create(dir.join("switch.log")).unwrap();
+        // Behind what the switch before this one has logged.
+        let mut log = fs::File::options();
+        log.create(true).append(true);
+        let log = log.open(dir.join("switch.log")).unwrap();
         let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
         let mut switch = switch
             .arg("switch")
