@@ -1,28 +1,32 @@
 //! `cargo xtask failover`: how long I/O of ours stands still when the active one of two switches
-//! ends.
+//! ends, or the only one begins anew.
 //!
 //! Two `lunar switch --standby`, a server and `lunar bench --verify` are at one bridge, in a
 //! network namespace of their own. In each turn the active switch is ended while the load runs, and
 //! started again as the standby of the other. What counts is the longest I/O of the turn: 200 are
 //! begun in a second, so it was begun within 5 ms of the end.
+//!
+//! Then there is one switch, which is killed and started again at once. It tells each port that it
+//! does not know it (Clear Virtual Links) when that port says something, as each does once a
+//! period of keep alives, and no more often than once a second. So within one round of that the
+//! ports have logged in, each once.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bench::outcome::RunResult;
 use tests::server::Server;
-use tests::tool;
+use tests::{logins, tool};
 
 use crate::bench::{Verdict, namespace, release_binary, split};
+use crate::fabric_rig::{SWITCH_LOG, SwitchProcess, ip};
 
-/// Measure how long I/O stands still when the active one of two switches ends
+/// Measure how long I/O stands still when a switch ends or begins anew
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// How often the active switch is killed
@@ -30,8 +34,12 @@ pub(crate) struct Arguments {
     kills: u32,
 
     /// How often it is told to end, by SIGTERM
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 20)]
     terms: u32,
+
+    /// How often the only switch is killed and started again
+    #[arg(long, default_value_t = 20)]
+    restarts: u32,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -42,12 +50,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut scene = Scene::start()?;
     let after_kill = scene.turns("-KILL", arguments.kills)?;
     let after_term = scene.turns("-TERM", arguments.terms)?;
-    scene.check_ids()?;
+    scene.is_alone()?;
+    let after_restart = scene.restarts(arguments.restarts)?;
+    // Each has had one N_Port_ID, whichever switch gave it.
+    logins::same_ids(&scene.log()?, 2)?;
     let longest = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
     let silence = 2.5 * FKA.as_secs_f64();
     let verdicts = [
         Verdict::at_most(longest(&after_kill), "s after kill -9", silence + 1.0),
         Verdict::at_most(longest(&after_term), "s after SIGTERM", 2.0),
+        Verdict::at_most(longest(&after_restart), "s after a restart", ROUND),
     ];
     for verdict in &verdicts {
         println!("{verdict}");
@@ -60,6 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// FKA_ADV_PERIOD of the switches.
 const FKA: Duration = Duration::from_secs(1);
 
+/// Seconds until each port has said something, and was told by Clear Virtual Links.
+const ROUND: f64 = FKA.as_secs() as f64 + 1.0;
+
 /// Where the two switches, the server and the load are.
 const PLACES: [&str; 4] = ["switch-0", "switch-1", "server", "host"];
 
@@ -68,6 +83,8 @@ struct Scene {
     dir: PathBuf,
     active: SwitchProcess,
     standby: SwitchProcess,
+    /// Where these two are.
+    places: [&'static str; 2],
     server: Server,
 }
 
@@ -75,10 +92,10 @@ impl Scene {
     fn start() -> Result<Self> {
         let (binary, dir) = (release_binary()?, tests::scratch("failover")?);
         make_bridge()?;
-        let active = SwitchProcess::start(&binary, &dir, PLACES[0])?;
+        let active = start(&binary, &dir, PLACES[0], "--standby")?;
         // It listens for 2.5 periods before it is the active one.
         thread::sleep(3 * FKA);
-        let standby = SwitchProcess::start(&binary, &dir, PLACES[1])?;
+        let standby = start(&binary, &dir, PLACES[1], "--standby")?;
         let command = [binary.display().to_string()];
         let port = format!("{},mode=fabric", PLACES[2]);
         let options = ["--fcoe", &port, "--open"];
@@ -88,6 +105,7 @@ impl Scene {
             dir,
             active,
             standby,
+            places: [PLACES[0], PLACES[1]],
             server,
         })
     }
@@ -109,9 +127,48 @@ impl Scene {
         thread::sleep(4 * FKA + FKA * (turn * 3 % 10) / 10);
         self.active.end(signal)?;
         mem::swap(&mut self.active, &mut self.standby);
+        self.places.reverse();
         let output = load.wait_with_output()?;
         let time = longest(&output)?;
-        self.standby = SwitchProcess::start(&self.binary, &self.dir, self.standby.place)?;
+        self.standby = start(&self.binary, &self.dir, self.places[1], "--standby")?;
+        Ok(time)
+    }
+
+    /// Leaves one switch in place of the pair. The server logs in to it.
+    fn is_alone(&mut self) -> Result<()> {
+        self.standby.end("-TERM")?;
+        self.active.end("-TERM")?;
+        self.active = start(&self.binary, &self.dir, self.places[0], "")?;
+        Ok(())
+    }
+
+    /// The longest I/O of each turn, without the time that there was no switch, in seconds.
+    fn restarts(&mut self, count: u32) -> Result<Vec<f64>> {
+        let mut times = Vec::new();
+        for turn in 1..=count {
+            let time = self.restart(turn)?;
+            println!("restart {turn}: {time:.3} s");
+            times.push(time);
+        }
+        Ok(times)
+    }
+
+    fn restart(&mut self, turn: u32) -> Result<f64> {
+        let load = self.load()?;
+        thread::sleep(4 * FKA + FKA * (turn * 3 % 10) / 10);
+        let begun = Instant::now();
+        self.active.end("-KILL")?;
+        let told = self.log()?.len();
+        self.active = start(&self.binary, &self.dir, self.places[0], "")?;
+        let away = begun.elapsed().as_secs_f64();
+        let output = load.wait_with_output()?;
+        let time = (longest(&output)? - away).max(0.0);
+        let log = self.log()?;
+        let again = logins::logins(&log[told..]).count();
+        ensure!(
+            again == 2,
+            "two ports have logged in {again} times after turn {turn}"
+        );
         Ok(time)
     }
 
@@ -130,23 +187,8 @@ impl Scene {
             .context("cannot start lunar bench")
     }
 
-    /// Each port has had one N_Port_ID, whichever switch gave it.
-    fn check_ids(&self) -> Result<()> {
-        let log = fs::read_to_string(self.dir.join("switch.log"))?;
-        let mut ids: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for line in log.lines() {
-            let Some((before, id)) = line.split_once(" has logged in as ") else {
-                continue;
-            };
-            let wwpn = before.split_whitespace().rev().nth(1).unwrap_or_default();
-            ids.entry(wwpn).or_default().insert(id);
-        }
-        let all_same = ids.values().all(|ids| ids.len() == 1);
-        ensure!(
-            all_same && ids.len() == 2,
-            "N_Port_IDs have changed: {ids:?}"
-        );
-        Ok(())
+    fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.dir.join(SWITCH_LOG))?)
     }
 }
 
@@ -172,57 +214,13 @@ fn make_bridge() -> Result<()> {
     Ok(())
 }
 
-fn ip(words: &str) -> Result<()> {
-    tool::must(Command::new("ip").args(split(words))).map(drop)
-}
-
-/// One of the pair, which ends with the chore.
-struct SwitchProcess {
-    child: Child,
-    place: &'static str,
-}
-
-impl SwitchProcess {
-    /// Starts it; it is ready then, and listens.
-    fn start(binary: &Path, dir: &Path, place: &'static str) -> Result<Self> {
-        let mut log = File::options();
-        log.create(true).append(true);
-        let names = "--switch-name 10:00:02:00:00:00:00:01 --fabric-name 20:00:02:00:00:00:00:01";
-        let mut child = Command::new(binary)
-            .args(["switch", place, "--open", "--standby"])
-            .args(split(names))
-            .args(["--fka", &format!("{}ms", FKA.as_millis()), "--state"])
-            .arg(dir.join("n-port-ids"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log.open(dir.join("switch.log"))?)
-            .spawn()
-            .context("cannot start lunar switch")?;
-        let said = child.stdout.take().context("no pipe")?;
-        let mut ready = String::new();
-        BufReader::new(said).read_line(&mut ready)?;
-        let switch = Self { child, place };
-        ensure!(
-            !ready.is_empty(),
-            "the switch was not ready: see switch.log"
-        );
-        Ok(switch)
-    }
-
-    fn end(&mut self, signal: &str) -> Result<()> {
-        let pid = self.child.id().to_string();
-        tool::must(Command::new("kill").args([signal, &pid]))?;
-        let status = self.child.wait()?;
-        let is_good = signal == "-KILL" || status.success();
-        ensure!(is_good, "lunar switch ended with {status}: see switch.log");
-        Ok(())
-    }
-}
-
-impl Drop for SwitchProcess {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts a switch, with the names and N_Port_IDs of the one before it and of its partner.
+fn start(binary: &Path, dir: &Path, place: &'static str, options: &str) -> Result<SwitchProcess> {
+    let names = "--switch-name 10:00:02:00:00:00:00:01 --fabric-name 20:00:02:00:00:00:00:01";
+    let state = dir.join("n-port-ids").display().to_string();
+    let options = format!(
+        "{names} --fka {}ms --state {state} {options}",
+        FKA.as_millis()
+    );
+    SwitchProcess::start(binary, dir, &[place], &options)
 }

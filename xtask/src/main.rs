@@ -6,6 +6,7 @@
 
 mod bench;
 mod daemon;
+mod fabric_rig;
 mod failover;
 mod instructions;
 mod noise;

@@ -1,0 +1,69 @@
+//! What chores about fabrics have in common: interfaces, and switches that end with the chore.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use tests::tool;
+
+use crate::bench::split;
+
+/// Runs `ip`.
+pub(crate) fn ip(words: &str) -> Result<()> {
+    tool::must(Command::new("ip").args(split(words))).map(drop)
+}
+
+/// A switch, which ends with the chore.
+pub(crate) struct SwitchProcess {
+    child: Child,
+}
+
+impl SwitchProcess {
+    /// Starts it at these places, with a log in this folder behind that of others. It is ready
+    /// then.
+    pub(crate) fn start(binary: &Path, dir: &Path, places: &[&str], options: &str) -> Result<Self> {
+        let mut log = File::options();
+        log.create(true).append(true);
+        let mut child = Command::new(binary)
+            .args(["switch", "--open"])
+            .args(places)
+            .args(split(options))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log.open(dir.join(SWITCH_LOG))?)
+            .spawn()
+            .context("cannot start lunar switch")?;
+        let said = child.stdout.take().context("no pipe")?;
+        let mut ready = String::new();
+        BufReader::new(said).read_line(&mut ready)?;
+        let switch = Self { child };
+        ensure!(
+            !ready.is_empty(),
+            "the switch was not ready: see switch.log"
+        );
+        Ok(switch)
+    }
+
+    /// Ends it by this signal, and waits for that.
+    pub(crate) fn end(&mut self, signal: &str) -> Result<()> {
+        let pid = self.child.id().to_string();
+        tool::must(Command::new("kill").args([signal, &pid]))?;
+        let status = self.child.wait()?;
+        let is_good = signal == "-KILL" || status.success();
+        ensure!(is_good, "lunar switch ended with {status}: see switch.log");
+        Ok(())
+    }
+}
+
+impl Drop for SwitchProcess {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The log of all switches of a chore, in its folder.
+pub(crate) const SWITCH_LOG: &str = "switch.log";
