@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tests::tool;
@@ -67,3 +69,26 @@ impl Drop for SwitchProcess {
 
 /// The log of all switches of a chore, in its folder.
 pub(crate) const SWITCH_LOG: &str = "switch.log";
+
+/// When a log says something for so many times, counted from its begin.
+pub(crate) fn said(log: &Path, words: &str, times: usize) -> Result<Instant> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let text = std::fs::read_to_string(log)?;
+        if text.matches(words).count() >= times {
+            return Ok(Instant::now());
+        }
+        ensure!(
+            Instant::now() < until,
+            "{words:?} is not {times} times in {}",
+            log.display()
+        );
+        thread::sleep(LOOK);
+    }
+}
+
+/// How long is waited for what takes seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a log is looked at.
+const LOOK: Duration = Duration::from_millis(2);

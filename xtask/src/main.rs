@@ -1,11 +1,13 @@
-//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
-//! failover` how long I/O stands still when a switch ends; `cargo xtask instructions` counts those
-//! of the hot paths; `cargo xtask noise` measures what the control plane costs I/O; `cargo xtask
-//! scale` measures what many LUNs cost; `cargo xtask package` makes packages.
+//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask fabric`
+//! how soon ports are seen in a fabric; `cargo xtask failover` how long I/O stands still when a
+//! switch ends; `cargo xtask instructions` counts those of the hot paths; `cargo xtask noise`
+//! measures what the control plane costs I/O; `cargo xtask scale` measures what many LUNs cost;
+//! `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod daemon;
+mod fabric;
 mod fabric_rig;
 mod failover;
 mod instructions;
@@ -27,6 +29,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Chore {
     Bench(bench::Arguments),
+    Fabric(fabric::Arguments),
     Failover(failover::Arguments),
     Instructions(instructions::Arguments),
     Noise(noise::Arguments),
@@ -37,6 +40,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Fabric(arguments) => fabric::run(&arguments),
         Chore::Failover(arguments) => failover::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Noise(arguments) => noise::run(&arguments),
