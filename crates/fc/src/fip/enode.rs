@@ -8,7 +8,11 @@
 //! | soliciting | Solicitation at 0, 1, 2, 4 and 8 s, then each 8 s | 500 ms after the first FCF that can be used; if VLANs are discovered, after 4 s to the next VLAN |
 //! | login | FLOGI inside FIP, 2 s, 3 times | to up by LS_ACC; by LS_RJT or silence to the next FCF, if all were tried to the next VLAN, if those were too to resting |
 //! | resting | | after 10 s, to soliciting, or to vlan |
-//! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to soliciting; the third time within 10 s of the login, to resting first |
+//! | up | keep alives | by Clear Virtual Links, LOGO, an FCF that is silent for 2.5 periods: to login at another FCF of the same fabric, if one is heard that can be used, else to soliciting; the third time within 10 s of the login, to resting first |
+//!
+//! Where another FCF of the fabric that was lost is heard, but takes no logins yet (a standby), the
+//! choice follows the first Advertisement by which it does, without the 500 ms. Those are for the
+//! answers of FCFs that are not known, so they stay where all FCFs were lost.
 //!
 //! A login is of use when the name server has taken what is registered ([`Enode::served`]); only
 //! then are FCFs that were of no use tried again.
@@ -394,15 +398,16 @@ impl Enode {
 
     /// The login is over: looks for an FCF again, after a rest if that happens all the time.
     fn lost(&mut self, why: UnlinkReason) {
-        let fcf = self.login().map(|login| login.fcf);
+        let login = self.login().copied();
         self.release(why);
         if self.is_leaving {
             return;
         }
-        let rest = self.ended(fcf);
-        match rest.filter(|_| why != UnlinkReason::Silent) {
-            Some(rest) => self.rest(rest),
-            None => self.solicit(),
+        let rest = self.ended(login.map(|login| login.fcf));
+        match (rest.filter(|_| why != UnlinkReason::Silent), login) {
+            (Some(rest), _) => self.rest(rest),
+            (None, Some(login)) => self.resume(&login),
+            (None, None) => self.solicit(),
         }
     }
 

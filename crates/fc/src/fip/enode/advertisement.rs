@@ -24,11 +24,12 @@ impl Enode {
         let advertised = read(self.now, ethernet, message)?;
         let fcf = self.fcfs.hear(&advertised, &self.config.fabric)?;
         let (is_usable, is_solicited) = (fcf.is_usable(), fcf.is_solicited);
+        let fabric = fcf.fabric();
         if !is_solicited && !self.is_leaving {
             self.solicit_from(advertised.mac);
         }
         if is_usable {
-            self.may_choose();
+            self.may_choose(fabric);
         }
         self.heard_own(&advertised);
         Ok(())

@@ -9,7 +9,8 @@
 //! 3. Those that have refused a login, or not answered, come again when all others have.
 //! 4. The lowest priority value, then the lowest FCF-MAC.
 //!
-//! A better FCF that appears later is chosen by the next login only.
+//! A better FCF that appears later is chosen by the next login only. When that is lost, and another
+//! FCF of the same fabric is heard, the choice is made at once: it is known what there is.
 
 use std::fmt;
 use std::time::Duration;
@@ -120,10 +121,13 @@ impl Fcf {
         is_fcf && config.fabric.is_none_or(|name| self.fabric_name == name)
     }
 
-    const fn fabric(&self) -> (Wwn, u16, [u8; 3]) {
+    pub(super) const fn fabric(&self) -> FabricKey {
         (self.fabric_name, self.vf_id, self.fc_map)
     }
 }
+
+/// What FCFs of one fabric have in common: Fabric_Name, VF_ID and FC-MAP.
+pub(super) type FabricKey = (Wwn, u16, [u8; 3]);
 
 /// A fabric that was heard, by its best FCF, with what pins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,6 +232,12 @@ impl Fcfs {
 
     pub(super) fn is_any_usable(&self) -> bool {
         self.0.iter().any(Fcf::is_usable)
+    }
+
+    /// Whether another FCF of this fabric is heard, whether it takes logins or not.
+    pub(super) fn has_another(&self, mac: Mac, fabric: FabricKey) -> bool {
+        let mut others = self.0.iter().filter(|fcf| fcf.mac != mac);
+        others.any(|fcf| fcf.fabric() == fabric)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Now> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fcf::Fcf;
+use super::fcf::{FabricKey, Fcf};
 use super::{Enode, EnodeState, FabricNotice, PendingMessage};
 use crate::fip::{FCOE_OVERHEAD, FipEvent, Neighbour, UnlinkReason, els};
 use crate::port::config::{E_D_TOV, E_D_TOVS};
@@ -29,6 +29,8 @@ pub struct FabricLogin {
     pub f_port_name: Wwn,
     /// Fabric_Name.
     pub fabric_name: Wwn,
+    /// Virtual fabric; 0 for none.
+    pub vf_id: u16,
     /// FC-MAP.
     pub fc_map: [u8; 3],
     /// The most bytes of payload in a frame.
@@ -40,6 +42,11 @@ pub struct FabricLogin {
 }
 
 impl FabricLogin {
+    /// Which fabric it is a login to.
+    pub(super) const fn fabric(&self) -> FabricKey {
+        (self.fabric_name, self.vf_id, self.fc_map)
+    }
+
     /// The F_Port, as the neighbour by which all others are reached.
     const fn f_port(&self) -> Neighbour {
         Neighbour {
@@ -293,6 +300,7 @@ impl Enode {
             switch_name: fcf.switch_name,
             f_port_name: says.wwpn,
             fabric_name: fcf.fabric_name,
+            vf_id: fcf.vf_id,
             fc_map: fcf.fc_map,
             payload_max,
             e_d_tov: time(says.e_d_tov_ms(), E_D_TOV).clamp(*E_D_TOVS.start(), *E_D_TOVS.end()),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::fcf::FcfChoice;
-use super::{Enode, EnodeConfig, EnodeState, FabricNotice, SETTLING};
+use super::fcf::{FabricKey, FcfChoice};
+use super::{Enode, EnodeConfig, EnodeState, FabricLogin, FabricNotice, SETTLING};
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::{Descriptor, FipOperation};
 
@@ -21,7 +21,32 @@ impl Enode {
             sent: 1,
             choose_at,
             leave_at: leave_at.then_some(self.now + VLAN_PATIENCE),
+            to_resume: None,
         };
+    }
+
+    /// A login was lost: goes on by another FCF of its fabric, as soon as one can be used. Where no
+    /// other one is heard, all begins anew.
+    pub(super) fn resume(&mut self, lost: &FabricLogin) {
+        let fabric = lost.fabric();
+        let is_known = self.fcfs.has_another(lost.fcf, fabric);
+        let best = match self.fcfs.choose(&self.config.fabric) {
+            FcfChoice::Best(mac) if mac != lost.fcf => self.fcfs.get(mac),
+            _ => None,
+        };
+        let best = best.filter(|fcf| fcf.fabric() == fabric).map(|fcf| fcf.mac);
+        // Other N_Ports of the ENode come after its FLOGI.
+        if let (Some(best), None) = (best, self.further) {
+            self.log_in(best, 1);
+            return;
+        }
+        self.solicit();
+        if let EnodeState::Soliciting { to_resume, .. } = &mut self.state {
+            *to_resume = is_known.then_some(fabric);
+        }
+        if best.is_some() {
+            self.may_choose(fabric);
+        }
     }
 
     pub(super) fn solicit_from(&mut self, fcf: Mac) {
@@ -46,6 +71,7 @@ impl Enode {
             sent,
             choose_at,
             leave_at,
+            ..
         } = &mut self.state
         else {
             return;
@@ -134,17 +160,26 @@ impl Enode {
     }
 
     fn settling(&self) -> Duration {
-        SETTLING
-            + self
-                .further
-                .map_or(Duration::ZERO, |_| super::further::BEHIND)
+        SETTLING + self.behind()
     }
 
-    /// An FCF can be used.
-    pub(super) fn may_choose(&mut self) {
-        let at = self.now + self.settling();
-        if let EnodeState::Soliciting { choose_at, .. } = &mut self.state {
-            choose_at.get_or_insert(at);
+    fn behind(&self) -> Duration {
+        let behind = |_| super::further::BEHIND;
+        self.further.map_or(Duration::ZERO, behind)
+    }
+
+    /// An FCF of this fabric can be used.
+    pub(super) fn may_choose(&mut self, fabric: FabricKey) {
+        let (now, settling, behind) = (self.now, self.settling(), self.behind());
+        if let EnodeState::Soliciting {
+            choose_at,
+            to_resume,
+            ..
+        } = &mut self.state
+        {
+            let resumes = *to_resume == Some(fabric);
+            let at = now + if resumes { behind } else { settling };
+            *choose_at = Some(choose_at.map_or(at, |sooner| sooner.min(at)));
         }
     }
 }

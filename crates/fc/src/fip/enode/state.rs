@@ -1,6 +1,7 @@
 //! The states of an ENode, as in the table of [`super`].
 
 use super::FabricLogin;
+use super::fcf::FabricKey;
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::OxId;
 use scsi::medium::Now;
@@ -25,6 +26,8 @@ pub(super) enum EnodeState {
         choose_at: Option<Now>,
         /// When the next VLAN is tried.
         leave_at: Option<Now>,
+        /// The fabric of the login that was lost, while another FCF of it is heard.
+        to_resume: Option<FabricKey>,
     },
     Login {
         fcf: Mac,

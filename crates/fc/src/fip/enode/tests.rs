@@ -9,5 +9,6 @@ mod further;
 mod refusals;
 mod rig;
 mod states;
+mod takeover;
 mod vlans;
 mod wrong;

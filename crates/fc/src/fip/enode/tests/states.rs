@@ -7,7 +7,15 @@ use crate::fip::enode::{EnodeState, FabricConfig};
 use crate::wire::els::LsRejectReason;
 use crate::wire::fip::{Descriptor, FipOperation, Flags};
 
-const STATES: [&str; 6] = ["vlan", "soliciting", "login", "resting", "up", "left"];
+const STATES: [&str; 7] = [
+    "vlan",
+    "soliciting",
+    "login",
+    "resting",
+    "up",
+    "up beside FCF 2",
+    "left",
+];
 
 /// An ENode in a state, that has heard FCF 1.
 fn in_state(name: &str) -> Rig {
@@ -18,6 +26,11 @@ fn in_state(name: &str) -> Rig {
         }),
         "soliciting" => Rig::new(FabricConfig::default()),
         "up" => Rig::up(),
+        "up beside FCF 2" => {
+            let mut rig = Rig::up();
+            rig.hear(&fcf(2).solicited().advertisement());
+            rig
+        }
         "left" => {
             let mut rig = Rig::new(FabricConfig::default());
             rig.enode.log_out(ms(0));
@@ -88,11 +101,12 @@ fn each_state_and_message() {
         for name in STATES {
             let mut rig = in_state(name);
             let (message, frame) = messages(&rig).remove(number);
+            let before = state(&rig);
             rig.hear(&frame);
             let mut done = rig.sent();
             done.extend(rig.told());
             let now = state(&rig);
-            if now != name {
+            if now != before {
                 done.push(format!("now {now}"));
             }
             if done.is_empty() {
