@@ -26,6 +26,7 @@ mod logout;
 mod outbox;
 mod peer;
 mod process;
+mod refusal;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -40,6 +41,7 @@ pub(crate) use self::outbox::{
 };
 pub use self::peer::{Fcp, FcpPeer, PeerAddress, RemoteId};
 use self::process::ParkedPrli;
+pub use self::refusal::LoginRefusal;
 use crate::fip::{Neighbour, UnlinkReason};
 use crate::wire::frame::OxId;
 use crate::wire::names::Wwn;
@@ -71,6 +73,8 @@ pub struct RemotePort {
     logged_out: Option<Now>,
     /// Waits for a free slot to log in.
     is_waiting: bool,
+    /// Our last login that was refused, until there is a nexus.
+    refusal: Option<LoginRefusal>,
 }
 
 /// Where a login stands.
@@ -152,6 +156,7 @@ impl RemotePort {
             logouts: 0,
             logged_out: None,
             is_waiting: false,
+            refusal: None,
         }
     }
 
@@ -160,6 +165,7 @@ impl RemotePort {
         self.neighbour = neighbour;
         self.is_lost = false;
         self.is_waiting = false;
+        self.refusal = None;
     }
 
     /// It was something else before.

@@ -6,7 +6,8 @@ use ::io::ether::Place;
 use ::io::rdma::RdmaFailure;
 use block::lease::BlockLease;
 use block::volume::{Context, HandleEvent};
-use fc::remote;
+use fc::remote::{self, LoginRefusal};
+use fc::wire::els::explanation;
 use fc::wire::names::Wwn;
 use iscsi::initiator::{TargetRecord, error};
 use scsi::client::{Data, Done, Failed, Fate, UnitRequest, Why};
@@ -207,6 +208,18 @@ pub enum FcoeLinkEnd {
         /// For how long.
         waited: Duration,
     },
+    /// It is there, and does not let us log in.
+    #[error("target {wwpn} on fcoe://{place} refuses {ours}: {why}{}", admission(*.ours, why))]
+    Refused {
+        /// The WWPN of the target port.
+        wwpn: Wwn,
+        /// By which Ethernet port of ours.
+        place: String,
+        /// Our own name.
+        ours: Wwn,
+        /// What it says.
+        why: LoginRefusal,
+    },
     /// Our port is in no fabric.
     #[error("{place} has not logged in to a fabric: {why}")]
     NotInFabric {
@@ -233,6 +246,19 @@ pub enum FcoeLinkEnd {
     /// By us, without waiting for the target.
     #[error("the login was abandoned")]
     GivenUp,
+}
+
+/// What to do where a target does not let us log in.
+fn admission(ours: Wwn, why: &LoginRefusal) -> String {
+    match why.reject().map(|reject| reject.explanation) {
+        Some(explanation::PORT_NAME) => {
+            format!("; let the target admit {ours} (lunar serve: --allow)")
+        }
+        Some(explanation::NO_RESOURCES) => {
+            "; let the target take more logins (lunar serve: --max-sessions)".to_owned()
+        }
+        _ => "; look in the target's log".to_owned(),
+    }
 }
 
 /// What `lunar ls` is given to list the ports that ours can see.

@@ -135,6 +135,7 @@ impl RemotePort {
     }
 
     pub(super) fn refused(&mut self, cx: &mut Cx<'_>, why: LsRejectReason) {
+        self.note_reject(why);
         match (self.state, why.reason, why.explanation) {
             (RemoteState::Plogi, reason::IN_PROGRESS, _) => self.enter(cx, RemoteState::Awaited),
             (RemoteState::Prli, reason::UNABLE, explanation::LOGIN_REQUIRED) => {

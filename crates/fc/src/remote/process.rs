@@ -2,8 +2,8 @@
 
 use super::login::PAUSE;
 use super::{
-    AcceptedRequest, Cx, Fcp, LocalPort, NexusEnd, RemoteOutput, RemotePort, RemoteState,
-    RequestedExchange, Role,
+    AcceptedRequest, Cx, Fcp, LocalPort, LoginRefusal, NexusEnd, RemoteOutput, RemotePort,
+    RemoteState, RequestedExchange, Role,
 };
 use crate::wire::els::{FcpParameters, LsRejectReason, Reply, ServicePage};
 use crate::wire::frame::FrameType;
@@ -55,6 +55,7 @@ impl RemotePort {
 
     fn up(&mut self, cx: &mut Cx<'_>, theirs: FcpParameters) {
         self.pair = Some(cx.local.pair(theirs));
+        self.refusal = None;
         if let Some(peer) = self.peer(cx.local) {
             self.put(cx, RemoteOutput::Up(Box::new(peer)));
         }
@@ -69,7 +70,9 @@ impl RemotePort {
     /// Our PRLI was accepted, which does not mean that there is a nexus.
     pub(super) fn prli_answered(&mut self, cx: &mut Cx<'_>, pages: &[ServicePage]) {
         let page = pages.iter().find(|page| page.kind == FrameType::FCP);
-        match page.map(ServicePage::response) {
+        let response = page.map(ServicePage::response);
+        self.refusal = Some(LoginRefusal::NoPair(response));
+        match response {
             Some(ServicePage::NO_RESOURCES | ServicePage::NOT_READY) => {
                 self.again(cx, cx.local.e_d_tov);
             }

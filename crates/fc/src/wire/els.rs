@@ -75,6 +75,7 @@ mod exchange;
 mod link;
 mod login;
 mod process;
+mod reject;
 
 pub use exchange::{ExchangeName, ExchangeStatus, RecAccept, Srr};
 pub use link::{

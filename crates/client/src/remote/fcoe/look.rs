@@ -6,6 +6,7 @@ use block::lease::BlockLease;
 use fc::fip::enode::fcf::Fcf;
 use fc::fip::enode::{Enode, FabricNotice};
 use fc::initiator::FcpInitiator;
+use fc::remote::LoginRefusal;
 use fc::wire::names::Wwn;
 use runtime::n_port::{LinkProblem, NPort};
 
@@ -22,6 +23,8 @@ pub(super) struct PortLook {
     ours: Wwn,
     barrier: Option<LinkProblem>,
     in_fabric: bool,
+    /// How the target has refused our login.
+    refusal: Option<LoginRefusal>,
     /// Why it has logged in to no fabric.
     no_fabric: Option<String>,
 }
@@ -39,6 +42,9 @@ impl PortLook {
             ours: port.wwpn(),
             barrier: n_port.blocking_problem(),
             in_fabric: enode.is_some(),
+            refusal: port
+                .find(target)
+                .and_then(|remote| remote.refusal().copied()),
             no_fabric: enode.and_then(no_fabric),
         }
     }
@@ -46,10 +52,16 @@ impl PortLook {
     /// Why the target was not found in that time.
     pub(super) fn end(self, target: &TargetPortAddress, waited: Duration) -> FcoeLinkEnd {
         let place = target.place.to_string();
-        match (self.barrier, self.no_fabric) {
-            (Some(obstacle), _) => FcoeLinkEnd::Barred(obstacle),
-            (None, Some(why)) => FcoeLinkEnd::NotInFabric { place, why },
-            (None, None) => FcoeLinkEnd::NotFound {
+        match (self.barrier, self.no_fabric, self.refusal) {
+            (Some(obstacle), ..) => FcoeLinkEnd::Barred(obstacle),
+            (None, Some(why), _) => FcoeLinkEnd::NotInFabric { place, why },
+            (None, None, Some(why)) => FcoeLinkEnd::Refused {
+                wwpn: target.port_name,
+                place,
+                ours: self.ours,
+                why,
+            },
+            (None, None, None) => FcoeLinkEnd::NotFound {
                 wwpn: target.port_name,
                 place,
                 in_fabric: self.in_fabric,

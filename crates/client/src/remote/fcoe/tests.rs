@@ -49,13 +49,19 @@ const STEP: Duration = Duration::from_millis(10);
 impl SeekRig {
     /// The target has been there for long enough to have an address.
     fn new() -> Self {
+        Self::with_partners(Partners::Any)
+    }
+
+    /// The target lets these ports log in.
+    fn with_partners(partners: Partners) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Relaxed);
         let name = format!("lunar-seek-{}-{number}", std::process::id());
         let path = env::temp_dir().join(name);
         let _ = fs::remove_file(&path);
         let place = Place::Cable(path);
-        let site = Attachment::open(&place, &PortOwner::Server).unwrap();
+        let mut site = Attachment::open(&place, &PortOwner::Server).unwrap();
+        site.config.partners = partners;
         let port_name = site.config.wwpn;
         let machine = FcpTarget::new(FcpLimits::default());
         let core = CoreContext::new(Pool::new(1 << 20).unwrap());
@@ -152,6 +158,24 @@ fn a_port_that_is_not_heard_is_given_up_soon() {
     assert_eq!(given_up(NEVER), (SEEK, SEEK));
     // One that comes later than that has come too late.
     assert_eq!(given_up(Duration::from_secs(6)), (SEEK, SEEK));
+}
+
+#[test]
+fn a_port_that_refuses_is_told_with_its_reason() {
+    let mut rig = SeekRig::with_partners(Partners::Only([Wwn(7)].into()));
+    let (event, _) = rig.search(Duration::ZERO, Duration::ZERO);
+    let LinkEvent::Ended { end, .. } = event else {
+        panic!("{event:?}");
+    };
+    let told = end.to_string();
+    let [who, what, why] = told.splitn(3, ": ").collect::<Vec<_>>()[..] else {
+        panic!("{told}");
+    };
+    assert!(who.starts_with("target 20:00:"), "{told}");
+    assert!(who.contains(" on fcoe://cable:"), "{told}");
+    assert_eq!(what, "it rejects the login (PLOGI)");
+    let reason = "unable to perform, invalid N_Port name (LS_RJT 09h/0dh); let the target admit ";
+    assert!(why.starts_with(reason), "{told}");
 }
 
 /// In a fabric its own login would stay there.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{FabricConfig, FabricLogin, FabricSeen, UnlinkReason};
 use crate::wire::ct::CtReject;
-use crate::wire::els::{LsRejectReason, explanation, reason};
+use crate::wire::els::{LsRejectReason, explanation};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::FcId;
 
@@ -181,8 +181,8 @@ impl FabricNotice {
     fn fmt_refusal(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rejected { fcf, reject } => {
-                let why = words(*reject);
-                write!(f, "FCF {fcf} rejects the login (FLOGI): {why}")
+                let hint = hint(*reject);
+                write!(f, "FCF {fcf} rejects the login (FLOGI): {reject}{hint}")
             }
             Self::Flapping { fcf } => write!(
                 f,
@@ -240,7 +240,7 @@ impl FabricNotice {
     fn fmt_service(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ServiceRejected { request, reject } => {
-                write!(f, "the fabric rejects {request}: {}", words(*reject))
+                write!(f, "the fabric rejects {request}: {reject}")
             }
             Self::ServiceSilent { request } => {
                 write!(f, "the fabric does not answer {request}")
@@ -332,31 +332,12 @@ const fn end(why: UnlinkReason) -> &'static str {
     }
 }
 
-/// A reject in words, with its codes.
-fn words(reject: LsRejectReason) -> String {
-    let reason = match reject.reason {
-        reason::INVALID_COMMAND => "invalid command",
-        reason::LOGICAL_ERROR => "logical error",
-        reason::LOGICAL_BUSY => "busy",
-        reason::PROTOCOL_ERROR => "protocol error",
-        reason::UNABLE => "unable to perform",
-        reason::NOT_SUPPORTED => "not supported",
-        reason::IN_PROGRESS => "already in progress",
-        _ => "reason",
-    };
-    let explanation = match reject.explanation {
-        explanation::NONE => "",
-        explanation::OPTIONS => ", service parameter error in the options",
-        explanation::RECEIVE_SIZE => ", the receive data field size",
+/// What to do where a fabric rejects the name of a port.
+const fn hint(reject: LsRejectReason) -> &'static str {
+    match reject.explanation {
         explanation::PORT_NAME => {
-            ", invalid N_Port name: another port may have this WWPN, or the switch does not allow \
-             it"
+            ": another port may have this WWPN, or the switch does not allow it"
         }
-        explanation::NO_RESOURCES => ", not enough resources for a login",
-        explanation::LOGIN_REQUIRED => ", a login is required",
-        explanation::PAYLOAD_LENGTH => ", the length of the payload",
-        _ => ", explanation",
-    };
-    let (code, more) = (reject.reason, reject.explanation);
-    format!("{reason}{explanation} (LS_RJT {code:02x}h/{more:02x}h)")
+        _ => "",
+    }
 }

@@ -161,3 +161,47 @@ fn two_initiators_make_no_pair() {
     assert_eq!(rig.remote.state(), RemoteState::Open);
     assert!(!rig.remote.is_up());
 }
+
+/// How our login was refused last, in words.
+fn refusal(rig: &Rig) -> String {
+    let refusal = rig.remote.refusal();
+    refusal.map_or_else(String::new, ToString::to_string)
+}
+
+#[test]
+fn why_a_plogi_is_rejected_is_kept_until_there_is_a_nexus() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.act(RemotePort::begin);
+    reject(&mut rig, reason::UNABLE, explanation::PORT_NAME);
+    let told = "it rejects the login (PLOGI): unable to perform, invalid N_Port name (LS_RJT \
+        09h/0dh)";
+    assert_eq!(refusal(&rig), told);
+    rig.wait();
+    assert_eq!(refusal(&rig), told, "it is asked again");
+    rig.plogi_accepted();
+    rig.prli_accepted();
+    assert_eq!(refusal(&rig), "");
+}
+
+#[test]
+fn why_a_prli_is_rejected_is_kept() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.lead_to(Stage::LoggedIn);
+    reject(&mut rig, reason::LOGICAL_BUSY, 0);
+    let told = "it rejects the process login (PRLI): busy (LS_RJT 05h/00h)";
+    assert_eq!(refusal(&rig), told);
+    rig.wait();
+    let page = rig.page().answered(ServicePage::PRECLUDED);
+    rig.answered(&Reply::Process(vec![page]));
+    let told = "it makes no nexus by the process login (PRLI): a nexus of these two ports is \
+        precluded (response code 5)";
+    assert_eq!(refusal(&rig), told);
+}
+
+#[test]
+fn a_plogi_that_crosses_its_own_is_not_refused() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.act(RemotePort::begin);
+    reject(&mut rig, reason::IN_PROGRESS, 0);
+    assert_eq!(refusal(&rig), "");
+}

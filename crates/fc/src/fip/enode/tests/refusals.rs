@@ -38,8 +38,8 @@ fn a_rejected_login_is_told_in_words_and_tried_again_after_a_rest() {
     rig.hear(&fcf(1).rejects(rig.ox_id, reject));
     resting(
         rig,
-        "FCF 02:ff:00:00:00:01 rejects the login (FLOGI): unable to perform, invalid N_Port name: \
-         another port may have this WWPN, or the switch does not allow it (LS_RJT 09h/0dh)",
+        "FCF 02:ff:00:00:00:01 rejects the login (FLOGI): unable to perform, invalid N_Port name \
+         (LS_RJT 09h/0dh): another port may have this WWPN, or the switch does not allow it",
     );
 }
 
