@@ -21,6 +21,9 @@ impl RemotePort {
             Els::Rnid(_) => self.answer(cx, asked, &Reply::Rnid(cx.local.node_id())),
             Els::Rscn(_) => self.answer(cx, asked, &Reply::Accept),
             _ if !self.is_logged_in() => self.refuse(cx, asked, LsRejectReason::NO_LOGIN),
+            Els::Pdisc(_) | Els::Adisc(_) if self.lacks_nexus(cx.local) => {
+                self.refuse(cx, asked, LsRejectReason::NO_LOGIN);
+            }
             Els::Pdisc(theirs) if theirs.wwpn == self.wwpn() => {
                 self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
             }

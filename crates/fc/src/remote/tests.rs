@@ -7,7 +7,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::*;
-use crate::wire::els::{Code, Els, FcpParameters, Logo, LsRejectReason, Reply, ServicePage};
+use crate::wire::els::{Adisc, Code, Els, FcpParameters, Logo, LsRejectReason, Reply, ServicePage};
 use crate::wire::els::{explanation, reason};
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::RxId;
@@ -119,6 +119,20 @@ impl Rig {
         self.asked(9, Els::Logo(Logo { fc_id, wwpn }))
     }
 
+    /// The other end asks whether its login holds.
+    fn adisc(&mut self) -> String {
+        let wwpn = self.remote.wwpn();
+        self.asked(
+            9,
+            Els::Adisc(Adisc {
+                hard_address: FcId(0),
+                wwpn,
+                wwnn: wwpn,
+                fc_id: FcId(2),
+            }),
+        )
+    }
+
     fn answered(&mut self, reply: &Reply) -> String {
         let ox_id = self.remote.asked.unwrap_or(OxId(0));
         self.act(|remote, cx| remote.answer_came(cx, ox_id, &reply.encode()))
@@ -211,6 +225,7 @@ const HAPPENINGS: &[Happening] = &[
         rig.asked(9, Els::Prlo(vec![page]))
     }),
     ("its LOGO", Rig::logo),
+    ("its ADISC", Rig::adisc),
     ("accepted", |rig| match rig.remote.state {
         RemoteState::Prli => rig.prli_accepted(),
         _ => rig.plogi_accepted(),

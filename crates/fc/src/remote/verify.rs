@@ -1,7 +1,7 @@
 //! Whether the other end still knows of our login: ADISC (FC-LS-2).
 
 use super::login::TRIES;
-use super::{Cx, RemotePort};
+use super::{Cx, LocalPort, RemotePort, Role};
 use crate::wire::els::{Adisc, Els, LsRejectReason};
 
 impl RemotePort {
@@ -26,6 +26,13 @@ impl RemotePort {
     pub(super) const fn verified(&mut self) {
         self.asked = None;
         self.deadline = None;
+    }
+
+    /// Whether an initiator has a login with us as target, but no nexus, nor is one being made: when
+    /// it asks whether its login holds it is to log in anew, as its commands would be ended by LOGO.
+    pub(super) fn lacks_nexus(&self, local: &LocalPort) -> bool {
+        let is_initiator = self.neighbour.initiator != Some(false);
+        local.role == Role::Target && is_initiator && !self.is_up() && self.parked.is_none()
     }
 
     /// Another port that has its N_Port_ID has no login of ours.

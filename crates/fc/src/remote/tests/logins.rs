@@ -162,6 +162,38 @@ fn two_initiators_make_no_pair() {
     assert!(!rig.remote.is_up());
 }
 
+/// It may believe in a nexus that is no more: a late copy of its PLOGI has ended it.
+#[test]
+fn a_target_does_not_confirm_a_login_without_a_nexus() {
+    let mut rig = up(Role::Target, Wwn(9));
+    assert_eq!(rig.adisc(), "LS_ACC");
+    rig.plogi(7);
+    assert_eq!(rig.adisc(), "LS_RJT 09/1e");
+    let theirs = rig.theirs();
+    assert_eq!(rig.asked(8, Els::Pdisc(theirs)), "LS_RJT 09/1e");
+    // The answer to a PRLI waits for the end of the old nexus.
+    rig.prli(8);
+    assert_eq!(rig.adisc(), "LS_ACC");
+    rig.act(RemotePort::ended);
+    assert_eq!(rig.adisc(), "LS_ACC");
+}
+
+#[test]
+fn without_a_login_a_target_confirms_nothing() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    rig.lead_to(Stage::Idle);
+    assert_eq!(rig.adisc(), "LS_RJT 09/1e");
+}
+
+/// Two targets log in with each other, but never have a nexus.
+#[test]
+fn a_target_confirms_the_login_of_another_target() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    rig.remote.neighbour.initiator = Some(false);
+    rig.lead_to(Stage::LoggedIn);
+    assert_eq!(rig.adisc(), "LS_ACC");
+}
+
 /// How our login was refused last, in words.
 fn refusal(rig: &Rig) -> String {
     let refusal = rig.remote.refusal();
