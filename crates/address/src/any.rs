@@ -173,7 +173,7 @@ fn any_mode() -> impl Strategy<Value = FcoeMode> {
             vlan,
             fcf,
             fabric,
-            npiv: FurtherNames::default(),
+            ..FabricOptions::default()
         })
     });
     prop_oneof![Just(FcoeMode::Vn2Vn), fabric]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use ::io::ether::dcb::NotADcbUse;
 use iscsi::names::NameError;
 
 use super::FaultError;
@@ -239,6 +240,12 @@ pub enum SyntaxProblem {
     /// Not the names of further N_Ports.
     #[error("{}", super::NotFurtherNames)]
     FurtherNames,
+    /// Nothing that is made of DCB.
+    #[error("{}", NotADcbUse)]
+    Dcb,
+    /// A cable has no network card.
+    #[error("dcb needs an interface: a cable has no DCB")]
+    NoCard,
     /// What a place that can be opened once cannot have.
     #[error("{0} needs an interface, which can be opened more than once")]
     OfInterface(&'static str),
@@ -336,7 +343,10 @@ impl SyntaxProblem {
             Self::Vlan => "write for example vlan=152".into(),
             Self::Fcf => "write for example fcf=00:0d:ec:6d:8f:00".into(),
             Self::FurtherNames => "write for example npiv=20:00:ac:de:48:23:45:68".into(),
-            Self::OfInterface(_) => "leave it out, or name an interface such as eth0".into(),
+            Self::Dcb => "write for example dcb=required".into(),
+            Self::OfInterface(_) | Self::NoCard => {
+                "leave it out, or name an interface such as eth0".into()
+            }
             Self::FabricName => "write eight bytes, as in fabric=20:98:00:0d:ec:6d:8f:01".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),

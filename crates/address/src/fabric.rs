@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ::io::ether::dcb::DcbUse;
 use fc::fip::Mode;
 use fc::fip::enode::{FabricConfig, FcfPin};
 use fc::port::PortMode;
@@ -30,6 +31,8 @@ pub struct FabricOptions {
     pub fabric: Option<Wwn>,
     /// Of an initiator: by which of these it logs in, in place of its own.
     pub npiv: FurtherNames,
+    /// Of an initiator: what it makes of DCB.
+    pub dcb: DcbUse,
 }
 
 /// WWPNs of further N_Ports of an initiator (NPIV), one for each of its cores: `WWPN+WWPN`.
@@ -175,6 +178,15 @@ impl FcoeMode {
         }
     }
 
+    /// What an initiator makes of DCB.
+    #[must_use]
+    pub const fn dcb(&self) -> DcbUse {
+        match self {
+            Self::Vn2Vn => DcbUse::Off,
+            Self::Fabric(options) => options.dcb,
+        }
+    }
+
     /// Key and value of each option that is not what is usual.
     pub(super) fn items(&self) -> Vec<(&'static str, String)> {
         let Self::Fabric(options) = self else {
@@ -185,6 +197,7 @@ impl FcoeMode {
             fcf,
             fabric,
             npiv,
+            dcb,
         } = options;
         let mut items = vec![("mode", "fabric".to_owned())];
         if *vlan != FabricVlan::None {
@@ -194,6 +207,9 @@ impl FcoeMode {
         items.extend(fabric.map(|fabric| ("fabric", fabric.to_string())));
         if *npiv != FurtherNames::default() {
             items.push(("npiv", npiv.to_string()));
+        }
+        if *dcb != DcbUse::Off {
+            items.push(("dcb", dcb.to_string()));
         }
         items
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ::io::ether::Place;
+use ::io::ether::dcb::DcbUse;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
@@ -12,7 +13,7 @@ use super::place::{CABLE, PlaceText, place};
 use super::session;
 use super::text_piece::{Parsed, TextPiece};
 use super::write::Separated;
-use super::{Address, FabricOptions, FcoeAddress, FcoeMode, FcoeOptions, Time};
+use super::{Address, FabricOptions, FcoeAddress, FcoeMode, FcoeOptions, FurtherNames, Time};
 
 pub(super) const FCOE: LeafRule = rule(
     "://",
@@ -24,6 +25,7 @@ pub(super) const FCOE: LeafRule = rule(
         "fcf",
         "fabric",
         "npiv",
+        "dcb",
         "e_d_tov",
         "replacement",
         "key",
@@ -73,7 +75,7 @@ impl FcoePortal {
 }
 
 /// How ports find each other.
-const PORTAL_KEYS: &[&str] = &["mode", "vlan", "fcf", "fabric", "npiv"];
+const PORTAL_KEYS: &[&str] = &["mode", "vlan", "fcf", "fabric", "npiv", "dcb"];
 
 impl fmt::Display for FcoePortal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +123,8 @@ fn mode(options: &LeafOptions<'_>, place: &Place) -> Parsed<FcoeMode> {
 }
 
 fn fabric(options: &LeafOptions<'_>, place: &Place) -> Parsed<FabricOptions> {
-    let [vlan, fcf, fabric, npiv] = FABRIC_KEYS.map(|(key, example)| options.value(key, example));
+    let [vlan, fcf, fabric, npiv, dcb] =
+        FABRIC_KEYS.map(|(key, example)| options.value(key, example));
     let vlan = vlan?.map(|value| {
         let vlan = value.text.parse();
         vlan.map_err(|_| value.fault(SyntaxProblem::Vlan))
@@ -134,25 +137,42 @@ fn fabric(options: &LeafOptions<'_>, place: &Place) -> Parsed<FabricOptions> {
         let name = value.text.parse();
         name.map_err(|_| value.fault(SyntaxProblem::FabricName))
     });
-    let npiv = npiv?.map(|value| match (place, value.text.parse()) {
-        (Place::Interface(_), Ok(names)) => Ok(names),
-        (Place::Interface(_), Err(_)) => Err(value.fault(SyntaxProblem::FurtherNames)),
-        _ => Err(value.fault(SyntaxProblem::OfInterface("npiv"))),
-    });
     Ok(FabricOptions {
-        npiv: npiv.transpose()?.unwrap_or_default(),
+        npiv: npiv?.map_or_else(
+            || Ok(FurtherNames::default()),
+            |value| npiv_of(value, place),
+        )?,
+        dcb: dcb?.map_or(Ok(DcbUse::Off), |value| dcb_of(value, place))?,
         vlan: vlan.transpose()?.unwrap_or_default(),
         fcf: fcf.transpose()?,
         fabric: fabric.transpose()?,
     })
 }
 
+fn npiv_of(value: TextPiece<'_>, place: &Place) -> Parsed<FurtherNames> {
+    match (place, value.text.parse()) {
+        (Place::Interface(_), Ok(names)) => Ok(names),
+        (Place::Interface(_), Err(_)) => Err(value.fault(SyntaxProblem::FurtherNames)),
+        _ => Err(value.fault(SyntaxProblem::OfInterface("npiv"))),
+    }
+}
+
+/// A cable has no network card, and so nothing but `off`.
+fn dcb_of(value: TextPiece<'_>, place: &Place) -> Parsed<DcbUse> {
+    match (place.interface(), value.text.parse()) {
+        (_, Err(_)) => Err(value.fault(SyntaxProblem::Dcb)),
+        (None, Ok(DcbUse::Required | DcbUse::Apply)) => Err(value.fault(SyntaxProblem::NoCard)),
+        (_, Ok(what)) => Ok(what),
+    }
+}
+
 /// What goes with `mode=fabric` alone, each with an example.
-const FABRIC_KEYS: [(&str, &str); 4] = [
+const FABRIC_KEYS: [(&str, &str); 5] = [
     ("vlan", "vlan=152"),
     ("fcf", "fcf=00:0d:ec:6d:8f:00"),
     ("fabric", "fabric=20:98:00:0d:ec:6d:8f:01"),
     ("npiv", "npiv=20:00:ac:de:48:23:45:68"),
+    ("dcb", "dcb=required"),
 ];
 
 fn e_d_tov(options: &LeafOptions<'_>) -> Parsed<Option<Time>> {

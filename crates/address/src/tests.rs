@@ -58,6 +58,8 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&npiv=20:00:ac:de:48:23:45:68",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&npiv=20:00:ac:de:48:23:45:68+\
          20:00:ac:de:48:23:45:69",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&dcb=required&replacement=2m",
+        "fcoe://xdp:eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&vlan=auto&dcb=apply",
         "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/0",
         "fcoe://xdp:eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
@@ -317,6 +319,9 @@ fn error_fcoe() {
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&fabric=20:98",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&npiv=20:98",
         "fcoe://cable:/x/20:00:ac:de:48:23:45:67/0?mode=fabric&npiv=20:00:ac:de:48:23:45:68",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?dcb=required",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric&dcb=on",
+        "fcoe://cable:/x/20:00:ac:de:48:23:45:67/0?mode=fabric&dcb=apply",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=0s",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=11s",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=fast",

@@ -32,7 +32,7 @@ use scsi::medium::Now;
 
 pub use self::attachment::Attachment;
 pub use self::branch::PortBranch;
-pub use self::dcb::{DcbGate, DcbUse, NotADcbUse};
+pub use self::dcb::DcbGate;
 pub use self::fcf::FcfAttachment;
 use self::further::FurtherLogin;
 pub use self::further::FurtherPlaces;
@@ -318,7 +318,9 @@ impl<F: Fc4Layer> NPort<F> {
 
     /// What is in the way, if no frame passes.
     pub fn blocking_problem(&self) -> Option<LinkProblem> {
-        LinkProblem::at(&self.place, self.ether.link()).filter(LinkProblem::is_barrier)
+        let barrier = LinkProblem::at(&self.place, self.ether.link());
+        let gate = self.gate.as_ref().map(|_| LinkProblem::no_pfc(&self.place));
+        barrier.filter(LinkProblem::is_barrier).or(gate)
     }
 
     /// What happened. Frames to the port's own address are received for as long as it has one.

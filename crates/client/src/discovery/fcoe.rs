@@ -119,6 +119,7 @@ pub fn look(portal: &FcoePortal) -> Result<FcoeDiscovery, OpenCause> {
         tag: portal.mode.tag(),
         e_d_tov: None,
         further: portal.mode.npiv().places(),
+        dcb: portal.mode.dcb(),
     };
     let port = look_around(&portal.place, terms)?;
     let fabric = fabric(port.n_port().port(), terms);

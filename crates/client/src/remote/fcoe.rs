@@ -64,6 +64,7 @@ impl TargetPortAddress {
                 tag: options.mode.tag(),
                 e_d_tov: options.e_d_tov.map(|Time(time)| time),
                 further: options.mode.npiv().places(),
+                dcb: options.mode.dcb(),
             },
             ports: ports.clone(),
         }

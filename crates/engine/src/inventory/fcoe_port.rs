@@ -6,12 +6,12 @@ use std::iter;
 use std::str::FromStr;
 
 use ::io::ether::Place;
-use address::{FabricOptions, FabricVlan, FcoeMode, FurtherNames, NotAVlan, Time};
+use ::io::ether::dcb::{DcbUse, NotADcbUse};
+use address::{FabricOptions, FabricVlan, FcoeMode, NotAVlan, Time};
 use fc::fip::enode::FcfPin;
 use fc::fip::enode::fcf::NotAnFcf;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
-use runtime::n_port::{DcbUse, NotADcbUse};
 
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,7 +244,7 @@ impl FabricParts {
                 vlan,
                 fcf,
                 fabric,
-                npiv: FurtherNames::default(),
+                ..FabricOptions::default()
             }));
         }
         let given = [

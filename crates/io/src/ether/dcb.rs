@@ -5,6 +5,7 @@
 //! LLDP, settings can be read but not written.
 
 pub(super) mod message;
+mod usage;
 
 use std::io;
 
@@ -12,6 +13,7 @@ use super::link;
 use super::netlink::{self, NetlinkRequest};
 use message::Command;
 pub use message::{DcbApp, DcbEts, DcbPfc};
+pub use usage::{DcbUse, NotADcbUse};
 
 /// Whether some priority of a card has flow control of its own (PFC), as far as its driver tells.
 #[must_use]

@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::io::ether::dcb::DcbUse;
 use ::io::ether::{EtherOptions, EtherPort, PRIORITY, Place, survey};
 use fc::port::{PortConfig, PortMode};
 use fc::wire::ethernet::VlanTag;
 
 use super::branch::BranchCounts;
-use super::dcb::{self, DcbGate, DcbUse};
+use super::dcb::{self, DcbGate};
 use super::further::FurtherLogin;
 use super::problems::{self, LinkProblem, NoPort};
 use super::vlan_answers::VlanAnswers;

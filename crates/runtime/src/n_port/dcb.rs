@@ -10,48 +10,17 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use ::io::ether::dcb::{self, DcbApp, DcbError, DcbPfc, InterfaceDcb};
+use ::io::ether::dcb::{self, DcbApp, DcbError, DcbPfc, DcbUse, InterfaceDcb};
 use ::io::ether::{PRIORITY, Place};
 use fc::wire::ethernet;
 
 use super::problems::SYSFS;
 use crate::lldp;
-
-/// What an N_Port makes of DCB.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DcbUse {
-    /// Nothing.
-    #[default]
-    Off,
-    /// It waits until PFC is in use for the priority of FCoE.
-    Required,
-    /// It sets the card so, where it is not.
-    Apply,
-}
-
-/// Not one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("off, required or apply is expected here")]
-pub struct NotADcbUse;
-
-impl FromStr for DcbUse {
-    type Err = NotADcbUse;
-
-    fn from_str(text: &str) -> Result<Self, NotADcbUse> {
-        match text {
-            "off" => Ok(Self::Off),
-            "required" => Ok(Self::Required),
-            "apply" => Ok(Self::Apply),
-            _ => Err(NotADcbUse),
-        }
-    }
-}
 
 /// Waits for PFC, for all ports of an ENode, until the last of them has dropped it.
 #[derive(Clone, Debug)]
@@ -173,7 +142,7 @@ fn wanted(card: &InterfaceDcb) -> InterfaceDcb {
 }
 
 /// The interface whose card it is: that below a VLAN's.
-fn carrier(sysfs: &Path, interface: &str) -> String {
+pub(super) fn carrier(sysfs: &Path, interface: &str) -> String {
     let folder = sysfs.join("class/net").join(interface);
     let kind = fs::read_to_string(folder.join("uevent")).unwrap_or_default();
     let is_vlan = kind.lines().any(|line| line == "DEVTYPE=vlan");

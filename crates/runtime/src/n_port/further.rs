@@ -46,6 +46,7 @@ impl Attachment {
             claim(&ClaimDir::of_this_user().map_err(failed)?, names).map_err(failed)?;
         let mut enode = site(&PortOwner::Again(Arc::clone(&self.names)))?;
         enode.config.partners = Partners::Only([].into());
+        enode.wait_for(self.gate());
         self.further = Some(FurtherLogin {
             _claim: claim,
             enode: EnodeThread::begin(enode).map_err(failed)?,

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
+use ::io::ether::dcb::DcbUse;
 use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
 use fc::initiator::{FcpInitiator, IdleInitiator};
 use fc::port::{Fc4Layer, PortMode};
@@ -50,6 +51,8 @@ pub struct PortTerms {
     pub e_d_tov: Option<Duration>,
     /// WWPNs of which it has one, as a further port of its ENode; none: its own.
     pub further: FurtherPlaces,
+    /// What it makes of DCB.
+    pub dcb: DcbUse,
 }
 
 impl PortTerms {
@@ -62,6 +65,7 @@ impl PortTerms {
         let open = |owner: &PortOwner| Attachment::open_by(place, owner, (self.mode, self.tag));
         let mut site = open(owner)?;
         site.config.e_d_tov = self.e_d_tov.unwrap_or(site.config.e_d_tov);
+        site.use_dcb(self.dcb)?;
         if self.further != FurtherPlaces::default() {
             site.make_further(self.further, open)?;
         }

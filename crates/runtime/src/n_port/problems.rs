@@ -11,6 +11,7 @@ use fc::port::config::payload_max;
 use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
 use scsi::medium::Now;
 
+use super::dcb;
 use crate::journal::QUIET;
 
 /// What is in the way at an interface.
@@ -30,6 +31,13 @@ pub enum LinkProblem {
         "{0}: this interface is gone: it is used again once there is one of this name, see ip link"
     )]
     Gone(String),
+    /// What its port waits for.
+    #[error(
+        "{0}: PFC is not in use for priority {PRIORITY}, which dcb=required waits for: an agent of \
+         LLDP sets it (lldpad, lldpd, or the NIC's own), or dcb=apply does; lunar dcb {0} shows \
+         what both ends have"
+    )]
+    NoPfc(String),
     /// Its frames are shorter than they could be.
     #[error(
         "{0}: an MTU of {1} limits frames to {payload} of {MAX_PAYLOAD} bytes of payload, which \
@@ -58,6 +66,12 @@ impl LinkProblem {
         } else {
             None
         }
+    }
+
+    /// That PFC is waited for at a place.
+    pub(super) fn no_pfc(place: &Place) -> Self {
+        let interface = place.interface().unwrap_or_default();
+        Self::NoPfc(dcb::carrier(Path::new(SYSFS), interface))
     }
 
     /// Whether no frame passes.

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
+use ::io::ether::dcb::NotADcbUse;
+
 use super::*;
 
 fn card(enabled: u8) -> InterfaceDcb {

@@ -50,7 +50,11 @@ fn a_port_is_taken_up_by_one_whose_logins_say_the_same() {
         mode: PortMode::Fabric(FabricConfig::default()),
         ..PortTerms::default()
     };
-    for other in [short, fabric] {
+    let lossless = PortTerms {
+        dcb: DcbUse::Required,
+        ..PortTerms::default()
+    };
+    for other in [short, fabric, lossless] {
         assert!(ports.take::<HeapLease>(&place, other, Now::ZERO).is_none());
     }
     assert!(ports.take_up(&cable("another")).is_none());

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ::io::ether::Place;
-use address::{FabricOptions, FabricVlan, FcoeMode, FurtherNames, Time};
+use ::io::ether::dcb::DcbUse;
+use address::{FabricOptions, FabricVlan, FcoeMode, Time};
 use fc::fip::enode::FcfPin;
 use fc::wire::names::Wwn;
-use runtime::n_port::DcbUse;
 
 use super::port;
 use crate::inventory::{FcoePort, NotAPort};
@@ -91,7 +91,7 @@ fn a_port_in_a_fabric_is_read_with_what_chooses_it() {
             vlan: FabricVlan::Auto,
             fcf: Some(FcfPin::Mac(mac)),
             fabric: Some(Wwn(0x2098_000d_ec6d_8f01)),
-            npiv: FurtherNames::default(),
+            ..FabricOptions::default()
         })
     );
     let tagged = port("eth0,vlan=152,mode=fabric").mode.tag();
