@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use address::Time;
 use engine::switch::options::{
-    DOMAINS, FKA_PERIODS, FcMap, LINUX_FKA_MIN, PORTS_MAX, Place, VLANS, Wwn, place,
+    DOMAINS, FKA_PERIODS, FcMap, LINUX_FKA_MIN, PORTS_MAX, Place, VLANS, Wwn, are_cables, place,
 };
 use fc::fabric::zones::Zones;
 
@@ -22,6 +22,7 @@ pub(super) fn check(tree: &Tree, findings: &mut Findings) {
         check_row_name("switch", name, findings);
         let at = format!("switch.{name}");
         check_places(&at, (name, row), &mut taken, findings);
+        check_standby(&at, row, findings);
         check_zoning(&at, row, findings);
         check_numbers(&at, row, findings);
         check_names(&at, row, findings);
@@ -97,6 +98,19 @@ fn check_places(
             ),
             None => {}
         }
+    }
+}
+
+/// A place that is none is told of already.
+fn check_standby(at: &str, row: &SwitchRow, findings: &mut Findings) {
+    let places = row.places.iter().map(|written| place(written));
+    let places = places.collect::<Result<Vec<_>, _>>().unwrap_or_default();
+    if row.standby && !places.is_empty() && are_cables(&places) {
+        findings.problem(
+            format_args!("{at}.standby"),
+            "the other switch is heard at interfaces, and all ports here are cables",
+            "add an interface that both switches have a port on, or omit standby",
+        );
     }
 }
 

@@ -180,8 +180,7 @@ impl SwitchOptions {
         if self.standby && (self.switch_name.is_none() || self.fabric_name.is_none()) {
             return Err(SwitchMisuse::StandbyOfNone);
         }
-        let is_cable = |place: &Place| matches!(place, Place::Cable(_));
-        if self.standby && self.places.iter().all(is_cable) {
+        if self.standby && are_cables(&self.places) {
             return Err(SwitchMisuse::StandbyAtCables);
         }
         Ok(())
@@ -207,6 +206,13 @@ impl SwitchOptions {
         }
         remarks
     }
+}
+
+/// Whether these are cables alone, at which no other switch is heard.
+#[must_use]
+pub fn are_cables(places: &[Place]) -> bool {
+    let is_cable = |place: &Place| matches!(place, Place::Cable(_));
+    places.iter().all(is_cable)
 }
 
 /// Whether two places are one Ethernet port. A cable has two ends, but a switch that had both would

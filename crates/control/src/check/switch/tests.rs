@@ -205,3 +205,20 @@ fn unknown_keys_and_wrong_kinds_have_a_place() {
         "line 4, column 10: switch.a.domain: a number from 0 to 255 is expected here"
     );
 }
+
+#[test]
+fn a_standby_on_cables_alone_hears_no_other_switch() {
+    let names = "fabric-name = \"20:98:52:54:00:00:00:01\"\n\
+                 switch-name = \"10:00:52:54:00:00:00:01\"\n";
+    let told = |places: &str| {
+        let rows = format!("[switch.a]\nplaces = [{places}]\nopen = true\nstandby = true\n{names}");
+        lines(&rows)
+    };
+    let cables = told("\"cable:/run/a.sock\", \"cable:/run/b.sock\"");
+    let expected = "switch.a.standby: the other switch is heard at interfaces, and all ports here \
+                    are cables: add an interface that both switches have a port on, or omit standby";
+    assert_eq!(cables, [expected]);
+    assert_eq!(told("\"cable:/run/a.sock\", \"xdp:eth2\""), [""; 0]);
+    // No more than that is told of what is no place.
+    assert_eq!(told("\"cable:/run/a.sock\", \"eth/2\"").len(), 1);
+}
