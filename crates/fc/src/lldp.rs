@@ -31,7 +31,7 @@ mod tests;
 mod transmit;
 
 pub use dcbx::{Agreement, DcbProblem, Dcbx, Dialect};
-pub use neighbour::{LldpNeighbour, OwnedIdentifier};
+pub use neighbour::{LldpNeighbour, NeighbourNames, OwnedIdentifier};
 use neighbour::{NeighbourTable, TableChange};
 pub use settings::DcbSettings;
 use transmit::Transmitter;

@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 
 use ::io::ether::dcb::{self, DcbError};
 use ::io::ether::{EtherOpenError, EtherOptions, EtherPort, Place};
-use fc::wire::ethernet::{EthernetHeader, LLDP, Mac, VlanTag};
+use fc::wire::ethernet::VlanTag;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use scsi::violation::Violation;
 
 pub use ::io::ether::LinkStatus;
-pub use ::io::ether::dcb::InterfaceDcb;
+pub use ::io::ether::dcb::{DcbApp, DcbPfc, InterfaceDcb};
 pub use fc::lldp::{
     Agreement, DcbProblem, DcbSettings, Dcbx, Dialect, Lldp, LldpConfig, LldpEvent, LldpMode,
-    LldpNeighbour,
+    LldpNeighbour, NeighbourNames,
 };
+pub use fc::wire::ethernet::{EthernetHeader, LLDP, Mac};
 pub use fc::wire::lldp::cee::{self, CeeDcb};
 pub use fc::wire::lldp::ieee::{self, App, EtsTable, IeeeDcb};
 

@@ -1,12 +1,11 @@
 //! LLDP at the ports of a switch: it tells its neighbours that the link is to carry FCoE without
 //! loss, and tells the log what comes of that.
 
-use std::fmt;
 use std::io;
 
 use ::io::ether::{PRIORITY, Place};
 use fc::frames::FrameSink;
-use fc::lldp::{DcbProblem, DcbSettings, Lldp, LldpConfig, LldpEvent, LldpNeighbour};
+use fc::lldp::{DcbProblem, DcbSettings, Lldp, LldpConfig, LldpEvent, NeighbourNames};
 use fc::wire::ethernet::{EthernetHeader, LLDP, Mac, VlanTag};
 use runtime::n_port::FcfAttachment;
 use scsi::medium::Now;
@@ -165,7 +164,7 @@ fn tell(agent: &Lldp) {
     if agent.neighbours().is_empty() && place.starts_with("cable:") {
         return;
     }
-    let neighbours = Named(agent.neighbours());
+    let neighbours = NeighbourNames(agent.neighbours());
     match agent.dcbx().lossless() {
         Ok(priority) => tracing::info!(
             "{place}: LLDP: {neighbours}: FCoE has priority {priority} with PFC at both ends"
@@ -176,28 +175,6 @@ fn tell(agent: &Lldp) {
         Err(problem) => tracing::warn!("{place}: LLDP: {neighbours}: {problem}"),
     }
 }
-
-/// The first neighbours, in words.
-struct Named<'a>(&'a [LldpNeighbour]);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(neighbours) = self;
-        let Some((first, others)) = neighbours.split_first() else {
-            return f.write_str("no neighbor");
-        };
-        write!(f, "{first}")?;
-        let mut named = others.iter().take(NAMED - 1);
-        named.try_for_each(|other| write!(f, " and {other}"))?;
-        match neighbours.len().saturating_sub(NAMED) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
-}
-
-/// Neighbours that are named.
-const NAMED: usize = 2;
 
 /// Where the EtherType stands in a frame without a tag; LLDP carries none.
 const ETHERTYPE: usize = 12;

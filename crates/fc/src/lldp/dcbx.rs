@@ -146,6 +146,15 @@ impl Agreement {
         priority(&self.apps, ethernet::FCOE)
     }
 
+    /// Features that are not in use, as both ends want something else and neither gives way; in the
+    /// dialect of CEE only.
+    pub fn incompatible(&self) -> impl Iterator<Item = &'static str> {
+        let CeeErrors { groups, pfc, apps } = self.errors;
+        let features = [("PFC", pfc), ("ETS", groups), ("APP", apps)];
+        let features = features.into_iter().filter(|(_, is_error)| *is_error);
+        features.map(|(feature, _)| feature)
+    }
+
     fn lossless(&self) -> Result<u8, DcbProblem> {
         let ours = self.fcoe_priority().ok_or(DcbProblem::NoPriority)?;
         let CeeErrors { pfc, apps, .. } = self.errors;

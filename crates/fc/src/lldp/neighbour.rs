@@ -85,6 +85,29 @@ impl fmt::Display for LldpNeighbour {
     }
 }
 
+/// Neighbours in words, the first two of them by their names.
+#[derive(Clone, Copy, Debug)]
+pub struct NeighbourNames<'a>(pub &'a [LldpNeighbour]);
+
+impl fmt::Display for NeighbourNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(neighbours) = self;
+        let Some((first, others)) = neighbours.split_first() else {
+            return f.write_str("no neighbor");
+        };
+        write!(f, "{first}")?;
+        let mut named = others.iter().take(NAMED - 1);
+        named.try_for_each(|other| write!(f, " and {other}"))?;
+        match neighbours.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// Neighbours that are named.
+const NAMED: usize = 2;
+
 impl LldpNeighbour {
     fn read(mac: Mac, message: &Lldpdu<'_>) -> Self {
         let mut told = Self {

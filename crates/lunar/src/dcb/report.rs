@@ -2,7 +2,7 @@
 
 use runtime::lldp::{
     Agreement, App, CeeDcb, DcbProblem, DcbSettings, Dcbx, EtsTable, IeeeDcb, LldpNeighbour,
-    LldpView, cee, ieee,
+    LldpView, NeighbourNames, cee, ieee,
 };
 use serde::Serialize;
 
@@ -123,6 +123,9 @@ pub(super) struct OperationalReport {
     pub(super) peer_pfc_priorities: Vec<u8>,
     pub(super) ets: EtsReport,
     pub(super) apps: Vec<AppReport>,
+    pub(super) peer_apps: Vec<AppReport>,
+    /// What both ends of CEE want otherwise: of `PFC`, `ETS` and `APP`.
+    pub(super) incompatible: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -184,6 +187,8 @@ fn told(interface: &str, view: &LldpView, problem: DcbProblem) -> String {
              its agent off (ethtool --show-priv-flags {interface} names the flag, such as \
              fw-lldp-agent), or ask the tool of its vendor"
         )
+    } else if problem == DcbProblem::Crowded {
+        format!("{problem}: {}", NeighbourNames(view.agent.neighbours()))
     } else {
         problem.to_string()
     }
@@ -281,6 +286,8 @@ fn operational(agreed: &Agreement) -> OperationalReport {
         peer_pfc_priorities: priorities(agreed.peer_pfc),
         ets: table(&agreed.table, None, None),
         apps: apps(&agreed.apps),
+        peer_apps: apps(&agreed.peer_apps),
+        incompatible: agreed.incompatible().collect(),
     }
 }
 

@@ -69,7 +69,7 @@ impl Page {
         self.field("Set by", by);
         self.pfc(&local.pfc);
         self.ets("ETS", &local.ets);
-        self.apps(&local.apps);
+        self.apps("Application", &local.apps);
         self.field("PFC Frames Sent", &by_priority(&local.pfc_frames_sent));
         self.field(
             "PFC Frames Received",
@@ -105,7 +105,8 @@ impl Page {
         if let Some(ets) = &told.ets_recommendation {
             self.ets("ETS Recommendation", ets);
         }
-        self.apps(told.apps.as_deref().unwrap_or_default());
+        let apps = told.apps.as_deref().unwrap_or_default();
+        self.apps("Application", apps);
     }
 
     fn cee(&mut self, told: &CeeReport) {
@@ -136,7 +137,9 @@ impl Page {
         let peers = numbers(&told.peer_pfc_priorities);
         self.field("PFC Enabled at Neighbor", &peers);
         self.ets("ETS", &told.ets);
-        self.apps(&told.apps);
+        self.apps("Application", &told.apps);
+        self.apps("Application at Neighbor", &told.peer_apps);
+        self.text("Incompatible", &told.incompatible.join(", "));
     }
 
     fn pfc(&mut self, pfc: &PfcReport) {
@@ -163,11 +166,11 @@ impl Page {
         );
     }
 
-    fn apps(&mut self, apps: &[AppReport]) {
+    fn apps(&mut self, name: &str, apps: &[AppReport]) {
         for app in apps {
             let protocol = protocol(app.selector, app.protocol);
             let line = format!("{protocol}, priority {}", app.priority);
-            self.field("Application", &line);
+            self.field(name, &line);
         }
     }
 }

@@ -20,7 +20,7 @@ use ::io::ether::{PRIORITY, Place};
 use fc::wire::ethernet;
 
 use super::problems::SYSFS;
-use crate::lldp;
+use crate::lldp::{self, Lldp, NeighbourNames};
 
 /// Waits for PFC, for all ports of an ENode, until the last of them has dropped it.
 #[derive(Clone, Debug)]
@@ -43,12 +43,12 @@ impl DcbGate {
     }
 
     /// Waits at an interface.
-    fn begin(interface: String) -> io::Result<Self> {
+    fn begin(interface: String, read: ReadCard) -> io::Result<Self> {
         let owner = GateOwner::default();
         let (poller, listener) = (Arc::clone(&owner.0), Arc::clone(&owner.0));
         let name = interface.clone();
         let thread = || thread::Builder::new().name("dcb".to_owned());
-        thread().spawn(move || poller.poll(&name))?;
+        thread().spawn(move || poller.poll(&name, read))?;
         thread().spawn(move || listener.listen(&interface))?;
         Ok(Self(Arc::new(owner)))
     }
@@ -62,9 +62,9 @@ impl Drop for GateOwner {
 
 impl GateState {
     /// Asks the card again and again.
-    fn poll(&self, interface: &str) {
+    fn poll(&self, interface: &str, read: ReadCard) {
         while !self.is_over.load(Relaxed) {
-            if dcb::read(interface).is_ok_and(|card| has_pfc(&card)) {
+            if read(interface).is_ok_and(|card| has_pfc(&card)) {
                 tracing::info!("{interface}: PFC is in use for priority {PRIORITY}");
                 self.is_open.store(true, Relaxed);
                 self.is_over.store(true, Relaxed);
@@ -79,20 +79,33 @@ impl GateState {
         let mut told = None;
         while !self.is_over.load(Relaxed) {
             let problem = match lldp::listen(&place, LLDP_PERIOD, &self.is_over) {
-                Ok(view) => view.agent.dcbx().lossless().err(),
+                Ok(view) => missing(&view.agent),
                 Err(cause) => {
                     tracing::warn!("{interface}: cannot listen to LLDP: {cause}");
                     return;
                 }
             };
             if let Some(problem) = problem.filter(|_| !self.is_over.load(Relaxed))
-                && told.replace(problem) != Some(problem)
+                && told.as_ref() != Some(&problem)
             {
                 tracing::warn!("{interface}: still waits for PFC (dcb=required): {problem}");
+                told = Some(problem);
             }
         }
     }
 }
+
+/// Why the link is not lossless as far as LLDP shows it, with the neighbours that were heard.
+fn missing(agent: &Lldp) -> Option<String> {
+    let problem = agent.dcbx().lossless().err()?;
+    Some(match agent.neighbours() {
+        [] => problem.to_string(),
+        all => format!("{}: {problem}", NeighbourNames(all)),
+    })
+}
+
+/// Asks for what a card has.
+type ReadCard = fn(&str) -> Result<InterfaceDcb, DcbError>;
 
 /// Makes of DCB at a place what is asked for. What is to be waited for is given back.
 pub(super) fn make_use(place: &Place, what: DcbUse) -> Result<Option<DcbGate>, DcbError> {
@@ -115,7 +128,9 @@ pub(super) fn make_use(place: &Place, what: DcbUse) -> Result<Option<DcbGate>, D
          an agent of LLDP sets it (lldpad, lldpd, or the NIC's own), or dcb=apply does"
     );
     let failed = |cause| DcbError::Io(interface.clone(), cause);
-    DcbGate::begin(interface.clone()).map(Some).map_err(failed)
+    DcbGate::begin(interface.clone(), dcb::read)
+        .map(Some)
+        .map_err(failed)
 }
 
 /// Whether a card has PFC on for the priority of FCoE.
