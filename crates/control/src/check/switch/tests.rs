@@ -216,7 +216,8 @@ fn a_standby_on_cables_alone_hears_no_other_switch() {
     };
     let cables = told("\"cable:/run/a.sock\", \"cable:/run/b.sock\"");
     let expected = "switch.a.standby: the other switch is heard at interfaces, and all ports here \
-                    are cables: add an interface that both switches have a port on, or omit standby";
+                    are cables: add an interface that both switches have a port on, or omit \
+                    standby";
     assert_eq!(cables, [expected]);
     assert_eq!(told("\"cable:/run/a.sock\", \"xdp:eth2\""), [""; 0]);
     // No more than that is told of what is no place.
