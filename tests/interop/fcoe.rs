@@ -249,10 +249,19 @@ fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
 /// A server in a network namespace of its own, at the interface `back` of what `script` makes
 /// there; the way of other commands into it; and its unit as `front` has it.
 fn on_interfaces(dir: &Path, script: &str, volume: &str) -> (Server, String, String) {
+    on_interfaces_at(dir, script, ("back", volume))
+}
+
+/// The same at this place of `--fcoe`.
+fn on_interfaces_at(
+    dir: &Path,
+    script: &str,
+    (place, volume): (&str, &str),
+) -> (Server, String, String) {
     let script = format!("{script} && exec \"$0\" \"$@\"");
     let binary = server::binary().unwrap().to_string_lossy().into_owned();
     let command = ["unshare", "-rn", "sh", "-c", &script, &binary].map(str::to_owned);
-    let options = ["--fcoe", "back", "--open"];
+    let options = ["--fcoe", place, "--open"];
     let server = Server::start_as(&command, dir, &[volume], &options).unwrap();
     let into = format!("nsenter -t {} -U -n --preserve-credentials", server.pid());
     let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
@@ -306,6 +315,14 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
         ("floor fcoe://front", is_down),
         ("ls fcoe://low", "low: an MTU of 301 is too small"),
         ("serve ram:1M --fcoe low --open", "ip link set low mtu 2500"),
+        (
+            "serve ram:1M --fcoe front,mode=fabric,dcb=required --open",
+            "front: this NIC has no DCB",
+        ),
+        (
+            "info fcoe://front/20:00:00:00:00:00:00:07/0?mode=fabric&dcb=required",
+            "front: this NIC has no DCB",
+        ),
     ] {
         let said = refused(&mut lunar(&before, &words(args)));
         assert!(said.contains(told), "{args}: {said}");
@@ -319,6 +336,31 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     ip("back mtu 300");
     told("back: an MTU of 300 is too small");
     server.stop_well().unwrap();
+}
+
+/// The interface is that of no VLAN, which is told as 0.
+#[test]
+fn a_port_without_a_fabric_tells_hosts_its_vlan_if_it_is_to() {
+    let script = "ip link add front mtu 2500 up type veth peer name back mtu 2500 && \
+                  ip link set back up";
+    for (name, place) in [
+        ("fcoe-fip-resp", "back,fip-resp=yes"),
+        ("fcoe-no-fip-resp", "back,fip-resp=no"),
+    ] {
+        let dir = scene(name);
+        let (server, into, _) = on_interfaces_at(&dir, script, (place, "ram:1M"));
+        let before = words(&into);
+        let ask = ["fipvlan", "-m", "vn2vn", "-l", "3", "front"];
+        if place.ends_with("yes") {
+            let told = must(&before, &ask);
+            let row = told.lines().find(|line| line.starts_with("front "));
+            let columns: Vec<_> = row.unwrap_or_default().split('|').map(str::trim).collect();
+            assert_eq!(columns[..2], ["front", "0"], "{told}");
+        } else {
+            refused(&mut lunar(&before, &ask));
+        }
+        server.stop_well().unwrap();
+    }
 }
 
 /// Three interfaces of one Ethernet.
