@@ -210,6 +210,13 @@ impl Switch {
         Ok(())
     }
 
+    /// A core that has a snapshot of the table has dropped a frame, and has counted it. As with
+    /// those that [`Self::receive`] drops, its sender or the log may have to be told.
+    pub fn heed_drop(&mut self, now: Now, number: PortNumber, reason: DropReason, frame: &[u8]) {
+        self.fcf.tick(now);
+        self.dropped(now, number, reason, frame);
+    }
+
     /// What is done about some of the frames that are dropped.
     fn dropped(&mut self, now: Now, number: PortNumber, reason: DropReason, frame: &[u8]) {
         let (Ok((header, _)), Some(port)) =
@@ -379,6 +386,12 @@ impl Switch {
     pub fn counters(&self) -> impl Iterator<Item = (PortNumber, &str, &PortCounters)> {
         let ports = self.ports.iter();
         ports.map(|(number, port)| (*number, &*port.config.place, &port.counters))
+    }
+
+    /// What came in at one port.
+    #[must_use]
+    pub fn counted(&self, number: PortNumber) -> Option<&PortCounters> {
+        self.ports.get(&number).map(|port| &port.counters)
     }
 
     /// What was counted of FIP.

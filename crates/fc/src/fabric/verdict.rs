@@ -206,6 +206,29 @@ impl PortCounters {
         self.count_pair(frame.s_id, frame.d_id, reason);
     }
 
+    /// Adds what another core has counted of the same port.
+    pub fn add(&mut self, other: &Self) {
+        self.forwarded_frames += other.forwarded_frames;
+        self.forwarded_bytes += other.forwarded_bytes;
+        self.undelivered_frames += other.undelivered_frames;
+        self.undelivered_bytes += other.undelivered_bytes;
+        self.taken += other.taken;
+        for (sum, more) in self.dropped.iter_mut().zip(other.dropped) {
+            *sum += more;
+        }
+        other.pairs.iter().for_each(|row| self.add_pair(*row));
+    }
+
+    /// Begins at zero again, and keeps its memory.
+    pub fn clear(&mut self) {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.clear();
+        *self = Self {
+            pairs,
+            ..Self::default()
+        };
+    }
+
     fn count_drop(&mut self, reason: DropReason, frame: &[u8]) {
         self.dropped[reason as usize] += 1;
         if let Some((s_id, d_id)) = super::forward::pair(frame).filter(|_| reason.has_pair()) {
@@ -214,17 +237,20 @@ impl PortCounters {
     }
 
     fn count_pair(&mut self, s_id: FcId, d_id: FcId, reason: DropReason) {
-        let is_it = |row: &&mut PairDrops| (row.s_id, row.d_id, row.reason) == (s_id, d_id, reason);
-        if let Some(row) = self.pairs.iter_mut().find(is_it) {
-            row.frames += 1;
-            return;
-        }
-        let row = PairDrops {
+        self.add_pair(PairDrops {
             s_id,
             d_id,
             reason,
             frames: 1,
-        };
+        });
+    }
+
+    fn add_pair(&mut self, row: PairDrops) {
+        let key = |row: &PairDrops| (row.s_id, row.d_id, row.reason);
+        if let Some(known) = self.pairs.iter_mut().find(|known| key(known) == key(&row)) {
+            known.frames += row.frames;
+            return;
+        }
         if self.pairs.len() < PAIRS {
             self.pairs.push(row);
         } else {
@@ -235,6 +261,12 @@ impl PortCounters {
 }
 
 impl DropReason {
+    /// Whether the switch does something about such frames: it tells their sender or the log.
+    #[must_use]
+    pub const fn is_heeded(self) -> bool {
+        matches!(self, Self::NotLoggedIn | Self::PointToPoint)
+    }
+
     /// Whether the frame was understood so far that its S_ID and D_ID mean something.
     const fn has_pair(self) -> bool {
         !matches!(
