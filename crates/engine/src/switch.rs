@@ -4,7 +4,8 @@
 //! | duty | modules |
 //! |---|---|
 //! | its options, and what is wrong with them | [`options`] |
-//! | the thread that moves frames | `core` |
+//! | the thread that moves frames, and the ports it has | `core`, `ports` |
+//! | the machine, and what goes on around it | `machine` |
 //! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
 //! | which of those may still leave | `egress` |
@@ -28,10 +29,12 @@ mod ids;
 mod ids_keeper;
 mod lldp;
 mod login_log;
+mod machine;
 pub mod options;
 mod orders;
 mod pfc_watch;
 mod port;
+mod ports;
 mod report;
 mod running;
 pub mod status;
@@ -58,15 +61,18 @@ use scsi::medium::Now;
 use serde::Serialize;
 
 use self::core::SwitchCore;
+use self::fast_path::SwitchFastPath;
 pub use self::ids::IdsError;
 use self::ids::{IdList, IdsFolder};
 use self::ids_keeper::IdsKeeper;
 use self::lldp::LldpAgents;
+use self::machine::SwitchMachine;
 use self::options::{FastPathChoice, SwitchOptions};
 pub use self::orders::{NoSurvey, PendingSurvey, SURVEY_PATIENCE, SwitchOrders};
 use self::orders::{OrderSender, SwitchOrder};
 use self::pfc_watch::{PFC_READ, PfcWatch};
 use self::port::SwitchPort;
+use self::ports::{OwnPorts, PortBoard};
 pub use self::running::RunningSwitch;
 use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
@@ -197,13 +203,17 @@ impl OpenSwitch {
         let ports = ready_ports(&options, &switch, &attachments);
         let teller = teller(&options, &ports, &switch, &attachments);
         let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
-        let ports_there = attachments.into_iter().map(SwitchPort::new).collect();
+        let mut ports_there: Vec<_> = attachments.into_iter().map(SwitchPort::new).collect();
+        let fast_path = SwitchFastPath::start(options.fast_path, &mut ports_there);
+        let board = PortBoard::new(ports.len());
+        let places = options.places.clone();
         let machines = (switch, zones, lldp);
-        let mut core = SwitchCore::new(ring, machines, ports_there, epoch, heard, keeper);
-        core.teller = teller;
-        core.start_fast_path(options.fast_path);
-        core.pfc = pfc_watch(&options, &sender)?;
-        core.tell_absent_ports();
+        let mut machine = SwitchMachine::new(machines, (places, board), fast_path, heard);
+        (machine.ids, machine.teller) = (keeper, teller);
+        machine.pfc = pfc_watch(&options, &sender)?;
+        machine.tell_absent_ports();
+        let ports_there = OwnPorts::new(ports_there.into_iter().map(Some).collect());
+        let mut core = SwitchCore::new(ring, epoch, ports_there, machine);
         ready(&ports, orders)?;
         Ok(core.run()?)
     }

@@ -1,4 +1,4 @@
-//! Frames that wait for room at an egress port.
+//! Frames that wait: for room at an egress port, or for another core.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,12 @@ use scsi::medium::Now;
 /// The memory is that of zero pages until it is written, so a port that never has to queue takes
 /// none.
 #[derive(Debug)]
-pub(super) struct Backlog {
+pub(super) struct Backlog<T = QueuedFrame> {
     bytes: Box<[u8]>,
     /// Bytes of frames.
     used: usize,
-    /// Where each frame is, oldest first.
-    frames: VecDeque<(Span, QueuedFrame)>,
+    /// Where each frame is, oldest first, and what is known of it.
+    frames: VecDeque<(Span, T)>,
 }
 
 /// Where a frame lies.
@@ -26,7 +26,7 @@ struct Span {
     end: usize,
 }
 
-/// What is known of a frame that waits.
+/// What is known of a frame that waits at its egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueuedFrame {
     /// When it came in.
@@ -38,7 +38,7 @@ pub(super) struct QueuedFrame {
 /// Bytes of frames that one egress port queues at the most: what 10 Gbit/s takes 3.4 ms for.
 pub(super) const BACKLOG_MAX: usize = 4 << 20;
 
-impl Backlog {
+impl<T> Backlog<T> {
     /// An empty one for this many bytes.
     pub(super) fn new(size: usize) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Backlog {
 
     /// Queues a frame of `len` bytes, to be written where this says; `None` if there is no room for
     /// it.
-    pub(super) fn push(&mut self, len: usize, frame: QueuedFrame) -> Option<&mut [u8]> {
+    pub(super) fn push(&mut self, len: usize, frame: T) -> Option<&mut [u8]> {
         let start = self.room(len)?;
         let span = Span {
             start,
@@ -71,7 +71,7 @@ impl Backlog {
     }
 
     /// The oldest frame.
-    pub(super) fn front(&self) -> Option<(&QueuedFrame, &[u8])> {
+    pub(super) fn front(&self) -> Option<(&T, &[u8])> {
         let (span, frame) = self.frames.front()?;
         Some((frame, &self.bytes[span.start..span.end]))
     }

@@ -8,55 +8,35 @@
 //! each has that of the moment for its own ports, and hands on what is for the machine.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use ::io::ether::fast_path::FrameNumber;
 use ::io::ring::{AnyRing, Ring, RingEvent, SocketRing, Token};
-use fc::fabric::zones::Zones;
-use fc::fabric::{DropReason, PortNumber, Switch, Verdict};
+use fc::fabric::{DropReason, PortNumber, Verdict};
 use fc::wire::ethernet::VlanTag;
-use runtime::journal::Journal;
 use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
 use super::egress::EgressOf;
 use super::fast_path::SwitchFastPath;
 use super::holdback::{BatchCount, Holdback};
-use super::ids_keeper::IdsKeeper;
 use super::lldp::LldpAgents;
-use super::login_log::LoginLog;
-use super::options::FastPathChoice;
-use super::orders::SwitchOrder;
-use super::pfc_watch::PfcWatch;
+use super::machine::SwitchMachine;
 use super::port::{PassingFrame, Sent, SwitchPort};
-use super::status::SwitchTeller;
+use super::ports::OwnPorts;
 
-/// A switch with its ports.
+/// A core of a switch, with its ports.
 pub(super) struct SwitchCore {
     ring: AnyRing,
-    pub(super) switch: Switch,
-    pub(super) lldp: LldpAgents,
-    /// Those that are active.
-    pub(super) zones: Arc<Zones>,
-    pub(super) ports: Vec<SwitchPort>,
     epoch: Instant,
-    orders: Receiver<SwitchOrder>,
-    pub(super) ids: Option<IdsKeeper>,
+    pub(super) ports: OwnPorts,
+    pub(super) machine: SwitchMachine,
     holdback: Holdback,
-    pub(super) fast_path: SwitchFastPath,
+    fast_path: SwitchFastPath,
     /// How each port is waited for.
     watches: Vec<Watch>,
-    pub(super) logins: LoginLog,
-    pub(super) journal: Journal,
-    /// What tells other programs of the switch.
-    pub(super) teller: Option<SwitchTeller>,
-    /// When errors that interfaces count are to be read again.
-    pub(super) errors_due: Now,
-    /// What tells which interfaces have PFC.
-    pub(super) pfc: Option<PfcWatch>,
-    /// All ports were logged out. It ends when that has been sent, or then.
-    ends: Option<Now>,
+    /// A frame without the number that the kernel gave it.
+    scratch: Vec<u8>,
 }
 
 /// How a port is waited for.
@@ -70,9 +50,6 @@ enum Watch {
     Clock,
 }
 
-/// For how long a switch that ends waits for its last words to leave.
-const LINGER: Duration = Duration::from_secs(1);
-
 /// How often ports are looked at that the ring does not wait for: cables that are held back, and
 /// those for which the kernel has no memory.
 const LOOK: Duration = Duration::from_millis(1);
@@ -80,36 +57,21 @@ const LOOK: Duration = Duration::from_millis(1);
 impl SwitchCore {
     pub(super) fn new(
         ring: AnyRing,
-        (switch, zones, lldp): (Switch, Arc<Zones>, LldpAgents),
-        ports: Vec<SwitchPort>,
         epoch: Instant,
-        orders: Receiver<SwitchOrder>,
-        ids: Option<IdsKeeper>,
+        ports: OwnPorts,
+        machine: SwitchMachine,
     ) -> Self {
+        let count = ports.count();
         Self {
             ring,
-            switch,
-            lldp,
-            zones,
             epoch,
-            orders,
-            ids,
-            holdback: Holdback::new(ports.len()),
-            fast_path: SwitchFastPath::default(),
-            watches: vec![Watch::No; ports.len()],
-            logins: LoginLog::new(ports.len()),
-            journal: Journal::default(),
-            teller: None,
-            errors_due: Now::ZERO,
-            pfc: None,
-            ends: None,
             ports,
+            fast_path: machine.fast_path.clone(),
+            machine,
+            holdback: Holdback::new(count),
+            watches: vec![Watch::No; count],
+            scratch: Vec::new(),
         }
-    }
-
-    /// Has the kernel forward what it can by itself.
-    pub(super) fn start_fast_path(&mut self, choice: FastPathChoice) {
-        self.fast_path = SwitchFastPath::start(choice, &mut self.ports);
     }
 
     /// Switches until it is told to stop.
@@ -128,12 +90,9 @@ impl SwitchCore {
             self.take_events();
             let now = self.now();
             self.look(now);
-            if self.switch.next_deadline().is_some_and(|at| at <= now) {
-                self.switch.expire(now);
-            }
-            self.lldp.expire(now);
-            self.report(now);
-            self.answer(now);
+            self.machine.expire(now);
+            self.machine.report(now, &mut self.ports);
+            self.machine.answer(now, &mut self.ports);
         }
     }
 
@@ -145,11 +104,11 @@ impl SwitchCore {
     fn flush(&mut self) {
         let mut egress = EgressOf {
             now: self.now(),
-            switch: &mut self.switch,
-            lldp: &mut self.lldp,
+            switch: &mut self.machine.switch,
+            lldp: &mut self.machine.lldp,
             number: number(0),
         };
-        for (at, port) in self.ports.iter_mut().enumerate() {
+        for (at, port) in self.ports.iter_mut() {
             egress.number = number(at);
             port.flush(&mut egress);
             self.fast_path.has_flushed(at, port);
@@ -158,13 +117,13 @@ impl SwitchCore {
     }
 
     fn has_ended(&self) -> bool {
-        let has_more = || self.ports.iter().any(SwitchPort::has_more);
-        self.ends.is_some_and(|at| at <= self.now() || !has_more())
+        let ends = self.machine.ends();
+        ends.is_some_and(|at| at <= self.now() || !self.ports.has_more())
     }
 
     /// Has the ring wait for every port that may be read.
     fn watch(&mut self) {
-        for (at, port) in self.ports.iter().enumerate() {
+        for (at, port) in self.ports.iter() {
             if self.watches[at] == Watch::Ring || self.holdback.is_held(at) {
                 continue;
             }
@@ -186,15 +145,10 @@ impl SwitchCore {
     /// How long there is nothing to do.
     fn patience(&self) -> Option<Duration> {
         let now = self.now();
-        let deadlines = [
-            self.switch.next_deadline(),
-            self.lldp.next_deadline(),
-            self.ends,
-            self.logins.next_deadline(),
-        ];
-        let left = deadlines.into_iter().flatten().min();
+        let left = self.machine.next_deadline();
         let left = left.map(|at| at.saturating_sub(now));
-        let is_watched = self.watches.iter().all(|watch| *watch == Watch::Ring);
+        let mut own = self.ports.iter();
+        let is_watched = own.all(|(at, _)| self.watches[at] == Watch::Ring);
         left.into_iter().chain((!is_watched).then_some(LOOK)).min()
     }
 
@@ -214,7 +168,7 @@ impl SwitchCore {
 
     /// Looks at the ports that the ring did not wait for.
     fn look(&mut self, now: Now) {
-        for at in 0..self.ports.len() {
+        for at in 0..self.ports.count() {
             if self.holdback.is_held(at) || self.watches[at] == Watch::Clock {
                 self.serve_at(now, at);
             }
@@ -227,15 +181,18 @@ impl SwitchCore {
 
     /// Something has come in at a port, or it has room, or its link has changed.
     fn serve_at(&mut self, now: Now, at: usize) {
-        self.ports[at].resume();
-        if !self.ports[at].is_cable() || self.holdback.may_read(now, at) {
+        let Some(port) = self.ports.get(at) else {
+            return;
+        };
+        port.resume();
+        if !port.is_cable() || self.holdback.may_read(now, at) {
             self.receive(now, at);
         }
     }
 
     /// Takes a batch of frames.
     fn receive(&mut self, now: Now, at: usize) {
-        let Some(mut attachment) = self.ports[at].take() else {
+        let Some(mut attachment) = self.ports.get(at).and_then(SwitchPort::take) else {
             return;
         };
         let (begun, mut count) = (self.now(), BatchCount::default());
@@ -244,11 +201,13 @@ impl SwitchCore {
             count.forwarded += usize::from(is_forwarded);
             count.others += usize::from(!is_forwarded);
         });
-        self.ports[at].put_back(attachment);
-        if self.ports[at].is_cable() {
-            let ended = self.now();
-            let spent = ended.saturating_sub(begun);
-            self.holdback.was_read(ended, at, count, spent);
+        let ended = self.now();
+        if let Some(port) = self.ports.get(at) {
+            port.put_back(attachment);
+            if port.is_cable() {
+                let spent = ended.saturating_sub(begun);
+                self.holdback.was_read(ended, at, count, spent);
+            }
         }
         self.look_for_news(now, at);
     }
@@ -258,38 +217,48 @@ impl SwitchCore {
     fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) -> bool {
         let tag = tci.map(VlanTag::decode);
         if LldpAgents::takes(frame) {
-            self.hear_lldp(now, at, frame, tag);
+            self.machine.hear_lldp(now, at, frame, tag);
             return false;
         }
-        let verdict = self.switch.receive_tagged(now, number(at), frame, tag);
-        let Verdict::Forward(way) = verdict else {
+        let switch = &mut self.machine.switch;
+        let Verdict::Forward(way) = switch.receive_tagged(now, number(at), frame, tag) else {
             return false;
         };
         let egress = usize::from(way.egress.0);
+        let (numbered, has_number) = self.fast_path.learn(number(at), &way, frame);
+        let bytes = if has_number {
+            self.scratch.clear();
+            self.scratch.extend_from_slice(frame);
+            FrameNumber::erase(&mut self.scratch, way.start);
+            &self.scratch
+        } else {
+            frame
+        };
         let frame = PassingFrame {
             way,
             since: now,
             ingress: number(at),
-            bytes: self.fast_path.learn(number(at), &way, frame),
+            bytes,
         };
         self.holdback.feeds(at, egress);
-        if self.ports[egress].send(&frame) == Sent::Congested {
+        let Some(port) = self.ports.get(egress) else {
+            return false;
+        };
+        self.fast_path.leaves(egress, numbered);
+        if port.send(&frame) == Sent::Congested {
             let undelivered = frame.undelivered();
-            self.switch
+            self.machine
+                .switch
                 .count_undelivered(DropReason::Congested, &undelivered);
         }
-        self.holdback.waits(egress, self.ports[egress].queued());
+        self.holdback.waits(egress, port.queued());
         true
     }
 
-    fn hear_lldp(&mut self, now: Now, at: usize, frame: &[u8], tag: Option<VlanTag>) {
-        if let Err((from, violation)) = self.lldp.receive(now, at, frame, tag) {
-            self.tell_violation(now, self.ports[at].place(), from, violation);
-        }
-    }
-
     fn look_for_news(&mut self, now: Now, at: usize) {
-        let port = &mut self.ports[at];
+        let Some(port) = self.ports.get(at) else {
+            return;
+        };
         match port.news() {
             Ok(Some((link, obstacle))) => {
                 let is_up = link.up && !obstacle.as_ref().is_some_and(LinkProblem::is_barrier);
@@ -300,10 +269,8 @@ impl SwitchCore {
                         tracing::info!("{place}: the link is up, with MTU {}", link.mtu);
                     }
                 }
-                self.switch.resize(now, number(at), link.mtu as usize);
-                self.switch.link(now, number(at), is_up);
-                self.lldp.link(now, at, is_up);
-                self.fast_path.look_at(at, &mut self.ports[at]);
+                self.fast_path.look_at(at, port);
+                self.machine.hear_link(now, at, (link, is_up));
             }
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: cannot read its link: {cause}", port.place()),
@@ -313,34 +280,15 @@ impl SwitchCore {
     /// Does what other threads have ordered.
     fn obey(&mut self) {
         let now = self.now();
-        while let Ok(order) = self.orders.try_recv() {
-            match order {
-                SwitchOrder::Stop => {
-                    self.switch.shut_down(now);
-                    self.lldp.shut_down(now);
-                    self.ends = Some(now + LINGER);
-                }
-                SwitchOrder::SetZones(zones) => {
-                    self.switch.set_zones(now, Arc::clone(&zones));
-                    let table = self.switch.forwarding();
-                    self.fast_path
-                        .keep(|egress, s_id, d_id| table.allows(egress, (s_id, d_id)).is_ok());
-                    self.zones = zones;
-                    self.tell_zones();
-                }
-                SwitchOrder::Tell => self.tell_counters(),
-                SwitchOrder::PfcChanged(at) => {
-                    self.fast_path.attach_anew(at, &mut self.ports[at]);
-                }
-                SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
-                // Who asked may have lost patience.
-                SwitchOrder::Survey(asker) => drop(asker.send(self.survey())),
+        for at in self.machine.obey(now, &mut self.ports) {
+            if let Some(port) = self.ports.get(at) {
+                self.fast_path.attach_anew(at, port);
             }
         }
     }
 }
 
 /// The number of a port in the machine, which counts them as this does.
-const fn number(at: usize) -> PortNumber {
+pub(super) const fn number(at: usize) -> PortNumber {
     PortNumber(at as u16)
 }

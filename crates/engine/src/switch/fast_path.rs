@@ -11,6 +11,8 @@
 //! the kernel forwards make no port seem silent.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::io::ether::fast_path::{
     FastPath, FastPathCounters, FastPathError, ForwardedPair, FrameNumber, RouteNumber,
@@ -22,11 +24,24 @@ use fc::wire::names::FcId;
 use super::options::FastPathChoice;
 use super::port::SwitchPort;
 
-/// Whose frames the kernel forwards.
-#[derive(Debug, Default)]
-pub(super) struct SwitchFastPath {
-    /// `None`: all frames go through the machine.
-    kernel: Option<FastPath>,
+/// Whose frames the kernel forwards, as all cores of a switch have it in common. `None`: all frames
+/// go through the machine.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SwitchFastPath(Option<Arc<SharedPairs>>);
+
+#[derive(Debug)]
+struct SharedPairs {
+    /// Ports that have the program, a bit each: most frames that come to user space are of others,
+    /// and need no lock.
+    attached: AtomicU64,
+    /// Egress ports of which the kernel is to be told that frames have left.
+    leaving: AtomicU64,
+    pairs: Mutex<ForwardedPairs>,
+}
+
+#[derive(Debug)]
+struct ForwardedPairs {
+    kernel: FastPath,
     /// How many ports are interfaces.
     interfaces: usize,
     pairs: HashMap<PairKey, KnownPair>,
@@ -37,8 +52,15 @@ pub(super) struct SwitchFastPath {
     /// Of each egress: the last frame of a pair that came to the machine, and has to leave before
     /// the kernel may send the next one.
     leaving: Vec<HashMap<RouteNumber, FrameNumber>>,
-    /// A frame without its number.
-    scratch: Vec<u8>,
+}
+
+/// A frame that has a number of the kernel, and its pair: it has left before the next one may go by
+/// the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberedFrame {
+    key: PairKey,
+    route: RouteNumber,
+    number: FrameNumber,
 }
 
 /// Ingress, S_ID and D_ID.
@@ -58,17 +80,26 @@ impl SwitchFastPath {
         if choice == FastPathChoice::Off || interfaces == 0 {
             return Self::default();
         }
-        let kernel = FastPath::new(ports.len() as u32, interfaces as u32);
-        let kernel = kernel.inspect_err(|cause| {
-            tracing::info!("fast path: all frames go through user space: {cause}");
-        });
-        let mut path = Self {
-            kernel: kernel.ok(),
+        let kernel = match FastPath::new(ports.len() as u32, interfaces as u32) {
+            Ok(kernel) => kernel,
+            Err(cause) => {
+                tracing::info!("fast path: all frames go through user space: {cause}");
+                return Self::default();
+            }
+        };
+        let pairs = ForwardedPairs {
+            kernel,
             interfaces,
+            pairs: HashMap::new(),
+            by_id: HashMap::new(),
             mtus: vec![0; ports.len()],
             leaving: ports.iter().map(|_| HashMap::new()).collect(),
-            ..Self::default()
         };
+        let path = Self(Some(Arc::new(SharedPairs {
+            attached: AtomicU64::new(0),
+            leaving: AtomicU64::new(0),
+            pairs: Mutex::new(pairs),
+        })));
         for (at, port) in ports.iter_mut().enumerate() {
             path.look_at(at, port);
         }
@@ -76,65 +107,156 @@ impl SwitchFastPath {
     }
 
     /// What decides whether the kernel may forward from a port has changed.
-    pub(super) fn attach_anew(&mut self, at: usize, port: &mut SwitchPort) {
-        self.forget_at(at as u32);
-        if let Some(kernel) = &mut self.kernel {
-            kernel.detach(at as u32);
-        }
-        self.look_at(at, port);
+    pub(super) fn attach_anew(&self, at: usize, port: &mut SwitchPort) {
+        self.change(|pairs| {
+            pairs.forget_at(at as u32);
+            pairs.kernel.detach(at as u32);
+            pairs.look_at(at, port);
+        });
     }
 
     /// The link of a port has changed: what the kernel knew of it is void.
-    pub(super) fn look_at(&mut self, at: usize, port: &mut SwitchPort) {
-        self.forget_at(at as u32);
+    pub(super) fn look_at(&self, at: usize, port: &mut SwitchPort) {
+        self.change(|pairs| {
+            pairs.forget_at(at as u32);
+            pairs.look_at(at, port);
+        });
+    }
+
+    /// The machine has let a frame through. Returns what the kernel is to be told when it leaves,
+    /// and whether it has a number of the kernel, which is to be taken out.
+    pub(super) fn learn(
+        &self,
+        ingress: PortNumber,
+        way: &Forwarding,
+        frame: &[u8],
+    ) -> (Option<NumberedFrame>, bool) {
+        let Some(shared) = &self.0 else {
+            return (None, false);
+        };
+        let number = FrameNumber::of(frame, way.start);
+        let both = 1 << ingress.0 | 1 << way.egress.0;
+        let is_attached = shared.attached.load(Ordering::Relaxed) & both == both;
+        if number.is_none() && !is_attached {
+            return (None, false);
+        }
+        let key = (u32::from(ingress.0), way.s_id, way.d_id);
+        let mut pairs = shared.lock();
+        let numbered = match (pairs.pairs.get(&key), number) {
+            (Some(known), Some(number)) => Some(NumberedFrame {
+                key,
+                route: known.route,
+                number,
+            }),
+            (None, _) if is_attached => {
+                pairs.insert(key, way, frame);
+                None
+            }
+            // One of a pair that is unknown came in before the pair was forgotten.
+            _ => None,
+        };
+        (numbered, number.is_some())
+    }
+
+    /// Such a frame is the next to leave at that egress, behind what waits there.
+    pub(super) fn leaves(&self, egress: usize, frame: Option<NumberedFrame>) {
+        let (Some(shared), Some(frame)) = (&self.0, frame) else {
+            return;
+        };
+        let mut pairs = shared.lock();
+        let known = pairs.pairs.get(&frame.key);
+        if known.is_some_and(|known| known.route == frame.route) {
+            pairs.leaving[egress].insert(frame.route, frame.number);
+            shared.leaving.fetch_or(1 << egress, Ordering::Relaxed);
+        }
+    }
+
+    /// All that was to leave at a port has left it, but for what its interface has in a queue.
+    pub(super) fn has_flushed(&self, at: usize, port: &mut SwitchPort) {
+        let Some(shared) = &self.0 else {
+            return;
+        };
+        if shared.leaving.load(Ordering::Relaxed) & 1 << at == 0 || port.has_more() {
+            return;
+        }
+        if port.ether().is_some_and(|ether| ether.has_sent_all()) {
+            let mut pairs = shared.lock();
+            let ForwardedPairs {
+                kernel, leaving, ..
+            } = &mut *pairs;
+            for (route, number) in leaving[at].drain() {
+                kernel.has_left(route, number);
+            }
+            shared.leaving.fetch_and(!(1 << at), Ordering::Relaxed);
+        }
+    }
+
+    /// An N_Port is not logged in any more.
+    pub(super) fn forget(&self, id: FcId) {
+        self.change(|pairs| pairs.forget(id));
+    }
+
+    /// Forgets pairs that may not speak with each other any more.
+    pub(super) fn keep(&self, is_allowed: impl Fn(PortNumber, FcId, FcId) -> bool) {
+        self.change(|pairs| {
+            pairs.forget_where(|(_, s_id, d_id), pair| {
+                !is_allowed(PortNumber(pair.egress as u16), *s_id, *d_id)
+            });
+        });
+    }
+
+    /// What was forwarded of that which came in at a port, by the machine or by the kernel.
+    pub(super) fn forwarded(&self, at: usize, machine: &PortCounters) -> FastPathCounters {
+        let kernel = self.counters(at);
+        FastPathCounters {
+            frames: machine.forwarded_frames + kernel.frames,
+            bytes: machine.forwarded_bytes + kernel.bytes,
+        }
+    }
+
+    /// What the kernel has forwarded of that which came in at a port.
+    pub(super) fn counters(&self, at: usize) -> FastPathCounters {
+        let counters = self.0.as_ref();
+        let counters = counters.and_then(|one| one.lock().kernel.counters(at as u32).ok());
+        counters.unwrap_or_default()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ForwardedPairs)) {
+        if let Some(shared) = &self.0 {
+            let mut pairs = shared.lock();
+            change(&mut pairs);
+            let ports = 0..pairs.mtus.len();
+            let attached = ports.filter(|at| pairs.kernel.is_attached(*at as u32));
+            let attached = attached.fold(0, |set, at| set | 1 << at);
+            shared.attached.store(attached, Ordering::Relaxed);
+        }
+    }
+}
+
+impl SharedPairs {
+    fn lock(&self) -> MutexGuard<'_, ForwardedPairs> {
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ForwardedPairs {
+    fn look_at(&mut self, at: usize, port: &mut SwitchPort) {
         let is_cable = port.is_cable();
-        let Some((kernel, ether)) = self.kernel.as_mut().zip(port.ether()) else {
+        let Some(ether) = port.ether() else {
             return;
         };
         self.mtus[at] = ether.link().mtu;
-        if is_cable || !ether.link().up || kernel.is_attached_to(at as u32, ether) {
+        if is_cable || !ether.link().up || self.kernel.is_attached_to(at as u32, ether) {
             return;
         }
-        match kernel.attach(at as u32, ether) {
+        match self.kernel.attach(at as u32, ether) {
             Ok(()) => tell_attached(port, self.interfaces),
             Err(cause) => tell_refusal(port, &cause),
         }
     }
 
-    /// The machine has let a frame through. Returns what is to be sent of it: the same without the
-    /// number that the kernel gave it.
-    pub(super) fn learn<'a>(
-        &'a mut self,
-        ingress: PortNumber,
-        way: &Forwarding,
-        frame: &'a [u8],
-    ) -> &'a [u8] {
-        let (at, egress) = (u32::from(ingress.0), u32::from(way.egress.0));
-        let Some(kernel) = &mut self.kernel else {
-            return frame;
-        };
-        let is_attached = kernel.is_attached(at) && kernel.is_attached(egress);
-        let key = (at, way.s_id, way.d_id);
-        let number = FrameNumber::of(frame, way.start);
-        match (self.pairs.get(&key), number) {
-            (Some(known), Some(number)) => {
-                self.leaving[egress as usize].insert(known.route, number);
-            }
-            (None, _) if is_attached => self.insert(key, way, frame),
-            _ => {}
-        }
-        // One of a pair that is unknown came in before the pair was forgotten.
-        if number.is_none() {
-            return frame;
-        }
-        self.scratch.clear();
-        self.scratch.extend_from_slice(frame);
-        FrameNumber::erase(&mut self.scratch, way.start);
-        &self.scratch
-    }
-
     fn insert(&mut self, key: PairKey, way: &Forwarding, frame: &[u8]) {
-        let (Some(kernel), Some(arriving)) = (&mut self.kernel, addresses(frame)) else {
+        let Some(arriving) = addresses(frame) else {
             return;
         };
         let egress = u32::from(way.egress.0);
@@ -148,7 +270,7 @@ impl SwitchFastPath {
             leaving: [way.header.dst.0, way.header.src.0],
             mtu: self.mtus[egress as usize],
         };
-        match kernel.insert(&pair) {
+        match self.kernel.insert(&pair) {
             Ok(Some(route)) => {
                 self.pairs.insert(key, KnownPair { pair, route });
                 for id in [way.s_id, way.d_id] {
@@ -161,33 +283,10 @@ impl SwitchFastPath {
         }
     }
 
-    /// All that was to leave at a port has left it, but for what its interface has in a queue.
-    pub(super) fn has_flushed(&mut self, at: usize, port: &mut SwitchPort) {
-        let (Some(kernel), Some(leaving)) = (&self.kernel, self.leaving.get_mut(at)) else {
-            return;
-        };
-        let has_left = |port: &mut SwitchPort| {
-            !port.has_more() && port.ether().is_some_and(|ether| ether.has_sent_all())
-        };
-        if !leaving.is_empty() && has_left(port) {
-            for (route, number) in leaving.drain() {
-                kernel.has_left(route, number);
-            }
-        }
-    }
-
-    /// An N_Port is not logged in any more.
-    pub(super) fn forget(&mut self, id: FcId) {
+    fn forget(&mut self, id: FcId) {
         for key in self.by_id.remove(&id).unwrap_or_default() {
             self.remove(key);
         }
-    }
-
-    /// Forgets pairs that may not speak with each other any more.
-    pub(super) fn keep(&mut self, is_allowed: impl Fn(PortNumber, FcId, FcId) -> bool) {
-        self.forget_where(|(_, s_id, d_id), pair| {
-            !is_allowed(PortNumber(pair.egress as u16), *s_id, *d_id)
-        });
     }
 
     fn forget_at(&mut self, at: u32) {
@@ -204,12 +303,10 @@ impl SwitchFastPath {
     }
 
     fn remove(&mut self, key: PairKey) {
-        let (Some(kernel), Some(KnownPair { pair, route })) =
-            (&mut self.kernel, self.pairs.remove(&key))
-        else {
+        let Some(KnownPair { pair, route }) = self.pairs.remove(&key) else {
             return;
         };
-        if let Err(cause) = kernel.remove(&pair, route) {
+        if let Err(cause) = self.kernel.remove(&pair, route) {
             tracing::debug!("fast path: a pair was gone already: {cause}");
         }
         self.leaving[pair.egress as usize].remove(&route);
@@ -221,22 +318,6 @@ impl SwitchFastPath {
                 }
             }
         }
-    }
-
-    /// What was forwarded of that which came in at a port, by the machine or by the kernel.
-    pub(super) fn forwarded(&self, at: usize, machine: &PortCounters) -> FastPathCounters {
-        let kernel = self.counters(at);
-        FastPathCounters {
-            frames: machine.forwarded_frames + kernel.frames,
-            bytes: machine.forwarded_bytes + kernel.bytes,
-        }
-    }
-
-    /// What the kernel has forwarded of that which came in at a port.
-    pub(super) fn counters(&self, at: usize) -> FastPathCounters {
-        let kernel = self.kernel.as_ref();
-        let counters = kernel.and_then(|kernel| kernel.counters(at as u32).ok());
-        counters.unwrap_or_default()
     }
 }
 

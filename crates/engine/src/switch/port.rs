@@ -27,10 +27,6 @@ pub(super) struct SwitchPort {
     is_stuck: bool,
     /// What the switch has to say found no room.
     is_full: bool,
-    /// Frames that were lost, as far as the log has told.
-    told: FrameLosses,
-    /// Frames that came in here and found no room at their egress, as far as the log has told.
-    congested: u64,
 }
 
 /// A frame that came in and is to leave.
@@ -85,8 +81,6 @@ impl SwitchPort {
             is_dirty: false,
             is_stuck: false,
             is_full: false,
-            told: FrameLosses::default(),
-            congested: 0,
         }
     }
 
@@ -209,37 +203,6 @@ impl SwitchPort {
         }
         let drops = self.ether()?.recent_drops().ok();
         drops.as_ref().map(carrier_errors)
-    }
-
-    /// Logs what was lost since this was called last.
-    pub(super) fn tell_losses(&mut self) {
-        let Some(lost) = self.losses() else {
-            return;
-        };
-        let before = std::mem::replace(&mut self.told, lost);
-        if let Some(lost) = lost.told_since(&before) {
-            tracing::warn!("{}: frames lost: {lost}", self.place);
-        }
-    }
-
-    /// Logs that frames which came in here found no room at their egress, of which there were as
-    /// many since the start.
-    pub(super) fn tell_congestion(&mut self, frames: u64) {
-        if let Some(line) = self.congestion(frames) {
-            tracing::warn!("{line}");
-        }
-    }
-
-    /// The line of that; none where there are no more than the log has told.
-    pub(super) fn congestion(&mut self, frames: u64) -> Option<String> {
-        let more = frames.saturating_sub(std::mem::replace(&mut self.congested, frames));
-        let place = &self.place;
-        (more > 0).then(|| {
-            format!(
-                "{place}: {more} frames from here were dropped: the port that they go to is too \
-                 slow"
-            )
-        })
     }
 
     /// Moves frames that wait to the Ethernet port, but for those that may not leave any more.

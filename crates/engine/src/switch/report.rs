@@ -4,23 +4,24 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
+use ::io::ether::Place;
 use ::io::ether::fast_path::FastPathCounters;
-use fc::fabric::{
-    DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, PortNumber, SwitchEvent,
-};
+use fc::fabric::{DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, SwitchEvent};
 use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
 use scsi::violation::Violation;
 
-use super::core::SwitchCore;
+use super::core::number;
 use super::ids::IdList;
 use super::ids_keeper::IdsKeeper;
+use super::machine::SwitchMachine;
+use super::ports::OwnPorts;
 use super::unseen::{absent_ports, unseen};
 
-impl SwitchCore {
+impl SwitchMachine {
     /// Tells what has happened, and once a minute what was lost.
-    pub(super) fn report(&mut self, now: Now) {
+    pub(super) fn report(&mut self, now: Now, ports: &mut OwnPorts) {
         let mut ids_changed = false;
         while let Some(event) = self.switch.poll() {
             ids_changed |= matches!(event, SwitchEvent::IdsChanged);
@@ -32,10 +33,10 @@ impl SwitchCore {
         }
         self.lldp.tell_changes(now);
         if self.errors_due <= now {
-            self.read_carrier_errors(now);
+            self.read_carrier_errors(now, ports);
         }
         if self.logins.is_due(now) {
-            self.sweep(now);
+            self.sweep(now, ports);
         }
     }
 
@@ -127,12 +128,12 @@ impl SwitchCore {
 
     /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these
     /// are the counts of the time before; nothing wakes the switch for them.
-    fn read_carrier_errors(&mut self, now: Now) {
+    fn read_carrier_errors(&mut self, now: Now, ports: &mut OwnPorts) {
         self.errors_due = now + ERRORS_READ;
-        for (at, port) in self.ports.iter_mut().enumerate() {
-            if let Some(errors) = port.carrier_errors() {
-                let number = PortNumber(at as u16);
-                self.switch.set_carrier_errors(number, errors);
+        ports.tell(&self.board);
+        for at in 0..self.places.len() {
+            if let Some(errors) = self.board.at(at).carrier {
+                self.switch.set_carrier_errors(number(at), errors);
             }
         }
     }
@@ -158,18 +159,26 @@ impl SwitchCore {
         }
     }
 
-    fn sweep(&mut self, now: Now) {
+    fn sweep(&mut self, now: Now, ports: &mut OwnPorts) {
         for line in self.journal.sweep(now) {
             tracing::warn!("{line}");
         }
         for (at, count) in self.logins.sweep(now) {
-            let place = self.ports[at].place();
+            let place = &self.places[at];
             tracing::info!("{place}: {count} more logins and logouts within a minute");
         }
-        for (number, _, counters) in self.switch.counters() {
-            let port = &mut self.ports[usize::from(number.0)];
-            port.tell_congestion(counters.dropped(DropReason::Congested));
-            port.tell_losses();
+        ports.tell(&self.board);
+        for (at, (lost, congested)) in self.told.iter_mut().enumerate() {
+            let place = &self.places[at];
+            let facts = self.board.at(at);
+            let own = self.switch.counted(number(at));
+            let frames = own.map_or(0, |own| own.dropped(DropReason::Congested));
+            let frames = frames + facts.counters.dropped(DropReason::Congested);
+            tell_congestion(place, frames.saturating_sub(*congested));
+            *congested = frames;
+            if let Some(now) = facts.lost {
+                tell_losses(place, &now, &std::mem::replace(lost, now));
+            }
         }
     }
 
@@ -198,10 +207,12 @@ impl SwitchCore {
     }
 
     /// Tells what was forwarded and dropped at each port, since the start.
-    pub(super) fn tell_counters(&mut self) {
-        for (number, place, counters) in self.switch.counters() {
-            let in_kernel = self.fast_path.counters(usize::from(number.0));
-            tracing::info!("{place}: {}", Counted(counters, in_kernel));
+    pub(super) fn tell_counters(&mut self, ports: &mut OwnPorts) {
+        ports.tell(&self.board);
+        for (at, place) in self.places.iter().enumerate() {
+            let in_kernel = self.fast_path.counters(at);
+            let counters = self.counters(at);
+            tracing::info!("{place}: {}", Counted(&counters, in_kernel));
             for pair in counters.pairs() {
                 let (s_id, d_id) = (pair.s_id, pair.d_id);
                 let (frames, reason) = (pair.frames, pair.reason.name());
@@ -211,11 +222,28 @@ impl SwitchCore {
         tracing::info!("{}", FipCounted(self.switch.fip_statistics()));
         self.tell_unseen();
         self.lldp.tell_all();
-        for port in &mut self.ports {
-            if let Some(lost) = port.losses().as_ref().and_then(FrameLosses::told) {
-                tracing::info!("{}: frames lost: {lost}", port.place());
+        for (at, place) in self.places.iter().enumerate() {
+            let lost = self.board.at(at).lost;
+            if let Some(lost) = lost.as_ref().and_then(FrameLosses::told) {
+                tracing::info!("{place}: frames lost: {lost}");
             }
         }
+    }
+}
+
+/// Logs that more frames which came in at a port found no room at their egress.
+fn tell_congestion(place: &Place, more: u64) {
+    if more > 0 {
+        tracing::warn!(
+            "{place}: {more} frames from here were dropped: the port that they go to is too slow"
+        );
+    }
+}
+
+/// Logs what was lost at a port since it was looked at before.
+fn tell_losses(place: &Place, now: &FrameLosses, before: &FrameLosses) {
+    if let Some(lost) = now.told_since(before) {
+        tracing::warn!("{place}: frames lost: {lost}");
     }
 }
 

@@ -11,8 +11,9 @@ use scsi::medium::Now;
 use serde::{Deserialize, Serialize};
 
 use super::ReadyPort;
-use super::core::SwitchCore;
+use super::machine::SwitchMachine;
 use super::options::SwitchOptions;
+use super::ports::OwnPorts;
 
 /// A switch that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,18 +132,18 @@ impl SwitchTeller {
     }
 }
 
-impl SwitchCore {
+impl SwitchMachine {
     /// Answers programs that ask what the switch is like.
-    pub(super) fn answer(&mut self, now: Now) {
+    pub(super) fn answer(&mut self, now: Now, ports: &mut OwnPorts) {
         if let Some(mut teller) = self.teller.take() {
             let SwitchTeller { socket, lasting } = &mut teller;
-            socket.answer(now, || self.status(lasting));
+            socket.answer(now, || self.status(lasting, ports));
             self.teller = Some(teller);
         }
     }
 
-    fn status(&mut self, lasting: &SwitchStatus) -> SwitchStatus {
-        let survey = self.survey();
+    fn status(&mut self, lasting: &SwitchStatus, ports: &mut OwnPorts) -> SwitchStatus {
+        let survey = self.survey(ports);
         let mut status = lasting.clone();
         status.active = survey.is_active;
         for (port, counted) in status.ports.iter_mut().zip(&survey.ports) {

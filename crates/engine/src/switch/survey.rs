@@ -1,10 +1,12 @@
 //! What a switch has at a moment, for those who ask it while it runs.
 
-use fc::fabric::{DropReason, FabricLogin};
+use fc::fabric::{DropReason, FabricLogin, PortCounters};
 use fc::wire::names::Wwn;
 use runtime::n_port::FrameLosses;
 
-use super::core::SwitchCore;
+use super::core::number;
+use super::machine::SwitchMachine;
+use super::ports::OwnPorts;
 
 /// What a switch has at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,23 +42,25 @@ pub struct SwitchPortSurvey {
     pub lost: Option<FrameLosses>,
 }
 
-impl SwitchCore {
+impl SwitchMachine {
     /// What it has now.
-    pub(super) fn survey(&mut self) -> SwitchSurvey {
-        let mut ports = Vec::with_capacity(self.ports.len());
-        for (number, place, counters) in self.switch.counters() {
-            let port = &mut self.ports[usize::from(number.0)];
-            let forwarded = self.fast_path.forwarded(usize::from(number.0), counters);
+    pub(super) fn survey(&mut self, own: &mut OwnPorts) -> SwitchSurvey {
+        own.tell(&self.board);
+        let mut ports = Vec::with_capacity(self.places.len());
+        for (at, place) in self.places.iter().enumerate() {
+            let counters = self.counters(at);
+            let forwarded = self.fast_path.forwarded(at, &counters);
             let dropped = DropReason::ALL.map(|reason| (reason, counters.dropped(reason)));
             let dropped = dropped.into_iter().filter(|(_, frames)| *frames > 0);
+            let facts = self.board.at(at);
             ports.push(SwitchPortSurvey {
-                place: place.to_owned(),
-                is_up: port.is_usable(),
+                place: place.to_string(),
+                is_up: facts.is_usable,
                 frames: forwarded.frames,
                 bytes: forwarded.bytes,
                 taken: counters.taken,
                 dropped: dropped.collect(),
-                lost: port.losses(),
+                lost: facts.lost,
             });
         }
         SwitchSurvey {
@@ -66,5 +70,13 @@ impl SwitchCore {
             ports,
             logins: self.switch.logins().cloned().collect(),
         }
+    }
+    /// What came in at a port: the counts of all cores.
+    pub(super) fn counters(&self, at: usize) -> PortCounters {
+        let mut counters = self.board.at(at).counters.clone();
+        if let Some(own) = self.switch.counted(number(at)) {
+            counters.add(own);
+        }
+        counters
     }
 }

@@ -1,0 +1,149 @@
+//! The machine of a switch, and what goes on around it: orders, the log, and what other programs
+//! are told. It lives on core 0.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use ::io::ether::{LinkStatus, Place};
+use fc::fabric::Switch;
+use fc::fabric::zones::Zones;
+use fc::wire::ethernet::VlanTag;
+use runtime::journal::Journal;
+use runtime::n_port::FrameLosses;
+use scsi::medium::Now;
+
+use super::core::number;
+use super::fast_path::SwitchFastPath;
+use super::ids_keeper::IdsKeeper;
+use super::lldp::LldpAgents;
+use super::login_log::LoginLog;
+use super::orders::SwitchOrder;
+use super::pfc_watch::PfcWatch;
+use super::ports::{OwnPorts, PortBoard};
+use super::status::SwitchTeller;
+
+/// A switch without its ports.
+pub(super) struct SwitchMachine {
+    pub(super) switch: Switch,
+    pub(super) lldp: LldpAgents,
+    /// Those that are active.
+    pub(super) zones: Arc<Zones>,
+    /// Where its ports are.
+    pub(super) places: Vec<Place>,
+    pub(super) board: PortBoard,
+    orders: Receiver<SwitchOrder>,
+    pub(super) ids: Option<IdsKeeper>,
+    pub(super) fast_path: SwitchFastPath,
+    pub(super) logins: LoginLog,
+    pub(super) journal: Journal,
+    /// What tells other programs of the switch.
+    pub(super) teller: Option<SwitchTeller>,
+    /// When errors that interfaces count are to be read again.
+    pub(super) errors_due: Now,
+    /// What tells which interfaces have PFC.
+    pub(super) pfc: Option<PfcWatch>,
+    /// Of each port: frames that were lost there, as far as the log has told, and those that came
+    /// in there and found no room at their egress.
+    pub(super) told: Vec<(FrameLosses, u64)>,
+    /// All ports were logged out. It ends when that has been sent, or then.
+    ends: Option<Now>,
+}
+
+/// For how long a switch that ends waits for its last words to leave.
+pub(super) const LINGER: Duration = Duration::from_secs(1);
+
+impl SwitchMachine {
+    pub(super) fn new(
+        (switch, zones, lldp): (Switch, Arc<Zones>, LldpAgents),
+        (places, board): (Vec<Place>, PortBoard),
+        fast_path: SwitchFastPath,
+        orders: Receiver<SwitchOrder>,
+    ) -> Self {
+        let ports = places.len();
+        Self {
+            switch,
+            lldp,
+            zones,
+            places,
+            board,
+            orders,
+            ids: None,
+            fast_path,
+            logins: LoginLog::new(ports),
+            journal: Journal::default(),
+            teller: None,
+            errors_due: Now::ZERO,
+            pfc: None,
+            told: vec![(FrameLosses::default(), 0); ports],
+            ends: None,
+        }
+    }
+
+    /// All ports were logged out. The switch ends when that has been sent, or then.
+    pub(super) const fn ends(&self) -> Option<Now> {
+        self.ends
+    }
+
+    /// When it has something to do.
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        let deadlines = [
+            self.switch.next_deadline(),
+            self.lldp.next_deadline(),
+            self.ends,
+            self.logins.next_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Does what is due.
+    pub(super) fn expire(&mut self, now: Now) {
+        if self.switch.next_deadline().is_some_and(|at| at <= now) {
+            self.switch.expire(now);
+        }
+        self.lldp.expire(now);
+    }
+
+    /// Takes a frame of LLDP that came in at a port.
+    pub(super) fn hear_lldp(&mut self, now: Now, at: usize, frame: &[u8], tag: Option<VlanTag>) {
+        if let Err((from, violation)) = self.lldp.receive(now, at, frame, tag) {
+            self.tell_violation(now, &self.places[at], from, violation);
+        }
+    }
+
+    /// The link of a port has changed.
+    pub(super) fn hear_link(&mut self, now: Now, at: usize, (link, is_up): (LinkStatus, bool)) {
+        self.switch.resize(now, number(at), link.mtu as usize);
+        self.switch.link(now, number(at), is_up);
+        self.lldp.link(now, at, is_up);
+    }
+
+    /// Does what other threads have ordered. Returns the ports of which the kernel's forwarding is
+    /// to be set up anew.
+    pub(super) fn obey(&mut self, now: Now, ports: &mut OwnPorts) -> Vec<usize> {
+        let mut anew = Vec::new();
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                SwitchOrder::Stop => {
+                    self.switch.shut_down(now);
+                    self.lldp.shut_down(now);
+                    self.ends = Some(now + LINGER);
+                }
+                SwitchOrder::SetZones(zones) => {
+                    self.switch.set_zones(now, Arc::clone(&zones));
+                    let table = self.switch.forwarding();
+                    self.fast_path
+                        .keep(|egress, s_id, d_id| table.allows(egress, (s_id, d_id)).is_ok());
+                    self.zones = zones;
+                    self.tell_zones();
+                }
+                SwitchOrder::Tell => self.tell_counters(ports),
+                SwitchOrder::PfcChanged(at) => anew.push(at),
+                SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
+                // Who asked may have lost patience.
+                SwitchOrder::Survey(asker) => drop(asker.send(self.survey(ports))),
+            }
+        }
+        anew
+    }
+}
