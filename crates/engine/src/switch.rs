@@ -4,7 +4,9 @@
 //! | duty | modules |
 //! |---|---|
 //! | its options, and what is wrong with them | [`options`] |
-//! | the thread that moves frames, and the ports it has | `core`, `ports` |
+//! | a thread that moves frames, and the ports it has | `core`, `ports` |
+//! | several of them, and what they give each other | `cores`, `peer`, `exchange`, `threads` |
+//! | the ways between them: frames, mail, and what the machine says | `lanes`, `mail`, `words` |
 //! | the machine, and what goes on around it | `machine` |
 //! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
@@ -22,16 +24,21 @@
 
 mod backlog;
 mod core;
+mod cores;
 mod egress;
+mod exchange;
 mod fast_path;
 mod holdback;
 mod ids;
 mod ids_keeper;
+mod lanes;
 mod lldp;
 mod login_log;
 mod machine;
+mod mail;
 pub mod options;
 mod orders;
+mod peer;
 mod pfc_watch;
 mod port;
 mod ports;
@@ -43,16 +50,19 @@ mod survey;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod unseen;
 mod vlan;
+mod words;
 mod zone_file;
 
 use std::io;
+use std::iter;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ::io::ether::{PRIORITY, Place, dcb};
-use ::io::ring::{AnyRing, Ring};
+use ::io::ring::{AnyRing, Ring, Waker};
 use fc::fabric::zones::Zones;
 use fc::fabric::{Switch, SwitchConfig, SwitchPortConfig};
 use fc::wire::ethernet::{Mac, VlanTag};
@@ -60,7 +70,8 @@ use runtime::n_port::{FcfAttachment, NoPort};
 use scsi::medium::Now;
 use serde::Serialize;
 
-use self::core::SwitchCore;
+use self::core::{CoreParts, SwitchCore};
+use self::cores::SwitchCores;
 use self::fast_path::SwitchFastPath;
 pub use self::ids::IdsError;
 use self::ids::{IdList, IdsFolder};
@@ -70,12 +81,14 @@ use self::machine::SwitchMachine;
 use self::options::{FastPathChoice, SwitchOptions};
 pub use self::orders::{NoSurvey, PendingSurvey, SURVEY_PATIENCE, SwitchOrders};
 use self::orders::{OrderSender, SwitchOrder};
+use self::peer::CorePeer;
 use self::pfc_watch::{PFC_READ, PfcWatch};
 use self::port::SwitchPort;
 use self::ports::{OwnPorts, PortBoard};
 pub use self::running::RunningSwitch;
 use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
+use self::threads::{CoreThreads, WaitingThreads};
 pub use self::vlan::OtherVlan;
 pub use self::zone_file::{PendingRead, ReadError, ZoneReads, ZonesError, read_zones};
 
@@ -191,10 +204,10 @@ impl OpenSwitch {
         if let Some(cause) = other {
             tracing::info!("no io_uring ({cause}): using epoll");
         }
+        let waiting = WaitingThreads::start(options.cores() - 1, options.ring)?;
+        let wakers = iter::once(ring.waker()).chain(waiting.wakers()).collect();
         let (sender, heard) = OrderSender::new(ring.waker());
-        let keeper = ids_keeper(&options, &sender)?;
         let orders = SwitchOrders::new(sender.clone(), &options.zoning);
-        let epoch = Instant::now();
         let switch = switch(&options, Arc::clone(&zones), ids, &attachments)?;
         if options.standby {
             let (name, fabric) = (switch.switch_name(), switch.fabric_name());
@@ -204,19 +217,67 @@ impl OpenSwitch {
         let teller = teller(&options, &ports, &switch, &attachments);
         let lldp = LldpAgents::start(options.lldp, &mut attachments)?;
         let mut ports_there: Vec<_> = attachments.into_iter().map(SwitchPort::new).collect();
-        let fast_path = SwitchFastPath::start(options.fast_path, &mut ports_there);
         let board = PortBoard::new(ports.len());
-        let places = options.places.clone();
-        let machines = (switch, zones, lldp);
-        let mut machine = SwitchMachine::new(machines, (places, board), fast_path, heard);
-        (machine.ids, machine.teller) = (keeper, teller);
+        let mut machine = SwitchMachine::new(
+            (switch, zones, lldp),
+            (options.places.clone(), board),
+            SwitchFastPath::start(options.fast_path, &mut ports_there),
+            heard,
+        );
+        machine.ids = ids_keeper(&options, &sender)?;
+        machine.teller = teller;
         machine.pfc = pfc_watch(&options, &sender)?;
         machine.tell_absent_ports();
-        let ports_there = OwnPorts::new(ports_there.into_iter().map(Some).collect());
-        let mut core = SwitchCore::new(ring, epoch, ports_there, machine);
+        let (parts, threads) = divide(machine, ports_there, wakers, waiting);
+        let mut core = SwitchCore::new(ring, parts);
         ready(&ports, orders)?;
-        Ok(core.run()?)
+        let ran = core.run();
+        // What has failed on another core is why this one has ended.
+        threads.end().and(ran)?;
+        Ok(())
     }
+}
+
+/// Divides the ports among cores, each of which has a waker, and has all but core 0 begin. Returns
+/// what that has.
+fn divide(
+    machine: SwitchMachine,
+    ports: Vec<SwitchPort>,
+    wakers: Vec<Waker>,
+    waiting: WaitingThreads,
+) -> (CoreParts, CoreThreads) {
+    let epoch = Instant::now();
+    let (fast_path, board) = (machine.fast_path.clone(), machine.board.clone());
+    let table = machine.switch.forwarding();
+    let count = wakers.len();
+    let homes = cores::homes(ports.len(), count);
+    let mut divided: Vec<Vec<Option<SwitchPort>>> = Vec::new();
+    divided.resize_with(count, || homes.iter().map(|_| None).collect());
+    for (at, port) in ports.into_iter().enumerate() {
+        divided[homes[at]][at] = Some(port);
+    }
+    let cores = SwitchCores::new(wakers, homes, Arc::clone(&table), board.clone());
+    let cores = (count > 1).then(|| Arc::new(cores));
+    let mut parts = divided.into_iter().enumerate().map(|(core, ports)| {
+        let peer = |cores| CorePeer::new(core, Arc::clone(cores), Arc::clone(&table));
+        let mut ports = OwnPorts::new(ports);
+        ports.tell(&board);
+        CoreParts {
+            epoch,
+            ports,
+            fast_path: fast_path.clone(),
+            board: board.clone(),
+            machine: None,
+            peer: cores.as_ref().map(peer),
+        }
+    });
+    let mut first = parts.next().expect("core 0");
+    first.machine = Some(Box::new(machine));
+    let threads = match &cores {
+        Some(cores) => waiting.begin(Arc::clone(cores), parts),
+        None => CoreThreads::none(),
+    };
+    (first, threads)
 }
 
 /// What keeps N_Port_IDs, if there is a place for them. That of a standby looks at what the other

@@ -53,6 +53,11 @@ impl<T> Backlog<T> {
         self.used
     }
 
+    /// How many frames wait.
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

@@ -1,42 +1,72 @@
-//! The thread that carries a switch: it moves frames between Ethernet ports as the machine says.
+//! A thread that carries a switch: it moves frames between Ethernet ports as the machine says.
 //!
 //! A turn takes what has come in at the ports that are ready, does what is due, has every port
 //! send, and sleeps until something happens.
 //!
-//! All ports are on this one thread. What forwarding a frame takes is in the machine's
-//! [`ForwardTable`](fc::fabric::ForwardTable), a value that does not change: with more threads,
-//! each has that of the moment for its own ports, and hands on what is for the machine.
+//! One thread may have all ports, and the machine. With more threads each has some of the ports and
+//! forwards by a snapshot of the machine's [`ForwardTable`](fc::fabric::ForwardTable); it gives
+//! other cores what goes to their ports, and the first one what is for the machine
+//! ([`super::exchange`]).
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
 use ::io::ether::fast_path::FrameNumber;
 use ::io::ring::{AnyRing, Ring, RingEvent, SocketRing, Token};
-use fc::fabric::{DropReason, PortNumber, Verdict};
+use fc::fabric::{DropReason, Forwarding, PortNumber, Verdict};
 use fc::wire::ethernet::VlanTag;
 use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
-use super::egress::EgressOf;
+use super::backlog::Backlog;
+use super::egress::{EgressOf, EgressSide};
 use super::fast_path::SwitchFastPath;
 use super::holdback::{BatchCount, Holdback};
 use super::lldp::LldpAgents;
 use super::machine::SwitchMachine;
+use super::mail::{LateMail, MailItem};
+use super::peer::CorePeer;
 use super::port::{PassingFrame, Sent, SwitchPort};
-use super::ports::OwnPorts;
+use super::ports::{OwnPorts, PortBoard};
+use super::words::Outbox;
+
+/// What a core is made of, beside its ring.
+pub(super) struct CoreParts {
+    pub(super) epoch: Instant,
+    pub(super) ports: OwnPorts,
+    pub(super) fast_path: SwitchFastPath,
+    pub(super) board: PortBoard,
+    /// On core 0.
+    pub(super) machine: Option<Box<SwitchMachine>>,
+    /// Where there are several cores.
+    pub(super) peer: Option<CorePeer>,
+}
 
 /// A core of a switch, with its ports.
 pub(super) struct SwitchCore {
     ring: AnyRing,
     epoch: Instant,
     pub(super) ports: OwnPorts,
-    pub(super) machine: SwitchMachine,
-    holdback: Holdback,
-    fast_path: SwitchFastPath,
+    board: PortBoard,
+    pub(super) machine: Option<Box<SwitchMachine>>,
+    pub(super) peer: Option<CorePeer>,
+    /// On core 0 of several.
+    pub(super) outbox: Option<Outbox>,
+    /// The mail that is read, or an empty ring for it.
+    pub(super) mail: Backlog<MailItem>,
+    pub(super) holdback: Holdback,
+    pub(super) fast_path: SwitchFastPath,
     /// How each port is waited for.
     watches: Vec<Watch>,
     /// A frame without the number that the kernel gave it.
     scratch: Vec<u8>,
+    /// When the machine's core is to be told of its ports.
+    facts_due: Option<Now>,
+    late: LateMail,
+    /// A core without the machine ends when all has left, or then.
+    pub(super) ends: Option<Now>,
 }
 
 /// How a port is waited for.
@@ -50,27 +80,44 @@ enum Watch {
     Clock,
 }
 
-/// How often ports are looked at that the ring does not wait for: cables that are held back, and
+/// How often ports are looked at that the ring does not wait for: ports that are held back, and
 /// those for which the kernel has no memory.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// How long after something came in other cores are told what was lost there.
+const FACTS: Duration = Duration::from_secs(1);
+
 impl SwitchCore {
-    pub(super) fn new(
-        ring: AnyRing,
-        epoch: Instant,
-        ports: OwnPorts,
-        machine: SwitchMachine,
-    ) -> Self {
+    pub(super) fn new(ring: AnyRing, parts: CoreParts) -> Self {
+        let CoreParts {
+            epoch,
+            ports,
+            fast_path,
+            board,
+            machine,
+            peer,
+        } = parts;
         let count = ports.count();
+        let has_mail = machine.is_some() && peer.is_some();
+        let outbox = peer.as_ref().filter(|_| has_mail);
+        let outbox = outbox.map(|peer| Outbox::new(Arc::clone(&peer.cores)));
+        let pressure = peer.as_ref().map(|peer| Arc::clone(&peer.cores.pressure));
         Self {
             ring,
             epoch,
             ports,
-            fast_path: machine.fast_path.clone(),
+            board,
             machine,
-            holdback: Holdback::new(count),
+            peer,
+            outbox,
+            mail: Self::mail_place(has_mail),
+            holdback: Holdback::new(count, pressure.unwrap_or_default()),
+            fast_path,
             watches: vec![Watch::No; count],
             scratch: Vec::new(),
+            facts_due: None,
+            late: LateMail::default(),
+            ends: None,
         }
     }
 
@@ -78,7 +125,7 @@ impl SwitchCore {
     ///
     /// # Errors
     ///
-    /// When the ring fails.
+    /// When the ring fails, or another core has ended.
     pub(super) fn run(&mut self) -> io::Result<()> {
         loop {
             self.flush();
@@ -89,23 +136,54 @@ impl SwitchCore {
             self.ring.wait(self.patience())?;
             self.take_events();
             let now = self.now();
+            self.exchange(now);
             self.look(now);
-            self.machine.expire(now);
-            self.machine.report(now, &mut self.ports);
-            self.machine.answer(now, &mut self.ports);
+            self.tell_facts(now);
+            self.run_machine(now)?;
         }
     }
 
-    fn now(&self) -> Now {
+    pub(super) fn now(&self) -> Now {
         self.epoch.elapsed()
+    }
+
+    /// Has the machine do what is due, and tell what has happened.
+    fn run_machine(&mut self, now: Now) -> io::Result<()> {
+        let Some(machine) = &mut self.machine else {
+            return Ok(());
+        };
+        let peer = self.peer.as_ref();
+        let is_any_unread = peer.is_some_and(|peer| peer.cores.unmailed.load(Relaxed) != 0);
+        if !self.late.may_wait(now, is_any_unread) {
+            machine.expire(now);
+        }
+        machine.report(now, &mut self.ports);
+        machine.answer(now, &mut self.ports);
+        if peer.is_some_and(|peer| peer.cores.has_failed.load(Acquire)) {
+            return Err(io::Error::other("one of its cores has ended"));
+        }
+        Ok(())
     }
 
     /// Has every port send what it has.
     fn flush(&mut self) {
+        self.say(self.now());
+        self.flush_ports();
+        if let Some(peer) = &mut self.peer {
+            peer.settle();
+            peer.wake_fed();
+        }
+    }
+
+    pub(super) fn flush_ports(&mut self) {
+        let side = match (&mut self.peer, &mut self.machine) {
+            (Some(peer), _) => EgressSide::Peer(peer),
+            (None, Some(machine)) => EgressSide::Machine(&mut machine.switch, &mut machine.lldp),
+            (None, None) => return,
+        };
         let mut egress = EgressOf {
-            now: self.now(),
-            switch: &mut self.machine.switch,
-            lldp: &mut self.machine.lldp,
+            side,
+            now: self.epoch.elapsed(),
             number: number(0),
         };
         for (at, port) in self.ports.iter_mut() {
@@ -117,8 +195,17 @@ impl SwitchCore {
     }
 
     fn has_ended(&self) -> bool {
-        let ends = self.machine.ends();
-        ends.is_some_and(|at| at <= self.now() || !self.ports.has_more())
+        let machine = self.machine.as_ref();
+        let ends = machine.map_or(self.ends, |machine| machine.ends());
+        ends.is_some_and(|at| at <= self.now() || !self.has_more())
+    }
+
+    fn has_more(&self) -> bool {
+        let outbox = self.outbox.as_ref();
+        let peer = self.peer.as_ref();
+        self.ports.has_more()
+            || peer.is_some_and(|peer| !peer.has_said_all())
+            || outbox.is_some_and(|outbox| !outbox.has_said_all())
     }
 
     /// Has the ring wait for every port that may be read.
@@ -145,7 +232,13 @@ impl SwitchCore {
     /// How long there is nothing to do.
     fn patience(&self) -> Option<Duration> {
         let now = self.now();
-        let left = self.machine.next_deadline();
+        let due = self.machine.as_ref().and_then(|one| one.next_deadline());
+        // What is late and waits for mail is looked at again soon.
+        let is_late = self.late.is_any_unread();
+        let due = due.map(|at| if is_late { at.max(now + LOOK) } else { at });
+        let words = self.outbox.as_ref().and_then(Outbox::next_deadline);
+        let deadlines = [due, words, self.ends, self.facts_due];
+        let left = deadlines.into_iter().flatten().min();
         let left = left.map(|at| at.saturating_sub(now));
         let mut own = self.ports.iter();
         let is_watched = own.all(|(at, _)| self.watches[at] == Watch::Ring);
@@ -185,7 +278,14 @@ impl SwitchCore {
             return;
         };
         port.resume();
-        if !port.is_cable() || self.holdback.may_read(now, at) {
+        let is_cable = port.is_cable();
+        if self.is_unmailed(at) {
+            return;
+        }
+        if is_cable {
+            self.look_at_lanes();
+        }
+        if !is_cable || self.holdback.may_read(now, at) {
             self.receive(now, at);
         }
     }
@@ -209,23 +309,30 @@ impl SwitchCore {
                 self.holdback.was_read(ended, at, count, spent);
             }
         }
+        if let Some(peer) = &mut self.peer {
+            peer.settle();
+            peer.wake_fed();
+            self.facts_due.get_or_insert(ended + FACTS);
+        }
         self.look_for_news(now, at);
     }
 
-    /// Has the machine look at a frame, and sends it on if it is to go on: it is copied once, from
-    /// where it came in to where it leaves. `false` if it does not go on.
+    /// Has the machine or its table look at a frame, and sends it on if it is to go on: it is
+    /// copied once, from where it came in to where it leaves or to the lane to the core of that
+    /// port. `false` if it does not go on.
     fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) -> bool {
         let tag = tci.map(VlanTag::decode);
         if LldpAgents::takes(frame) {
-            self.machine.hear_lldp(now, at, frame, tag);
+            self.hear_lldp(now, at, frame, tag);
             return false;
         }
-        let switch = &mut self.machine.switch;
-        let Verdict::Forward(way) = switch.receive_tagged(now, number(at), frame, tag) else {
+        let Some(way) = self.decide(now, at, frame, tag) else {
             return false;
         };
-        let egress = usize::from(way.egress.0);
-        let (numbered, has_number) = self.fast_path.learn(number(at), &way, frame);
+        // The machine's own table is newer than any that others have.
+        let peer = self.peer.as_ref().filter(|_| self.machine.is_none());
+        let version = peer.map_or(u64::MAX, |peer| peer.version);
+        let (numbered, has_number) = self.fast_path.learn(version, number(at), &way, frame);
         let bytes = if has_number {
             self.scratch.clear();
             self.scratch.extend_from_slice(frame);
@@ -240,19 +347,58 @@ impl SwitchCore {
             ingress: number(at),
             bytes,
         };
-        self.holdback.feeds(at, egress);
-        let Some(port) = self.ports.get(egress) else {
-            return false;
+        let egress = usize::from(way.egress.0);
+        let sent = if let Some(port) = self.ports.get(egress) {
+            self.holdback.feeds(at, egress);
+            self.fast_path.leaves(egress, numbered);
+            let sent = port.send(&frame);
+            self.holdback.waits(egress, port.queued());
+            sent
+        } else if let Some(peer) = &mut self.peer {
+            let (core, sent) = peer.forward(&frame, numbered);
+            self.holdback.feeds(at, egress);
+            self.holdback.feeds_lane(at, core);
+            sent
+        } else {
+            Sent::Congested
         };
-        self.fast_path.leaves(egress, numbered);
-        if port.send(&frame) == Sent::Congested {
+        if sent == Sent::Congested {
             let undelivered = frame.undelivered();
-            self.machine
-                .switch
-                .count_undelivered(DropReason::Congested, &undelivered);
+            self.count_undelivered(DropReason::Congested, &undelivered);
         }
-        self.holdback.waits(egress, port.queued());
         true
+    }
+
+    fn decide(
+        &mut self,
+        now: Now,
+        at: usize,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Option<Forwarding> {
+        let Some(machine) = &mut self.machine else {
+            return self.peer.as_mut()?.decide(at, frame, tag);
+        };
+        let switch = &mut machine.switch;
+        match switch.receive_tagged(now, number(at), frame, tag) {
+            Verdict::Forward(way) => Some(way),
+            Verdict::Taken | Verdict::Dropped(_) => None,
+        }
+    }
+
+    fn count_undelivered(&mut self, reason: DropReason, frame: &fc::fabric::UndeliveredFrame) {
+        match (&mut self.peer, &mut self.machine) {
+            (Some(peer), _) => peer.count_undelivered(reason, frame),
+            (None, Some(machine)) => machine.switch.count_undelivered(reason, frame),
+            (None, None) => {}
+        }
+    }
+
+    fn hear_lldp(&mut self, now: Now, at: usize, frame: &[u8], tag: Option<VlanTag>) {
+        match &mut self.machine {
+            Some(machine) => machine.hear_lldp(now, at, frame, tag),
+            None => self.mail(at, MailItem::Lldp(tag), frame),
+        }
     }
 
     fn look_for_news(&mut self, now: Now, at: usize) {
@@ -270,20 +416,44 @@ impl SwitchCore {
                     }
                 }
                 self.fast_path.look_at(at, port);
-                self.machine.hear_link(now, at, (link, is_up));
+                self.ports.tell(&self.board);
+                match &mut self.machine {
+                    Some(machine) => machine.hear_link(now, at, (link, is_up)),
+                    None => self.mail(at, MailItem::Link(link, is_up), &[]),
+                }
             }
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: cannot read its link: {cause}", port.place()),
         }
     }
 
+    /// Tells what was lost at the ports, once in a while.
+    fn tell_facts(&mut self, now: Now) {
+        if self.facts_due.is_some_and(|at| at <= now) {
+            self.facts_due = None;
+            self.ports.tell(&self.board);
+        }
+    }
+
     /// Does what other threads have ordered.
     fn obey(&mut self) {
         let now = self.now();
-        for at in self.machine.obey(now, &mut self.ports) {
-            if let Some(port) = self.ports.get(at) {
-                self.fast_path.attach_anew(at, port);
-            }
+        let machine = self.machine.as_mut();
+        let anew = machine.map(|machine| machine.obey(now, &mut self.ports));
+        for at in anew.unwrap_or_default() {
+            self.attach_anew(at);
+        }
+    }
+
+    /// Sets up the kernel's forwarding at a port anew, on the core of the port.
+    pub(super) fn attach_anew(&mut self, at: usize) {
+        if let Some(port) = self.ports.get(at) {
+            return self.fast_path.attach_anew(at, port);
+        }
+        if let Some(peer) = &self.peer {
+            let home = peer.cores.homes[at];
+            peer.cores.posts[home].anew.fetch_or(1 << at, Relaxed);
+            peer.cores.wakers[home].wake();
         }
     }
 }

@@ -9,14 +9,22 @@ use scsi::medium::Now;
 
 use super::backlog::QueuedFrame;
 use super::lldp::LldpAgents;
+use super::peer::CorePeer;
 use super::port::{Egress, SwitchPort};
 
-/// A switch while one of its ports sends.
+/// A core while one of its ports sends.
 pub(super) struct EgressOf<'a> {
-    pub(super) switch: &'a mut Switch,
-    pub(super) lldp: &'a mut LldpAgents,
+    pub(super) side: EgressSide<'a>,
     pub(super) now: Now,
     pub(super) number: PortNumber,
+}
+
+/// What decides and counts, and has something to say.
+pub(super) enum EgressSide<'a> {
+    /// The machine, on the only core.
+    Machine(&'a mut Switch, &'a mut LldpAgents),
+    /// A core of several.
+    Peer(&'a mut CorePeer),
 }
 
 impl EgressOf<'_> {
@@ -25,7 +33,10 @@ impl EgressOf<'_> {
         if self.now.saturating_sub(queued.since) > Switch::E_D_TOV {
             return Err(DropReason::Aged);
         }
-        self.switch.still_allows(self.number, ids, queued.since)
+        match &self.side {
+            EgressSide::Machine(switch, _) => switch.still_allows(self.number, ids, queued.since),
+            EgressSide::Peer(peer) => peer.table.still_allows(self.number, ids, queued.since),
+        }
     }
 }
 
@@ -33,13 +44,21 @@ impl Egress for EgressOf<'_> {
     fn may_leave(&mut self, queued: &QueuedFrame) -> bool {
         let checked = self.check(queued);
         if let Err(reason) = checked {
-            self.switch.count_undelivered(reason, &queued.frame);
+            match &mut self.side {
+                EgressSide::Machine(switch, _) => switch.count_undelivered(reason, &queued.frame),
+                EgressSide::Peer(peer) => peer.count_undelivered(reason, &queued.frame),
+            }
         }
         checked.is_ok()
     }
 
     fn say(&mut self, out: &mut SwitchPort) {
-        self.lldp.transmit(self.number.0.into(), out);
-        self.switch.transmit(self.number, out);
+        match &mut self.side {
+            EgressSide::Machine(switch, lldp) => {
+                lldp.transmit(self.number.0.into(), out);
+                switch.transmit(self.number, out);
+            }
+            EgressSide::Peer(peer) => peer.say(self.number.0.into(), out),
+        }
     }
 }

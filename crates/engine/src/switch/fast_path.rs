@@ -52,6 +52,9 @@ struct ForwardedPairs {
     /// Of each egress: the last frame of a pair that came to the machine, and has to leave before
     /// the kernel may send the next one.
     leaving: Vec<HashMap<RouteNumber, FrameNumber>>,
+    /// Cores that forward by an older table than this one insert no pair: it may have been taken
+    /// out just before.
+    least: u64,
 }
 
 /// A frame that has a number of the kernel, and its pair: it has left before the next one may go by
@@ -94,6 +97,7 @@ impl SwitchFastPath {
             by_id: HashMap::new(),
             mtus: vec![0; ports.len()],
             leaving: ports.iter().map(|_| HashMap::new()).collect(),
+            least: 0,
         };
         let path = Self(Some(Arc::new(SharedPairs {
             attached: AtomicU64::new(0),
@@ -123,10 +127,11 @@ impl SwitchFastPath {
         });
     }
 
-    /// The machine has let a frame through. Returns what the kernel is to be told when it leaves,
+    /// The table of that version has let a frame through. Returns what the kernel is to be told when it leaves,
     /// and whether it has a number of the kernel, which is to be taken out.
     pub(super) fn learn(
         &self,
+        version: u64,
         ingress: PortNumber,
         way: &Forwarding,
         frame: &[u8],
@@ -148,7 +153,7 @@ impl SwitchFastPath {
                 route: known.route,
                 number,
             }),
-            (None, _) if is_attached => {
+            (None, _) if is_attached && version >= pairs.least => {
                 pairs.insert(key, way, frame);
                 None
             }
@@ -191,14 +196,18 @@ impl SwitchFastPath {
         }
     }
 
-    /// An N_Port is not logged in any more.
-    pub(super) fn forget(&self, id: FcId) {
-        self.change(|pairs| pairs.forget(id));
+    /// An N_Port is not logged in any more, by the table of that version.
+    pub(super) fn forget(&self, version: u64, id: FcId) {
+        self.change(|pairs| {
+            pairs.least = version;
+            pairs.forget(id);
+        });
     }
 
-    /// Forgets pairs that may not speak with each other any more.
-    pub(super) fn keep(&self, is_allowed: impl Fn(PortNumber, FcId, FcId) -> bool) {
+    /// Forgets pairs that may not speak with each other any more, by the table of that version.
+    pub(super) fn keep(&self, version: u64, is_allowed: impl Fn(PortNumber, FcId, FcId) -> bool) {
         self.change(|pairs| {
+            pairs.least = version;
             pairs.forget_where(|(_, s_id, d_id), pair| {
                 !is_allowed(PortNumber(pair.egress as u16), *s_id, *d_id)
             });

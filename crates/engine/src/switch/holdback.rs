@@ -6,11 +6,17 @@
 //! [`PATIENCE`] the port that it is at holds nobody back until its queue has been empty once, and
 //! meanwhile loses what it has no room for.
 //!
+//! Where ports live on several cores, a lane to another core holds a cable back as an egress port
+//! does; and whatever a port is, it is left unread while the machine's core does not take the mail
+//! of it: what is lost there is a host's login, not only a frame.
+//!
 //! What comes in at a cable and is not forwarded, but for the switch itself or dropped, has no such
 //! queue. A station that sends nothing else, as fast as it can, would have the switch read a whole
 //! batch of it in each turn, while the ports of others wait. So a cable from which too many of such
 //! frames came in a batch is left unread for [`REST`] times as long as they took.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -36,13 +42,29 @@ const FULL: usize = super::backlog::BACKLOG_MAX / 4;
 /// Bytes in its queue from which on downwards it does not any more.
 const CALM: usize = FULL / 4;
 
-/// The state of all ports.
+/// Bytes in a lane to another core from which on it holds cables back: what is left of it has room
+/// for the batch of one cable, as one core reads its cables one after the other.
+pub(super) const LANE_FULL: usize = super::lanes::LANE_MAX / 4;
+
+/// The state of all egress ports, which all cores know.
+#[derive(Debug, Default)]
+pub(super) struct EgressPressure {
+    /// Those whose queue is full, until it is calm again.
+    full: AtomicU64,
+    /// Those that have held a cable back for too long, until their queue is empty.
+    given_up: AtomicU64,
+}
+
+/// The state of the ports of a core.
 #[derive(Debug, Default)]
 pub(super) struct Holdback {
-    /// Egress ports whose queue is full, until it is calm again.
-    full: PortSet,
-    /// Egress ports that have held a cable back for too long, until their queue is empty.
-    given_up: PortSet,
+    egress: Arc<EgressPressure>,
+    /// Cores to which the lane is full, until it is taken.
+    full_lanes: PortSet,
+    /// Cores that have held a cable back for too long, until the lane to them is empty.
+    given_up_lanes: PortSet,
+    /// Ports that are left unread as their mail is not taken.
+    unmailed: PortSet,
     cables: Vec<CableState>,
 }
 
@@ -51,6 +73,8 @@ pub(super) struct Holdback {
 struct CableState {
     /// Where the frames went that came in last.
     fed: PortSet,
+    /// To which other cores those of them went that are for ports there.
+    fed_lanes: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
     /// Until when it rests.
@@ -78,6 +102,10 @@ impl PortSet {
         self.0 &= !(1 << port);
     }
 
+    const fn has(self, port: usize) -> bool {
+        self.0 & 1 << port != 0
+    }
+
     const fn both(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -89,8 +117,9 @@ impl PortSet {
 
 impl Holdback {
     /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
-    pub(super) fn new(ports: usize) -> Self {
+    pub(super) fn new(ports: usize, egress: Arc<EgressPressure>) -> Self {
         Self {
+            egress,
             cables: vec![CableState::default(); ports],
             ..Self::default()
         }
@@ -102,8 +131,12 @@ impl Holdback {
         if cable.rests.is_some_and(|until| now < until) {
             return false;
         }
-        let blocking = cable.fed.both(self.full).without(self.given_up);
-        if blocking == PortSet::default() {
+        let [full, given_up] =
+            [&self.egress.full, &self.egress.given_up].map(|set| PortSet(set.load(Relaxed)));
+        let blocking = cable.fed.both(full).without(given_up);
+        let lanes = cable.fed_lanes.both(self.full_lanes);
+        let lanes = lanes.without(self.given_up_lanes);
+        if blocking == PortSet::default() && lanes == PortSet::default() {
             *cable = CableState::default();
             return true;
         }
@@ -111,15 +144,27 @@ impl Holdback {
         if now.saturating_sub(since) < PATIENCE {
             return false;
         }
-        self.given_up.0 |= blocking.0;
+        self.egress.given_up.fetch_or(blocking.0, Relaxed);
+        self.given_up_lanes.0 |= lanes.0;
         *cable = CableState::default();
         true
     }
 
-    /// Whether a cable is left unread.
+    /// Whether a port is left unread.
     pub(super) fn is_held(&self, ingress: usize) -> bool {
         let cable = &self.cables[ingress];
-        cable.since.is_some() || cable.rests.is_some()
+        cable.since.is_some() || cable.rests.is_some() || self.unmailed.has(ingress)
+    }
+
+    /// Whether the mail of a port is full. Returns whether that is news.
+    pub(super) const fn is_unmailed(&mut self, ingress: usize, is_full: bool) -> bool {
+        let was_full = self.unmailed.has(ingress);
+        if is_full {
+            self.unmailed.insert(ingress);
+        } else {
+            self.unmailed.remove(ingress);
+        }
+        was_full != is_full
     }
 
     /// A batch was read at a cable until `now`, which took so long.
@@ -143,15 +188,35 @@ impl Holdback {
         self.cables[ingress].fed.insert(egress);
     }
 
-    /// As many bytes wait at an egress port.
-    pub(super) const fn waits(&mut self, egress: usize, queued: usize) {
-        if queued >= FULL {
-            self.full.insert(egress);
-        } else if queued <= CALM {
-            self.full.remove(egress);
+    /// A frame that came in at `ingress` goes to a port of that core.
+    pub(super) fn feeds_lane(&mut self, ingress: usize, core: usize) {
+        self.cables[ingress].fed_lanes.insert(core);
+    }
+
+    /// As many bytes wait at an egress port of this core.
+    pub(super) fn waits(&mut self, egress: usize, queued: usize) {
+        let EgressPressure { full, given_up } = &*self.egress;
+        let bit = 1 << egress;
+        let is_full = full.load(Relaxed) & bit != 0;
+        if queued >= FULL && !is_full {
+            full.fetch_or(bit, Relaxed);
+        } else if queued <= CALM && is_full {
+            full.fetch_and(!bit, Relaxed);
+        }
+        if queued == 0 && given_up.load(Relaxed) & bit != 0 {
+            given_up.fetch_and(!bit, Relaxed);
+        }
+    }
+
+    /// As many bytes wait in the lane to a core.
+    pub(super) const fn lane_waits(&mut self, core: usize, queued: usize) {
+        if queued >= LANE_FULL {
+            self.full_lanes.insert(core);
+        } else {
+            self.full_lanes.remove(core);
         }
         if queued == 0 {
-            self.given_up.remove(egress);
+            self.given_up_lanes.remove(core);
         }
     }
 }

@@ -37,6 +37,15 @@ impl LldpAgents {
         })
     }
 
+    /// For as many ports, none of which has LLDP.
+    #[cfg(test)]
+    pub(super) fn none(ports: usize) -> Self {
+        Self {
+            agents: (0..ports).map(|_| None).collect(),
+            lines: LoginLog::new(ports),
+        }
+    }
+
     /// Whether a frame is for the agents.
     pub(super) fn takes(frame: &[u8]) -> bool {
         frame.get(ETHERTYPE..ETHERTYPE + 2) == Some(&LLDP.to_be_bytes())

@@ -14,10 +14,12 @@ use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
 
 use super::core::number;
+use super::cores::FIRST_VERSION;
 use super::fast_path::SwitchFastPath;
 use super::ids_keeper::IdsKeeper;
 use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
+use super::mail::MailItem;
 use super::orders::SwitchOrder;
 use super::pfc_watch::PfcWatch;
 use super::ports::{OwnPorts, PortBoard};
@@ -46,6 +48,8 @@ pub(super) struct SwitchMachine {
     /// Of each port: frames that were lost there, as far as the log has told, and those that came
     /// in there and found no room at their egress.
     pub(super) told: Vec<(FrameLosses, u64)>,
+    /// The number that the table will have which other cores are given next.
+    pub(super) next_version: u64,
     /// All ports were logged out. It ends when that has been sent, or then.
     ends: Option<Now>,
 }
@@ -76,6 +80,7 @@ impl SwitchMachine {
             errors_due: Now::ZERO,
             pfc: None,
             told: vec![(FrameLosses::default(), 0); ports],
+            next_version: FIRST_VERSION + 1,
             ends: None,
         }
     }
@@ -111,6 +116,19 @@ impl SwitchMachine {
         }
     }
 
+    /// Takes what came in at a port of another core.
+    pub(super) fn heed(&mut self, now: Now, at: usize, item: MailItem, frame: &[u8]) {
+        match item {
+            MailItem::Frame(tag) => {
+                // It is FIP or to a service of the fabric, so it goes nowhere else.
+                self.switch.receive_tagged(now, number(at), frame, tag);
+            }
+            MailItem::Dropped(reason) => self.switch.heed_drop(now, number(at), reason, frame),
+            MailItem::Lldp(tag) => self.hear_lldp(now, at, frame, tag),
+            MailItem::Link(link, is_up) => self.hear_link(now, at, (link, is_up)),
+        }
+    }
+
     /// The link of a port has changed.
     pub(super) fn hear_link(&mut self, now: Now, at: usize, (link, is_up): (LinkStatus, bool)) {
         self.switch.resize(now, number(at), link.mtu as usize);
@@ -133,7 +151,9 @@ impl SwitchMachine {
                     self.switch.set_zones(now, Arc::clone(&zones));
                     let table = self.switch.forwarding();
                     self.fast_path
-                        .keep(|egress, s_id, d_id| table.allows(egress, (s_id, d_id)).is_ok());
+                        .keep(self.next_version, |egress, s_id, d_id| {
+                            table.allows(egress, (s_id, d_id)).is_ok()
+                        });
                     self.zones = zones;
                     self.tell_zones();
                 }

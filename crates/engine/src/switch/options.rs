@@ -1,10 +1,12 @@
 //! What a switch is told by its command, as plain data, and what is wrong with that.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 pub use ::io::ether::Place;
@@ -52,6 +54,9 @@ pub struct SwitchOptions {
     pub fast_path: FastPathChoice,
     /// Which ring to wait with.
     pub ring: RingKind,
+    /// On how many cores its ports live, up to one for each, and up to [`THREADS_MAX`]. `None`: as
+    /// many as this process may use.
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Whether the kernel forwards what the switch has let through before.
@@ -81,6 +86,9 @@ pub const DOMAINS: RangeInclusive<u8> = 1..=239;
 
 /// What `--vlan` may be (IEEE 802.1Q, VID).
 pub const VLANS: RangeInclusive<u16> = 1..=4094;
+
+/// What `--threads` may be at the most. Each core has a lane to each other one.
+pub const THREADS_MAX: usize = 16;
 
 /// Below it, Linux takes FKA_ADV_PERIOD for wrong and uses 8 s.
 pub const LINUX_FKA_MIN: Duration = Duration::from_millis(500);
@@ -137,7 +145,15 @@ impl SwitchOptions {
             lldp: LldpMode::Send,
             fast_path: FastPathChoice::Auto,
             ring: RingKind::Auto,
+            threads: None,
         }
+    }
+
+    /// On how many cores it runs.
+    pub(super) fn cores(&self) -> usize {
+        let available = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let threads = self.threads.unwrap_or_else(available).get();
+        threads.min(self.places.len()).clamp(1, THREADS_MAX)
     }
 
     /// What lines of the log stand in: the name of the switch, if it has one.

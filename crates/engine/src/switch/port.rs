@@ -42,6 +42,14 @@ pub(super) struct PassingFrame<'a> {
 }
 
 impl PassingFrame<'_> {
+    /// The same, while it waits.
+    pub(super) const fn queued(&self) -> QueuedFrame {
+        QueuedFrame {
+            since: self.since,
+            frame: self.undelivered(),
+        }
+    }
+
     /// The same, as it is counted if it does not leave.
     pub(super) const fn undelivered(&self) -> UndeliveredFrame {
         UndeliveredFrame {
@@ -134,23 +142,30 @@ impl SwitchPort {
     /// Sends a frame that came in, behind those that wait.
     pub(super) fn send(&mut self, frame: &PassingFrame<'_>) -> Sent {
         let len = frame.way.len(frame.bytes.len());
+        self.put(len, frame.queued(), |room| {
+            frame.way.write(frame.bytes, room);
+        })
+    }
+
+    /// Sends a frame of another core, which is as it is to leave.
+    pub(super) fn send_on(&mut self, queued: QueuedFrame, bytes: &[u8]) -> Sent {
+        self.put(bytes.len(), queued, |room| room.copy_from_slice(bytes))
+    }
+
+    fn put(&mut self, len: usize, queued: QueuedFrame, write: impl FnOnce(&mut [u8])) -> Sent {
         if !self.is_stuck
             && self.backlog.is_empty()
             && let Some(slot) = self.slot(len)
         {
-            frame.way.write(frame.bytes, slot);
+            write(&mut slot[..len]);
             self.commit(len);
             return Sent::Queued;
         }
         self.is_dirty = true;
-        let queued = QueuedFrame {
-            since: frame.since,
-            frame: frame.undelivered(),
-        };
         let Some(room) = self.backlog.push(len, queued) else {
             return Sent::Congested;
         };
-        frame.way.write(frame.bytes, room);
+        write(room);
         Sent::Queued
     }
 

@@ -43,11 +43,11 @@ impl SwitchMachine {
     fn take(&mut self, now: Now, event: SwitchEvent) {
         match event {
             SwitchEvent::LoggedIn(login) => {
-                self.fast_path.forget(login.fc_id);
+                self.fast_path.forget(self.next_version, login.fc_id);
                 self.log_login(&login);
             }
             SwitchEvent::LoggedOut(login, why) => {
-                self.fast_path.forget(login.fc_id);
+                self.fast_path.forget(self.next_version, login.fc_id);
                 self.log_logout(&login, why);
             }
             SwitchEvent::LoginRejected(rejected) => {
@@ -132,9 +132,12 @@ impl SwitchMachine {
         self.errors_due = now + ERRORS_READ;
         ports.tell(&self.board);
         for at in 0..self.places.len() {
-            if let Some(errors) = self.board.at(at).carrier {
-                self.switch.set_carrier_errors(number(at), errors);
-            }
+            let facts = self.board.at(at);
+            let mut errors = facts.carrier.unwrap_or_default();
+            let damaged = facts.counters.dropped(DropReason::Crc);
+            let damaged = u32::try_from(damaged).unwrap_or(u32::MAX);
+            errors.invalid_crcs = errors.invalid_crcs.saturating_add(damaged);
+            self.switch.set_carrier_errors(number(at), errors);
         }
     }
 

@@ -2,12 +2,14 @@
 
 mod backlog;
 mod carry;
+mod cores;
 mod egress;
 mod fast_path;
 mod holdback;
 mod ids;
 mod ids_keeper;
 mod interfaces;
+mod lanes;
 mod lldp;
 mod login_log;
 mod options;
@@ -16,6 +18,7 @@ mod port;
 mod running;
 mod unseen;
 mod vlan;
+mod words;
 mod zone_file;
 
 use super::testing as enode;

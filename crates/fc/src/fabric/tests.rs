@@ -1,6 +1,7 @@
 //! A switch as its peers see it: traces of what they send and hear.
 
 mod changes;
+mod cores;
 mod discovery;
 mod forwarding;
 mod hostile;

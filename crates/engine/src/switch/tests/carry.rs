@@ -52,7 +52,7 @@ impl Running {
         Place::Cable(self.folder.path().join(format!("cable{number}")))
     }
 
-    fn host(&self, number: usize) -> Enode {
+    pub(super) fn host(&self, number: usize) -> Enode {
         let mut host = Enode::plug(&self.cable(number), self.ports[number].vlan);
         host.log_in();
         host

@@ -10,7 +10,7 @@ use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
 use super::super::backlog::QueuedFrame;
-use super::super::egress::EgressOf;
+use super::super::egress::{EgressOf, EgressSide};
 use super::super::lldp::LldpAgents;
 use super::super::options::LldpMode;
 use super::super::port::Egress;
@@ -48,8 +48,7 @@ fn leaves(switch: &mut Switch, now: Duration, ids: [FcId; 2]) -> bool {
     };
     let mut lldp = LldpAgents::start(LldpMode::Off, &mut []).unwrap();
     let mut egress = EgressOf {
-        switch,
-        lldp: &mut lldp,
+        side: EgressSide::Machine(switch, &mut lldp),
         now,
         number: PortNumber(1),
     };

@@ -1,5 +1,6 @@
 //! A cable waits for the port that its frames go to, but not for ever.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::backlog::BACKLOG_MAX;
@@ -9,7 +10,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Ports 0 and 1 are cables; frames of 0 fill the queue of 2.
 fn full() -> Holdback {
-    let mut holdback = Holdback::new(3);
+    let mut holdback = Holdback::new(3, Arc::default());
     assert!(holdback.may_read(Duration::ZERO, 0));
     holdback.feeds(0, 2);
     holdback.waits(2, BACKLOG_MAX / 2);
@@ -61,7 +62,7 @@ fn a_port_that_does_not_read_holds_nobody_back_twice() {
 /// What is not forwarded has a sixteenth of the time, whatever else comes in beside it.
 #[test]
 fn a_cable_rests_from_what_is_not_forwarded() {
-    let mut holdback = Holdback::new(2);
+    let mut holdback = Holdback::new(2, Arc::default());
     let count = |forwarded, others| BatchCount { forwarded, others };
     holdback.was_read(MS, 0, count(200, 32), MS);
     assert!(!holdback.is_held(0), "it is what hosts do");

@@ -1,0 +1,183 @@
+//! What cores of a switch give each other, in each turn of one of them ([`super::cores`] tells the
+//! order).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use fc::fabric::DropReason;
+use scsi::medium::Now;
+
+use super::backlog::Backlog;
+use super::core::SwitchCore;
+use super::machine::LINGER;
+use super::mail::{MAIL_MAX, MailItem};
+use super::port::Sent;
+
+impl SwitchCore {
+    /// Takes what other cores have given.
+    pub(super) fn exchange(&mut self, now: Now) {
+        match (&self.machine, &self.peer) {
+            (_, None) => {}
+            (Some(_), Some(_)) => {
+                self.take_mail(now);
+                self.take_lanes();
+            }
+            (None, Some(_)) => self.take_post(now),
+        }
+    }
+
+    /// Takes the mail of the ports of other cores.
+    fn take_mail(&mut self, now: Now) {
+        let mut mail = std::mem::replace(&mut self.mail, Backlog::new(0));
+        for at in 0..self.ports.count() {
+            let Some(peer) = &self.peer else {
+                break;
+            };
+            if peer.cores.mail[at].used() == 0 {
+                continue;
+            }
+            peer.cores.mail[at].take(&mut mail);
+            // What came in before it leaves before it is heeded.
+            self.take_lanes();
+            self.flush_ports();
+            while let (Some((item, frame)), Some(machine)) = (mail.front(), &mut self.machine) {
+                machine.heed(now, at, *item, frame);
+                mail.pop();
+            }
+        }
+        self.mail = mail;
+    }
+
+    /// Takes what core 0 tells.
+    fn take_post(&mut self, now: Now) {
+        let Some(peer) = &mut self.peer else {
+            return;
+        };
+        let newer = peer.cores.newer_table(peer.version);
+        let has_words = peer.take_words();
+        let post = &peer.cores.posts[peer.id];
+        let ends = post.ends.load(Acquire) && self.ends.is_none();
+        let anew = post.anew.swap(0, Relaxed);
+        self.take_lanes();
+        if newer.is_some() || has_words || ends {
+            self.flush_ports();
+        }
+        if let Some(peer) = &mut self.peer {
+            if let Some((version, table)) = newer {
+                peer.adopt(version, table);
+            }
+            peer.hear();
+        }
+        if ends {
+            self.ends = Some(now + LINGER);
+        }
+        for at in (0..self.ports.count()).filter(|at| anew & 1 << at != 0) {
+            self.attach_anew(at);
+        }
+    }
+
+    /// Sends what waits in the lanes to this core.
+    fn take_lanes(&mut self) {
+        let cores = self.peer.as_ref().map_or(0, |peer| peer.cores.count());
+        for from in 0..cores {
+            if self.peer.as_mut().is_some_and(|peer| peer.take_lane(from)) {
+                self.send_incoming();
+            }
+        }
+    }
+
+    fn send_incoming(&mut self) {
+        let Some(peer) = &mut self.peer else {
+            return;
+        };
+        let mut incoming = std::mem::replace(&mut peer.incoming, Backlog::new(0));
+        while let Some((frame, bytes)) = incoming.front() {
+            let egress = usize::from(frame.egress.0);
+            let checked = peer.check(frame);
+            self.fast_path.leaves(egress, frame.numbered);
+            if let Some(port) = self.ports.get(egress) {
+                let sent = checked.map(|()| port.send_on(frame.queued, bytes));
+                let reason = match sent {
+                    Ok(Sent::Queued) => None,
+                    Ok(Sent::Congested) => Some(DropReason::Congested),
+                    Err(reason) => Some(reason),
+                };
+                if let Some(reason) = reason {
+                    peer.count_undelivered(reason, &frame.queued.frame);
+                }
+                self.holdback.waits(egress, port.queued());
+            }
+            incoming.pop();
+        }
+        peer.settle();
+        peer.incoming = incoming;
+    }
+
+    /// Whether a port is left unread, as the machine's core does not take its mail.
+    pub(super) fn is_unmailed(&mut self, at: usize) -> bool {
+        let Some(peer) = &self.peer else {
+            return false;
+        };
+        let is_full = peer.is_mail_full(at);
+        if self.holdback.is_unmailed(at, is_full) {
+            peer.tell_unmailed(at, is_full);
+        }
+        is_full
+    }
+
+    /// Looks how full the lanes to other cores are.
+    pub(super) fn look_at_lanes(&mut self) {
+        let Some(peer) = &self.peer else {
+            return;
+        };
+        for core in 0..peer.cores.count() {
+            self.holdback.lane_waits(core, peer.lane_used(core));
+        }
+    }
+
+    /// Has all cores forward by the machine's table, and gives what the machine has said to the
+    /// ports where its table is in force.
+    pub(super) fn say(&mut self, now: Now) {
+        let (Some(machine), Some(peer), Some(outbox)) =
+            (&mut self.machine, &mut self.peer, &mut self.outbox)
+        else {
+            return;
+        };
+        let table = machine.switch.forwarding();
+        if !Arc::ptr_eq(&table, &peer.table) {
+            outbox.publishes(now, peer.version);
+            peer.version += 1;
+            machine.next_version = peer.version + 1;
+            peer.cores.publish(peer.version, &table);
+            peer.table = table;
+        }
+        outbox.fill(machine, peer.version);
+        let mut told = 0_u64;
+        outbox.release(now, peer.version, |port, bytes| {
+            let home = peer.cores.homes[usize::from(port.0)];
+            if home == peer.id {
+                peer.has_to_say(port, bytes);
+            } else {
+                let copy = |room: &mut [u8]| room.copy_from_slice(bytes);
+                peer.cores.posts[home].words.push(bytes.len(), port, copy);
+                told |= 1 << home;
+            }
+        });
+        let wakers = peer.cores.wakers.iter().enumerate();
+        for (_, waker) in wakers.filter(|(core, _)| told & 1 << core != 0) {
+            waker.wake();
+        }
+    }
+
+    /// Mails what the machine is to know of a port of this core.
+    pub(super) fn mail(&mut self, at: usize, item: MailItem, frame: &[u8]) {
+        if let Some(peer) = &mut self.peer {
+            peer.mail(at, item, frame);
+        }
+    }
+
+    /// What is taken of the mail, which is as large as a mailbox where there is one.
+    pub(super) fn mail_place(has_mail: bool) -> Backlog<MailItem> {
+        Backlog::new(if has_mail { MAIL_MAX } else { 0 })
+    }
+}

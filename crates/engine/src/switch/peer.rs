@@ -1,0 +1,274 @@
+//! One core of several: the table that it forwards by, what it counts, and its ends of the ways to
+//! the others ([`super::cores`]).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+
+use fc::fabric::{
+    DropReason, ForwardTable, Forwarding, PortCounters, PortNumber, UndeliveredFrame, Verdict,
+};
+use fc::frames::FrameSink;
+use fc::wire::ethernet::VlanTag;
+
+use super::backlog::Backlog;
+use super::core::number;
+use super::cores::{FIRST_VERSION, SwitchCores};
+use super::fast_path::NumberedFrame;
+use super::lanes::{LANE_MAX, LaneFrame};
+use super::mail::{MAIL_FULL, MailItem};
+use super::port::{PassingFrame, Sent};
+use super::words::WORDS_MAX;
+
+/// One core of several.
+pub(super) struct CorePeer {
+    pub(super) id: usize,
+    pub(super) cores: Arc<SwitchCores>,
+    /// By what it forwards; on core 0 what the others were given last.
+    pub(super) table: Arc<ForwardTable>,
+    pub(super) version: u64,
+    /// By port where frames came in: what was counted since [`Self::settle`].
+    counts: Vec<PortCounters>,
+    /// Ports with such counts, a bit each.
+    counted: u64,
+    /// Cores whose lanes were given frames, a bit each.
+    fed: u64,
+    /// Taken from a lane, or empty.
+    pub(super) incoming: Backlog<LaneFrame>,
+    /// Taken from what core 0 says, or empty.
+    heard: Backlog<PortNumber>,
+    /// What the machine says at the ports here.
+    words: Vec<Backlog<()>>,
+}
+
+impl CorePeer {
+    pub(super) fn new(id: usize, cores: Arc<SwitchCores>, table: Arc<ForwardTable>) -> Self {
+        let ports = &cores.homes;
+        let own = ports.iter().filter(|home| **home == id).count();
+        // Twice as much, so that one frame always fits in one piece.
+        let words = |home: &usize| Backlog::new(if *home == id { 2 * WORDS_MAX } else { 0 });
+        Self {
+            id,
+            table,
+            version: FIRST_VERSION,
+            counts: vec![PortCounters::default(); ports.len()],
+            counted: 0,
+            fed: 0,
+            incoming: Backlog::new(LANE_MAX),
+            heard: Backlog::new(own * WORDS_MAX),
+            words: ports.iter().map(words).collect(),
+            cores,
+        }
+    }
+}
+
+/// Frames.
+impl CorePeer {
+    /// How a frame goes on that came in at a port here, by the table. What is for the machine is
+    /// mailed.
+    pub(super) fn decide(
+        &mut self,
+        at: usize,
+        frame: &[u8],
+        tag: Option<VlanTag>,
+    ) -> Option<Forwarding> {
+        let verdict = self.table.forward_tagged(number(at), frame, tag);
+        match verdict {
+            Verdict::Forward(way) => {
+                self.count(at, &verdict, frame);
+                Some(way)
+            }
+            Verdict::Dropped(reason) => {
+                self.count(at, &verdict, frame);
+                // It has been counted. That its sender is told does not need each of them.
+                if reason.is_heeded() && !self.is_mail_full(at) {
+                    self.mail(at, MailItem::Dropped(reason), frame);
+                }
+                None
+            }
+            Verdict::Taken => {
+                if !self.mail(at, MailItem::Frame(tag), frame) {
+                    self.count(at, &Verdict::Dropped(DropReason::Congested), frame);
+                }
+                None
+            }
+        }
+    }
+
+    /// Puts a frame into the lane to the core of its egress.
+    pub(super) fn forward(
+        &mut self,
+        frame: &PassingFrame<'_>,
+        numbered: Option<NumberedFrame>,
+    ) -> (usize, Sent) {
+        let to = self.cores.homes[usize::from(frame.way.egress.0)];
+        let about = LaneFrame {
+            egress: frame.way.egress,
+            version: self.version,
+            queued: frame.queued(),
+            numbered,
+        };
+        let lane = self.cores.lane(self.id, to);
+        let len = frame.way.len(frame.bytes.len());
+        let has_room = lane.push(len, about, |room| {
+            frame.way.write(frame.bytes, room);
+        });
+        self.fed |= 1 << to;
+        let sent = if has_room {
+            Sent::Queued
+        } else {
+            Sent::Congested
+        };
+        (to, sent)
+    }
+
+    /// Takes what waits in the lane from a core, and says whether there is something.
+    pub(super) fn take_lane(&mut self, from: usize) -> bool {
+        if from == self.id {
+            return false;
+        }
+        let lane = self.cores.lane(from, self.id);
+        lane.take(&mut self.incoming);
+        !self.incoming.is_empty()
+    }
+
+    /// Whether a frame that another core has forwarded may go on here: it had an older table, if
+    /// this one does not allow it.
+    pub(super) fn check(&self, frame: &LaneFrame) -> Result<(), DropReason> {
+        if frame.version >= self.version {
+            return Ok(());
+        }
+        let ids = (frame.queued.frame.s_id, frame.queued.frame.d_id);
+        self.table
+            .still_allows(frame.egress, ids, frame.queued.since)
+    }
+
+    /// Bytes in the lane to a core that were not taken.
+    pub(super) fn lane_used(&self, to: usize) -> usize {
+        self.cores.lane(self.id, to).used()
+    }
+
+    /// Wakes the cores that were given frames.
+    pub(super) fn wake_fed(&mut self) {
+        let fed = std::mem::take(&mut self.fed);
+        let wakers = self.cores.wakers.iter().enumerate();
+        for (_, waker) in wakers.filter(|(core, _)| fed & 1 << core != 0) {
+            waker.wake();
+        }
+    }
+}
+
+/// Counts.
+impl CorePeer {
+    fn count(&mut self, at: usize, verdict: &Verdict, frame: &[u8]) {
+        self.counts[at].count(verdict, frame);
+        self.counted |= 1 << at;
+    }
+
+    /// A frame that was to be forwarded did not leave after all.
+    pub(super) fn count_undelivered(&mut self, reason: DropReason, frame: &UndeliveredFrame) {
+        self.counts[usize::from(frame.ingress.0)].count_undelivered(reason, frame);
+        self.counted |= 1 << frame.ingress.0;
+    }
+
+    /// Adds what was counted to what all cores have. It is done before anything leaves by which a
+    /// host could know that its frames were counted.
+    pub(super) fn settle(&mut self) {
+        let mut counted = std::mem::take(&mut self.counted);
+        while counted != 0 {
+            let at = counted.trailing_zeros() as usize;
+            counted &= counted - 1;
+            let counts = &mut self.counts[at];
+            self.cores.board.at(at).counters.add(counts);
+            counts.clear();
+        }
+    }
+}
+
+/// Mail to the machine.
+impl CorePeer {
+    /// Mails what came in at a port here. `false`: there is no room for it.
+    pub(super) fn mail(&mut self, at: usize, item: MailItem, frame: &[u8]) -> bool {
+        self.settle();
+        let copy = |room: &mut [u8]| room.copy_from_slice(frame);
+        let has_room = self.cores.mail[at].push(frame.len(), item, copy);
+        self.cores.wakers[0].wake();
+        has_room
+    }
+
+    /// Whether a port is to be left unread, as the machine's core does not take its mail.
+    pub(super) fn is_mail_full(&self, at: usize) -> bool {
+        self.cores.mail[at].used() >= MAIL_FULL
+    }
+
+    /// Tells the machine's core whether a port is left unread.
+    pub(super) fn tell_unmailed(&self, at: usize, is_full: bool) {
+        let bit = 1 << at;
+        if is_full {
+            self.cores.unmailed.fetch_or(bit, Relaxed);
+        } else {
+            self.cores.unmailed.fetch_and(!bit, Relaxed);
+        }
+    }
+}
+
+/// What core 0 tells.
+impl CorePeer {
+    /// Takes words that are here. They are to be given to the ports by [`Self::hear`].
+    pub(super) fn take_words(&mut self) -> bool {
+        self.cores.posts[self.id].words.take(&mut self.heard);
+        !self.heard.is_empty()
+    }
+
+    /// Has the ports say the words that were taken.
+    pub(super) fn hear(&mut self) {
+        while let Some((port, bytes)) = self.heard.front() {
+            let words = &mut self.words[usize::from(port.0)];
+            if let Some(room) = words.push(bytes.len(), ()) {
+                room.copy_from_slice(bytes);
+            }
+            self.heard.pop();
+        }
+    }
+
+    /// Has a port here say something.
+    pub(super) fn has_to_say(&mut self, port: PortNumber, bytes: &[u8]) {
+        if let Some(room) = self.words[usize::from(port.0)].push(bytes.len(), ()) {
+            room.copy_from_slice(bytes);
+        }
+    }
+
+    /// Forwards by another table from now on.
+    pub(super) fn adopt(&mut self, version: u64, table: Arc<ForwardTable>) {
+        (self.version, self.table) = (version, table);
+        let post = &self.cores.posts[self.id];
+        post.acknowledged.store(version, Release);
+        self.cores.wakers[0].wake();
+    }
+
+    /// Writes what the machine says at a port, as far as there is room.
+    pub(super) fn say(&mut self, at: usize, out: &mut impl FrameSink) {
+        let words = &mut self.words[at];
+        let mut written = 0;
+        while let Some((_, bytes)) = words.front() {
+            let Some(slot) = out.slot(bytes.len()) else {
+                break;
+            };
+            slot[..bytes.len()].copy_from_slice(bytes);
+            out.commit(bytes.len());
+            written += bytes.len();
+            words.pop();
+        }
+        if written > 0 {
+            let said = &self.cores.said[at];
+            said.bytes.fetch_sub(written, SeqCst);
+            if said.has_more.swap(false, SeqCst) {
+                self.cores.wakers[0].wake();
+            }
+        }
+    }
+
+    /// Whether all words have left.
+    pub(super) fn has_said_all(&self) -> bool {
+        self.words.iter().all(Backlog::is_empty)
+    }
+}

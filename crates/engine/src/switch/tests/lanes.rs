@@ -1,0 +1,90 @@
+//! Ways from one core to another: in order, bounded, and taken whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::backlog::Backlog;
+use super::super::holdback::{Holdback, LANE_FULL, PATIENCE};
+use super::super::lanes::Lane;
+use super::super::mail::LateMail;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn push(lane: &Lane<u8>, number: u8, len: usize) -> bool {
+    lane.push(len, number, |room| room.fill(number))
+}
+
+#[test]
+fn frames_are_taken_all_at_once_in_their_order() {
+    let lane = Lane::new(1000);
+    let mut taken = Backlog::new(1000);
+    for round in 0..3 {
+        assert_eq!(lane.used(), 0);
+        for number in 0..4 {
+            assert!(push(&lane, number, 200));
+        }
+        // What is known of each counts, too.
+        assert!(lane.used() > 800);
+        lane.take(&mut taken);
+        for number in 0..4 {
+            assert_eq!(
+                taken.front(),
+                Some((&number, &[number; 200][..])),
+                "{round}"
+            );
+            taken.pop();
+        }
+        assert!(taken.is_empty());
+    }
+}
+
+#[test]
+fn a_lane_that_is_full_takes_no_more_until_it_is_taken() {
+    let lane = Lane::new(500);
+    assert!(push(&lane, 1, 300) && !push(&lane, 2, 300));
+    // A change of a link has no bytes, and always fits.
+    assert!(push(&lane, 3, 0));
+    let mut taken = Backlog::new(500);
+    lane.take(&mut taken);
+    assert_eq!((taken.len(), lane.used()), (2, 0));
+    assert!(push(&lane, 2, 300));
+}
+
+#[test]
+fn a_cable_waits_for_a_lane_but_not_for_ever() {
+    let mut holdback = Holdback::new(2, Arc::default());
+    assert!(holdback.may_read(MS, 0));
+    holdback.feeds_lane(0, 3);
+    holdback.lane_waits(3, LANE_FULL);
+    assert!(!holdback.may_read(MS, 0) && holdback.is_held(0));
+    assert!(holdback.may_read(MS, 1), "it sends elsewhere");
+    assert!(holdback.may_read(MS + PATIENCE, 0));
+    holdback.feeds_lane(0, 3);
+    assert!(holdback.may_read(2 * MS + PATIENCE, 0), "no second time");
+    holdback.lane_waits(3, 0);
+    holdback.feeds_lane(0, 3);
+    holdback.lane_waits(3, LANE_FULL);
+    assert!(!holdback.may_read(3 * MS + PATIENCE, 0), "it was empty");
+}
+
+/// Whatever it is, as logins would be lost.
+#[test]
+fn a_port_whose_mail_is_full_is_held() {
+    let mut holdback = Holdback::new(2, Arc::default());
+    assert!(holdback.is_unmailed(1, true) && holdback.is_held(1));
+    assert!(!holdback.is_unmailed(1, true), "it is no news");
+    assert!(!holdback.is_held(0));
+    assert!(holdback.is_unmailed(1, false) && !holdback.is_held(1));
+}
+
+/// Keep alives may wait in the mailbox or behind it.
+#[test]
+fn nothing_is_late_while_mail_waits_but_not_for_ever() {
+    let mut late = LateMail::default();
+    assert!(!late.may_wait(MS, false));
+    assert!(late.may_wait(2 * MS, true) && late.is_any_unread());
+    assert!(late.may_wait(MS + PATIENCE, true));
+    assert!(!late.may_wait(2 * MS + PATIENCE, true), "a flood");
+    assert!(!late.may_wait(3 * MS + PATIENCE, false));
+    assert!(late.may_wait(4 * MS + PATIENCE, true));
+}

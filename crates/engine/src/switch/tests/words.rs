@@ -1,0 +1,158 @@
+//! What the machine says leaves when the table that it was said under is in force on all cores.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Release, SeqCst};
+use std::time::Duration;
+
+use ::io::ring::Waker;
+use fc::fabric::zones::Zones;
+use fc::fabric::{PortNumber, SwitchConfig};
+use fc::tests::{EnodeFrames, fcf_mac, switch_of};
+use fc::wire::ethernet::Mac;
+
+use super::super::cores::{FIRST_VERSION, SwitchCores};
+use super::super::fast_path::SwitchFastPath;
+use super::super::lldp::LldpAgents;
+use super::super::machine::SwitchMachine;
+use super::super::options::Place;
+use super::super::orders::OrderSender;
+use super::super::ports::PortBoard;
+use super::super::words::{ACKNOWLEDGE_MAX, Outbox, WORDS_MAX};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+struct Rig {
+    cores: Arc<SwitchCores>,
+    machine: SwitchMachine,
+    outbox: Outbox,
+}
+
+impl Rig {
+    /// Two ports on two of three cores, which have said what they say at first.
+    fn new() -> Self {
+        let config = SwitchConfig {
+            zones: Arc::new(Zones::open()),
+            ..SwitchConfig::default()
+        };
+        let switch = switch_of(&config, 2);
+        let waker = || Waker::of_nobody().unwrap();
+        let (_, heard) = OrderSender::new(waker());
+        let (table, board) = (switch.forwarding(), PortBoard::new(2));
+        let wakers = (0..3).map(|_| waker()).collect();
+        let cores = Arc::new(SwitchCores::new(wakers, vec![0, 1], table, board.clone()));
+        let lldp = LldpAgents::none(2);
+        let places = ["a", "b"].map(|name| Place::Cable(name.into())).to_vec();
+        let machines = (switch, Arc::new(Zones::open()), lldp);
+        let fast_path = SwitchFastPath::default();
+        let machine = SwitchMachine::new(machines, (places, board), fast_path, heard);
+        let outbox = Outbox::new(Arc::clone(&cores));
+        let mut rig = Self {
+            cores,
+            machine,
+            outbox,
+        };
+        rig.say(FIRST_VERSION);
+        rig.released(SECOND, FIRST_VERSION);
+        rig
+    }
+
+    fn say(&mut self, version: u64) {
+        self.outbox.fill(&mut self.machine, version);
+    }
+
+    /// At which ports something is said now.
+    fn released(&mut self, now: Duration, version: u64) -> Vec<u16> {
+        let (mut ports, cores) = (Vec::new(), Arc::clone(&self.cores));
+        self.outbox
+            .release(now, version, |PortNumber(port), bytes| {
+                let said = &cores.said[usize::from(port)].bytes;
+                said.fetch_sub(bytes.len(), SeqCst);
+                ports.push(port);
+            });
+        ports
+    }
+
+    /// A host at a port asks for something that is answered at once.
+    fn log_in(&mut self, port: u8) {
+        let host = EnodeFrames::new(Mac([2, 0, 0, 0, 0, port]), fcf_mac(port));
+        let flogi = host.flogi(1);
+        let number = PortNumber(port.into());
+        self.machine.switch.receive(SECOND, number, &flogi);
+    }
+
+    fn acknowledges(&self, core: usize, version: u64) {
+        self.cores.posts[core].acknowledged.store(version, Release);
+    }
+}
+
+#[test]
+fn an_answer_waits_for_the_slowest_core() {
+    let mut rig = Rig::new();
+    rig.log_in(1);
+    rig.outbox.publishes(SECOND, FIRST_VERSION);
+    rig.say(2);
+    assert_eq!(rig.released(SECOND, 2), Vec::<u16>::new());
+    rig.acknowledges(1, 2);
+    assert_eq!(rig.released(SECOND, 2), Vec::<u16>::new());
+    rig.acknowledges(2, 2);
+    assert_eq!(rig.released(SECOND, 2), [1_u16]);
+}
+
+/// However fast changes come, what was answered before does not wait for them.
+#[test]
+fn later_changes_hold_no_earlier_answer_up() {
+    let mut rig = Rig::new();
+    rig.log_in(1);
+    rig.outbox.publishes(SECOND, FIRST_VERSION);
+    rig.say(2);
+    rig.log_in(0);
+    rig.outbox.publishes(SECOND, 2);
+    rig.say(3);
+    (1..3).for_each(|core| rig.acknowledges(core, 2));
+    assert_eq!(rig.released(SECOND, 3), [1_u16]);
+    (1..3).for_each(|core| rig.acknowledges(core, 3));
+    assert_eq!(rig.released(SECOND, 3), [0_u16]);
+}
+
+#[test]
+fn a_core_that_does_not_run_is_not_waited_for_for_ever() {
+    let mut rig = Rig::new();
+    rig.log_in(1);
+    // It was heard of last when nothing had changed for a while.
+    let now = 60 * SECOND;
+    rig.outbox.publishes(now, FIRST_VERSION);
+    rig.say(2);
+    rig.acknowledges(1, 2);
+    assert_eq!(rig.released(now, 2), Vec::<u16>::new());
+    assert_eq!(rig.outbox.next_deadline(), Some(now + ACKNOWLEDGE_MAX));
+    assert_eq!(rig.released(now + ACKNOWLEDGE_MAX, 2), [1_u16]);
+    assert_eq!(rig.outbox.next_deadline(), None);
+    // It is waited for again once it goes on.
+    rig.acknowledges(2, 2);
+    assert_eq!(rig.released(now + ACKNOWLEDGE_MAX, 2), Vec::<u16>::new());
+    rig.outbox.publishes(now + ACKNOWLEDGE_MAX, 2);
+    rig.log_in(0);
+    rig.say(3);
+    rig.acknowledges(1, 3);
+    assert_eq!(rig.released(now + ACKNOWLEDGE_MAX, 3), Vec::<u16>::new());
+}
+
+/// What does not fit waits in the machine, and the port tells when it has room.
+#[test]
+fn a_port_says_no_more_than_has_room() {
+    let mut rig = Rig::new();
+    let said = |rig: &Rig| rig.cores.said[1].bytes.load(SeqCst);
+    let host = EnodeFrames::new(Mac([2, 0, 0, 0, 0, 1]), fcf_mac(1));
+    let request = host.vlan_request();
+    for number in 0..2000_u32 {
+        let now = SECOND * (number + 1);
+        rig.machine.switch.receive(now, PortNumber(1), &request);
+    }
+    rig.say(FIRST_VERSION);
+    assert!(said(&rig) <= WORDS_MAX && said(&rig) > WORDS_MAX / 2);
+    let has_more = &rig.cores.said[1].has_more;
+    assert!(has_more.load(SeqCst));
+    let first = rig.released(SECOND, FIRST_VERSION).len();
+    rig.say(FIRST_VERSION);
+    assert_eq!(first + rig.released(SECOND, FIRST_VERSION).len(), 2000);
+}

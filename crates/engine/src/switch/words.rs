@@ -1,0 +1,174 @@
+//! What the machine says, on its way to the ports of all cores.
+//!
+//! What it says was said under the table of that moment, and leaves core 0 when all cores have
+//! acknowledged that table: an answer to a logout, or a notice of other zones, is true when it is
+//! heard. Later changes do not hold earlier answers up, however fast they come.
+//!
+//! A core that acknowledges nothing for [`ACKNOWLEDGE_MAX`] is not waited for any longer. It does
+//! not forward meanwhile, and when it goes on, what it has in its hands is as old as E_D_TOV: other
+//! cores drop that, and of its own ports' frames at most one batch for each is left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::time::Duration;
+
+use fc::fabric::{PortNumber, Switch};
+use fc::frames::FrameSink;
+use scsi::medium::Now;
+
+use super::backlog::Backlog;
+use super::core::number;
+use super::cores::{FIRST_VERSION, SwitchCores};
+use super::machine::SwitchMachine;
+
+/// Bytes that the machine says at a port and that have not left, at the most: the rest waits in the
+/// machine.
+pub(super) const WORDS_MAX: usize = 64 << 10;
+
+/// How long core 0 waits for a core that acknowledges nothing.
+pub(super) const ACKNOWLEDGE_MAX: Duration = Switch::E_D_TOV;
+
+/// Words that wait for their table to be in force.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    cores: Arc<SwitchCores>,
+    /// Each with its port, and the table that has to be in force.
+    words: Backlog<(PortNumber, u64)>,
+    /// What each other core has acknowledged.
+    heard: Vec<Acknowledged>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Acknowledged {
+    version: u64,
+    /// Since when it has acknowledged no other one.
+    since: Now,
+    is_given_up: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(cores: Arc<SwitchCores>) -> Self {
+        let size = cores.homes.len() * WORDS_MAX * 2;
+        let begun = Acknowledged {
+            version: FIRST_VERSION,
+            since: Now::ZERO,
+            is_given_up: false,
+        };
+        Self {
+            words: Backlog::new(size),
+            heard: vec![begun; cores.count()],
+            cores,
+        }
+    }
+
+    /// Other cores are given a table in place of that version: those that have it begin to be
+    /// waited for now.
+    pub(super) fn publishes(&mut self, now: Now, before: u64) {
+        let heard = self.heard.iter_mut();
+        for heard in heard.filter(|heard| heard.version == before) {
+            heard.since = now;
+        }
+    }
+
+    /// Takes what the machine has to say at all ports, under the table of that version.
+    pub(super) fn fill(&mut self, machine: &mut SwitchMachine, version: u64) {
+        for at in 0..self.cores.homes.len() {
+            let mut sink = WordSink {
+                outbox: self,
+                port: number(at),
+                version,
+                slot: Vec::new(),
+            };
+            machine.lldp.transmit(at, &mut sink);
+            machine.switch.transmit(number(at), &mut sink);
+        }
+    }
+
+    /// Gives words away whose table is in force, of which the last version is that.
+    pub(super) fn release(
+        &mut self,
+        now: Now,
+        version: u64,
+        mut give: impl FnMut(PortNumber, &[u8]),
+    ) {
+        let in_force = self.in_force(now, version);
+        while let Some(((port, needed), bytes)) = self.words.front()
+            && *needed <= in_force
+        {
+            give(*port, bytes);
+            self.words.pop();
+        }
+    }
+
+    /// The table than which no core forwards by an older one. The last one is that.
+    fn in_force(&mut self, now: Now, version: u64) -> u64 {
+        let mut least = version;
+        for (core, heard) in self.heard.iter_mut().enumerate().skip(1) {
+            let told = self.cores.posts[core].acknowledged.load(Acquire);
+            if told != heard.version || told == version {
+                *heard = Acknowledged {
+                    version: told,
+                    since: now,
+                    is_given_up: false,
+                };
+            } else if !heard.is_given_up && now.saturating_sub(heard.since) >= ACKNOWLEDGE_MAX {
+                heard.is_given_up = true;
+                tracing::error!(
+                    "core {core} of the switch does not run: its ports do not forward, and changes \
+                     do not wait for it any longer"
+                );
+            }
+            if !heard.is_given_up {
+                least = least.min(told);
+            }
+        }
+        least
+    }
+
+    /// Until when it waits for cores, if it does.
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        let waits = |heard: &&Acknowledged| !heard.is_given_up;
+        let since = self.heard.iter().skip(1).filter(waits);
+        let first = since.map(|heard| heard.since + ACKNOWLEDGE_MAX).min();
+        first.filter(|_| !self.words.is_empty())
+    }
+
+    /// Whether all that was said has left.
+    pub(super) fn has_said_all(&self) -> bool {
+        let mut said = self.cores.said.iter();
+        said.all(|said| said.bytes.load(SeqCst) == 0)
+    }
+}
+
+/// What one port says, into the outbox.
+struct WordSink<'a> {
+    outbox: &'a mut Outbox,
+    port: PortNumber,
+    version: u64,
+    slot: Vec<u8>,
+}
+
+impl FrameSink for WordSink<'_> {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        let said = &self.outbox.cores.said[usize::from(self.port.0)];
+        let has_room = || said.bytes.load(SeqCst) + len <= WORDS_MAX;
+        if !has_room() {
+            said.has_more.store(true, SeqCst);
+            // Else what has left between the two would not wake this core.
+            if !has_room() {
+                return None;
+            }
+        }
+        self.slot.resize(len, 0);
+        Some(&mut self.slot)
+    }
+
+    fn commit(&mut self, len: usize) {
+        let (port, bytes) = (self.port, &self.slot[..len]);
+        if let Some(room) = self.outbox.words.push(len, (port, self.version)) {
+            room.copy_from_slice(bytes);
+            let said = &self.outbox.cores.said[usize::from(port.0)];
+            said.bytes.fetch_add(len, SeqCst);
+        }
+    }
+}
