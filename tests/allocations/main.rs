@@ -11,6 +11,7 @@ mod own_initiator;
 mod ports;
 mod switch;
 mod whole_core;
+mod whole_switch;
 
 use std::sync::Arc;
 use std::time::Duration;
