@@ -250,7 +250,11 @@ fn switch() -> impl Strategy<Value = SwitchRow> {
     let places = vec((0_u8..4).prop_map(|number| format!("eth{number}")), 1..3);
     let line = (0_u8..4).prop_map(|number| format!("zone z{number} = port:eth{number}"));
     let name = option::of((1_u64..9).prop_map(|name| format!("10:00:00:00:00:00:00:0{name}")));
-    let numbers = (option::of(1_u8..240), option::of(1_u16..4095));
+    let numbers = (
+        option::of(1_u8..240),
+        option::of(1_u16..4095),
+        option::of(1_u16..17),
+    );
     let fka = option::of((250_u64..9000).prop_map(|millis| Time(Duration::from_millis(millis))));
     let zoning = (vec(line, 0..3), any::<bool>());
     let uses = (
@@ -258,19 +262,22 @@ fn switch() -> impl Strategy<Value = SwitchRow> {
         option::of(prop::sample::select(&FAST_PATH_USES[..])),
     );
     (places, zoning, numbers, fka, name, uses, any::<bool>()).prop_map(
-        |(places, (zones, open), (domain, vlan), fka, switch_name, uses, standby)| SwitchRow {
-            places,
-            zone_file: (!open && zones.is_empty()).then(|| "/etc/lunar/zones".to_owned()),
-            open: open && zones.is_empty(),
-            zones,
-            domain,
-            vlan,
-            fka,
-            switch_name,
-            lldp: uses.0,
-            fast_path: uses.1,
-            standby,
-            ..SwitchRow::default()
+        |(places, (zones, open), (domain, vlan, threads), fka, switch_name, uses, standby)| {
+            SwitchRow {
+                places,
+                zone_file: (!open && zones.is_empty()).then(|| "/etc/lunar/zones".to_owned()),
+                open: open && zones.is_empty(),
+                zones,
+                domain,
+                vlan,
+                threads,
+                fka,
+                switch_name,
+                lldp: uses.0,
+                fast_path: uses.1,
+                standby,
+                ..SwitchRow::default()
+            }
         },
     )
 }

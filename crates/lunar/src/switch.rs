@@ -1,6 +1,7 @@
 //! `lunar switch`: from the command line to the engine, and from there to standard output.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
@@ -8,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use engine::switch::options::{
-    DOMAINS, FastPathChoice, FcMap, LldpMode, Place, RingKind, SwitchOptions, VLANS, Wwn, Zoning,
-    place,
+    DOMAINS, FastPathChoice, FcMap, LldpMode, Place, RingKind, SwitchOptions, THREADS_MAX, VLANS,
+    Wwn, Zoning, place,
 };
 use engine::switch::{self, ReadyPort, SwitchError, SwitchOrders};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -60,6 +61,13 @@ pub(crate) struct SwitchArgs {
     /// switch has let through. Such frames do not show in captures at the interface.
     #[arg(long, value_name = "WORD", default_value = "auto", value_parser = choice(FAST_PATHS))]
     fast_path: FastPathChoice,
+
+    /// Number of cores that forward, from 1 to 16
+    ///
+    /// Each port lives on one of them. auto is as many as the process may run on, but not more than
+    /// there are ports.
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_threads)]
+    threads: Threads,
 
     /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
@@ -157,6 +165,19 @@ const FAST_PATHS: &Choices<FastPathChoice> = &[
     ("off", Some("All frames in user space"), FastPathChoice::Off),
 ];
 
+/// `--threads`; `None` is `auto`.
+type Threads = Option<NonZeroUsize>;
+
+fn parse_threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let threads = text.parse().ok();
+    let threads = threads.filter(|threads: &NonZeroUsize| threads.get() <= THREADS_MAX);
+    let threads = threads.map(Some);
+    threads.ok_or_else(|| format!("give a number from 1 to {THREADS_MAX}, or auto"))
+}
+
 fn fc_map(text: &str) -> Result<FcMap, String> {
     let map = text.parse::<FcMap>();
     map.map_err(|cause| cause.to_string())
@@ -188,6 +209,7 @@ impl From<SwitchArgs> for SwitchOptions {
             lldp: args.lldp,
             fast_path: args.fast_path,
             ring: args.ring,
+            threads: args.threads,
             ..Self::new(args.places)
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use address::Time;
 use engine::switch::options::{
-    DOMAINS, FKA_PERIODS, FcMap, LINUX_FKA_MIN, PORTS_MAX, Place, VLANS, Wwn, are_cables, place,
+    DOMAINS, FKA_PERIODS, FcMap, LINUX_FKA_MIN, PORTS_MAX, Place, THREADS_MAX, VLANS, Wwn,
+    are_cables, place,
 };
 use fc::fabric::zones::Zones;
 
@@ -145,6 +146,14 @@ fn check_numbers(at: &str, row: &SwitchRow, findings: &mut Findings) {
             format_args!("{at}.domain"),
             format_args!("{domain} is not a domain"),
             &format!("give {} to {}", DOMAINS.start(), DOMAINS.end()),
+        );
+    }
+    let may_be = |threads: &u16| (1..=THREADS_MAX).contains(&usize::from(*threads));
+    if let Some(threads) = row.threads.filter(|threads| !may_be(threads)) {
+        findings.problem(
+            format_args!("{at}.threads"),
+            format_args!("{threads} is not a number of cores that can forward"),
+            &format!("give 1 to {THREADS_MAX}, or leave it out"),
         );
     }
     if let Some(vlan) = row.vlan.filter(|vlan| !VLANS.contains(vlan)) {

@@ -1,5 +1,6 @@
 //! From the row of a switch to its options.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ pub(crate) fn switch_options(
             FastPathUse::Auto => FastPathChoice::Auto,
             FastPathUse::Off => FastPathChoice::Off,
         }),
+        threads: row.threads.and_then(|n| NonZeroUsize::new(n.into())),
         standby: row.standby,
         ring,
         ..default

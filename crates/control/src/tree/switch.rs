@@ -59,6 +59,10 @@ pub struct SwitchRow {
     /// missing, it does where it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_path: Option<FastPathUse>,
+    /// The number of cores that forward, 1 to 16; where missing, as many as the daemon may run on,
+    /// but not more than it has ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u16>,
     /// It waits until the other switch of its names falls silent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub standby: bool,

@@ -57,6 +57,8 @@ fn each_wrong_option_says_what_would_be_right() {
         ("eth0 --standby", "--switch-name and --fabric-name"),
         ("eth0 --open --zones f", "cannot be used with"),
         ("eth0 --lldp both", "send, listen, off"),
+        ("eth0 --threads 0", "from 1 to 16, or auto"),
+        ("eth0 --threads 17", "from 1 to 16, or auto"),
         ("eth0 --ring kqueue", "auto, uring, epoll"),
         ("eth0 --fast-path xdp", "auto, off"),
         ("eth0 --zone f", "'--zones'"),

@@ -140,6 +140,7 @@ fn values_out_of_range_are_told_with_the_range() {
     for (key, told) in [
         ("domain = 0", "give 1 to 239"),
         ("vlan = 4095", "give 1 to 4094, or omit it"),
+        ("threads = 17", "give 1 to 16, or leave it out"),
         ("fka = \"100ms\"", "below 250ms or over 90s"),
         ("fc-map = \"0f:fc:00\"", "those of groups"),
         ("fabric-name = \"00:00:00:00:00:00:00:00\"", "reserved"),

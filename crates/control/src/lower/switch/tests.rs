@@ -1,5 +1,6 @@
 //! Rows of switches as the engine has them.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,8 @@ fn what_a_row_says_counts() {
     let options = options(
         "domain = 9\nvlan = 152\npriority = 3\nfka = \"500ms\"\nfc-map = \"0e:fc:07\"\n\
          fabric-name = \"20:98:00:00:00:00:00:01\"\nswitch-name = \"10:00:00:00:00:00:00:02\"\n\
-         state = \"/srv/ids\"\nlldp = \"listen\"\nfast-path = \"off\"\nstandby = true\n",
+         state = \"/srv/ids\"\nlldp = \"listen\"\nfast-path = \"off\"\n\
+         threads = 3\nstandby = true\n",
     );
     assert_eq!(options.validate(), Ok(()));
     assert_eq!(
@@ -64,4 +66,5 @@ fn what_a_row_says_counts() {
         (LldpMode::Listen, FastPathChoice::Off)
     );
     assert!(options.standby);
+    assert_eq!(options.threads, NonZeroUsize::new(3));
 }
