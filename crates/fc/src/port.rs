@@ -58,7 +58,6 @@ use crate::frames::Single;
 use crate::remote::{
     Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
 };
-use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
@@ -459,27 +458,7 @@ impl<F: Fc4Layer> Port<F> {
             RemoteOutput::Remark(violation) => self.remark_on(id, violation),
         }
     }
-
-    fn remark_on(&mut self, id: RemoteId, violation: Violation) {
-        if let Some(remote) = self.remotes.get(id) {
-            let (from, wwpn) = (remote.neighbour().enode, remote.wwpn());
-            self.remark(from, Some(wwpn), violation);
-        }
-    }
-
-    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: Violation) {
-        if self.events.len() < MAX_EVENTS {
-            self.events.push_back(PortEvent::Remark {
-                from,
-                wwpn,
-                violation,
-            });
-        }
-    }
 }
-
-/// Remarks are left out beyond this many events that were not taken.
-const MAX_EVENTS: usize = 1024;
 
 const SAME_NAME: Violation = Violation {
     rule: "another port on the Ethernet has the WWPN of this port: initiators may find either of \

@@ -81,3 +81,25 @@ impl PortStatistics {
         }
     }
 }
+
+impl<F: Fc4Layer> Port<F> {
+    pub(super) fn remark_on(&mut self, id: RemoteId, violation: Violation) {
+        if let Some(remote) = self.remotes.get(id) {
+            let (from, wwpn) = (remote.neighbour().enode, remote.wwpn());
+            self.remark(from, Some(wwpn), violation);
+        }
+    }
+
+    pub(super) fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: Violation) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(PortEvent::Remark {
+                from,
+                wwpn,
+                violation,
+            });
+        }
+    }
+}
+
+/// Remarks are left out beyond this many events that were not taken.
+const MAX_EVENTS: usize = 1024;
