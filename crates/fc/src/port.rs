@@ -32,6 +32,7 @@ mod fc4;
 mod fip;
 mod name_client;
 mod name_walk;
+mod queries;
 mod receive;
 mod remotes;
 mod report;
@@ -50,6 +51,8 @@ use self::fip::FipMachine;
 use self::name_client::NameClient;
 use self::name_walk::NameWalk;
 pub use self::name_walk::NameWalkState;
+use self::queries::Queries;
+pub use self::queries::{FcQuery, FcQueryError, FcQueryId, QUERIES_MAX};
 use self::remotes::{Remotes, WaitingPorts};
 pub use self::report::{PortEvent, PortStatistics};
 use crate::fip::enode::Enode;
@@ -72,6 +75,8 @@ pub struct Port<F: Fc4Layer> {
     name_client: Option<Box<NameClient>>,
     /// A walk through what its name server lists, if one was begun.
     name_walk: Option<Box<NameWalk>>,
+    /// What it asks on behalf of other programs.
+    queries: Queries,
     symbolic_name: String,
     fc4: F,
     is_online: bool,
@@ -97,6 +102,7 @@ impl<F: Fc4Layer> Port<F> {
             fip: config.fip(F::ROLE, now, random),
             name_client: None,
             name_walk: None,
+            queries: Queries::default(),
             symbolic_name: config.symbolic_name.clone(),
             limits: config.limits,
             local: config.local(F::ROLE),
@@ -124,6 +130,7 @@ impl<F: Fc4Layer> Port<F> {
             fip: self.fip,
             name_client: self.name_client,
             name_walk: self.name_walk,
+            queries: self.queries,
             symbolic_name: self.symbolic_name,
             fc4: change(self.fc4),
             is_online: self.is_online,
@@ -320,6 +327,7 @@ impl<F: Fc4Layer> Port<F> {
                 .as_ref()
                 .and_then(|client| client.next_deadline()),
             self.name_walk.as_ref().and_then(|walk| walk.deadline()),
+            self.queries.next_deadline(),
             self.remotes.next_deadline(),
             self.fc4.next_deadline(),
         ];
@@ -336,6 +344,7 @@ impl<F: Fc4Layer> Port<F> {
         }
         self.expire_services();
         self.expire_walk();
+        self.expire_queries();
         for id in self.remotes.due(now) {
             self.with_id(id, RemotePort::expire);
         }
@@ -375,6 +384,7 @@ impl<F: Fc4Layer> Port<F> {
         self.is_online = false;
         // They bear the address that is not ours any more.
         self.controls.clear();
+        self.queries.end_all();
         self.events.push_back(PortEvent::Offline);
     }
 

@@ -188,6 +188,11 @@ impl NameClient {
         self.state != ClientState::Up || is_asking || self.discovers() && !self.has_listed
     }
 
+    /// Whether the name server has accepted the login to it.
+    pub(super) fn is_logged_in(&self) -> bool {
+        self.state != ClientState::LoggingIn
+    }
+
     /// The FCF-MAC, where all frames go, and come from.
     pub(super) const fn login(&self) -> &FabricLogin {
         &self.config.login

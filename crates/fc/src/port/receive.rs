@@ -42,6 +42,9 @@ impl<F: Fc4Layer> Port<F> {
             Ok(frame) => frame,
             Err(error) => return self.statistics.spoiled(error),
         };
+        if self.query_answer(ethernet, &frame) {
+            return;
+        }
         match self.sender(ethernet, &frame.header) {
             Some(id) => self.frame(id, &frame),
             None if self.unknown_sender(ethernet, &frame) => {}

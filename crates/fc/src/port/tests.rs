@@ -5,6 +5,7 @@ mod commands;
 mod endings;
 mod fabric;
 mod places;
+mod queries;
 mod rest;
 mod rig;
 mod services;

@@ -3,6 +3,7 @@
 mod changes;
 mod endings;
 mod logins;
+mod queries;
 mod rig;
 mod services;
 mod switch;
