@@ -9,6 +9,7 @@ mod further;
 mod idle;
 mod names;
 pub(crate) mod problems;
+mod queries;
 mod status;
 mod status_socket;
 #[cfg(test)]
@@ -69,6 +70,8 @@ pub struct NPort<F: Fc4Layer> {
     told: problems::LoggedLosses,
     /// What tells other programs of the port, and when that began.
     status: Option<StatusSocket>,
+    /// What sends queries of theirs.
+    queries: Option<queries::QuerySocket>,
     begun: Now,
     /// Logical units that are used by the port, each of a target.
     units: Vec<(Wwn, UnitStatus)>,
@@ -159,6 +162,7 @@ impl<F: Fc4Layer> NPort<F> {
             clock: Clock::default(),
             told: problems::LoggedLosses::default(),
             status: site.status,
+            queries: site.queries,
             begun: now,
             units: Vec::new(),
             vlan_answers: site.vlan_answers,
@@ -187,6 +191,7 @@ impl<F: Fc4Layer> NPort<F> {
             clock: self.clock,
             told: self.told,
             status: self.status,
+            queries: self.queries,
             begun: self.begun,
             units: Vec::new(),
             vlan_answers: self.vlan_answers,
@@ -278,6 +283,9 @@ impl<F: Fc4Layer> NPort<F> {
             let seconds = now.saturating_sub(self.begun).as_secs();
             status.answer(now, || self.status(seconds));
             self.status = Some(status);
+        }
+        if let Some(queries) = &mut self.queries {
+            queries.turn(now, &self.ether, &mut self.port);
         }
         if let Some(answers) = &mut self.vlan_answers {
             answers.turn(now);
@@ -391,6 +399,9 @@ impl<F: Fc4Layer> NPort<F> {
         self.look_for_drops(now);
         if self.port.next_deadline().is_some_and(|at| at <= now) {
             self.port.expire(now);
+            if let Some(queries) = &mut self.queries {
+                queries.answer(&mut self.port);
+            }
         }
         if matches!(self.leave, PortShutdown::Until(at) if at <= now) {
             self.port.link(now, false);

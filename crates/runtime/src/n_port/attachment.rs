@@ -1,6 +1,7 @@
 //! Ethernet ports that are opened for an N_Port.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use super::branch::BranchCounts;
 use super::dcb::{self, DcbGate};
 use super::further::FurtherLogin;
 use super::problems::{self, LinkProblem, NoPort};
+use super::queries::QuerySocket;
 use super::vlan_answers::VlanAnswers;
 use super::{PortBranch, PortNames, PortOwner, StatusKind, StatusSocket};
 
@@ -30,6 +32,8 @@ pub struct Attachment {
     pub(super) random: [u8; 8],
     /// What tells other programs of the port.
     pub(super) status: Option<StatusSocket>,
+    /// What sends queries of theirs.
+    pub(super) queries: Option<QuerySocket>,
     /// What has to open before there is a link.
     pub(super) gate: Option<DcbGate>,
     /// What answers VLAN Requests, if it is to.
@@ -58,7 +62,9 @@ impl Attachment {
         (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
-        let status = status_socket(place, &ether);
+        let status = watched(place, &ether, StatusSocket::open(StatusKind::Port));
+        let queries = status.as_ref().map(QuerySocket::open);
+        let queries = queries.and_then(|opened| watched(place, &ether, opened));
         Ok(Self {
             place: place.clone(),
             asked: place.clone(),
@@ -67,6 +73,7 @@ impl Attachment {
             names,
             random,
             status,
+            queries,
             gate: None,
             vlan_answers: None,
             further: None,
@@ -172,13 +179,13 @@ impl Attachment {
 }
 
 /// A socket that the Ethernet port waits for. A port goes on without one.
-fn status_socket(place: &Place, ether: &EtherPort) -> Option<StatusSocket> {
-    let opened = StatusSocket::open(StatusKind::Port).and_then(|socket| {
+fn watched<S: AsFd>(place: &Place, ether: &EtherPort, opened: io::Result<S>) -> Option<S> {
+    let opened = opened.and_then(|socket| {
         ether.wait_for(&socket)?;
         Ok(socket)
     });
     let told = opened.inspect_err(|cause| {
-        tracing::debug!("{place}: fcoeadm will not show this port: {cause}");
+        tracing::debug!("{place}: fcoeadm and fcping will not do for this port: {cause}");
     });
     told.ok()
 }

@@ -1,5 +1,6 @@
 //! What an N_Port tells other programs of its user.
 
+use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -56,6 +57,9 @@ pub struct PortStatus {
     pub statistics: PortCounts,
     /// FCFs that are known.
     pub fcfs: Vec<FcfStatus>,
+    /// The socket by which it sends queries of other programs, if it does.
+    #[serde(default)]
+    pub query_socket: Option<PathBuf>,
     /// Other ports that are known, up to 256.
     pub remotes: Vec<RemoteStatus>,
     /// How many there are.
@@ -193,6 +197,7 @@ impl<F: Fc4Layer> NPort<F> {
             max_frame: port.payload_max(),
             statistics: counts(port, seconds, &self.branch_counts),
             fcfs: enode.map_or_else(Vec::new, fcfs),
+            query_socket: self.queries.as_ref().map(|socket| socket.path().to_owned()),
             remotes: self.remotes(),
             remotes_total: port.remotes().count(),
         }
@@ -225,7 +230,7 @@ impl<F: Fc4Layer> NPort<F> {
 fn program() -> String {
     let words = std::env::args_os().take(2);
     let words = words.map(|word| {
-        let word = std::path::PathBuf::from(word);
+        let word = PathBuf::from(word);
         word.file_name()
             .unwrap_or_default()
             .to_string_lossy()

@@ -47,6 +47,8 @@ pub enum StatusKind {
     Port,
     /// A switch.
     Switch,
+    /// What sends queries of others by an N_Port.
+    Query,
 }
 
 impl StatusKind {
@@ -54,6 +56,7 @@ impl StatusKind {
         match self {
             Self::Port => "port",
             Self::Switch => "switch",
+            Self::Query => "query",
         }
     }
 }
@@ -72,11 +75,18 @@ impl StatusSocket {
         let mut random = [0; 4];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random));
-        // It has its name once it listens: one that does not is taken for that of a dead process.
-        let (begun, path) = (
-            folder.join(&name),
-            folder.join(format!("{name}.{}", kind.extension())),
-        );
+        Self::open_as(folder.join(name), kind)
+    }
+
+    /// Another one of the same port, whose name ends in another way. It is removed with this one
+    /// once the process is dead.
+    pub(super) fn open_beside(&self, kind: StatusKind) -> io::Result<Self> {
+        Self::open_as(self.path.with_extension(""), kind)
+    }
+
+    /// It has its name once it listens: one that does not is taken for that of a dead process.
+    fn open_as(begun: PathBuf, kind: StatusKind) -> io::Result<Self> {
+        let path = begun.with_extension(kind.extension());
         let listener = UnixListener::bind(&begun)?;
         let is_ready = listener
             .set_nonblocking(true)
@@ -97,6 +107,16 @@ impl StatusSocket {
     /// Answers whoever has connected. It costs a system call each few milliseconds, however often
     /// it is called.
     pub fn answer<T: Serialize>(&mut self, now: Now, mut told: impl FnMut() -> T) {
+        self.accept(now, |stream| give(stream, &told()));
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Accepts whoever has connected, as often as [`Self::answer`] does.
+    pub(super) fn accept(&mut self, now: Now, mut serve: impl FnMut(UnixStream) -> io::Result<()>) {
         if self.looked.is_some_and(|at| now < at + LOOK) {
             return;
         }
@@ -104,7 +124,7 @@ impl StatusSocket {
         for _ in 0..ANSWERS_MAX {
             match self.listener.accept() {
                 // Whoever goes away meanwhile needs none.
-                Ok((stream, _)) => drop(give(stream, &told())),
+                Ok((stream, _)) => drop(serve(stream)),
                 Err(cause) if is_exhausted(&cause) => self.turn_away(),
                 Err(_) => return,
             }

@@ -54,8 +54,8 @@ pub(super) fn ask_in(folder: &Path, kind: StatusKind) -> StatusAnswers {
     answers
 }
 
-/// Connects, unless the process is dead, whose socket is removed. Nothing is waited for: the queue
-/// of a process that is stopped is full some time, and then the kernel would wait for it.
+/// Connects, unless the process is dead, whose sockets are removed. Nothing is waited for: the
+/// queue of a process that is stopped is full some time, and then the kernel would wait for it.
 pub(in crate::n_port) fn connect_to(path: &Path) -> io::Result<UnixStream> {
     let stream = socket_with(
         AddressFamily::UNIX,
@@ -66,7 +66,10 @@ pub(in crate::n_port) fn connect_to(path: &Path) -> io::Result<UnixStream> {
     if let Err(cause) = connect(&stream, &SocketAddrUnix::new(path)?) {
         let cause = io::Error::from(cause);
         if cause.kind() == io::ErrorKind::ConnectionRefused {
-            let _ = fs::remove_file(path);
+            let beside = path.with_extension(StatusKind::Query.extension());
+            for dead in [path, &beside] {
+                let _ = fs::remove_file(dead);
+            }
         }
         return Err(cause);
     }

@@ -188,6 +188,7 @@ fn an_n_port_tells_what_it_is_like() {
         mtu: told.mtu,
         max_frame: port.port().payload_max(),
         statistics: told.statistics,
+        query_socket: told.query_socket.clone(),
         ..PortStatus::default()
     };
     assert_eq!(told, &expected);
