@@ -151,6 +151,65 @@ fn fcoeadm_shows_the_units_that_a_port_uses() {
     server.stop_well().unwrap();
 }
 
+/// There is no name server that could be asked.
+#[test]
+fn a_port_without_a_fabric_asks_its_neighbours() {
+    let dir = scene("fcoe-neighbours");
+    let server = serve(&dir, &["ram:16M"], &[]);
+    let mut copy = begin_to_copy(&dir, "4M", server.address(0), &[]);
+    goes_on(&mut copy, 1500);
+    let shown = must(&[], &["fcoeadm", "-i", &cable(&dir)]);
+    let devices = shown
+        .lines()
+        .filter_map(|line| line.split_once("OS Device Name:"));
+    let device = format!("lunar-{}-0", copy.id());
+    assert!(
+        devices.into_iter().any(|(_, name)| name.trim() == device),
+        "{shown}"
+    );
+    let target = &server.luns[0].target;
+    let told = must(
+        &[],
+        &["fcping", "-h", &device, "-c", "2", "-f", "-P", target],
+    );
+    says(
+        &told,
+        &[
+            "echo    1 accepted ",
+            "2 frames sent, 2 received 0 errors, 0.000% loss",
+        ],
+    );
+    let rport = format!("rport-{device}-0");
+    let told = must(&[], &["fcrls", "--port", &rport]);
+    says(
+        &told,
+        &[
+            "RLS request accepted (LS_ACC)",
+            "Link Failure Count                   = 0",
+        ],
+    );
+    let told = refused(&mut lunar(
+        &[],
+        &["fcping", "-h", &device, "-c", "1", "-F", "0xeffff"],
+    ));
+    says(
+        &told,
+        &["echo    1 error: no port with N_Port_ID 0x0EFFFF is on this Ethernet"],
+    );
+    let told = refused(&mut lunar(
+        &[],
+        &["fcping", "-h", &device, "-N", "10:00:00:00:00:00:00:07"],
+    ));
+    says(&told, &["wwnn 0x1000000000000007: no neighbour has it"]);
+    let told = refused(&mut lunar(&[], &["fcnsq", &device, "--gpn", "1"]));
+    says(
+        &told,
+        &["gpn_id not answered: the port is in VN2VN mode, in which there is no name server"],
+    );
+    assert!(copy.wait().unwrap().success());
+    server.stop_well().unwrap();
+}
+
 #[test]
 fn who_is_not_named_is_not_let_in() {
     let dir = scene("fcoe-closed");

@@ -6,6 +6,7 @@ mod fdmi;
 mod hostile;
 mod hostile_frames;
 mod npiv;
+mod views;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -7,12 +7,12 @@ use fc::wire::names::FcId;
 use crate::sysfs::SysfsDir;
 use crate::transport::FcTransport;
 
-/// A remote port that the kernel knows.
+/// A remote port that a host of the kernel, or a port of this program, knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownPort {
-    /// `rport-H:C-N`.
+    /// `rport-H:C-N`, or `rport-lunar-PID-N-M`.
     pub name: String,
-    /// The host that knows it, `hostH`.
+    /// The host that knows it: `hostH`, or `lunar-PID-N`.
     pub host: String,
     /// Its address.
     pub fc_id: FcId,
@@ -21,7 +21,7 @@ pub struct KnownPort {
 /// Why a port's counters are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkErrorsError {
-    /// The kernel does not know it.
+    /// No host knows it.
     #[error("{0} is not a rport: fcoeadm -t shows targets, /sys/class/fc_remote_ports all")]
     Unknown(String),
     /// It is not logged in.
@@ -56,10 +56,18 @@ pub fn find(
         return Err(LinkErrorsError::NotOnline(fc_id, state));
     }
     let name = dir.name();
-    let (_, numbers) = name.split_once('-').ok_or_else(unknown)?;
-    let host = numbers.split(':').next().unwrap_or_default();
-    let host = format!("host{host}");
+    let host = host_of(&name).ok_or_else(unknown)?;
     Ok(KnownPort { name, host, fc_id })
+}
+
+/// The host in the name of a remote port.
+pub(crate) fn host_of(rport: &str) -> Option<String> {
+    let (host, _) = rport.strip_prefix("rport-")?.rsplit_once('-')?;
+    if host.starts_with("lunar-") {
+        return Some(host.to_owned());
+    }
+    let number = host.split(':').next().unwrap_or_default();
+    Some(format!("host{number}"))
 }
 
 /// Asks a port, and gives what fcrls prints: counters, or why they are refused.

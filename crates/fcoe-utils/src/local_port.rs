@@ -1,4 +1,5 @@
-//! Which Fibre Channel host of the kernel is meant: fcping names one in several ways.
+//! Which Fibre Channel host is meant, of the kernel or of this program: fcping names one in several
+//! ways.
 
 use fc::wire::ethernet::Mac;
 use fc::wire::names::{FcId, Wwn};
@@ -9,7 +10,7 @@ use crate::sysfs::SysfsDir;
 /// A Fibre Channel host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalPort {
-    /// `hostN`.
+    /// `hostN`, or `lunar-PID-N`.
     pub host: String,
     /// Its address; 0 while it has none.
     pub fc_id: FcId,
@@ -21,23 +22,26 @@ pub struct LocalPort {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocalPortError {
     /// The machine has no host at all.
-    #[error("No FCoE interfaces created: fcoeadm -c creates one")]
+    #[error(
+        "No FCoE interfaces created: fcoeadm -c creates one, and lunar has one while it serves or \
+         uses fcoe://"
+    )]
     NoneAtAll,
     /// No host is meant by this.
     #[error(
-        "FCoE interface {0} not found: name an interface, hostN, a MAC address, WWPN or FC-ID of \
-         those that fcoeadm -i shows"
+        "FCoE interface {0} not found: name an interface, an OS device, a MAC address, WWPN or \
+         FC-ID of those that fcoeadm -i shows"
     )]
     NotFound(String),
 }
 
-/// The host that is meant by the name of an interface, `hostN`, a MAC address, of which the WWPN
-/// 20:00:MAC is made, a WWPN, or an FC-ID in hexadecimal.
+/// The host that is meant by the name of an interface, `hostN`, `lunar-PID-N`, a MAC address, of
+/// which the WWPN 20:00:MAC is made, a WWPN, or an FC-ID in hexadecimal.
 ///
 /// # Errors
 /// See [`LocalPortError`].
 pub fn find(sysfs: &SysfsDir, meant: &str) -> Result<LocalPort, LocalPortError> {
-    let hosts = sysfs.child("class/fc_host").children("host");
+    let hosts = sysfs.child("class/fc_host").children("");
     if hosts.is_empty() {
         return Err(LocalPortError::NoneAtAll);
     }

@@ -30,7 +30,7 @@ pub enum NameQuery {
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
     /// Nothing came back.
-    #[error("ioctl failed: {0}")]
+    #[error("{0}")]
     Io(#[from] io::Error),
     /// The name server refuses: reason and explanation.
     #[error("command failed: {}, {}", reason(*.0), explanation(*.1))]

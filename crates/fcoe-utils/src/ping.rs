@@ -5,6 +5,7 @@ use std::time::Duration;
 use fc::wire::els::{Code, Els};
 use fc::wire::names::FcId;
 
+use crate::link_errors::host_of;
 use crate::local_port::{FRAME_MAX, LocalPort, max_frame};
 use crate::sysfs::SysfsDir;
 use crate::transport::FcTransport;
@@ -37,7 +38,7 @@ impl EchoSizes {
         Self {
             asked,
             source: from.max_frame.saturating_sub(CODE_LEN),
-            target: remote_size(sysfs, to),
+            target: remote_size(sysfs, from, to),
         }
     }
 
@@ -73,15 +74,17 @@ impl EchoSizes {
 
 const FABRIC_CONTROLLER: FcId = FcId(0xff_fffd);
 
-/// What a port allows: all for well-known addresses; of a remote port its frame size.
-fn remote_size(sysfs: &SysfsDir, to: FcId) -> u32 {
+/// What a port allows: all for well-known addresses; of a remote port its frame size, as far as the
+/// local one knows it. In another fabric another port may have the same address.
+fn remote_size(sysfs: &SysfsDir, from: &LocalPort, to: FcId) -> u32 {
     if (0xff_fc01..=0xff_fcfe).contains(&to.0) || to.0 >= 0xff_fff0 {
         return SIZE_MAX;
     }
     let ports = sysfs.child("class/fc_remote_ports").children("rport-");
-    let known = ports
-        .iter()
-        .find(|port| port.number("port_id") == Some(to.0.into()));
+    let known = ports.iter().find(|port| {
+        let is_its = host_of(&port.name()).as_ref() == Some(&from.host);
+        is_its && port.number("port_id") == Some(to.0.into())
+    });
     known.map_or(SIZE, |port| max_frame(port).saturating_sub(CODE_LEN))
 }
 

@@ -47,7 +47,8 @@ impl FcTransport for KernelHost {
 
     fn ct(&mut self, request: &[u8], answer_max: usize) -> io::Result<Vec<u8>> {
         let to = (FcHostRequest::Ct, FcId::DIRECTORY.bytes());
-        self.0.request(to, request, answer_max, CT_TIMEOUT)
+        let answer = self.0.request(to, request, answer_max, CT_TIMEOUT);
+        answer.map_err(|cause| io::Error::new(cause.kind(), format!("ioctl failed: {cause}")))
     }
 }
 

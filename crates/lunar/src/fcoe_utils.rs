@@ -7,6 +7,7 @@ pub(crate) mod fcping;
 pub(crate) mod fcrls;
 pub(crate) mod fipvlan;
 mod own_ports;
+mod transport;
 
 use std::io::{Error, ErrorKind};
 

@@ -33,6 +33,7 @@ same_error() {
     ! "$@" >/tmp/theirs 2>&1 || fails_with_output "$* of Open-FCoE did not fail"
     ! compares "$@" || fail "$* of ours did not fail"
     shows "$words"
+    cp /tmp/theirs-told "/tmp/stock $*"
 }
 
 fails_with_output() {
@@ -86,6 +87,40 @@ same_labels() {
     diff -u <(labels "/tmp/stock $*") <(labels /tmp/ours) || differences+=("labels of $*")
 }
 
+# Addresses, names of hosts and remote ports, and what is measured differ between the two ports.
+answers() {
+    comparable "$1" | sed -E -e 's/0x[0-9A-Fa-f]+/ID/g' -e 's/fc_(host|lunar-)[0-9-]+/fc_HOST/' \
+        -e 's/rport-(lunar-)?[0-9:-]+/RPORT/' -e 's/(= )[0-9]+$/\1N/' -e 's/: .* over /: NAME over /' \
+        -e 's/^((Port|Node) Name): [0-9a-f]{16}$/\1: WWN/'
+}
+
+# Ours answers by a port of ours as the stock program has by that of the kernel: `same_answers STOCK
+# ARGUMENT…`, where STOCK are the words that the latter was called with.
+same_answers() {
+    local stock=$1
+    shift
+    echo "--- ours: $*"
+    /vm/lunar "$@" >/tmp/ours 2>&1 || true
+    cat /tmp/ours
+    diff -u <(answers "/tmp/stock $stock") <(answers /tmp/ours) || differences+=("answers of $*")
+}
+
+# ECHO, queries and link errors by the port at the interface, of the target at `other`.
+ours_asks() {
+    local device id rport
+    device=$(/vm/lunar fcoeadm -i $interface | sed -nE 's/^ *OS Device Name: *(lunar-.*)/\1/p')
+    id=$(/vm/lunar fcoeadm -i $interface | sed -nE 's/^ *FC-ID \(Port ID\): *(.*)/\1/p')
+    rport=$(/vm/lunar fcoeadm -t $interface | sed -nE 's/^ *OS Device Name: *(rport-.*)/\1/p')
+    same_answers "fcping -c 3 -h $interface -F $other" fcping -c 3 -h $interface -F "$other"
+    same_answers "fcping -c 1 -h $interface -F 0xfffffe" fcping -c 1 -h "$device" -F 0xfffffe
+    same_answers "fcnsq $port --gpn $own" fcnsq "$device" --gpn "$id"
+    same_answers "fcnsq $port --gnn $own" fcnsq "$device" --gnn "$id"
+    same_answers "fcnsq $port --gspn $own" fcnsq "$device" --gspn "$id"
+    same_answers "fcnsq $port --gpn 0x010fff" fcnsq "$device" --gpn 0x010fff
+    same_answers "fcrls --port $peer" fcrls --port "$rport"
+    same_answers "fcrls --fcid $other" fcrls --fcid "$other"
+}
+
 # An initiator of ours at the same interface, with the same target: `ours_is_shown WWPN`.
 ours_is_shown() {
     local wwpn load
@@ -99,6 +134,7 @@ ours_is_shown() {
     same_labels fcoeadm -f $interface
     same_columns TxFrames fcoeadm -s $interface 1
     same_columns VLinkFail fcoeadm -b $interface 1
+    ours_asks
     kill -INT "$load"
     wait "$load" || true
 }

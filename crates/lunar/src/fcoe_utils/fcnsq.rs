@@ -1,23 +1,27 @@
-//! `lunar fcnsq`: queries of a fabric's name server by the kernel's FCoE, in the words of
-//! fcoe-utils.
+//! `lunar fcnsq`: queries of a fabric's name server by the kernel's FCoE or a port of ours, in the
+//! words of fcoe-utils.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
 use fcoe_utils::fc_names::{FcId, Wwn};
+use fcoe_utils::local_port::find;
 use fcoe_utils::name_server::NameQuery;
-use fcoe_utils::transport::KernelHost;
+use fcoe_utils::sysfs::ROOT;
 
 use super::fcping::{parse_id, parse_wwn};
-use super::no_device;
+use super::own_ports::OwnPorts;
+use super::transport::PortTransport;
 use crate::{VerbError, documents};
 
-/// Ask a fabric's name server by FCoE of the kernel, as fcnsq of Open-FCoE does
+/// Ask a fabric's name server by FCoE of the kernel or lunar, as fcnsq of Open-FCoE does
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("query").required(true))]
 pub(crate) struct FcnsqArgs {
-    /// The local port, as hostN; fcoeadm -i shows it as OS Device Name
-    #[arg(value_name = "HOST", value_parser = host)]
+    /// The local port: hostN or lunar-PID-N, which fcoeadm -i shows as OS Device Name, or its
+    /// interface, MAC address, WWPN or FC-ID
+    #[arg(value_name = "HOST")]
     host: String,
 
     /// Which WWPN an FC-ID has (GPN_ID)
@@ -41,15 +45,6 @@ pub(crate) struct FcnsqArgs {
     quiet: bool,
 }
 
-/// A name that leads nowhere else below /dev/bsg.
-fn host(text: &str) -> Result<String, String> {
-    let digits = text.strip_prefix("host").unwrap_or_default();
-    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    is_number
-        .then(|| text.to_owned())
-        .ok_or_else(|| "a host is host and a number, as in host5".to_owned())
-}
-
 pub(crate) fn run(args: &FcnsqArgs) -> Result<ExitCode, VerbError> {
     match ask(args) {
         Ok((label, told)) if !args.quiet => {
@@ -62,8 +57,9 @@ pub(crate) fn run(args: &FcnsqArgs) -> Result<ExitCode, VerbError> {
 }
 
 fn ask(args: &FcnsqArgs) -> Result<(&'static str, String), VerbError> {
-    let opened = KernelHost::open(&args.host);
-    let mut transport = opened.map_err(|cause| no_device(&args.host, &cause))?;
+    let own = OwnPorts::beside(Path::new(ROOT));
+    let host = host(&args.host, &own)?;
+    let mut transport = PortTransport::open(&host, &own)?;
     let (name, query) = match (args.gpn, args.gnn, args.gspn) {
         (Some(id), ..) => ("gpn_id", NameQuery::PortName(id)),
         (_, Some(id), _) => ("gnn_id", NameQuery::NodeName(id)),
@@ -75,4 +71,14 @@ fn ask(args: &FcnsqArgs) -> Result<(&'static str, String), VerbError> {
     };
     let told = query.text(&mut transport);
     told.map_err(|cause| VerbError::failed(format!("{name} {cause}")))
+}
+
+/// Which port is meant: `hostN` is one of the kernel, without more ado.
+fn host(meant: &str, own: &OwnPorts) -> Result<String, VerbError> {
+    let digits = meant.strip_prefix("host").unwrap_or_default();
+    if !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Ok(meant.to_owned());
+    }
+    let found = find(&own.laid_over(Path::new(ROOT)), meant);
+    found.map(|port| port.host).map_err(VerbError::failed)
 }

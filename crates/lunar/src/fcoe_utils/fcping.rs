@@ -1,4 +1,5 @@
-//! `lunar fcping`: ECHO to a port by the kernel's FCoE, in the words of fcoe-utils.
+//! `lunar fcping`: ECHO to a port by the kernel's FCoE or a port of ours, in the words of
+//! fcoe-utils.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,22 +13,22 @@ use fcoe_utils::fc_names::{FcId, Wwn};
 use fcoe_utils::local_port::{LocalPort, fc_id, find, of_mac};
 use fcoe_utils::name_server::NameQuery;
 use fcoe_utils::ping::{EchoSizes, Pings, SIZE, SIZE_MAX, SIZE_MIN, hex_dump};
-use fcoe_utils::sysfs::{ROOT, SysfsDir};
-use fcoe_utils::transport::KernelHost;
+use fcoe_utils::sysfs::ROOT;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
-use super::no_device;
+use super::own_ports::OwnPorts;
+use super::transport::{PortTransport, neighbour};
 use crate::units::number;
 use crate::{VerbError, documents};
 
-/// Send ECHO to a port by FCoE of the kernel, as fcping of Open-FCoE does
+/// Send ECHO to a port by FCoE of the kernel or lunar, as fcping of Open-FCoE does
 ///
 /// Ends after -c ECHOs, or when it is interrupted, with a line about all of them.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 #[command(group = ArgGroup::new("target").required(true))]
 pub(crate) struct FcpingArgs {
-    /// The local port: an interface, hostN, a MAC address, WWPN or FC-ID
+    /// The local port: an interface, hostN, lunar-PID-N, a MAC address, WWPN or FC-ID
     #[arg(short = 'h', long, value_name = "PORT")]
     hba: String,
 
@@ -103,10 +104,10 @@ pub(crate) fn run(args: &FcpingArgs) -> Result<ExitCode, VerbError> {
         let caught = signal_hook::flag::register(signal, Arc::clone(&ended));
         caught.map_err(VerbError::signals)?;
     }
-    let sysfs = SysfsDir::root(&args.sysfs);
+    let own = OwnPorts::beside(&args.sysfs);
+    let sysfs = own.laid_over(&args.sysfs);
     let from = find(&sysfs, &args.hba).map_err(VerbError::failed)?;
-    let opened = KernelHost::open(&from.host);
-    let mut transport = opened.map_err(|cause| no_device(&from.host, &cause))?;
+    let mut transport = PortTransport::open(&from.host, &own)?;
     let to = target(args, &mut transport)?;
     let sizes = EchoSizes::new(&sysfs, &from, to, args.size);
     documents::print(head(&from, to, sizes).as_bytes())?;
@@ -120,8 +121,8 @@ pub(crate) fn run(args: &FcpingArgs) -> Result<ExitCode, VerbError> {
     }
 }
 
-/// Asks the name server where only a name is given.
-fn target(args: &FcpingArgs, transport: &mut KernelHost) -> Result<FcId, VerbError> {
+/// Asks the name server where only a name is given. A port that has none knows its neighbours.
+fn target(args: &FcpingArgs, transport: &mut PortTransport<'_>) -> Result<FcId, VerbError> {
     let (query, name) = match (args.fcid, args.wwpn, args.wwnn) {
         (Some(id), ..) => return Ok(id),
         (_, Some(wwpn), _) => (NameQuery::IdOfPort(wwpn), format!("wwpn 0x{:X}", wwpn.0)),
@@ -130,9 +131,14 @@ fn target(args: &FcpingArgs, transport: &mut KernelHost) -> Result<FcId, VerbErr
             (NameQuery::IdOfNode(wwnn), format!("wwnn 0x{:X}", wwnn.0))
         }
     };
-    query.id(transport).map_err(|cause| {
+    let failed = |cause: &dyn std::fmt::Display| {
         VerbError::failed(format!("cannot find fcid of destination @ {name}: {cause}"))
-    })
+    };
+    match transport.without_fabric() {
+        Some(port) => neighbour(port, args.wwpn, args.wwnn)
+            .ok_or_else(|| failed(&"no neighbour has it: lunar ls shows those there are")),
+        None => query.id(transport).map_err(|cause| failed(&cause)),
+    }
 }
 
 fn head(from: &LocalPort, to: FcId, sizes: EchoSizes) -> String {
@@ -147,7 +153,7 @@ fn head(from: &LocalPort, to: FcId, sizes: EchoSizes) -> String {
 fn echoes(
     args: &FcpingArgs,
     pings: &mut Pings,
-    transport: &mut KernelHost,
+    transport: &mut PortTransport<'_>,
     ended: &AtomicBool,
 ) -> Result<(), VerbError> {
     let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! `lunar fcrls`: the Link Error Status Block of a remote port of the kernel's FCoE, in the words
-//! of fcoe-utils.
+//! `lunar fcrls`: the Link Error Status Block of a remote port of the kernel's FCoE or of a port of
+//! ours, in the words of fcoe-utils.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,17 +8,17 @@ use clap::{ArgGroup, Args};
 use fcoe_utils::fc_names::FcId;
 use fcoe_utils::link_errors::{KnownPort, LinkErrorsError, ask, find};
 use fcoe_utils::sysfs::{ROOT, SysfsDir};
-use fcoe_utils::transport::KernelHost;
 
 use super::fcping::parse_id;
-use super::no_device;
+use super::own_ports::OwnPorts;
+use super::transport::PortTransport;
 use crate::{VerbError, documents};
 
 /// Read the Link Error Status Block of a remote port, as fcrls of Open-FCoE does
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("of").required(true))]
 pub(crate) struct FcrlsArgs {
-    /// The port, as rport-H:C-N; fcoeadm -t shows it as OS Device Name
+    /// The port, as rport-H:C-N or rport-lunar-PID-N-M; fcoeadm -t shows it as OS Device Name
     #[arg(long, value_name = "RPORT", group = "of")]
     port: Option<String>,
 
@@ -36,10 +36,10 @@ pub(crate) struct FcrlsArgs {
 }
 
 pub(crate) fn run(args: &FcrlsArgs) -> Result<ExitCode, VerbError> {
-    let port = meant(args).map_err(VerbError::failed)?;
+    let own = OwnPorts::beside(&args.sysfs);
+    let port = meant(args, &own.laid_over(&args.sysfs)).map_err(VerbError::failed)?;
     let KnownPort { name, host, fc_id } = port;
-    let opened = KernelHost::open(&host);
-    let mut transport = opened.map_err(|cause| no_device(&host, &cause))?;
+    let mut transport = PortTransport::open(&host, &own)?;
     let told = ask(&mut transport, fc_id).map_err(VerbError::failed)?;
     let found = format!("found rport 0x{:06x} as {name}\n", fc_id.0);
     // As the original, which tells it only where the port was looked for.
@@ -48,13 +48,12 @@ pub(crate) fn run(args: &FcrlsArgs) -> Result<ExitCode, VerbError> {
     documents::print(format!("{found}{told}").as_bytes())
 }
 
-fn meant(args: &FcrlsArgs) -> Result<KnownPort, LinkErrorsError> {
-    let sysfs = SysfsDir::root(&args.sysfs);
+fn meant(args: &FcrlsArgs, sysfs: &SysfsDir) -> Result<KnownPort, LinkErrorsError> {
     match (&args.port, args.fcid) {
-        (Some(port), _) => find(&sysfs, port, |name, _| name == port),
+        (Some(port), _) => find(sysfs, port, |name, _| name == port),
         (_, id) => {
             let id = id.unwrap_or_default();
-            find(&sysfs, &id.to_string(), |_, known| known == id)
+            find(sysfs, &id.to_string(), |_, known| known == id)
         }
     }
 }

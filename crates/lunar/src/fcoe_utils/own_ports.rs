@@ -12,16 +12,43 @@ use runtime::n_port::{FcfStatus, PortStatus, RemoteStatus, UnitStatus, ports_her
 
 use crate::VerbError;
 
-/// sysfs with the running ports of this program laid over it. A copy of another machine's has none.
-pub(super) fn laid_over(sysfs: &Path) -> SysfsDir {
-    let root = SysfsDir::root(sysfs);
-    if sysfs == Path::new(ROOT) {
-        root.with(attributes(&ports_here(), |interface| {
+/// The running ports of this program, as they were when they were asked.
+#[derive(Debug)]
+pub(super) struct OwnPorts(Vec<PortStatus>);
+
+impl OwnPorts {
+    /// Those of this machine. A copy of another machine's sysfs has none.
+    pub(super) fn beside(sysfs: &Path) -> Self {
+        let is_here = sysfs == Path::new(ROOT);
+        Self(if is_here { ports_here() } else { Vec::new() })
+    }
+
+    /// sysfs with the ports laid over it.
+    pub(super) fn laid_over(&self, sysfs: &Path) -> SysfsDir {
+        let root = SysfsDir::root(sysfs);
+        root.with(attributes(&self.0, |interface| {
             CardFacts::of(&root, interface)
         }))
-    } else {
-        root
     }
+
+    /// The port that has this name.
+    pub(super) fn named(&self, name: &str) -> Option<&PortStatus> {
+        let mut names = (0..self.0.len()).map(|at| name_of(&self.0, at));
+        self.0.get(names.position(|known| known == name)?)
+    }
+}
+
+/// sysfs with the running ports of this program laid over it.
+pub(super) fn laid_over(sysfs: &Path) -> SysfsDir {
+    OwnPorts::beside(sysfs).laid_over(sysfs)
+}
+
+/// What stands for `hostN`: the process, and the number of the port among those of the process, so
+/// that it stays what it is whichever other programs begin and end.
+fn name_of(ports: &[PortStatus], at: usize) -> String {
+    let pid = ports[at].pid;
+    let number = ports[..at].iter().filter(|port| port.pid == pid).count();
+    format!("lunar-{pid}-{number}")
 }
 
 /// Refuses to change the ports of this program that are at an interface.
@@ -64,20 +91,27 @@ fn interface_of(port: &PortStatus) -> &str {
 fn attributes(ports: &[PortStatus], card: impl Fn(&str) -> CardFacts) -> Vec<(String, String)> {
     let mut tree = Tree::default();
     for (number, port) in ports.iter().enumerate() {
-        let name = format!("lunar-{}-{number}", port.pid);
+        let name = name_of(ports, number);
         let interface = interface_of(port);
         let controller = format!("class/net/{}/ctlr_{name}", directory_name(interface));
         let card = card(interface);
         tree.controller(&controller, port, card.fcs_errors);
         let host = format!("{controller}/{name}");
-        tree.host(&format!("{host}/fc_host/{name}"), port, card.speed);
+        for dir in [
+            format!("{host}/fc_host/{name}"),
+            format!("class/fc_host/{name}"),
+        ] {
+            tree.host(&dir, port, card.speed.clone());
+        }
         for (number, fcf) in port.fcfs.iter().enumerate() {
             tree.fcf(&format!("{controller}/fcf_{number}"), fcf, port.vlan);
         }
         for (number, remote) in port.remotes.iter().enumerate() {
             let rport = format!("rport-{name}-{number}");
-            let dir = format!("{host}/{rport}/fc_remote_ports/{rport}");
-            tree.remote(&dir, number, remote);
+            let class = format!("fc_remote_ports/{rport}");
+            for dir in [format!("{host}/{rport}/{class}"), format!("class/{class}")] {
+                tree.remote(&dir, number, remote);
+            }
             let target = format!("{host}/{rport}/target{name}:0:{number}");
             for unit in &remote.units {
                 tree.unit(&format!("{target}/{name}:0:{number}:{}", unit.lun), unit);

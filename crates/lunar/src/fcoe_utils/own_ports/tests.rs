@@ -1,10 +1,13 @@
 //! A port in a fabric and one at a cable, in the views of the kernel's instances.
 
+use fcoe_utils::fc_names::FcId;
 use fcoe_utils::instance::Instance;
+use fcoe_utils::ping::EchoSizes;
 use fcoe_utils::view::adapter::adapters;
 use fcoe_utils::view::fcf::fcfs;
 use fcoe_utils::view::statistics::RowTable;
 use fcoe_utils::view::target::{UnitStyle, targets};
+use fcoe_utils::{link_errors, local_port};
 use runtime::n_port::PortCounts;
 
 use super::*;
@@ -156,4 +159,40 @@ fn a_port_of_a_daemon_is_not_ended_with_the_daemon() {
         ..port
     };
     assert!(how_it_ends("eth0", &other).ends_with("kill 4711 ends it"));
+}
+
+/// As the programs that send requests look for it.
+#[test]
+fn a_port_is_found_by_any_of_its_names_and_so_are_those_that_it_knows() {
+    let ports = OwnPorts(vec![
+        port("eth1", 7),
+        PortStatus {
+            port_name: "20:02:52:54:00:12:34:56".to_owned(),
+            fc_id: Some("0x0101AB".to_owned()),
+            ..port("cable:/run/x.sock", 4711)
+        },
+        port("eth0", 4711),
+    ]);
+    let sysfs = sysfs(&ports.0);
+    for meant in [
+        "lunar-4711-0",
+        "cable:/run/x.sock",
+        "20:02:52:54:00:12:34:56",
+        "0x0101ab",
+    ] {
+        let found = local_port::find(&sysfs, meant).unwrap();
+        assert_eq!(found.host, "lunar-4711-0", "{meant}");
+        assert_eq!(found.fc_id, FcId(0x01_01ab));
+        let sizes = EchoSizes::new(&sysfs, &found, FcId(0x01_01ef), 2108);
+        assert_eq!((sizes.source, sizes.target), (2108, 2044));
+    }
+    let name = ports.named("lunar-4711-1").map(|port| &*port.place);
+    assert_eq!(name, Some("eth0"));
+    assert!(ports.named("lunar-4711-2").is_none());
+    let rport = "rport-lunar-4711-1-0";
+    let known = link_errors::find(&sysfs, rport, |name, _| name == rport).unwrap();
+    assert_eq!(
+        (&*known.host, known.fc_id),
+        ("lunar-4711-1", FcId(0x01_01ef))
+    );
 }
