@@ -51,10 +51,8 @@ fn value(told: &str, label: &str) -> String {
 fn lines(told: &str) -> Vec<String> {
     let is_time = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
     let lines = told.lines().map(|line| {
-        let words = line.split(' ').map(|word| match is_time(word) {
-            true => "N",
-            false => word,
-        });
+        let words = line.split(' ');
+        let words = words.map(|word| if is_time(word) { "N" } else { word });
         let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
         words.join(" ")
     });

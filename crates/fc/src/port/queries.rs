@@ -19,7 +19,7 @@ use scsi::medium::Now;
 
 use super::name_client::sequence::ReceivedSequence;
 use super::{Fc4Layer, Port};
-use crate::remote::PeerAddress;
+use crate::remote::{PeerAddress, RemotePort};
 use crate::wire::ct::name_server::NameServerRequest;
 use crate::wire::ct::{self, CtHeader, CtService};
 use crate::wire::els::Els;
@@ -62,7 +62,10 @@ pub enum FcQueryError {
     #[error("no port with N_Port_ID {0} is on this Ethernet: fcoeadm -t shows targets")]
     NoPort(FcId),
     /// There is no fabric in VN2VN mode.
-    #[error("the port is in VN2VN mode, in which there is no name server: use FC-IDs")]
+    #[error(
+        "the port is in VN2VN mode, in which there is no name server: lunar ls shows the names of \
+         its neighbours"
+    )]
     NoFabric,
     /// The name server has not accepted the port yet.
     #[error("the port is not logged in to the name server yet: try again")]
@@ -239,7 +242,7 @@ impl<F: Fc4Layer> Port<F> {
             _ => FcQueryError::NoPort(to),
         };
         let known = self.remotes.at(to).and_then(|id| self.remotes.get(id));
-        known.map(|known| known.address()).ok_or(missing)
+        known.map(RemotePort::address).ok_or(missing)
     }
 
     fn query_ox_id(&mut self, query: &FcQuery) -> Result<OxId, FcQueryError> {

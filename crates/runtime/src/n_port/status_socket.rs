@@ -75,25 +75,25 @@ impl StatusSocket {
         let mut random = [0; 4];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random));
-        Self::open_as(folder.join(name), kind)
+        Self::open_as(&folder.join(name), kind)
     }
 
     /// Another one of the same port, whose name ends in another way. It is removed with this one
     /// once the process is dead.
     pub(super) fn open_beside(&self, kind: StatusKind) -> io::Result<Self> {
-        Self::open_as(self.path.with_extension(""), kind)
+        Self::open_as(&self.path.with_extension(""), kind)
     }
 
     /// It has its name once it listens: one that does not is taken for that of a dead process.
-    fn open_as(begun: PathBuf, kind: StatusKind) -> io::Result<Self> {
+    fn open_as(begun: &Path, kind: StatusKind) -> io::Result<Self> {
         let path = begun.with_extension(kind.extension());
-        let listener = UnixListener::bind(&begun)?;
+        let listener = UnixListener::bind(begun)?;
         let is_ready = listener
             .set_nonblocking(true)
-            .and_then(|()| fs::set_permissions(&begun, Permissions::from_mode(0o600)))
-            .and_then(|()| fs::rename(&begun, &path));
+            .and_then(|()| fs::set_permissions(begun, Permissions::from_mode(0o600)))
+            .and_then(|()| fs::rename(begun, &path));
         if let Err(cause) = is_ready {
-            let _ = fs::remove_file(&begun);
+            let _ = fs::remove_file(begun);
             return Err(cause);
         }
         Ok(Self {
