@@ -210,8 +210,7 @@ impl Switch {
         Ok(())
     }
 
-    /// A core that has a snapshot of the table has dropped a frame, and has counted it. As with
-    /// those that [`Self::receive`] drops, its sender or the log may have to be told.
+    /// Another core has dropped a frame and counted it. Its sender or the log may have to be told.
     pub fn heed_drop(&mut self, now: Now, number: PortNumber, reason: DropReason, frame: &[u8]) {
         self.fcf.tick(now);
         self.dropped(now, number, reason, frame);

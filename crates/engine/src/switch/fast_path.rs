@@ -127,8 +127,8 @@ impl SwitchFastPath {
         });
     }
 
-    /// The table of that version has let a frame through. Returns what the kernel is to be told when it leaves,
-    /// and whether it has a number of the kernel, which is to be taken out.
+    /// The table of that version has let a frame through. Returns what the kernel is to be told
+    /// when it leaves, and whether it has a number of the kernel, which is to be taken out.
     pub(super) fn learn(
         &self,
         version: u64,

@@ -66,9 +66,9 @@ impl ForwardTable {
     }
 
     /// Checks a frame that came in at a port, and tells how it is to go out. Nothing is allocated
-    /// nor copied. What is [`Verdict::Taken`] is for [`super::Switch::receive`], and what is dropped
-    /// for some reasons ([`DropReason::is_heeded`]) for [`super::Switch::heed_drop`], so that its
-    /// sender is told.
+    /// nor copied. What is [`Verdict::Taken`] is for [`super::Switch::receive`], and what is
+    /// dropped for some reasons ([`DropReason::is_heeded`]) for [`super::Switch::heed_drop`], so
+    /// that its sender is told.
     pub fn forward(&self, ingress: PortNumber, frame: &[u8]) -> Verdict {
         self.forward_tagged(ingress, frame, None)
     }
