@@ -84,6 +84,9 @@ enum Watch {
 /// those for which the kernel has no memory.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// What has been due for as long tells that this core did not run.
+const AWAY: Duration = Duration::from_millis(10);
+
 /// How long after something came in other cores are told what was lost there.
 const FACTS: Duration = Duration::from_secs(1);
 
@@ -154,7 +157,10 @@ impl SwitchCore {
         };
         let peer = self.peer.as_ref();
         let is_any_unread = peer.is_some_and(|peer| peer.cores.unmailed.load(Relaxed) != 0);
-        if !self.late.may_wait(now, is_any_unread) {
+        // Where this core did not run, others may not have either: what came in is not mailed yet.
+        let due = machine.switch.next_deadline().filter(|_| peer.is_some());
+        let was_away = due.is_some_and(|at| now.saturating_sub(at) >= AWAY);
+        if !self.late.may_wait(now, is_any_unread || was_away) {
             machine.expire(now);
         }
         machine.report(now, &mut self.ports);

@@ -43,8 +43,8 @@ const FULL: usize = super::backlog::BACKLOG_MAX / 4;
 const CALM: usize = FULL / 4;
 
 /// Bytes in a lane to another core from which on it holds cables back: what is left of it has room
-/// for the batch of one cable, as one core reads its cables one after the other.
-pub(super) const LANE_FULL: usize = super::lanes::LANE_MAX / 4;
+/// for the batches of two cables that have fed other lanes before, of up to 0.6 MiB each.
+pub(super) const LANE_FULL: usize = super::lanes::LANE_MAX / 8;
 
 /// The state of all egress ports, which all cores know.
 #[derive(Debug, Default)]

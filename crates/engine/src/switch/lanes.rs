@@ -31,7 +31,7 @@ pub(super) struct LaneFrame {
 }
 
 /// Bytes of frames that wait from one core to another at the most.
-pub(super) const LANE_MAX: usize = 1 << 20;
+pub(super) const LANE_MAX: usize = 2 << 20;
 
 /// What each frame counts for beside its bytes, as something is kept of it.
 const EACH: usize = 64;

@@ -271,8 +271,11 @@ struct Counted<'a>(&'a PortCounters, FastPathCounters);
 impl fmt::Display for Counted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(counters, in_kernel) = self;
-        let frames = counters.forwarded_frames - counters.undelivered_frames + in_kernel.frames;
-        let bytes = counters.forwarded_bytes - counters.undelivered_bytes + in_kernel.bytes;
+        // The core of an egress may tell what did not leave before that of the ingress tells more.
+        let frames = counters.forwarded_frames;
+        let frames = frames.saturating_sub(counters.undelivered_frames) + in_kernel.frames;
+        let bytes = counters.forwarded_bytes;
+        let bytes = bytes.saturating_sub(counters.undelivered_bytes) + in_kernel.bytes;
         let taken = counters.taken;
         write!(
             f,

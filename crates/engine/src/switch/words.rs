@@ -36,6 +36,8 @@ pub(super) struct Outbox {
     words: Backlog<(PortNumber, u64)>,
     /// What each other core has acknowledged.
     heard: Vec<Acknowledged>,
+    /// The machine had more to say than had room, when it was asked last.
+    is_any_left: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +58,7 @@ impl Outbox {
         };
         Self {
             words: Backlog::new(size),
+            is_any_left: false,
             heard: vec![begun; cores.count()],
             cores,
         }
@@ -72,6 +75,7 @@ impl Outbox {
 
     /// Takes what the machine has to say at all ports, under the table of that version.
     pub(super) fn fill(&mut self, machine: &mut SwitchMachine, version: u64) {
+        self.is_any_left = false;
         for at in 0..self.cores.homes.len() {
             let mut sink = WordSink {
                 outbox: self,
@@ -136,7 +140,15 @@ impl Outbox {
     /// Whether all that was said has left.
     pub(super) fn has_said_all(&self) -> bool {
         let mut said = self.cores.said.iter();
-        said.all(|said| said.bytes.load(SeqCst) == 0)
+        !self.is_any_left
+            && said.all(|said| {
+                let has_left = || said.bytes.load(SeqCst) == 0;
+                // Else what leaves after this would not wake this core.
+                has_left() || {
+                    said.has_more.store(true, SeqCst);
+                    has_left()
+                }
+            })
     }
 }
 
@@ -156,6 +168,7 @@ impl FrameSink for WordSink<'_> {
             said.has_more.store(true, SeqCst);
             // Else what has left between the two would not wake this core.
             if !has_room() {
+                self.outbox.is_any_left = true;
                 return None;
             }
         }

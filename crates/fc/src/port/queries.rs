@@ -178,6 +178,11 @@ impl Queries {
         self.done.extend(ended.map(|one| (one.id, Err(why))));
     }
 
+    /// How many are kept.
+    pub(super) fn records(&self) -> usize {
+        self.pending.len() + self.done.len()
+    }
+
     /// The port has gone offline.
     pub(super) fn end_all(&mut self) {
         self.end(FcQueryError::Ended, |_| true);

@@ -69,7 +69,8 @@ impl<F: Fc4Layer> Port<F> {
         let client = self.name_client.as_ref();
         let of_fabric = client.map_or(0, |client| client.records());
         let waiting = self.controls.len() + self.outputs.len() + self.events.len();
-        self.fip.records() + of_fabric + self.remotes.iter().count() + waiting
+        let of_others = self.remotes.iter().count() + self.queries.records();
+        self.fip.records() + of_fabric + of_others + waiting
     }
 }
 

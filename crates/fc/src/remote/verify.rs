@@ -28,8 +28,8 @@ impl RemotePort {
         self.deadline = None;
     }
 
-    /// Whether an initiator has a login with us as target, but no nexus, nor is one being made. When
-    /// it asks whether its login holds, it has to log in anew: its commands would be ended by
+    /// Whether an initiator has a login with us as target, but no nexus, nor is one being made.
+    /// When it asks whether its login holds, it has to log in anew: its commands would be ended by
     /// LOGO.
     pub(super) fn lacks_nexus(&self, local: &LocalPort) -> bool {
         let is_initiator = self.neighbour.initiator != Some(false);

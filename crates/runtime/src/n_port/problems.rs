@@ -97,9 +97,8 @@ pub enum NoPort {
     Kernel(Place, String),
     /// The network card drops frames of VLANs that have no interface.
     #[error(
-        "{0}: the NIC drops frames of VLAN {1}, which has no interface: ip link add link {0} name \
-         {0}.{1}-fcoe type vlan id {1} egress-qos-map {PRIORITY}:{PRIORITY}, ip link set \
-         {0}.{1}-fcoe up"
+        "{0}: the NIC drops frames of VLAN {1}, which has no interface: {make}",
+        make = vlan_made(.0, *.1)
     )]
     VlanFilter(Place, u16),
     /// Ethernet is not lossless there, and cannot be made so.
@@ -109,6 +108,23 @@ pub enum NoPort {
     #[error("{0}: {1}")]
     Io(Place, #[source] io::Error),
 }
+
+/// The commands that make the interface of a VLAN.
+fn vlan_made(place: &Place, vid: u16) -> String {
+    let below = place.interface().unwrap_or_default();
+    let usual = format!("{below}.{vid}-fcoe");
+    let name = match usual.len() {
+        0..=NAME_MAX => usual,
+        _ => format!("fcoe.{vid}"),
+    };
+    format!(
+        "ip link add link {below} name {name} type vlan id {vid} egress-qos-map \
+         {PRIORITY}:{PRIORITY}, ip link set {name} up"
+    )
+}
+
+/// IFNAMSIZ without its NUL (netdevice(7)).
+const NAME_MAX: usize = 15;
 
 /// Where the kernel shows its devices.
 pub(crate) const SYSFS: &str = "/sys";

@@ -67,7 +67,6 @@ impl QuerySocket {
 
     /// Takes requests and gives answers, as far as there are any.
     pub(super) fn turn<F: Fc4Layer>(&mut self, now: Now, ether: &EtherPort, port: &mut Port<F>) {
-        self.accept(now, ether);
         for at in (0..self.askers.len()).rev() {
             let is_over = match self.askers[at].read(now) {
                 AskerNews::None => false,
@@ -78,6 +77,8 @@ impl QuerySocket {
                 port.forget_query(query);
             }
         }
+        // After those that were silent for too long have made room.
+        self.accept(now, ether);
         self.answer(port);
     }
 

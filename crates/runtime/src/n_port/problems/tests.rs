@@ -170,6 +170,20 @@ fn a_vlan_without_an_interface_does_not_pass_a_card_that_filters() {
 }
 
 #[test]
+fn the_interface_of_a_vlan_has_a_name_that_the_kernel_takes() {
+    let told = |place: &str| NoPort::VlanFilter(place.parse().unwrap(), 152).to_string();
+    let expected = "link eth2 name eth2.152-fcoe type vlan id 152 egress-qos-map 3:3, ip link set \
+                    eth2.152-fcoe up";
+    assert!(told("eth2").ends_with(expected), "{}", told("eth2"));
+    assert!(told("xdp:eth2").ends_with(expected), "{}", told("xdp:eth2"));
+    let long = told("enp129s0f0np0");
+    assert!(
+        long.contains("link enp129s0f0np0 name fcoe.152 type"),
+        "{long}"
+    );
+}
+
+#[test]
 fn the_verb_that_needs_a_privilege_is_named() {
     let open = EtherOpenError::Forbidden("eth0".to_owned()).to_string();
     for word in ["eth0", "switch", "doctor", "CAP_NET_RAW", "xdp:", "setcap"] {

@@ -50,23 +50,28 @@ impl PortStatus {
 
 /// Sends a request; `None` where the port has ended before it answered.
 pub(super) fn ask_at(socket: &Path, request: &QueryRequest) -> io::Result<Option<QueryAnswer>> {
-    let Ok(mut stream) = connect_to(socket) else {
-        return Ok(None);
+    let mut stream = match connect_to(socket) {
+        Ok(stream) => stream,
+        Err(cause) if HAS_ENDED.contains(&cause.kind()) => return Ok(None),
+        Err(cause) => return Err(cause),
     };
     stream.set_read_timeout(Some(PATIENCE))?;
     // A program that sends its answer without reading all, or ends, breaks the pipe.
     let _ = stream.write_all(&request.encode()?);
     let mut text = Vec::new();
     match stream.take(ANSWER_MAX as u64).read_to_end(&mut text) {
-        Ok(0) => Ok(None),
-        Ok(_) => serde_json::from_slice(&text).map(Some).map_err(Into::into),
         Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => Err(io::Error::new(
             io::ErrorKind::TimedOut,
             "the program of the port does not answer: is it stopped?",
         )),
-        Err(_) => Ok(None),
+        _ if text.is_empty() => Ok(None),
+        // The kernel resets a connection behind an answer if the request was not read.
+        _ => serde_json::from_slice(&text).map(Some).map_err(Into::into),
     }
 }
+
+/// The socket is gone, or no program has it open.
+const HAS_ENDED: [io::ErrorKind; 2] = [io::ErrorKind::ConnectionRefused, io::ErrorKind::NotFound];
 
 /// Longer than the port waits, which is E_D_TOV, of 10 s at most.
 const PATIENCE: Duration = Duration::from_secs(20);

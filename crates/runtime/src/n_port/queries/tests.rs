@@ -189,6 +189,10 @@ fn the_silent_and_the_many_hold_nothing_up() {
         queries.askers.len() == ASKERS_MAX
     };
     pair.turn_until(is_full);
+    // As a program asks, whose request is not read then.
+    let echo = Els::Echo(vec![1]).encode();
+    let busy = pair.while_asked(move |port| port.ask_els(FcId(1), &echo));
+    assert_eq!(busy.unwrap_err().kind(), io::ErrorKind::ResourceBusy);
     let turned_away = pair.told(Vec::new());
     assert!(turned_away.contains("busy"), "{turned_away}");
     pair.turn_until(|pair| !is_full(pair));
