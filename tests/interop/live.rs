@@ -184,9 +184,15 @@ fn grow(path: &Path, url: &str) {
     let disk = fs::File::options().write(true).open(path).unwrap();
     disk.set_len(2 << 20).unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
-    // It fails where the unit attention of the growth comes between its own commands.
-    while run("iscsi-readcapacity16", &["-s", url]).output.trim() != "2097152" {
-        assert!(Instant::now() < deadline, "it is not seen to grow");
+    loop {
+        // It fails where the unit attention of the growth comes between its own commands.
+        let ran = run("iscsi-readcapacity16", &["-s", url]);
+        let (status, said) = (ran.status, ran.output.trim());
+        if said == "2097152" {
+            return;
+        }
+        let is_late = Instant::now() >= deadline;
+        assert!(!is_late, "it is not seen to grow: {status:?} {said}");
         thread::sleep(Duration::from_millis(100));
     }
 }

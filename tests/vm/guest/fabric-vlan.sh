@@ -87,8 +87,9 @@ same_labels() {
     diff -u <(labels "/tmp/stock $*") <(labels /tmp/ours) || differences+=("labels of $*")
 }
 
-# Addresses, names of hosts and remote ports, and what is measured differ between the two ports.
-answers() {
+# What answers have in common: addresses, names of hosts and remote ports, and what is measured
+# differ between the two ports.
+by_any_port() {
     comparable "$1" | sed -E -e 's/0x[0-9A-Fa-f]+/ID/g' -e 's/fc_(host|lunar-)[0-9-]+/fc_HOST/' \
         -e 's/rport-(lunar-)?[0-9:-]+/RPORT/' -e 's/(= )[0-9]+$/\1N/' -e 's/: .* over /: NAME over /' \
         -e 's/^((Port|Node) Name): [0-9a-f]{16}$/\1: WWN/'
@@ -102,7 +103,7 @@ same_answers() {
     echo "--- ours: $*"
     /vm/lunar "$@" >/tmp/ours 2>&1 || true
     cat /tmp/ours
-    diff -u <(answers "/tmp/stock $stock") <(answers /tmp/ours) || differences+=("answers of $*")
+    diff -u <(by_any_port "/tmp/stock $stock") <(by_any_port /tmp/ours) || differences+=("answers of $*")
 }
 
 # ECHO, queries and link errors by the port at the interface, of the target at `other`.

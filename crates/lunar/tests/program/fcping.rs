@@ -53,7 +53,6 @@ fn each_wrong_line_says_what_would_be_right() {
         ("fcping -h eth0 -F 1 -c 0", "give a number from 1"),
         ("fcnsq host5", "--gpn"),
         ("fcnsq --gpn 1", "HOST"),
-        ("fcnsq ../host5 --gpn 1", "as in host5"),
         ("fcnsq host5 --gpn 1 --gnn 1", "cannot be used with"),
         ("fcnsq host5 --gsnn 12", "16 hexadecimal digits"),
         ("fcrls", "--port"),
@@ -89,6 +88,8 @@ fn ports_that_are_not_there_are_told() {
     ] {
         lunar(&format!("{line} --sysfs {sysfs}")).refused_with(1, told);
     }
+    // "No FCoE interfaces created" where none of this machine can be meant.
+    lunar("fcnsq ../host5 --gpn 1").refused_with(1, "FCoE interface");
     lunar("fcnsq host987 --gpn 1").refused_with(1, "no such port: /dev/bsg/fc_host987");
     let quiet = lunar("fcnsq -q host987 --gpn 1").ran();
     assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (Some(1), "", ""));
