@@ -183,18 +183,18 @@ impl Witness {
 fn grow(path: &Path, url: &str) {
     let disk = fs::File::options().write(true).open(path).unwrap();
     disk.set_len(2 << 20).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    // Counted in looks: a machine that is short of memory was seen to take 4 s to start a program.
+    for _ in 0..200 {
         // It fails where the unit attention of the growth comes between its own commands.
         let ran = run("iscsi-readcapacity16", &["-s", url]);
         let (status, said) = (ran.status, ran.output.trim());
         if said == "2097152" {
             return;
         }
-        let is_late = Instant::now() >= deadline;
-        assert!(!is_late, "it is not seen to grow: {status:?} {said}");
+        eprintln!("not grown yet: {status:?} {said}");
         thread::sleep(Duration::from_millis(100));
     }
+    panic!("it is not seen to grow");
 }
 
 #[test]
