@@ -14,6 +14,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -106,6 +107,8 @@ impl Scene {
             &format!("fcoe://{}/{unit}/0?mode=fabric", PLACES[1]),
         )?;
         said(&dir.join(SWITCH_LOG), "has logged in as", 2)?;
+        // From there on it opens the unit, which has to be there for that.
+        thread::sleep(OPENING);
         Ok(Self {
             binary,
             dir,
@@ -145,6 +148,9 @@ impl Scene {
 }
 
 const LOAD_LOG: &str = "bench.log";
+
+/// For the load to be at work after its port has logged in.
+const OPENING: Duration = Duration::from_secs(3);
 
 /// `lunar bench`, which always has something to do.
 struct Load(Child);
