@@ -6,7 +6,7 @@
 //! | its options, and what is wrong with them | [`options`] |
 //! | a thread that moves frames, and the ports it has | `core`, `ports` |
 //! | several of them, and what they give each other | `cores`, `peer`, `exchange`, `threads` |
-//! | the ways between them: frames, mail, and what the machine says | `lanes`, `mail`, `words` |
+//! | the ways between them: frames, mail, and control frames | `lanes`, `mail`, `outbox` |
 //! | the machine, and what goes on around it | `machine` |
 //! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
@@ -38,6 +38,7 @@ mod machine;
 mod mail;
 pub mod options;
 mod orders;
+mod outbox;
 mod peer;
 mod pfc_watch;
 mod port;
@@ -53,7 +54,6 @@ mod tests;
 mod threads;
 mod unseen;
 mod vlan;
-mod words;
 mod zone_file;
 
 use std::io;

@@ -27,10 +27,10 @@ use super::holdback::{BatchCount, Holdback};
 use super::lldp::LldpAgents;
 use super::machine::SwitchMachine;
 use super::mail::{LateMail, MailItem};
+use super::outbox::Outbox;
 use super::peer::CorePeer;
 use super::port::{PassingFrame, Sent, SwitchPort};
 use super::ports::{OwnPorts, PortBoard};
-use super::words::Outbox;
 
 /// What a core is made of, beside its ring.
 pub(super) struct CoreParts {
@@ -173,7 +173,7 @@ impl SwitchCore {
 
     /// Has every port send what it has.
     fn flush(&mut self) {
-        self.say(self.now());
+        self.publish(self.now());
         self.flush_ports();
         if let Some(peer) = &mut self.peer {
             peer.settle();
@@ -210,8 +210,8 @@ impl SwitchCore {
         let outbox = self.outbox.as_ref();
         let peer = self.peer.as_ref();
         self.ports.has_more()
-            || peer.is_some_and(|peer| !peer.has_said_all())
-            || outbox.is_some_and(|outbox| !outbox.has_said_all())
+            || peer.is_some_and(|peer| !peer.has_sent_all())
+            || outbox.is_some_and(|outbox| !outbox.has_sent_all())
     }
 
     /// Has the ring wait for every port that may be read.
@@ -242,8 +242,8 @@ impl SwitchCore {
         // What is late and waits for mail is looked at again soon.
         let is_late = self.late.is_any_unread();
         let due = due.map(|at| if is_late { at.max(now + LOOK) } else { at });
-        let words = self.outbox.as_ref().and_then(Outbox::next_deadline);
-        let deadlines = [due, words, self.ends, self.facts_due];
+        let control = self.outbox.as_ref().and_then(Outbox::next_deadline);
+        let deadlines = [due, control, self.ends, self.facts_due];
         let left = deadlines.into_iter().flatten().min();
         let left = left.map(|at| at.saturating_sub(now));
         let mut own = self.ports.iter();

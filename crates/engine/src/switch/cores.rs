@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | lane | a core, another | frames that were forwarded | cables wait, frames of interfaces are dropped |
 //! | mail | a port, core 0 | what is for the machine | the port is left unread |
-//! | words | core 0, a core | what the machine says at ports there | they wait in the machine |
+//! | control frames | core 0, a core | what the machine sends by ports there | they wait in the machine |
 //! | table | core 0, all | how frames are forwarded | a newer one takes its place |
 //!
 //! **Order.** A core puts frames into a lane before it mails what came in after them. Whoever takes
@@ -12,7 +12,7 @@
 //! logout of a host does not overtake its last frames.
 //!
 //! **In force.** A core acknowledges a table when it forwards nothing any more by the one before.
-//! What the machine has said since that table was made leaves when all have ([`super::words`]).
+//! What the machine has sent since that table was made leaves when all have ([`super::outbox`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use fc::fabric::{ForwardTable, PortNumber};
 use super::holdback::EgressPressure;
 use super::lanes::{LANE_MAX, Lane, LaneFrame};
 use super::mail::{MAIL_MAX, MailItem};
+use super::outbox::CONTROL_MAX;
 use super::ports::PortBoard;
-use super::words::WORDS_MAX;
 
 /// The ways between the cores of a switch.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct SwitchCores {
     /// To each core.
     pub(super) posts: Vec<CorePost>,
     /// Of each port.
-    pub(super) said: Vec<SaidBytes>,
+    pub(super) unsent: Vec<UnsentBytes>,
     table: Mutex<(u64, Arc<ForwardTable>)>,
     version: AtomicU64,
     /// Ports that are left unread as their mailbox is full, a bit each.
@@ -54,8 +54,8 @@ pub(super) struct SwitchCores {
 /// What core 0 tells another core.
 #[derive(Debug)]
 pub(super) struct CorePost {
-    /// What the machine says at ports there.
-    pub(super) words: Lane<PortNumber>,
+    /// What the machine sends by ports there.
+    pub(super) control: Lane<PortNumber>,
     /// Ports of which the kernel's forwarding is to be set up anew, a bit each.
     pub(super) anew: AtomicU64,
     /// It is to end when all has left.
@@ -64,11 +64,11 @@ pub(super) struct CorePost {
     pub(super) acknowledged: AtomicU64,
 }
 
-/// What the machine has said at a port and has not left yet.
+/// What the machine sends by a port and has not left yet.
 #[derive(Debug, Default)]
-pub(super) struct SaidBytes {
+pub(super) struct UnsentBytes {
     pub(super) bytes: AtomicUsize,
-    /// The machine has more to say than had room.
+    /// The machine has more to send than had room.
     pub(super) has_more: AtomicBool,
 }
 
@@ -93,7 +93,7 @@ impl SwitchCores {
         let post = |core| {
             let ports = homes.iter().filter(|home| **home == core).count();
             CorePost {
-                words: Lane::new(ports * WORDS_MAX),
+                control: Lane::new(ports * CONTROL_MAX),
                 anew: AtomicU64::new(0),
                 ends: AtomicBool::new(false),
                 acknowledged: AtomicU64::new(FIRST_VERSION),
@@ -108,7 +108,7 @@ impl SwitchCores {
             lanes: (0..cores * cores).map(lane).collect(),
             mail: homes.iter().map(mail).collect(),
             posts: (0..cores).map(post).collect(),
-            said: homes.iter().map(|_| SaidBytes::default()).collect(),
+            unsent: homes.iter().map(|_| UnsentBytes::default()).collect(),
             table: Mutex::new((FIRST_VERSION, table)),
             version: AtomicU64::new(FIRST_VERSION),
             unmailed: AtomicU64::new(0),
@@ -145,6 +145,14 @@ impl SwitchCores {
         }
         let place = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         Some((place.0, Arc::clone(&place.1)))
+    }
+
+    /// Wakes the cores of a set, a bit each.
+    pub(super) fn wake(&self, set: u64) {
+        let wakers = self.wakers.iter().enumerate();
+        for (_, waker) in wakers.filter(|(core, _)| set & 1 << core != 0) {
+            waker.wake();
+        }
     }
 
     /// Has all other cores end when what they have to send has left.

@@ -58,7 +58,7 @@ impl Egress for EgressOf<'_> {
                 lldp.transmit(self.number.0.into(), out);
                 switch.transmit(self.number, out);
             }
-            EgressSide::Peer(peer) => peer.say(self.number.0.into(), out),
+            EgressSide::Peer(peer) => peer.send_control(self.number.0.into(), out),
         }
     }
 }

@@ -54,19 +54,19 @@ impl SwitchCore {
             return;
         };
         let newer = peer.cores.newer_table(peer.version);
-        let has_words = peer.take_words();
+        let has_control = peer.take_control();
         let post = &peer.cores.posts[peer.id];
         let ends = post.ends.load(Acquire) && self.ends.is_none();
         let anew = post.anew.swap(0, Relaxed);
         self.take_lanes();
-        if newer.is_some() || has_words || ends {
+        if newer.is_some() || has_control || ends {
             self.flush_ports();
         }
         if let Some(peer) = &mut self.peer {
             if let Some((version, table)) = newer {
                 peer.adopt(version, table);
             }
-            peer.hear();
+            peer.queue_taken();
         }
         if ends {
             self.ends = Some(now + LINGER);
@@ -135,9 +135,9 @@ impl SwitchCore {
         }
     }
 
-    /// Has all cores forward by the machine's table, and gives what the machine has said to the
-    /// ports where its table is in force.
-    pub(super) fn say(&mut self, now: Now) {
+    /// Has all cores forward by the machine's table, and gives control frames whose table is in
+    /// force to their ports.
+    pub(super) fn publish(&mut self, now: Now) {
         let (Some(machine), Some(peer), Some(outbox)) =
             (&mut self.machine, &mut self.peer, &mut self.outbox)
         else {
@@ -156,17 +156,14 @@ impl SwitchCore {
         outbox.release(now, peer.version, |port, bytes| {
             let home = peer.cores.homes[usize::from(port.0)];
             if home == peer.id {
-                peer.has_to_say(port, bytes);
+                peer.queue_control(port, bytes);
             } else {
                 let copy = |room: &mut [u8]| room.copy_from_slice(bytes);
-                peer.cores.posts[home].words.push(bytes.len(), port, copy);
+                peer.cores.posts[home].control.push(bytes.len(), port, copy);
                 told |= 1 << home;
             }
         });
-        let wakers = peer.cores.wakers.iter().enumerate();
-        for (_, waker) in wakers.filter(|(core, _)| told & 1 << core != 0) {
-            waker.wake();
-        }
+        peer.cores.wake(told);
     }
 
     /// Mails what the machine is to know of a port of this core.

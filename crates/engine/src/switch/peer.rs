@@ -16,8 +16,8 @@ use super::cores::{FIRST_VERSION, SwitchCores};
 use super::fast_path::NumberedFrame;
 use super::lanes::{LANE_MAX, LaneFrame};
 use super::mail::{MAIL_FULL, MailItem};
+use super::outbox::CONTROL_MAX;
 use super::port::{PassingFrame, Sent};
-use super::words::WORDS_MAX;
 
 /// One core of several.
 pub(super) struct CorePeer {
@@ -30,14 +30,14 @@ pub(super) struct CorePeer {
     counts: Vec<PortCounters>,
     /// Ports with such counts, a bit each.
     counted: u64,
-    /// Cores whose lanes were given frames, a bit each.
+    /// Cores that were given frames, or mail, a bit each.
     fed: u64,
     /// Taken from a lane, or empty.
     pub(super) incoming: Backlog<LaneFrame>,
-    /// Taken from what core 0 says, or empty.
-    heard: Backlog<PortNumber>,
-    /// What the machine says at the ports here.
-    words: Vec<Backlog<()>>,
+    /// Control frames taken from core 0, or empty.
+    taken: Backlog<PortNumber>,
+    /// What the machine sends by the ports here.
+    control: Vec<Backlog<()>>,
 }
 
 impl CorePeer {
@@ -45,7 +45,7 @@ impl CorePeer {
         let ports = &cores.homes;
         let own = ports.iter().filter(|home| **home == id).count();
         // Twice as much, so that one frame always fits in one piece.
-        let words = |home: &usize| Backlog::new(if *home == id { 2 * WORDS_MAX } else { 0 });
+        let control = |home: &usize| Backlog::new(if *home == id { 2 * CONTROL_MAX } else { 0 });
         Self {
             id,
             table,
@@ -54,8 +54,8 @@ impl CorePeer {
             counted: 0,
             fed: 0,
             incoming: Backlog::new(LANE_MAX),
-            heard: Backlog::new(own * WORDS_MAX),
-            words: ports.iter().map(words).collect(),
+            taken: Backlog::new(own * CONTROL_MAX),
+            control: ports.iter().map(control).collect(),
             cores,
         }
     }
@@ -147,13 +147,10 @@ impl CorePeer {
         self.cores.lane(self.id, to).used()
     }
 
-    /// Wakes the cores that were given frames.
+    /// Wakes the cores that were given frames or mail.
     pub(super) fn wake_fed(&mut self) {
         let fed = std::mem::take(&mut self.fed);
-        let wakers = self.cores.wakers.iter().enumerate();
-        for (_, waker) in wakers.filter(|(core, _)| fed & 1 << core != 0) {
-            waker.wake();
-        }
+        self.cores.wake(fed);
     }
 }
 
@@ -190,9 +187,8 @@ impl CorePeer {
     pub(super) fn mail(&mut self, at: usize, item: MailItem, frame: &[u8]) -> bool {
         self.settle();
         let copy = |room: &mut [u8]| room.copy_from_slice(frame);
-        let has_room = self.cores.mail[at].push(frame.len(), item, copy);
-        self.cores.wakers[0].wake();
-        has_room
+        self.fed |= 1;
+        self.cores.mail[at].push(frame.len(), item, copy)
     }
 
     /// Whether a port is to be left unread, as the machine's core does not take its mail.
@@ -213,26 +209,26 @@ impl CorePeer {
 
 /// What core 0 tells.
 impl CorePeer {
-    /// Takes words that are here. They are to be given to the ports by [`Self::hear`].
-    pub(super) fn take_words(&mut self) -> bool {
-        self.cores.posts[self.id].words.take(&mut self.heard);
-        !self.heard.is_empty()
+    /// Takes control frames that are here. [`Self::queue_taken`] gives them to their ports.
+    pub(super) fn take_control(&mut self) -> bool {
+        self.cores.posts[self.id].control.take(&mut self.taken);
+        !self.taken.is_empty()
     }
 
-    /// Has the ports say the words that were taken.
-    pub(super) fn hear(&mut self) {
-        while let Some((port, bytes)) = self.heard.front() {
-            let words = &mut self.words[usize::from(port.0)];
-            if let Some(room) = words.push(bytes.len(), ()) {
+    /// Queues the control frames that were taken at their ports.
+    pub(super) fn queue_taken(&mut self) {
+        while let Some((port, bytes)) = self.taken.front() {
+            let control = &mut self.control[usize::from(port.0)];
+            if let Some(room) = control.push(bytes.len(), ()) {
                 room.copy_from_slice(bytes);
             }
-            self.heard.pop();
+            self.taken.pop();
         }
     }
 
-    /// Has a port here say something.
-    pub(super) fn has_to_say(&mut self, port: PortNumber, bytes: &[u8]) {
-        if let Some(room) = self.words[usize::from(port.0)].push(bytes.len(), ()) {
+    /// Queues a control frame at a port here.
+    pub(super) fn queue_control(&mut self, port: PortNumber, bytes: &[u8]) {
+        if let Some(room) = self.control[usize::from(port.0)].push(bytes.len(), ()) {
             room.copy_from_slice(bytes);
         }
     }
@@ -245,30 +241,30 @@ impl CorePeer {
         self.cores.wakers[0].wake();
     }
 
-    /// Writes what the machine says at a port, as far as there is room.
-    pub(super) fn say(&mut self, at: usize, out: &mut impl FrameSink) {
-        let words = &mut self.words[at];
+    /// Writes what the machine sends by a port, as far as there is room.
+    pub(super) fn send_control(&mut self, at: usize, out: &mut impl FrameSink) {
+        let control = &mut self.control[at];
         let mut written = 0;
-        while let Some((_, bytes)) = words.front() {
+        while let Some((_, bytes)) = control.front() {
             let Some(slot) = out.slot(bytes.len()) else {
                 break;
             };
             slot[..bytes.len()].copy_from_slice(bytes);
             out.commit(bytes.len());
             written += bytes.len();
-            words.pop();
+            control.pop();
         }
         if written > 0 {
-            let said = &self.cores.said[at];
-            said.bytes.fetch_sub(written, SeqCst);
-            if said.has_more.swap(false, SeqCst) {
+            let unsent = &self.cores.unsent[at];
+            unsent.bytes.fetch_sub(written, SeqCst);
+            if unsent.has_more.swap(false, SeqCst) {
                 self.cores.wakers[0].wake();
             }
         }
     }
 
-    /// Whether all words have left.
-    pub(super) fn has_said_all(&self) -> bool {
-        self.words.iter().all(Backlog::is_empty)
+    /// Whether all control frames have left.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.control.iter().all(Backlog::is_empty)
     }
 }

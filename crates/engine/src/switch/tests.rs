@@ -13,12 +13,12 @@ mod lanes;
 mod lldp;
 mod login_log;
 mod options;
+mod outbox;
 mod pfc_watch;
 mod port;
 mod running;
 mod unseen;
 mod vlan;
-mod words;
 mod zone_file;
 
 use super::testing as enode;

@@ -1,8 +1,8 @@
-//! What the machine says, on its way to the ports of all cores.
+//! Control frames (those that the machine itself sends), on their way to the ports of all cores.
 //!
-//! What it says was said under the table of that moment, and leaves core 0 when all cores have
-//! acknowledged that table: an answer to a logout, or a notice of other zones, is true when it is
-//! heard. Later changes do not hold earlier answers up, however fast they come.
+//! Each belongs to the table of its moment, and leaves core 0 when all cores have acknowledged that
+//! table: an answer to a logout, or a notice of other zones, is true when it is heard. Later changes
+//! do not hold earlier answers up, however fast they come.
 //!
 //! A core that acknowledges nothing for [`ACKNOWLEDGE_MAX`] is not waited for any longer. It does
 //! not forward meanwhile, and when it goes on, what it has in its hands is as old as E_D_TOV: other
@@ -21,22 +21,21 @@ use super::core::number;
 use super::cores::{FIRST_VERSION, SwitchCores};
 use super::machine::SwitchMachine;
 
-/// Bytes that the machine says at a port and that have not left, at the most: the rest waits in the
-/// machine.
-pub(super) const WORDS_MAX: usize = 64 << 10;
+/// Bytes of control frames that have not left by a port, at the most: the rest waits in the machine.
+pub(super) const CONTROL_MAX: usize = 64 << 10;
 
 /// How long core 0 waits for a core that acknowledges nothing.
 pub(super) const ACKNOWLEDGE_MAX: Duration = Switch::E_D_TOV;
 
-/// Words that wait for their table to be in force.
+/// Control frames that wait for their table to be in force.
 #[derive(Debug)]
 pub(super) struct Outbox {
     cores: Arc<SwitchCores>,
     /// Each with its port, and the table that has to be in force.
-    words: Backlog<(PortNumber, u64)>,
+    control: Backlog<(PortNumber, u64)>,
     /// What each other core has acknowledged.
-    heard: Vec<Acknowledged>,
-    /// The machine had more to say than had room, when it was asked last.
+    acknowledged: Vec<Acknowledged>,
+    /// The machine had more to send than had room, when it was asked last.
     is_any_left: bool,
 }
 
@@ -50,16 +49,16 @@ struct Acknowledged {
 
 impl Outbox {
     pub(super) fn new(cores: Arc<SwitchCores>) -> Self {
-        let size = cores.homes.len() * WORDS_MAX * 2;
+        let size = cores.homes.len() * CONTROL_MAX * 2;
         let begun = Acknowledged {
             version: FIRST_VERSION,
             since: Now::ZERO,
             is_given_up: false,
         };
         Self {
-            words: Backlog::new(size),
+            control: Backlog::new(size),
             is_any_left: false,
-            heard: vec![begun; cores.count()],
+            acknowledged: vec![begun; cores.count()],
             cores,
         }
     }
@@ -67,17 +66,17 @@ impl Outbox {
     /// Other cores are given a table in place of that version: those that have it begin to be
     /// waited for now.
     pub(super) fn publishes(&mut self, now: Now, before: u64) {
-        let heard = self.heard.iter_mut();
-        for heard in heard.filter(|heard| heard.version == before) {
-            heard.since = now;
+        let cores = self.acknowledged.iter_mut();
+        for core in cores.filter(|core| core.version == before) {
+            core.since = now;
         }
     }
 
-    /// Takes what the machine has to say at all ports, under the table of that version.
+    /// Takes what the machine has to send by all ports, under the table of that version.
     pub(super) fn fill(&mut self, machine: &mut SwitchMachine, version: u64) {
         self.is_any_left = false;
         for at in 0..self.cores.homes.len() {
-            let mut sink = WordSink {
+            let mut sink = ControlSink {
                 outbox: self,
                 port: number(at),
                 version,
@@ -88,7 +87,7 @@ impl Outbox {
         }
     }
 
-    /// Gives words away whose table is in force, of which the last version is that.
+    /// Gives control frames away whose table is in force, of which the last version is that.
     pub(super) fn release(
         &mut self,
         now: Now,
@@ -96,18 +95,18 @@ impl Outbox {
         mut give: impl FnMut(PortNumber, &[u8]),
     ) {
         let in_force = self.in_force(now, version);
-        while let Some(((port, needed), bytes)) = self.words.front()
+        while let Some(((port, needed), bytes)) = self.control.front()
             && *needed <= in_force
         {
             give(*port, bytes);
-            self.words.pop();
+            self.control.pop();
         }
     }
 
     /// The table than which no core forwards by an older one. The last one is that.
     fn in_force(&mut self, now: Now, version: u64) -> u64 {
         let mut least = version;
-        for (core, heard) in self.heard.iter_mut().enumerate().skip(1) {
+        for (core, heard) in self.acknowledged.iter_mut().enumerate().skip(1) {
             let told = self.cores.posts[core].acknowledged.load(Acquire);
             if told != heard.version || told == version {
                 *heard = Acknowledged {
@@ -132,40 +131,40 @@ impl Outbox {
     /// Until when it waits for cores, if it does.
     pub(super) fn next_deadline(&self) -> Option<Now> {
         let waits = |heard: &&Acknowledged| !heard.is_given_up;
-        let since = self.heard.iter().skip(1).filter(waits);
+        let since = self.acknowledged.iter().skip(1).filter(waits);
         let first = since.map(|heard| heard.since + ACKNOWLEDGE_MAX).min();
-        first.filter(|_| !self.words.is_empty())
+        first.filter(|_| !self.control.is_empty())
     }
 
-    /// Whether all that was said has left.
-    pub(super) fn has_said_all(&self) -> bool {
-        let mut said = self.cores.said.iter();
+    /// Whether all control frames have left.
+    pub(super) fn has_sent_all(&self) -> bool {
+        let mut unsent = self.cores.unsent.iter();
         !self.is_any_left
-            && said.all(|said| {
-                let has_left = || said.bytes.load(SeqCst) == 0;
+            && unsent.all(|unsent| {
+                let has_left = || unsent.bytes.load(SeqCst) == 0;
                 // Else what leaves after this would not wake this core.
                 has_left() || {
-                    said.has_more.store(true, SeqCst);
+                    unsent.has_more.store(true, SeqCst);
                     has_left()
                 }
             })
     }
 }
 
-/// What one port says, into the outbox.
-struct WordSink<'a> {
+/// What the machine sends by one port, into the outbox.
+struct ControlSink<'a> {
     outbox: &'a mut Outbox,
     port: PortNumber,
     version: u64,
     slot: Vec<u8>,
 }
 
-impl FrameSink for WordSink<'_> {
+impl FrameSink for ControlSink<'_> {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        let said = &self.outbox.cores.said[usize::from(self.port.0)];
-        let has_room = || said.bytes.load(SeqCst) + len <= WORDS_MAX;
+        let unsent = &self.outbox.cores.unsent[usize::from(self.port.0)];
+        let has_room = || unsent.bytes.load(SeqCst) + len <= CONTROL_MAX;
         if !has_room() {
-            said.has_more.store(true, SeqCst);
+            unsent.has_more.store(true, SeqCst);
             // Else what has left between the two would not wake this core.
             if !has_room() {
                 self.outbox.is_any_left = true;
@@ -178,10 +177,10 @@ impl FrameSink for WordSink<'_> {
 
     fn commit(&mut self, len: usize) {
         let (port, bytes) = (self.port, &self.slot[..len]);
-        if let Some(room) = self.outbox.words.push(len, (port, self.version)) {
+        if let Some(room) = self.outbox.control.push(len, (port, self.version)) {
             room.copy_from_slice(bytes);
-            let said = &self.outbox.cores.said[usize::from(port.0)];
-            said.bytes.fetch_add(len, SeqCst);
+            let unsent = &self.outbox.cores.unsent[usize::from(port.0)];
+            unsent.bytes.fetch_add(len, SeqCst);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine says leaves when the table that it was said under is in force on all cores.
+//! A control frame leaves when the table of its moment is in force on all cores.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Release, SeqCst};
@@ -16,8 +16,8 @@ use super::super::lldp::LldpAgents;
 use super::super::machine::SwitchMachine;
 use super::super::options::Place;
 use super::super::orders::OrderSender;
+use super::super::outbox::{ACKNOWLEDGE_MAX, CONTROL_MAX, Outbox};
 use super::super::ports::PortBoard;
-use super::super::words::{ACKNOWLEDGE_MAX, Outbox, WORDS_MAX};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -28,7 +28,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// Two ports on two of three cores, which have said what they say at first.
+    /// Two ports on two of three cores, which have sent what they send at first.
     fn new() -> Self {
         let config = SwitchConfig {
             zones: Arc::new(Zones::open()),
@@ -51,22 +51,22 @@ impl Rig {
             machine,
             outbox,
         };
-        rig.say(FIRST_VERSION);
+        rig.fill(FIRST_VERSION);
         rig.released(SECOND, FIRST_VERSION);
         rig
     }
 
-    fn say(&mut self, version: u64) {
+    fn fill(&mut self, version: u64) {
         self.outbox.fill(&mut self.machine, version);
     }
 
-    /// At which ports something is said now.
+    /// By which ports control frames leave now.
     fn released(&mut self, now: Duration, version: u64) -> Vec<u16> {
         let (mut ports, cores) = (Vec::new(), Arc::clone(&self.cores));
         self.outbox
             .release(now, version, |PortNumber(port), bytes| {
-                let said = &cores.said[usize::from(port)].bytes;
-                said.fetch_sub(bytes.len(), SeqCst);
+                let unsent = &cores.unsent[usize::from(port)].bytes;
+                unsent.fetch_sub(bytes.len(), SeqCst);
                 ports.push(port);
             });
         ports
@@ -90,7 +90,7 @@ fn an_answer_waits_for_the_slowest_core() {
     let mut rig = Rig::new();
     rig.log_in(1);
     rig.outbox.publishes(SECOND, FIRST_VERSION);
-    rig.say(2);
+    rig.fill(2);
     assert_eq!(rig.released(SECOND, 2), Vec::<u16>::new());
     rig.acknowledges(1, 2);
     assert_eq!(rig.released(SECOND, 2), Vec::<u16>::new());
@@ -104,10 +104,10 @@ fn later_changes_hold_no_earlier_answer_up() {
     let mut rig = Rig::new();
     rig.log_in(1);
     rig.outbox.publishes(SECOND, FIRST_VERSION);
-    rig.say(2);
+    rig.fill(2);
     rig.log_in(0);
     rig.outbox.publishes(SECOND, 2);
-    rig.say(3);
+    rig.fill(3);
     (1..3).for_each(|core| rig.acknowledges(core, 2));
     assert_eq!(rig.released(SECOND, 3), [1_u16]);
     (1..3).for_each(|core| rig.acknowledges(core, 3));
@@ -121,7 +121,7 @@ fn a_core_that_does_not_run_is_not_waited_for_for_ever() {
     // It was heard of last when nothing had changed for a while.
     let now = 60 * SECOND;
     rig.outbox.publishes(now, FIRST_VERSION);
-    rig.say(2);
+    rig.fill(2);
     rig.acknowledges(1, 2);
     assert_eq!(rig.released(now, 2), Vec::<u16>::new());
     assert_eq!(rig.outbox.next_deadline(), Some(now + ACKNOWLEDGE_MAX));
@@ -132,7 +132,7 @@ fn a_core_that_does_not_run_is_not_waited_for_for_ever() {
     assert_eq!(rig.released(now + ACKNOWLEDGE_MAX, 2), Vec::<u16>::new());
     rig.outbox.publishes(now + ACKNOWLEDGE_MAX, 2);
     rig.log_in(0);
-    rig.say(3);
+    rig.fill(3);
     rig.acknowledges(1, 3);
     assert_eq!(rig.released(now + ACKNOWLEDGE_MAX, 3), Vec::<u16>::new());
 }
@@ -141,18 +141,18 @@ fn a_core_that_does_not_run_is_not_waited_for_for_ever() {
 #[test]
 fn a_port_says_no_more_than_has_room() {
     let mut rig = Rig::new();
-    let said = |rig: &Rig| rig.cores.said[1].bytes.load(SeqCst);
+    let unsent = |rig: &Rig| rig.cores.unsent[1].bytes.load(SeqCst);
     let host = EnodeFrames::new(Mac([2, 0, 0, 0, 0, 1]), fcf_mac(1));
     let request = host.vlan_request();
     for number in 0..2000_u32 {
         let now = SECOND * (number + 1);
         rig.machine.switch.receive(now, PortNumber(1), &request);
     }
-    rig.say(FIRST_VERSION);
-    assert!(said(&rig) <= WORDS_MAX && said(&rig) > WORDS_MAX / 2);
-    let has_more = &rig.cores.said[1].has_more;
+    rig.fill(FIRST_VERSION);
+    assert!(unsent(&rig) <= CONTROL_MAX && unsent(&rig) > CONTROL_MAX / 2);
+    let has_more = &rig.cores.unsent[1].has_more;
     assert!(has_more.load(SeqCst));
     let first = rig.released(SECOND, FIRST_VERSION).len();
-    rig.say(FIRST_VERSION);
+    rig.fill(FIRST_VERSION);
     assert_eq!(first + rig.released(SECOND, FIRST_VERSION).len(), 2000);
 }
