@@ -1,6 +1,7 @@
 //! What cores of a switch give each other, in each turn of one of them ([`super::cores`] tells the
 //! order).
 
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -9,9 +10,9 @@ use scsi::medium::Now;
 
 use super::backlog::Backlog;
 use super::core::SwitchCore;
-use super::machine::LINGER;
 use super::mail::{MAIL_MAX, MailItem};
 use super::port::Sent;
+use super::threads::LAST;
 
 impl SwitchCore {
     /// Takes what other cores have given.
@@ -28,7 +29,7 @@ impl SwitchCore {
 
     /// Takes the mail of the ports of other cores.
     fn take_mail(&mut self, now: Now) {
-        let mut mail = std::mem::replace(&mut self.mail, Backlog::new(0));
+        let mut mail = mem::replace(&mut self.mail, Backlog::new(0));
         for at in 0..self.ports.count() {
             let Some(peer) = &self.peer else {
                 break;
@@ -69,7 +70,7 @@ impl SwitchCore {
             peer.queue_taken();
         }
         if ends {
-            self.ends = Some(now + LINGER);
+            self.ends = Some(now + LAST);
         }
         for at in (0..self.ports.count()).filter(|at| anew & 1 << at != 0) {
             self.attach_anew(at);
@@ -90,7 +91,7 @@ impl SwitchCore {
         let Some(peer) = &mut self.peer else {
             return;
         };
-        let mut incoming = std::mem::replace(&mut peer.incoming, Backlog::new(0));
+        let mut incoming = mem::replace(&mut peer.incoming, Backlog::new(0));
         while let Some((frame, bytes)) = incoming.front() {
             let egress = usize::from(frame.egress.0);
             let checked = peer.check(frame);
@@ -135,12 +136,16 @@ impl SwitchCore {
         }
     }
 
-    /// Has all cores forward by the machine's table, and gives control frames whose table is in
-    /// force to their ports.
+    /// Has all cores forward by the machine's table, and gives control frames and answers whose
+    /// table is in force to ports and other threads.
     pub(super) fn publish(&mut self, now: Now) {
-        let (Some(machine), Some(peer), Some(outbox)) =
-            (&mut self.machine, &mut self.peer, &mut self.outbox)
-        else {
+        let Some(machine) = &mut self.machine else {
+            return;
+        };
+        let (Some(peer), Some(outbox)) = (&mut self.peer, &mut self.outbox) else {
+            for answer in mem::take(&mut machine.answers) {
+                machine.answer_order(answer, &mut self.ports);
+            }
             return;
         };
         let table = machine.switch.forwarding();
@@ -153,7 +158,7 @@ impl SwitchCore {
         }
         outbox.fill(machine, peer.version);
         let mut told = 0_u64;
-        outbox.release(now, peer.version, |port, bytes| {
+        let in_force = outbox.release(now, peer.version, |port, bytes| {
             let home = peer.cores.homes[usize::from(port.0)];
             if home == peer.id {
                 peer.queue_control(port, bytes);
@@ -164,6 +169,9 @@ impl SwitchCore {
             }
         });
         peer.cores.wake(told);
+        while let Some(answer) = outbox.answer(in_force) {
+            machine.answer_order(answer, &mut self.ports);
+        }
     }
 
     /// Mails what the machine is to know of a port of this core.

@@ -2,7 +2,7 @@
 //! are told. It lives on core 0.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use ::io::ether::{LinkStatus, Place};
@@ -24,6 +24,7 @@ use super::orders::SwitchOrder;
 use super::pfc_watch::PfcWatch;
 use super::ports::{OwnPorts, PortBoard};
 use super::status::SwitchTeller;
+use super::survey::SwitchSurvey;
 
 /// A switch without its ports.
 pub(super) struct SwitchMachine {
@@ -35,6 +36,8 @@ pub(super) struct SwitchMachine {
     pub(super) places: Vec<Place>,
     pub(super) board: PortBoard,
     orders: Receiver<SwitchOrder>,
+    /// To orders that were obeyed, until the table of that moment is in force.
+    pub(super) answers: Vec<OrderAnswer>,
     pub(super) ids: Option<IdsKeeper>,
     pub(super) fast_path: SwitchFastPath,
     pub(super) logins: LoginLog,
@@ -54,7 +57,16 @@ pub(super) struct SwitchMachine {
     ends: Option<Now>,
 }
 
-/// For how long a switch that ends waits for its last words to leave.
+/// What other threads and the log are told of an order.
+#[derive(Debug)]
+pub(super) enum OrderAnswer {
+    /// Other zones are active.
+    Zones,
+    /// It has what it has.
+    Survey(Sender<SwitchSurvey>),
+}
+
+/// For how long a switch that ends waits for its last frames to leave.
 pub(super) const LINGER: Duration = Duration::from_secs(1);
 
 impl SwitchMachine {
@@ -72,6 +84,7 @@ impl SwitchMachine {
             places,
             board,
             orders,
+            answers: Vec::new(),
             ids: None,
             fast_path,
             logins: LoginLog::new(ports),
@@ -155,15 +168,23 @@ impl SwitchMachine {
                             table.allows(egress, (s_id, d_id)).is_ok()
                         });
                     self.zones = zones;
-                    self.tell_zones();
+                    self.answers.push(OrderAnswer::Zones);
                 }
                 SwitchOrder::Tell => self.tell_counters(ports),
                 SwitchOrder::PfcChanged(at) => anew.push(at),
                 SwitchOrder::RestoreIds(ids) => self.restore_ids(ids),
-                // Who asked may have lost patience.
-                SwitchOrder::Survey(asker) => drop(asker.send(self.survey(ports))),
+                SwitchOrder::Survey(asker) => self.answers.push(OrderAnswer::Survey(asker)),
             }
         }
         anew
+    }
+
+    /// Answers an order whose table is in force.
+    pub(super) fn answer_order(&mut self, answer: OrderAnswer, ports: &mut OwnPorts) {
+        match answer {
+            OrderAnswer::Zones => self.tell_zones(),
+            // The thread that asked may wait no longer.
+            OrderAnswer::Survey(asker) => drop(asker.send(self.survey(ports))),
+        }
     }
 }

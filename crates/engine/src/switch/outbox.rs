@@ -1,4 +1,5 @@
-//! Control frames (those that the machine itself sends), on their way to the ports of all cores.
+//! Control frames (those that the machine itself sends), on their way to the ports of all cores, and
+//! answers to orders of other threads.
 //!
 //! Each belongs to the table of its moment, and leaves core 0 when all cores have acknowledged that
 //! table: an answer to a logout, or a notice of other zones, is true when it is heard. Later changes
@@ -8,6 +9,7 @@
 //! not forward meanwhile, and when it goes on, what it has in its hands is as old as E_D_TOV: other
 //! cores drop that, and of its own ports' frames at most one batch for each is left.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 use std::time::Duration;
@@ -19,7 +21,7 @@ use scsi::medium::Now;
 use super::backlog::Backlog;
 use super::core::number;
 use super::cores::{FIRST_VERSION, SwitchCores};
-use super::machine::SwitchMachine;
+use super::machine::{OrderAnswer, SwitchMachine};
 
 /// Bytes of control frames that have not left by a port, at the most: the rest waits in the machine.
 pub(super) const CONTROL_MAX: usize = 64 << 10;
@@ -33,6 +35,8 @@ pub(super) struct Outbox {
     cores: Arc<SwitchCores>,
     /// Each with its port, and the table that has to be in force.
     control: Backlog<(PortNumber, u64)>,
+    /// Answers to orders, each with the table that has to be in force.
+    answers: VecDeque<(OrderAnswer, u64)>,
     /// What each other core has acknowledged.
     acknowledged: Vec<Acknowledged>,
     /// The machine had more to send than had room, when it was asked last.
@@ -57,6 +61,7 @@ impl Outbox {
         };
         Self {
             control: Backlog::new(size),
+            answers: VecDeque::new(),
             is_any_left: false,
             acknowledged: vec![begun; cores.count()],
             cores,
@@ -72,9 +77,12 @@ impl Outbox {
         }
     }
 
-    /// Takes what the machine has to send by all ports, under the table of that version.
+    /// Takes what the machine has to send by all ports and to answer, under the table of that
+    /// version.
     pub(super) fn fill(&mut self, machine: &mut SwitchMachine, version: u64) {
         self.is_any_left = false;
+        let answers = machine.answers.drain(..);
+        self.answers.extend(answers.map(|answer| (answer, version)));
         for at in 0..self.cores.homes.len() {
             let mut sink = ControlSink {
                 outbox: self,
@@ -87,13 +95,14 @@ impl Outbox {
         }
     }
 
-    /// Gives control frames away whose table is in force, of which the last version is that.
+    /// Gives control frames away whose table is in force, of which the last version is that. The
+    /// version that is in force is returned.
     pub(super) fn release(
         &mut self,
         now: Now,
         version: u64,
         mut give: impl FnMut(PortNumber, &[u8]),
-    ) {
+    ) -> u64 {
         let in_force = self.in_force(now, version);
         while let Some(((port, needed), bytes)) = self.control.front()
             && *needed <= in_force
@@ -101,6 +110,13 @@ impl Outbox {
             give(*port, bytes);
             self.control.pop();
         }
+        in_force
+    }
+
+    /// The next answer to an order that holds by a table that is in force.
+    pub(super) fn answer(&mut self, in_force: u64) -> Option<OrderAnswer> {
+        let next = self.answers.pop_front_if(|(_, needed)| *needed <= in_force);
+        next.map(|(answer, _)| answer)
     }
 
     /// The table than which no core forwards by an older one. The last one is that.
@@ -133,7 +149,7 @@ impl Outbox {
         let waits = |heard: &&Acknowledged| !heard.is_given_up;
         let since = self.acknowledged.iter().skip(1).filter(waits);
         let first = since.map(|heard| heard.since + ACKNOWLEDGE_MAX).min();
-        first.filter(|_| !self.control.is_empty())
+        first.filter(|_| !self.control.is_empty() || !self.answers.is_empty())
     }
 
     /// Whether all control frames have left.

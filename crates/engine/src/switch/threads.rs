@@ -12,7 +12,6 @@ use tracing::Span;
 
 use super::core::{CoreParts, SwitchCore};
 use super::cores::SwitchCores;
-use super::machine::LINGER;
 
 /// Threads whose rings are there, and that wait for their ports.
 pub(super) struct WaitingThreads(Vec<WaitingThread>);
@@ -81,7 +80,7 @@ impl CoreThreads {
         if let Some(cores) = &self.cores {
             cores.end();
         }
-        let until = Instant::now() + LINGER + SPARE;
+        let until = Instant::now() + LAST + SPARE;
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
             while !thread.is_finished() && Instant::now() < until {
@@ -152,6 +151,10 @@ impl Drop for EndNotifier {
         self.0.wakers[0].wake();
     }
 }
+
+/// How long a core beside core 0 waits for its last frames to leave. Core 0 has waited for their
+/// control frames before it tells them to end.
+pub(super) const LAST: Duration = Duration::from_millis(250);
 
 /// How long a core may take to end beside the time that its last frames have.
 const SPARE: Duration = Duration::from_millis(500);

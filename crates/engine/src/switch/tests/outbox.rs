@@ -1,7 +1,9 @@
-//! A control frame leaves when the table of its moment is in force on all cores.
+//! A control frame leaves, and an order is answered, when the table of that moment is in force on
+//! all cores.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Release, SeqCst};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use ::io::ring::Waker;
@@ -13,11 +15,11 @@ use fc::wire::ethernet::Mac;
 use super::super::cores::{FIRST_VERSION, SwitchCores};
 use super::super::fast_path::SwitchFastPath;
 use super::super::lldp::LldpAgents;
-use super::super::machine::SwitchMachine;
+use super::super::machine::{OrderAnswer, SwitchMachine};
 use super::super::options::Place;
-use super::super::orders::OrderSender;
+use super::super::orders::{OrderSender, SwitchOrder};
 use super::super::outbox::{ACKNOWLEDGE_MAX, CONTROL_MAX, Outbox};
-use super::super::ports::PortBoard;
+use super::super::ports::{OwnPorts, PortBoard};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -25,6 +27,7 @@ struct Rig {
     cores: Arc<SwitchCores>,
     machine: SwitchMachine,
     outbox: Outbox,
+    orders: OrderSender,
 }
 
 impl Rig {
@@ -36,7 +39,7 @@ impl Rig {
         };
         let switch = switch_of(&config, 2);
         let waker = || Waker::of_nobody().unwrap();
-        let (_, heard) = OrderSender::new(waker());
+        let (orders, heard) = OrderSender::new(waker());
         let (table, board) = (switch.forwarding(), PortBoard::new(2));
         let wakers = (0..3).map(|_| waker()).collect();
         let cores = Arc::new(SwitchCores::new(wakers, vec![0, 1], table, board.clone()));
@@ -50,6 +53,7 @@ impl Rig {
             cores,
             machine,
             outbox,
+            orders,
         };
         rig.fill(FIRST_VERSION);
         rig.released(SECOND, FIRST_VERSION);
@@ -155,4 +159,33 @@ fn a_port_says_no_more_than_has_room() {
     let first = rig.released(SECOND, FIRST_VERSION).len();
     rig.fill(FIRST_VERSION);
     assert_eq!(first + rig.released(SECOND, FIRST_VERSION).len(), 2000);
+}
+
+/// Other zones, and then a question whose answer tells that they hold.
+#[test]
+fn an_order_is_answered_when_its_table_is_in_force() {
+    let mut rig = Rig::new();
+    let (asker, answers) = channel();
+    let closed = SwitchOrder::SetZones(Arc::new(Zones::closed()));
+    for order in [closed, SwitchOrder::Survey(asker)] {
+        rig.orders.give(order);
+    }
+    rig.machine.obey(SECOND, &mut OwnPorts::new(Vec::new()));
+    rig.outbox.publishes(2 * SECOND, FIRST_VERSION);
+    rig.fill(2);
+    let next = |rig: &mut Rig, in_force| rig.outbox.answer(in_force);
+    rig.acknowledges(1, 2);
+    let in_force = rig.outbox.release(2 * SECOND, 2, |_, _| {});
+    assert_eq!(in_force, FIRST_VERSION);
+    assert!(next(&mut rig, in_force).is_none());
+    // Core 0 does not wait for ever.
+    let until = 2 * SECOND + ACKNOWLEDGE_MAX;
+    assert_eq!(rig.outbox.next_deadline(), Some(until));
+    rig.acknowledges(2, 2);
+    let in_force = rig.outbox.release(2 * SECOND, 2, |_, _| {});
+    assert!(matches!(next(&mut rig, in_force), Some(OrderAnswer::Zones)));
+    assert!(answers.try_recv().is_err());
+    let survey = next(&mut rig, in_force);
+    assert!(matches!(survey, Some(OrderAnswer::Survey(_))));
+    assert!(next(&mut rig, in_force).is_none());
 }
