@@ -21,7 +21,7 @@ pub(super) struct Known {
 pub(super) type Forge = fn(&Known, u32) -> Vec<u8>;
 
 /// All kinds, and how many frames of each are sent at once.
-pub(super) const KINDS: [(&str, u32, Forge); 17] = [
+pub(super) const KINDS: [(&str, u32, Forge); 18] = [
     ("beacons for one N_Port_ID", 4000, beacon),
     ("solicitations", 4000, solicitation),
     ("logins of ever other ENodes", 10_000, flogi),
@@ -39,6 +39,7 @@ pub(super) const KINDS: [(&str, u32, Forge); 17] = [
     ("half sequences", 4000, half_sequence),
     ("ELS garbage", 4000, els_garbage),
     ("LLDP of 1,000 neighbors", 2000, lldp_neighbour),
+    ("what is for others, and IPv4", 4000, not_for_us),
 ];
 
 /// Another station behind the same cable.
@@ -267,6 +268,23 @@ fn lldp_neighbour(known: &Known, number: u32) -> Vec<u8> {
     let header = EthernetHeader::new(mac, Mac::NEAREST_BRIDGE, ethernet::LLDP);
     let mut frame = vec![0; (header.len() + bytes.len()).max(ethernet::MIN_LEN)];
     header.put(&mut frame)[..bytes.len()].copy_from_slice(&bytes);
+    frame
+}
+
+/// The port does not even look at these: FCoE for another station, and another protocol.
+fn not_for_us(known: &Known, number: u32) -> Vec<u8> {
+    let fcf = station(known, number).mac;
+    let (_, other) = known.pair[number as usize % 2];
+    let mut frame = EnodeFrames { fcf, ..known.own }.fcoe(
+        COMMAND,
+        (known.fc_id, other),
+        number as u16,
+        &[0x5a; 64],
+    );
+    if number.is_multiple_of(2) {
+        frame[..6].copy_from_slice(&[0xff; 6]);
+        frame[12..14].copy_from_slice(&[8, 0]);
+    }
     frame
 }
 

@@ -302,11 +302,11 @@ impl SwitchCore {
             return;
         };
         let (begun, mut count) = (self.now(), BatchCount::default());
-        attachment.ether.receive(|frame, tci| {
-            let is_forwarded = self.forward(now, at, frame, tci);
-            count.forwarded += usize::from(is_forwarded);
-            count.others += usize::from(!is_forwarded);
+        let read = attachment.ether.receive(|frame, tci| {
+            count.forwarded += usize::from(self.forward(now, at, frame, tci));
         });
+        // What a cable drops unseen, as it is for other stations, takes time too.
+        count.others = read.saturating_sub(count.forwarded);
         let ended = self.now();
         if let Some(port) = self.ports.get(at) {
             port.put_back(attachment);

@@ -329,7 +329,8 @@ impl EtherPort {
         each!(self, port => port.leave(mac))
     }
 
-    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many it gave.
+    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many were read:
+    /// a cable reads those too that it drops, as they are for other stations or too long.
     /// Frames have no FCS and no more padding than their sender gave them; the tag control
     /// information of an 802.1Q tag that the kernel has taken out comes besides, an other tag
     /// stands in the frame.

@@ -114,6 +114,25 @@ fn a_virtual_machine_may_have_the_other_end() {
     assert_eq!(receive(&mut port, 2), vec![(short, None); 2]);
 }
 
+/// It takes as long to read what the port drops, so what is read is told.
+#[test]
+fn what_is_read_and_dropped_is_counted() {
+    let folder = Folder::new();
+    let guest = UnixDatagram::bind(folder.0.join("x.sock.peer")).unwrap();
+    let mut port = open(&folder.cable()).unwrap();
+    let (other, long) = ([2, 7, 7, 7, 7, 7], vec![0; 20_000]);
+    for sent in [
+        &frame(port.mac(), 0x0800, 60),
+        &frame(other, FIP, 60),
+        &long,
+    ] {
+        guest.send_to(sent, folder.0.join("x.sock")).unwrap();
+    }
+    let mut given = 0;
+    assert_eq!(port.receive(|_, _| given += 1), 3);
+    assert_eq!(given, 0);
+}
+
 #[test]
 fn who_sends_learns_whether_anything_has_the_other_end() {
     let folder = Folder::new();
