@@ -135,8 +135,8 @@ struct FabricArgs {
 
     /// Take over when the other switch of the same names falls silent
     ///
-    /// Needs --switch-name, --fabric-name and a port at an interface, and zones and --state of the
-    /// other switch.
+    /// Also when none was heard for 2.5 periods of --fka. Needs --switch-name, --fabric-name and a
+    /// port at an interface, and zones and --state of the other switch.
     #[arg(long)]
     standby: bool,
 }
