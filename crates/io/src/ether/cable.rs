@@ -205,8 +205,10 @@ impl CablePort {
                 // The other end was closed, and may have been opened again.
                 _ if !is_anew && self.outgoing.connect(&self.other).is_ok() => is_anew = true,
                 _ => {
-                    is_alone = true;
-                    self.drops.unsent += self.slots.clear();
+                    // Once it is known what goes to nothing is no loss.
+                    let lost = self.slots.clear();
+                    self.drops.unsent += if self.is_alone { 0 } else { lost };
+                    (is_alone, self.is_alone) = (true, true);
                 }
             }
         }

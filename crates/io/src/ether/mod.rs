@@ -146,8 +146,12 @@ pub struct Drops {
     pub ring_full: u64,
     /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
-    /// That were to be sent while the link was down, or the cable's other end was not open.
+    /// That were to be sent while the link was down, or when the cable's other end was found to be
+    /// gone.
     pub unsent: u64,
+    /// That the interface has refused for 100 ms, as veth does what is longer than the MTU
+    /// of its other end.
+    pub refused: u64,
     /// That were to be sent, and are longer than the MTU or [`EtherOptions::payload_max`] allows.
     pub oversize: u64,
     /// That the interface had no memory for (its `rx_missed` and `rx_fifo`).

@@ -15,6 +15,7 @@ mod ring;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
 
@@ -44,6 +45,7 @@ pub struct PacketPort {
     /// has, so it is ready to send all the time.
     is_queue_full: bool,
     retry: Retry,
+    refusals: Refusals,
     lost: LostFrameMemory,
     waited: EpollSet,
     /// Nothing came in last time: there is time to look for news.
@@ -154,6 +156,7 @@ impl PacketPort {
             slots: FrameSlots::new(options.payload_max + HEADER_MAX),
             is_queue_full: false,
             retry,
+            refusals: Refusals::default(),
             lost: LostFrameMemory::new(options.payload_max),
             waited,
             idle: true,
@@ -341,8 +344,12 @@ impl PacketPort {
                 // No room in the socket, or in a queue: it was not sent, and can be later.
                 Some(libc::EAGAIN) => break,
                 Some(libc::ENOBUFS) => {
-                    self.is_queue_full = true;
-                    break;
+                    if !self.refusals.gives_up(Instant::now(), self.slots.first()) {
+                        self.is_queue_full = true;
+                        break;
+                    }
+                    self.slots.skip();
+                    self.drops.refused += 1;
                 }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                     self.drops.unsent += self.slots.clear();
@@ -385,3 +392,46 @@ impl PacketPort {
         Ok(self.drops)
     }
 }
+
+/// Frames that the interface refuses (ENOBUFS). Most often its queue is full, which has room soon;
+/// but some frames it refuses for ever, which would hold up all that is behind them.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    /// The number of the frame that is refused now, and since when.
+    refused: Option<(u64, Instant)>,
+    /// The length of one that was given up, and when that was: others as long are not waited for.
+    given_up: Option<(usize, Instant)>,
+}
+
+impl Refusals {
+    /// Whether to give up the first frame, with its number and length, that is refused now.
+    pub(super) fn gives_up(&mut self, now: Instant, first: Option<(u64, usize)>) -> bool {
+        let Some((number, len)) = first else {
+            return false;
+        };
+        let is_recent = |at: Instant| now.duration_since(at) < REFUSAL_KEPT;
+        if matches!(self.given_up, Some((least, at)) if len >= least && is_recent(at)) {
+            return true;
+        }
+        match self.refused {
+            Some((refused, since)) if refused == number => {
+                let is_over = now.duration_since(since) >= REFUSED_MAX;
+                if is_over {
+                    self.given_up = Some((len, now));
+                }
+                is_over
+            }
+            _ => {
+                self.refused = Some((number, now));
+                false
+            }
+        }
+    }
+}
+
+/// How long a frame is tried again that the interface refuses. At 1 Gb/s the 1,000 longest frames
+/// of a usual queue leave in 18 ms.
+const REFUSED_MAX: Duration = Duration::from_millis(100);
+
+/// How long others of its length are given up at once.
+const REFUSAL_KEPT: Duration = Duration::from_secs(2);

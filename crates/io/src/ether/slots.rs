@@ -22,6 +22,8 @@ pub(super) struct FrameSlots {
     /// Slots before it hold a frame.
     end: usize,
     given: usize,
+    /// Frames that were sent or given up, ever.
+    gone: u64,
 }
 
 // SAFETY: the addresses are of memory that it owns.
@@ -55,6 +57,7 @@ impl FrameSlots {
             first: 0,
             end: 0,
             given: 0,
+            gone: 0,
         }
     }
 
@@ -110,8 +113,16 @@ impl FrameSlots {
         count as u64
     }
 
+    /// The first frame: its number among all that there ever were, and its length. `None` if there
+    /// is no frame.
+    pub(super) fn first(&self) -> Option<(u64, usize)> {
+        let len = self.iovecs.get(self.first).filter(|_| !self.is_empty());
+        Some((self.gone, len?.iov_len))
+    }
+
     fn leave(&mut self, count: usize) {
         self.first += count;
+        self.gone += count as u64;
         if self.is_empty() {
             (self.first, self.end) = (0, 0);
         }

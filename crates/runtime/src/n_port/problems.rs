@@ -243,7 +243,7 @@ impl FrameLosses {
 
     /// Each place, whether or not frames were lost there.
     #[must_use]
-    pub fn places(&self) -> [FrameLoss; 6] {
+    pub fn places(&self) -> [FrameLoss; 7] {
         let Self(drops) = self;
         let unsent = "link down";
         [
@@ -252,6 +252,7 @@ impl FrameLosses {
             ("too_long", drops.too_long, "too long to receive"),
             ("oversize", drops.oversize, "too long to send"),
             ("link_down", drops.unsent, unsent),
+            ("refused", drops.refused, "refused by the interface"),
             ("sending", drops.transmitted, "not sent by the interface"),
         ]
         .map(|(place, frames, fate)| FrameLoss {

@@ -1,9 +1,11 @@
 //! Interfaces: what the kernel does to a port, and what its program lets through.
 
 use std::io;
+use std::time::Instant;
 
 use super::super::filter::{program, takes};
 use super::super::interface_watch::InterfaceWatch;
+use super::super::packet::Refusals;
 use super::super::{EtherOpenError, LinkStatus, PacketPort};
 use super::*;
 
@@ -22,6 +24,7 @@ mod mtu_2500 {
         what_the_kernel_refuses_does_not_stop_the_rest
         frames_longer_than_the_mtu_hold_nothing_up
         a_full_queue_is_tried_again_after_a_pause
+        a_frame_that_is_refused_for_good_holds_nothing_up
         what_is_no_ethernet_interface_is_refused
         a_port_has_so_many_addresses
     }
@@ -87,6 +90,40 @@ fn a_full_queue_is_tried_again_after_a_pause() {
     assert!(pair.a.flush().unwrap());
     assert_eq!(receive(&mut pair.b, 1), [(sent, None)]);
     assert!(!ready(&pair.a, SHORT), "there is nothing to wait for");
+}
+
+/// As veth refuses what is longer than the MTU of its other end.
+fn a_frame_that_is_refused_for_good_holds_nothing_up() {
+    let mut pair = pair();
+    ip("link set vb mtu 1500");
+    let (long, short) = (
+        frame(pair.b.mac(), FCOE, 2172),
+        frame(pair.b.mac(), FCOE, 60),
+    );
+    for sent in [&long, &long, &short] {
+        put(&mut pair.a, sent);
+    }
+    while !pair.a.flush().unwrap() {
+        assert!(ready(&pair.a, LONG));
+    }
+    assert_eq!(receive(&mut pair.b, 1), [(short, None)]);
+    assert_eq!(pair.a.drops().unwrap().refused, 2);
+}
+
+/// A queue that lets some through is only full.
+#[test]
+fn a_frame_is_refused_for_a_while_before_it_is_given_up() {
+    let mut refusals = Refusals::default();
+    let begun = Instant::now();
+    let mut gives_up =
+        |ms, first| refusals.gives_up(begun + Duration::from_millis(ms), Some(first));
+    assert!(!gives_up(0, (0, 2172)) && !gives_up(99, (0, 2172)));
+    assert!(!gives_up(150, (1, 2172)), "the one before has left");
+    assert!(!gives_up(249, (1, 2172)));
+    assert!(gives_up(250, (1, 2172)));
+    assert!(gives_up(251, (2, 2172)), "as long");
+    assert!(!gives_up(252, (3, 60)), "shorter");
+    assert!(!gives_up(2250, (4, 2172)), "it may have been the queue");
 }
 
 fn frames_longer_than_asked_for_are_counted() {
