@@ -56,6 +56,7 @@ mod unseen;
 mod vlan;
 mod zone_file;
 
+use std::fs::File;
 use std::io;
 use std::iter;
 use std::sync::Arc;
@@ -148,6 +149,8 @@ pub struct OpenSwitch {
     options: SwitchOptions,
     zones: Arc<Zones>,
     ids: IdList,
+    /// Its folder of N_Port_IDs is its own.
+    claim: Option<File>,
     attachments: Vec<FcfAttachment>,
 }
 
@@ -163,9 +166,9 @@ impl OpenSwitch {
             tracing::warn!("{remark}");
         }
         let zones = zone_file::zones(&options.zoning)?;
-        let ids = match &options.state {
-            Some(folder) => ids::load(folder)?,
-            None => IdList::new(),
+        let (ids, claim) = match &options.state {
+            Some(folder) => (ids::load(folder)?, ids::claim(folder, options.standby)?),
+            None => (IdList::new(), None),
         };
         for place in &options.places {
             vlan::check(place, options.vlan)?;
@@ -180,6 +183,7 @@ impl OpenSwitch {
             options: options.clone(),
             zones,
             ids,
+            claim,
             attachments,
         })
     }
@@ -197,6 +201,7 @@ impl OpenSwitch {
             options,
             zones,
             ids,
+            claim: _claim,
             mut attachments,
         } = self;
         let _named = options.span().entered();

@@ -4,6 +4,7 @@
 //! digits. It is replaced as a whole.
 
 use std::fmt::Write;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,16 @@ pub enum IdsError {
         /// What the system says.
         #[source]
         cause: io::Error,
+    },
+    /// Another switch has the folder.
+    #[error(
+        "--state {}: another switch keeps its N_Port_IDs there, and each would overwrite those of \
+         the other: only two switches with --standby share a folder",
+        path.display()
+    )]
+    Taken {
+        /// The folder.
+        path: PathBuf,
     },
     /// A line that is not of a switch.
     #[error(
@@ -73,6 +84,30 @@ pub(super) fn load(folder: &Path) -> Result<IdList, IdsError> {
     lines
         .map(|(text, line)| parse(text).ok_or_else(|| wrong(line)))
         .collect()
+}
+
+/// Claims a folder that is there, until what is returned is dropped: a switch has it alone, or
+/// shares it with those that share it, too. There is no claim where the file system has no locks.
+///
+/// # Errors
+///
+/// [`IdsError::Taken`].
+pub(super) fn claim(folder: &Path, is_shared: bool) -> Result<Option<File>, IdsError> {
+    let Ok(opened) = File::open(folder) else {
+        return Ok(None);
+    };
+    let locked = if is_shared {
+        opened.try_lock_shared()
+    } else {
+        opened.try_lock()
+    };
+    match locked {
+        Ok(()) => Ok(Some(opened)),
+        Err(TryLockError::WouldBlock) => Err(IdsError::Taken {
+            path: folder.to_owned(),
+        }),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
 }
 
 fn parse(line: &str) -> Option<(Wwn, FcId)> {

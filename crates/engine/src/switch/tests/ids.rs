@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fc::wire::names::{FcId, Wwn};
 
-use super::super::ids::{IdsError, IdsFolder, is_there, load};
+use super::super::ids::{IdsError, IdsFolder, claim, is_there, load};
 use super::super::ids_keeper::IdsKeeper;
 
 const WWPN: u64 = 0x2000_0200_0000_0001;
@@ -43,4 +43,19 @@ fn a_line_that_is_spoilt_is_named() {
         let refused = load(folder.path()).unwrap_err();
         assert!(matches!(refused, IdsError::Line { line: 2, .. }), "{wrong}");
     }
+}
+
+/// Each switch would overwrite what the other has written.
+#[test]
+fn a_folder_is_of_one_switch_or_of_a_pair() {
+    let folder = tempfile::tempdir().unwrap();
+    let take = |is_shared| claim(folder.path(), is_shared);
+    let alone = take(false).unwrap();
+    for is_shared in [false, true] {
+        let refused = take(is_shared).unwrap_err();
+        assert!(matches!(refused, IdsError::Taken { .. }), "{refused}");
+    }
+    drop(alone);
+    let _pair = [take(true).unwrap(), take(true).unwrap()];
+    assert!(take(false).is_err());
 }
