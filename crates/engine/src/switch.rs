@@ -13,7 +13,7 @@
 //! | which of those may still leave | `egress` |
 //! | pairs whose frames the kernel forwards | `fast_path` |
 //! | interfaces that get PFC, or lose it | `pfc_watch` |
-//! | cables that are left unread, as they are too fast | `holdback` |
+//! | cables that are left unread, as they are too fast | `backpressure` |
 //! | orders of other threads | `orders` |
 //! | the zone file, read by a thread of its own | `zone_file` |
 //! | N_Port_IDs that outlive it, and the thread that keeps them | `ids`, `ids_keeper` |
@@ -23,12 +23,12 @@
 //! | what it logs | `report`, `login_log`, `unseen` |
 
 mod backlog;
+mod backpressure;
 mod core;
 mod cores;
 mod egress;
 mod exchange;
 mod fast_path;
-mod holdback;
 mod ids;
 mod ids_keeper;
 mod lanes;

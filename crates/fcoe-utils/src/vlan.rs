@@ -9,7 +9,7 @@ pub mod query;
 
 use fc::wire::ethernet::Mac;
 
-/// Who has told of a VLAN: an FCF, or in VN2VN another port.
+/// The sender of a VLAN Notification: an FCF, or in VN2VN another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forwarder {
     /// VLAN identifier; 0 for frames without a tag.

@@ -21,9 +21,9 @@ use runtime::n_port::LinkProblem;
 use scsi::medium::Now;
 
 use super::backlog::Backlog;
+use super::backpressure::{Backpressure, BatchCount};
 use super::egress::{EgressOf, EgressSide};
 use super::fast_path::SwitchFastPath;
-use super::holdback::{BatchCount, Holdback};
 use super::lldp::LldpAgents;
 use super::machine::SwitchMachine;
 use super::mail::{LateMail, MailItem};
@@ -56,7 +56,7 @@ pub(super) struct SwitchCore {
     pub(super) outbox: Option<Outbox>,
     /// The mail that is read, or an empty ring for it.
     pub(super) mail: Backlog<MailItem>,
-    pub(super) holdback: Holdback,
+    pub(super) backpressure: Backpressure,
     pub(super) fast_path: SwitchFastPath,
     /// How each port is waited for.
     watches: Vec<Watch>,
@@ -114,7 +114,7 @@ impl SwitchCore {
             peer,
             outbox,
             mail: Self::mail_place(has_mail),
-            holdback: Holdback::new(count, pressure.unwrap_or_default()),
+            backpressure: Backpressure::new(count, pressure.unwrap_or_default()),
             fast_path,
             watches: vec![Watch::No; count],
             scratch: Vec::new(),
@@ -196,7 +196,7 @@ impl SwitchCore {
             egress.number = number(at);
             port.flush(&mut egress);
             self.fast_path.has_flushed(at, port);
-            self.holdback.waits(at, port.queued());
+            self.backpressure.waits(at, port.queued());
         }
     }
 
@@ -217,7 +217,7 @@ impl SwitchCore {
     /// Has the ring wait for every port that may be read.
     fn watch(&mut self) {
         for (at, port) in self.ports.iter() {
-            if self.watches[at] == Watch::Ring || self.holdback.is_held(at) {
+            if self.watches[at] == Watch::Ring || self.backpressure.is_held(at) {
                 continue;
             }
             let watched = self.ring.watch(port.waited(), Token(at as u64));
@@ -268,7 +268,7 @@ impl SwitchCore {
     /// Looks at the ports that the ring did not wait for.
     fn look(&mut self, now: Now) {
         for at in 0..self.ports.count() {
-            if self.holdback.is_held(at) || self.watches[at] == Watch::Clock {
+            if self.backpressure.is_held(at) || self.watches[at] == Watch::Clock {
                 self.serve_at(now, at);
             }
         }
@@ -291,7 +291,7 @@ impl SwitchCore {
         if is_cable {
             self.look_at_lanes();
         }
-        if !is_cable || self.holdback.may_read(now, at) {
+        if !is_cable || self.backpressure.may_read(now, at) {
             self.receive(now, at);
         }
     }
@@ -312,7 +312,7 @@ impl SwitchCore {
             port.put_back(attachment);
             if port.is_cable() {
                 let spent = ended.saturating_sub(begun);
-                self.holdback.was_read(ended, at, count, spent);
+                self.backpressure.was_read(ended, at, count, spent);
             }
         }
         if let Some(peer) = &mut self.peer {
@@ -355,15 +355,15 @@ impl SwitchCore {
         };
         let egress = usize::from(way.egress.0);
         let sent = if let Some(port) = self.ports.get(egress) {
-            self.holdback.feeds(at, egress);
+            self.backpressure.feeds(at, egress);
             self.fast_path.leaves(egress, numbered);
             let sent = port.send(&frame);
-            self.holdback.waits(egress, port.queued());
+            self.backpressure.waits(egress, port.queued());
             sent
         } else if let Some(peer) = &mut self.peer {
             let (core, sent) = peer.forward(&frame, numbered);
-            self.holdback.feeds(at, egress);
-            self.holdback.feeds_lane(at, core);
+            self.backpressure.feeds(at, egress);
+            self.backpressure.feeds_lane(at, core);
             sent
         } else {
             Sent::Congested

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::io::ring::Waker;
 use fc::fabric::{ForwardTable, PortNumber};
 
-use super::holdback::EgressPressure;
+use super::backpressure::EgressPressure;
 use super::lanes::{LANE_MAX, Lane, LaneFrame};
 use super::mail::{MAIL_MAX, MailItem};
 use super::outbox::CONTROL_MAX;

@@ -1,6 +1,6 @@
 //! Which frames may leave that have waited at their egress.
 //!
-//! A port that takes nothing for a while has frames in its queue that are of no use to anybody, or
+//! A port that takes nothing for a while has frames in its queue that are older than E_D_TOV, or
 //! that may not pass any more. So each frame is checked again when its turn comes. Those that were
 //! handed to the Ethernet port already, up to 64 and what its socket holds, are not.
 

@@ -106,7 +106,7 @@ impl SwitchCore {
                 if let Some(reason) = reason {
                     peer.count_undelivered(reason, &frame.queued.frame);
                 }
-                self.holdback.waits(egress, port.queued());
+                self.backpressure.waits(egress, port.queued());
             }
             incoming.pop();
         }
@@ -120,7 +120,7 @@ impl SwitchCore {
             return false;
         };
         let is_full = peer.is_mail_full(at);
-        if self.holdback.is_unmailed(at, is_full) {
+        if self.backpressure.is_unmailed(at, is_full) {
             peer.tell_unmailed(at, is_full);
         }
         is_full
@@ -132,7 +132,7 @@ impl SwitchCore {
             return;
         };
         for core in 0..peer.cores.count() {
-            self.holdback.lane_waits(core, peer.lane_used(core));
+            self.backpressure.lane_waits(core, peer.lane_used(core));
         }
     }
 

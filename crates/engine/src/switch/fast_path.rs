@@ -7,8 +7,8 @@
 //! turn, and what it has to say leaves at the end of the turn, so no change is answered before the
 //! kernel has forgotten the pair.
 //!
-//! Who is there is known by keep alives, which are FIP and always go to the machine: frames that
-//! the kernel forwards make no port seem silent.
+//! Liveness is known by keep alives. They are FIP and always reach the machine, so frames that the
+//! kernel forwards make no port seem silent.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -110,7 +110,7 @@ impl SwitchFastPath {
         path
     }
 
-    /// What decides whether the kernel may forward from a port has changed.
+    /// Detaches the program from a port and attaches it again, as its PFC settings have changed.
     pub(super) fn attach_anew(&self, at: usize, port: &mut SwitchPort) {
         self.change(|pairs| {
             pairs.forget_at(at as u32);

@@ -8,7 +8,7 @@ use fc::fabric::DropReason;
 use fc::wire::ethernet::VlanTag;
 use scsi::medium::Now;
 
-use super::holdback::PATIENCE;
+use super::backpressure::HOLD_MAX;
 
 /// What came in at a port.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(super) const MAIL_MAX: usize = 1 << 20;
 pub(super) const MAIL_FULL: usize = MAIL_MAX / 4;
 
 /// Whether keep alives of hosts may wait at ports of other cores, as the mail of these was not
-/// taken: nothing is late before they were heard. After [`PATIENCE`] it is, whatever comes in.
+/// taken: nothing is late before they were heard. After [`HOLD_MAX`] it is, whatever comes in.
 #[derive(Debug, Default)]
 pub(super) struct LateMail {
     since: Option<Now>,
@@ -44,7 +44,7 @@ impl LateMail {
             return false;
         }
         let since = *self.since.get_or_insert(now);
-        now.saturating_sub(since) < PATIENCE
+        now.saturating_sub(since) < HOLD_MAX
     }
 
     /// Whether ports were left unread when it was asked last.

@@ -18,7 +18,7 @@ pub use fc::wire::fip::FKA_PERIODS;
 pub use fc::wire::names::Wwn;
 use tracing::Span;
 
-pub use super::holdback::PORTS_MAX;
+pub use super::backpressure::PORTS_MAX;
 use crate::inventory::fcoe_port;
 
 /// The options of `lunar switch`.
@@ -42,7 +42,7 @@ pub struct SwitchOptions {
     pub fabric_name: Option<Wwn>,
     /// `None`: derived from the first port's address.
     pub switch_name: Option<Wwn>,
-    /// Who sees whom.
+    /// Which N_Ports may communicate.
     pub zoning: Zoning,
     /// The folder in which N_Port_IDs are remembered.
     pub state: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub enum FastPathChoice {
     Off,
 }
 
-/// Who sees whom in the fabric.
+/// Which N_Ports of the fabric may communicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Zoning {
     /// Nothing was said: no port sees another.

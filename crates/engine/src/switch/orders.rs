@@ -27,7 +27,7 @@ pub(super) enum SwitchOrder {
     PfcChanged(usize),
     /// These N_Port_IDs were given by the other switch of the fabric.
     RestoreIds(IdList),
-    /// Who asks is to be told what it has.
+    /// Requests a survey; the sender receives the answer.
     Survey(Sender<SwitchSurvey>),
 }
 

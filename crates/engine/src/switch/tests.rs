@@ -1,11 +1,11 @@
 //! The parts of a switch that are no machine of Fibre Channel.
 
 mod backlog;
+mod backpressure;
 mod carry;
 mod cores;
 mod egress;
 mod fast_path;
-mod holdback;
 mod ids;
 mod ids_keeper;
 mod interfaces;

@@ -16,7 +16,7 @@ use crate::change::FcoeMode;
 /// How to ask.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryOptions {
-    /// Whom.
+    /// Which responders are asked: FCFs or VN2VN ports.
     pub mode: FcoeMode,
     /// How often again, a second each, where nothing answers. As long a link is waited for.
     pub retries: u32,

@@ -25,7 +25,7 @@ pub fn has_pfc(name: &str) -> bool {
 /// What a card has of DCB.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceDcb {
-    /// Who sets it: bits of [`Self::HOST`] and others.
+    /// Which agent sets it: bits of [`Self::HOST`] and others.
     pub dcbx: u8,
     /// Traffic classes, if the driver tells.
     pub ets: Option<DcbEts>,

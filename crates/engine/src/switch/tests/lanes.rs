@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::backlog::Backlog;
-use super::super::holdback::{Holdback, LANE_FULL, PATIENCE};
+use super::super::backpressure::{Backpressure, HOLD_MAX, LANE_FULL};
 use super::super::lanes::Lane;
 use super::super::mail::LateMail;
 
@@ -52,29 +52,32 @@ fn a_lane_that_is_full_takes_no_more_until_it_is_taken() {
 
 #[test]
 fn a_cable_waits_for_a_lane_but_not_for_ever() {
-    let mut holdback = Holdback::new(2, Arc::default());
-    assert!(holdback.may_read(MS, 0));
-    holdback.feeds_lane(0, 3);
-    holdback.lane_waits(3, LANE_FULL);
-    assert!(!holdback.may_read(MS, 0) && holdback.is_held(0));
-    assert!(holdback.may_read(MS, 1), "it sends elsewhere");
-    assert!(holdback.may_read(MS + PATIENCE, 0));
-    holdback.feeds_lane(0, 3);
-    assert!(holdback.may_read(2 * MS + PATIENCE, 0), "no second time");
-    holdback.lane_waits(3, 0);
-    holdback.feeds_lane(0, 3);
-    holdback.lane_waits(3, LANE_FULL);
-    assert!(!holdback.may_read(3 * MS + PATIENCE, 0), "it was empty");
+    let mut backpressure = Backpressure::new(2, Arc::default());
+    assert!(backpressure.may_read(MS, 0));
+    backpressure.feeds_lane(0, 3);
+    backpressure.lane_waits(3, LANE_FULL);
+    assert!(!backpressure.may_read(MS, 0) && backpressure.is_held(0));
+    assert!(backpressure.may_read(MS, 1), "it sends elsewhere");
+    assert!(backpressure.may_read(MS + HOLD_MAX, 0));
+    backpressure.feeds_lane(0, 3);
+    assert!(
+        backpressure.may_read(2 * MS + HOLD_MAX, 0),
+        "no second time"
+    );
+    backpressure.lane_waits(3, 0);
+    backpressure.feeds_lane(0, 3);
+    backpressure.lane_waits(3, LANE_FULL);
+    assert!(!backpressure.may_read(3 * MS + HOLD_MAX, 0), "it was empty");
 }
 
 /// Whatever it is, as logins would be lost.
 #[test]
 fn a_port_whose_mail_is_full_is_held() {
-    let mut holdback = Holdback::new(2, Arc::default());
-    assert!(holdback.is_unmailed(1, true) && holdback.is_held(1));
-    assert!(!holdback.is_unmailed(1, true), "it is no news");
-    assert!(!holdback.is_held(0));
-    assert!(holdback.is_unmailed(1, false) && !holdback.is_held(1));
+    let mut backpressure = Backpressure::new(2, Arc::default());
+    assert!(backpressure.is_unmailed(1, true) && backpressure.is_held(1));
+    assert!(!backpressure.is_unmailed(1, true), "it is no news");
+    assert!(!backpressure.is_held(0));
+    assert!(backpressure.is_unmailed(1, false) && !backpressure.is_held(1));
 }
 
 /// Keep alives may wait in the mailbox or behind it.
@@ -83,8 +86,8 @@ fn nothing_is_late_while_mail_waits_but_not_for_ever() {
     let mut late = LateMail::default();
     assert!(!late.may_wait(MS, false));
     assert!(late.may_wait(2 * MS, true) && late.is_any_unread());
-    assert!(late.may_wait(MS + PATIENCE, true));
-    assert!(!late.may_wait(2 * MS + PATIENCE, true), "a flood");
-    assert!(!late.may_wait(3 * MS + PATIENCE, false));
-    assert!(late.may_wait(4 * MS + PATIENCE, true));
+    assert!(late.may_wait(MS + HOLD_MAX, true));
+    assert!(!late.may_wait(2 * MS + HOLD_MAX, true), "a flood");
+    assert!(!late.may_wait(3 * MS + HOLD_MAX, false));
+    assert!(late.may_wait(4 * MS + HOLD_MAX, true));
 }

@@ -1,10 +1,10 @@
-//! Which cables are left unread, as what comes in there goes to a port that is slower.
+//! Backpressure: which cables are left unread, as what comes in there goes to a port that is slower.
 //!
 //! Class 3 has no flow control, but a cable has: a socket that is not read fills up, and its other
 //! end waits. So a cable is not read while frames that came from it fill the queue of an egress
 //! port. A station that reads slowly must not hold up others for ever, nor again and again: after
-//! [`PATIENCE`] the port that it is at holds nobody back until its queue has been empty once, and
-//! meanwhile loses what it has no room for.
+//! [`HOLD_MAX`] the port that it is at exerts no backpressure until its queue has been empty once,
+//! and meanwhile loses what it has no room for.
 //!
 //! Where ports live on several cores, a lane to another core holds a cable back as an egress port
 //! does; and whatever a port is, it is left unread while the machine's core does not take the mail
@@ -13,7 +13,8 @@
 //! What comes in at a cable and is not forwarded, but for the switch itself or dropped, has no such
 //! queue. A station that sends nothing else, as fast as it can, would have the switch read a whole
 //! batch of it in each turn, while the ports of others wait. So a cable from which too many of such
-//! frames came in a batch is left unread for [`REST`] times as long as they took.
+//! frames came in a batch is throttled: left unread for [`THROTTLE_FACTOR`] times as long as they
+//! took.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,22 +26,22 @@ use scsi::medium::Now;
 pub const PORTS_MAX: usize = 64;
 
 /// For how long a cable is left unread at the most.
-pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+pub(super) const HOLD_MAX: Duration = Duration::from_millis(100);
 
-/// The rest of a cable for each time that the switch spent on its own frames: they have a
-/// sixteenth of the core.
-const REST: u32 = 15;
+/// For how long a cable is left unread for each time that the switch spent on its own frames: they
+/// have a sixteenth of the core.
+const THROTTLE_FACTOR: u32 = 15;
 
-/// Frames in a batch that are not forwarded, and for which a cable does not rest: some logins, or
+/// Frames in a batch that are not forwarded, and for which no cable is throttled: some logins, or
 /// what a host asks of the name server when it begins.
 const FREE: usize = 32;
 
 /// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
 /// takes, as each of several cables may be in the midst of a batch of up to 0.6 MiB.
-const FULL: usize = super::backlog::BACKLOG_MAX / 4;
+const HIGH_WATERMARK: usize = super::backlog::BACKLOG_MAX / 4;
 
 /// Bytes in its queue from which on downwards it does not any more.
-const CALM: usize = FULL / 4;
+const LOW_WATERMARK: usize = HIGH_WATERMARK / 4;
 
 /// Bytes in a lane to another core from which on it holds cables back: what is left of it has room
 /// for the batches of two cables that have fed other lanes before, of up to 0.6 MiB each.
@@ -49,20 +50,20 @@ pub(super) const LANE_FULL: usize = super::lanes::LANE_MAX / 8;
 /// The state of all egress ports, which all cores know.
 #[derive(Debug, Default)]
 pub(super) struct EgressPressure {
-    /// Those whose queue is full, until it is calm again.
+    /// Those whose queue is at the high watermark, until it is at the low one.
     full: AtomicU64,
     /// Those that have held a cable back for too long, until their queue is empty.
-    given_up: AtomicU64,
+    timed_out: AtomicU64,
 }
 
 /// The state of the ports of a core.
 #[derive(Debug, Default)]
-pub(super) struct Holdback {
+pub(super) struct Backpressure {
     egress: Arc<EgressPressure>,
     /// Cores to which the lane is full, until it is taken.
     full_lanes: PortSet,
     /// Cores that have held a cable back for too long, until the lane to them is empty.
-    given_up_lanes: PortSet,
+    timed_out_lanes: PortSet,
     /// Ports that are left unread as their mail is not taken.
     unmailed: PortSet,
     cables: Vec<CableState>,
@@ -77,8 +78,8 @@ struct CableState {
     fed_lanes: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
-    /// Until when it rests.
-    rests: Option<Now>,
+    /// Until when it is left unread for frames of its own.
+    throttled_until: Option<Now>,
 }
 
 /// Frames that came in at a port in one batch.
@@ -115,7 +116,7 @@ impl PortSet {
     }
 }
 
-impl Holdback {
+impl Backpressure {
     /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
     pub(super) fn new(ports: usize, egress: Arc<EgressPressure>) -> Self {
         Self {
@@ -128,24 +129,24 @@ impl Holdback {
     /// Whether a cable is to be read now. What is read next has gone nowhere yet.
     pub(super) fn may_read(&mut self, now: Now, ingress: usize) -> bool {
         let cable = &mut self.cables[ingress];
-        if cable.rests.is_some_and(|until| now < until) {
+        if cable.throttled_until.is_some_and(|until| now < until) {
             return false;
         }
-        let [full, given_up] =
-            [&self.egress.full, &self.egress.given_up].map(|set| PortSet(set.load(Relaxed)));
-        let blocking = cable.fed.both(full).without(given_up);
+        let [full, timed_out] =
+            [&self.egress.full, &self.egress.timed_out].map(|set| PortSet(set.load(Relaxed)));
+        let blocking = cable.fed.both(full).without(timed_out);
         let lanes = cable.fed_lanes.both(self.full_lanes);
-        let lanes = lanes.without(self.given_up_lanes);
+        let lanes = lanes.without(self.timed_out_lanes);
         if blocking == PortSet::default() && lanes == PortSet::default() {
             *cable = CableState::default();
             return true;
         }
         let since = *cable.since.get_or_insert(now);
-        if now.saturating_sub(since) < PATIENCE {
+        if now.saturating_sub(since) < HOLD_MAX {
             return false;
         }
-        self.egress.given_up.fetch_or(blocking.0, Relaxed);
-        self.given_up_lanes.0 |= lanes.0;
+        self.egress.timed_out.fetch_or(blocking.0, Relaxed);
+        self.timed_out_lanes.0 |= lanes.0;
         *cable = CableState::default();
         true
     }
@@ -153,7 +154,7 @@ impl Holdback {
     /// Whether a port is left unread.
     pub(super) fn is_held(&self, ingress: usize) -> bool {
         let cable = &self.cables[ingress];
-        cable.since.is_some() || cable.rests.is_some() || self.unmailed.has(ingress)
+        cable.since.is_some() || cable.throttled_until.is_some() || self.unmailed.has(ingress)
     }
 
     /// Whether the mail of a port is full. Returns whether that is news.
@@ -179,8 +180,8 @@ impl Holdback {
             return;
         }
         let all = (count.forwarded + count.others) as u32;
-        let rest = spent * REST * count.others as u32 / all;
-        self.cables[ingress].rests = Some(now + rest.min(PATIENCE));
+        let throttled = spent * THROTTLE_FACTOR * count.others as u32 / all;
+        self.cables[ingress].throttled_until = Some(now + throttled.min(HOLD_MAX));
     }
 
     /// A frame that came in at `ingress` goes to `egress`.
@@ -195,16 +196,16 @@ impl Holdback {
 
     /// As many bytes wait at an egress port of this core.
     pub(super) fn waits(&mut self, egress: usize, queued: usize) {
-        let EgressPressure { full, given_up } = &*self.egress;
+        let EgressPressure { full, timed_out } = &*self.egress;
         let bit = 1 << egress;
         let is_full = full.load(Relaxed) & bit != 0;
-        if queued >= FULL && !is_full {
+        if queued >= HIGH_WATERMARK && !is_full {
             full.fetch_or(bit, Relaxed);
-        } else if queued <= CALM && is_full {
+        } else if queued <= LOW_WATERMARK && is_full {
             full.fetch_and(!bit, Relaxed);
         }
-        if queued == 0 && given_up.load(Relaxed) & bit != 0 {
-            given_up.fetch_and(!bit, Relaxed);
+        if queued == 0 && timed_out.load(Relaxed) & bit != 0 {
+            timed_out.fetch_and(!bit, Relaxed);
         }
     }
 
@@ -216,7 +217,7 @@ impl Holdback {
             self.full_lanes.remove(core);
         }
         if queued == 0 {
-            self.given_up_lanes.remove(core);
+            self.timed_out_lanes.remove(core);
         }
     }
 }
