@@ -55,7 +55,7 @@ mod transmit;
 
 use advertisement::OtherFcfs;
 pub(super) use els::{E_D_TOV_MS, R_A_TOV_MS};
-use keep_alive::{JOINING, Lately, PAUSE, Strays};
+use keep_alive::{PAUSE, RecentSet, RecentlyCleared, SOLICITING};
 use standby::Role;
 use transmit::OutgoingMessages;
 
@@ -93,6 +93,10 @@ struct FcfPort {
     rejections: TokenBucket,
     /// Whether it has been up before.
     was_up: bool,
+    /// ENodes that have solicited lately, and may be about to log in.
+    soliciting: RecentSet<Mac>,
+    /// Those that were told lately that they are not logged in.
+    cleared: RecentSet<RecentlyCleared>,
     outgoing: OutgoingMessages,
 }
 
@@ -125,9 +129,6 @@ pub(super) struct Fcf {
     ports: BTreeMap<PortNumber, FcfPort>,
     logins: Logins,
     ids: Ids,
-    strays: Strays,
-    /// ENodes that have solicited lately, and may be about to log in.
-    joining: Lately<EnodeKey>,
     events: VecDeque<SwitchEvent>,
     statistics: FcfStatistics,
 }
@@ -157,8 +158,6 @@ impl Fcf {
             ports: BTreeMap::new(),
             logins: Logins::default(),
             ids: Ids::new(config.domain.clamp(1, 239), config.first_low, &config.ids),
-            strays: Strays::new(PAUSE),
-            joining: Lately::new(JOINING),
             events: VecDeque::new(),
             statistics: FcfStatistics::default(),
         }
@@ -182,6 +181,8 @@ impl Fcf {
             of_partner: TokenBucket::default(),
             rejections: TokenBucket::default(),
             was_up: false,
+            soliciting: RecentSet::new(SOLICITING),
+            cleared: RecentSet::new(PAUSE),
             outgoing: OutgoingMessages::default(),
         };
         self.ports.insert(number, port);
@@ -258,11 +259,11 @@ impl Fcf {
     /// Records of all kinds of ENodes, their VN_Ports, and other FCFs.
     pub(super) fn records(&self) -> usize {
         let of_port = |port: &FcfPort| {
-            port.budget.records() + port.others.records() + port.outgoing.records()
+            let noted = port.soliciting.records() + port.cleared.records();
+            noted + port.budget.records() + port.others.records() + port.outgoing.records()
         };
-        let noted = self.strays.records() + self.joining.records();
         let known = self.logins.records() + self.ids.iter().count();
-        known + noted + self.ports.values().map(of_port).sum::<usize>()
+        known + self.ports.values().map(of_port).sum::<usize>()
     }
 
     pub(super) const fn is_active(&self) -> bool {

@@ -78,11 +78,13 @@ impl Fcf {
         if usize::from(size) < FCOE_OVERHEAD + usize::from(MIN_PAYLOAD) {
             return Err(SMALL);
         }
-        if let Some(port) = self.ports.get(&number) {
+        let now = self.now;
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.soliciting.renew(now, enode);
+            let fcf = port.config.mac;
             let least = usize::from(size.min(port.max_fcoe));
-            let bytes = self.advertise_as(port.config.mac, Flags::SOLICITED);
+            let bytes = self.advertise_as(fcf, Flags::SOLICITED);
             self.send_as(number, enode, bytes, (least, true));
-            self.joining.renew(self.now, (number, enode));
         }
         Ok(())
     }

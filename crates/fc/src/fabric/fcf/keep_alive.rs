@@ -1,5 +1,5 @@
-//! Who is still there, and who is told that it is not logged in: keep alives and Clear Virtual
-//! Links (FC-BB-6, FIP).
+//! FIP Keep Alive and Clear Virtual Links (FC-BB-6): ends logins of silent ENodes and VN_Ports, and
+//! tells senders that have no login.
 //!
 //! A standby tells it too: it may have been active before, and what it said when it stood down may
 //! have been lost.
@@ -18,26 +18,24 @@ use crate::wire::fip::{self, Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};
 use scsi::violation::Violation;
 
-/// Those that were told lately that they are not logged in.
-pub(super) type Strays = Lately<Stray>;
-
-/// What was noted within a certain time, up to a number of them.
+/// What was noted within a certain time at a port, the last [`RECENT`] of it: senders that make up
+/// addresses take the places of others at that port only, and of the oldest first.
 #[derive(Debug)]
-pub(super) struct Lately<T> {
+pub(super) struct RecentSet<T> {
     time: Duration,
     /// Until when each one counts.
     noted: BTreeMap<T, Now>,
     order: VecDeque<(Now, T)>,
 }
 
-/// Who is told.
+/// What a Clear Virtual Links was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stray {
-    Enode(EnodeKey),
-    Port(PortNumber, FcId),
+pub(super) enum RecentlyCleared {
+    Enode(Mac),
+    VnPort(FcId),
 }
 
-impl<T: Copy + Ord> Lately<T> {
+impl<T: Copy + Ord> RecentSet<T> {
     pub(super) const fn new(time: Duration) -> Self {
         Self {
             time,
@@ -46,11 +44,12 @@ impl<T: Copy + Ord> Lately<T> {
         }
     }
 
-    /// Notes it. `false` if it is noted already, or if too many are.
+    /// Notes it, in the place of the oldest if too many are. `false` if it is noted already.
     pub(super) fn note(&mut self, now: Now, one: T) -> bool {
         self.forget(now);
-        let is_new = self.noted.len() < LATELY && !self.noted.contains_key(&one);
+        let is_new = !self.noted.contains_key(&one);
         if is_new {
+            while self.noted.len() >= RECENT && self.forget_oldest() {}
             self.put(now, one);
         }
         is_new
@@ -85,14 +84,27 @@ impl<T: Copy + Ord> Lately<T> {
 
     /// Forgets what was noted too long ago.
     fn forget(&mut self, now: Now) {
-        while let Some((until, oldest)) = self.order.front().copied()
-            && until <= now
-        {
-            self.order.pop_front();
-            if self.noted.get(&oldest) == Some(&until) {
-                self.noted.remove(&oldest);
-            }
+        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+            self.forget_oldest();
         }
+    }
+
+    /// Takes the first out of the order, and forgets it unless it was renewed. `false` if there is
+    /// none.
+    fn forget_oldest(&mut self) -> bool {
+        let Some((until, oldest)) = self.order.pop_front() else {
+            return false;
+        };
+        if self.noted.get(&oldest) == Some(&until) {
+            self.noted.remove(&oldest);
+        }
+        true
+    }
+
+    /// Whether another would take the place of one that is noted.
+    fn is_full(&mut self, now: Now) -> bool {
+        self.forget(now);
+        self.noted.len() >= RECENT
     }
 }
 
@@ -119,28 +131,33 @@ impl Fcf {
     }
 
     fn enode_keep_alive(&mut self, enode: EnodeKey) {
-        let is_known = self.logins.hear_enode(self.now, enode);
+        let now = self.now;
+        let is_known = self.logins.hear_enode(now, enode);
+        let Some(port) = self.ports.get_mut(&enode.0).filter(|_| !is_known) else {
+            return;
+        };
         // Linux begins keep alives when it has selected an FCF, and sends its FLOGI up to 2 s
         // later. With a shorter FKA_ADV_PERIOD it would be told to begin anew each time, for ever.
-        if !is_known
-            && !self.joining.has(self.now, enode)
-            && self.strays.note(self.now, Stray::Enode(enode))
+        if !port.soliciting.has(now, enode.1)
+            && port.cleared.note(now, RecentlyCleared::Enode(enode.1))
         {
             self.clear(enode.0, enode.1, None);
         }
     }
 
     fn port_keep_alive(&mut self, enode: EnodeKey, (mac, fc_id, wwpn): (Mac, FcId, Wwn)) {
-        let is_known = self.logins.hear_port(self.now, fc_id, wwpn, enode);
-        let stray = Stray::Port(enode.0, fc_id);
-        if !is_known && self.strays.note(self.now, stray) {
+        let now = self.now;
+        let is_known = self.logins.hear_port(now, fc_id, wwpn, enode);
+        let port = self.ports.get_mut(&enode.0).filter(|_| !is_known);
+        if port.is_some_and(|port| port.cleared.note(now, RecentlyCleared::VnPort(fc_id))) {
             self.clear(enode.0, enode.1, Some((mac, fc_id, wwpn)));
         }
     }
 
     /// A frame came from a VN_Port that is not logged in: we have begun anew. Its ENode is not
     /// known, so all are told; only those that have such a port listen. Without its WWPN it would
-    /// not believe us: if that is not remembered, the next keep alive of its ENode tells us.
+    /// not believe us: if that is not remembered, the next keep alive of its ENode tells us. So it
+    /// does if many were told lately: no budget bounds such frames, and all ENodes get the answers.
     pub(in crate::fabric) fn stray(&mut self, now: Now, number: PortNumber, src: Mac, fc_id: FcId) {
         self.tick(now);
         let Some(wwpn) = self.ids.owner(fc_id) else {
@@ -148,8 +165,13 @@ impl Fcf {
         };
         let is_granted = src == Mac::of_port(self.identity.fc_map, fc_id);
         let is_out = self.logins.get(fc_id).is_none();
-        let stray = Stray::Port(number, fc_id);
-        if is_granted && is_out && !self.has_ended() && self.strays.note(self.now, stray) {
+        if !is_granted || !is_out || self.has_ended() {
+            return;
+        }
+        let now = self.now;
+        let cleared = RecentlyCleared::VnPort(fc_id);
+        let port = self.ports.get_mut(&number);
+        if port.is_some_and(|port| !port.cleared.is_full(now) && port.cleared.note(now, cleared)) {
             self.clear(number, Mac::ALL_ENODE, Some((src, fc_id, wwpn)));
         }
     }
@@ -206,12 +228,12 @@ impl Fcf {
     }
 }
 
-/// The pause between two Clear Virtual Links for one stray VN_Port or ENode.
+/// The pause between two Clear Virtual Links for one VN_Port or ENode that is not logged in.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// How long an ENode may take from its Solicitation to its login, twice as long as it may need:
 /// with Linux 6.1 4 s were seen, and its FLOGI is repeated twice, each 2 s.
-pub(super) const JOINING: Duration = Duration::from_secs(16);
+pub(super) const SOLICITING: Duration = Duration::from_secs(16);
 
-/// How many are noted: Clear Virtual Links that are sent in a second, and ENodes that join.
-const LATELY: usize = 4096;
+/// How many are noted at a port: Clear Virtual Links of the last second, and ENodes that solicited.
+const RECENT: usize = 1024;

@@ -143,8 +143,8 @@ fn garbage_and_half_requests_of_a_crowd() {
     besieged.serves(6_000);
 }
 
-/// 4,096 are noted to be about to log in, and as many to be told that they are not, whoever else
-/// asks; all of that is forgotten.
+/// The last 1,024 are noted to be about to log in, and as many to be told that they are not; all of
+/// that is forgotten.
 #[test]
 fn ever_other_enodes_solicit_and_send_keep_alives() {
     let mut besieged = Besieged::new();
@@ -160,7 +160,7 @@ fn ever_other_enodes_solicit_and_send_keep_alives() {
     let waiting = frames(&mut besieged.switch, 0).len();
     assert_eq!(waiting, 4096 + 256);
     let noted = besieged.switch.records() - before;
-    assert_eq!(noted, 4 * 4096, "each with its place in an order");
+    assert_eq!(noted, 4 * 1024, "each with its place in an order");
     assert!(told(&mut besieged.switch).len() <= 64, "a line a budget");
     let again = &mut station(0).solicitation(2500);
     receive(&mut besieged.switch, 20_000, 0, again);

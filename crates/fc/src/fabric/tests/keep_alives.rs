@@ -1,12 +1,20 @@
 //! Who is there, and who is told that it is not logged in.
 
 use super::rig::{
-    ask, fcoe_frame, host, open, quiet, receive, sent, switch, switch_of, told, vn, wait,
+    Host, ask, fcoe_frame, host, open, quiet, receive, sent, switch, switch_of, told, vn, wait,
 };
 use crate::fabric::{DropReason, SwitchConfig, Verdict};
+use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
 
 const FIRST: FcId = FcId(0x01_0100);
+
+/// A sender at port 0 makes them up.
+fn forged(number: u32) -> Host {
+    let [_, _, a, b] = number.to_be_bytes();
+    let mac = Mac([2, 9, 0, 0, a, b]);
+    Host { mac, ..host(0, 0) }
+}
 
 #[test]
 fn an_enode_is_silent_after_two_and_a_half_periods() {
@@ -143,4 +151,54 @@ fn shut_down_clears_all_links_after_the_standby_was_told() {
     assert_eq!(switch.next_deadline(), None);
     assert!(ask(&mut switch, 3, 0, &one.flogi(9)).is_empty());
     assert!(!switch.is_active());
+}
+
+/// A kernel that solicited begins keep alives before its FLOGI, whoever else solicited.
+#[test]
+fn forged_solicitations_do_not_keep_others_from_logging_in() {
+    let mut switch = switch();
+    for number in 0..5_000 {
+        ask(&mut switch, 1, 0, &forged(number).solicitation(2500));
+    }
+    for port in [1, 0] {
+        let host = host(port, 1);
+        ask(&mut switch, 2, port, &host.solicitation(2500));
+        let cleared = ask(&mut switch, 3_000, port, &host.keep_alive());
+        assert!(cleared.is_empty(), "{cleared:?}");
+    }
+}
+
+/// Those that are not logged in are told so, whoever else was.
+#[test]
+fn forged_keep_alives_do_not_keep_others_from_being_told() {
+    let mut switch = switch();
+    for number in 0..5_000 {
+        ask(&mut switch, 1, 0, &forged(number).keep_alive());
+    }
+    for port in [1, 0] {
+        let all = [format!("fcf1.{port} > host1 ClearVirtualLinks")];
+        let host = host(port, 1);
+        assert_eq!(ask(&mut switch, 2, port, &host.keep_alive()), all);
+        assert!(ask(&mut switch, 3, port, &host.keep_alive()).is_empty());
+    }
+}
+
+/// All ENodes get the answer to a frame, and no budget bounds frames: 1,024 a second are answered.
+#[test]
+fn frames_of_many_that_are_not_logged_in_are_answered_within_bounds() {
+    let ids =
+        (0..2_000).map(|number| (Wwn(0x2000 << 48 | number), FcId(0x01_1000 + number as u32)));
+    let ids: Vec<_> = ids.collect();
+    let config = SwitchConfig {
+        ids: ids.clone(),
+        ..open()
+    };
+    let mut switch = quiet(switch_of(1, &config, 1));
+    for at in [1, 2, 1_002] {
+        for (_, from) in &ids {
+            receive(&mut switch, at, 0, &mut fcoe_frame(0, *from, FIRST, 64));
+        }
+        let expected = if at == 2 { 0 } else { 1024 };
+        assert_eq!(sent(&mut switch, 0).len(), expected);
+    }
 }
