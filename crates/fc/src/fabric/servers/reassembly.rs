@@ -95,8 +95,9 @@ impl Reassembly {
         self.open.push(open);
     }
 
-    /// Makes room for a sequence of this port, at the cost of its own older one, or of the station
-    /// that has most, however many ports that has. A station that has one only keeps it.
+    /// Makes room for a sequence of this N_Port, at the cost of its own older one, or of those that
+    /// have most: a station has as many N_Ports as it likes, and behind a port of the switch a
+    /// sender makes up as many stations.
     fn make_room(&mut self, station: EnodeKey, from: FcId) -> bool {
         let of_port = self.open.iter().filter(|open| open.from == from).count();
         let victim = if of_port >= OF_A_PORT {
@@ -109,20 +110,18 @@ impl Reassembly {
         victim.map(|at| self.open.remove(at)).is_some()
     }
 
-    /// The oldest sequence of the first station that has most, if it would have more than
-    /// `station`.
+    /// The oldest sequence of the first station that has most at the port of the switch that has
+    /// most. The station's own port and the station itself lose if no other has more; then a
+    /// station that has one only keeps it.
     fn oldest_of_most(&self, station: EnodeKey) -> Option<usize> {
-        let count = |of: EnodeKey| self.open.iter().filter(|open| open.station == of).count();
         let stations = self.open.iter().map(|open| open.station);
-        let most = stations.rev().max_by_key(|other| count(*other))?;
-        let loses = if count(most) > count(station) {
-            most
-        } else {
-            station
-        };
+        let port = most(&stations.clone().map(|(port, _)| port), station.0);
+        let there = stations.filter(|other| other.0 == port);
+        let loses = most(&there, station);
+        let count = there.filter(|other| *other == loses).count();
+        let may_lose = count > 1 || loses == station || port != station.0;
         let is_its = |open: &OpenSequence| open.station == loses;
-        let has_some = count(loses) > 1 || loses == station;
-        self.open.iter().position(is_its).filter(|_| has_some)
+        self.open.iter().position(is_its).filter(|_| may_lose)
     }
 
     /// The exchange is given up.
@@ -170,6 +169,13 @@ impl OpenSequence {
             is_too_long: self.is_too_long,
         }
     }
+}
+
+/// What there is most of, the first of these; `own`, if there is no more of any other.
+fn most<K: Copy + PartialEq>(all: &(impl DoubleEndedIterator<Item = K> + Clone), own: K) -> K {
+    let count = |of: K| all.clone().filter(|one| *one == of).count();
+    let most = all.clone().rev().max_by_key(|one| count(*one));
+    most.filter(|most| count(*most) > count(own)).unwrap_or(own)
 }
 
 /// The most bytes of a request. The longest that hosts send, RHBA of FDMI, has some 3,000.

@@ -1,6 +1,8 @@
 //! CT requests of several frames, and those of ports without a login.
 
-use super::rig::{CT, Rig, id, told};
+use super::rig::{CT, Rig, id, login, told};
+use crate::fabric::PortNumber;
+use crate::fabric::servers::{PortLogin, ServerFrame};
 use crate::wire::ct::{CtCode, CtHeader, CtService};
 use crate::wire::els::{Code, Els, Logo};
 use crate::wire::frame::RCtl;
@@ -143,6 +145,47 @@ fn a_port_with_two_requests_makes_room_for_one_that_has_none() {
     assert_eq!(answered.len(), 16);
     assert_eq!(answered.iter().filter(|to| **to == id(0)).count(), 1);
     assert!(answered.contains(&id(17)));
+}
+
+/// The first frame of a request comes.
+fn begins(rig: &mut Rig, number: u32) -> Vec<ServerFrame> {
+    let frames = rig.frames((id(number), TO), CT, &request(2000), 1000);
+    rig.comes(&frames[0]);
+    frames
+}
+
+/// A sender behind one port of the switch makes up as many ENodes as it likes.
+#[test]
+fn enodes_behind_one_port_of_the_switch_make_room_for_those_behind_others() {
+    let mut rig = Rig::new([1, 2]);
+    let crowd = 32..48;
+    for number in crowd.clone() {
+        let port = PortNumber(0);
+        let login = PortLogin {
+            port,
+            ..login(number)
+        };
+        rig.servers.logged_in(rig.now, login);
+        rig.log_in(number, TO);
+    }
+    let others: Vec<_> = [1, 2]
+        .into_iter()
+        .inspect(|number| rig.log_in(*number, TO))
+        .collect();
+    let _: Vec<_> = crowd
+        .clone()
+        .map(|number| begins(&mut rig, number))
+        .collect();
+    for number in others {
+        let frames = begins(&mut rig, number);
+        // It is not taken away again.
+        let _: Vec<_> = crowd
+            .clone()
+            .map(|number| begins(&mut rig, number))
+            .collect();
+        rig.comes(&frames[1]);
+        assert_eq!(rig.sent_one().header.d_id, id(number));
+    }
 }
 
 #[test]
