@@ -200,7 +200,7 @@ impl Servers {
         self.ports.values().map(|port| PortView {
             login: &port.login,
             symbolic_port: &port.objects.symbolic,
-            symbolic_node: self.nodes.symbolic(port.login.wwnn),
+            symbolic_node: &port.objects.symbolic_node,
             types: port.objects.types,
             features: &port.objects.features,
         })

@@ -60,13 +60,14 @@ impl Servers {
         type Ask = NameServerRequest;
         match *request {
             Ask::GidPn(name) => self.visible_name(from, name).map(NameServerAccept::Id),
-            Ask::GsnnNn(node) | Ask::GidNn(node) => {
+            Ask::GsnnNn(node) => {
                 self.charge(from, self.nodes.count(node));
-                let ports = self.ports_of_node(from, node)?;
-                Ok(match request {
-                    Ask::GsnnNn(_) => NameServerAccept::SymbolicName(self.nodes.symbolic(node)),
-                    _ => ports,
-                })
+                self.name_of_node(from, node)
+            }
+            Ask::GidNn(node) => {
+                self.charge(from, self.nodes.count(node));
+                let ports = self.ports_of_node(from, node);
+                list(ports.map(RegisteredPort::fc_id).collect()).ok_or(NO_NODE_NAME)
             }
             Ask::GaNxt(id) => {
                 let (entry, looked_at) = self.next_port(from, id);
@@ -202,7 +203,7 @@ impl Servers {
             wwpn: port.login.wwpn,
             symbolic_port: port.objects.symbolic.clone(),
             wwnn: port.login.wwnn,
-            symbolic_node: self.nodes.symbolic(port.login.wwnn),
+            symbolic_node: port.objects.symbolic_node.clone(),
             classes: port.objects.classes,
             types: port.objects.types,
             f_port_name: port.login.f_port_name,
@@ -210,10 +211,22 @@ impl Servers {
         }))
     }
 
-    fn ports_of_node(&self, from: FcId, node: Wwn) -> Result<NameServerAccept, CtReject> {
+    /// The ports of a node that a port is told of, by address.
+    fn ports_of_node(&self, from: FcId, node: Wwn) -> impl Iterator<Item = &RegisteredPort> {
         let ports = self.nodes.ports(node);
-        let visible = ports.filter(|id| self.visible_id(from, *id).is_some());
-        list(visible.collect()).ok_or(NO_NODE_NAME)
+        ports.filter_map(move |id| self.visible_id(from, id))
+    }
+
+    /// The symbolic name of a node: that of its first port which has registered one; an empty one
+    /// if none has.
+    fn name_of_node(&self, from: FcId, node: Wwn) -> Result<NameServerAccept, CtReject> {
+        let names = self.ports_of_node(from, node);
+        let mut names = names.map(|port| &port.objects.symbolic_node).peekable();
+        let first = names.peek().copied().ok_or(NO_NODE_NAME)?;
+        let name = names.find(|name| !name.bytes().is_empty());
+        Ok(NameServerAccept::SymbolicName(
+            name.unwrap_or(first).clone(),
+        ))
     }
 
     pub(super) fn visible_name(&self, from: FcId, wwpn: Wwn) -> Result<FcId, CtReject> {

@@ -62,8 +62,8 @@ pub struct PortView<'a> {
     pub login: &'a PortLogin,
     /// Its symbolic port name.
     pub symbolic_port: &'a SymbolicName,
-    /// The symbolic name of its node.
-    pub symbolic_node: SymbolicName,
+    /// The symbolic name of its node, as it registered it.
+    pub symbolic_node: &'a SymbolicName,
     /// FC-4 types that it registered.
     pub types: Fc4Types,
     /// Features of these types.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fabric::servers::PortLogin;
-use crate::wire::ct::name_server::SymbolicName;
 use crate::wire::names::{FcId, Wwn};
 
 /// Ports by their names.
@@ -11,33 +10,25 @@ use crate::wire::names::{FcId, Wwn};
 pub(in crate::fabric::servers) struct Nodes {
     /// The last of two that have the same WWPN.
     ports: BTreeMap<Wwn, FcId>,
-    nodes: BTreeMap<Wwn, Node>,
-}
-
-#[derive(Debug, Default)]
-struct Node {
-    ports: BTreeSet<FcId>,
-    symbolic: SymbolicName,
+    nodes: BTreeMap<Wwn, BTreeSet<FcId>>,
 }
 
 impl Nodes {
     pub(in crate::fabric::servers) fn add(&mut self, login: &PortLogin) {
         self.ports.insert(login.wwpn, login.fc_id);
-        let node = self.nodes.entry(login.wwnn).or_default();
-        node.ports.insert(login.fc_id);
+        let ports = self.nodes.entry(login.wwnn).or_default();
+        ports.insert(login.fc_id);
     }
 
-    /// A node is gone with its last port, and with it its symbolic name.
-    ///
-    /// Tells whether it was the only port of its WWPN.
+    /// A node is gone with its last port. Tells whether it was the only port of its WWPN.
     pub(in crate::fabric::servers) fn remove(&mut self, login: &PortLogin) -> bool {
         let is_last = self.port(login.wwpn) == Some(login.fc_id);
         if is_last {
             self.ports.remove(&login.wwpn);
         }
-        if let Some(node) = self.nodes.get_mut(&login.wwnn) {
-            node.ports.remove(&login.fc_id);
-            if node.ports.is_empty() {
+        if let Some(ports) = self.nodes.get_mut(&login.wwnn) {
+            ports.remove(&login.fc_id);
+            if ports.is_empty() {
                 self.nodes.remove(&login.wwnn);
             }
         }
@@ -61,25 +52,12 @@ impl Nodes {
 
     /// How many ports a WWNN has.
     pub(super) fn count(&self, wwnn: Wwn) -> usize {
-        self.nodes.get(&wwnn).map_or(0, |node| node.ports.len())
+        self.nodes.get(&wwnn).map_or(0, BTreeSet::len)
     }
 
     /// The ports of a WWNN, by address.
     pub(super) fn ports(&self, wwnn: Wwn) -> impl Iterator<Item = FcId> {
-        let node = self.nodes.get(&wwnn).into_iter();
-        node.flat_map(|node| node.ports.iter().copied())
-    }
-
-    /// The symbolic name of a node; an empty one if none is registered.
-    pub(in crate::fabric::servers) fn symbolic(&self, wwnn: Wwn) -> SymbolicName {
-        let node = self.nodes.get(&wwnn);
-        node.map_or_else(SymbolicName::default, |node| node.symbolic.clone())
-    }
-
-    /// Sets it; `false` if it is the same, or there is no such node.
-    pub(super) fn set_symbolic(&mut self, wwnn: Wwn, name: SymbolicName) -> bool {
-        let node = self.nodes.get_mut(&wwnn);
-        let other = node.filter(|node| node.symbolic != name);
-        other.map(|node| node.symbolic = name).is_some()
+        let ports = self.nodes.get(&wwnn).into_iter();
+        ports.flatten().copied()
     }
 }

@@ -17,6 +17,8 @@ use crate::wire::names::{FcId, Wwn};
 pub(in crate::fabric::servers) struct PortObjects {
     pub(in crate::fabric::servers) kind: PortType,
     pub(in crate::fabric::servers) symbolic: SymbolicName,
+    /// Of its node. Other ports of the same WWNN have their own: the WWNN is what a port says.
+    pub(in crate::fabric::servers) symbolic_node: SymbolicName,
     pub(in crate::fabric::servers) classes: u32,
     pub(in crate::fabric::servers) types: Fc4Types,
     pub(in crate::fabric::servers) features: Box<FeatureBits>,
@@ -27,6 +29,7 @@ impl Default for PortObjects {
         Self {
             kind: PortType::N_PORT,
             symbolic: SymbolicName::default(),
+            symbolic_node: SymbolicName::default(),
             classes: CLASS_3,
             types: Fc4Types::default(),
             features: Box::default(),
@@ -82,7 +85,6 @@ impl Servers {
             return Err(DENIED);
         }
         let mut objects = port.objects.clone();
-        let mut symbolic_node = None;
         let ends_registration = matches!(request, NameServerRequest::RffId(..));
         match request {
             NameServerRequest::RpnId(_, name) if name != wwpn => return Err(DENIED),
@@ -92,15 +94,12 @@ impl Servers {
             NameServerRequest::RspnId(_, name) => objects.symbolic = name,
             NameServerRequest::RptId(_, kind) => objects.kind = kind,
             NameServerRequest::RffId(_, bits, kind) => objects.features.set(kind, bits),
-            NameServerRequest::RsnnNn(_, name) => symbolic_node = Some(name),
+            NameServerRequest::RsnnNn(_, name) => objects.symbolic_node = name,
             NameServerRequest::DaId(_) => objects = PortObjects::default(),
             _ => {}
         }
-        let mut is_other = port.objects != objects;
+        let is_other = port.objects != objects;
         port.objects = objects;
-        if let Some(name) = symbolic_node {
-            is_other |= self.nodes.set_symbolic(wwnn, name);
-        }
         if is_other {
             self.registration_changed(now, from);
         }

@@ -248,6 +248,52 @@ fn a_port_registers_for_itself_only() {
     );
 }
 
+/// The WWNN is what a port says in its FLOGI: one that takes a target's neither reads nor changes
+/// what the target registered.
+#[test]
+fn a_symbolic_node_name_is_told_within_zones_only() {
+    let mut rig = zoned();
+    let impostor = crate::fabric::servers::PortLogin {
+        wwnn: wwnn(1),
+        ..login(13)
+    };
+    rig.servers.logged_in(rig.now, impostor);
+    rig.log_in(13, FcId::DIRECTORY);
+    let entry_of = |rig: &mut Rig, number, after| {
+        let Ok(Accept::Port(entry)) = rig.ask(number, &Ask::GaNxt(FcId(after))) else {
+            unreachable!("no port")
+        };
+        (entry.fc_id, entry.symbolic_node)
+    };
+    let name = |name: &str| SymbolicName::new(name.as_bytes());
+    let ask = Ask::GsnnNn(wwnn(1));
+    let answer = |text| Ok(Accept::SymbolicName(name(text)));
+    assert_eq!(rig.ask(13, &ask), answer(""));
+    assert_eq!(entry_of(&mut rig, 13, 0), (id(13), name("")));
+    let lies = Ask::RsnnNn(wwnn(1), name("lies"));
+    assert_eq!(rig.ask(13, &lies), Ok(Accept::Empty));
+    assert_eq!(rig.ask(13, &ask), answer("lies"));
+    assert_eq!(rig.ask(11, &ask), answer("node 0"));
+    assert_eq!(entry_of(&mut rig, 11, 0), (id(1), name("node 0")));
+}
+
+/// Each N_Port of Linux registers the name, but not at once.
+#[test]
+fn a_node_has_the_name_that_one_of_its_ports_registered() {
+    let mut rig = Rig::new([1, 2, 3]);
+    rig.log_in(1, FcId::DIRECTORY);
+    let ask = Ask::GsnnNn(wwnn(1));
+    let name = |name: &str| Ok(Accept::SymbolicName(SymbolicName::new(name.as_bytes())));
+    assert_eq!(rig.ask(1, &ask), name(""));
+    rig.registers(2, 1);
+    assert_eq!(rig.ask(1, &ask), name("node 0"));
+    rig.registers(3, 1);
+    rig.servers.logged_out(rig.now, id(2));
+    assert_eq!(rig.ask(1, &ask), name("node 0"));
+    rig.servers.logged_out(rig.now, id(3));
+    assert_eq!(rig.ask(1, &ask), name(""));
+}
+
 #[test]
 fn what_a_port_registered_is_gone_with_it() {
     let mut rig = Rig::new([1, 2]);
