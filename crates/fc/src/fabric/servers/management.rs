@@ -22,7 +22,7 @@ const fn unable(explanation: u8) -> CtReject {
 const NOT_OWN: CtReject = unable(explanation::HBA_ALREADY_REGISTERED);
 const NO_HBA: CtReject = unable(explanation::HBA_NOT_REGISTERED);
 const NO_PORT: CtReject = unable(explanation::PORT_NOT_REGISTERED);
-/// There is no room for more.
+/// There is no room for more; or the name is in use where the port may not know of it.
 const FULL: CtReject = unable(crate::wire::ct::explanation::NONE);
 
 impl Servers {
@@ -44,13 +44,10 @@ impl Servers {
         let asking = self.ports.get(&from).ok_or(NO_PORT)?.login.wwpn;
         // A port registers for itself only.
         let is_own = |port: Wwn| (port == asking).then_some(()).ok_or(NO_PORT);
+        self.check_hba((from, asking), &request)?;
         let hbas = &mut self.hbas;
         match request {
             FdmiRequest::Rhba(hba, ports, list) => {
-                // By custom an HBA has the name of one of its ports.
-                if hba != asking && self.nodes.has_port(hba) {
-                    return Err(NOT_OWN);
-                }
                 hbas.register(asking, hba, ports.contains(&asking), list)?;
             }
             FdmiRequest::Rhat(hba, list) => hbas.set(asking, hba, list)?,
@@ -75,6 +72,45 @@ impl Servers {
             query => return self.fdmi_query(from, &query),
         }
         Ok(FdmiAccept::Empty)
+    }
+
+    /// What a port may change: by how other changes are rejected it is told of no HBA that it may
+    /// not read of.
+    fn check_hba(
+        &self,
+        (from, asking): (FcId, Wwn),
+        request: &FdmiRequest,
+    ) -> Result<(), CtReject> {
+        match *request {
+            FdmiRequest::Rhba(hba, ..) => match self.port_called(asking, hba) {
+                Some(port) if self.visible_name(from, port).is_ok() => Err(NOT_OWN),
+                Some(_) => Err(FULL),
+                None => Ok(()),
+            },
+            FdmiRequest::Rhat(hba, _)
+            | FdmiRequest::Rprt(hba, ..)
+            | FdmiRequest::Dhba(hba)
+            | FdmiRequest::Dhat(hba, _) => {
+                let owner = self.hbas.get(hba).map(hbas::Hba::owner);
+                if owner != Some(asking) {
+                    self.visible_hba(from, hba)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The other port that has the name of an HBA, or that registered one of this name. By custom
+    /// an HBA has the name of one of its ports.
+    fn port_called(&self, asking: Wwn, hba: Wwn) -> Option<Wwn> {
+        if hba == asking {
+            return None;
+        }
+        let is_port = self.nodes.has_port(hba);
+        let owner = self.hbas.get(hba).map(hbas::Hba::owner);
+        let other = owner.filter(|owner| *owner != asking);
+        if is_port { Some(hba) } else { other }
     }
 
     fn fdmi_query(&mut self, from: FcId, request: &FdmiRequest) -> Result<FdmiAccept, CtReject> {

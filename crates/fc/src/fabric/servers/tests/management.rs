@@ -190,6 +190,39 @@ fn other_zones_are_told_nothing() {
     assert_eq!(rig.fdmi(2, &Ask::Grpl(wwpn(1))), Err((0x09, 0x17)));
     assert_eq!(rig.fdmi(2, &Ask::Gpat(wwpn(1))), Err((0x09, 0x18)));
     assert_eq!(rig.fdmi(1, &Ask::Grhl), Ok(Accept::Names(vec![wwpn(1)])));
+    // Nor by how a change is rejected.
+    for hba in [wwpn(1), wwpn(9)] {
+        let changes = [
+            Ask::Rhat(hba, vec![]),
+            Ask::Rprt(hba, wwpn(2), vec![]),
+            Ask::Dhat(hba, vec![]),
+            Ask::Dhba(hba),
+        ];
+        for request in changes {
+            assert_eq!(rig.fdmi(2, &request), Err((0x09, 0x17)), "{request:?}");
+        }
+    }
+    assert_eq!(
+        rig.fdmi(1, &Ask::Grpl(wwpn(1))),
+        Ok(Accept::Names(vec![wwpn(1)]))
+    );
+}
+
+/// A name that is taken in another zone is rejected as one for which there is no room.
+#[test]
+fn an_hba_of_another_zone_is_not_told_by_its_name() {
+    let mut rig = Rig::zoned(Zones::closed(), 1..=3);
+    (1..=3).for_each(|number| rig.log_in(number, TO));
+    assert_eq!(rig.fdmi(1, &Ask::Rhba(Wwn(7), vec![], vec![])), DONE);
+    for hba in [wwpn(3), Wwn(7)] {
+        let claims = Ask::Rhba(hba, vec![wwpn(2)], vec![]);
+        assert_eq!(rig.fdmi(2, &claims), Err((0x09, 0)), "{hba}");
+    }
+    // Its own it may register anew.
+    for _ in 0..2 {
+        assert_eq!(rig.fdmi(2, &Ask::Rhba(Wwn(8), vec![], vec![])), DONE);
+        assert_eq!(rig.fdmi(1, &Ask::Rhba(Wwn(7), vec![], vec![])), DONE);
+    }
 }
 
 /// An HBA has ports in two zones: a port is told of those in its own.
