@@ -44,6 +44,10 @@ impl Servers {
         let asking = self.ports.get(&from).ok_or(NO_PORT)?.login.wwpn;
         // A port registers for itself only.
         let is_own = |port: Wwn| (port == asking).then_some(()).ok_or(NO_PORT);
+        if request.is_change() {
+            // What is stored is copied, however little changes.
+            self.charge(from, self.hbas.stored(asking) / BYTES_OF_A_STEP);
+        }
         self.check_hba((from, asking), &request)?;
         let hbas = &mut self.hbas;
         match request {
@@ -154,6 +158,16 @@ impl Servers {
         let hba = self.hbas.get(name).ok_or(NO_HBA)?;
         let owner = self.visible_name(from, hba.owner());
         owner.map(|_| hba).map_err(|_| NO_HBA)
+    }
+}
+
+impl FdmiRequest {
+    /// Whether it changes what is registered.
+    const fn is_change(&self) -> bool {
+        !matches!(
+            self,
+            Self::Grhl | Self::Ghat(_) | Self::Grpl(_) | Self::Gpat(_) | Self::Other(_)
+        )
     }
 }
 

@@ -46,7 +46,7 @@ impl Attributes {
     }
 
     /// Bytes that they take.
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.0.values().map(|value| value.len() + OVERHEAD).sum()
     }
 }

@@ -60,6 +60,14 @@ impl Hbas {
         hbas.chain(ports).sum::<usize>() + self.owned.len()
     }
 
+    /// Bytes of attributes that a port has registered, of its HBA and of itself.
+    pub(super) fn stored(&self, port: Wwn) -> usize {
+        let hba = self.owned.get(&port).and_then(|hba| self.hbas.get(hba));
+        let of_hba = hba.map_or(0, |hba| hba.attributes.size());
+        let of_port = self.ports.get(&port);
+        of_hba + of_port.map_or(0, |port| port.attributes.size())
+    }
+
     /// All, with the ports that registered them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Wwn, Wwn)> {
         self.hbas.iter().map(|(name, hba)| (*name, hba.owner))
