@@ -5,7 +5,8 @@
 //! | FFFFFCh | name server | PLOGI, LOGO, ADISC, PDISC; requests by the common transport |
 //! | FFFFFDh | fabric controller | the same ELS; SCR, RSCN, LIRR |
 //! | FFFFFAh | management server | as the name server, for FDMI |
-//! | FFFFFEh | F_Port controller | LOGO, ECHO, RNID, RLS, RTV; FLOGI and FDISC come by FIP |
+//! | FFFFFEh | F_Port controller | LOGO; FLOGI and FDISC come by FIP |
+//! | each of these | | ECHO, RNID, RLS, RTV, with no login but the one to the fabric |
 //!
 //! All else is rejected, or is no request and is dropped. Only ports that are logged in to the
 //! fabric are served: the switch tells of logins and has checked the S_ID of each frame.

@@ -59,7 +59,12 @@ impl Servers {
             return answer;
         }
         match (service, els) {
-            (Service::FPort, els) => self.f_port_service(asked, els),
+            (_, Els::Echo(data)) => Ok(Reply::Echo(data)),
+            (_, Els::Rnid(_)) => Ok(Reply::Rnid(self.node_id(asked))),
+            (_, Els::Rtv) => Ok(Reply::Rtv(self.time_outs())),
+            (_, Els::Rls(of)) => self.link_errors_of(asked, of),
+            (Service::FPort, Els::Logo(logo)) => self.fabric_logo(asked.from, &logo),
+            (Service::FPort, _) => Err(NOT_SUPPORTED),
             (_, Els::Plogi(theirs)) => self.plogi(asked, service, &theirs),
             (_, Els::Logo(_)) => {
                 self.set_login(asked.from, service, None);
@@ -79,18 +84,6 @@ impl Servers {
         }
     }
 
-    /// What the controller of the F_Port is asked.
-    fn f_port_service(&mut self, asked: Asked, els: Els) -> Result<Reply, LsRejectReason> {
-        match els {
-            Els::Logo(logo) => self.fabric_logo(asked.from, &logo),
-            Els::Echo(data) => Ok(Reply::Echo(data)),
-            Els::Rnid(_) => Ok(Reply::Rnid(self.node_id(asked))),
-            Els::Rtv => Ok(Reply::Rtv(self.time_outs())),
-            Els::Rls(of) => self.link_errors_of(asked, of),
-            _ => Err(NOT_SUPPORTED),
-        }
-    }
-
     fn fabric_logo(&mut self, from: FcId, logo: &Logo) -> Result<Reply, LsRejectReason> {
         self.check_name(from, logo.wwpn)?;
         if logo.fc_id != from {
@@ -100,7 +93,8 @@ impl Servers {
         Ok(Reply::Accept)
     }
 
-    /// The error counters of the F_Port; of others the switch tells nothing.
+    /// The error counters of the F_Port of the port that asks, at each service: these have no links
+    /// of their own. Of others the switch tells nothing.
     fn link_errors_of(&self, asked: Asked, of: FcId) -> Result<Reply, LsRejectReason> {
         let own = [FcId::UNIDENTIFIED, asked.from, asked.at];
         let port = self.ports.get(&asked.from).filter(|_| own.contains(&of));
@@ -184,13 +178,16 @@ impl Servers {
         }
     }
 
-    /// Format 0: the names alone, of the F_Port and of the switch.
+    /// Format 0: the names alone, of the F_Port or the service and of the switch.
     fn node_id(&self, asked: Asked) -> NodeId {
         let port = self.ports.get(&asked.from);
-        let names = port.map(|port| (port.login.f_port_name, self.config.switch_name));
+        let name = port.map(|port| match asked.at {
+            FcId::FABRIC_F => port.login.f_port_name,
+            service => self.config.service_name(service),
+        });
         NodeId {
             format: 0,
-            names,
+            names: name.map(|name| (name, self.config.switch_name)),
             specific: Vec::new(),
         }
     }

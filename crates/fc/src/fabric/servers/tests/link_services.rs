@@ -102,25 +102,25 @@ fn everything_else_is_not_supported() {
             assert_eq!(told(&rig.els(1, to, els)), "LS_RJT 0b/2c", "{to} {els:?}");
         }
     }
-    // What one service does, others do not.
-    for els in [
-        Els::Rtv,
-        Els::Echo(vec![1]),
-        Els::Rnid(0),
-        Els::Rls(FcId(0)),
-    ] {
-        assert_eq!(told(&rig.els(1, FcId::DIRECTORY, &els)), "LS_RJT 0b/2c");
-    }
     assert_eq!(
         told(&rig.els(1, FcId::FABRIC_F, &Els::Plogi(parameters(1, 2112)))),
         "LS_RJT 0b/2c"
     );
 }
 
+/// A search for a fault begins with these, at any address. None of them needs a PLOGI.
 #[test]
-fn the_f_port_tells_its_times_names_and_errors() {
+fn every_service_tells_its_times_names_and_errors() {
+    let names = [0x20fc, 0x20fd, 0x20fa].map(|high| Wwn(high << 48 | 0x0200_0000_0001));
+    for (service, name) in SERVICES.into_iter().zip(names) {
+        tells_times_names_and_errors(service, name);
+    }
+    tells_times_names_and_errors(FcId::FABRIC_F, login(1).f_port_name);
+}
+
+fn tells_times_names_and_errors(to: FcId, name: Wwn) {
     let mut rig = Rig::new([1]);
-    let reply = rig.els(1, FcId::FABRIC_F, &Els::Rtv);
+    let reply = rig.els(1, to, &Els::Rtv);
     let times = TimeOuts {
         r_a_tov_ms: 10_000,
         e_d_tov: 2000,
@@ -128,10 +128,10 @@ fn the_f_port_tells_its_times_names_and_errors() {
     };
     assert_eq!(reply, Reply::Rtv(times));
 
-    let Reply::Rnid(node) = rig.els(1, FcId::FABRIC_F, &Els::Rnid(0xdf)) else {
+    let Reply::Rnid(node) = rig.els(1, to, &Els::Rnid(0xdf)) else {
         unreachable!("not accepted")
     };
-    assert_eq!(node.names, Some((Wwn(0x2001 << 48 | 1), SWITCH)));
+    assert_eq!(node.names, Some((name, SWITCH)));
 
     let errors = LinkErrors {
         link_failures: 3,
@@ -140,19 +140,13 @@ fn the_f_port_tells_its_times_names_and_errors() {
     rig.servers.set_link_errors(PortNumber(1), errors);
     let others = LinkErrors::default();
     rig.servers.set_link_errors(PortNumber(2), others);
-    for of in [FcId(0), id(1), FcId::FABRIC_F] {
-        assert_eq!(
-            rig.els(1, FcId::FABRIC_F, &Els::Rls(of)),
-            Reply::Rls(errors)
-        );
+    for of in [FcId(0), id(1), to] {
+        assert_eq!(rig.els(1, to, &Els::Rls(of)), Reply::Rls(errors));
     }
-    assert_eq!(
-        told(&rig.els(1, FcId::FABRIC_F, &Els::Rls(id(2)))),
-        "LS_RJT 03/1f"
-    );
+    assert_eq!(told(&rig.els(1, to, &Els::Rls(id(2)))), "LS_RJT 03/1f");
 
     let data: Vec<_> = (0..2108).map(|byte| byte as u8).collect();
-    let echoed = rig.els(1, FcId::FABRIC_F, &Els::Echo(data.clone()));
+    let echoed = rig.els(1, to, &Els::Echo(data.clone()));
     assert_eq!(echoed, Reply::Echo(data));
 }
 
