@@ -97,6 +97,27 @@ pub struct ZoneMember<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Membership(Vec<u32>);
 
+impl Membership {
+    /// Each zone; `None` is the default zone.
+    fn zones(&self) -> impl Iterator<Item = Option<u32>> {
+        let in_default = self.0.is_empty().then_some(None);
+        self.0.iter().copied().map(Some).chain(in_default)
+    }
+}
+
+/// How many of some ports are in each zone; `None` is the default zone.
+#[derive(Debug, Default)]
+pub(super) struct ZoneCounts(BTreeMap<Option<u32>, usize>);
+
+impl ZoneCounts {
+    /// Counts one more port.
+    pub(super) fn add(&mut self, port: &Membership) {
+        for zone in port.zones() {
+            *self.0.entry(zone).or_default() += 1;
+        }
+    }
+}
+
 /// The zones of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Zones {
@@ -167,6 +188,13 @@ impl Zones {
         let are_in_default = many.0.is_empty();
         let is_shared = |zone: &u32| many.0.binary_search(zone).is_ok();
         self.permits && are_in_default || few.0.iter().any(is_shared)
+    }
+
+    /// Whether a port of these zones sees one that was counted, besides itself if it was.
+    pub(super) fn meet(&self, counts: &ZoneCounts, port: &Membership, is_counted: bool) -> bool {
+        let own = usize::from(is_counted);
+        let mut zones = port.zones().filter(|zone| zone.is_some() || self.permits);
+        zones.any(|zone| counts.0.get(&zone).is_some_and(|count| *count > own))
     }
 
     /// Aliases, in the order of the file.

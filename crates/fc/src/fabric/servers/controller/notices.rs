@@ -19,7 +19,6 @@ impl EventKinds {
     pub(super) const FABRIC: Self = Self(1);
     /// Events that a port told.
     pub(super) const N_PORT: Self = Self(2);
-    pub(super) const ALL: Self = Self(3);
 
     /// Of a registration function; `None` if there is no such function.
     pub(super) const fn of(function: u8) -> Option<Self> {

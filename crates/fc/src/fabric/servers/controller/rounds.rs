@@ -13,7 +13,7 @@ use scsi::medium::Now;
 use super::notices::{EventKinds, Pages};
 use crate::fabric::servers::Servers;
 use crate::fabric::servers::port::RegisteredPort;
-use crate::fabric::zones::{Membership, Zones};
+use crate::fabric::zones::{Membership, ZoneCounts, Zones};
 use crate::wire::names::FcId;
 
 /// What is still to be told.
@@ -48,6 +48,11 @@ struct ZoneRound {
 #[derive(Debug)]
 struct ChangeRound {
     changes: BTreeMap<FcId, EventKinds>,
+    /// Of all changes.
+    kinds: EventKinds,
+    /// In which zones the changes are, once that is known and while they are too many to be looked
+    /// at.
+    counts: Option<ZoneCounts>,
     waiting: VecDeque<FcId>,
 }
 
@@ -110,11 +115,14 @@ impl Servers {
             let after = self.zones.membership(&port.login.zone_member());
             port.before = Some(std::mem::replace(&mut port.membership, after));
         }
+        if let Some(round) = &mut self.changes.rounds.changes {
+            round.counts = None;
+        }
         if self.changes.rounds.tells_by_zones() {
             // Some were to be told by zones before these.
             return self.tell_all(now);
         }
-        let waiting = self.registered();
+        let waiting = self.registered(EventKinds::FABRIC);
         self.changes.rounds.zones = Some(ZoneRound {
             before,
             waiting: waiting.into(),
@@ -127,9 +135,14 @@ impl Servers {
         let is_due = self.changes.due.is_some_and(|due| due <= now);
         if is_due && self.changes.rounds.changes.is_none() {
             self.changes.due = None;
+            let changes = std::mem::take(&mut self.changes.ports);
+            let all = changes.values().copied();
+            let kinds = all.fold(EventKinds::default(), EventKinds::with);
             self.changes.rounds.changes = Some(ChangeRound {
-                changes: std::mem::take(&mut self.changes.ports),
-                waiting: self.registered().into(),
+                changes,
+                kinds,
+                counts: None,
+                waiting: self.registered(kinds).into(),
             });
         }
     }
@@ -170,18 +183,17 @@ impl Servers {
             self.end_zone_round();
             return Some(all);
         }
-        let round = self.changes.rounds.changes.as_mut()?;
+        let mut round = self.changes.rounds.changes.take()?;
         let Some(id) = round.waiting.pop_front() else {
-            self.changes.rounds.changes = None;
             return Some(1);
         };
-        let changes = std::mem::take(&mut round.changes);
-        let pages = self.pages_of_changes(id, &changes);
-        self.tell(now, id, &pages);
-        let looks = changes.len().clamp(1, LOOKED_AT);
-        if let Some(round) = &mut self.changes.rounds.changes {
-            round.changes = changes;
+        if round.changes.len() > LOOKED_AT && round.counts.is_none() {
+            round.counts = Some(self.counts_of(&round.changes));
         }
+        let pages = self.pages_of_changes(id, &round);
+        self.tell(now, id, &pages);
+        let looks = round.changes.len().clamp(1, LOOKED_AT);
+        self.changes.rounds.changes = Some(round);
         Some(looks)
     }
 
@@ -189,7 +201,7 @@ impl Servers {
     fn tell_all(&mut self, now: Now) {
         self.changes.rounds.gone.clear();
         self.end_zone_round();
-        for id in self.registered() {
+        for id in self.registered(EventKinds::FABRIC) {
             self.tell(now, id, &Pages::WHOLE_FABRIC);
         }
     }
@@ -221,8 +233,9 @@ impl Servers {
     /// logged in meanwhile are told as there when they have registered.
     fn pages_of_zones(&self, id: FcId, before: &Zones) -> Pages {
         let mut pages = Pages::default();
-        let own = self.ports.get(&id).and_then(|port| port.before.as_ref());
-        let Some(own) = own else {
+        let port = self.ports.get(&id);
+        let wanting = port.filter(|port| port.notices.wants(EventKinds::FABRIC));
+        let Some(own) = wanting.and_then(|port| port.before.as_ref()) else {
             return pages;
         };
         for port in self.ports.values().filter(|port| port.fc_id() != id) {
@@ -238,26 +251,39 @@ impl Servers {
     }
 
     /// What a port is to be told of these changes. Where more ports changed than are looked at, it
-    /// is told that something did.
-    fn pages_of_changes(&self, id: FcId, changes: &BTreeMap<FcId, EventKinds>) -> Pages {
+    /// is told that something did, if one of them is in a zone of its own.
+    fn pages_of_changes(&self, id: FcId, round: &ChangeRound) -> Pages {
         let mut pages = Pages::default();
-        let notices = self.ports.get(&id).map(|port| &port.notices);
-        if changes.len() > LOOKED_AT {
-            return Pages::WHOLE_FABRIC;
+        let port = self.ports.get(&id);
+        let Some(port) = port.filter(|port| port.notices.wants(round.kinds)) else {
+            return pages;
+        };
+        if let Some(counts) = &round.counts {
+            let has_changed = round.changes.contains_key(&id);
+            let sees_one = self.zones.meet(counts, &port.membership, has_changed);
+            return if sees_one { Pages::WHOLE_FABRIC } else { pages };
         }
-        for (changed, kinds) in changes {
-            let wants = notices.is_some_and(|notices| notices.wants(*kinds));
-            if wants && *changed != id && self.visible_id(id, *changed).is_some() {
+        for (changed, kinds) in &round.changes {
+            let is_wanted = *changed != id && port.notices.wants(*kinds);
+            if is_wanted && self.visible_id(id, *changed).is_some() {
                 pages.add(*changed);
             }
         }
         pages
     }
 
-    /// Ports that are told of changes.
-    fn registered(&self) -> Vec<FcId> {
+    /// In which zones these ports are.
+    fn counts_of(&self, changes: &BTreeMap<FcId, EventKinds>) -> ZoneCounts {
+        let mut counts = ZoneCounts::default();
+        let ports = changes.keys().filter_map(|id| self.ports.get(id));
+        ports.for_each(|port| counts.add(&port.membership));
+        counts
+    }
+
+    /// Ports that are told of events of these kinds.
+    fn registered(&self, kinds: EventKinds) -> Vec<FcId> {
         let ports = self.ports.values();
-        let registered = ports.filter(|port| port.notices.wants(EventKinds::ALL));
+        let registered = ports.filter(|port| port.notices.wants(kinds));
         registered.map(RegisteredPort::fc_id).collect()
     }
 }

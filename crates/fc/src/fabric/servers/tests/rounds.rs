@@ -99,6 +99,112 @@ fn many_logouts_at_once_are_told_in_steps() {
     assert_eq!(rig.servers.next_deadline(), None);
 }
 
+/// Ports 1 and 2 share a zone, 600 and 601 another one, and all between them a third.
+fn three_zones(names: [&str; 3]) -> Zones {
+    let members = |numbers: std::ops::Range<u32>| {
+        let names = numbers.map(|number| format!(" {}", wwpn(number)));
+        names.collect::<String>()
+    };
+    // Their order in the file gives them their numbers.
+    let zones = names.map(|name| match name {
+        "first" => format!("zone first ={}\n", members(1..3)),
+        "many" => format!("zone many ={}\n", members(3..600)),
+        _ => format!("zone last ={}\n", members(600..602)),
+    });
+    let text = zones.concat() + "zoneset all = first many last\nactive all";
+    Zones::parse(&text).unwrap()
+}
+
+/// Those that are told all that is due.
+fn all_told(rig: &mut Rig) -> BTreeSet<FcId> {
+    let told: BTreeSet<_> = rscns(rig).into_iter().map(|(to, _)| to).collect();
+    &told | &steps(rig).0
+}
+
+/// Ports of these numbers have something new to tell.
+fn change(rig: &mut Rig, numbers: impl IntoIterator<Item = u32>) {
+    for number in numbers {
+        rig.servers.registration_changed(rig.now, id(number));
+    }
+}
+
+/// More change than are looked at for each port. Those that see none of them are not told.
+#[test]
+fn changes_of_many_are_told_in_their_zones_only() {
+    let mut rig = settled(three_zones(["first", "many", "last"]), 601);
+    // Port 600 is seen by 601, and does not see itself change.
+    change(&mut rig, 3..601);
+    rig.pass(100);
+    let expected: BTreeSet<_> = (3..600).chain([601]).map(id).collect();
+    assert_eq!(all_told(&mut rig), expected);
+}
+
+#[test]
+fn changes_of_many_in_the_default_zone() {
+    for (default, told) in [("permit", 598), ("deny", 0)] {
+        let (one, other) = (wwpn(1), wwpn(2));
+        let text = format!("zone a = {one} {other}\nzoneset s = a\nactive s\ndefault {default}");
+        let mut rig = settled(Zones::parse(&text).unwrap(), 600);
+        change(&mut rig, 3..=600);
+        rig.pass(100);
+        assert_eq!(all_told(&mut rig).len(), told, "{default}");
+    }
+}
+
+/// The zones of those that have changed have other numbers when the last ones are told.
+#[test]
+fn zones_that_change_while_changes_of_many_are_told() {
+    let mut rig = settled(three_zones(["first", "many", "last"]), 601);
+    change(&mut rig, 3..600);
+    rig.now += std::time::Duration::from_millis(100);
+    rig.servers.expire(rig.now);
+    let first = rscns(&mut rig).len();
+    assert!((1..100).contains(&first), "{first}");
+    let zones = three_zones(["many", "first", "last"]);
+    rig.servers.set_zones(rig.now, Arc::new(zones));
+    assert_eq!(first + all_told(&mut rig).len(), 597);
+}
+
+/// Ports 1 and 2 have registered for what ports tell themselves (FC-LS-2, SCR): not for changes of
+/// many, nor for zones, nor for zones that are others before all are told.
+#[test]
+fn what_the_fabric_has_seen_is_told_to_those_that_want_it() {
+    let mut rig = settled(Zones::open(), 600);
+    for number in 1..=2 {
+        let to = (id(number), FcId::FABRIC_CONTROLLER);
+        rig.sends(to, ELS, &Els::Scr(2).encode(), 2112);
+        rig.sent();
+    }
+    let expected: BTreeSet<_> = (3..=600).map(id).collect();
+    change(&mut rig, 3..=600);
+    rig.pass(100);
+    assert_eq!(all_told(&mut rig), expected);
+    rig.pass(100);
+    rig.servers.set_zones(rig.now, Arc::new(Zones::closed()));
+    assert_eq!(all_told(&mut rig), expected);
+    rig.pass(100);
+    rig.servers.set_zones(rig.now, Arc::new(Zones::open()));
+    let first = rscns(&mut rig).len();
+    rig.servers.set_zones(rig.now, Arc::new(Zones::closed()));
+    rig.pass(100);
+    let told = all_told(&mut rig);
+    assert!(first < 100 && told.is_subset(&expected), "{told:?}");
+}
+
+/// One that ends its registration while changes of many are told is not told of them.
+#[test]
+fn a_port_that_ends_its_registration_meanwhile() {
+    let mut rig = settled(Zones::open(), 600);
+    change(&mut rig, 1..=600);
+    rig.now += std::time::Duration::from_millis(100);
+    rig.servers.expire(rig.now);
+    rscns(&mut rig);
+    let to = (id(600), FcId::FABRIC_CONTROLLER);
+    rig.sends(to, ELS, &Els::Scr(255).encode(), 2112);
+    let told = all_told(&mut rig);
+    assert!(told.contains(&id(599)) && !told.contains(&id(600)));
+}
+
 /// It waits to be told of the zones, and the port that it saw is gone before.
 #[test]
 fn a_port_that_was_seen_before_and_is_gone_is_told() {
