@@ -25,8 +25,10 @@ use scsi::violation::Violation;
 pub(super) enum Role {
     Active {
         since: Now,
-        /// How often it has heard another active one.
-        rivals: u8,
+        /// Periods in which it has heard another active one.
+        disputes: u8,
+        /// When the last one began.
+        disputed: Option<Now>,
     },
     Standby {
         /// The first port of the active one, once it is known.
@@ -42,7 +44,8 @@ impl Role {
         if !standby {
             return Self::Active {
                 since: now,
-                rivals: 0,
+                disputes: 0,
+                disputed: None,
             };
         }
         Self::Standby {
@@ -204,18 +207,32 @@ impl Fcf {
     /// meanwhile, the addresses decide in the end.
     fn yields_to(&mut self, partner: &Partner) -> bool {
         let ours = self.as_partner();
-        if let Role::Active { rivals, .. } = &mut self.role {
-            *rivals = rivals.saturating_add(1);
-            if *rivals <= DISPUTES {
-                if ours.has_logins != partner.has_logins {
-                    return partner.has_logins;
-                }
-                if ours.active_for.abs_diff(partner.active_for) > self.identity.period {
-                    return partner.active_for > ours.active_for;
-                }
+        if self.count_disputes() <= DISPUTES {
+            if ours.has_logins != partner.has_logins {
+                return partner.has_logins;
+            }
+            if ours.active_for.abs_diff(partner.active_for) > self.identity.period {
+                return partner.active_for > ours.active_for;
             }
         }
         partner.first < ours.first
+    }
+
+    /// Another active one is heard. It is heard at each Ethernet that both are on, which is one
+    /// dispute all the same.
+    fn count_disputes(&mut self) -> u8 {
+        let (now, period) = (self.now, self.identity.period);
+        let Role::Active {
+            disputes, disputed, ..
+        } = &mut self.role
+        else {
+            return 0;
+        };
+        if disputed.is_none_or(|at| now >= at.saturating_add(period)) {
+            *disputes = disputes.saturating_add(1);
+            *disputed = Some(now);
+        }
+        *disputes
     }
 
     fn behind(&self, first: Mac) -> Role {
@@ -274,7 +291,7 @@ impl Fcf {
     }
 }
 
-/// Advertisements of another active switch, after which only the addresses count.
+/// Periods in which another active switch was heard, after which only the addresses count.
 const DISPUTES: u8 = 8;
 
 const NAMESAKE: Violation = Violation {

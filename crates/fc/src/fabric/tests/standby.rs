@@ -274,6 +274,36 @@ fn of_two_that_are_active_the_one_with_logins_stays() {
     assert_eq!(two.switches[1].logins().count(), 1);
 }
 
+/// What is heard at ten Ethernets in one period is one dispute. After eight periods in which they
+/// have not agreed the addresses decide.
+#[test]
+fn ten_ethernets_between_two_that_are_active() {
+    let mut two = [1, 2].map(|number| {
+        let mut switch = switch_of(number, &config(true), 10);
+        switch.expire(ms(20_000));
+        assert!(switch.is_active());
+        switch
+    });
+    let [one, second] = &mut two;
+    let to_second = |mut frame: Vec<u8>| {
+        frame[..6].copy_from_slice(&fcf(2, 0).0);
+        frame
+    };
+    ask(second, 20_000, 0, &to_second(host(0, 1).flogi(1)));
+    for period in 1..=9 {
+        let at = 20_000 + 9_000 * period;
+        assert!(second.is_active(), "{period}");
+        ask(second, at, 0, &to_second(host(0, 1).keep_alive()));
+        one.expire(ms(at));
+        for port in 0..10 {
+            for mut frame in frames(one, port) {
+                receive(second, at, port, &mut frame);
+            }
+        }
+    }
+    assert!(!second.is_active());
+}
+
 #[test]
 fn of_two_without_logins_the_one_that_is_active_longer_stays() {
     let mut two = Two::apart(60_000);
