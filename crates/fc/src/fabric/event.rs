@@ -74,6 +74,7 @@ impl RejectedLogin {
         match (self.request, self.reason) {
             (_, LsRejectReason::BUSY) if self.request == Code::PLOGI => "it asks too much",
             (_, LsRejectReason::BUSY) => "this switch is a standby",
+            (_, LsRejectReason::TOO_OFTEN) => "too many hosts at its port log in again",
             (_, LsRejectReason::NOT_ALLOWED) => "its WWPN is logged in already",
             (_, LsRejectReason::NO_PLACE) => "there are as many logins as there may be",
             (_, LsRejectReason::NO_LOGIN) => "its ENode has not logged in by FLOGI",

@@ -7,6 +7,7 @@
 //! | FLOGI | LS_ACC, logged in | its logins end; LS_ACC, logged in |
 //! | FLOGI or FDISC of a WWPN that is logged in from elsewhere | LS_RJT 09/0D | LS_RJT 09/0D |
 //! | FLOGI or FDISC for an address of its own alone (SPMA) | LS_RJT 20/60 | LS_RJT 20/60 |
+//! | FLOGI, FDISC or LOGO that ends logins, of which too many end at the port | | LS_RJT 05/29 |
 //! | FDISC | LS_RJT 09/1E | LS_ACC, logged in |
 //! | LOGO | LS_ACC | LS_ACC, logged out |
 //! | ENode keep alive | Clear Virtual Links, unless it is about to log in | it is there |
@@ -91,6 +92,8 @@ struct FcfPort {
     of_partner: TokenBucket,
     /// Rejected logins that are told.
     rejections: TokenBucket,
+    /// Logins that an ENode may end.
+    endings: TokenBucket,
     /// Whether it has been up before.
     was_up: bool,
     /// ENodes that have solicited lately, and may be about to log in.
@@ -180,6 +183,7 @@ impl Fcf {
             silences: 0,
             of_partner: TokenBucket::default(),
             rejections: TokenBucket::default(),
+            endings: TokenBucket::default(),
             was_up: false,
             soliciting: RecentSet::new(SOLICITING),
             cleared: RecentSet::new(PAUSE),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::{FabricLogin, LogoutReason, PortNumber};
+use crate::fip::budget::FillRate;
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::OxId;
 use crate::wire::names::{FcId, Wwn};
@@ -223,6 +224,14 @@ const ROUND: Duration = Duration::from_millis(10);
 
 /// Logins in all, but for those in places that ports of the switch have for themselves.
 const LIMIT: usize = 4096;
+
+/// Logins at a port of the switch that ENodes end. Each costs a look at all others, so a peer that
+/// logs in again without end would hold a core. All that there are may end at once, as their hosts
+/// may all begin anew; then 64 a second, which are some 1 % of a core.
+pub(super) const ENDINGS: FillRate = FillRate {
+    cost: Duration::from_micros(1_000_000 / 64),
+    burst: LIMIT as u32,
+};
 
 /// Logins that each port of the switch has room for, whatever comes in at the others.
 const OWN_PLACES: usize = 16;

@@ -52,7 +52,12 @@ pub(crate) struct FillRate {
 impl TokenBucket {
     /// Takes what a message costs, if there is as much.
     pub(crate) fn take(&mut self, now: Now, rate: &FillRate) -> bool {
-        let full_at = self.full_at.max(now) + rate.cost;
+        self.take_many(now, rate, 1)
+    }
+
+    /// Takes what so many messages cost, or nothing.
+    pub(crate) fn take_many(&mut self, now: Now, rate: &FillRate, count: u32) -> bool {
+        let full_at = self.full_at.max(now) + rate.cost * count;
         self.is_empty = full_at > now + rate.cost * rate.burst;
         if !self.is_empty {
             self.full_at = full_at;
@@ -136,8 +141,9 @@ impl Budget {
 /// With 4,096 ports on the Ethernet, 64 share one.
 const BUCKETS: usize = 64;
 
-/// 128 messages a second. All buckets together let 8,192 through, which are some 2 % of a core. A
-/// full one holds 512: more than 64 ports send while all of them begin at once.
+/// 128 messages a second. All buckets together let 8,192 through, some 2 % of a core where each
+/// costs a response and an entry. What costs more has a budget of its own besides, as the end of a
+/// login to a switch. A full bucket holds 512: more than 64 ports send while all begin at once.
 const SHARED: FillRate = FillRate {
     cost: Duration::from_micros(1_000_000 / 128),
     burst: 512,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::login::EnodeKey;
+use super::super::login::{ENDINGS, EnodeKey};
 use super::super::{FabricLogin, LogoutReason, PortNumber, RejectedLogin, SwitchEvent};
 use super::{Fcf, FcfPort};
 use crate::fip::FCOE_OVERHEAD;
@@ -85,6 +85,7 @@ impl Fcf {
             return self.accepted(enode.0, fc_id);
         }
         self.is_elsewhere(enode, login.wwpn)?;
+        self.may_end(enode.0, self.logins.of_enode(enode).len())?;
         self.end_enode(enode, LogoutReason::Restarted);
         self.log_in(enode, ox_id, login, false)
     }
@@ -107,11 +108,20 @@ impl Fcf {
             Some(before) if !before.is_further => return Err(LsRejectReason::NOT_ALLOWED),
             Some(before) => {
                 let fc_id = before.fc_id;
+                self.may_end(enode.0, 1)?;
                 self.end(fc_id, LogoutReason::Restarted);
             }
             None => {}
         }
         self.log_in(enode, ox_id, login, true)
+    }
+
+    /// Whether an ENode at a port may end so many logins.
+    fn may_end(&mut self, number: PortNumber, count: usize) -> Result<(), LsRejectReason> {
+        let now = self.now;
+        let port = self.ports.get_mut(&number).ok_or(UNSUPPORTED)?;
+        let may_end = port.endings.take_many(now, &ENDINGS, count as u32);
+        may_end.then_some(()).ok_or(LsRejectReason::TOO_OFTEN)
     }
 
     /// The login that the same request has made a moment ago.
@@ -179,6 +189,7 @@ impl Fcf {
         if login.is_some_and(|login| (login.port, login.enode) != enode) {
             return Err(OTHER_ID);
         }
+        self.may_end(enode.0, usize::from(login.is_some()))?;
         self.end(fc_id, LogoutReason::LoggedOut);
         let reply = Reply::Accept;
         Ok(Accepted { fc_id, reply })

@@ -15,7 +15,8 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use crate::fabric::PortNumber;
-use crate::fabric::login::EnodeKey;
+use crate::fabric::login::{ENDINGS, EnodeKey};
+use crate::fip::budget::TokenBucket;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ struct EnodeBudget {
 struct IngressBudget {
     requests: TimeBudget,
     refusals: TimeBudget,
+    /// Logins to the fabric that end.
+    endings: TokenBucket,
 }
 
 /// A token bucket, in time.
@@ -102,6 +105,12 @@ impl RequestBudgets {
         } else {
             Allowance::Dropped
         }
+    }
+
+    /// Takes what the end of a login to the fabric costs, if there is something left.
+    pub(super) fn take_ending(&mut self, now: Now, port: PortNumber) -> bool {
+        let ingress = self.ingresses.entry(port).or_default();
+        ingress.endings.take(now, &ENDINGS)
     }
 
     /// Takes what a request has cost besides, in ports, entries or 64 bytes that were looked at.

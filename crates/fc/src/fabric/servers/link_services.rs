@@ -63,7 +63,7 @@ impl Servers {
             (_, Els::Rnid(_)) => Ok(Reply::Rnid(self.node_id(asked))),
             (_, Els::Rtv) => Ok(Reply::Rtv(self.time_outs())),
             (_, Els::Rls(of)) => self.link_errors_of(asked, of),
-            (Service::FPort, Els::Logo(logo)) => self.fabric_logo(asked.from, &logo),
+            (Service::FPort, Els::Logo(logo)) => self.fabric_logo(now, asked.from, &logo),
             (Service::FPort, _) => Err(NOT_SUPPORTED),
             (_, Els::Plogi(theirs)) => self.plogi(asked, service, &theirs),
             (_, Els::Logo(_)) => {
@@ -84,10 +84,14 @@ impl Servers {
         }
     }
 
-    fn fabric_logo(&mut self, from: FcId, logo: &Logo) -> Result<Reply, LsRejectReason> {
+    fn fabric_logo(&mut self, now: Now, from: FcId, logo: &Logo) -> Result<Reply, LsRejectReason> {
         self.check_name(from, logo.wwpn)?;
         if logo.fc_id != from {
             return Err(WRONG_ID);
+        }
+        let port = self.ports.get(&from).map(|port| port.login.port);
+        if !port.is_some_and(|port| self.budgets.take_ending(now, port)) {
+            return Err(LsRejectReason::TOO_OFTEN);
         }
         self.events.push_back(ServersEvent::LoggedOut(from));
         Ok(Reply::Accept)

@@ -1,7 +1,8 @@
 //! Stations behind one port that do what they like, while a pair at another one is served.
 
 use super::rig::{
-    Host, fcf, fcoe_frame, fcoe_with, frames, host, ms, receive, sent, switch, tag, told, vn, wait,
+    Host, ask, fcf, fcoe_frame, fcoe_with, frames, host, ms, receive, sent, switch, tag, told, vn,
+    wait,
 };
 use crate::fabric::{DropReason, PortNumber, Switch, Verdict};
 use crate::wire::els::Els;
@@ -52,6 +53,18 @@ impl Besieged {
         let logins = self.switch.logins();
         let at_port = logins.filter(|login| login.port == PortNumber(0));
         at_port.map(|login| login.fc_id).collect()
+    }
+
+    /// So many stations log in by another request; returns how many logins that ends.
+    fn again(&mut self, at: u64, ox_id: u16, count: u32) -> usize {
+        told(&mut self.switch);
+        for number in 0..count {
+            receive(&mut self.switch, at, 0, &mut station(number).flogi(ox_id));
+            frames(&mut self.switch, 0);
+        }
+        let told = told(&mut self.switch);
+        let ended = told.iter().filter(|line| line.ends_with("out, Restarted"));
+        ended.count()
     }
 }
 
@@ -106,6 +119,52 @@ fn ten_thousand_logins_at_one_port() {
     receive(switch, 3, 1, &mut late.flogi(1));
     assert!(switch.logins().any(|login| login.wwpn == late.wwpn));
     besieged.serves(3);
+}
+
+/// All of a port may log in again at once; then 64 a second may. Those that are rejected stay
+/// logged in as they are.
+#[test]
+fn a_crowd_logs_in_again_without_end() {
+    let mut besieged = Besieged::new();
+    let crowd = besieged.crowd(4000);
+    assert_eq!(besieged.again(3, 2, 4000), 4000);
+    assert_eq!(besieged.again(3, 3, 4000), 96);
+    assert_eq!(besieged.switch.logins().count(), 4002);
+    let rejected = besieged.switch.fip_statistics().rejected;
+    assert_eq!(rejected, 4000 - 96);
+    besieged.serves(3);
+    assert_eq!(besieged.again(1_003, 4, 4000), 64);
+    // And so may they log out.
+    let logs_out = station(0).logo(crowd[0], 5);
+    let busy = ask(&mut besieged.switch, 1_003, 0, &logs_out);
+    assert!(busy[0].contains("LS_RJT 05/29 of 0005"), "{busy:?}");
+    let accepted = ask(&mut besieged.switch, 1_020, 0, &logs_out);
+    assert!(accepted[0].contains("LS_ACC of 0005"), "{accepted:?}");
+    // A host that was not logged in is no part of it.
+    let first = ask(&mut besieged.switch, 1_020, 0, &station(0).flogi(6));
+    assert!(first[0].contains("LS_ACC of 0006"), "{first:?}");
+}
+
+/// An FLOGI that ends a hundred and fifty logins counts as many.
+#[test]
+fn an_enode_of_many_ports_logs_in_again() {
+    let mut besieged = Besieged::new();
+    besieged.crowd(3900);
+    let enode = station(5000);
+    receive(&mut besieged.switch, 2, 0, &mut enode.flogi(1));
+    for number in 5001..5150 {
+        let further = Host {
+            wwpn: station(number).wwpn,
+            ..enode
+        };
+        receive(&mut besieged.switch, 2, 0, &mut further.fdisc(1));
+    }
+    frames(&mut besieged.switch, 0);
+    assert_eq!(besieged.switch.logins().count(), 2 + 3900 + 150);
+    assert_eq!(besieged.again(3, 2, 3900), 3900);
+    let accepted = ask(&mut besieged.switch, 3, 0, &enode.flogi(2));
+    assert!(accepted[0].contains("LS_ACC"), "{accepted:?}");
+    assert_eq!(besieged.again(3, 3, 3900), 4096 - 3900 - 150);
 }
 
 /// All of them send requests that cannot be read, and first frames of requests that never end. They
@@ -185,13 +244,13 @@ fn ever_other_enodes_solicit_and_send_keep_alives() {
 fn one_enode_logs_in_under_ever_other_names() {
     let mut besieged = Besieged::new();
     let before = besieged.switch.records();
-    // As fast as it may speak.
+    // As fast as logins may end.
     let asks = |switch: &mut Switch, number: u32, request: fn(Host, u16) -> Vec<u8>| {
         let named = Host {
             wwpn: station(number).wwpn,
             ..station(0)
         };
-        let at = 2 + 8 * u64::from(number);
+        let at = 2 + 16 * u64::from(number);
         receive(switch, at, 0, &mut request(named, number as u16));
         frames(switch, 0);
         told(switch);
@@ -203,7 +262,7 @@ fn one_enode_logs_in_under_ever_other_names() {
     assert!(kept < 16_384 + 100, "{kept}");
     (20_000..22_000).for_each(|number| asks(&mut besieged.switch, number, Host::fdisc));
     assert_eq!(besieged.switch.logins().count(), 2 + 256);
-    besieged.serves(200_000);
+    besieged.serves(400_000);
 }
 
 /// None of it goes anywhere, and 64 pairs are counted.

@@ -194,6 +194,9 @@ impl LsRejectReason {
     /// Come back soon.
     pub(crate) const BUSY: Self = Self::new(reason::LOGICAL_BUSY, explanation::NONE);
 
+    /// The same, as too many logins end.
+    pub(crate) const TOO_OFTEN: Self = Self::new(reason::LOGICAL_BUSY, explanation::NO_RESOURCES);
+
     /// Our own PLOGI goes first.
     pub(crate) const IN_PROGRESS: Self = Self::new(reason::IN_PROGRESS, explanation::NONE);
 

@@ -288,6 +288,21 @@ fn enodes_behind_a_port_of_the_switch_have_a_budget_together() {
     assert_eq!(told(&rig.els(33, FcId::FABRIC_F, &Els::Rtv)), "LS_ACC");
 }
 
+/// The end of a login costs more than its answer.
+#[test]
+fn logouts_from_the_fabric_are_bounded() {
+    let mut rig = Rig::new([1]);
+    let logo = logo(1);
+    for _ in 0..4096 {
+        assert_eq!(told(&rig.els(1, FcId::FABRIC_F, &logo)), "LS_ACC");
+        assert_eq!(rig.events(), [ServersEvent::LoggedOut(id(1))]);
+    }
+    assert_eq!(told(&rig.els(1, FcId::FABRIC_F, &logo)), "LS_RJT 05/29");
+    assert_eq!(rig.events(), []);
+    rig.pass(16);
+    assert_eq!(told(&rig.els(1, FcId::FABRIC_F, &logo)), "LS_ACC");
+}
+
 /// What costs one frame is answered by as many as the budget has.
 #[test]
 fn aborts_are_answered_within_the_budget() {
