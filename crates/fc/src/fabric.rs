@@ -8,8 +8,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | `fcf` | FIP: discovery, logins, keep alives, and the standby |
-//! | `login`, `ids` | who is logged in, and with which N_Port_ID |
-//! | [`zones`] | who sees whom |
+//! | `login`, `ids` | logins to the fabric and their N_Port_IDs |
+//! | [`zones`] | which ports see each other |
 //! | [`servers`] | what stands behind the well-known addresses |
 //! | [`ForwardTable`] | which frames are forwarded, and how |
 //!
@@ -44,7 +44,7 @@ mod verdict;
 pub mod zones;
 
 pub use config::{PortNumber, SwitchConfig, SwitchPortConfig};
-pub use event::{FabricLogin, LogoutReason, RejectedLogin, SwitchEvent};
+pub use event::{LogoutReason, RejectedLogin, SwitchEvent, SwitchLogin};
 pub use fcf::FcfStatistics;
 pub use forward::ForwardTable;
 pub use verdict::{DropReason, Forwarding, PairDrops, PortCounters, UndeliveredFrame, Verdict};
@@ -331,7 +331,7 @@ impl Switch {
     }
 
     /// The VN_Ports that are logged in, by N_Port_ID.
-    pub fn logins(&self) -> impl Iterator<Item = &FabricLogin> {
+    pub fn logins(&self) -> impl Iterator<Item = &SwitchLogin> {
         self.fcf.logins().iter()
     }
 
@@ -426,7 +426,7 @@ fn servers_of(fcf: &Fcf) -> Servers {
     })
 }
 
-fn served_login(login: &FabricLogin, f_port_name: Wwn) -> PortLogin {
+fn served_login(login: &SwitchLogin, f_port_name: Wwn) -> PortLogin {
     PortLogin {
         fc_id: login.fc_id,
         wwpn: login.wwpn,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fc::fabric::servers::{PortLogin, PortView};
-use fc::fabric::{DropReason, FabricLogin, Switch, Verdict};
+use fc::fabric::{DropReason, Switch, SwitchLogin, Verdict};
 use fc::port::{Fc4Layer, Port};
 use fc::remote::RemotePort;
 use fc::tests::frame;
@@ -105,7 +105,7 @@ impl FabricWorld {
     }
 
     /// The logins of all stations, as switch and station agree on them.
-    fn logins(&self, switch: &Switch) -> Result<Vec<FabricLogin>, Wrong> {
+    fn logins(&self, switch: &Switch) -> Result<Vec<SwitchLogin>, Wrong> {
         let mut logins = Vec::new();
         for (at, port) in self.watch.ports.iter().enumerate() {
             let login = switch.logins().find(|login| login.wwpn == port.wwpn);
@@ -139,7 +139,7 @@ impl FabricWorld {
     }
 
     /// The forwarding table lets pass what the zones say, and nothing else.
-    fn forwarded(&self, switch: &Switch, logins: &[FabricLogin]) -> Result<(), Wrong> {
+    fn forwarded(&self, switch: &Switch, logins: &[SwitchLogin]) -> Result<(), Wrong> {
         let table = switch.forwarding();
         for (a, from) in logins.iter().enumerate() {
             for (b, to) in logins.iter().enumerate().filter(|(b, _)| *b != a) {
@@ -172,7 +172,7 @@ impl FabricWorld {
     }
 
     /// A station knows ports of its zones, and no others. A Linux kernel knows all of them.
-    fn sees_its_own(&self, at: usize, login: &FabricLogin) -> Result<(), Wrong> {
+    fn sees_its_own(&self, at: usize, login: &SwitchLogin) -> Result<(), Wrong> {
         let (servers, hosts) = (self.servers.len(), self.hosts.len());
         let seen = if at < servers {
             known(&self.servers[at].station.port)
@@ -269,7 +269,7 @@ fn known<F: Fc4Layer>(port: &Port<F>) -> Result<Vec<Wwn>, Wrong> {
 }
 
 /// The services of the fabric know those that are logged in.
-fn registered(switch: &Switch, logins: &[FabricLogin]) -> Result<(), Wrong> {
+fn registered(switch: &Switch, logins: &[SwitchLogin]) -> Result<(), Wrong> {
     let names = |port: &PortLogin| (port.fc_id, port.wwpn, port.wwnn);
     let served: BTreeSet<_> = switch.registered().map(|port| names(port.login)).collect();
     let logins = logins.iter();
@@ -285,7 +285,7 @@ fn registered(switch: &Switch, logins: &[FabricLogin]) -> Result<(), Wrong> {
 }
 
 /// A frame from one port to another.
-fn probe(from: &FabricLogin, to: &FabricLogin, fcf: ethernet::Mac, vlan: Option<u16>) -> Vec<u8> {
+fn probe(from: &SwitchLogin, to: &SwitchLogin, fcf: ethernet::Mac, vlan: Option<u16>) -> Vec<u8> {
     let ethernet = EthernetHeader {
         vlan: vlan.map(super::shape::tag),
         ..EthernetHeader::new(from.mac, fcf, ethernet::FCOE)

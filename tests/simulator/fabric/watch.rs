@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fc::fabric::FabricLogin;
+use fc::fabric::SwitchLogin;
 use fc::wire::els::Code;
 use fc::wire::ethernet::Mac;
 use fc::wire::fip::{FipOperation, Flags};
@@ -88,7 +88,7 @@ impl Watch {
     }
 
     /// A switch has logged a station in: as ever, with the same N_Port_ID.
-    pub(super) fn logged_in(&mut self, login: &FabricLogin) {
+    pub(super) fn logged_in(&mut self, login: &SwitchLogin) {
         let Some(at) = self.number(login.wwpn) else {
             panic!("{login:?} of nobody");
         };

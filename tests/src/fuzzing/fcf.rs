@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fc::fabric::zones::Zones;
 use fc::fabric::{
-    FabricLogin, PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchPortConfig, Verdict,
+    PortNumber, Switch, SwitchConfig, SwitchEvent, SwitchLogin, SwitchPortConfig, Verdict,
 };
 use fc::tests::{HeapFrames, fcf_mac, frame, login, switch_port};
 use fc::wire::els::{ClassParameters, Els, Logo, ServiceParameters};
@@ -64,7 +64,7 @@ struct World {
     /// Which links are up.
     up: [bool; 2],
     /// Who is logged in, by what was told.
-    logins: BTreeMap<FcId, FabricLogin>,
+    logins: BTreeMap<FcId, SwitchLogin>,
     /// Which WWPN an N_Port_ID was given to.
     owners: BTreeMap<FcId, Wwn>,
     /// Messages of FIP that went out at once, at the most.
@@ -411,7 +411,7 @@ impl World {
 
     /// A frame to a port that is not logged in.
     fn sends_nowhere(&mut self, host: Host, number: u16) {
-        let of_host = |login: &&FabricLogin| login.enode == host.mac;
+        let of_host = |login: &&SwitchLogin| login.enode == host.mac;
         let Some(login) = self.logins.values().find(of_host) else {
             return;
         };

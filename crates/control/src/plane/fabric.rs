@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::switch::{SwitchPortSurvey, SwitchSurvey};
-use fc::fabric::FabricLogin;
+use fc::fabric::SwitchLogin;
 use runtime::n_port::FrameLosses;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -92,7 +92,7 @@ impl FabricPort {
 }
 
 impl FabricMember {
-    fn of(login: &FabricLogin) -> Self {
+    fn of(login: &SwitchLogin) -> Self {
         Self {
             wwpn: login.wwpn.to_string(),
             wwnn: login.wwnn.to_string(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::io::ether::Place;
 use ::io::ether::fast_path::FastPathCounters;
-use fc::fabric::{DropReason, FabricLogin, FcfStatistics, LogoutReason, PortCounters, SwitchEvent};
+use fc::fabric::{DropReason, FcfStatistics, LogoutReason, PortCounters, SwitchEvent, SwitchLogin};
 use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
 use scsi::medium::Now;
@@ -141,9 +141,9 @@ impl SwitchMachine {
         }
     }
 
-    fn log_login(&mut self, login: &FabricLogin) {
+    fn log_login(&mut self, login: &SwitchLogin) {
         if self.logins.tells(usize::from(login.port.0)) {
-            let FabricLogin {
+            let SwitchLogin {
                 place,
                 wwpn,
                 fc_id,
@@ -154,9 +154,9 @@ impl SwitchMachine {
         }
     }
 
-    fn log_logout(&mut self, login: &FabricLogin, why: LogoutReason) {
+    fn log_logout(&mut self, login: &SwitchLogin, why: LogoutReason) {
         if self.logins.tells(usize::from(login.port.0)) {
-            let FabricLogin { place, wwpn, .. } = login;
+            let SwitchLogin { place, wwpn, .. } = login;
             let why = reason(why);
             tracing::info!("{place}: {wwpn} is logged out: {why}");
         }

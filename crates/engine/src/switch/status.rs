@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process;
 
-use fc::fabric::FabricLogin;
+use fc::fabric::SwitchLogin;
 use fc::fabric::zones::{ZoneMember, Zones};
 use fc::wire::names::FcId;
 use runtime::n_port::{StatusKind, StatusSocket};
@@ -166,7 +166,7 @@ impl SwitchMachine {
     }
 }
 
-fn login_status(login: &FabricLogin, zones: &Zones, symbolic: Option<&String>) -> LoginStatus {
+fn login_status(login: &SwitchLogin, zones: &Zones, symbolic: Option<&String>) -> LoginStatus {
     let member = ZoneMember {
         wwpn: login.wwpn,
         wwnn: login.wwnn,

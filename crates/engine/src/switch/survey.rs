@@ -1,6 +1,6 @@
 //! What a switch has at a moment, for those who ask it while it runs.
 
-use fc::fabric::{DropReason, FabricLogin, PortCounters};
+use fc::fabric::{DropReason, PortCounters, SwitchLogin};
 use fc::wire::names::Wwn;
 use runtime::n_port::FrameLosses;
 
@@ -20,7 +20,7 @@ pub struct SwitchSurvey {
     /// Its ports, in the order of its options.
     pub ports: Vec<SwitchPortSurvey>,
     /// The VN_Ports that are logged in, by N_Port_ID.
-    pub logins: Vec<FabricLogin>,
+    pub logins: Vec<SwitchLogin>,
 }
 
 /// What a switch has counted at a port of frames that came in there, since it was started.

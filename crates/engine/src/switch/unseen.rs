@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use fc::fabric::FabricLogin;
+use fc::fabric::SwitchLogin;
 use fc::fabric::zones::{MemberIdentifier, Zones};
 
 /// The members of the active zones that nothing logged in has, in order. The time that it takes
 /// grows with members and logins, and not with their product.
 pub(super) fn unseen<'a>(
     zones: &'a Zones,
-    logins: impl Iterator<Item = &'a FabricLogin>,
+    logins: impl Iterator<Item = &'a SwitchLogin>,
 ) -> Vec<&'a MemberIdentifier> {
     let mut there = HashSet::new();
     for login in logins {

@@ -10,7 +10,7 @@ use scsi::violation::Violation;
 
 /// A VN_Port that is logged in to the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FabricLogin {
+pub struct SwitchLogin {
     /// Its N_Port_ID.
     pub fc_id: FcId,
     /// Its WWPN.
@@ -94,9 +94,9 @@ impl RejectedLogin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwitchEvent {
     /// A VN_Port has logged in.
-    LoggedIn(FabricLogin),
+    LoggedIn(SwitchLogin),
     /// A VN_Port is not logged in any more.
-    LoggedOut(FabricLogin, LogoutReason),
+    LoggedOut(SwitchLogin, LogoutReason),
     /// A login was rejected. Of a port that has many, one a second is told.
     LoginRejected(RejectedLogin),
     /// N_Port_IDs were given that are to be kept: [`super::Switch::ids`] has them all.

@@ -38,7 +38,7 @@ use scsi::medium::Now;
 use super::config::SwitchPortConfig;
 use super::ids::Ids;
 use super::login::{EnodeKey, Logins};
-use super::{FabricLogin, LogoutReason, PortNumber, SwitchConfig, SwitchEvent};
+use super::{LogoutReason, PortNumber, SwitchConfig, SwitchEvent, SwitchLogin};
 use crate::fip::budget::{Budget, OverBudget, TokenBucket};
 use crate::fip::{FLOOD, max_fcoe};
 use crate::frames::FrameSink;
@@ -401,7 +401,7 @@ impl Fcf {
     }
 
     /// Ends a login.
-    pub(super) fn end(&mut self, fc_id: FcId, why: LogoutReason) -> Option<FabricLogin> {
+    pub(super) fn end(&mut self, fc_id: FcId, why: LogoutReason) -> Option<SwitchLogin> {
         let login = self.logins.remove(fc_id)?;
         self.ids.release(login.wwpn);
         if let Some(port) = self.ports.get_mut(&login.port) {

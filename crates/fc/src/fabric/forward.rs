@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use scsi::medium::Now;
 
-use super::FabricLogin;
 use super::PortNumber;
+use super::SwitchLogin;
 use super::config::SwitchPortConfig;
 use super::verdict::{DropReason, Forwarding, Verdict};
 use super::zones::{Membership, ZoneMember, Zones};
@@ -215,7 +215,7 @@ impl ForwardTable {
     }
 
     /// A VN_Port has logged in.
-    pub(super) fn insert(&mut self, login: &FabricLogin, since: Now) {
+    pub(super) fn insert(&mut self, login: &SwitchLogin, since: Now) {
         let fc_id = login.fc_id;
         self.remove(fc_id);
         let row = Row {
@@ -250,7 +250,7 @@ impl ForwardTable {
     pub(super) fn set_zones<'a>(
         &mut self,
         zones: Arc<Zones>,
-        logins: impl Iterator<Item = &'a FabricLogin>,
+        logins: impl Iterator<Item = &'a SwitchLogin>,
     ) {
         self.zones = zones;
         for login in logins {
@@ -261,7 +261,7 @@ impl ForwardTable {
 }
 
 /// A port by all that zones may know it by.
-fn member(login: &FabricLogin) -> ZoneMember<'_> {
+fn member(login: &SwitchLogin) -> ZoneMember<'_> {
     ZoneMember {
         wwpn: login.wwpn,
         wwnn: login.wwnn,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use super::{FabricLogin, LogoutReason, PortNumber};
+use super::{LogoutReason, PortNumber, SwitchLogin};
 use crate::fip::budget::FillRate;
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::OxId;
@@ -31,7 +31,7 @@ pub(super) struct Logins {
 
 #[derive(Debug)]
 struct LoginEntry {
-    login: FabricLogin,
+    login: SwitchLogin,
     /// When a keep alive of the VN_Port came last.
     heard: Now,
     /// The request that made it.
@@ -60,11 +60,11 @@ struct Enode {
 }
 
 impl Logins {
-    pub(super) fn get(&self, fc_id: FcId) -> Option<&FabricLogin> {
+    pub(super) fn get(&self, fc_id: FcId) -> Option<&SwitchLogin> {
         self.by_id.get(&fc_id).map(|entry| &entry.login)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &FabricLogin> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SwitchLogin> {
         self.by_id.values().map(|entry| &entry.login)
     }
 
@@ -72,7 +72,7 @@ impl Logins {
         self.enodes.keys().copied()
     }
 
-    pub(super) fn named(&self, wwpn: Wwn) -> Option<&FabricLogin> {
+    pub(super) fn named(&self, wwpn: Wwn) -> Option<&SwitchLogin> {
         self.get(*self.by_name.get(&wwpn)?)
     }
 
@@ -108,7 +108,7 @@ impl Logins {
     }
 
     /// A VN_Port has logged in by a request of this number.
-    pub(super) fn insert(&mut self, now: Now, login: FabricLogin, ox_id: OxId) {
+    pub(super) fn insert(&mut self, now: Now, login: SwitchLogin, ox_id: OxId) {
         let (fc_id, key) = (login.fc_id, (login.port, login.enode));
         self.by_name.insert(login.wwpn, fc_id);
         *self.at_port.entry(login.port).or_default() += 1;
@@ -130,7 +130,7 @@ impl Logins {
         self.wake.get_or_insert(now);
     }
 
-    pub(super) fn remove(&mut self, fc_id: FcId) -> Option<FabricLogin> {
+    pub(super) fn remove(&mut self, fc_id: FcId) -> Option<SwitchLogin> {
         let LoginEntry {
             login, answered, ..
         } = self.by_id.remove(&fc_id)?;

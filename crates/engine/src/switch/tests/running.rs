@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fc::fabric::zones::Zones;
-use fc::fabric::{DropReason, FabricLogin};
+use fc::fabric::{DropReason, SwitchLogin};
 use tempfile::TempDir;
 
 use super::super::options::{Place, SwitchOptions, Zoning};
@@ -45,7 +45,7 @@ fn it_tells_who_is_logged_in_and_what_was_forwarded_and_dropped() {
     let ids: Vec<_> = survey
         .logins
         .iter()
-        .map(|login: &FabricLogin| login.fc_id)
+        .map(|login: &SwitchLogin| login.fc_id)
         .collect();
     assert_eq!(ids, [one.fc_id, other.fc_id]);
     assert!(survey.is_active && survey.ports.iter().all(|port| port.is_up));

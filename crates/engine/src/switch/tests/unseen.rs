@@ -1,7 +1,7 @@
 //! Members of active zones that have not logged in are listed.
 
 use fc::fabric::zones::Zones;
-use fc::fabric::{FabricLogin, PortNumber};
+use fc::fabric::{PortNumber, SwitchLogin};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::{FcId, Wwn};
 
@@ -17,7 +17,7 @@ fn members_that_nothing_logged_in_has_are_listed_once() {
          zoneset day = a b\nactive day\n",
     );
     let zones = zones.unwrap();
-    let login = FabricLogin {
+    let login = SwitchLogin {
         fc_id: FcId(0x01_0100),
         wwpn: Wwn(0x5006_0168_bb20_2280),
         wwnn: Wwn(0x1000_0000_0000_0001),
@@ -28,7 +28,7 @@ fn members_that_nothing_logged_in_has_are_listed_once() {
         max_payload: 2112,
         is_further: false,
     };
-    let listed = |logins: &[FabricLogin]| {
+    let listed = |logins: &[SwitchLogin]| {
         let members = unseen(&zones, logins.iter());
         members.iter().map(ToString::to_string).collect::<Vec<_>>()
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::login::{ENDINGS, EnodeKey};
-use super::super::{FabricLogin, LogoutReason, PortNumber, RejectedLogin, SwitchEvent};
+use super::super::{LogoutReason, PortNumber, RejectedLogin, SwitchEvent, SwitchLogin};
 use super::{Fcf, FcfPort};
 use crate::fip::FCOE_OVERHEAD;
 use crate::fip::budget::FillRate;
@@ -157,7 +157,7 @@ impl Fcf {
         let given = self.ids.take_at(enode.0, wwpn);
         let given = given.ok_or(LsRejectReason::NO_PLACE)?;
         let fc_id = given.fc_id;
-        let login = FabricLogin {
+        let login = SwitchLogin {
             fc_id,
             wwpn,
             wwnn: parameters.wwnn,

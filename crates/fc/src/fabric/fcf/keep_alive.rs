@@ -10,7 +10,7 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::super::login::EnodeKey;
-use super::super::{FabricLogin, LogoutReason, PortNumber};
+use super::super::{LogoutReason, PortNumber, SwitchLogin};
 use super::Fcf;
 use super::received::{OTHER_SENDER, Received};
 use crate::wire::ethernet::{EthernetHeader, Mac};
@@ -187,7 +187,7 @@ impl Fcf {
         }
     }
 
-    fn clear_login(&mut self, login: &FabricLogin) {
+    fn clear_login(&mut self, login: &SwitchLogin) {
         let vx_port = (login.mac, login.fc_id, login.wwpn);
         self.clear(login.port, login.enode, Some(vx_port));
     }

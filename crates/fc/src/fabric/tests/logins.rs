@@ -2,7 +2,7 @@
 
 use super::rig::{ask, frames, host, ms, receive, sent, switch, told, vn};
 use crate::fabric::login::Logins;
-use crate::fabric::{FabricLogin, PortNumber};
+use crate::fabric::{PortNumber, SwitchLogin};
 use crate::wire::els::{Code, Els, Reply};
 use crate::wire::ethernet::{EthernetHeader, Mac};
 use crate::wire::fip::{Descriptor, DescriptorType, FipMessage, Flags};
@@ -223,8 +223,8 @@ fn logins_are_bounded_and_each_port_has_some_for_itself() {
     assert_eq!(fill(&mut logins, 1, 18), 1);
 }
 
-fn login(number: u32, (port, enode): (PortNumber, Mac)) -> FabricLogin {
-    FabricLogin {
+fn login(number: u32, (port, enode): (PortNumber, Mac)) -> SwitchLogin {
+    SwitchLogin {
         fc_id: FcId(number),
         wwpn: Wwn(number.into()),
         wwnn: Wwn(1),
