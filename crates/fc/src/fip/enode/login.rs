@@ -293,6 +293,8 @@ impl Enode {
                 bytes: says.receive_size,
             });
         }
+        let e_d_tov = time(says.e_d_tov_ms(), E_D_TOV);
+        let e_d_tov = e_d_tov.clamp(*E_D_TOVS.start(), *E_D_TOVS.end());
         Ok(FabricLogin {
             fc_id,
             mac: expected,
@@ -303,8 +305,8 @@ impl Enode {
             vf_id: fcf.vf_id,
             fc_map: fcf.fc_map,
             payload_max,
-            e_d_tov: time(says.e_d_tov_ms(), E_D_TOV).clamp(*E_D_TOVS.start(), *E_D_TOVS.end()),
-            r_a_tov: time(says.r_a_tov_ms(), R_A_TOV).min(MAX_R_A_TOV),
+            e_d_tov,
+            r_a_tov: time(says.r_a_tov_ms(), R_A_TOV).clamp(e_d_tov * 2, MAX_R_A_TOV),
         })
     }
 

@@ -155,6 +155,20 @@ fn times_that_cannot_work_are_not_believed() {
     assert_eq!((login.e_d_tov, login.r_a_tov), (ms(10_000), ms(120_000)));
 }
 
+/// For R_A_TOV a PLOGI waits for the name server, and copies of it are known as such.
+#[test]
+fn an_r_a_tov_of_less_than_two_e_d_tov_is_not_believed() {
+    let mut rig = asking();
+    let says = ServiceParameters {
+        relative_offset: 1,
+        ..fcf(1).parameters()
+    };
+    let mac = Some(Mac([0x0e, 0xfc, 0, 1, 1, 0]));
+    rig.hear(&fcf(1).accepts_with(0x01_0100, rig.ox_id, mac, &says));
+    let login = rig.enode.login().unwrap();
+    assert_eq!((login.e_d_tov, login.r_a_tov), (ms(2000), ms(4000)));
+}
+
 #[test]
 fn answers_to_another_request_or_of_another_station_are_passed_over() {
     let mut rig = asking();
