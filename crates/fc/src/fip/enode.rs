@@ -104,7 +104,7 @@ pub struct Enode {
     fcfs: Fcfs,
     backoff: LoginBackoff,
     budget: Budget,
-    /// Messages of the FCF of the login.
+    /// Messages of the FCF of the login, which may be under way.
     fcf_bucket: TokenBucket,
     /// Its number among the further N_Ports of an ENode, which log in by FDISC.
     further: Option<u16>,
@@ -285,11 +285,10 @@ impl Enode {
         taken
     }
 
-    /// Takes what a message costs. The FCF of the login has a budget of its own, so that a sender
-    /// that exhausts the shared one cannot make the FCF seem silent.
+    /// Takes what a message costs. The FCF of the login, as soon as that is asked for, has a budget
+    /// of its own, so that a sender that exhausts the shared one cannot make the FCF seem silent.
     fn spend(&mut self, from: Mac) -> Result<(), OverBudget> {
-        let is_ours = self.login().is_some_and(|login| login.fcf == from);
-        if is_ours && self.fcf_bucket.take(self.now, &OF_FCF) {
+        if self.state.fcf() == Some(from) && self.fcf_bucket.take(self.now, &OF_FCF) {
             return Ok(());
         }
         self.budget.take(self.now, from)

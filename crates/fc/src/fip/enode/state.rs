@@ -48,6 +48,15 @@ pub(super) enum EnodeState {
 }
 
 impl EnodeState {
+    /// The FCF of the login, or of that which is under way.
+    pub(super) const fn fcf(&self) -> Option<Mac> {
+        match *self {
+            Self::Login { fcf, .. } => Some(fcf),
+            Self::Up { ref login, .. } => Some(login.fcf),
+            _ => None,
+        }
+    }
+
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Now> {
         let times = match *self {

@@ -1,6 +1,6 @@
 //! Stations that say too much.
 
-use super::rig::{Rig, WWPN, fcf, ms};
+use super::rig::{Rig, Says, WWPN, fcf, ms};
 use crate::fip::enode::FabricConfig;
 use crate::wire::fip::{Descriptor, FipOperation, Flags};
 use crate::wire::names::Wwn;
@@ -21,6 +21,27 @@ fn a_flood_of_forged_addresses_does_not_make_the_fcf_seem_silent() {
     }
     assert!(rig.enode.statistics().dropped > 0);
     assert_eq!(rig.told().len(), 0);
+}
+
+/// The FCF of the login is silent, and the other one of its fabric is logged in to.
+#[test]
+fn a_flood_of_forged_addresses_does_not_hide_the_answer_of_the_next_fcf() {
+    let mut rig = Rig::up_with(Says {
+        period_ms: 1000,
+        ..fcf(1)
+    });
+    rig.hear(&fcf(2).solicited().advertisement());
+    let mut frame = fcf(200).advertisement();
+    for step in 1..=3 {
+        rig.run(ms(step * 1000));
+        for number in 0..40_000_u32 {
+            frame[8..12].copy_from_slice(&number.to_be_bytes());
+            let _ = rig.try_hear(&frame);
+        }
+    }
+    assert_eq!(rig.told(), ["lost fffffe, Silent", "released 010100"]);
+    rig.hear(&fcf(2).accepts(0x02_0100, rig.ox_id));
+    assert_eq!(rig.told()[0], "claimed 020100");
 }
 
 #[test]
