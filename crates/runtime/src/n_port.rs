@@ -444,7 +444,8 @@ impl<F: Fc4Layer> NPort<F> {
     pub fn leave(&mut self, now: Now) {
         let now = self.time(now);
         let enode = self.port.enode();
-        let is_in_fabric = enode.is_some_and(|enode| enode.login().is_some());
+        // A login that is granted only now is given back.
+        let is_in_fabric = enode.is_some_and(Enode::may_be_logged_in);
         let linger = if is_in_fabric || self.port.remotes().next().is_some() {
             LINGER
         } else {

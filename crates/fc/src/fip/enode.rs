@@ -182,8 +182,14 @@ impl Enode {
     pub const fn is_looking(&self) -> bool {
         !matches!(
             self.state,
-            EnodeState::Down | EnodeState::Up { .. } | EnodeState::Left
+            EnodeState::Down | EnodeState::Up { .. } | EnodeState::Left { .. }
         )
+    }
+
+    /// Whether an FCF may have a login of it: it is granted, or asked for.
+    #[must_use]
+    pub const fn may_be_logged_in(&self) -> bool {
+        self.login().is_some() || self.state.asked().is_some()
     }
 
     /// Our N_Port_ID, while there is a login.
@@ -272,7 +278,11 @@ impl Enode {
     ) -> Result<(), Violation> {
         self.tick(now);
         let is_for_us = ethernet.dst == self.config.mac || ethernet.dst == Mac::ALL_ENODE;
-        if matches!(self.state, EnodeState::Down | EnodeState::Left) || !is_for_us {
+        let is_silent = matches!(
+            self.state,
+            EnodeState::Down | EnodeState::Left { asked: None }
+        );
+        if is_silent || !is_for_us {
             return Ok(());
         }
         self.statistics.received += 1;
@@ -329,7 +339,7 @@ impl Enode {
             return;
         }
         match self.state {
-            EnodeState::Down | EnodeState::Left => {}
+            EnodeState::Down | EnodeState::Left { .. } => {}
             EnodeState::Vlan { .. } => self.vlan_step(),
             EnodeState::Soliciting { .. } => self.soliciting_step(),
             EnodeState::Login { fcf, tries, .. } => self.flogi_unanswered(fcf, tries),
@@ -391,7 +401,7 @@ impl Enode {
             if is_loud && !self.is_leaving {
                 self.tell(FabricNotice::LoggedOut { why });
             }
-            self.state = EnodeState::Left;
+            self.state = EnodeState::Left { asked: None };
         }
     }
 

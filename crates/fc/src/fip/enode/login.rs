@@ -156,7 +156,8 @@ impl Enode {
         }
     }
 
-    /// Logs out, for good until the link goes down. The LOGO leaves by [`Self::transmit_farewell`].
+    /// Logs out, for good until the link goes down. The LOGO leaves by [`Self::transmit_farewell`];
+    /// that of a login which is granted only later, by [`Self::transmit`].
     pub fn log_out(&mut self, now: Now) {
         self.tick(now);
         self.is_leaving = true;
@@ -164,7 +165,8 @@ impl Enode {
             let logo = self.logo(login.fcf, login.fc_id, login.mac);
             self.farewell.push(logo);
         } else if self.state != EnodeState::Down {
-            self.state = EnodeState::Left;
+            let asked = self.state.asked();
+            self.state = EnodeState::Left { asked };
         }
     }
 
@@ -231,7 +233,7 @@ impl Enode {
             self.flogi_answered(ethernet, &els);
             return Ok(());
         }
-        let EnodeState::Login { fcf, ox_id, .. } = self.state else {
+        let Some((fcf, ox_id)) = self.state.asked() else {
             return Ok(());
         };
         let is_answer = els.kind == self.login_kind() && els.header.ox_id == ox_id;
@@ -241,7 +243,15 @@ impl Enode {
         let Some(of) = self.fcfs.get(fcf).copied() else {
             return Ok(());
         };
-        match Reply::parse(Code::FLOGI, els.payload) {
+        let reply = Reply::parse(Code::FLOGI, els.payload);
+        if self.is_leaving {
+            self.state = EnodeState::Left { asked: None };
+            if let Ok(Reply::Login(_)) = reply {
+                self.give_back(&of, els.header.d_id, granted_mac(message));
+            }
+            return Ok(());
+        }
+        match reply {
             Ok(Reply::Login(parameters)) => {
                 let (fc_id, mac) = (els.header.d_id, granted_mac(message));
                 match self.granted(&of, fc_id, mac, &parameters) {

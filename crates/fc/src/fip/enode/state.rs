@@ -44,15 +44,30 @@ pub(super) enum EnodeState {
         port_keep_alive_at: Option<Now>,
     },
     /// Has logged out, until the link goes down.
-    Left,
+    Left {
+        /// The FCF and the OX_ID of a login that was under way: if it is granted, it is given back.
+        asked: Option<(Mac, OxId)>,
+    },
 }
 
 impl EnodeState {
     /// The FCF of the login, or of that which is under way.
     pub(super) const fn fcf(&self) -> Option<Mac> {
         match *self {
-            Self::Login { fcf, .. } => Some(fcf),
+            Self::Login { fcf, .. }
+            | Self::Left {
+                asked: Some((fcf, _)),
+            } => Some(fcf),
             Self::Up { ref login, .. } => Some(login.fcf),
+            _ => None,
+        }
+    }
+
+    /// The FCF and the OX_ID of a login that is under way.
+    pub(super) const fn asked(&self) -> Option<(Mac, OxId)> {
+        match *self {
+            Self::Login { fcf, ox_id, .. } => Some((fcf, ox_id)),
+            Self::Left { asked } => asked,
             _ => None,
         }
     }
@@ -60,7 +75,7 @@ impl EnodeState {
     /// When something is due.
     pub(super) fn deadline(&self) -> Option<Now> {
         let times = match *self {
-            Self::Down | Self::Left => [None; 3],
+            Self::Down | Self::Left { .. } => [None; 3],
             Self::Vlan {
                 request_at,
                 settled_at,

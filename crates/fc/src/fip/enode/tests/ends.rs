@@ -133,6 +133,38 @@ fn logging_out_sends_a_logo_at_the_end_and_nothing_begins_anew() {
     assert_eq!(rig.enode.next_deadline(), None);
 }
 
+/// The switch would keep the WWPN for 2.5 periods, and refuse it from elsewhere.
+#[test]
+fn a_login_that_is_granted_after_logging_out_is_given_back_once() {
+    let mut rig = Rig::new(FabricConfig::default());
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(500));
+    let flogi = rig.ox_id;
+    rig.enode.log_out(ms(600));
+    rig.hear(&fcf(1).accepts(0x01_0100, OxId(flogi.0 + 1)));
+    rig.hear(&fcf(2).accepts(0x01_0100, flogi));
+    rig.hear(&fcf(2).solicited().advertisement());
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.hear(&fcf(1).accepts(0x01_0100, flogi));
+    let logo = "  500 enode > fcf1 ElsRequest LOGO 010100 > fffffe";
+    assert_eq!(rig.sent(), [logo]);
+    rig.hear(&fcf(1).accepts(0x01_0100, flogi));
+    assert_eq!(rig.run(ms(60_000)), [""; 0]);
+    assert_eq!(rig.told(), [""; 0]);
+}
+
+#[test]
+fn no_login_is_given_back_over_a_link_that_was_down() {
+    let mut rig = Rig::new(FabricConfig::default());
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(500));
+    let flogi = rig.ox_id;
+    rig.enode.log_out(ms(600));
+    rig.enode.link(ms(700), false);
+    rig.hear(&fcf(1).accepts(0x01_0100, flogi));
+    assert_eq!(rig.sent(), [""; 0]);
+}
+
 #[test]
 fn a_login_that_is_useless_is_given_up_for_the_next_fcf() {
     let mut rig = Rig::up();

@@ -62,7 +62,7 @@ const fn state(rig: &Rig) -> &'static str {
         EnodeState::Login { .. } => "login",
         EnodeState::Resting { .. } => "resting",
         EnodeState::Up { .. } => "up",
-        EnodeState::Left => "left",
+        EnodeState::Left { .. } => "left",
     }
 }
 
