@@ -117,7 +117,7 @@ pub struct Enode {
     next_ox_id: u16,
     outgoing: OutgoingMessages,
     /// The LOGO, to be sent after all that the N_Port has to say.
-    farewell: OutgoingMessages,
+    pending_logo: OutgoingMessages,
     events: VecDeque<FipEvent>,
     notices: Notices,
     statistics: FipStatistics,
@@ -146,7 +146,7 @@ impl Enode {
             is_leaving: false,
             next_ox_id: u16::from_be_bytes([high, low]),
             outgoing: OutgoingMessages::default(),
-            farewell: OutgoingMessages::default(),
+            pending_logo: OutgoingMessages::default(),
             events: VecDeque::new(),
             notices: Notices::default(),
             statistics: FipStatistics::default(),
@@ -227,7 +227,7 @@ impl Enode {
     #[must_use]
     pub fn records(&self) -> usize {
         let known = self.fcfs.all().len() + self.vlans.len() + self.budget.records();
-        let waiting = self.outgoing.len() + self.farewell.len() + self.events.len();
+        let waiting = self.outgoing.len() + self.pending_logo.len() + self.events.len();
         known + waiting + self.notices.records()
     }
 
@@ -253,7 +253,7 @@ impl Enode {
         self.fcfs = Fcfs::default();
         self.flogi = None;
         self.outgoing.clear();
-        self.farewell.clear();
+        self.pending_logo.clear();
         self.vlans.clear();
         self.has_refusal = false;
         self.backoff = LoginBackoff::default();
@@ -364,8 +364,8 @@ impl Enode {
     }
 
     /// Writes the LOGO, after which the fabric takes no more frames of this N_Port.
-    pub fn transmit_farewell(&mut self, out: &mut impl FrameSink) {
-        self.statistics.sent += self.farewell.write(self.tag, out);
+    pub fn transmit_logo(&mut self, out: &mut impl FrameSink) {
+        self.statistics.sent += self.pending_logo.write(self.tag, out);
     }
 
     /// Time never goes back, whatever the clock says.

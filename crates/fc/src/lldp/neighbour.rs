@@ -1,4 +1,4 @@
-//! Who is heard, and what they told last.
+//! LLDP neighbours and the last LLDPDU of each.
 
 use std::fmt;
 use std::time::Duration;
@@ -230,7 +230,7 @@ impl NeighbourTable {
     fn insert(&mut self, told: LldpNeighbour, times: HeardTimes) -> TableChange {
         let crowded_out = self.all.len() >= NEIGHBOURS_MAX;
         if crowded_out {
-            // Who is there says so again.
+            // A neighbour that is still there repeats its LLDPDU within 30 s.
             let mut places = 0..self.times.len();
             let oldest = places.by_ref().min_by_key(|at| self.times[*at].heard);
             self.remove(oldest.unwrap_or_default());

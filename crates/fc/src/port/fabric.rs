@@ -77,7 +77,7 @@ impl<F: Fc4Layer> Port<F> {
             NameClientEvent::Lost(fc_id, why) => self.lost(fc_id, why),
             NameClientEvent::Changed(fc_id) => {
                 if F::ROLE == Role::Initiator {
-                    self.with(fc_id, RemotePort::stirred);
+                    self.with(fc_id, RemotePort::state_changed);
                 }
             }
             NameClientEvent::IsTarget(fc_id) => self.is_target_now(fc_id),
@@ -108,7 +108,7 @@ impl<F: Fc4Layer> Port<F> {
     fn is_target_now(&mut self, fc_id: FcId) {
         if let Some(id) = self.remotes.at(fc_id) {
             self.with_id(id, |remote, _| remote.becomes_target());
-            self.begin(id, RemotePort::stirred);
+            self.begin(id, RemotePort::state_changed);
         }
     }
 
@@ -279,7 +279,7 @@ impl<F: Fc4Layer> Port<F> {
                 let full = Reply::Reject(LsRejectReason::NO_PLACE);
                 return self.reply(from, claim.exchange, &full);
             };
-            self.found_to(neighbour, RemotePort::introduced);
+            self.found_to(neighbour, RemotePort::plogi_received_first);
         }
         let plogi = Els::Plogi(says);
         let asked = claim.exchange;

@@ -125,7 +125,7 @@ impl FipMachine {
     /// Writes what is to be sent after all that the N_Port has to say.
     pub(super) fn transmit_last(&mut self, out: &mut impl FrameSink) {
         if let Self::Fabric(enode) = self {
-            enode.transmit_farewell(out);
+            enode.transmit_logo(out);
         }
     }
 }

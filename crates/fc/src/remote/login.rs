@@ -34,14 +34,14 @@ impl RemotePort {
     }
 
     /// It has sent PLOGI before it was discovered, which follows.
-    pub(crate) fn introduced(&mut self, _: &mut Cx<'_>) {
+    pub(crate) fn plogi_received_first(&mut self, _: &mut Cx<'_>) {
         self.is_waiting = false;
         self.rest(None);
     }
 
     /// Something about it has changed: what was of no use before may be now, and it may have
     /// forgotten our login, which it is asked by ADISC.
-    pub(crate) fn stirred(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn state_changed(&mut self, cx: &mut Cx<'_>) {
         match self.state {
             RemoteState::Idle if self.wants_place(cx.local) => self.log_in(cx),
             RemoteState::Open if self.is_up() => {

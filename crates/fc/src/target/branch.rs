@@ -43,7 +43,7 @@ struct EarlyFrame {
 /// Frames that are kept before there is a nexus: what some initiators send before the first answer.
 pub const EARLY_MAX: usize = 64;
 
-/// For how long they are kept: a core that is late by more answers nobody in time.
+/// How long they are kept: an initiator has given up what a core answers later than that.
 const EARLY_AGE: Duration = Duration::from_secs(1);
 
 impl<L: Lease> FcpBranch<L> {

@@ -156,14 +156,14 @@ impl Enode {
         }
     }
 
-    /// Logs out, for good until the link goes down. The LOGO leaves by [`Self::transmit_farewell`];
+    /// Logs out, for good until the link goes down. The LOGO leaves by [`Self::transmit_logo`];
     /// that of a login which is granted only later, by [`Self::transmit`].
     pub fn log_out(&mut self, now: Now) {
         self.tick(now);
         self.is_leaving = true;
         if let Some(login) = self.login().copied() {
             let logo = self.logo(login.fcf, login.fc_id, login.mac);
-            self.farewell.push(logo);
+            self.pending_logo.push(logo);
         } else if self.state != EnodeState::Down {
             let asked = self.state.asked();
             self.state = EnodeState::Left { asked };

@@ -331,7 +331,7 @@ const fn is_empty(reject: CtReject) -> bool {
         && reject.explanation == explanation::FC4_TYPES_NOT_REGISTERED
 }
 
-/// Whether a reject says that an N_Port_ID is nobody's that may be seen.
+/// Whether a reject says that no port that may be seen has this N_Port_ID.
 pub(super) const fn is_absent(reject: CtReject) -> bool {
     reject.reason == ct::reason::UNABLE
         && matches!(

@@ -163,5 +163,6 @@ const REQUEST: &str = "GPN_ID";
 /// It is to ask again.
 const BUSY: LsRejectReason = LsRejectReason::new(reason::LOGICAL_BUSY, explanation::NONE);
 
-/// PLOGIs that wait for the name server. Those beyond are refused as busy.
+/// PLOGIs that wait for the name server. Further ones are rejected for lack of resources
+/// (09h/29h).
 const MAX_CLAIMS: usize = 256;

@@ -122,7 +122,7 @@ fn logging_out_sends_a_logo_at_the_end_and_nothing_begins_anew() {
     rig.enode.log_out(ms(600));
     assert_eq!(frames(&mut rig.enode).len(), 0);
     let mut out = HeapFrames::default();
-    rig.enode.transmit_farewell(&mut out);
+    rig.enode.transmit_logo(&mut out);
     assert_eq!(out.frames.len(), 1);
     assert_eq!(rig.enode.fc_id(), Some(FcId(0x01_0100)));
     rig.hear(&fcf(1).clears(&[]));
