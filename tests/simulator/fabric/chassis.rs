@@ -44,7 +44,7 @@ impl Chassis {
         let mut switch = Switch::new(&self.config, now, rng.bytes());
         for (port, is_up) in self.linked.iter().enumerate() {
             let number = switch.add_port(SwitchPortConfig {
-                place: format!("eth{port}").into(),
+                place: place(port).into(),
                 mac: self.mac(port),
                 mtu: self.mtu,
                 tag: self.config.vlan.map(shape::tag),
@@ -119,6 +119,11 @@ impl Chassis {
         switch.expire(now);
         true
     }
+}
+
+/// The name of a port.
+pub(super) fn place(port: usize) -> String {
+    format!("eth{port}")
 }
 
 /// The number of a port in the machine.

@@ -206,10 +206,7 @@ impl FabricWorld {
 
     /// At which Ethernet a port is.
     fn place_of(&self, at: usize) -> usize {
-        match self.places.get(at) {
-            Some(place) => *place,
-            None => self.places[self.servers.len() + self.hosts.len() + self.kernel_of(at).0],
-        }
+        self.watch.ports[at].place
     }
 
     fn kernel_sees(&self, at: usize) -> Result<(), Wrong> {

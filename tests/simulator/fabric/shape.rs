@@ -116,8 +116,9 @@ pub(super) fn ports(shape: &FabricShape, rng: &mut Rng) -> (Vec<Server>, Vec<Hos
     (servers, hosts)
 }
 
-/// The ports by their names: those of the stations, then further ones of the kernels.
-pub(super) fn names(shape: &FabricShape) -> Vec<ZonedPort> {
+/// The ports by their names: those of the stations, which are at these places, then further ones of
+/// the kernels.
+pub(super) fn names(shape: &FabricShape, places: &[usize]) -> Vec<ZonedPort> {
     let ours = (0..shape.targets + shape.hosts).map(mac);
     let all = ours.chain((0..shape.linux).map(kernel_mac));
     let names = |mac| {
@@ -125,12 +126,17 @@ pub(super) fn names(shape: &FabricShape) -> Vec<ZonedPort> {
         (config.wwpn, config.wwnn)
     };
     let further = (0..shape.linux).flat_map(|at| vports(at, shape.vports));
-    let port = |(wwpn, wwnn)| ZonedPort {
+    let kernels = &places[shape.targets + shape.hosts..];
+    let of_kernels = kernels.iter().flat_map(|place| vec![*place; shape.vports]);
+    let places = places.iter().copied().chain(of_kernels);
+    let port = |((wwpn, wwnn), place)| ZonedPort {
         wwpn,
         wwnn,
         fc_id: None,
+        place,
     };
-    all.map(names).chain(further).map(port).collect()
+    let names = all.map(names).chain(further);
+    names.zip(places).map(port).collect()
 }
 
 /// The switches, which are not started yet.

@@ -57,8 +57,9 @@ impl FabricWorld {
         let mut rng = Rng::new(seed);
         let (servers, hosts) = shape::ports(shape, &mut rng);
         let linux = (0..shape.linux).map(|at| shape::linux(at, shape)).collect();
-        let watch = Watch::new(shape::names(shape), Zoning::open());
         let count = shape.targets + shape.hosts + shape.linux;
+        let places: Vec<_> = (0..count).map(|_| rng.below(shape.ethernets)).collect();
+        let watch = Watch::new(shape::names(shape, &places), Zoning::open());
         let memory = shape.kind == DiskKind::Memory;
         let mut world = Self {
             now: Now::ZERO,
@@ -70,7 +71,7 @@ impl FabricWorld {
             ours: 1 + usize::from(shape.standby),
             chassis: shape::switches(shape),
             watch,
-            places: (0..count).map(|_| rng.below(shape.ethernets)).collect(),
+            places,
             ethernets: shape.ethernets,
             mtu: shape.mtu,
             vlan: shape.vlan,

@@ -7,6 +7,8 @@ use fc::fabric::zones::Zones;
 use fc::wire::names::{FcId, Wwn};
 use sim::Rng;
 
+use super::chassis::place;
+
 /// What a station may be called by in a zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ZonedPort {
@@ -14,6 +16,8 @@ pub(crate) struct ZonedPort {
     pub(crate) wwnn: Wwn,
     /// Once it was given one.
     pub(crate) fc_id: Option<FcId>,
+    /// At which Ethernet it is.
+    pub(crate) place: usize,
 }
 
 /// Who sees whom.
@@ -40,12 +44,18 @@ impl Zoning {
     pub(crate) fn any(ports: &[ZonedPort], rng: &mut Rng) -> Self {
         let one = |rng: &mut Rng| {
             let members = 1 + rng.below(ports.len());
-            (0..members).map(|_| rng.below(ports.len())).collect()
+            let members = (0..members).map(|_| ZoneMember::any(ports, rng));
+            members.collect::<BTreeSet<_>>()
         };
         let count = rng.below(4);
-        let zones: Vec<BTreeSet<usize>> = (0..count).map(|_| one(rng)).collect();
+        let members: Vec<_> = (0..count).map(|_| one(rng)).collect();
         let permits = rng.one_in(2);
-        let text = text(&zones, permits, ports, rng);
+        let text = text(&members, permits, ports);
+        let stations = |zone: &BTreeSet<ZoneMember>| {
+            let stations = zone.iter().flat_map(|member| &member.stations);
+            stations.copied().collect()
+        };
+        let zones = members.iter().map(stations).collect();
         let file = Zones::parse(&text).unwrap_or_else(|wrong| panic!("{wrong} in\n{text}"));
         Self {
             zones,
@@ -62,16 +72,50 @@ impl Zoning {
     }
 }
 
-/// The file: a member is written in any way that there is.
-fn text(zones: &[BTreeSet<usize>], permits: bool, ports: &[ZonedPort], rng: &mut Rng) -> String {
+/// A member of a zone.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct ZoneMember {
+    /// As the file has it.
+    text: String,
+    /// The stations that are meant.
+    stations: Vec<usize>,
+}
+
+impl ZoneMember {
+    /// Any station, in any way that there is; which may mean others too.
+    fn any(ports: &[ZonedPort], rng: &mut Rng) -> Self {
+        let at = rng.below(ports.len());
+        let port = &ports[at];
+        let all = |is_meant: &dyn Fn(&ZonedPort) -> bool| {
+            let stations = (0..ports.len()).filter(|at| is_meant(&ports[*at]));
+            stations.collect()
+        };
+        let (text, stations) = match (rng.below(8), port.fc_id) {
+            (0 | 1, _) => (format!("a{at}"), vec![at]),
+            (2 | 3, Some(fc_id)) => (format!("id:{fc_id:?}"), vec![at]),
+            (4 | 5, _) => {
+                let stations = all(&|other| other.wwnn == port.wwnn);
+                (format!("node:{}", port.wwnn), stations)
+            }
+            (6, _) => {
+                let stations = all(&|other| other.place == port.place);
+                (format!("port:{}", place(port.place)), stations)
+            }
+            _ => (port.wwpn.to_string(), vec![at]),
+        };
+        Self { text, stations }
+    }
+}
+
+/// The file.
+fn text(zones: &[BTreeSet<ZoneMember>], permits: bool, ports: &[ZonedPort]) -> String {
     let default = if permits { "permit" } else { "deny" };
     let mut lines = vec![format!("default {default}")];
     for (at, port) in ports.iter().enumerate() {
         lines.push(format!("alias a{at} = {}", port.wwpn));
     }
     for (number, zone) in zones.iter().enumerate() {
-        let members = zone.iter().map(|at| member(*at, &ports[*at], rng));
-        let members: Vec<_> = members.collect();
+        let members: Vec<_> = zone.iter().map(|member| member.text.as_str()).collect();
         lines.push(format!("zone z{number} = {}", members.join(" ")));
     }
     if !zones.is_empty() {
@@ -82,13 +126,4 @@ fn text(zones: &[BTreeSet<usize>], permits: bool, ports: &[ZonedPort], rng: &mut
         lines.push("active all".to_owned());
     }
     lines.join("\n")
-}
-
-fn member(at: usize, port: &ZonedPort, rng: &mut Rng) -> String {
-    match (rng.below(4), port.fc_id) {
-        (0, _) => format!("a{at}"),
-        (1, Some(fc_id)) => format!("id:{fc_id:?}"),
-        (2, _) => format!("node:{}", port.wwnn),
-        _ => port.wwpn.to_string(),
-    }
 }
