@@ -25,6 +25,8 @@ pub(crate) struct FabricShape {
     pub(crate) linux: usize,
     /// Further VN_Ports of each of them.
     pub(crate) vports: usize,
+    /// A station of ours that is a further N_Port (NPIV) of the ENode of the one before it.
+    pub(crate) further: Option<usize>,
     pub(crate) ethernets: usize,
     pub(crate) kind: DiskKind,
     pub(crate) mtu: usize,
@@ -61,6 +63,7 @@ impl FabricShape {
             hosts: 1,
             linux: 1,
             vports: 0,
+            further: None,
             ethernets: 1,
             kind: DiskKind::Memory,
             mtu: 2500,
@@ -77,11 +80,14 @@ impl FabricShape {
     pub(crate) fn any(rng: &mut Rng) -> Self {
         let vlan = *rng.pick(&[Vlan::None, Vlan::None, Vlan::None, Vlan::Told, Vlan::Asked]);
         let linux = if vlan == Vlan::None { 3 } else { 1 };
+        let (targets, hosts) = (1 + rng.below(2), 1 + rng.below(2));
+        let is_npiv = rng.one_in(3);
         Self {
-            targets: 1 + rng.below(2),
-            hosts: 1 + rng.below(2),
+            targets,
+            hosts,
             linux: rng.below(linux),
             vports: *rng.pick(&[0, 0, 1]),
+            further: is_npiv.then(|| 1 + rng.below(targets + hosts - 1)),
             ethernets: 1 + rng.below(2),
             kind: *rng.pick(&[DiskKind::Apart, DiskKind::Memory]),
             mtu: *rng.pick(&[1500, 2500]),
@@ -93,12 +99,35 @@ impl FabricShape {
             mutant: None,
         }
     }
+
+    /// The names of a station of ours, and its ENode.
+    fn port(&self, at: usize) -> PortConfig {
+        let own = PortConfig::new(mac(at), self.mtu);
+        if self.further != Some(at) {
+            return own;
+        }
+        PortConfig {
+            wwpn: own.wwpn,
+            further: Some(1),
+            ..PortConfig::new(mac(at - 1), self.mtu)
+        }
+    }
+
+    /// At which Ethernet each station is. Ports of one ENode are at the same.
+    pub(super) fn places(&self, rng: &mut Rng) -> Vec<usize> {
+        let count = self.targets + self.hosts + self.linux;
+        let mut places: Vec<_> = (0..count).map(|_| rng.below(self.ethernets)).collect();
+        if let Some(further) = self.further {
+            places[further] = places[further - 1];
+        }
+        places
+    }
 }
 
 /// Targets and hosts, which are not started yet.
 pub(super) fn ports(shape: &FabricShape, rng: &mut Rng) -> (Vec<Server>, Vec<Host>) {
     let config = |at: usize| {
-        let mut config = PortConfig::new(mac(at), shape.mtu);
+        let mut config = shape.port(at);
         config.tag = (shape.vlan == Vlan::Told).then(|| tag(VID));
         let fabric = shape.pinned.then_some(FABRIC_NAME);
         config.mode = PortMode::Fabric(FabricConfig {
@@ -119,12 +148,10 @@ pub(super) fn ports(shape: &FabricShape, rng: &mut Rng) -> (Vec<Server>, Vec<Hos
 /// The ports by their names: those of the stations, which are at these places, then further ones of
 /// the kernels.
 pub(super) fn names(shape: &FabricShape, places: &[usize]) -> Vec<ZonedPort> {
-    let ours = (0..shape.targets + shape.hosts).map(mac);
-    let all = ours.chain((0..shape.linux).map(kernel_mac));
-    let names = |mac| {
-        let config = PortConfig::new(mac, shape.mtu);
-        (config.wwpn, config.wwnn)
-    };
+    let ours = (0..shape.targets + shape.hosts).map(|at| shape.port(at));
+    let kernels = (0..shape.linux).map(|at| PortConfig::new(kernel_mac(at), shape.mtu));
+    let all = ours.chain(kernels);
+    let names = |config: PortConfig| (config.wwpn, config.wwnn);
     let further = (0..shape.linux).flat_map(|at| vports(at, shape.vports));
     let kernels = &places[shape.targets + shape.hosts..];
     let of_kernels = kernels.iter().flat_map(|place| vec![*place; shape.vports]);

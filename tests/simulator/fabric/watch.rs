@@ -80,7 +80,8 @@ impl Watch {
     pub(super) fn sent(&self, at: usize, frame: &[u8]) {
         if let Some((header, message)) = fip(frame)
             && message.operation == FipOperation::ElsRequest
-            && els(&message).is_some_and(|els| els.payload.first() == Some(&Code::FLOGI.0))
+            && let Some(&code) = els(&message).and_then(|els| els.payload.first())
+            && [Code::FLOGI.0, Code::FDISC.0].contains(&code)
         {
             let is_proven = self.proven.contains(&(at, header.dst));
             assert!(is_proven, "{at} logs in to {} without its S", header.dst);

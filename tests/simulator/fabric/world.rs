@@ -58,7 +58,7 @@ impl FabricWorld {
         let (servers, hosts) = shape::ports(shape, &mut rng);
         let linux = (0..shape.linux).map(|at| shape::linux(at, shape)).collect();
         let count = shape.targets + shape.hosts + shape.linux;
-        let places: Vec<_> = (0..count).map(|_| rng.below(shape.ethernets)).collect();
+        let places = shape.places(&mut rng);
         let watch = Watch::new(shape::names(shape, &places), Zoning::open());
         let memory = shape.kind == DiskKind::Memory;
         let mut world = Self {

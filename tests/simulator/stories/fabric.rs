@@ -132,6 +132,23 @@ fn a_fabric_comes_up_in_ten_seconds() {
     });
 }
 
+/// The second host logs in by FDISC, or a host that has its ENode from a target.
+#[test]
+fn ports_of_ours_that_share_an_enode_come_up() {
+    with_seeds("fabric NPIV", 20, |seed| {
+        let hosts = 1 + seed as usize % 2;
+        let shape = FabricShape {
+            hosts,
+            further: Some(hosts),
+            ..FabricShape::new()
+        };
+        let mut world = FabricWorld::new(seed, &shape);
+        world.recover(BRING_UP);
+        world.use_all(BRING_UP);
+        world.stay(lasting(&shape));
+    });
+}
+
 /// Two kernels that hear no FCF hear each other, and then no FCF.
 #[test]
 fn kernels_without_a_switch_go_point_to_point_until_their_link_goes_down() {
