@@ -17,6 +17,7 @@ use scsi::medium::Extent;
 use super::FabricWorld;
 use super::chassis::number;
 use super::linux::VnPort;
+use super::zoning::ZonedPort;
 use crate::ports::{BLOCKS, PortWorld, Use};
 
 /// What is not as it should be.
@@ -171,23 +172,35 @@ impl FabricWorld {
         active.map_or(ethernet::Mac::BROADCAST, |one| one.mac(self.place_of(at)))
     }
 
-    /// A station knows ports of its zones, and no others. A Linux kernel knows all of them.
+    /// A station knows ports of its zones, and no others. Hosts and Linux kernels know all of them;
+    /// a target knows those that have logged in to it.
     fn sees_its_own(&self, at: usize, login: &SwitchLogin) -> Result<(), Wrong> {
         let (servers, hosts) = (self.servers.len(), self.hosts.len());
-        let seen = if at < servers {
-            known(&self.servers[at].station.port)
+        let zone: BTreeSet<_> = self.zone_of(at).map(|port| port.wwpn).collect();
+        let (seen, is_right) = if at < servers {
+            let seen = known(&self.servers[at].station.port)?;
+            let is_right = seen.is_subset(&zone);
+            (seen, is_right)
         } else if at < servers + hosts {
-            known(&self.hosts[at - servers].station.port)
+            let seen = known(&self.hosts[at - servers].station.port)?;
+            let is_right = seen == zone;
+            (seen, is_right)
         } else {
             return self.kernel_sees(at);
         };
-        for wwpn in seen? {
-            let other = self.watch.number(wwpn);
-            if !other.is_some_and(|other| self.watch.share(at, other)) {
-                return Err(format!("{at} ({:?}) sees {wwpn}", login.fc_id));
-            }
+        if is_right {
+            Ok(())
+        } else {
+            let own = login.fc_id;
+            Err(format!("{at} ({own:?}) sees {seen:?}, not {zone:?}"))
         }
-        Ok(())
+    }
+
+    /// The others that a port is to see.
+    fn zone_of(&self, at: usize) -> impl Iterator<Item = &ZonedPort> {
+        let others = 0..self.watch.ports.len();
+        let others = others.filter(move |other| *other != at && self.watch.share(at, *other));
+        others.map(|other| &self.watch.ports[other])
     }
 
     /// A VN_Port of a kernel, by the number of the port.
@@ -210,10 +223,8 @@ impl FabricWorld {
     }
 
     fn kernel_sees(&self, at: usize) -> Result<(), Wrong> {
-        let others = 0..self.watch.ports.len();
-        let others = others.filter(|other| *other != at && self.watch.share(at, *other));
-        let names = others.map(|other| self.watch.ports[other]);
-        let zone: BTreeSet<_> = names
+        let zone: BTreeSet<_> = self
+            .zone_of(at)
             .filter_map(|port| Some((port.fc_id?, port.wwpn)))
             .collect();
         let view = &self.vn_port(at).local_port;
@@ -258,7 +269,7 @@ impl FabricWorld {
 }
 
 /// Remote ports that a port of ours knows, once it has asked the services all that it asks.
-fn known<F: Fc4Layer>(port: &Port<F>) -> Result<Vec<Wwn>, Wrong> {
+fn known<F: Fc4Layer>(port: &Port<F>) -> Result<BTreeSet<Wwn>, Wrong> {
     if port.is_linking(Wwn(0)) {
         return Err(format!("{} is looking", port.wwpn()));
     }
