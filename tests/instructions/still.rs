@@ -111,7 +111,7 @@ impl Ring for Still {
     }
 
     fn waker(&self) -> Waker {
-        Waker::of_nobody().expect("a descriptor")
+        Waker::detached().expect("a descriptor")
     }
 }
 

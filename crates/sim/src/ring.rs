@@ -255,7 +255,7 @@ impl Ring for Kernel {
     }
 
     fn waker(&self) -> Waker {
-        Waker::of_nobody().expect("a descriptor for an eventfd")
+        Waker::detached().expect("a descriptor for an eventfd")
     }
 }
 

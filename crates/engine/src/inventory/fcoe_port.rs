@@ -80,7 +80,7 @@ pub enum NotAPort {
     Name(&'static str, String),
     /// A worldwide name that is not in use.
     #[error("{0}={1}: this name is reserved; omit {0}= to derive one from the Ethernet address")]
-    Nobody(&'static str, Wwn),
+    Reserved(&'static str, Wwn),
     /// A further port that has the name of another one.
     #[error("npiv={0}: another port has this name: give each further port its own")]
     SameName(Wwn),
@@ -295,7 +295,7 @@ fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), Not
 fn worldwide(key: &'static str, name: &str) -> Result<Wwn, NotAPort> {
     let wrong = |_| NotAPort::Name(key, name.to_owned());
     match name.parse().map_err(wrong)? {
-        wwn @ Wwn(0 | u64::MAX) => Err(NotAPort::Nobody(key, wwn)),
+        wwn @ Wwn(0 | u64::MAX) => Err(NotAPort::Reserved(key, wwn)),
         wwn => Ok(wwn),
     }
 }

@@ -32,7 +32,7 @@ impl Waker {
     /// # Errors
     ///
     /// When the process has too many descriptors.
-    pub fn of_nobody() -> io::Result<Self> {
+    pub fn detached() -> io::Result<Self> {
         Ok(Self::new(&Bell::new()?))
     }
 

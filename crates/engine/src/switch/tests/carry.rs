@@ -170,10 +170,10 @@ fn zones_are_read_again_whole_or_not_at_all() {
     switch.stop();
 }
 
-/// The host at the other end does not read, so that its queue fills up: the cable of who sends is
-/// not read for a while, and then loses frames. Who sends to others is not concerned.
+/// The host at the other end does not read, so that its queue fills up: the sender's cable is
+/// not read for a while, and then loses frames. A host that sends to others is not concerned.
 #[test]
-fn who_does_not_read_holds_nobody_up() {
+fn a_host_that_does_not_read_delays_no_other() {
     let switch = Running::start(3, |_, _| {});
     let (mut one, stuck, mut third) = (switch.host(0), switch.host(1), switch.host(2));
     let payload = [7; 2048];

@@ -38,7 +38,7 @@ impl Rig {
             ..SwitchConfig::default()
         };
         let switch = switch_of(&config, 2);
-        let waker = || Waker::of_nobody().unwrap();
+        let waker = || Waker::detached().unwrap();
         let (orders, heard) = OrderSender::new(waker());
         let (table, board) = (switch.forwarding(), PortBoard::new(2));
         let wakers = (0..3).map(|_| waker()).collect();

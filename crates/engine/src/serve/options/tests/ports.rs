@@ -48,11 +48,11 @@ fn a_port_is_read_with_what_follows_it() {
         ("eth0,wwpn=20:00", NotAPort::Name("wwpn", "20:00".into())),
         (
             "eth0,wwnn=0000000000000000",
-            NotAPort::Nobody("wwnn", Wwn(0)),
+            NotAPort::Reserved("wwnn", Wwn(0)),
         ),
         (
             "eth0,wwpn=ff:ff:ff:ff:ff:ff:ff:ff",
-            NotAPort::Nobody("wwpn", Wwn(u64::MAX)),
+            NotAPort::Reserved("wwpn", Wwn(u64::MAX)),
         ),
         ("eth0,npiv=2000000000000001", NotAPort::OfFabric("npiv")),
         (
