@@ -128,8 +128,8 @@ impl InterfaceWatch {
         self.retry.set(PAUSE)
     }
 
-    /// How the link is, if it has changed, after `act` has done what that takes; it is told whether
-    /// another interface has the name now. When either fails nothing has changed yet, and it is
+    /// How the link is, if it has changed or is another interface's, after `act` has done what that
+    /// takes; it is told whether another interface has the name now. When either fails nothing has changed yet, and it is
     /// time to look again in a while, or when something else is told: the reactor wakes for other
     /// reasons many times before that.
     pub(super) fn look(
@@ -146,7 +146,8 @@ impl InterfaceWatch {
             return Err(cause);
         }
         let link = self.link();
-        Ok((link != before.link).then_some(link))
+        let is_news = link != before.link || self.index() != before.index;
+        Ok(is_news.then_some(link))
     }
 
     fn look_and(

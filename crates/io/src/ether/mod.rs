@@ -301,7 +301,8 @@ impl EtherPort {
         }
     }
 
-    /// How the link is, if it has changed. Costs no system call while frames come in.
+    /// How the link is, if it has changed, or if another interface has the name now, whose link may
+    /// be equal. Costs no system call while frames come in.
     ///
     /// # Errors
     ///

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::super::filter::{program, takes};
 use super::super::interface_watch::InterfaceWatch;
+use super::super::link;
 use super::super::packet::Refusals;
 use super::super::{EtherOpenError, LinkStatus, PacketPort};
 use super::*;
@@ -17,6 +18,7 @@ mod mtu_2500 {
         frames_go_again_once_the_link_is_back
         a_port_at_an_interface_that_is_down_waits_for_it
         an_interface_that_is_made_anew_is_taken_up
+        an_interface_replaced_by_one_of_an_equal_link_is_news
         what_cannot_be_acted_on_is_tried_again_when_it_is_time
         a_change_of_the_mtu_is_news
         news_is_taken_from_what_was_told_without_asking
@@ -213,6 +215,22 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     let to = pair.a.mac();
     send(&mut pair.b, &frame(to, FCOE, 100));
     assert_eq!(receive(&mut pair.a, 1), [(frame(to, FCOE, 100), None)]);
+}
+
+/// As where all that was told in between was read at once: what forwards by its number has to know.
+fn an_interface_replaced_by_one_of_an_equal_link_is_news() {
+    let mut pair = pair();
+    ip("link del va");
+    ip("link add va mtu 2500 type veth peer name vb mtu 2500");
+    ip("link set va up");
+    ip("link set vb up");
+    let deadline = Instant::now() + LONG;
+    while !link::look("vb").unwrap().link.up {
+        assert!(Instant::now() < deadline, "it does not come up");
+    }
+    // That it is up is told a moment after it is seen.
+    std::thread::sleep(SHORT);
+    while news(&mut pair.b) != link(true, 2500) {}
 }
 
 /// And not at each wake of the reactor, which has other sockets.
