@@ -201,15 +201,24 @@ impl Switches {
             row, zones, open, ..
         } = prepared;
         let options = self.options(name, &row, &zones);
-        let started = self.keeper.aside(move || run(open, &options));
-        let stopped = || Err(std::io::Error::other("the daemon ends").into());
-        let running = self.told(name, started.unwrap_or_else(stopped));
+        let running = self.start_aside(name, move || run(open, &options));
         let held = HeldRow {
             row,
             zones,
             running,
         };
         self.rows().insert(name.to_owned(), held);
+    }
+
+    /// Starts it on the thread for that, so that it has its priority.
+    fn start_aside(
+        &self,
+        name: &str,
+        start: impl FnOnce() -> Result<RunningSwitch, SwitchError> + Send + 'static,
+    ) -> Option<Arc<RunningSwitch>> {
+        let started = self.keeper.aside(start);
+        let failed = |cause| Err(std::io::Error::other(cause).into());
+        self.told(name, started.unwrap_or_else(failed))
     }
 
     /// A start, as the alarms have it.

@@ -17,6 +17,17 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Where jobs are sent to; nowhere once it has been stopped.
 pub(super) struct Keeper(Mutex<Option<Sender<Job>>>);
 
+/// Why something was not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotStarted {
+    /// The thread has been stopped.
+    #[error("the daemon ends")]
+    Stopped,
+    /// It has panicked. The thread goes on.
+    #[error("its start has panicked (the log tells why)")]
+    Panicked,
+}
+
 impl Keeper {
     pub(super) fn new() -> (Self, Receiver<Job>) {
         let (jobs, received) = channel();
@@ -31,17 +42,19 @@ impl Keeper {
         Ok(())
     }
 
-    /// Does something there, and waits for it; `None` once the thread has been stopped.
+    /// Starts something there, and waits until that is done.
     pub(super) fn aside<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
+        start: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotStarted> {
         let (told, done) = channel();
-        let job: Job = Box::new(move || drop(told.send(work())));
+        let job: Job = Box::new(move || drop(told.send(panics::contained(start))));
         let jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.as_ref()?.send(job).ok()?;
+        let sender = jobs.as_ref().ok_or(NotStarted::Stopped)?;
+        sender.send(job).map_err(|_| NotStarted::Stopped)?;
         drop(jobs);
-        done.recv().ok()
+        let done = done.recv().map_err(|_| NotStarted::Stopped)?;
+        done.ok_or(NotStarted::Panicked)
     }
 
     pub(super) fn stop(&self) {

@@ -286,3 +286,21 @@ fn a_switch_that_does_not_answer_is_an_alarm_until_it_does() {
     assert_eq!(rig.running(), [("a".to_owned(), 1)]);
     assert_eq!(rig.told(), [""; 0]);
 }
+
+/// Whoever reads the alarm would look for what stops the daemon.
+#[test]
+fn a_start_that_panics_is_not_told_as_the_end_of_the_daemon() {
+    let rig = Rig::new();
+    let start = |start: fn() -> _| {
+        assert!(rig.switches.start_aside("a", start).is_none());
+        rig.told().concat()
+    };
+    let panicked = start(|| panic!("as a bug would"));
+    assert!(
+        panicked.contains("its start has panicked (the log tells why)"),
+        "{panicked}"
+    );
+    rig.switches.stop();
+    let stopped = start(|| panic!("it does not begin"));
+    assert!(stopped.contains("the daemon ends"), "{stopped}");
+}
