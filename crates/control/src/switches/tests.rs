@@ -5,8 +5,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::switch::options::Place;
+use engine::switch::testing::Enode;
+use fc::fabric::DropReason;
 use io::ring::RingKind;
 use tempfile::TempDir;
 
@@ -68,6 +72,23 @@ impl Rig {
             .collect()
     }
 
+    /// A host that is logged in at a cable.
+    fn host(&self, cable: &str) -> Enode {
+        let mut host = Enode::plug(&Place::Cable(self.path(cable)), None);
+        host.log_in();
+        host
+    }
+
+    /// Frames that the switch of a row has dropped as no zone has both ports.
+    fn zoned(&self, row: &str) -> u64 {
+        let mut surveys = self.switches.surveys().into_iter();
+        let (_, survey) = surveys.find(|(name, _)| name == row).unwrap();
+        let ports = survey.unwrap().ports.into_iter();
+        let dropped = ports.flat_map(|port| port.dropped);
+        let zoned = dropped.filter(|(reason, _)| *reason == DropReason::Zoned);
+        zoned.map(|(_, frames)| frames).sum()
+    }
+
     fn told(&self) -> Vec<String> {
         self.alarms.list().iter().map(ToString::to_string).collect()
     }
@@ -104,18 +125,29 @@ fn a_row_runs_as_long_as_it_is_there() {
     assert_eq!(rig.told(), [""; 0]);
 }
 
-/// The thread stays: what it has counted is not forgotten.
+/// Hosts stay logged in. What is sent once the change has been made goes by the new zones.
 #[test]
 fn zones_are_exchanged_while_a_switch_runs() {
     let mut rig = Rig::new();
-    rig.apply(ONE).unwrap();
+    rig.apply(TWO).unwrap();
     let thread = |rig: &Rig| Arc::as_ptr(rig.switches.rows()["a"].running.as_ref().unwrap());
     let before = thread(&rig);
+    let (mut one, mut other) = (rig.host("a"), rig.host("b"));
+    one.send(other.fc_id, b"open");
+    assert_eq!(other.next_frame(), (one.fc_id, b"open".to_vec()));
+
     let zones = "zones = [\"zone z = port:cable:DIR/a\", \"zoneset s = z\", \"active s\"]";
-    rig.apply(&ONE.replace("open = true", zones)).unwrap();
+    rig.apply(&TWO.replace("open = true", zones)).unwrap();
+    one.send(other.fc_id, b"zoned");
+    // What is answered later was read later.
+    one.solicit();
+    assert_eq!(rig.zoned("a"), 1);
+
+    rig.apply(TWO).unwrap();
+    one.send(other.fc_id, b"open again");
+    assert_eq!(other.next_frame(), (one.fc_id, b"open again".to_vec()));
     assert_eq!(thread(&rig), before);
-    assert_eq!(rig.switches.rows()["a"].zones.active(), Some("s"));
-    rig.apply(&format!("{ONE}domain = 7\n")).unwrap();
+    rig.apply(&format!("{TWO}domain = 7\n")).unwrap();
     assert_ne!(thread(&rig), before, "another domain is another switch");
 }
 
@@ -152,7 +184,7 @@ fn what_cannot_run_at_the_start_is_an_alarm_until_it_can() {
     let until = Instant::now() + Duration::from_secs(60);
     while rig.running().is_empty() {
         assert!(Instant::now() < until, "{:?}", rig.told());
-        std::thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(rig.told(), [""; 0]);
 }
@@ -229,7 +261,7 @@ fn a_file_that_only_its_owner_reads_is_no_zone_file() {
 fn a_zone_file_that_hangs_holds_a_change_up_for_a_while_and_the_next_one_not_at_all() {
     let mut rig = Rig::with(ZoneFiles {
         read: |_| loop {
-            std::thread::park();
+            thread::park();
         },
         patience: Duration::from_secs(1),
         ..ZoneFiles::default()
