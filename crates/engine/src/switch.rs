@@ -91,7 +91,9 @@ use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
 use self::threads::{CoreThreads, WaitingThreads};
 pub use self::vlan::OtherVlan;
-pub use self::zone_file::{PendingRead, ReadError, ZoneReads, ZonesError, read_zones};
+pub use self::zone_file::{
+    PendingRead, ReadError, ZoneReads, ZonesError, read_open_zones, read_zones,
+};
 
 /// A port that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -37,16 +37,31 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// As of [`read_at_most`], and for a pipe or a device.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    take(open_regular(path)?, most)
+}
+
+/// A regular file, for [`take`]: what is asked of it in between is of the file that is read then,
+/// whatever its path names meanwhile.
+///
+/// # Errors
+///
+/// As the file system has it, and for a pipe or a device.
+pub fn open_regular(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     let file = options.open(path)?;
     check_regular(&file)?;
-    take(file, most)
+    Ok(file)
 }
 
-fn take(file: File, most: u64) -> io::Result<Vec<u8>> {
+/// The bytes of an open file that has at most `most`.
+///
+/// # Errors
+///
+/// As of [`read_at_most`].
+pub fn take(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -2,19 +2,20 @@
 //! be had.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::switch::options::Place;
+use engine::switch::read_open_zones;
 use engine::switch::testing::Enode;
 use fc::fabric::DropReason;
 use io::ring::RingKind;
 use tempfile::TempDir;
 
-use super::zone_files::ZoneFiles;
+use super::zone_files::{ZoneFiles, open_readable};
 use super::{Switches, at};
 use crate::alarm::{AlarmBoard, AlarmKind};
 use crate::document::parse;
@@ -254,6 +255,23 @@ fn a_file_that_only_its_owner_reads_is_no_zone_file() {
     let refused = rig.apply(&row).unwrap_err();
     assert!(refused[0].contains("chmod o+r"), "{refused:?}");
     assert!(!refused[0].contains("correct"), "{refused:?}");
+}
+
+/// A path may name one file when it is looked at, and another one a moment later.
+#[test]
+fn the_zone_file_that_is_read_is_the_one_whose_permissions_were_looked_at() {
+    let rig = Rig::new();
+    let [path, secret] = ["zones", "secret"].map(|name| rig.path(name));
+    fs::write(&path, "zone z = port:eth1\nzoneset s = z\nactive s\n").unwrap();
+    fs::write(&secret, "correct horse\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let file = open_readable(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    symlink(&secret, &path).unwrap();
+    let zones = read_open_zones(&path, file).unwrap();
+    assert_eq!(zones.active(), Some("s"));
+    let refused = open_readable(&path).unwrap_err();
+    assert!(refused.contains("chmod o+r"), "{refused}");
 }
 
 /// As on a server that does not answer. A tree with three of them is waited for once.

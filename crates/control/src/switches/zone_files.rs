@@ -2,7 +2,7 @@
 //! as one may lie on a server that does not answer and changes wait for it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use engine::switch::{self, PendingRead, ReadError, ZoneReads};
 use fc::fabric::zones::Zones;
+use runtime::files;
 
 use crate::tree::{SwitchRow, Tree};
 
@@ -71,22 +72,25 @@ fn own_zones(row: &SwitchRow) -> ReadZones {
 }
 
 fn read(path: &Path) -> ReadZones {
-    check_readable(path)?;
-    switch::read_zones(path).map_err(|error| error.to_string())
+    let file = open_readable(path)?;
+    switch::read_open_zones(path, file).map_err(|error| error.to_string())
 }
 
 /// What is wrong in a zone file is told to whoever may change the tree, with its words. So it must
-/// not be one that only root can read, such as a secret.
-fn check_readable(path: &Path) -> Result<(), String> {
+/// not be one that only root can read, such as a secret. The permissions are those of what was
+/// opened: the path may name another file a moment later.
+pub(super) fn open_readable(path: &Path) -> Result<File, String> {
     let shown = path.display();
-    let metadata = fs::metadata(path).map_err(|cause| format!("{shown}: {cause}"))?;
+    let failed = |cause| format!("{shown}: {cause}");
+    let file = files::open_regular(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     if metadata.permissions().mode() & OTHERS_READ == 0 {
         return Err(format!(
             "{shown}: only its owner or group can read it, so its words must not be told: chmod \
              o+r {shown}, or name a file of zones"
         ));
     }
-    Ok(())
+    Ok(file)
 }
 
 /// S_IROTH.

@@ -2,6 +2,8 @@
 //! not answer.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -25,9 +27,19 @@ pub struct ZonesError(String);
 ///
 /// See [`ZonesError`].
 pub fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
+    let file = files::open_regular(path);
+    read_open_zones(path, file.map_err(|cause| failed(path, &cause))?)
+}
+
+/// The zones of a file that was opened at this path.
+///
+/// # Errors
+///
+/// See [`ZonesError`].
+pub fn read_open_zones(path: &Path, file: File) -> Result<Arc<Zones>, ZonesError> {
     let shown = path.display();
-    let failed = |cause: &dyn std::fmt::Display| ZonesError(format!("--zones {shown}: {cause}"));
-    let bytes = files::read_regular(path, TEXT_MAX as u64).map_err(|cause| failed(&cause))?;
+    let failed = |cause: &dyn Display| failed(path, cause);
+    let bytes = files::take(file, TEXT_MAX as u64).map_err(|cause| failed(&cause))?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| failed(&"it is not UTF-8 text: check that it is the zone file"))?;
     if is_blank(&text) {
@@ -43,6 +55,10 @@ pub fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
         ))
     })?;
     Ok(Arc::new(zones))
+}
+
+fn failed(path: &Path, cause: &dyn Display) -> ZonesError {
+    ZonesError(format!("--zones {}: {cause}", path.display()))
 }
 
 /// Whether nothing stands in a zone file but comments.
