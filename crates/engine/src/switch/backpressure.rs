@@ -1,4 +1,4 @@
-//! Backpressure: which cables are left unread, as what comes in there goes to a port that is slower.
+//! Backpressure: which cables are left unread, as what comes in goes to a port that is slower.
 //!
 //! Class 3 has no flow control, but a cable has: a socket that is not read fills up, and its other
 //! end waits. So a cable is not read while frames that came from it fill the queue of an egress

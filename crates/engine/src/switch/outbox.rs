@@ -1,9 +1,9 @@
-//! Control frames (those that the machine itself sends), on their way to the ports of all cores, and
+//! Control frames (those that the machine itself sends) on their way to the ports of all cores, and
 //! answers to orders of other threads.
 //!
-//! Each belongs to the table of its moment, and leaves core 0 when all cores have acknowledged that
-//! table: an answer to a logout, or a notice of other zones, is true when it is heard. Later changes
-//! do not hold earlier answers up, however fast they come.
+//! Each belongs to the table of its moment. It leaves core 0 when all cores have acknowledged that
+//! table: an answer to a logout, or a notice of other zones, is true when it is heard. However fast
+//! later changes come, they do not hold earlier answers up.
 //!
 //! A core that acknowledges nothing for [`ACKNOWLEDGE_MAX`] is not waited for any longer. It does
 //! not forward meanwhile, and when it goes on, what it has in its hands is as old as E_D_TOV: other
@@ -23,7 +23,7 @@ use super::core::number;
 use super::cores::{FIRST_VERSION, SwitchCores};
 use super::machine::{OrderAnswer, SwitchMachine};
 
-/// Bytes of control frames that have not left by a port, at the most: the rest waits in the machine.
+/// Bytes of control frames that have not left by a port. More of them wait in the machine.
 pub(super) const CONTROL_MAX: usize = 64 << 10;
 
 /// How long core 0 waits for a core that acknowledges nothing.
