@@ -41,7 +41,9 @@ pub use self::idle::{BlockingPort, IdlePorts, PortTerms};
 pub use self::names::{PortNames, PortOwner};
 pub use self::problems::{FrameLoss, FrameLosses, LinkProblem, NoPort, interface_below_vlan};
 pub use self::status::{FcfStatus, PortCounts, PortStatus, RemoteStatus, UnitStatus, ports_here};
-pub use self::status_socket::{StatusAnswers, StatusKind, StatusSocket, ask_all};
+pub use self::status_socket::{
+    ANSWER_BYTES, StatusAnswers, StatusKind, StatusSocket, answer_len, ask_all,
+};
 
 /// An N_Port with the Ethernet port that it is on.
 pub struct NPort<F: Fc4Layer> {

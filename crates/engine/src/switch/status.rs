@@ -1,12 +1,11 @@
 //! What a switch tells other programs of its user: `lunar ls switch` shows it.
 
-use std::collections::BTreeMap;
 use std::process;
 
 use fc::fabric::SwitchLogin;
 use fc::fabric::zones::{ZoneMember, Zones};
-use fc::wire::names::FcId;
-use runtime::n_port::{StatusKind, StatusSocket};
+use fc::wire::ct::name_server::SymbolicName;
+use runtime::n_port::{ANSWER_BYTES, StatusKind, StatusSocket, answer_len};
 use scsi::medium::Now;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +35,7 @@ pub struct SwitchStatus {
     pub active: bool,
     /// Its ports.
     pub ports: Vec<SwitchPortStatus>,
-    /// The VN_Ports that are logged in, up to 256.
+    /// The VN_Ports that are logged in, up to 256, and as many as an answer has room for.
     pub logins: Vec<LoginStatus>,
     /// How many there are.
     pub logins_total: usize,
@@ -143,30 +142,52 @@ impl SwitchMachine {
     }
 
     fn status(&mut self, lasting: &SwitchStatus, ports: &mut OwnPorts) -> SwitchStatus {
-        let survey = self.survey(ports);
         let mut status = lasting.clone();
-        status.active = survey.is_active;
-        for (port, counted) in status.ports.iter_mut().zip(&survey.ports) {
+        status.active = self.switch.is_active();
+        for (port, counted) in status.ports.iter_mut().zip(self.survey_ports(ports)) {
             port.forwarded_frames = counted.frames;
             port.forwarded_bytes = counted.bytes;
             port.dropped_frames = counted.dropped.iter().map(|(_, frames)| frames).sum();
         }
-        let registered = self.switch.registered();
-        let names = registered.map(|port| (port.login.fc_id, port.symbolic_port.to_string()));
-        let names: BTreeMap<FcId, String> = names.collect();
         let zones = &self.zones;
-        let told = |login| login_status(login, zones, names.get(&login.fc_id));
-        status.logins = survey.logins.iter().take(LISTED_MAX).map(told).collect();
-        status.logins_total = survey.logins.len();
         status.zone_set = zones.active().map(str::to_owned);
         status.default_permit = zones.permits();
         let all = zones.zones().iter().take(LISTED_MAX);
         status.zones = all.map(|zone| zone.name.to_string()).collect();
+        status.logins_total = self.switch.logins().count();
+        // Both are by N_Port_ID.
+        let registered = self.switch.registered();
+        let named = registered.map(|port| (port.login.fc_id, port.symbolic_port));
+        let mut named = named.peekable();
+        status.list(self.switch.logins().map(|login| {
+            while named.next_if(|(id, _)| *id < login.fc_id).is_some() {}
+            let name = named.next_if(|(id, _)| *id == login.fc_id);
+            login_status(login, zones, name.map(|(_, name)| name))
+        }));
         status
     }
 }
 
-fn login_status(login: &SwitchLogin, zones: &Zones, symbolic: Option<&String>) -> LoginStatus {
+impl SwitchStatus {
+    /// Lists logins, as many as the answer has room for.
+    pub(super) fn list(&mut self, logins: impl Iterator<Item = LoginStatus>) {
+        let mut room = ANSWER_BYTES.saturating_sub(answer_len(self));
+        for login in logins.take(LISTED_MAX) {
+            // And the comma.
+            let Some(left) = room.checked_sub(answer_len(&login) + 1) else {
+                return;
+            };
+            room = left;
+            self.logins.push(login);
+        }
+    }
+}
+
+fn login_status(
+    login: &SwitchLogin,
+    zones: &Zones,
+    symbolic: Option<&SymbolicName>,
+) -> LoginStatus {
     let member = ZoneMember {
         wwpn: login.wwpn,
         wwnn: login.wwnn,
@@ -184,13 +205,12 @@ fn login_status(login: &SwitchLogin, zones: &Zones, symbolic: Option<&String>) -
         enode: login.enode.to_string(),
         max_frame: login.max_payload,
         further: login.is_further,
-        symbolic_name: symbolic.cloned().unwrap_or_default(),
+        symbolic_name: symbolic.map(SymbolicName::to_string).unwrap_or_default(),
         zones: names.map(str::to_owned).collect(),
     }
 }
 
-/// Ports and zones that are told of. With all of them an answer would be longer than a socket has
-/// room for.
+/// Ports and zones that are told of: the thread that moves frames spends its time on each.
 const LISTED_MAX: usize = 256;
 
 /// Zones that are told of each port.

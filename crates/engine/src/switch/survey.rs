@@ -45,6 +45,17 @@ pub struct SwitchPortSurvey {
 impl SwitchMachine {
     /// What it has now.
     pub(super) fn survey(&mut self, own: &mut OwnPorts) -> SwitchSurvey {
+        SwitchSurvey {
+            ports: self.survey_ports(own),
+            switch_name: self.switch.switch_name(),
+            fabric_name: self.switch.fabric_name(),
+            is_active: self.switch.is_active(),
+            logins: self.switch.logins().cloned().collect(),
+        }
+    }
+
+    /// What has been counted at its ports.
+    pub(super) fn survey_ports(&mut self, own: &mut OwnPorts) -> Vec<SwitchPortSurvey> {
         own.tell(&self.board);
         let mut ports = Vec::with_capacity(self.places.len());
         for (at, place) in self.places.iter().enumerate() {
@@ -63,14 +74,9 @@ impl SwitchMachine {
                 lost: facts.lost,
             });
         }
-        SwitchSurvey {
-            switch_name: self.switch.switch_name(),
-            fabric_name: self.switch.fabric_name(),
-            is_active: self.switch.is_active(),
-            ports,
-            logins: self.switch.logins().cloned().collect(),
-        }
+        ports
     }
+
     /// What came in at a port: the counts of all cores.
     pub(super) fn counters(&self, at: usize) -> PortCounters {
         let mut counters = self.board.at(at).counters.clone();

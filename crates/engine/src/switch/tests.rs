@@ -17,6 +17,7 @@ mod outbox;
 mod pfc_watch;
 mod port;
 mod running;
+mod status;
 mod unseen;
 mod vlan;
 mod zone_file;

@@ -3,8 +3,8 @@
 //! Whoever connects is sent one JSON object, and nothing is read. The socket is one of those that
 //! the Ethernet port waits for, and is answered by the thread that moves frames: no other one has
 //! to be let in to what that owns. An answer takes some ten microseconds, and there is none while
-//! nothing asks. It is as long as a socket has room for, so that whoever reads slowly holds nothing
-//! up.
+//! nothing asks. It has to be no longer than a socket has room for ([`ANSWER_BYTES`]), so that
+//! whoever reads slowly holds nothing up: what does not go in at once is cut off.
 //!
 //! Sockets lie beside the claims of names, in a folder of this user and this network namespace,
 //! with mode 0600. Those of dead processes are removed by whoever finds them.
@@ -161,10 +161,19 @@ impl Drop for StatusSocket {
     }
 }
 
+/// Bytes that something takes in an answer.
+pub fn answer_len(told: &impl Serialize) -> usize {
+    serde_json::to_vec(told).map_or(0, |bytes| bytes.len())
+}
+
 fn give(mut stream: UnixStream, told: &impl Serialize) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.write_all(&serde_json::to_vec(told)?)
 }
+
+/// Bytes of an answer that any socket has room for: by default Linux lets 208 KiB wait in one, with
+/// what it keeps beside them.
+pub const ANSWER_BYTES: usize = 128 << 10;
 
 /// How often it is looked whether anything asks.
 const LOOK: Duration = Duration::from_millis(5);
