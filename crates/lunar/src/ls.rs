@@ -24,6 +24,10 @@ use crate::serve::args::HASHES;
 use crate::units::{bare_table, choice, human_size, lines, without_codes};
 use crate::{VerbError, documents, log};
 
+/// What is said of a port or a switch that has told what cannot be parsed.
+pub(crate) const GARBLED: &str =
+    "cannot be read: is it of another version? lunar --version tells this one's";
+
 /// List the targets of portals and their units
 ///
 /// lunar asks each portal for its targets, logs in to each target, and asks it for its units. A

@@ -4,6 +4,7 @@
 mod tests;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 use fcoe_utils::instance::directory_name;
@@ -11,6 +12,7 @@ use fcoe_utils::sysfs::{ROOT, SysfsDir};
 use runtime::n_port::{FcfStatus, PortStatus, RemoteStatus, UnitStatus, ports_here};
 
 use crate::VerbError;
+use crate::ls::GARBLED;
 
 /// The running ports of this program, as they were when they were asked.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ impl OwnPorts {
     /// Those of this machine. A copy of another machine's sysfs has none.
     pub(super) fn beside(sysfs: &Path) -> Self {
         let is_here = sysfs == Path::new(ROOT);
-        Self(if is_here { ports_here() } else { Vec::new() })
+        Self(if is_here { known_ports() } else { Vec::new() })
     }
 
     /// sysfs with the ports laid over it.
@@ -36,6 +38,16 @@ impl OwnPorts {
         let mut names = (0..self.0.len()).map(|at| name_of(&self.0, at));
         self.0.get(names.position(|known| known == name)?)
     }
+}
+
+/// The running ports. One whose answer cannot be read is told of on standard error.
+fn known_ports() -> Vec<PortStatus> {
+    let answers = ports_here();
+    for process in answers.garbled {
+        let line = format!("lunar: the answer of the port of process {process} {GARBLED}\n");
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+    answers.told
 }
 
 /// sysfs with the running ports of this program laid over it.
@@ -56,7 +68,7 @@ pub(super) fn refuse_change(sysfs: &Path, interface: &str) -> Result<(), VerbErr
     if sysfs != Path::new(ROOT) {
         return Ok(());
     }
-    let ports = ports_here();
+    let ports = known_ports();
     let Some(port) = ports.iter().find(|port| interface_of(port) == interface) else {
         return Ok(());
     };

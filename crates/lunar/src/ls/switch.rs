@@ -5,13 +5,15 @@ use std::fs;
 use engine::switch::status::{LoginStatus, SwitchStatus};
 use runtime::n_port::{StatusKind, ask_all};
 
+use super::GARBLED;
 use crate::units::{bare_table, lines};
 use crate::{VerbError, documents};
 
 /// Lists them. Gives what is wrong: there is none, or one does not answer.
 pub(super) fn list(json: bool) -> Result<Vec<String>, VerbError> {
     let answers = ask_all(StatusKind::Switch);
-    let switches = switches(&answers.told);
+    let mut switches: Vec<SwitchStatus> = answers.told;
+    switches.sort_by(|one, other| one.switch_name.cmp(&other.switch_name));
     if json {
         for switch in &switches {
             documents::print_json(switch)?;
@@ -20,12 +22,19 @@ pub(super) fn list(json: bool) -> Result<Vec<String>, VerbError> {
         let texts: Vec<_> = switches.iter().map(tables).collect();
         documents::print(texts.join("\n").as_bytes())?;
     }
-    Ok(match &answers.silent[..] {
-        [] if switches.is_empty() => {
-            vec!["no switch of this user runs here: lunar switch starts one".to_owned()]
-        }
-        silent => silent.iter().map(|process| silence(*process)).collect(),
-    })
+    let silent = answers.silent.into_iter().map(silence);
+    let garbled = answers.garbled.into_iter().map(garbled);
+    let wrong: Vec<_> = silent.chain(garbled).collect();
+    if wrong.is_empty() && switches.is_empty() {
+        let none = "no switch of this user runs here: lunar switch starts one";
+        return Ok(vec![none.to_owned()]);
+    }
+    Ok(wrong)
+}
+
+/// What is said of a switch whose answer cannot be read.
+fn garbled(process: u32) -> String {
+    format!("the answer of the switch of process {process} {GARBLED}")
 }
 
 /// What is said of a switch that does not answer.
@@ -37,14 +46,6 @@ fn silence(process: u32) -> String {
     } else {
         format!("the switch of process {process} does not answer: see in its log why")
     }
-}
-
-/// What switches have told of themselves, by name.
-fn switches(told: &[String]) -> Vec<SwitchStatus> {
-    let told = told.iter().map(|text| serde_json::from_str(text));
-    let mut switches: Vec<SwitchStatus> = told.filter_map(Result::ok).collect();
-    switches.sort_by(|one, other| one.switch_name.cmp(&other.switch_name));
-    switches
 }
 
 fn tables(switch: &SwitchStatus) -> String {

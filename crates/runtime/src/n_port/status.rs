@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NPort;
 use super::branch::BranchCounts;
-use super::status_socket::{StatusKind, ask_all};
+use super::status_socket::{StatusAnswers, StatusKind, ask_all};
 
 /// An N_Port of a process of this machine. Names and addresses are in their usual form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,17 +150,15 @@ const REMOTES_MAX: usize = 256;
 /// Logical units that are told of, for the same reason.
 const UNITS_MAX: usize = 256;
 
-/// All N_Ports of this user and network namespace, in the order of their processes.
+/// All N_Ports of this user and network namespace, in the order of their places.
 #[must_use]
-pub fn ports_here() -> Vec<PortStatus> {
-    let told = ask_all(StatusKind::Port).told;
-    let told = told.iter().map(|text| serde_json::from_str(text));
-    let mut ports: Vec<PortStatus> = told.filter_map(Result::ok).collect();
-    ports.sort_by(|one, other| {
+pub fn ports_here() -> StatusAnswers<PortStatus> {
+    let mut answers: StatusAnswers<PortStatus> = ask_all(StatusKind::Port);
+    answers.told.sort_by(|one, other| {
         let key = |port: &PortStatus| (port.place.clone(), port.pid, port.port_name.clone());
         key(one).cmp(&key(other))
     });
-    ports
+    answers
 }
 
 impl<F: Fc4Layer> NPort<F> {

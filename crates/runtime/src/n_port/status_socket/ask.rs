@@ -8,41 +8,47 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde::de::DeserializeOwned;
 
 use super::StatusKind;
 use crate::n_port::claim::ClaimDir;
 
 /// What came of asking.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatusAnswers {
-    /// A JSON text of each that has answered.
-    pub told: Vec<String>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusAnswers<T> {
+    /// What each has told that has answered.
+    pub told: Vec<T>,
     /// The numbers of the processes that have not: they are stopped, or busy with something else.
     pub silent: Vec<u32>,
+    /// The numbers of the processes whose answer is cut off, or one of another version.
+    pub garbled: Vec<u32>,
 }
 
 /// What all ports, or all switches, of this user and network namespace tell.
 #[must_use]
-pub fn ask_all(kind: StatusKind) -> StatusAnswers {
+pub fn ask_all<T: DeserializeOwned>(kind: StatusKind) -> StatusAnswers<T> {
     let folder = ClaimDir::of_this_user();
-    folder.map_or_else(|_| StatusAnswers::default(), |it| ask_in(it.path(), kind))
+    folder.map_or_else(|_| StatusAnswers::empty(), |it| ask_in(it.path(), kind))
 }
 
-pub(super) fn ask_in(folder: &Path, kind: StatusKind) -> StatusAnswers {
+pub(super) fn ask_in<T: DeserializeOwned>(folder: &Path, kind: StatusKind) -> StatusAnswers<T> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let (mut paths, others): (Vec<_>, Vec<_>) = entries
         .map(|entry| entry.path())
         .partition(|path| path.extension().is_some_and(|it| it == kind.extension()));
     others.iter().for_each(clear_begun);
     paths.sort();
-    let mut answers = StatusAnswers::default();
+    let mut answers = StatusAnswers::empty();
     // All of some have the same time. A process has room for so many descriptors.
     for some in paths.chunks(AT_ONCE) {
         let asked: Vec<_> = some.iter().map(|path| (path, connect_to(path))).collect();
         let deadline = Instant::now() + PATIENCE;
         for (path, asked) in asked {
             match asked.and_then(|stream| read(stream, deadline)) {
-                Ok(text) => answers.told.push(text),
+                Ok(text) => match serde_json::from_str(&text) {
+                    Ok(told) => answers.told.push(told),
+                    Err(_) => answers.garbled.extend(process_of(path)),
+                },
                 Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {
                     answers.silent.extend(process_of(path));
                 }
@@ -51,7 +57,18 @@ pub(super) fn ask_in(folder: &Path, kind: StatusKind) -> StatusAnswers {
         }
     }
     answers.silent.dedup();
+    answers.garbled.dedup();
     answers
+}
+
+impl<T> StatusAnswers<T> {
+    const fn empty() -> Self {
+        Self {
+            told: Vec::new(),
+            silent: Vec::new(),
+            garbled: Vec::new(),
+        }
+    }
 }
 
 /// Connects, unless the process is dead, whose sockets are removed. Nothing is waited for: the

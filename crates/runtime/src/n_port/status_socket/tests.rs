@@ -11,12 +11,16 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use scsi::medium::HeapLease;
 
 use super::super::{Attachment, NPort, PortOwner, PortStatus, ports_here};
-use super::ask::ask_in;
 use super::*;
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What all tell, each in a word.
+fn ask_in(folder: &Path, kind: StatusKind) -> StatusAnswers<String> {
+    ask::ask_in(folder, kind)
 }
 
 #[test]
@@ -37,11 +41,9 @@ fn whoever_connects_is_told() {
         socket.answer(begin.elapsed(), || "all is well");
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(asking.join().unwrap().told, ["\"all is well\""]);
-    assert_eq!(
-        ask_in(folder.path(), StatusKind::Port),
-        StatusAnswers::default()
-    );
+    assert_eq!(asking.join().unwrap().told, ["all is well"]);
+    let answers = ask_in(folder.path(), StatusKind::Port);
+    assert_eq!((answers.told.len(), answers.silent.len()), (0, 0));
     drop(socket);
     assert_eq!(files(folder.path()), [""; 0].map(PathBuf::from));
 }
@@ -52,10 +54,8 @@ fn what_a_dead_process_has_left_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let dead = folder.path().join("4711-00000000.port");
     drop(UnixListener::bind(&dead).unwrap());
-    assert_eq!(
-        ask_in(folder.path(), StatusKind::Port),
-        StatusAnswers::default()
-    );
+    let answers = ask_in(folder.path(), StatusKind::Port);
+    assert_eq!((answers.told.len(), answers.silent.len()), (0, 0));
     assert!(!dead.exists());
 }
 
@@ -97,6 +97,30 @@ fn one_that_is_silent_is_left_out() {
     assert!(silent.exists(), "its process is there");
 }
 
+/// Else it would look as if nothing ran there.
+#[test]
+fn one_whose_answer_is_cut_off_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(folder.path().join("4711-00000000.switch")).unwrap();
+    let here = folder.path().to_owned();
+    let asking = thread::spawn(move || ask_in(&here, StatusKind::Switch));
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.write_all(b"\"all is w").unwrap();
+    drop(stream);
+    let answers = asking.join().unwrap();
+    assert_eq!((answers.told.len(), answers.silent.len()), (0, 0));
+    assert_eq!(answers.garbled, [4711]);
+}
+
+#[test]
+fn an_answer_as_long_as_may_be_goes_into_a_socket_that_is_not_read() {
+    let (stream, reader) = UnixStream::pair().unwrap();
+    let told = "x".repeat(ANSWER_BYTES - 2);
+    assert_eq!(answer_len(&told), ANSWER_BYTES);
+    give(stream, &told).unwrap();
+    assert_eq!(io::read_to_string(reader).unwrap().len(), ANSWER_BYTES);
+}
+
 /// The kernel has whoever connects wait for room in the queue, without end.
 #[test]
 fn one_whose_queue_is_full_holds_up_nothing() {
@@ -135,7 +159,7 @@ fn of_many_all_are_asked() {
         let begin = Instant::now();
         while !has_asked.load(Relaxed) {
             for socket in &mut sockets {
-                socket.answer(begin.elapsed(), || 1);
+                socket.answer(begin.elapsed(), || "all is well");
             }
         }
         asking.join().unwrap()
@@ -171,7 +195,7 @@ fn an_n_port_tells_what_it_is_like() {
         port.receive(begin.elapsed());
         thread::sleep(Duration::from_millis(1));
     }
-    let all = asking.join().unwrap();
+    let all = asking.join().unwrap().told;
     let told = all.iter().find(|told| told.place == place.to_string());
     let told = told.unwrap_or_else(|| panic!("{all:?}"));
     let expected = PortStatus {
