@@ -25,9 +25,10 @@ use crate::{VerbError, log};
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, VerbError> {
     let json = args.json;
+    // Reading the files of --fcoe-config has lines to log.
+    log::start();
     let options = args.into_options()?;
     options.validate().map_err(VerbError::usage)?;
-    log::start();
     let orders = Orders::default();
     let serves = Arc::new(AtomicBool::new(false));
     heed_signals(&orders, Arc::clone(&serves)).map_err(VerbError::signals)?;

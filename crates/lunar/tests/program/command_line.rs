@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::rig::{Run, lunar, taken_portal};
+use crate::rig::{Run, folder, lunar, taken_portal};
 
 #[test]
 fn an_exposed_portal_says_the_ways_out() {
@@ -324,4 +324,15 @@ fn an_interface_that_is_not_there_is_a_failure() {
     let none = lunar("dcb lunar-none --seconds 1").ran();
     assert_eq!(none.code, Some(1));
     assert!(none.err.contains("no interface"), "{}", none.err);
+}
+
+#[test]
+fn the_log_names_what_means_nothing_in_files_of_fcoemon() {
+    let config = folder("fcoe-config");
+    let lines = "FCOE_ENABLE=\"yes\"\nMODE=\"vn2vn\"\nFOO=\"x\"\n";
+    fs::write(config.join("cfg-lunar-none"), lines).unwrap();
+    let line = format!("serve ram:1M --fcoe-config {} --open", config.display());
+    let ran = lunar(&line).ran();
+    let told = "cfg-lunar-none: line 3: FOO means nothing here";
+    assert!(ran.err.contains(told), "{}", ran.err);
 }
