@@ -1,5 +1,8 @@
 //! What is behind an Ethernet port of ours: N_Ports, and the units of those that are targets.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
@@ -248,12 +251,23 @@ fn seen(port: &LookingPort) -> Vec<DiscoveredPort> {
     for entry in port.walked() {
         let known = seen.iter_mut().find(|one| one.fc_id == Some(entry.fc_id));
         match known {
-            Some(known) => known.symbolic_name = symbolic(entry),
+            Some(known) => known.learn(entry),
             None => seen.push(listed(entry)),
         }
     }
     seen[1..].sort_by_key(|seen| seen.port_name);
     seen
+}
+
+impl DiscoveredPort {
+    /// Takes what the name server knows of a port beyond what we do. A port that we have no login
+    /// with has not told its node.
+    fn learn(&mut self, entry: &PortEntry) {
+        self.symbolic_name = symbolic(entry);
+        if self.node_name == Wwn::default() {
+            self.node_name = entry.wwnn;
+        }
+    }
 }
 
 /// One that the name server alone knows.
