@@ -107,18 +107,19 @@ fn examine(args: &DoctorArgs, place: &Place, stop: &AtomicBool) -> Result<Examin
         .hops
         .first()
         .is_some_and(|own| own.link.is_up);
-    let (path, mut unmeasured) = if is_up && !args.listen.is_zero() {
+    let sends = is_up && !args.listen.is_zero();
+    let (path, mut unmeasured) = if sends {
         measured(place, &survey.readings().hops, args.listen, stop)
     } else {
         (None, None)
     };
     survey.ends(SurveyPhase::Before).map_err(failed)?;
     // Where no port can be, no frame can be sent.
-    let may_blast = is_up && unmeasured.is_none() && !args.blast.is_zero();
+    let may_blast = sends && unmeasured.is_none() && !args.blast.is_zero();
     let blast = if may_blast {
         let blasted = ether::blast(place, args.blast, stop);
         blasted.unwrap_or_else(|cause| {
-            unmeasured = Some(format!("{name}: {cause}"));
+            unmeasured = Some(cause.to_string());
             None
         })
     } else {

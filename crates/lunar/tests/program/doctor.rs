@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::namespace::Namespace;
-use crate::rig::{Ran, Run, lunar};
+use crate::rig::{LUNAR, Ran, Run, lunar};
 
 /// Two interfaces that are connected with each other, of a bridge's width.
 const PAIR: &str = "ip link add va mtu 2500 up type veth peer name vb mtu 2500 && \
@@ -130,7 +130,7 @@ fn with_a_floor_at_the_other_end_frames_go_both_ways() {
     namespace.sh(PAIR);
     let _floor = namespace.start("floor --listen fcoe://vb --open --size 4M");
     let ran = namespace
-        .lunar("doctor fcoe://va --listen 0s --blast 300ms --json")
+        .lunar("doctor fcoe://va --listen 1s --blast 300ms --json")
         .ran();
     let told = ran.json();
     let blast = &told["blast"];
@@ -139,10 +139,24 @@ fn with_a_floor_at_the_other_end_frames_go_both_ways() {
     let lost = count("lost_in") + count("lost_out");
     let is_told = told["findings"] != Value::Array(Vec::new());
     assert_eq!(lost > 0, is_told, "{told}");
-    let none = namespace
-        .lunar("doctor fcoe://va --listen 0s --blast 0s --json")
-        .ran();
-    assert_eq!(none.json()["blast"], Value::Null);
+    // Neither of these has it send anything to the floor.
+    for silent in ["--listen 1s --blast 0s", "--listen 0s"] {
+        let line = format!("doctor fcoe://va {silent} --json");
+        let told = namespace.lunar(&line).ran().json();
+        assert_eq!(told["blast"], Value::Null, "{silent}");
+    }
+}
+
+/// What sends nothing needs no socket.
+#[test]
+fn the_settings_alone_are_read_without_a_privilege() {
+    let namespace = Namespace::new();
+    namespace.sh(PAIR);
+    let mut doctor = namespace.command("setpriv");
+    doctor.args(["--bounding-set", "-all", "--no-new-privs", LUNAR]);
+    doctor.args(["doctor", "fcoe://va", "--listen", "0s"]);
+    let said = all_is_well(&doctor.ran());
+    assert!(said.contains("not measured behind it"), "{said}");
 }
 
 #[test]

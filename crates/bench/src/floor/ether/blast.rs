@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use ::io::ether::{EtherPort, Place};
+use ::io::ether::{EtherOpenError, EtherPort, Place};
 
 use super::frame::Run;
 use super::side::{FloorPort, FrameCounts};
@@ -32,9 +32,18 @@ pub struct BlastTotals {
 ///
 /// # Errors
 ///
-/// What is wrong with the port, and `TimedOut` if the other end falls silent.
-pub fn blast(place: &Place, time: Duration, stop: &AtomicBool) -> io::Result<Option<BlastTotals>> {
-    let port = EtherPort::open(place, &<_>::default()).map_err(io::Error::other)?;
+/// What is wrong with the port, by its name, and `TimedOut` if the other end falls silent.
+pub fn blast(
+    place: &Place,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<BlastTotals>, EtherOpenError> {
+    let port = EtherPort::open(place, &<_>::default())?;
+    let failed = |cause| EtherOpenError::Io(place.to_string(), cause);
+    blast_by(port, time, stop).map_err(failed)
+}
+
+fn blast_by(port: EtherPort, time: Duration, stop: &AtomicBool) -> io::Result<Option<BlastTotals>> {
     let run = Run::new(DataDirection::Mixed, false);
     let mut side = FloorPort::new(port, MEMORY, Some(run))?;
     if hail(&mut side, run, PATIENCE, stop)?.is_none() {
