@@ -1,5 +1,8 @@
 //! What was found, for people and for programs.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use runtime::diagnosis::Finding;
@@ -21,19 +24,14 @@ pub(super) fn all_is_well(readings: &Readings) -> String {
     let mut told = format!("{}: all is well", readings.interface);
     told += &match &readings.path {
         None => "; not measured behind it".to_owned(),
-        Some(path) if path.ports.is_empty() && path.fcfs.is_empty() => format!(
-            "; no other port answers, and no FCF: lunar fipvlan {} shows whether one does on a \
-             VLAN",
-            readings.interface
-        ),
         Some(path) => {
-            let ports = counted((path.ports.len() + path.fcfs.len()) as u64, "other port");
-            let no_fcf = if path.fcfs.is_empty() {
-                " and no FCF"
-            } else {
-                ""
-            };
-            format!("; full frames pass, with {ports}{no_fcf} heard")
+            let floor_answers = readings.blast.is_some();
+            heard(
+                &readings.interface,
+                path.ports.len(),
+                path.fcfs.len(),
+                floor_answers,
+            )
         }
     };
     if let Some(blast) = &readings.blast {
@@ -43,6 +41,27 @@ pub(super) fn all_is_well(readings: &Readings) -> String {
         );
     }
     told + "\n"
+}
+
+/// How many ports and FCFs were heard behind an interface. Where there are none the fabric may be on
+/// a VLAN, unless a floor answers: this is the interface that is meant then.
+fn heard(interface: &str, ports: usize, fcfs: usize, floor_answers: bool) -> String {
+    let number = |number: usize, what: &str| match number {
+        0 => format!("no {what}"),
+        _ => counted(number as u64, what),
+    };
+    match (ports, fcfs) {
+        (0, 0) if floor_answers => "; no other port answers, and no FCF".to_owned(),
+        (0, 0) => format!(
+            "; no other port answers, and no FCF: lunar fipvlan {interface} shows whether one does \
+             on a VLAN"
+        ),
+        _ => format!(
+            "; full frames pass, with {} and {} heard",
+            number(ports, "other port"),
+            number(fcfs, "FCF")
+        ),
+    }
 }
 
 /// All of it, as `--json` prints it.
