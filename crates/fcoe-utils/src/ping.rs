@@ -105,6 +105,8 @@ pub struct Pings {
 pub struct EchoOutcome {
     /// The line of fcping.
     pub line: String,
+    /// It came back as it was sent.
+    pub is_accepted: bool,
     /// What came back, if anything did.
     pub answer: Option<Vec<u8>>,
     /// No later one can do better: the driver refuses it, or the port is gone.
@@ -143,6 +145,7 @@ impl Pings {
                 let ms = time.as_secs_f64() * 1000.0;
                 EchoOutcome {
                     line: format!("echo {:>4} {verdict:<30} {ms:>6.3} ms", self.sent),
+                    is_accepted: verdict == ACCEPTED,
                     answer: Some(answer),
                     is_last: false,
                 }
@@ -152,6 +155,7 @@ impl Pings {
                 let cause_kind = cause.kind();
                 EchoOutcome {
                     line: format!("echo {:>4} error: {cause}", self.sent),
+                    is_accepted: false,
                     answer: None,
                     is_last: cause_kind == std::io::ErrorKind::ConnectionAborted
                         || cause_kind == std::io::ErrorKind::InvalidInput,
@@ -174,7 +178,7 @@ impl Pings {
             .get(CODE_LEN as usize..)
             .is_some_and(|got| got.starts_with(data));
         let verdict = match answer.first().map(|code| Code(*code)) {
-            Some(Code::LS_ACC) if same => return "accepted".to_owned(),
+            Some(Code::LS_ACC) if same => return ACCEPTED.to_owned(),
             Some(Code::LS_ACC) => "accept data mismatches".to_owned(),
             Some(Code::LS_RJT) => "REJECT received".to_owned(),
             Some(code) => format!("op {:x} received", code.0),
@@ -201,6 +205,9 @@ impl Pings {
         )
     }
 }
+
+/// The verdict of fcping on what comes back as it was sent.
+const ACCEPTED: &str = "accepted";
 
 /// Room for what an answer has besides.
 const SPARE: usize = 32;

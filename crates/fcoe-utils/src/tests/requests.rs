@@ -142,11 +142,12 @@ fn echoes_are_timed_compared_and_counted() {
             _ => Err(io::ErrorKind::ConnectionAborted.into()),
         }
     });
-    let mut lines = Vec::new();
+    let (mut lines, mut accepted) = (Vec::new(), Vec::new());
     let mut is_last = false;
     while !is_last {
         let outcome = pings.ping(&mut fabric, || now.get());
         is_last = outcome.is_last;
+        accepted.push(outcome.is_accepted);
         lines.push(outcome.line);
     }
     let expected = [
@@ -157,6 +158,7 @@ fn echoes_are_timed_compared_and_counted() {
         "echo    5 error: connection aborted",
     ];
     assert_eq!(lines, expected);
+    assert_eq!(accepted, [true, false, false, false, false]);
     assert!(!pings.is_success());
     let summary = "5 frames sent, 4 received 4 errors, 20.000% loss, avg. rt time 10.005 ms";
     assert_eq!(pings.summary(), summary);

@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args};
 use fcoe_utils::fc_names::{FcId, Wwn};
 use fcoe_utils::local_port::{LocalPort, fc_id, find, of_mac};
 use fcoe_utils::name_server::NameQuery;
-use fcoe_utils::ping::{EchoSizes, Pings, SIZE, SIZE_MAX, SIZE_MIN, hex_dump};
+use fcoe_utils::ping::{EchoOutcome, EchoSizes, Pings, SIZE, SIZE_MAX, SIZE_MIN, hex_dump};
 use fcoe_utils::sysfs::ROOT;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 
@@ -61,7 +61,7 @@ pub(crate) struct FcpingArgs {
     #[arg(short, long, conflicts_with = "interval")]
     flood: bool,
 
-    /// Print only what is wrong, and the line about all
+    /// Print only what is wrong, the lines at the start, and the line about all
     #[arg(short, long)]
     quiet: bool,
 
@@ -161,14 +161,7 @@ fn echoes(
     loop {
         let outcome = pings.ping(transport, || begun.elapsed());
         sent += 1;
-        let mut lines = String::new();
-        if !args.quiet || outcome.answer.is_none() {
-            lines = format!("{}\n", outcome.line);
-        }
-        if let Some(answer) = outcome.answer.as_ref().filter(|_| args.hex) {
-            lines.push_str(&hex_dump(answer));
-        }
-        documents::print(lines.as_bytes())?;
+        documents::print(told(args, &outcome).as_bytes())?;
         let is_over = || ended.load(Relaxed) || args.count == Some(sent);
         if outcome.is_last || is_over() {
             return Ok(());
@@ -180,6 +173,18 @@ fn echoes(
             return Ok(());
         }
     }
+}
+
+/// What is printed about one.
+fn told(args: &FcpingArgs, outcome: &EchoOutcome) -> String {
+    let mut lines = String::new();
+    if !args.quiet || !outcome.is_accepted {
+        lines = format!("{}\n", outcome.line);
+    }
+    if let Some(answer) = outcome.answer.as_ref().filter(|_| args.hex) {
+        lines.push_str(&hex_dump(answer));
+    }
+    lines
 }
 
 /// Waits so long, or until it is interrupted: a signal does not end a sleep.
