@@ -24,7 +24,7 @@ use report::DcbReport;
 /// and changes nothing.
 #[derive(Debug, Args)]
 pub(crate) struct DcbArgs {
-    /// The network interface, as eth0 or fcoe://eth0
+    /// The network interface, as eth0 or fcoe://eth0, or a cable, as cable:PATH
     #[arg(value_name = "IFACE")]
     interface: String,
 

@@ -289,6 +289,19 @@ fn switches_and_their_fabrics_are_listed() {
     assert_eq!(port["role"], "FCP Target");
 }
 
+/// It needs no privilege for that.
+#[test]
+fn dcb_shows_the_switch_at_the_other_end_of_a_cable() {
+    let cable = cable("dcb");
+    let _switch = Switch::start(&format!("{cable} --open"));
+    let told = lunar(&format!("dcb {cable} --seconds 2 --json"))
+        .ran()
+        .json();
+    assert_eq!(told["interface"], cable);
+    assert_eq!(told["neighbors"].as_array().unwrap().len(), 1, "{told}");
+    assert!(told["neighbors"][0]["ieee"].is_object(), "{told}");
+}
+
 /// The fields of `esxcli fcoe nic list` and `adapter list`.
 #[track_caller]
 fn shows_what_esxcli_does(nic: &Value, place: &str) {
