@@ -244,6 +244,17 @@ fn rows_share_a_zone_file() {
     );
 }
 
+/// The option of `lunar switch` is no key of a row.
+#[test]
+fn a_zone_file_that_is_no_file_is_told_by_its_key() {
+    let mut rig = Rig::new();
+    fs::create_dir(rig.path("folder")).unwrap();
+    let row = ONE.replace("open = true", "zone-file = \"DIR/folder\"");
+    let refused = rig.apply(&row).unwrap_err().concat();
+    assert!(refused.contains(": zone-file /"), "{refused}");
+    assert!(!refused.contains("--zones"), "{refused}");
+}
+
 /// Its words would be told to those who may not read it.
 #[test]
 fn a_file_that_only_its_owner_reads_is_no_zone_file() {
@@ -268,7 +279,7 @@ fn the_zone_file_that_is_read_is_the_one_whose_permissions_were_looked_at() {
     let file = open_readable(&path).unwrap();
     fs::remove_file(&path).unwrap();
     symlink(&secret, &path).unwrap();
-    let zones = read_open_zones(&path, file).unwrap();
+    let zones = read_open_zones("zone-file", &path, file).unwrap();
     assert_eq!(zones.active(), Some("s"));
     let refused = open_readable(&path).unwrap_err();
     assert!(refused.contains("chmod o+r"), "{refused}");

@@ -73,7 +73,7 @@ fn own_zones(row: &SwitchRow) -> ReadZones {
 
 fn read(path: &Path) -> ReadZones {
     let file = open_readable(path)?;
-    switch::read_open_zones(path, file).map_err(|error| error.to_string())
+    switch::read_open_zones("zone-file", path, file).map_err(|error| error.to_string())
 }
 
 /// What is wrong in a zone file is told to whoever may change the tree, with its words. So it must

@@ -21,24 +21,26 @@ use super::options::Zoning;
 #[error("{0}")]
 pub struct ZonesError(String);
 
-/// The zones of a file.
+/// The zones of the file that `--zones` names.
 ///
 /// # Errors
 ///
 /// See [`ZonesError`].
 pub fn read_zones(path: &Path) -> Result<Arc<Zones>, ZonesError> {
+    let option = "--zones";
     let file = files::open_regular(path);
-    read_open_zones(path, file.map_err(|cause| failed(path, &cause))?)
+    let file = file.map_err(|cause| failed(option, path, &cause))?;
+    read_open_zones(option, path, file)
 }
 
-/// The zones of a file that was opened at this path.
+/// The zones of a file that was opened at this path, which `option` has named.
 ///
 /// # Errors
 ///
 /// See [`ZonesError`].
-pub fn read_open_zones(path: &Path, file: File) -> Result<Arc<Zones>, ZonesError> {
+pub fn read_open_zones(option: &str, path: &Path, file: File) -> Result<Arc<Zones>, ZonesError> {
     let shown = path.display();
-    let failed = |cause: &dyn Display| failed(path, cause);
+    let failed = |cause: &dyn Display| failed(option, path, cause);
     let bytes = files::take(file, TEXT_MAX as u64).map_err(|cause| failed(&cause))?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| failed(&"it is not UTF-8 text: check that it is the zone file"))?;
@@ -57,8 +59,8 @@ pub fn read_open_zones(path: &Path, file: File) -> Result<Arc<Zones>, ZonesError
     Ok(Arc::new(zones))
 }
 
-fn failed(path: &Path, cause: &dyn Display) -> ZonesError {
-    ZonesError(format!("--zones {}: {cause}", path.display()))
+fn failed(option: &str, path: &Path, cause: &dyn Display) -> ZonesError {
+    ZonesError(format!("{option} {}: {cause}", path.display()))
 }
 
 /// Whether nothing stands in a zone file but comments.
