@@ -84,13 +84,13 @@ pub(super) struct CeeErrors {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DcbProblem {
     /// No neighbour is heard.
-    #[error("no LLDP neighbor is heard: enable LLDP and DCBX at the switch port")]
+    #[error("no LLDP neighbor is heard: enable LLDP and DCBX at the other end of the link")]
     NoNeighbour,
     /// More than one is heard.
     #[error("several LLDP neighbors are heard, so DCBX is off: leave one at this link")]
     Crowded,
     /// The neighbour says nothing of DCBX.
-    #[error("the neighbor tells nothing of DCB: enable DCBX at the switch port")]
+    #[error("the neighbor tells nothing of DCB: enable DCBX at the other end of the link")]
     NotSpoken,
     /// This port has no DCB.
     #[error("this interface has no DCB: use one that has, or go without lossless Ethernet")]
@@ -105,7 +105,7 @@ pub enum DcbProblem {
     #[error("no priority is set for FCoE (EtherType 8906h) here: set one, 3 by custom")]
     NoPriority,
     /// The neighbour has no priority for FCoE.
-    #[error("the neighbor has no priority for FCoE (EtherType 8906h): set {0} at the switch")]
+    #[error("the neighbor has no priority for FCoE (EtherType 8906h): set {0} there")]
     PeerNoPriority(u8),
     /// The neighbour has another priority for FCoE.
     #[error("FCoE has priority {ours} here and {peers} at the neighbor: make both the same")]

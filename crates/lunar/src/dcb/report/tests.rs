@@ -52,7 +52,7 @@ fn the_firmware_is_told_where_it_keeps_lldp() {
     assert!(!kept.contains("switch"), "{kept}");
     for card in [None, Some(card(InterfaceDcb::HOST | InterfaceDcb::IEEE))] {
         let problem = told(card);
-        assert!(problem.contains("at the switch port"), "{problem}");
+        assert!(problem.contains("at the other end"), "{problem}");
     }
 }
 

@@ -118,11 +118,12 @@ fn what_is_missing_is_told_with_the_neighbours_that_were_heard() {
     let told = |neighbours| missing(&agent(neighbours)).unwrap();
     assert_eq!(
         told(0),
-        "no LLDP neighbor is heard: enable LLDP and DCBX at the switch port"
+        "no LLDP neighbor is heard: enable LLDP and DCBX at the other end of the link"
     );
     assert_eq!(
         told(1),
-        "02:00:00:00:00:02 p2: the neighbor tells nothing of DCB: enable DCBX at the switch port"
+        "02:00:00:00:00:02 p2: the neighbor tells nothing of DCB: enable DCBX at the other end of \
+         the link"
     );
     assert_eq!(
         told(2),
