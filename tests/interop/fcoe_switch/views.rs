@@ -80,8 +80,8 @@ impl Scene {
         for name in ["a", "b"] {
             fabric.logs(&format!("/{name}: 20:"));
         }
-        let place = cable(&fabric.dir, "c");
-        let unit = format!("fcoe://{place}/{}/0?mode=fabric", servers[0].luns[0].target);
+        let [from, place] = ["a", "c"].map(|name| cable(&fabric.dir, name));
+        let unit = servers[0].address(0).replace(&from, &place);
         let mut bench = lunar(&["bench", &unit, "--rate-iops", "10", "--runtime", "300s"]);
         let bench = bench.stdout(Stdio::null()).stderr(Stdio::null());
         let scene = Self {

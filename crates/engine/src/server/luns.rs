@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use address::{Address, FcoeAddress, FcoeOptions};
+use address::{Address, FabricOptions, FcoeAddress, FcoeMode, FcoeOptions};
 
 use super::fc_ports::FcPortName;
 use super::{DeviceListening, Portal, Served, portals};
@@ -37,12 +37,15 @@ impl Served {
                 luns.push(lun(address, portals, target.to_owned(), number));
             }
         }
-        for (name, number) in self.fc_luns(unit) {
+        for (name, mode, number) in self.fc_luns(unit) {
             let address = Address::Fcoe(FcoeAddress {
                 place: name.place.clone(),
                 port_name: name.wwpn,
                 lun: number,
-                options: FcoeOptions::default(),
+                options: FcoeOptions {
+                    mode: of_initiators(mode),
+                    ..FcoeOptions::default()
+                },
             });
             let place = vec![name.place.to_string()];
             luns.push(lun(
@@ -90,14 +93,32 @@ impl Served {
         })
     }
 
-    fn fc_luns<'a>(&'a self, unit: &'a str) -> impl Iterator<Item = (&'a FcPortName, u16)> {
+    fn fc_luns<'a>(
+        &'a self,
+        unit: &'a str,
+    ) -> impl Iterator<Item = (&'a FcPortName, FcoeMode, u16)> {
         let ports = self.inventory.fc_ports.iter();
         ports.flat_map(move |row| {
             let mut names = self.fc_ports.iter();
             let name = names.find(|name| name.is_of(row));
             let luns = row.luns.iter().filter(move |lun| lun.unit == unit);
             name.into_iter()
-                .flat_map(move |name| luns.clone().map(move |row| (name, row.lun)))
+                .flat_map(move |name| luns.clone().map(move |lun| (name, row.port.mode, lun.lun)))
         })
+    }
+}
+
+/// How initiators find a port: in the same fabric, by their own names and network card.
+fn of_initiators(mode: FcoeMode) -> FcoeMode {
+    match mode {
+        FcoeMode::Vn2Vn => FcoeMode::Vn2Vn,
+        FcoeMode::Fabric(FabricOptions {
+            vlan, fcf, fabric, ..
+        }) => FcoeMode::Fabric(FabricOptions {
+            vlan,
+            fcf,
+            fabric,
+            ..FabricOptions::default()
+        }),
     }
 }
