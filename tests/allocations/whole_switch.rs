@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::switch::options::{LldpMode, Place, SwitchOptions, Zoning};
 use engine::switch::testing::Enode;
@@ -32,7 +33,16 @@ fn exchange(places: &[Place; 2], frames: usize, orders: &SwitchOrders) {
     let ids = hosts.each_ref().map(|host| host.fc_id);
     let payload = [7; 2112];
     let (mut sent, mut came) = ([0; 2], [0; 2]);
+    let mut alive = Instant::now();
     while came != [frames; 2] {
+        // A slow machine takes longer than a login lasts without them.
+        if alive.elapsed() > KEEP_ALIVE {
+            alive = Instant::now();
+            for host in &mut hosts {
+                let keep_alive = host.frames.keep_alive();
+                host.put(&keep_alive);
+            }
+        }
         for (at, host) in hosts.iter_mut().enumerate() {
             sent[at] += host.flood(ids[1 - at], &payload, (frames - sent[at]).min(64));
             came[at] += host.drain();
@@ -40,6 +50,9 @@ fn exchange(places: &[Place; 2], frames: usize, orders: &SwitchOrders) {
     }
     orders.stop();
 }
+
+/// How often hosts send keep alives: a period is 8 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
 
 /// Logins and the like do, as often whatever comes afterwards. What grows with the frames that wait
 /// has grown by then.

@@ -81,12 +81,12 @@ fn read(path: &Path) -> ReadZones {
 /// opened: the path may name another file a moment later.
 pub(super) fn open_readable(path: &Path) -> Result<File, String> {
     let shown = path.display();
-    let failed = |cause| format!("{shown}: {cause}");
+    let failed = |cause| format!("zone-file {shown}: {cause}");
     let file = files::open_regular(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if metadata.permissions().mode() & OTHERS_READ == 0 {
         return Err(format!(
-            "{shown}: only its owner or group can read it, so its words must not be told: chmod \
+            "zone-file {shown}: only its owner or group can read it, so its words must not be told: chmod \
              o+r {shown}, or name a file of zones"
         ));
     }
