@@ -129,9 +129,9 @@ impl InterfaceWatch {
     }
 
     /// How the link is, if it has changed or is another interface's, after `act` has done what that
-    /// takes; it is told whether another interface has the name now. When either fails nothing has changed yet, and it is
-    /// time to look again in a while, or when something else is told: the reactor wakes for other
-    /// reasons many times before that.
+    /// takes; it is told whether another interface has the name now. When either fails nothing has
+    /// changed yet, and it is time to look again in a while, or when something else is told: the
+    /// reactor wakes for other reasons many times before that.
     pub(super) fn look(
         &mut self,
         act: impl FnOnce(&Self, bool) -> io::Result<()>,

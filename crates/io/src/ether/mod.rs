@@ -146,11 +146,9 @@ pub struct Drops {
     pub ring_full: u64,
     /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
-    /// That were to be sent while the link was down, or when the cable's other end was found to be
-    /// gone.
+    /// That were to be sent while the link was down, or found the cable's other end gone.
     pub unsent: u64,
-    /// That the interface has refused for 100 ms, as veth does what is longer than the MTU
-    /// of its other end.
+    /// That the interface has refused for 100 ms (ENOBUFS).
     pub refused: u64,
     /// That were to be sent, and are longer than the MTU or [`EtherOptions::payload_max`] allows.
     pub oversize: u64,
@@ -163,8 +161,7 @@ pub struct Drops {
     pub transmitted: u64,
     /// That came in with a wrong check sequence, as the interface counts them (`rx_crc_errors`).
     pub fcs: u64,
-    /// That came in with other errors of framing, as the interface counts them
-    /// (`rx_frame_errors`).
+    /// That came in with other errors of framing (`rx_frame_errors`).
     pub framing: u64,
 }
 
@@ -334,11 +331,10 @@ impl EtherPort {
         each!(self, port => port.leave(mac))
     }
 
-    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many were read:
-    /// a cable reads those too that it drops, as they are for other stations or too long.
-    /// Frames have no FCS and no more padding than their sender gave them; the tag control
-    /// information of an 802.1Q tag that the kernel has taken out comes besides, an other tag
-    /// stands in the frame.
+    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many were read: a
+    /// cable drops some, for other stations or too long. They have no FCS and no more padding than
+    /// their sender gave them; the tag control information of an 802.1Q tag that the kernel has
+    /// taken out comes besides, another tag stands in the frame.
     pub fn receive(&mut self, taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         each!(self, port => port.receive(taken))
     }

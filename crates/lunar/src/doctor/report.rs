@@ -43,8 +43,8 @@ pub(super) fn all_is_well(readings: &Readings) -> String {
     told + "\n"
 }
 
-/// How many ports and FCFs were heard behind an interface. Where there are none the fabric may be on
-/// a VLAN, unless a floor answers: this is the interface that is meant then.
+/// How many ports and FCFs were heard behind an interface. Where there are none the fabric may be
+/// on a VLAN, unless a floor answers: this is the interface that is meant then.
 fn heard(interface: &str, ports: usize, fcfs: usize, floor_answers: bool) -> String {
     let number = |number: usize, what: &str| match number {
         0 => format!("no {what}"),
