@@ -86,8 +86,8 @@ pub(super) fn open_readable(path: &Path) -> Result<File, String> {
     let metadata = file.metadata().map_err(failed)?;
     if metadata.permissions().mode() & OTHERS_READ == 0 {
         return Err(format!(
-            "zone-file {shown}: only its owner or group can read it, so its words must not be told: \
-             chmod o+r {shown}, or name a file of zones"
+            "zone-file {shown}: only its owner or group can read it, so its words must not be \
+             told: chmod o+r {shown}, or name a file of zones"
         ));
     }
     Ok(file)

@@ -331,10 +331,10 @@ impl EtherPort {
         each!(self, port => port.leave(mac))
     }
 
-    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many were read: a
-    /// cable drops some, for other stations or too long. They have no FCS and no more padding than
-    /// their sender gave them; the tag control information of an 802.1Q tag that the kernel has
-    /// taken out comes besides, another tag stands in the frame.
+    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many were read:
+    /// a cable drops some, for other stations or too long. They have no FCS and no more padding
+    /// than their sender gave them; the tag control information of an 802.1Q tag that the kernel
+    /// has taken out comes besides, another tag stands in the frame.
     pub fn receive(&mut self, taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         each!(self, port => port.receive(taken))
     }
