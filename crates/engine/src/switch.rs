@@ -168,10 +168,9 @@ impl OpenSwitch {
             tracing::warn!("{remark}");
         }
         let zones = zone_file::zones(&options.zoning)?;
-        let (ids, claim) = match &options.state {
-            Some(folder) => (ids::load(folder)?, ids::claim(folder, options.standby)?),
-            None => (IdList::new(), None),
-        };
+        let ids = options.state.as_deref().map(ids::load).transpose()?;
+        let claimed = options.state.as_deref().filter(|_| !options.standby);
+        let claim = claimed.map(ids::claim).transpose()?.flatten();
         for place in &options.places {
             vlan::check(place, options.vlan)?;
         }
@@ -184,7 +183,7 @@ impl OpenSwitch {
         Ok(Self {
             options: options.clone(),
             zones,
-            ids,
+            ids: ids.unwrap_or_default(),
             claim,
             attachments,
         })

@@ -37,7 +37,7 @@ pub enum IdsError {
     /// Another switch has the folder.
     #[error(
         "--state {}: another switch keeps its N_Port_IDs there, and each would overwrite those of \
-         the other: only two switches with --standby share a folder",
+         the other: only a switch with --standby shares a folder",
         path.display()
     )]
     Taken {
@@ -86,22 +86,17 @@ pub(super) fn load(folder: &Path) -> Result<IdList, IdsError> {
         .collect()
 }
 
-/// Claims a folder that is there, until what is returned is dropped: a switch has it alone, or
-/// shares it with those that share it, too. There is no claim where the file system has no locks.
+/// Claims a folder that is there, until what is returned is dropped. A standby makes no claim, as
+/// it shares the folder. There is none where the file system has no locks.
 ///
 /// # Errors
 ///
 /// [`IdsError::Taken`].
-pub(super) fn claim(folder: &Path, is_shared: bool) -> Result<Option<File>, IdsError> {
+pub(super) fn claim(folder: &Path) -> Result<Option<File>, IdsError> {
     let Ok(opened) = File::open(folder) else {
         return Ok(None);
     };
-    let locked = if is_shared {
-        opened.try_lock_shared()
-    } else {
-        opened.try_lock()
-    };
-    match locked {
+    match opened.try_lock() {
         Ok(()) => Ok(Some(opened)),
         Err(TryLockError::WouldBlock) => Err(IdsError::Taken {
             path: folder.to_owned(),

@@ -47,15 +47,11 @@ fn a_line_that_is_spoilt_is_named() {
 
 /// Each switch would overwrite what the other has written.
 #[test]
-fn a_folder_is_of_one_switch_or_of_a_pair() {
+fn a_folder_is_of_one_switch() {
     let folder = tempfile::tempdir().unwrap();
-    let take = |is_shared| claim(folder.path(), is_shared);
-    let alone = take(false).unwrap();
-    for is_shared in [false, true] {
-        let refused = take(is_shared).unwrap_err();
-        assert!(matches!(refused, IdsError::Taken { .. }), "{refused}");
-    }
-    drop(alone);
-    let _pair = [take(true).unwrap(), take(true).unwrap()];
-    assert!(take(false).is_err());
+    let first = claim(folder.path()).unwrap();
+    let refused = claim(folder.path()).unwrap_err();
+    assert!(matches!(refused, IdsError::Taken { .. }), "{refused}");
+    drop(first);
+    assert!(claim(folder.path()).unwrap().is_some());
 }
