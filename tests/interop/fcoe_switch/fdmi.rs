@@ -218,10 +218,7 @@ fn a_port_registers_nothing_for_another() {
     let taken = Err((reason::UNABLE, explanation::HBA_ALREADY_REGISTERED));
     let claims = Ask::Rhba(name, vec![name], attributes(&HBA_1, 1));
     assert_eq!(asks(&mut other, &claims), taken);
-    assert_eq!(
-        asks(&mut other, &Ask::Rprt(name, name, Vec::new())),
-        NO_PORT
-    );
+    assert_eq!(asks(&mut other, &Ask::Rprt(name, name, Vec::new())), NO_HBA);
     assert_eq!(asks(&mut other, &Ask::Rhat(Wwn(7), Vec::new())), NO_HBA);
     assert_eq!(asks(&mut one, &Ask::Grhl), Ok(Accept::Names(Vec::new())));
 }
