@@ -205,10 +205,12 @@ impl CablePort {
                 // The other end was closed, and may have been opened again.
                 _ if !is_anew && self.outgoing.connect(&self.other).is_ok() => is_anew = true,
                 _ => {
-                    // Once it is known what goes to nothing is no loss.
+                    is_alone = true;
                     let lost = self.slots.clear();
-                    self.drops.unsent += if self.is_alone { 0 } else { lost };
-                    (is_alone, self.is_alone) = (true, true);
+                    // No loss is counted while the other end is known to be gone.
+                    if !self.is_alone {
+                        self.drops.unsent += lost;
+                    }
                 }
             }
         }
