@@ -20,7 +20,7 @@
 //! | LLDP and DCBX at its ports | `lldp` |
 //! | what other programs are told of it | [`status`] |
 //! | a switch on a thread of its own, and what it is asked there | `running`, `survey` |
-//! | what it logs | `report`, `login_log`, `unseen` |
+//! | what it logs | `report`, `login_log` |
 
 mod backlog;
 mod backpressure;
@@ -52,7 +52,6 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod unseen;
 mod vlan;
 mod zone_file;
 
@@ -151,7 +150,7 @@ pub struct OpenSwitch {
     options: SwitchOptions,
     zones: Arc<Zones>,
     ids: IdList,
-    /// Its folder of N_Port_IDs is its own.
+    /// Locks the folder of N_Port_IDs while the switch runs.
     claim: Option<File>,
     attachments: Vec<FcfAttachment>,
 }

@@ -259,7 +259,7 @@ impl SwitchCore {
                     self.watches[at] = Watch::No;
                     self.serve(at);
                 }
-                RingEvent::Woken => self.obey(),
+                RingEvent::Woken => self.run_orders(),
                 _ => {}
             }
         }
@@ -305,7 +305,7 @@ impl SwitchCore {
         let read = attachment.ether.receive(|frame, tci| {
             count.forwarded += usize::from(self.forward(now, at, frame, tci));
         });
-        // What a cable drops unseen, as it is for other stations, takes time too.
+        // A cable drops frames for other stations by itself, which takes time too.
         count.others = read.saturating_sub(count.forwarded);
         let ended = self.now();
         if let Some(port) = self.ports.get(at) {
@@ -441,11 +441,11 @@ impl SwitchCore {
         }
     }
 
-    /// Does what other threads have ordered.
-    fn obey(&mut self) {
+    /// Carries out the orders of other threads.
+    fn run_orders(&mut self) {
         let now = self.now();
         let machine = self.machine.as_mut();
-        let anew = machine.map(|machine| machine.obey(now, &mut self.ports));
+        let anew = machine.map(|machine| machine.run_orders(now, &mut self.ports));
         for at in anew.unwrap_or_default() {
             self.attach_anew(at);
         }

@@ -42,7 +42,7 @@ impl SwitchCore {
             self.take_lanes();
             self.flush_ports();
             while let (Some((item, frame)), Some(machine)) = (mail.front(), &mut self.machine) {
-                machine.heed(now, at, *item, frame);
+                machine.handle_mail(now, at, *item, frame);
                 mail.pop();
             }
         }

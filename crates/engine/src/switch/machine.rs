@@ -36,7 +36,7 @@ pub(super) struct SwitchMachine {
     pub(super) places: Vec<Place>,
     pub(super) board: PortBoard,
     orders: Receiver<SwitchOrder>,
-    /// To orders that were obeyed, until the table of that moment is in force.
+    /// Answers to orders, which wait until the table of their moment is in force.
     pub(super) answers: Vec<OrderAnswer>,
     pub(super) ids: Option<IdsKeeper>,
     pub(super) fast_path: SwitchFastPath,
@@ -57,17 +57,17 @@ pub(super) struct SwitchMachine {
     ends: Option<Now>,
 }
 
-/// What other threads and the log are told of an order.
+/// The answer to an order, for the thread that gave it or for the log.
 #[derive(Debug)]
 pub(super) enum OrderAnswer {
-    /// Other zones are active.
+    /// The log: other zones are active.
     Zones,
-    /// It has what it has.
+    /// The survey that this sender's thread waits for.
     Survey(Sender<SwitchSurvey>),
 }
 
 /// For how long a switch that ends waits for its last frames to leave.
-pub(super) const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(1);
 
 impl SwitchMachine {
     pub(super) fn new(
@@ -130,7 +130,7 @@ impl SwitchMachine {
     }
 
     /// Takes what came in at a port of another core.
-    pub(super) fn heed(&mut self, now: Now, at: usize, item: MailItem, frame: &[u8]) {
+    pub(super) fn handle_mail(&mut self, now: Now, at: usize, item: MailItem, frame: &[u8]) {
         match item {
             MailItem::Frame(tag) => {
                 // It is FIP or to a service of the fabric, so it goes nowhere else.
@@ -149,9 +149,9 @@ impl SwitchMachine {
         self.lldp.link(now, at, is_up);
     }
 
-    /// Does what other threads have ordered. Returns the ports of which the kernel's forwarding is
-    /// to be set up anew.
-    pub(super) fn obey(&mut self, now: Now, ports: &mut OwnPorts) -> Vec<usize> {
+    /// Carries out the orders of other threads. Returns the ports of which the kernel's forwarding
+    /// is to be set up anew.
+    pub(super) fn run_orders(&mut self, now: Now, ports: &mut OwnPorts) -> Vec<usize> {
         let mut anew = Vec::new();
         while let Ok(order) = self.orders.try_recv() {
             match order {

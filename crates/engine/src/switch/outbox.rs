@@ -23,7 +23,7 @@ use super::core::number;
 use super::cores::{FIRST_VERSION, SwitchCores};
 use super::machine::{OrderAnswer, SwitchMachine};
 
-/// Bytes of control frames that have not left by a port. More of them wait in the machine.
+/// Unsent control frames of a port, in bytes. More of them wait in the machine.
 pub(super) const CONTROL_MAX: usize = 64 << 10;
 
 /// How long core 0 waits for a core that acknowledges nothing.

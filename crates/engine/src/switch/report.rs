@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::io::ether::Place;
 use ::io::ether::fast_path::FastPathCounters;
+use fc::fabric::zones::{MemberIdentifier, Zones};
 use fc::fabric::{DropReason, FcfStatistics, LogoutReason, PortCounters, SwitchEvent, SwitchLogin};
 use fc::wire::ethernet::Mac;
 use runtime::n_port::FrameLosses;
@@ -17,7 +18,6 @@ use super::ids::IdList;
 use super::ids_keeper::IdsKeeper;
 use super::machine::SwitchMachine;
 use super::ports::OwnPorts;
-use super::unseen::{absent_ports, unseen};
 
 impl SwitchMachine {
     /// Tells what has happened, and once a minute what was lost.
@@ -232,6 +232,39 @@ impl SwitchMachine {
             }
         }
     }
+}
+
+/// The members of the active zones that nothing logged in has, in order. The time that it takes
+/// grows with members and logins, and not with their product.
+pub(super) fn unseen<'a>(
+    zones: &'a Zones,
+    logins: impl Iterator<Item = &'a SwitchLogin>,
+) -> Vec<&'a MemberIdentifier> {
+    let mut there = HashSet::new();
+    for login in logins {
+        there.extend([
+            MemberIdentifier::Port(login.wwpn),
+            MemberIdentifier::Node(login.wwnn),
+            MemberIdentifier::Id(login.fc_id),
+            MemberIdentifier::Place(login.place.clone()),
+        ]);
+    }
+    zones
+        .members()
+        .filter(|member| !there.contains(*member))
+        .collect()
+}
+
+/// The places that the active zones have as members (`port:`), and where the switch has no port.
+pub(super) fn absent_ports<'a>(
+    zones: &'a Zones,
+    places: &'a [&str],
+) -> impl Iterator<Item = &'a str> {
+    let members = zones.members().filter_map(|member| match member {
+        MemberIdentifier::Place(place) => Some(&**place),
+        _ => None,
+    });
+    members.filter(|place| !places.contains(place))
 }
 
 /// Logs that more frames which came in at a port found no room at their egress.

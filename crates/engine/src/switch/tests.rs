@@ -16,9 +16,9 @@ mod options;
 mod outbox;
 mod pfc_watch;
 mod port;
+mod report;
 mod running;
 mod status;
-mod unseen;
 mod vlan;
 mod zone_file;
 

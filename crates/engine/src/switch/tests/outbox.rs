@@ -170,7 +170,8 @@ fn an_order_is_answered_when_its_table_is_in_force() {
     for order in [closed, SwitchOrder::Survey(asker)] {
         rig.orders.give(order);
     }
-    rig.machine.obey(SECOND, &mut OwnPorts::new(Vec::new()));
+    rig.machine
+        .run_orders(SECOND, &mut OwnPorts::new(Vec::new()));
     rig.outbox.publishes(2 * SECOND, FIRST_VERSION);
     rig.fill(2);
     let next = |rig: &mut Rig, in_force| rig.outbox.answer(in_force);

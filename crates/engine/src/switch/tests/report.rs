@@ -5,7 +5,7 @@ use fc::fabric::{PortNumber, SwitchLogin};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::{FcId, Wwn};
 
-use super::super::unseen::{absent_ports, unseen};
+use super::super::report::{absent_ports, unseen};
 
 #[test]
 fn members_that_nothing_logged_in_has_are_listed_once() {
