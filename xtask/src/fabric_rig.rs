@@ -48,6 +48,10 @@ impl SwitchProcess {
         Ok(switch)
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it by this signal, and waits for that.
     pub(crate) fn end(&mut self, signal: &str) -> Result<()> {
         let pid = self.child.id().to_string();

@@ -6,7 +6,7 @@
 //! | its options, and what is wrong with them | [`options`] |
 //! | a thread that moves frames, and the ports it has | `core`, `ports` |
 //! | several of them, and what they give each other | `cores`, `peer`, `exchange`, `threads` |
-//! | the ways between them: frames, mail, and control frames | `lanes`, `mail`, `outbox` |
+//! | the ways between them: mail, and control frames | `core_queue`, `mail`, `outbox` |
 //! | the machine, and what goes on around it | `machine` |
 //! | the VLAN of the interface at a port | `vlan` |
 //! | an Ethernet port, and frames that wait for it | `port`, `backlog` |
@@ -25,13 +25,13 @@
 mod backlog;
 mod backpressure;
 mod core;
+mod core_queue;
 mod cores;
 mod egress;
 mod exchange;
 mod fast_path;
 mod ids;
 mod ids_keeper;
-mod lanes;
 mod lldp;
 mod login_log;
 mod machine;
@@ -84,7 +84,7 @@ use self::orders::{OrderSender, SwitchOrder};
 use self::peer::CorePeer;
 use self::pfc_watch::{PFC_READ, PfcWatch};
 use self::port::SwitchPort;
-use self::ports::{OwnPorts, PortBoard};
+use self::ports::{CorePorts, PortBoard};
 pub use self::running::RunningSwitch;
 use self::status::SwitchTeller;
 pub use self::survey::{SwitchPortSurvey, SwitchSurvey};
@@ -163,6 +163,8 @@ impl OpenSwitch {
     /// See [`SwitchError`]. No port stays open.
     pub fn open(options: &SwitchOptions) -> Result<Self, SwitchError> {
         let _named = options.span().entered();
+        // Each core has descriptors at each port. Where they are too few, that is told there.
+        let _ = ::io::limits::raise_open_files();
         for remark in options.remarks() {
             tracing::warn!("{remark}");
         }
@@ -226,14 +228,14 @@ impl OpenSwitch {
         let mut machine = SwitchMachine::new(
             (switch, zones, lldp),
             (options.places.clone(), board),
-            SwitchFastPath::start(options.fast_path, &mut ports_there),
+            SwitchFastPath::start(options.fast_path, &mut ports_there, options.cores()),
             heard,
         );
         machine.ids = ids_keeper(&options, &sender)?;
         machine.teller = teller;
         machine.pfc = pfc_watch(&options, &sender)?;
         machine.tell_absent_ports();
-        let (parts, threads) = divide(machine, ports_there, wakers, waiting);
+        let (parts, threads) = divide(machine, ports_there, wakers, waiting)?;
         let mut core = SwitchCore::new(ring, parts);
         ready(&ports, orders)?;
         let ran = core.run();
@@ -243,34 +245,37 @@ impl OpenSwitch {
     }
 }
 
-/// Divides the ports among cores, each of which has a waker, and has all but core 0 begin. Returns
-/// what that has.
+/// Divides the ports among cores, each of which has a waker and sends at all of them, and has all
+/// but core 0 begin. Returns what that has.
 fn divide(
     machine: SwitchMachine,
     ports: Vec<SwitchPort>,
     wakers: Vec<Waker>,
     waiting: WaitingThreads,
-) -> (CoreParts, CoreThreads) {
+) -> Result<(CoreParts, CoreThreads), NoPort> {
     let epoch = Instant::now();
     let (fast_path, board) = (machine.fast_path.clone(), machine.board.clone());
     let table = machine.switch.forwarding();
     let count = wakers.len();
     let homes = cores::homes(ports.len(), count);
-    let mut divided: Vec<Vec<Option<SwitchPort>>> = Vec::new();
-    divided.resize_with(count, || homes.iter().map(|_| None).collect());
-    for (at, port) in ports.into_iter().enumerate() {
-        divided[homes[at]][at] = Some(port);
+    let mut divided: Vec<Vec<SwitchPort>> = Vec::new();
+    divided.resize_with(count, Vec::new);
+    for (port, home) in ports.into_iter().zip(&homes) {
+        for core in (0..count).filter(|core| core != home) {
+            divided[core].push(port.sender()?);
+        }
+        divided[*home].push(port);
     }
     let cores = SwitchCores::new(wakers, homes, Arc::clone(&table), board.clone());
     let cores = (count > 1).then(|| Arc::new(cores));
     let mut parts = divided.into_iter().enumerate().map(|(core, ports)| {
         let peer = |cores| CorePeer::new(core, Arc::clone(cores), Arc::clone(&table));
-        let mut ports = OwnPorts::new(ports);
+        let mut ports = CorePorts::new(core, ports);
         ports.tell(&board);
         CoreParts {
             epoch,
             ports,
-            fast_path: fast_path.clone(),
+            fast_path: fast_path.on_core(core),
             board: board.clone(),
             machine: None,
             peer: cores.as_ref().map(peer),
@@ -282,7 +287,7 @@ fn divide(
         Some(cores) => waiting.begin(Arc::clone(cores), parts),
         None => CoreThreads::none(),
     };
-    (first, threads)
+    Ok((first, threads))
 }
 
 /// What keeps N_Port_IDs, if there is a place for them. That of a standby looks at what the other

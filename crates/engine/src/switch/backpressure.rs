@@ -6,9 +6,10 @@
 //! [`HOLD_MAX`] the port that it is at exerts no backpressure until its queue has been empty once,
 //! and meanwhile loses what it has no room for.
 //!
-//! Where ports live on several cores, a lane to another core holds a cable back as an egress port
-//! does; and whatever a port is, it is left unread while the machine's core does not take the mail
-//! of it: what is lost there is a host's login, not only a frame.
+//! Where there are several cores, each has a queue of its own for each egress port.
+//!
+//! Whatever a port is, it is left unread while the machine's core does not take its mail: what is
+//! lost there is a host's login, not only a frame.
 //!
 //! What comes in at a cable and is not forwarded, but for the switch itself or dropped, has no such
 //! queue. A station that sends nothing else, as fast as it can, would have the switch read a whole
@@ -16,8 +17,6 @@
 //! frames came in a batch is throttled: left unread for [`THROTTLE_FACTOR`] times as long as they
 //! took.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -43,27 +42,13 @@ const HIGH_WATERMARK: usize = super::backlog::BACKLOG_MAX / 4;
 /// Bytes in its queue from which on downwards it does not any more.
 const LOW_WATERMARK: usize = HIGH_WATERMARK / 4;
 
-/// Bytes in a lane to another core from which on it holds cables back: what is left of it has room
-/// for the batches of two cables that have fed other lanes before, of up to 0.6 MiB each.
-pub(super) const LANE_FULL: usize = super::lanes::LANE_MAX / 8;
-
-/// The state of all egress ports, which all cores know.
-#[derive(Debug, Default)]
-pub(super) struct EgressPressure {
-    /// Those whose queue is at the high watermark, until it is at the low one.
-    full: AtomicU64,
-    /// Those that have held a cable back for too long, until their queue is empty.
-    timed_out: AtomicU64,
-}
-
 /// The state of the ports of a core.
 #[derive(Debug, Default)]
 pub(super) struct Backpressure {
-    egress: Arc<EgressPressure>,
-    /// Cores to which the lane is full, until it is taken.
-    full_lanes: PortSet,
-    /// Cores that have held a cable back for too long, until the lane to them is empty.
-    timed_out_lanes: PortSet,
+    /// Egress ports whose queue is at the high watermark, until it is at the low one.
+    full: PortSet,
+    /// Egress ports that have held a cable back for too long, until their queue is empty.
+    timed_out: PortSet,
     /// Ports that are left unread as their mail is not taken.
     unmailed: PortSet,
     cables: Vec<CableState>,
@@ -74,8 +59,6 @@ pub(super) struct Backpressure {
 struct CableState {
     /// Where the frames went that came in last.
     fed: PortSet,
-    /// To which other cores those of them went that are for ports there.
-    fed_lanes: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
     /// Until when it is left unread for frames of its own.
@@ -118,9 +101,8 @@ impl PortSet {
 
 impl Backpressure {
     /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
-    pub(super) fn new(ports: usize, egress: Arc<EgressPressure>) -> Self {
+    pub(super) fn new(ports: usize) -> Self {
         Self {
-            egress,
             cables: vec![CableState::default(); ports],
             ..Self::default()
         }
@@ -132,12 +114,8 @@ impl Backpressure {
         if cable.throttled_until.is_some_and(|until| now < until) {
             return false;
         }
-        let [full, timed_out] =
-            [&self.egress.full, &self.egress.timed_out].map(|set| PortSet(set.load(Relaxed)));
-        let blocking = cable.fed.both(full).without(timed_out);
-        let lanes = cable.fed_lanes.both(self.full_lanes);
-        let lanes = lanes.without(self.timed_out_lanes);
-        if blocking == PortSet::default() && lanes == PortSet::default() {
+        let blocking = cable.fed.both(self.full).without(self.timed_out);
+        if blocking == PortSet::default() {
             *cable = CableState::default();
             return true;
         }
@@ -145,8 +123,7 @@ impl Backpressure {
         if now.saturating_sub(since) < HOLD_MAX {
             return false;
         }
-        self.egress.timed_out.fetch_or(blocking.0, Relaxed);
-        self.timed_out_lanes.0 |= lanes.0;
+        self.timed_out.0 |= blocking.0;
         *cable = CableState::default();
         true
     }
@@ -189,35 +166,15 @@ impl Backpressure {
         self.cables[ingress].fed.insert(egress);
     }
 
-    /// A frame that came in at `ingress` goes to a port of that core.
-    pub(super) fn feeds_lane(&mut self, ingress: usize, core: usize) {
-        self.cables[ingress].fed_lanes.insert(core);
-    }
-
-    /// As many bytes wait at an egress port of this core.
-    pub(super) fn waits(&mut self, egress: usize, queued: usize) {
-        let EgressPressure { full, timed_out } = &*self.egress;
-        let bit = 1 << egress;
-        let is_full = full.load(Relaxed) & bit != 0;
-        if queued >= HIGH_WATERMARK && !is_full {
-            full.fetch_or(bit, Relaxed);
-        } else if queued <= LOW_WATERMARK && is_full {
-            full.fetch_and(!bit, Relaxed);
-        }
-        if queued == 0 && timed_out.load(Relaxed) & bit != 0 {
-            timed_out.fetch_and(!bit, Relaxed);
-        }
-    }
-
-    /// As many bytes wait in the lane to a core.
-    pub(super) const fn lane_waits(&mut self, core: usize, queued: usize) {
-        if queued >= LANE_FULL {
-            self.full_lanes.insert(core);
-        } else {
-            self.full_lanes.remove(core);
+    /// As many bytes wait on this core for an egress port.
+    pub(super) const fn waits(&mut self, egress: usize, queued: usize) {
+        if queued >= HIGH_WATERMARK {
+            self.full.insert(egress);
+        } else if queued <= LOW_WATERMARK {
+            self.full.remove(egress);
         }
         if queued == 0 {
-            self.timed_out_lanes.remove(core);
+            self.timed_out.remove(egress);
         }
     }
 }

@@ -3,10 +3,10 @@
 //! A turn takes what has come in at the ports that are ready, does what is due, has every port
 //! send, and sleeps until something happens.
 //!
-//! One thread may have all ports, and the machine. With more threads each has some of the ports and
-//! forwards by a snapshot of the machine's [`ForwardTable`](fc::fabric::ForwardTable); it gives
-//! other cores what goes to their ports, and the first one what is for the machine
-//! ([`super::exchange`]).
+//! One thread may have all ports, and the machine. With more threads each has some of the ports,
+//! forwards what comes in there by a snapshot of the machine's
+//! [`ForwardTable`](fc::fabric::ForwardTable), and sends at all ports itself; it gives the first
+//! one what is for the machine ([`super::exchange`]).
 
 use std::io;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ use super::mail::{LateMail, MailItem};
 use super::outbox::Outbox;
 use super::peer::CorePeer;
 use super::port::{PassingFrame, Sent, SwitchPort};
-use super::ports::{OwnPorts, PortBoard};
+use super::ports::{CorePorts, PortBoard};
 
 /// What a core is made of, beside its ring.
 pub(super) struct CoreParts {
     pub(super) epoch: Instant,
-    pub(super) ports: OwnPorts,
+    pub(super) ports: CorePorts,
     pub(super) fast_path: SwitchFastPath,
     pub(super) board: PortBoard,
     /// On core 0.
@@ -48,7 +48,7 @@ pub(super) struct CoreParts {
 pub(super) struct SwitchCore {
     ring: AnyRing,
     epoch: Instant,
-    pub(super) ports: OwnPorts,
+    pub(super) ports: CorePorts,
     board: PortBoard,
     pub(super) machine: Option<Box<SwitchMachine>>,
     pub(super) peer: Option<CorePeer>,
@@ -104,7 +104,6 @@ impl SwitchCore {
         let has_mail = machine.is_some() && peer.is_some();
         let outbox = peer.as_ref().filter(|_| has_mail);
         let outbox = outbox.map(|peer| Outbox::new(Arc::clone(&peer.cores)));
-        let pressure = peer.as_ref().map(|peer| Arc::clone(&peer.cores.pressure));
         Self {
             ring,
             epoch,
@@ -114,7 +113,7 @@ impl SwitchCore {
             peer,
             outbox,
             mail: Self::mail_place(has_mail),
-            backpressure: Backpressure::new(count, pressure.unwrap_or_default()),
+            backpressure: Backpressure::new(count),
             fast_path,
             watches: vec![Watch::No; count],
             scratch: Vec::new(),
@@ -137,9 +136,10 @@ impl SwitchCore {
             }
             self.watch();
             self.ring.wait(self.patience())?;
+            // A core that stood still reads nothing more by its old table.
+            self.exchange(self.now());
             self.take_events();
             let now = self.now();
-            self.exchange(now);
             self.look(now);
             self.tell_facts(now);
             self.run_machine(now)?;
@@ -173,11 +173,15 @@ impl SwitchCore {
 
     /// Has every port send what it has.
     fn flush(&mut self) {
+        if self.has_newer_table() {
+            // As on other cores: what was forwarded by the one before is sent first.
+            self.flush_ports();
+        }
         self.publish(self.now());
         self.flush_ports();
         if let Some(peer) = &mut self.peer {
             peer.settle();
-            peer.wake_fed();
+            peer.wake_mailed();
         }
     }
 
@@ -283,13 +287,14 @@ impl SwitchCore {
         let Some(port) = self.ports.get(at) else {
             return;
         };
-        port.resume();
-        let is_cable = port.is_cable();
+        port.resume(now);
+        let (is_sender, is_cable) = (port.is_sender(), port.is_cable());
+        if is_sender {
+            self.facts_due.get_or_insert(now + FACTS);
+            return self.look_for_news(now, at);
+        }
         if self.is_unmailed(at) {
             return;
-        }
-        if is_cable {
-            self.look_at_lanes();
         }
         if !is_cable || self.backpressure.may_read(now, at) {
             self.receive(now, at);
@@ -317,15 +322,14 @@ impl SwitchCore {
         }
         if let Some(peer) = &mut self.peer {
             peer.settle();
-            peer.wake_fed();
+            peer.wake_mailed();
             self.facts_due.get_or_insert(ended + FACTS);
         }
         self.look_for_news(now, at);
     }
 
     /// Has the machine or its table look at a frame, and sends it on if it is to go on: it is
-    /// copied once, from where it came in to where it leaves or to the lane to the core of that
-    /// port. `false` if it does not go on.
+    /// copied once, from where it came in to where it leaves. `false` if it does not go on.
     fn forward(&mut self, now: Now, at: usize, frame: &[u8], tci: Option<u16>) -> bool {
         let tag = tci.map(VlanTag::decode);
         if LldpAgents::takes(frame) {
@@ -338,7 +342,7 @@ impl SwitchCore {
         // The machine's own table is newer than any that others have.
         let peer = self.peer.as_ref().filter(|_| self.machine.is_none());
         let version = peer.map_or(u64::MAX, |peer| peer.version);
-        let (numbered, has_number) = self.fast_path.learn(version, number(at), &way, frame);
+        let has_number = self.fast_path.learn(version, number(at), &way, frame);
         let bytes = if has_number {
             self.scratch.clear();
             self.scratch.extend_from_slice(frame);
@@ -354,20 +358,12 @@ impl SwitchCore {
             bytes,
         };
         let egress = usize::from(way.egress.0);
-        let sent = if let Some(port) = self.ports.get(egress) {
-            self.backpressure.feeds(at, egress);
-            self.fast_path.leaves(egress, numbered);
+        self.backpressure.feeds(at, egress);
+        let sent = self.ports.get(egress).map_or(Sent::Congested, |port| {
             let sent = port.send(&frame);
             self.backpressure.waits(egress, port.queued());
             sent
-        } else if let Some(peer) = &mut self.peer {
-            let (core, sent) = peer.forward(&frame, numbered);
-            self.backpressure.feeds(at, egress);
-            self.backpressure.feeds_lane(at, core);
-            sent
-        } else {
-            Sent::Congested
-        };
+        });
         if sent == Sent::Congested {
             let undelivered = frame.undelivered();
             self.count_undelivered(DropReason::Congested, &undelivered);
@@ -453,7 +449,7 @@ impl SwitchCore {
 
     /// Sets up the kernel's forwarding at a port anew, on the core of the port.
     pub(super) fn attach_anew(&mut self, at: usize) {
-        if let Some(port) = self.ports.get(at) {
+        if let Some(port) = self.ports.own(at) {
             return self.fast_path.attach_anew(at, port);
         }
         if let Some(peer) = &self.peer {

@@ -2,17 +2,17 @@
 //!
 //! | way | from, to | what | when it is full |
 //! |---|---|---|---|
-//! | lane | a core, another | frames that were forwarded | cables wait, frames of interfaces are dropped |
 //! | mail | a port, core 0 | what is for the machine | the port is left unread |
 //! | control frames | core 0, a core | what the machine sends by ports there | they wait in the machine |
 //! | table | core 0, all | how frames are forwarded | a newer one takes its place |
 //!
-//! **Order.** A core puts frames into a lane before it mails what came in after them. Whoever takes
-//! mail, or another table, takes it first, then empties its lanes, and only then heeds it: so the
-//! logout of a host does not overtake its last frames.
+//! Frames that are forwarded go none of these ways: each core sends what came in at its ports by
+//! sockets of its own, at whichever port it is to leave.
 //!
-//! **In force.** A core acknowledges a table when it forwards nothing any more by the one before.
-//! What the machine has sent since that table was made leaves when all have ([`super::outbox`]).
+//! **In force.** A core acknowledges a table when what it has forwarded by the one before was sent,
+//! as far as the ports took it. What the machine has sent since that table was made leaves when all
+//! have ([`super::outbox`]): so the answer to a logout overtakes the last frames of its host only
+//! at a port that takes nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::io::ring::Waker;
 use fc::fabric::{ForwardTable, PortNumber};
 
-use super::backpressure::EgressPressure;
-use super::lanes::{LANE_MAX, Lane, LaneFrame};
+use super::core_queue::CoreQueue;
 use super::mail::{MAIL_MAX, MailItem};
 use super::outbox::CONTROL_MAX;
 use super::ports::PortBoard;
@@ -33,10 +32,8 @@ pub(super) struct SwitchCores {
     pub(super) wakers: Vec<Waker>,
     /// The core of each port.
     pub(super) homes: Vec<usize>,
-    /// From each core to each core.
-    lanes: Vec<Lane<LaneFrame>>,
     /// Of each port.
-    pub(super) mail: Vec<Lane<MailItem>>,
+    pub(super) mail: Vec<CoreQueue<MailItem>>,
     /// To each core.
     pub(super) posts: Vec<CorePost>,
     /// Of each port.
@@ -45,7 +42,6 @@ pub(super) struct SwitchCores {
     version: AtomicU64,
     /// Ports that are left unread as their mailbox is full, a bit each.
     pub(super) unmailed: AtomicU64,
-    pub(super) pressure: Arc<EgressPressure>,
     pub(super) board: PortBoard,
     /// A core has ended that was not told to.
     pub(super) has_failed: AtomicBool,
@@ -55,7 +51,7 @@ pub(super) struct SwitchCores {
 #[derive(Debug)]
 pub(super) struct CorePost {
     /// What the machine sends by ports there.
-    pub(super) control: Lane<PortNumber>,
+    pub(super) control: CoreQueue<PortNumber>,
     /// Ports of which the kernel's forwarding is to be set up anew, a bit each.
     pub(super) anew: AtomicU64,
     /// It is to end when all has left.
@@ -93,26 +89,20 @@ impl SwitchCores {
         let post = |core| {
             let ports = homes.iter().filter(|home| **home == core).count();
             CorePost {
-                control: Lane::new(ports * CONTROL_MAX),
+                control: CoreQueue::new(ports * CONTROL_MAX),
                 anew: AtomicU64::new(0),
                 ends: AtomicBool::new(false),
                 acknowledged: AtomicU64::new(FIRST_VERSION),
             }
         };
-        let lane = |at: usize| {
-            let is_used = at / cores != at % cores;
-            Lane::new(if is_used { LANE_MAX } else { 0 })
-        };
-        let mail = |home: &usize| Lane::new(if *home == 0 { 0 } else { MAIL_MAX });
+        let mail = |home: &usize| CoreQueue::new(if *home == 0 { 0 } else { MAIL_MAX });
         Self {
-            lanes: (0..cores * cores).map(lane).collect(),
             mail: homes.iter().map(mail).collect(),
             posts: (0..cores).map(post).collect(),
             unsent: homes.iter().map(|_| UnsentBytes::default()).collect(),
             table: Mutex::new((FIRST_VERSION, table)),
             version: AtomicU64::new(FIRST_VERSION),
             unmailed: AtomicU64::new(0),
-            pressure: Arc::default(),
             has_failed: AtomicBool::new(false),
             wakers,
             homes,
@@ -123,10 +113,6 @@ impl SwitchCores {
     /// How many they are.
     pub(super) const fn count(&self) -> usize {
         self.wakers.len()
-    }
-
-    pub(super) fn lane(&self, from: usize, to: usize) -> &Lane<LaneFrame> {
-        &self.lanes[from * self.count() + to]
     }
 
     /// Has all cores forward by another table.

@@ -2,7 +2,8 @@
 //!
 //! A port that takes nothing for a while has frames in its queue that are older than E_D_TOV, or
 //! that may not pass any more. So each frame is checked again when its turn comes. Those that were
-//! handed to the Ethernet port already, up to 64 and what its socket holds, are not.
+//! handed to the Ethernet port already, up to 64 of each core and what its sockets hold, are not;
+//! those 64 are given up after E_D_TOV.
 
 use fc::fabric::{DropReason, PortNumber, Switch};
 use scsi::medium::Now;
@@ -41,6 +42,10 @@ impl EgressOf<'_> {
 }
 
 impl Egress for EgressOf<'_> {
+    fn now(&self) -> Now {
+        self.now
+    }
+
     fn may_leave(&mut self, queued: &QueuedFrame) -> bool {
         let checked = self.check(queued);
         if let Err(reason) = checked {

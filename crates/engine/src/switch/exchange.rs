@@ -1,17 +1,14 @@
-//! What cores of a switch give each other, in each turn of one of them ([`super::cores`] tells the
-//! order).
+//! What cores of a switch give each other, in each turn of one of them ([`super::cores`]).
 
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use fc::fabric::DropReason;
 use scsi::medium::Now;
 
 use super::backlog::Backlog;
 use super::core::SwitchCore;
 use super::mail::{MAIL_MAX, MailItem};
-use super::port::Sent;
 use super::threads::LAST;
 
 impl SwitchCore {
@@ -19,10 +16,7 @@ impl SwitchCore {
     pub(super) fn exchange(&mut self, now: Now) {
         match (&self.machine, &self.peer) {
             (_, None) => {}
-            (Some(_), Some(_)) => {
-                self.take_mail(now);
-                self.take_lanes();
-            }
+            (Some(_), Some(_)) => self.take_mail(now),
             (None, Some(_)) => self.take_post(now),
         }
     }
@@ -38,9 +32,6 @@ impl SwitchCore {
                 continue;
             }
             peer.cores.mail[at].take(&mut mail);
-            // What came in before it leaves before it is heeded.
-            self.take_lanes();
-            self.flush_ports();
             while let (Some((item, frame)), Some(machine)) = (mail.front(), &mut self.machine) {
                 machine.handle_mail(now, at, *item, frame);
                 mail.pop();
@@ -59,7 +50,6 @@ impl SwitchCore {
         let post = &peer.cores.posts[peer.id];
         let ends = post.ends.load(Acquire) && self.ends.is_none();
         let anew = post.anew.swap(0, Relaxed);
-        self.take_lanes();
         if newer.is_some() || has_control || ends {
             self.flush_ports();
         }
@@ -77,43 +67,6 @@ impl SwitchCore {
         }
     }
 
-    /// Sends what waits in the lanes to this core.
-    fn take_lanes(&mut self) {
-        let cores = self.peer.as_ref().map_or(0, |peer| peer.cores.count());
-        for from in 0..cores {
-            if self.peer.as_mut().is_some_and(|peer| peer.take_lane(from)) {
-                self.send_incoming();
-            }
-        }
-    }
-
-    fn send_incoming(&mut self) {
-        let Some(peer) = &mut self.peer else {
-            return;
-        };
-        let mut incoming = mem::replace(&mut peer.incoming, Backlog::new(0));
-        while let Some((frame, bytes)) = incoming.front() {
-            let egress = usize::from(frame.egress.0);
-            let checked = peer.check(frame);
-            self.fast_path.leaves(egress, frame.numbered);
-            if let Some(port) = self.ports.get(egress) {
-                let sent = checked.map(|()| port.send_on(frame.queued, bytes));
-                let reason = match sent {
-                    Ok(Sent::Queued) => None,
-                    Ok(Sent::Congested) => Some(DropReason::Congested),
-                    Err(reason) => Some(reason),
-                };
-                if let Some(reason) = reason {
-                    peer.count_undelivered(reason, &frame.queued.frame);
-                }
-                self.backpressure.waits(egress, port.queued());
-            }
-            incoming.pop();
-        }
-        peer.settle();
-        peer.incoming = incoming;
-    }
-
     /// Whether a port is left unread, as the machine's core does not take its mail.
     pub(super) fn is_unmailed(&mut self, at: usize) -> bool {
         let Some(peer) = &self.peer else {
@@ -126,14 +79,12 @@ impl SwitchCore {
         is_full
     }
 
-    /// Looks how full the lanes to other cores are.
-    pub(super) fn look_at_lanes(&mut self) {
-        let Some(peer) = &self.peer else {
-            return;
+    /// Whether the machine's table is not yet what all cores forward by.
+    pub(super) fn has_newer_table(&mut self) -> bool {
+        let (Some(machine), Some(peer)) = (&mut self.machine, &self.peer) else {
+            return false;
         };
-        for core in 0..peer.cores.count() {
-            self.backpressure.lane_waits(core, peer.lane_used(core));
-        }
+        !Arc::ptr_eq(&machine.switch.forwarding(), &peer.table)
     }
 
     /// Has all cores forward by the machine's table, and gives control frames and answers whose

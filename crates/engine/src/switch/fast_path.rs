@@ -24,18 +24,22 @@ use fc::wire::names::FcId;
 use super::options::FastPathChoice;
 use super::port::SwitchPort;
 
-/// Whose frames the kernel forwards, as all cores of a switch have it in common. `None`: all frames
-/// go through the machine.
+/// Whose frames the kernel forwards, on one core.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SwitchFastPath(Option<Arc<SharedPairs>>);
+pub(super) struct SwitchFastPath {
+    /// What all cores have in common. `None`: all frames go through user space.
+    shared: Option<Arc<SharedPairs>>,
+    core: usize,
+    /// Egress ports of which the kernel is to be told that frames of this core have left, a bit
+    /// each.
+    leaving: u64,
+}
 
 #[derive(Debug)]
 struct SharedPairs {
     /// Ports that have the program, a bit each: most frames that come to user space are of others,
     /// and need no lock.
     attached: AtomicU64,
-    /// Egress ports of which the kernel is to be told that frames have left.
-    leaving: AtomicU64,
     pairs: Mutex<ForwardedPairs>,
 }
 
@@ -49,21 +53,12 @@ struct ForwardedPairs {
     by_id: HashMap<FcId, HashSet<PairKey>>,
     /// Of each port.
     mtus: Vec<u32>,
-    /// Of each egress: the last frame of a pair that came to the machine, and has to leave before
-    /// the kernel may send the next one.
-    leaving: Vec<HashMap<RouteNumber, FrameNumber>>,
+    /// Of each core and egress: the last frame of a pair that came to the machine, and has to leave
+    /// before the kernel may send the next one.
+    leaving: Vec<Vec<HashMap<RouteNumber, FrameNumber>>>,
     /// Cores that forward by an older table than this one insert no pair: it may have been taken
     /// out just before.
     least: u64,
-}
-
-/// A frame that has a number of the kernel, and its pair: it has left before the next one may go by
-/// the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberedFrame {
-    key: PairKey,
-    route: RouteNumber,
-    number: FrameNumber,
 }
 
 /// Ingress, S_ID and D_ID.
@@ -78,7 +73,7 @@ struct KnownPair {
 impl SwitchFastPath {
     /// Has the kernel forward among those ports that are interfaces, if it can; the log tells which
     /// it cannot, and why.
-    pub(super) fn start(choice: FastPathChoice, ports: &mut [SwitchPort]) -> Self {
+    pub(super) fn start(choice: FastPathChoice, ports: &mut [SwitchPort], cores: usize) -> Self {
         let interfaces = ports.iter().filter(|port| !port.is_cable()).count();
         if choice == FastPathChoice::Off || interfaces == 0 {
             return Self::default();
@@ -96,18 +91,29 @@ impl SwitchFastPath {
             pairs: HashMap::new(),
             by_id: HashMap::new(),
             mtus: vec![0; ports.len()],
-            leaving: ports.iter().map(|_| HashMap::new()).collect(),
+            leaving: vec![vec![HashMap::new(); ports.len()]; cores],
             least: 0,
         };
-        let path = Self(Some(Arc::new(SharedPairs {
+        let shared = SharedPairs {
             attached: AtomicU64::new(0),
-            leaving: AtomicU64::new(0),
             pairs: Mutex::new(pairs),
-        })));
+        };
+        let path = Self {
+            shared: Some(Arc::new(shared)),
+            ..Self::default()
+        };
         for (at, port) in ports.iter_mut().enumerate() {
             path.look_at(at, port);
         }
         path
+    }
+
+    /// The same on another core.
+    pub(super) fn on_core(&self, core: usize) -> Self {
+        Self {
+            core,
+            ..self.clone()
+        }
     }
 
     /// Detaches the program from a port and attaches it again, as its PFC settings have changed.
@@ -127,61 +133,47 @@ impl SwitchFastPath {
         });
     }
 
-    /// The table of that version has let a frame through. Returns what the kernel is to be told
-    /// when it leaves, and whether it has a number of the kernel, which is to be taken out.
+    /// The table of that version has let a frame through, which is the next to leave at its egress,
+    /// behind what waits there. Returns whether it has a number of the kernel, which is to be taken
+    /// out: the kernel is told when the frame has left.
     pub(super) fn learn(
-        &self,
+        &mut self,
         version: u64,
         ingress: PortNumber,
         way: &Forwarding,
         frame: &[u8],
-    ) -> (Option<NumberedFrame>, bool) {
-        let Some(shared) = &self.0 else {
-            return (None, false);
+    ) -> bool {
+        let Some(shared) = &self.shared else {
+            return false;
         };
         let number = FrameNumber::of(frame, way.start);
         let both = 1 << ingress.0 | 1 << way.egress.0;
         let is_attached = shared.attached.load(Ordering::Relaxed) & both == both;
         if number.is_none() && !is_attached {
-            return (None, false);
+            return false;
         }
         let key = (u32::from(ingress.0), way.s_id, way.d_id);
         let mut pairs = shared.lock();
-        let numbered = match (pairs.pairs.get(&key), number) {
-            (Some(known), Some(number)) => Some(NumberedFrame {
-                key,
-                route: known.route,
-                number,
-            }),
-            (None, _) if is_attached && version >= pairs.least => {
-                pairs.insert(key, way, frame);
-                None
+        let route = pairs.pairs.get(&key).map(|known| known.route);
+        match (route, number) {
+            (Some(route), Some(number)) => {
+                let egress = usize::from(way.egress.0);
+                pairs.leaving[self.core][egress].insert(route, number);
+                self.leaving |= 1 << egress;
             }
+            (None, _) if is_attached && version >= pairs.least => pairs.insert(key, way, frame),
             // One of a pair that is unknown came in before the pair was forgotten.
-            _ => None,
-        };
-        (numbered, number.is_some())
-    }
-
-    /// Such a frame is the next to leave at that egress, behind what waits there.
-    pub(super) fn leaves(&self, egress: usize, frame: Option<NumberedFrame>) {
-        let (Some(shared), Some(frame)) = (&self.0, frame) else {
-            return;
-        };
-        let mut pairs = shared.lock();
-        let known = pairs.pairs.get(&frame.key);
-        if known.is_some_and(|known| known.route == frame.route) {
-            pairs.leaving[egress].insert(frame.route, frame.number);
-            shared.leaving.fetch_or(1 << egress, Ordering::Relaxed);
+            _ => {}
         }
+        number.is_some()
     }
 
     /// All that was to leave at a port has left it, but for what its interface has in a queue.
-    pub(super) fn has_flushed(&self, at: usize, port: &mut SwitchPort) {
-        let Some(shared) = &self.0 else {
+    pub(super) fn has_flushed(&mut self, at: usize, port: &mut SwitchPort) {
+        let Some(shared) = &self.shared else {
             return;
         };
-        if shared.leaving.load(Ordering::Relaxed) & 1 << at == 0 || port.has_more() {
+        if self.leaving & 1 << at == 0 || port.has_more() {
             return;
         }
         if port.ether().is_some_and(|ether| ether.has_sent_all()) {
@@ -189,10 +181,10 @@ impl SwitchFastPath {
             let ForwardedPairs {
                 kernel, leaving, ..
             } = &mut *pairs;
-            for (route, number) in leaving[at].drain() {
+            for (route, number) in leaving[self.core][at].drain() {
                 kernel.has_left(route, number);
             }
-            shared.leaving.fetch_and(!(1 << at), Ordering::Relaxed);
+            self.leaving &= !(1 << at);
         }
     }
 
@@ -225,13 +217,13 @@ impl SwitchFastPath {
 
     /// What the kernel has forwarded of that which came in at a port.
     pub(super) fn counters(&self, at: usize) -> FastPathCounters {
-        let counters = self.0.as_ref();
+        let counters = self.shared.as_ref();
         let counters = counters.and_then(|one| one.lock().kernel.counters(at as u32).ok());
         counters.unwrap_or_default()
     }
 
     fn change(&self, change: impl FnOnce(&mut ForwardedPairs)) {
-        if let Some(shared) = &self.0 {
+        if let Some(shared) = &self.shared {
             let mut pairs = shared.lock();
             change(&mut pairs);
             let ports = 0..pairs.mtus.len();
@@ -318,7 +310,9 @@ impl ForwardedPairs {
         if let Err(cause) = self.kernel.remove(&pair, route) {
             tracing::debug!("fast path: a pair was gone already: {cause}");
         }
-        self.leaving[pair.egress as usize].remove(&route);
+        for core in &mut self.leaving {
+            core[pair.egress as usize].remove(&route);
+        }
         for id in [key.1, key.2] {
             if let Some(keys) = self.by_id.get_mut(&id) {
                 keys.remove(&key);

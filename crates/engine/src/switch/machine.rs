@@ -22,7 +22,7 @@ use super::login_log::LoginLog;
 use super::mail::MailItem;
 use super::orders::SwitchOrder;
 use super::pfc_watch::PfcWatch;
-use super::ports::{OwnPorts, PortBoard};
+use super::ports::{CorePorts, PortBoard};
 use super::status::SwitchTeller;
 use super::survey::SwitchSurvey;
 
@@ -151,7 +151,7 @@ impl SwitchMachine {
 
     /// Carries out the orders of other threads. Returns the ports of which the kernel's forwarding
     /// is to be set up anew.
-    pub(super) fn run_orders(&mut self, now: Now, ports: &mut OwnPorts) -> Vec<usize> {
+    pub(super) fn run_orders(&mut self, now: Now, ports: &mut CorePorts) -> Vec<usize> {
         let mut anew = Vec::new();
         while let Ok(order) = self.orders.try_recv() {
             match order {
@@ -180,7 +180,7 @@ impl SwitchMachine {
     }
 
     /// Answers an order whose table is in force.
-    pub(super) fn answer_order(&mut self, answer: OrderAnswer, ports: &mut OwnPorts) {
+    pub(super) fn answer_order(&mut self, answer: OrderAnswer, ports: &mut CorePorts) {
         match answer {
             OrderAnswer::Zones => self.tell_zones(),
             // The thread that asked may wait no longer.

@@ -87,7 +87,7 @@ pub const DOMAINS: RangeInclusive<u8> = 1..=239;
 /// What `--vlan` may be (IEEE 802.1Q, VID).
 pub const VLANS: RangeInclusive<u16> = 1..=4094;
 
-/// What `--threads` may be at the most. Each core has a lane to each other one.
+/// What `--threads` may be at the most. Each core has a socket at each port.
 pub const THREADS_MAX: usize = 16;
 
 /// Below it, Linux takes FKA_ADV_PERIOD for wrong and uses 8 s.

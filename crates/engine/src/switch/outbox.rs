@@ -6,8 +6,8 @@
 //! later changes come, they do not hold earlier answers up.
 //!
 //! A core that acknowledges nothing for [`ACKNOWLEDGE_MAX`] is not waited for any longer. It does
-//! not forward meanwhile, and when it goes on, what it has in its hands is as old as E_D_TOV: other
-//! cores drop that, and of its own ports' frames at most one batch for each is left.
+//! not forward meanwhile, and when it goes on, what waits in its queues is as old as E_D_TOV and is
+//! dropped: at most one batch is left that it was reading, and what it had given to its sockets.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

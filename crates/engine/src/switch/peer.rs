@@ -13,11 +13,8 @@ use fc::wire::ethernet::VlanTag;
 use super::backlog::Backlog;
 use super::core::number;
 use super::cores::{FIRST_VERSION, SwitchCores};
-use super::fast_path::NumberedFrame;
-use super::lanes::{LANE_MAX, LaneFrame};
 use super::mail::{MAIL_FULL, MailItem};
 use super::outbox::CONTROL_MAX;
-use super::port::{PassingFrame, Sent};
 
 /// One core of several.
 pub(super) struct CorePeer {
@@ -30,10 +27,8 @@ pub(super) struct CorePeer {
     counts: Vec<PortCounters>,
     /// Ports with such counts, a bit each.
     counted: u64,
-    /// Cores that were given frames, or mail, a bit each.
-    fed: u64,
-    /// Taken from a lane, or empty.
-    pub(super) incoming: Backlog<LaneFrame>,
+    /// Core 0 was given mail, and not woken since.
+    has_mailed: bool,
     /// Control frames taken from core 0, or empty.
     taken: Backlog<PortNumber>,
     /// What the machine sends by the ports here.
@@ -52,8 +47,7 @@ impl CorePeer {
             version: FIRST_VERSION,
             counts: vec![PortCounters::default(); ports.len()],
             counted: 0,
-            fed: 0,
-            incoming: Backlog::new(LANE_MAX),
+            has_mailed: false,
             taken: Backlog::new(own * CONTROL_MAX),
             control: ports.iter().map(control).collect(),
             cores,
@@ -94,63 +88,11 @@ impl CorePeer {
         }
     }
 
-    /// Puts a frame into the lane to the core of its egress.
-    pub(super) fn forward(
-        &mut self,
-        frame: &PassingFrame<'_>,
-        numbered: Option<NumberedFrame>,
-    ) -> (usize, Sent) {
-        let to = self.cores.homes[usize::from(frame.way.egress.0)];
-        let about = LaneFrame {
-            egress: frame.way.egress,
-            version: self.version,
-            queued: frame.queued(),
-            numbered,
-        };
-        let lane = self.cores.lane(self.id, to);
-        let len = frame.way.len(frame.bytes.len());
-        let has_room = lane.push(len, about, |room| {
-            frame.way.write(frame.bytes, room);
-        });
-        self.fed |= 1 << to;
-        let sent = if has_room {
-            Sent::Queued
-        } else {
-            Sent::Congested
-        };
-        (to, sent)
-    }
-
-    /// Takes what waits in the lane from a core, and says whether there is something.
-    pub(super) fn take_lane(&mut self, from: usize) -> bool {
-        if from == self.id {
-            return false;
+    /// Wakes core 0 if it was given mail.
+    pub(super) fn wake_mailed(&mut self) {
+        if std::mem::take(&mut self.has_mailed) {
+            self.cores.wakers[0].wake();
         }
-        let lane = self.cores.lane(from, self.id);
-        lane.take(&mut self.incoming);
-        !self.incoming.is_empty()
-    }
-
-    /// Whether a frame that another core has forwarded may go on here: it had an older table, if
-    /// this one does not allow it.
-    pub(super) fn check(&self, frame: &LaneFrame) -> Result<(), DropReason> {
-        if frame.version >= self.version {
-            return Ok(());
-        }
-        let ids = (frame.queued.frame.s_id, frame.queued.frame.d_id);
-        self.table
-            .still_allows(frame.egress, ids, frame.queued.since)
-    }
-
-    /// Bytes in the lane to a core that were not taken.
-    pub(super) fn lane_used(&self, to: usize) -> usize {
-        self.cores.lane(self.id, to).used()
-    }
-
-    /// Wakes the cores that were given frames or mail.
-    pub(super) fn wake_fed(&mut self) {
-        let fed = std::mem::take(&mut self.fed);
-        self.cores.wake(fed);
     }
 }
 
@@ -187,7 +129,7 @@ impl CorePeer {
     pub(super) fn mail(&mut self, at: usize, item: MailItem, frame: &[u8]) -> bool {
         self.settle();
         let copy = |room: &mut [u8]| room.copy_from_slice(frame);
-        self.fed |= 1;
+        self.has_mailed = true;
         self.cores.mail[at].push(frame.len(), item, copy)
     }
 

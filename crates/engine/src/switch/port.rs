@@ -5,18 +5,21 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ::io::ether::{Drops, EtherPort, LinkStatus, Place};
-use fc::fabric::{Forwarding, PortNumber, UndeliveredFrame};
+use fc::fabric::{Forwarding, PortNumber, Switch, UndeliveredFrame};
 use fc::frames::FrameSink;
 use fc::wire::els::LinkErrors;
-use runtime::n_port::{FcfAttachment, FrameLosses, LinkProblem};
+use runtime::n_port::{FcfAttachment, LinkProblem, NoPort};
 use scsi::medium::Now;
 
 use super::backlog::{BACKLOG_MAX, Backlog, QueuedFrame};
 
-/// A port, with frames that wait for room.
+/// A port, with frames that wait for room: on the core where it lives, or on another one, which
+/// only sends there.
 #[derive(Debug)]
 pub(super) struct SwitchPort {
     place: Place,
+    /// It lives on another core.
+    is_sender: bool,
     /// `None` while frames are received there, as they lie in its memory.
     attachment: Option<FcfAttachment>,
     waited: Arc<OwnedFd>,
@@ -25,6 +28,8 @@ pub(super) struct SwitchPort {
     is_dirty: bool,
     /// It took no more when it was flushed last, and has not told of room since.
     is_stuck: bool,
+    /// The number of the frame that it did not take, and since when.
+    refused: Option<(u64, Now)>,
     /// What the switch has to say found no room.
     is_full: bool,
 }
@@ -43,7 +48,7 @@ pub(super) struct PassingFrame<'a> {
 
 impl PassingFrame<'_> {
     /// The same, while it waits.
-    pub(super) const fn queued(&self) -> QueuedFrame {
+    const fn queued(&self) -> QueuedFrame {
         QueuedFrame {
             since: self.since,
             frame: self.undelivered(),
@@ -63,6 +68,8 @@ impl PassingFrame<'_> {
 
 /// What a port asks of the switch while it sends.
 pub(super) trait Egress {
+    fn now(&self) -> Now;
+
     /// Whether a frame that has waited may leave. If not, it has been counted.
     fn may_leave(&mut self, frame: &QueuedFrame) -> bool;
 
@@ -83,13 +90,35 @@ impl SwitchPort {
     pub(super) fn new(attachment: FcfAttachment) -> Self {
         Self {
             place: attachment.place.clone(),
+            is_sender: false,
             waited: Arc::clone(attachment.ether.waited()),
             attachment: Some(attachment),
             backlog: Backlog::new(BACKLOG_MAX),
             is_dirty: false,
             is_stuck: false,
+            refused: None,
             is_full: false,
         }
+    }
+
+    /// What another core sends there by, with a socket and a queue of its own.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPort`].
+    pub(super) fn sender(&self) -> Result<Self, NoPort> {
+        let attachment = self.attachment.as_ref();
+        let sender = attachment
+            .expect("nothing is received there yet")
+            .sender()?;
+        Ok(Self {
+            is_sender: true,
+            ..Self::new(sender)
+        })
+    }
+
+    pub(super) const fn is_sender(&self) -> bool {
+        self.is_sender
     }
 
     pub(super) const fn place(&self) -> &Place {
@@ -130,48 +159,48 @@ impl SwitchPort {
         attachment.is_some_and(FcfAttachment::is_usable)
     }
 
-    /// How the link is, if it has changed, and what is in the way then.
+    /// How the link is, if it has changed, and what is in the way then. What only sends is bound to
+    /// another interface of the name, too, but the core where the port lives tells of the link.
     pub(super) fn news(&mut self) -> io::Result<Option<(LinkStatus, Option<LinkProblem>)>> {
         let Some(attachment) = &mut self.attachment else {
             return Ok(None);
         };
         let news = attachment.ether.news()?;
-        Ok(news.map(|link| (link, attachment.obstacle())))
+        let told = news.filter(|_| !self.is_sender);
+        Ok(told.map(|link| (link, attachment.obstacle())))
     }
 
     /// Sends a frame that came in, behind those that wait.
     pub(super) fn send(&mut self, frame: &PassingFrame<'_>) -> Sent {
         let len = frame.way.len(frame.bytes.len());
-        self.put(len, frame.queued(), |room| {
-            frame.way.write(frame.bytes, room);
-        })
-    }
-
-    /// Sends a frame of another core, which is as it is to leave.
-    pub(super) fn send_on(&mut self, queued: QueuedFrame, bytes: &[u8]) -> Sent {
-        self.put(bytes.len(), queued, |room| room.copy_from_slice(bytes))
-    }
-
-    fn put(&mut self, len: usize, queued: QueuedFrame, write: impl FnOnce(&mut [u8])) -> Sent {
         if !self.is_stuck
             && self.backlog.is_empty()
             && let Some(slot) = self.slot(len)
         {
-            write(&mut slot[..len]);
+            frame.way.write(frame.bytes, &mut slot[..len]);
             self.commit(len);
             return Sent::Queued;
         }
         self.is_dirty = true;
-        let Some(room) = self.backlog.push(len, queued) else {
+        let Some(room) = self.backlog.push(len, frame.queued()) else {
             return Sent::Congested;
         };
-        write(room);
+        frame.way.write(frame.bytes, room);
         Sent::Queued
     }
 
-    /// It may have room again.
-    pub(super) const fn resume(&mut self) {
+    /// It may have room again. What it did not take for E_D_TOV does not leave any more.
+    pub(super) fn resume(&mut self, now: Now) {
         self.is_stuck = false;
+        let Some((refused, since)) = self.refused else {
+            return;
+        };
+        if let Some(ether) = self.ether()
+            && ether.next_unsent() == Some(refused)
+            && now.saturating_sub(since) > Switch::E_D_TOV
+        {
+            ether.give_up();
+        }
     }
 
     /// Whether something has not left yet.
@@ -195,7 +224,10 @@ impl SwitchPort {
                 Some(Ok(true)) if !self.is_full && self.backlog.is_empty() => return,
                 // What found no slot has one now, which no later event tells of.
                 Some(Ok(true)) => self.is_dirty = true,
-                Some(Ok(false)) => (self.is_stuck, self.is_dirty) = (true, true),
+                Some(Ok(false)) => {
+                    (self.is_stuck, self.is_dirty) = (true, true);
+                    self.was_refused(switch.now());
+                }
                 Some(Err(cause)) => {
                     return tracing::error!("{}: cannot send: {cause}", self.place);
                 }
@@ -205,19 +237,16 @@ impl SwitchPort {
         self.wait_for_room();
     }
 
-    /// Frames that were lost at the Ethernet port since it was opened, if the kernel tells.
-    pub(super) fn losses(&mut self) -> Option<FrameLosses> {
-        let drops = self.ether()?.recent_drops().ok();
-        drops.map(FrameLosses::new)
+    fn was_refused(&mut self, now: Now) {
+        let next = self.ether().and_then(|ether| ether.next_unsent());
+        if self.refused.map(|(number, _)| number) != next {
+            self.refused = next.map(|number| (number, now));
+        }
     }
 
-    /// Errors that an interface has counted since the port was opened, if the kernel tells.
-    pub(super) fn carrier_errors(&mut self) -> Option<LinkErrors> {
-        if self.is_cable() {
-            return None;
-        }
-        let drops = self.ether()?.recent_drops().ok();
-        drops.as_ref().map(carrier_errors)
+    /// Frames that were lost at the Ethernet port since it was opened, if the kernel tells.
+    pub(super) fn drops(&mut self) -> Option<Drops> {
+        self.ether()?.recent_drops().ok()
     }
 
     /// Moves frames that wait to the Ethernet port, but for those that may not leave any more.

@@ -1,22 +1,28 @@
-//! The ports that live on one core, and what all cores may know of all ports.
+//! The ports of one core, and what all cores may know of all ports.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ::io::ether::Drops;
 use fc::fabric::PortCounters;
 use fc::wire::els::LinkErrors;
 use runtime::n_port::FrameLosses;
 
-use super::port::SwitchPort;
+use super::port::{SwitchPort, carrier_errors};
 
-/// Ports by their number in the switch; those of other cores are not there.
+/// What a core has of each port of the switch, by its number: the port itself if it lives there,
+/// and else what sends there.
 #[derive(Debug)]
-pub(super) struct OwnPorts(Vec<Option<SwitchPort>>);
+pub(super) struct CorePorts {
+    core: usize,
+    ports: Vec<SwitchPort>,
+}
 
 /// What is known of all ports, by their number.
 #[derive(Clone, Debug)]
 pub(super) struct PortBoard(Arc<[Mutex<PortFacts>]>);
 
-/// What the core of a port tells of it.
+/// What cores tell of a port.
 #[derive(Debug, Default)]
 pub(super) struct PortFacts {
     /// What came in there, as far as the machine has not counted it itself.
@@ -24,34 +30,38 @@ pub(super) struct PortFacts {
     /// Frames can pass.
     pub(super) is_usable: bool,
     /// Frames that were lost at the Ethernet port since it was opened, if the kernel tells.
-    pub(super) lost: Option<FrameLosses>,
+    lost: Option<FrameLosses>,
+    /// Frames that other cores could not send there, by core.
+    unsent: BTreeMap<usize, Drops>,
     /// Errors that an interface has counted since the port was opened, if the kernel tells.
     pub(super) carrier: Option<LinkErrors>,
 }
 
-impl OwnPorts {
-    pub(super) const fn new(ports: Vec<Option<SwitchPort>>) -> Self {
-        Self(ports)
+impl CorePorts {
+    /// Of all ports of the switch.
+    pub(super) const fn new(core: usize, ports: Vec<SwitchPort>) -> Self {
+        Self { core, ports }
     }
 
-    /// How many ports the switch has, on whichever cores.
     pub(super) const fn count(&self) -> usize {
-        self.0.len()
+        self.ports.len()
+    }
+
+    pub(super) fn get(&mut self, at: usize) -> Option<&mut SwitchPort> {
+        self.ports.get_mut(at)
     }
 
     /// A port, if it lives on this core.
-    pub(super) fn get(&mut self, at: usize) -> Option<&mut SwitchPort> {
-        self.0.get_mut(at)?.as_mut()
+    pub(super) fn own(&mut self, at: usize) -> Option<&mut SwitchPort> {
+        self.get(at).filter(|port| !port.is_sender())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &SwitchPort)> {
-        let ports = self.0.iter().enumerate();
-        ports.filter_map(|(at, port)| Some((at, port.as_ref()?)))
+        self.ports.iter().enumerate()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut SwitchPort)> {
-        let ports = self.0.iter_mut().enumerate();
-        ports.filter_map(|(at, port)| Some((at, port.as_mut()?)))
+        self.ports.iter_mut().enumerate()
     }
 
     /// Whether something has not left yet.
@@ -62,12 +72,26 @@ impl OwnPorts {
     /// Tells what is known of them now. The kernel is asked by another thread, so what interfaces
     /// have counted is that of the time before.
     pub(super) fn tell(&mut self, board: &PortBoard) {
-        for (at, port) in self.iter_mut() {
-            let (lost, carrier) = (port.losses(), port.carrier_errors());
-            let is_usable = port.is_usable();
+        for (at, port) in self.ports.iter_mut().enumerate() {
+            let (drops, is_usable) = (port.drops(), port.is_usable());
             let mut facts = board.at(at);
-            (facts.is_usable, facts.lost, facts.carrier) = (is_usable, lost, carrier);
+            if port.is_sender() {
+                facts.unsent.extend(drops.map(|drops| (self.core, drops)));
+                continue;
+            }
+            let of_interface = drops.as_ref().filter(|_| !port.is_cable());
+            facts.carrier = of_interface.map(carrier_errors);
+            (facts.is_usable, facts.lost) = (is_usable, drops.map(FrameLosses::new));
         }
+    }
+}
+
+impl PortFacts {
+    /// Frames that were lost at the Ethernet port since it was opened, if the kernel tells.
+    pub(super) fn lost(&self) -> Option<FrameLosses> {
+        let unsent = self.unsent.values();
+        self.lost
+            .map(|own| unsent.fold(own, FrameLosses::and_unsent))
     }
 }
 

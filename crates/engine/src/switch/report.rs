@@ -17,11 +17,11 @@ use super::core::number;
 use super::ids::IdList;
 use super::ids_keeper::IdsKeeper;
 use super::machine::SwitchMachine;
-use super::ports::OwnPorts;
+use super::ports::CorePorts;
 
 impl SwitchMachine {
     /// Tells what has happened, and once a minute what was lost.
-    pub(super) fn report(&mut self, now: Now, ports: &mut OwnPorts) {
+    pub(super) fn report(&mut self, now: Now, ports: &mut CorePorts) {
         let mut ids_changed = false;
         while let Some(event) = self.switch.poll() {
             ids_changed |= matches!(event, SwitchEvent::IdsChanged);
@@ -128,7 +128,7 @@ impl SwitchMachine {
 
     /// Has RLS tell what interfaces have counted. The kernel is asked by another thread, so these
     /// are the counts of the time before; nothing wakes the switch for them.
-    fn read_carrier_errors(&mut self, now: Now, ports: &mut OwnPorts) {
+    fn read_carrier_errors(&mut self, now: Now, ports: &mut CorePorts) {
         self.errors_due = now + ERRORS_READ;
         ports.tell(&self.board);
         for at in 0..self.places.len() {
@@ -162,7 +162,7 @@ impl SwitchMachine {
         }
     }
 
-    fn sweep(&mut self, now: Now, ports: &mut OwnPorts) {
+    fn sweep(&mut self, now: Now, ports: &mut CorePorts) {
         for line in self.journal.sweep(now) {
             tracing::warn!("{line}");
         }
@@ -179,7 +179,7 @@ impl SwitchMachine {
             let frames = frames + facts.counters.dropped(DropReason::Congested);
             tell_congestion(place, frames.saturating_sub(*congested));
             *congested = frames;
-            if let Some(now) = facts.lost {
+            if let Some(now) = facts.lost() {
                 tell_losses(place, &now, &std::mem::replace(lost, now));
             }
         }
@@ -210,7 +210,7 @@ impl SwitchMachine {
     }
 
     /// Tells what was forwarded and dropped at each port, since the start.
-    pub(super) fn tell_counters(&mut self, ports: &mut OwnPorts) {
+    pub(super) fn tell_counters(&mut self, ports: &mut CorePorts) {
         ports.tell(&self.board);
         for (at, place) in self.places.iter().enumerate() {
             let in_kernel = self.fast_path.counters(at);
@@ -226,7 +226,7 @@ impl SwitchMachine {
         self.tell_unseen();
         self.lldp.tell_all();
         for (at, place) in self.places.iter().enumerate() {
-            let lost = self.board.at(at).lost;
+            let lost = self.board.at(at).lost();
             if let Some(lost) = lost.as_ref().and_then(FrameLosses::told) {
                 tracing::info!("{place}: frames lost: {lost}");
             }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::ReadyPort;
 use super::machine::SwitchMachine;
 use super::options::SwitchOptions;
-use super::ports::OwnPorts;
+use super::ports::CorePorts;
 
 /// A switch that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl SwitchTeller {
 
 impl SwitchMachine {
     /// Answers programs that ask what the switch is like.
-    pub(super) fn answer(&mut self, now: Now, ports: &mut OwnPorts) {
+    pub(super) fn answer(&mut self, now: Now, ports: &mut CorePorts) {
         if let Some(mut teller) = self.teller.take() {
             let SwitchTeller { socket, lasting } = &mut teller;
             socket.answer(now, || self.status(lasting, ports));
@@ -141,7 +141,7 @@ impl SwitchMachine {
         }
     }
 
-    fn status(&mut self, lasting: &SwitchStatus, ports: &mut OwnPorts) -> SwitchStatus {
+    fn status(&mut self, lasting: &SwitchStatus, ports: &mut CorePorts) -> SwitchStatus {
         let mut status = lasting.clone();
         status.active = self.switch.is_active();
         for (port, counted) in status.ports.iter_mut().zip(self.survey_ports(ports)) {

@@ -6,7 +6,7 @@ use runtime::n_port::FrameLosses;
 
 use super::core::number;
 use super::machine::SwitchMachine;
-use super::ports::OwnPorts;
+use super::ports::CorePorts;
 
 /// What a switch has at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct SwitchPortSurvey {
 
 impl SwitchMachine {
     /// What it has now.
-    pub(super) fn survey(&mut self, own: &mut OwnPorts) -> SwitchSurvey {
+    pub(super) fn survey(&mut self, own: &mut CorePorts) -> SwitchSurvey {
         SwitchSurvey {
             ports: self.survey_ports(own),
             switch_name: self.switch.switch_name(),
@@ -55,7 +55,7 @@ impl SwitchMachine {
     }
 
     /// What has been counted at its ports.
-    pub(super) fn survey_ports(&mut self, own: &mut OwnPorts) -> Vec<SwitchPortSurvey> {
+    pub(super) fn survey_ports(&mut self, own: &mut CorePorts) -> Vec<SwitchPortSurvey> {
         own.tell(&self.board);
         let mut ports = Vec::with_capacity(self.places.len());
         for (at, place) in self.places.iter().enumerate() {
@@ -71,7 +71,7 @@ impl SwitchMachine {
                 bytes: forwarded.bytes,
                 taken: counters.taken,
                 dropped: dropped.collect(),
-                lost: facts.lost,
+                lost: facts.lost(),
             });
         }
         ports

@@ -3,13 +3,13 @@
 mod backlog;
 mod backpressure;
 mod carry;
+mod core_queue;
 mod cores;
 mod egress;
 mod fast_path;
 mod ids;
 mod ids_keeper;
 mod interfaces;
-mod lanes;
 mod lldp;
 mod login_log;
 mod options;

@@ -78,13 +78,10 @@ impl CablePort {
     }
 
     /// Another port at this end, which only sends.
-    pub(super) fn sender(&self, options: &EtherOptions) -> io::Result<Self> {
-        Self::start(
-            (self.own.clone(), self.other.clone()),
-            self.mac(),
-            None,
-            options,
-        )
+    pub(super) fn sender(&self, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        let ends = (self.own.clone(), self.other.clone());
+        let opened = Self::start(ends, self.mac(), None, options);
+        opened.map_err(|cause| failure(&self.own, cause))
     }
 
     fn start(
@@ -227,6 +224,14 @@ impl CablePort {
 
     pub(super) fn more_to_send(&mut self) -> io::Result<()> {
         self.waited.room(&self.outgoing, true)
+    }
+
+    pub(super) fn next_unsent(&self) -> Option<u64> {
+        self.slots.first().map(|(number, _)| number)
+    }
+
+    pub(super) fn give_up(&mut self) {
+        self.drops.unsent += self.slots.clear();
     }
 
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {

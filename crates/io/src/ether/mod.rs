@@ -20,6 +20,7 @@ mod link;
 mod link_query;
 mod netlink;
 mod packet;
+mod place;
 mod raw;
 mod readiness;
 mod shared;
@@ -32,8 +33,6 @@ mod xdp;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 pub use cable::CablePort;
@@ -42,21 +41,11 @@ use cable::PATH_MAX;
 use crate::memory::drain_stores;
 pub use packet::PacketPort;
 use packet::SocketDuty;
+pub use place::Place;
 pub use xdp::XdpPort;
 
 /// A MAC address, as it stands in a frame.
 pub type EtherMac = [u8; 6];
-
-/// Where a port is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// A network interface, by its name.
-    Interface(String),
-    /// A network interface of which this port alone gets the frames, by AF_XDP; see [`XdpPort`].
-    Xdp(String),
-    /// One end of the cable that lies at this path; see [`CablePort`].
-    Cable(PathBuf),
-}
 
 /// How a port is to be had.
 #[derive(Clone, Debug)]
@@ -146,7 +135,8 @@ pub struct Drops {
     pub ring_full: u64,
     /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
-    /// That were to be sent while the link was down, or found the cable's other end gone.
+    /// That were to be sent while the link was down, found the cable's other end gone, or were
+    /// given up ([`EtherPort::give_up`]).
     pub unsent: u64,
     /// That the interface has refused for 100 ms (ENOBUFS).
     pub refused: u64,
@@ -267,10 +257,7 @@ impl EtherPort {
         let name = match self {
             Self::Packet(port) => port.interface().0,
             Self::Xdp(port) => port.interface_name(),
-            Self::Cable(port) => {
-                let failed = |cause| EtherOpenError::Io("cable".to_owned(), cause);
-                return port.sender(options).map(Self::Cable).map_err(failed);
-            }
+            Self::Cable(port) => return port.sender(options).map(Self::Cable),
         };
         PacketPort::open_for(SocketDuty::Send, name, options).map(Self::Packet)
     }
@@ -388,6 +375,26 @@ impl EtherPort {
         each!(self, port => port.more_to_send())
     }
 
+    /// The number of the frame that is to leave next, among all that there ever were. `None` if all
+    /// were given to the kernel, as they always are by AF_XDP.
+    #[must_use]
+    pub fn next_unsent(&self) -> Option<u64> {
+        match self {
+            Self::Packet(port) => port.next_unsent(),
+            Self::Cable(port) => port.next_unsent(),
+            Self::Xdp(_) => None,
+        }
+    }
+
+    /// Gives up the frames that were not given to the kernel, and counts them ([`Drops::unsent`]).
+    pub fn give_up(&mut self) {
+        match self {
+            Self::Packet(port) => port.give_up(),
+            Self::Cable(port) => port.give_up(),
+            Self::Xdp(_) => {}
+        }
+    }
+
     /// Whether nothing was at the other end of a cable when something was sent last.
     #[must_use]
     pub const fn is_alone(&self) -> bool {
@@ -458,43 +465,6 @@ const HEADER_MAX: usize = 18;
 
 /// The priority of FCoE and FIP, which DCB keeps free of loss by custom.
 pub const PRIORITY: u32 = 3;
-
-impl Place {
-    /// The name of the network interface, unless it is a cable.
-    #[must_use]
-    pub fn interface(&self) -> Option<&str> {
-        match self {
-            Self::Interface(name) | Self::Xdp(name) => Some(name),
-            Self::Cable(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interface(name) => f.write_str(name),
-            Self::Xdp(name) => write!(f, "{XDP}{name}"),
-            Self::Cable(path) => write!(f, "{CABLE}{}", path.display()),
-        }
-    }
-}
-
-impl FromStr for Place {
-    type Err = std::convert::Infallible;
-
-    /// `eth0`, `xdp:eth0`, or `cable:/run/x.sock`.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match (text.strip_prefix(CABLE), text.strip_prefix(XDP)) {
-            (Some(path), _) => Self::Cable(path.into()),
-            (_, Some(name)) => Self::Xdp(name.to_owned()),
-            _ => Self::Interface(text.to_owned()),
-        })
-    }
-}
-
-const CABLE: &str = "cable:";
-const XDP: &str = "xdp:";
 
 /// What a port at an interface takes; all but the first for XDP.
 const PRIVILEGES: &str = "CAP_NET_RAW; for xdp: also CAP_NET_ADMIN and CAP_BPF";

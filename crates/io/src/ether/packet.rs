@@ -39,7 +39,8 @@ pub struct PacketPort {
     fanout: Option<Fanout>,
     options: EtherOptions,
     socket: OwnedFd,
-    ring: FrameRing,
+    /// None for a socket that only sends.
+    ring: Option<FrameRing>,
     slots: FrameSlots,
     /// The queue of the interface was full. The kernel does not tell when it has room: the socket
     /// has, so it is ready to send all the time.
@@ -167,7 +168,10 @@ impl PacketPort {
     }
 
     /// A socket that is bound to no interface yet, and its ring.
-    fn open_socket(duty: SocketDuty, options: &EtherOptions) -> io::Result<(OwnedFd, FrameRing)> {
+    fn open_socket(
+        duty: SocketDuty,
+        options: &EtherOptions,
+    ) -> io::Result<(OwnedFd, Option<FrameRing>)> {
         // Of no protocol, so that nothing comes in before it is bound.
         let socket = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
@@ -180,11 +184,12 @@ impl PacketPort {
         raw::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &PRIORITY)?;
         sockopt::set_socket_send_buffer_size(&socket, options.ring)?;
         let ring = match duty {
-            SocketDuty::Both | SocketDuty::Share => options.ring,
-            // The least: nothing comes in.
-            SocketDuty::Send => 0,
+            SocketDuty::Both | SocketDuty::Share => {
+                let frame_max = options.payload_max + HEADER_MAX;
+                Some(FrameRing::new(&socket, frame_max, options.ring)?)
+            }
+            SocketDuty::Send => None,
         };
-        let ring = FrameRing::new(&socket, options.payload_max + HEADER_MAX, ring)?;
         Ok((socket, ring))
     }
 
@@ -288,10 +293,13 @@ impl PacketPort {
     }
 
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
+        let Some(ring) = &mut self.ring else {
+            return 0;
+        };
         let mut count = 0;
         while count < BATCH {
             let too_long = &mut self.drops.too_long;
-            let is_there = self.ring.receive(|frame| match frame {
+            let is_there = ring.receive(|frame| match frame {
                 Some((bytes, tag)) => taken(bytes, tag),
                 None => *too_long += 1,
             });
@@ -372,6 +380,14 @@ impl PacketPort {
         self.waited.room(&self.socket, true)
     }
 
+    pub(super) fn next_unsent(&self) -> Option<u64> {
+        self.slots.first().map(|(number, _)| number)
+    }
+
+    pub(super) fn give_up(&mut self) {
+        self.drops.unsent += self.slots.clear();
+    }
+
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {
         self.waited.input(other)
     }
@@ -381,6 +397,10 @@ impl PacketPort {
     }
 
     pub(super) fn recent_drops(&mut self) -> io::Result<Drops> {
+        // The port that receives there counts what the interface has lost.
+        if self.duty == SocketDuty::Send {
+            return Ok(self.drops);
+        }
         self.drops.ring_full += u64::from(raw::statistics(&self.socket)?.tp_drops);
         self.station.count_later(&mut self.drops);
         Ok(self.drops)

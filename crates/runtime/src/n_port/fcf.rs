@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::io::ether::{EtherMac, EtherOpenError, EtherPort, Place};
+use ::io::ether::{EtherMac, EtherOpenError, EtherOptions, EtherPort, Place};
 use fc::wire::ethernet::Mac;
 use fc::wire::names::FcId;
 
@@ -20,7 +20,7 @@ pub struct FcfAttachment {
     /// The port itself.
     pub ether: EtherPort,
     /// The right to the interface's own address, for as long as this lives.
-    _names: Arc<PortNames>,
+    names: Arc<PortNames>,
 }
 
 impl FcfAttachment {
@@ -57,7 +57,20 @@ impl FcfAttachment {
         Ok(Self {
             place: place.clone(),
             ether,
-            _names: names,
+            names,
+        })
+    }
+
+    /// An attachment at the same place that only sends: for another core.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPort`].
+    pub fn sender(&self) -> Result<Self, NoPort> {
+        Ok(Self {
+            place: self.place.clone(),
+            ether: self.ether.sender(&EtherOptions::default())?,
+            names: Arc::clone(&self.names),
         })
     }
 

@@ -241,6 +241,15 @@ impl FrameLosses {
         self
     }
 
+    /// The same with what another port at the same place has not sent, which only sends.
+    #[must_use]
+    pub const fn and_unsent(mut self, sender: &Drops) -> Self {
+        self.0.oversize += sender.oversize;
+        self.0.unsent += sender.unsent;
+        self.0.refused += sender.refused;
+        self
+    }
+
     /// Each place, whether or not frames were lost there.
     #[must_use]
     pub fn places(&self) -> [FrameLoss; 7] {

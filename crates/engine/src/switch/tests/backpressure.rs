@@ -1,6 +1,5 @@
 //! A cable waits for the port that its frames go to, but not for ever.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::backlog::BACKLOG_MAX;
@@ -10,7 +9,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Ports 0 and 1 are cables; frames of 0 fill the queue of 2.
 fn full() -> Backpressure {
-    let mut backpressure = Backpressure::new(3, Arc::default());
+    let mut backpressure = Backpressure::new(3);
     assert!(backpressure.may_read(Duration::ZERO, 0));
     backpressure.feeds(0, 2);
     backpressure.waits(2, BACKLOG_MAX / 2);
@@ -65,7 +64,7 @@ fn a_port_that_does_not_read_holds_a_cable_back_once() {
 /// What is not forwarded has a sixteenth of the time, whatever else comes in beside it.
 #[test]
 fn a_cable_is_throttled_for_what_is_not_forwarded() {
-    let mut backpressure = Backpressure::new(2, Arc::default());
+    let mut backpressure = Backpressure::new(2);
     let count = |forwarded, others| BatchCount { forwarded, others };
     backpressure.was_read(MS, 0, count(200, 32), MS);
     assert!(!backpressure.is_held(0), "it is what hosts do");

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fc::fabric::DropReason;
 use fc::fabric::zones::Zones;
@@ -85,7 +85,37 @@ fn a_cable_that_is_faster_waits_for_a_port_of_another_core() {
     switch.stop();
 }
 
-/// The frames go by a lane, and the logout by the mail of core 0, which has it at once.
+/// Each core has a socket of its own there, which alone knows what it has not sent.
+#[test]
+fn what_another_core_could_not_send_is_counted_at_the_port() {
+    for (from, to) in [(0, 1), (1, 0)] {
+        // The core of the port itself says nothing there meanwhile.
+        let switch = start_with(2, |options, _| options.fka = Duration::from_secs(90));
+        let (mut one, other) = (switch.host(from), switch.host(to));
+        let gone = other.fc_id;
+        drop(other);
+        one.send(gone, b"lost");
+        let unsent = || {
+            let survey = switch.orders().survey().unwrap();
+            let places = survey.ports[to].lost.map(|lost| lost.places());
+            let mut places = places.into_iter().flatten();
+            places
+                .find(|loss| loss.place == "link_down")
+                .unwrap()
+                .frames
+        };
+        let until = Instant::now() + Duration::from_secs(30);
+        while unsent() == 0 {
+            assert!(Instant::now() < until, "it is never told");
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(unsent(), 1);
+        switch.stop();
+    }
+}
+
+/// The core of the host sends the frames, and the logout goes by mail to core 0, which has it at
+/// once.
 #[test]
 fn a_logout_does_not_overtake_the_last_frames() {
     // A cable has room for ten, and what waits for room is dropped when its sender logs out.

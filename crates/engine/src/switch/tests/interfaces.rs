@@ -1,6 +1,7 @@
 //! Hosts at interfaces of a switch: pairs of veth, in a network namespace of the test's own.
 
 use std::env;
+use std::num::NonZeroUsize;
 use std::process::Command;
 
 use super::super::options::{Place, SwitchOptions, Zoning};
@@ -111,6 +112,27 @@ fn a_link_that_was_down_is_used_when_it_is_up() {
         ip("link set va down");
         let switch = start(options());
         ip("link set va up");
+        both_ways(None);
+        switch.stop();
+    });
+}
+
+/// Each core sends by a socket of its own, which has to be bound to the new one.
+#[test]
+fn an_interface_that_is_made_anew_is_used_by_all_cores() {
+    let test = concat!(
+        module_path!(),
+        "::an_interface_that_is_made_anew_is_used_by_all_cores"
+    );
+    in_namespace(test, || {
+        let mut options = options();
+        options.threads = NonZeroUsize::new(2);
+        let switch = start(options);
+        both_ways(None);
+        ip("link del va");
+        ip("link add va type veth peer name vb");
+        ip("link set va mtu 2500 up");
+        ip("link set vb mtu 2500 up");
         both_ways(None);
         switch.stop();
     });

@@ -19,7 +19,7 @@ use super::super::machine::{OrderAnswer, SwitchMachine};
 use super::super::options::Place;
 use super::super::orders::{OrderSender, SwitchOrder};
 use super::super::outbox::{ACKNOWLEDGE_MAX, CONTROL_MAX, Outbox};
-use super::super::ports::{OwnPorts, PortBoard};
+use super::super::ports::{CorePorts, PortBoard};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -171,7 +171,7 @@ fn an_order_is_answered_when_its_table_is_in_force() {
         rig.orders.give(order);
     }
     rig.machine
-        .run_orders(SECOND, &mut OwnPorts::new(Vec::new()));
+        .run_orders(SECOND, &mut CorePorts::new(0, Vec::new()));
     rig.outbox.publishes(2 * SECOND, FIRST_VERSION);
     rig.fill(2);
     let next = |rig: &mut Rig, in_force| rig.outbox.answer(in_force);

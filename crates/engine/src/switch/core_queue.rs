@@ -1,5 +1,5 @@
-//! The ways from one core to another: bounded queues of frames, each with one core that puts frames
-//! in and one that takes all of them out at once.
+//! A bounded queue of frames from one core to another: one puts frames in, the other one takes all
+//! of them out at once.
 //!
 //! Both hold the lock only to copy a frame or to change one ring for another, so neither waits for
 //! what the other does. Nothing is allocated for a frame: the rings go round.
@@ -7,36 +7,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fc::fabric::PortNumber;
-
-use super::backlog::{Backlog, QueuedFrame};
-use super::fast_path::NumberedFrame;
+use super::backlog::Backlog;
 
 /// A queue of frames, each with what is known of it.
 #[derive(Debug)]
-pub(super) struct Lane<T> {
+pub(super) struct CoreQueue<T> {
     frames: Mutex<Backlog<T>>,
     /// What waits, in bytes, so that the lock is not taken in vain.
     used: AtomicUsize,
 }
 
-/// A frame for a port of another core, as it is to leave there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LaneFrame {
-    pub(super) egress: PortNumber,
-    /// The table that it was forwarded by.
-    pub(super) version: u64,
-    pub(super) queued: QueuedFrame,
-    pub(super) numbered: Option<NumberedFrame>,
-}
-
-/// Bytes of frames that wait from one core to another at the most.
-pub(super) const LANE_MAX: usize = 2 << 20;
-
 /// What each frame counts for beside its bytes, as something is kept of it.
 const EACH: usize = 64;
 
-impl<T> Lane<T> {
+impl<T> CoreQueue<T> {
     /// For as many bytes of frames.
     pub(super) fn new(size: usize) -> Self {
         Self {
